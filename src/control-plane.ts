@@ -1,5 +1,6 @@
 /** Composes the control plane: what is stored, who may use it, and which data planes serve it, in the order written here. */
 import { join } from 'node:path'
+import { forgetStatuses } from './acme/forget-statuses.ts'
 import { openCertificates } from './acme/open-certificates.ts'
 import { openCluster } from './cluster/open-cluster.ts'
 import type { OwnNode } from './config/own-node.ts'
@@ -196,7 +197,9 @@ export async function openControlPlane(options: ControlPlaneOptions) {
               eabKeyId: settings.acmeEabKeyId,
               eabKey: settings.acmeEabKey,
               ordersPerHour: settings.acmeOrdersPerHour,
+              dnsCommand: settings.acmeDnsCommand,
             },
+            env: process.env,
             showChallenge: (challenge) => planes.showChallenge(challenge),
             otherNodes: () => cluster?.others.length ?? 0,
           })
@@ -243,7 +246,7 @@ export async function openControlPlane(options: ControlPlaneOptions) {
       },
       /** Names get their certificates by themselves from here on; data planes have attached by now. */
       async orderCertificates() {
-        if (!certificates) return
+        if (!certificates) return forgetStatuses(store)
         await follow(certificates.wanted)
         await certificates.start()
         opened.push(() => certificates.stop())

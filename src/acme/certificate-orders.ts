@@ -38,6 +38,9 @@ const HOLD_ON_MS = HOLD_MS / 4
 /** How long a name stays that nobody seems to want, in milliseconds: this node may not have heard of it yet. */
 const UNWANTED_MS = 10_000
 
+/** How long a name waits whose work broke off for a reason of our own, in milliseconds. */
+const INTERRUPTED_MS = 15_000
+
 /** How long a server that stops waits for work that is under way, in milliseconds; what it came to is kept anyway. */
 const STOP_MS = 1000
 
@@ -147,7 +150,10 @@ export class CertificateOrders {
     } catch (err) {
       if (this.#stopping.signal.aborted) return
       if (err instanceof TakenOver || lost.signal.aborted) log.info({ name }, 'another node works on a name')
-      else log.warn({ err, name }, 'work on the certificate of a name was interrupted')
+      else {
+        log.warn({ err, name }, 'work on the certificate of a name was interrupted; retrying')
+        await names.postpone(name, INTERRUPTED_MS).catch(() => {})
+      }
     } finally {
       clearInterval(holding)
       // It becomes free by itself.

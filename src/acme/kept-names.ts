@@ -160,6 +160,11 @@ export class KeptNames {
     return this.#options.store.write(({ certificates }) => certificates.take(name, this.#options.holder, HOLD_MS))
   }
 
+  /** Work on a name broke off: it is tried again, but not at once. */
+  async postpone(name: string, inMs: number): Promise<void> {
+    await this.#options.store.write(({ certificates }) => certificates.postpone(name, this.#options.holder, inMs))
+  }
+
   async letGo(name: string): Promise<void> {
     await this.#options.store.write(({ certificates }) => certificates.letGo(name, this.#options.holder))
   }

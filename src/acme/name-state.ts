@@ -8,8 +8,8 @@ export interface NameState {
   /** When it is to be renewed, and the window of the authority that this was drawn from, all in milliseconds since 1970. */
   readonly renewsAt?: number
   readonly window?: { readonly start: number; readonly end: number }
-  /** The order under way: its address, empty until the authority has told it. */
-  readonly order?: { readonly url: string }
+  /** The order under way: its address, empty until the authority has told it, and the directory where it was begun. */
+  readonly order?: { readonly url: string; readonly directory: string }
   /** When getting this certificate began, in milliseconds since 1970. */
   readonly startedAt?: number
   /** Failures in a row, and why the last one was. */

@@ -9,7 +9,7 @@ import type { NameChallenge } from '../planes/port.ts'
 import type { Store } from '../store/store.ts'
 import { AcmeAccount } from './accounts.ts'
 import { CertificateOrders, type OrderCounts } from './certificate-orders.ts'
-import type { DnsRecords } from './dns-records.ts'
+import { dnsCommand } from './dns-command.ts'
 import { KeptNames } from './kept-names.ts'
 import { WantedNames } from './wanted-names.ts'
 
@@ -28,8 +28,11 @@ export interface CertificatesByThemselvesOptions {
     readonly eabKeyId: string
     readonly eabKey: Secret | null
     readonly ordersPerHour: number
+    /** An executable that sets DNS records. */
+    readonly dnsCommand: string | null
   }
-  readonly dns?: DnsRecords | undefined
+  /** What that may know of our environment. */
+  readonly env: Readonly<Record<string, string | undefined>>
   readonly showChallenge: (challenge: NameChallenge) => Promise<boolean>
   readonly otherNodes: () => number
 }
@@ -54,8 +57,9 @@ export interface CertificateNumbers extends OrderCounts {
 const HOUR_MS = 3_600_000
 
 export function openCertificates(options: CertificatesByThemselvesOptions): ManagedCertificates {
-  const { store, sealer, ids, now, log, version, acme, dns, showChallenge, otherNodes } = options
-  const { ordersPerHour, ...account } = acme
+  const { store, sealer, ids, now, log, version, acme, env, showChallenge, otherNodes } = options
+  const { ordersPerHour, dnsCommand: command, ...account } = acme
+  const dns = command === null ? undefined : dnsCommand({ command, env })
   const wanted = new WantedNames(store, () => orders.look())
   const names = new KeptNames({ store, sealer, ids, now, holder: ids.next('holder_'), ordersPerHour })
   const orders = new CertificateOrders({
@@ -65,6 +69,7 @@ export function openCertificates(options: CertificatesByThemselvesOptions): Mana
     account: new AcmeAccount({ store, sealer, now, version, ...account }),
     ordersPerHour,
     dns,
+    directory: acme.directory,
     showChallenge,
     otherNodes,
     random: Math.random,

@@ -31,6 +31,8 @@ export interface OrderWorkOptions {
   /** How many other nodes there are: they hear of a challenge through the database. */
   readonly otherNodes: () => number
   readonly dns: DnsRecords | undefined
+  /** The URL of the directory: orders at another one are of no use. */
+  readonly directory: string
   /** The id of a certificate that was issued for a name before. */
   readonly issuedFor: (name: string) => string | undefined
 }
@@ -66,7 +68,9 @@ export class OrderWork {
     this.#options = options
     this.#wanted = wanted
     this.#signal = signal
-    this.#state = without(readState(taken.state), 'isUnwanted')
+    const state = without(readState(taken.state), 'isUnwanted')
+    const isElsewhere = state.order !== undefined && state.order.directory !== options.directory
+    this.#state = isElsewhere ? without(state, 'order') : state
     this.#key = taken.orderKey === '' ? '' : options.names.openKey(taken.name, taken.orderKey)
   }
 
@@ -116,13 +120,13 @@ export class OrderWork {
   }
 
   async #order(): Promise<WorkOutcome> {
-    const { names, now } = this.#options
+    const { names, now, directory } = this.#options
     const { name, keyType } = this.#wanted
     if (name.startsWith('*.') && !this.#options.dns) throw new AcmeFault('CERTIFICATE_NEEDS_DNS', '')
     const authority = await this.#options.account.authority()
     if (!this.#state.order) {
       const key = await newPrivateKey(keyType)
-      const state = { ...this.#state, order: { url: '' }, startedAt: this.#state.startedAt ?? now() }
+      const state = { ...this.#state, order: { url: '', directory }, startedAt: this.#state.startedAt ?? now() }
       // Kept before it is begun, and counted: after a crash it goes on with the same key, and counts as one.
       if (!(await names.begin(this.#wanted, { stage: nameStage.ordering, dueInMs: 0, state, key }))) {
         await this.#keep(this.#stage, NEXT_TURN_MS)
@@ -147,7 +151,7 @@ export class OrderWork {
     const url = this.#state.order?.url ?? ''
     if (url !== '') return authority.order(url)
     const order = await this.#newOrder(authority, name)
-    this.#state = { ...this.#state, order: { url: order.url } }
+    this.#state = { ...this.#state, order: { url: order.url, directory: this.#options.directory } }
     await this.#keep(nameStage.ordering, 0)
     this.#options.log.info({ name, order: order.url }, 'certificate ordered')
     return order

@@ -50,9 +50,14 @@ export function problemFault(status: number, value: unknown, retryAfterMs?: numb
   const code = isAway && type !== 'rateLimited' ? 'AUTHORITY_UNAVAILABLE' : (codes[type] ?? 'CERTIFICATE_REFUSED')
   return new AcmeFault(code, detail || type || `It answered with status ${status}.`, {
     isAccountLost: type === 'accountDoesNotExist',
-    isOrderLost: code === 'CERTIFICATE_REFUSED' || status === 404,
+    isOrderLost: isFinal(status, code),
     retryAfterMs,
   })
+}
+
+/** Whether asking again for the same would change nothing: it was understood, and refused. */
+function isFinal(status: number, code: AcmeFaultCode): boolean {
+  return status >= 400 && status < 500 && (code === 'CERTIFICATE_REFUSED' || code === 'CHALLENGE_FAILED')
 }
 
 /** `Retry-After` as milliseconds from now: a number of seconds, or a date. */

@@ -4,7 +4,7 @@ import type { Followed } from '../control/follower.ts'
 import { coveredBy, namesOf } from '../control/live-certificates.ts'
 import { readHostport, readName } from '../model/hostport.ts'
 import { httpsEdges } from '../resources/https-edges.ts'
-import { reservedDomains } from '../resources/reserved-domains.ts'
+import { type ManagedDomain, reservedDomains } from '../resources/reserved-domains.ts'
 import { tlsCertificates } from '../resources/tls-certificates.ts'
 import { tlsEdges } from '../resources/tls-edges.ts'
 import type { Change } from '../store/feed.ts'
@@ -22,7 +22,7 @@ export interface WantedName {
 interface Part {
   /** Names that it wants to have certificates. */
   readonly wants?: readonly string[]
-  readonly policy?: { readonly keyType: 'ecdsa' | 'rsa' }
+  readonly policy?: { readonly keyType: 'ecdsa' | 'rsa'; readonly isUntold: boolean }
   /** Names that an uploaded certificate covers. */
   readonly covers?: readonly string[]
   /** The name that a certificate was issued for. */
@@ -63,7 +63,7 @@ export class WantedNames implements Followed {
     this.#parts.clear()
     this.#issued.clear()
     for (const kind of kinds) await this.#takeAll(kind)
-    await this.#settle()
+    await this.#settle({ isLoad: true })
   }
 
   async apply(changes: readonly Change[]): Promise<void> {
@@ -76,7 +76,7 @@ export class WantedNames implements Followed {
     const gone = issued.filter((name) => this.issuedFor(name) === undefined)
     // A certificate that was issued or renewed changes nothing of what is wanted.
     const isSame = gone.length === 0 && [...before, ...after].every(({ issuedFor }) => issuedFor !== undefined)
-    if (!isSame) await this.#settle(gone)
+    if (!isSame) await this.#settle({ gone })
   }
 
   async #takeAll(kind: string): Promise<void> {
@@ -111,7 +111,7 @@ export class WantedNames implements Followed {
   }
 
   /** Works out what is wanted now, and has new names looked after. */
-  async #settle(gone: readonly string[] = []): Promise<void> {
+  async #settle({ gone = [], isLoad = false }: { gone?: readonly string[]; isLoad?: boolean }): Promise<void> {
     const before = this.#wanted
     const isUploaded = coveredBy(new Set([...this.#parts.values()].flatMap(({ covers = [] }) => covers)))
     const wanted = new Map<string, WantedName>()
@@ -128,11 +128,13 @@ export class WantedNames implements Followed {
     }
     const added = [...wanted.keys()].filter((name) => !before.has(name))
     if (added.length > 0) await this.#store.write(({ certificates }) => certificates.manage(added))
-    // A reserved domain that is new beside an edge wants to be told how far its name is.
-    const named = [...wanted.values()].filter(
-      ({ name, domainIds }) => domainIds.length > (before.get(name)?.domainIds.length ?? 0),
+    const untold = [...wanted.values()].filter(({ name, domainIds }) =>
+      isLoad
+        ? domainIds.some((id) => this.#parts.get(id)?.policy?.isUntold)
+        : domainIds.length > (before.get(name)?.domainIds.length ?? 0),
     )
-    const again = [...gone, ...named.map(({ name }) => name)].filter((name) => wanted.has(name))
+    // A reserved domain that is new beside an edge wants to be told how far its name is.
+    const again = [...gone, ...untold.map(({ name }) => name)].filter((name) => wanted.has(name))
     if (again.length > 0) await this.#store.write(({ certificates }) => certificates.lookAgain(again))
     this.#wanted = wanted
     this.#onChange()
@@ -148,7 +150,9 @@ function partOf({ kind, fields, modules }: StoredResource): Part | undefined {
       const policy = fields.certificate_management_policy as { private_key_type: 'ecdsa' | 'rsa' } | null | undefined
       const name = readName(String(fields.domain))
       if (fields.certificate_id) return { covers: [name] }
-      return policy ? { wants: [name].filter(isOrdered), policy: { keyType: policy.private_key_type } } : undefined
+      if (!policy) return undefined
+      const isUntold = !(fields.managed as ManagedDomain | undefined)?.status // written by us alone
+      return { wants: [name].filter(isOrdered), policy: { keyType: policy.private_key_type, isUntold } }
     }
     case tlsEdges.kind:
       return endsTls(modules) ? { wants: hostsOf(fields) } : undefined

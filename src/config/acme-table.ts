@@ -46,6 +46,16 @@ export const acmeTable = {
     about: 'certificates that all nodes together order in an hour at most; further names wait for their turn',
     example: '300',
   }),
+  acmeDnsCommand: setting({
+    name: 'acme-dns-command',
+    takes: 'path',
+    parse: parse.path,
+    default: null,
+    defaultNote: 'none',
+    about:
+      'executable that sets the DNS records which prove a name, for wildcards and for servers that nobody reaches; called with the name of the record and its value, and `POSTERN_ACME_ACTION` `present` or `cleanup`',
+    example: '/etc/postern/dns-record',
+  }),
   acmeEabKey: setting({
     name: 'acme-eab-key',
     takes: 'key',

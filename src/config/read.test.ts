@@ -87,6 +87,7 @@ test('every setting has its default when nothing is given', () => {
     acmeEmail: '',
     acmeCa: null,
     acmeEabKeyId: '',
+    acmeDnsCommand: null,
     acmeEabKey: null,
     acmeOrdersPerHour: 60,
     bootstrap: { apiKey: null, authtoken: null },

@@ -72,6 +72,7 @@ export interface Settings {
   readonly acmeCa: string | null
   readonly acmeEabKeyId: string
   readonly acmeOrdersPerHour: number
+  readonly acmeDnsCommand: string | null
   readonly acmeEabKey: Secret | null
   readonly bootstrap: { readonly apiKey: Secret | null; readonly authtoken: Secret | null }
 }
@@ -111,6 +112,7 @@ type Undefaulted =
   | 'publicHttpsPort'
   | 'publicHttpPort'
   | 'acmeCa'
+  | 'acmeDnsCommand'
   | 'acmeEabKey'
   | 'bootstrapApiKey'
   | 'bootstrapAuthtoken'
@@ -135,6 +137,7 @@ function complete(values: Parsed, cwd: string): Settings {
     publicHttpsPort: values.publicHttpsPort ?? values.httpsListen.port,
     publicHttpPort: values.publicHttpPort ?? values.httpListen.port,
     acmeCa: values.acmeCa === undefined ? null : resolve(cwd, values.acmeCa),
+    acmeDnsCommand: values.acmeDnsCommand === undefined ? null : resolve(cwd, values.acmeDnsCommand),
     acmeEabKey: values.acmeEabKey ?? null,
     bootstrap: { apiKey: bootstrapApiKey, authtoken: bootstrapAuthtoken },
   }

@@ -113,6 +113,16 @@ export class CertificateWriter extends CertificateReader {
       .execute()
   }
 
+  /** Looks at a name again only after `inMs`, whatever came of the work on it. */
+  async postpone(name: string, holder: string, inMs: number): Promise<void> {
+    await this.db
+      .updateTable('managed_names')
+      .set({ due_at: sql<number>`${this.facts.nowMs} + ${inMs}` })
+      .where('name', '=', name)
+      .where('holder', '=', holder)
+      .execute()
+  }
+
   async replaceOrderKey(name: string, orderKey: string): Promise<void> {
     await this.db.updateTable('managed_names').set({ order_key: orderKey }).where('name', '=', name).execute()
   }

@@ -2,7 +2,7 @@
  * A small certificate authority for tests that speaks ACME (RFC 8555): it validates by really connecting to the platform,
  * counts what it is asked, and can be slow, wrong, dead, or in a bad mood.
  */
-import { createHash, createHmac, createPrivateKey, createPublicKey, randomBytes, X509Certificate } from 'node:crypto'
+import { createHash, createHmac, createPrivateKey, randomBytes, X509Certificate } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, request as requestPlain, type ServerResponse } from 'node:http'
 import { createServer as createSecureServer } from 'node:https'
@@ -51,11 +51,11 @@ export interface AcmeMood {
   /** Says when to renew; without it there is no such address. */
   renewalWindow: ((notBefore: number, notAfter: number) => { start: number; end: number }) | undefined
   /** Errors to answer with, each once. */
-  readonly problems: { step: AcmeStep; status: number; type: string; retryAfter?: number }[]
+  readonly problems: { step: AcmeStep; status: number; type: string; name?: string; retryAfter?: number }[]
   /** Asked before each step; what it waits for delays the answer. */
   before: (step: AcmeStep, name: string) => Promise<void> | void
-  /** Looks as if issued for another name. */
-  issuesFor: string | undefined
+  /** Names for which another name is in the certificate, once. */
+  readonly lies: Map<string, string>
   /** Where validation connects to: every node of these must answer. */
   nodes: readonly ListenerPorts[]
   /** The TXT records of a name. */
@@ -122,7 +122,7 @@ export async function startAcmeServer({ identity, binding }: AcmeServerOptions =
     renewalWindow: undefined,
     problems: [],
     before: () => {},
-    issuesFor: undefined,
+    lies: new Map(),
     nodes: [],
     txt: () => [],
     processingLooks: 0,
@@ -148,7 +148,7 @@ export async function startAcmeServer({ identity, binding }: AcmeServerOptions =
   async function step(name: AcmeStep, of: string): Promise<void> {
     counts.push({ step: name, name: of })
     await mood.before(name, of)
-    const at = mood.problems.findIndex((each) => each.step === name)
+    const at = mood.problems.findIndex((each) => each.step === name && (each.name ?? of) === of)
     const [problem] = at === -1 ? [] : mood.problems.splice(at, 1)
     if (problem) throw new Problem(problem.status, problem.type, 'as the test wants it', problem.retryAfter)
   }
@@ -322,7 +322,9 @@ export async function startAcmeServer({ identity, binding }: AcmeServerOptions =
       ? new x509.SubjectAlternativeNameExtension(hosts.rawData).names.items.map(({ value }) => value)
       : []
     if (!(await csr.verify()) || names.join() !== order.name) throw new Problem(400, 'badCSR', `for ${names.join()}`)
-    order.pem = issue(mood.issuesFor ?? order.name, Buffer.from(csr.publicKey.rawData))
+    const lie = mood.lies.get(order.name)
+    mood.lies.delete(order.name)
+    order.pem = issue(lie ?? order.name, Buffer.from(csr.publicKey.rawData))
     order.status = mood.processingLooks > 0 ? 'processing' : 'valid'
     json(response, 200, shown(order))
   }
@@ -437,9 +439,4 @@ async function handshake(port: number, name: string, expected: string): Promise<
   } finally {
     socket.destroy()
   }
-}
-
-/** A certificate's public key in PEM, to compare keys. */
-export function publicKeyOf(pem: string): string {
-  return createPublicKey(pem).export({ type: 'spki', format: 'pem' }).toString()
 }

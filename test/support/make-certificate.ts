@@ -92,6 +92,10 @@ export async function loadX509(): Promise<typeof import('@peculiar/x509')> {
     Object.assign(Reflect, {
       getMetadata: (key: unknown, target: object) => stored.get(target)?.get(key),
       getOwnMetadata: (key: unknown, target: object) => stored.get(target)?.get(key),
+      // The real one, which comes with the ACME library, asks an earlier one for these.
+      getOwnMetadataKeys: (target: object) => [...(stored.get(target)?.keys() ?? [])],
+      hasOwnMetadata: (key: unknown, target: object) => stored.get(target)?.has(key) ?? false,
+      deleteMetadata: (key: unknown, target: object) => stored.get(target)?.delete(key) ?? false,
       defineMetadata: (key: unknown, value: unknown, target: object) => {
         stored.set(target, (stored.get(target) ?? new Map()).set(key, value))
       },

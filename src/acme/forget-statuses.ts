@@ -1,0 +1,34 @@
+/** Takes back what reserved domains show of their certificates, where certificates are no longer ordered. */
+import { type ManagedDomain, reservedDomains } from '../resources/reserved-domains.ts'
+import type { StoredResource } from '../store/reader.ts'
+import type { Store } from '../store/store.ts'
+
+const AT_A_TIME = 100
+
+/** Otherwise callers would wait for a renewal that never comes. */
+export async function forgetStatuses(store: Store): Promise<void> {
+  const { kind } = reservedDomains
+  let beforeId: string | undefined
+  do {
+    const some = await store.read((reader) =>
+      reader.page({ kind, limit: AT_A_TIME, ...(beforeId !== undefined && { beforeId }) }),
+    )
+    for (const { id } of some.filter(hasStatus)) {
+      await store.write(async (writer) => {
+        const row = await writer.lock(kind, id)
+        if (!row || !hasStatus(row)) return
+        await writer.replaceFields(id, { ...row.fields, managed: { ...managedOf(row), status: null } })
+        writer.changed(kind, id)
+      })
+    }
+    beforeId = some.at(-1)?.id
+  } while (beforeId !== undefined)
+}
+
+function managedOf({ fields }: StoredResource): ManagedDomain | undefined {
+  return fields.managed as ManagedDomain | undefined // written by us alone
+}
+
+function hasStatus(row: StoredResource): boolean {
+  return Boolean(managedOf(row)?.status)
+}

@@ -1,0 +1,283 @@
+/** Orders of certificates on bad days: authorities that fail, servers that are killed, nodes that compete, names that come due. */
+import assert from 'node:assert/strict'
+import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { connect as connectTls } from 'node:tls'
+import { type AcmeServer, type AcmeStep, startAcmeServer } from '../support/acme-server.ts'
+import { ApiClient, type Json } from '../support/api-client.ts'
+import { eachStore } from '../support/databases.ts'
+import { metric } from '../support/metrics.ts'
+import { startPlatform } from '../support/platform.ts'
+import { type ServerProcess, serve } from '../support/server-process.ts'
+import { until } from '../support/until.ts'
+
+const API_KEY = 'certificate_test_api_key_of_an_admin'
+
+async function authorityFor(t: TestContext): Promise<AcmeServer> {
+  const acme = await startAcmeServer()
+  t.after(() => acme.stop())
+  return acme
+}
+
+async function folder(t: TestContext): Promise<string> {
+  const path = await mkdtemp(join(tmpdir(), 'postern-acme-'))
+  t.after(() => rm(path, { recursive: true, force: true }))
+  return path
+}
+
+const edge = (api: ApiClient, name: string): Promise<Json> => api.create('/edges/https', { hostports: [`${name}:443`] })
+
+const reserve = (api: ApiClient, domain: string): Promise<Json> =>
+  api.create('/reserved_domains', { domain, certificate_management_policy: {} })
+
+/** The names that certificates were issued for. */
+async function issuedNames(api: ApiClient): Promise<string[]> {
+  const { tls_certificates: all } = await api.get('/tls_certificates')
+  return all.flatMap((each: Json) => each.subject_alternative_names.dns_names).sort()
+}
+
+const portOf = (address: string): number => Number(address.slice(address.lastIndexOf(':') + 1))
+
+test('whatever fails once is told, tried again, and costs no order that was not lost', async (t) => {
+  const acme = await authorityFor(t)
+  const platform = await startPlatform({ flags: { 'acme-directory': acme.directory } })
+  t.after(() => platform.stop())
+  acme.mood.nodes = [platform]
+  acme.mood.badNonces = 0.5
+  acme.mood.processingLooks = 2
+  const limited = { status: 429, type: 'rateLimited', retryAfter: 1 }
+  const broken = { status: 500, type: 'serverInternal' }
+  acme.mood.problems.push(
+    { step: 'order', name: 'limited.example.com', ...limited },
+    { step: 'authorization', name: 'proof.example.com', ...broken },
+    { step: 'finalize', name: 'final.example.com', ...broken },
+    { step: 'download', name: 'late.example.com', ...broken },
+    { step: 'challenge', name: 'refused.example.com', status: 403, type: 'unauthorized' },
+  )
+  acme.mood.lies.set('lie.example.com', 'other.example.com')
+  const names = ['limited', 'proof', 'final', 'late', 'refused', 'lie'].map((each) => `${each}.example.com`)
+  const domains = new Map<string, Json>()
+  for (const name of names) domains.set(name, await reserve(platform.admin, name))
+
+  const told = new Map<string, string>()
+  await until('every failure was told', async () => {
+    for (const [name, { id }] of domains) {
+      const { certificate_management_status: status } = await platform.admin.get(`/reserved_domains/${id}`)
+      const job = status.provisioning_job
+      if (!job?.error_code) continue
+      assert.ok(job.retries_at !== null && job.started_at !== null && job.msg.length > 20)
+      told.set(name, job.error_code)
+    }
+    return told.size === names.length
+  })
+  assert.deepEqual(Object.fromEntries(told), {
+    'limited.example.com': 'ERR_AUTHORITY_RATE_LIMIT',
+    'proof.example.com': 'ERR_AUTHORITY_UNAVAILABLE',
+    'final.example.com': 'ERR_AUTHORITY_UNAVAILABLE',
+    'late.example.com': 'ERR_AUTHORITY_UNAVAILABLE',
+    'refused.example.com': 'ERR_CHALLENGE_FAILED',
+    'lie.example.com': 'ERR_CERTIFICATE_UNUSABLE',
+  })
+  await until('every name has its certificate', async () => (await issuedNames(platform.admin)).length === names.length)
+  const ordered = Object.fromEntries(
+    names.map((name) => [name, acme.orders.filter((each) => each.name === name).length]),
+  )
+  assert.deepEqual(ordered, {
+    'limited.example.com': 1,
+    'proof.example.com': 1,
+    'final.example.com': 1,
+    'late.example.com': 1,
+    'refused.example.com': 2,
+    'lie.example.com': 2,
+  })
+  assert.ok((await metric(platform.metricsUrl, 'postern_acme_failures_total')) >= names.length)
+})
+
+test('no more orders an hour than the operator allows, whatever is due', async (t) => {
+  const acme = await authorityFor(t)
+  const flags = { 'acme-directory': acme.directory, 'acme-orders-per-hour': '3' }
+  const platform = await startPlatform({ flags })
+  t.after(() => platform.stop())
+  acme.mood.nodes = [platform]
+  for (let i = 0; i < 8; i++) await edge(platform.admin, `n${i}.example.com`)
+  await until('three names have certificates', async () => (await issuedNames(platform.admin)).length === 3)
+  assert.equal(await metric(platform.metricsUrl, 'postern_acme_orders_last_hour'), 3)
+  assert.equal(acme.orders.length, 3)
+  const rest = await platform.admin.get('/edges/https')
+  assert.equal(rest.https_edges.length, 8)
+})
+
+test('certificates are renewed in their place while visitors connect, and no handshake fails', async (t) => {
+  const acme = await authorityFor(t)
+  const flags = { 'acme-directory': acme.directory, 'acme-orders-per-hour': '1000' }
+  const platform = await startPlatform({ flags })
+  t.after(() => platform.stop())
+  acme.mood.nodes = [platform]
+  const minute = 60_000
+  // Past two thirds of its life when it comes, and good for a while longer.
+  acme.mood.lifeMs = 30 * minute
+  acme.mood.ageMs = 22 * minute
+  await edge(platform.admin, 'app.example.com')
+  await until('the first is there', async () => (await issuedNames(platform.admin)).length === 1)
+  const serials = new Set<string>()
+  let failures = 0
+  const handshake = () =>
+    new Promise<void>((resolve) => {
+      const to = { host: '127.0.0.1', port: platform.httpsPort, servername: 'app.example.com', ca: acme.ca }
+      const socket = connectTls(to, () => {
+        serials.add(socket.getPeerX509Certificate()?.serialNumber ?? '')
+        socket.destroy()
+        resolve()
+      })
+      socket.on('error', () => {
+        failures++
+        resolve()
+      })
+    })
+  await until('visitors saw three of them', async () => {
+    await handshake()
+    return serials.size >= 3
+  })
+  acme.mood.ageMs = 0
+  assert.equal(failures, 0)
+  const { tls_certificates: all } = await platform.admin.get('/tls_certificates')
+  assert.equal(all.length, 1)
+})
+
+test('the authority says when to renew, and is told what a renewal replaces', async (t) => {
+  const acme = await authorityFor(t)
+  const hour = 3_600_000
+  // Later than two thirds of the certificate's life, which would be the time without the hint.
+  const future = Date.now() + 80 * 24 * hour
+  acme.mood.renewalWindow = () => {
+    const isFirst = acme.orders.length === 1
+    const window = isFirst ? { start: Date.now() - hour, end: Date.now() - 1 } : { start: future, end: future + hour }
+    return window
+  }
+  const platform = await startPlatform({ flags: { 'acme-directory': acme.directory } })
+  t.after(() => platform.stop())
+  acme.mood.nodes = [platform]
+  const { id } = await reserve(platform.admin, 'app.example.com')
+  const renewsAt = await until('it was renewed, and is to be renewed as the authority says', async () => {
+    const { certificate_management_status: status } = await platform.admin.get(`/reserved_domains/${id}`)
+    const at = Date.parse(status.renews_at ?? '')
+    return at >= future - 1000 && at
+  })
+  assert.ok(renewsAt <= future + hour)
+  assert.equal(acme.orders.length, 2)
+  assert.equal(acme.orders[0]?.replaces, undefined)
+  assert.match(acme.orders[1]?.replaces ?? '', /^[\w-]+\.[\w-]+$/)
+})
+
+test('a wildcard is proven by a DNS record that a program of the operator sets and removes', async (t) => {
+  const acme = await authorityFor(t)
+  const place = await folder(t)
+  const [command, calls] = [join(place, 'set-record'), join(place, 'calls')]
+  await writeFile(command, `#!/bin/sh\necho "$POSTERN_ACME_ACTION $1 $2 $POSTERN_BOOTSTRAP_API_KEY" >> '${calls}'\n`)
+  await chmod(command, 0o755)
+  const made = async () =>
+    (await readFile(calls, 'utf8'))
+      .trim()
+      .split('\n')
+      .map((call) => call.trim())
+  acme.mood.txt = async (record) =>
+    (await made()).filter((call) => call.startsWith(`present ${record} `)).map((call) => call.split(' ')[2] ?? '')
+  const flags = { 'acme-directory': acme.directory, 'acme-dns-command': command }
+  const platform = await startPlatform({ flags })
+  t.after(() => platform.stop())
+  await edge(platform.admin, '*.example.com')
+  await until(
+    'the wildcard has a certificate',
+    async () => (await issuedNames(platform.admin)).join() === '*.example.com',
+  )
+  const all = await made()
+  assert.deepEqual(
+    all.map((call) => call.split(' ').slice(0, 2)),
+    [
+      ['present', '_acme-challenge.example.com'],
+      ['cleanup', '_acme-challenge.example.com'],
+    ],
+  )
+  assert.ok(
+    all.every((call) => call.split(' ').length === 3),
+    'secrets of the server are not in its environment',
+  )
+})
+
+test('a wildcard without DNS is told so, and is not ordered', async (t) => {
+  const acme = await authorityFor(t)
+  const platform = await startPlatform({ flags: { 'acme-directory': acme.directory } })
+  t.after(() => platform.stop())
+  const { id } = await reserve(platform.admin, '*.example.com')
+  await until('it is told', async () => {
+    const { certificate_management_status: status } = await platform.admin.get(`/reserved_domains/${id}`)
+    return status.provisioning_job.error_code === 'ERR_CERTIFICATE_NEEDS_DNS'
+  })
+  assert.equal(acme.orders.length, 0)
+})
+
+eachStore((store) => {
+  test('killed before any step, the server goes on with the same order', async (t) => {
+    const acme = await authorityFor(t)
+    const dataDir = await folder(t)
+    const databaseUrl = await store.url()
+    // Fewer where a node that is killed is not followed by its own next process, but by whoever finds its lease over.
+    const steps: AcmeStep[] =
+      store.name === 'sqlite' ? ['account', 'order', 'challenge', 'finalize', 'download'] : ['order', 'finalize']
+    const start = async (): Promise<ServerProcess> => {
+      const server = await serve({
+        dataDir,
+        databaseUrl,
+        flags: { 'acme-directory': acme.directory, workers: '0' },
+        env: { POSTERN_BOOTSTRAP_API_KEY: API_KEY },
+      })
+      acme.mood.nodes = [{ httpPort: portOf(server.http), httpsPort: portOf(server.https) }]
+      return server
+    }
+    const total = steps.length
+    let server: ServerProcess | undefined
+    acme.mood.before = async (step) => {
+      if (step !== steps[0] || !server) return
+      steps.shift()
+      server.kill('SIGKILL')
+      // Nobody waits for the answer any more.
+      await server.ended
+      throw new Error('the server was killed')
+    }
+    server = await start()
+    t.after(() => server?.stop())
+    await edge(new ApiClient(server.url, API_KEY), 'app.example.com')
+    for (let left = total - 1; left >= 0; left--) {
+      await until(`${left} steps are left`, () => steps.length <= left)
+      await server.ended
+      server = await start()
+    }
+    const api = new ApiClient(server.url, API_KEY)
+    await until('it has its certificate', async () => (await issuedNames(api)).join() === 'app.example.com')
+    assert.equal(acme.orders.length, 1)
+    assert.equal(acme.accounts, 1)
+  })
+})
+
+eachStore(
+  (store) => {
+    test('two nodes order each name once, and both answer for it', async (t) => {
+      const acme = await authorityFor(t)
+      const databaseUrl = await store.url()
+      const flags = { 'acme-directory': acme.directory, 'key-file': join(await folder(t), 'secret.key') }
+      const one = await startPlatform({ databaseUrl, flags })
+      t.after(() => one.stop())
+      const two = await startPlatform({ databaseUrl, flags })
+      t.after(() => two.stop())
+      acme.mood.nodes = [one, two]
+      const names = Array.from({ length: 6 }, (_, i) => `n${i}.example.com`)
+      await Promise.all(names.map((name, i) => edge((i % 2 === 0 ? one : two).admin, name)))
+      await until('every name has its certificate', async () => (await issuedNames(one.admin)).length === names.length)
+      assert.deepEqual(acme.orders.map(({ name }) => name).sort(), names)
+      assert.equal(acme.accounts, 1)
+    })
+  },
+  ['postgres'],
+)
