@@ -14,6 +14,7 @@ const ports = [1, 2].flatMap((node) => Array.from({ length: 7 }, (_, i) => `75${
 const hello = (said: string) => assert.match(said, /^hello$/m)
 
 followPage('docs/cluster.md', {
+  elsewhere: { ini: 'settings of PostgreSQL; test/soak/failover.long.ts lets one fail over' },
   async prepare(reader) {
     const here: Record<string, string> = {
       3000: await service(reader),
