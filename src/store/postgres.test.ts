@@ -39,7 +39,7 @@ describe('PostgreSQL', () => {
     const migrations = await ask(url, 'select name from kysely_migration order by name')
     assert.deepEqual(
       migrations.map(({ name }) => name),
-      ['0001_resources', '0002_logins', '0003_used_answers', '0004_online'],
+      ['0001_resources', '0002_logins', '0003_used_answers', '0004_online', '0005_certificates'],
     )
     for (const [i, store] of stores.entries()) await insert(store, `t_${i}`)
     for (const store of stores) assert.equal((await ids(store)).length, 5)

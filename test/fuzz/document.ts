@@ -40,7 +40,7 @@ interface Described {
   readonly operationId: string
   readonly parameters?: readonly Parameter[]
   readonly requestBody?: { readonly content: { readonly 'application/json': { readonly schema: DocumentSchema } } }
-  readonly responses: Readonly<Record<string, { readonly content?: unknown }>>
+  readonly responses: Readonly<Record<string, { readonly content?: Readonly<Record<string, unknown>> }>>
 }
 
 interface PathItem {
@@ -81,7 +81,9 @@ function read(
     body: described.requestBody?.content['application/json'].schema,
     listed: described.parameters?.filter(({ name }) => name === 'before_id').map(prefixOf)[0],
     status: Number(status),
-    answer: described.responses[status]?.content ? ajv.compile({ $ref: `api#/${pointer}` }) : undefined,
+    answer: described.responses[status]?.content?.['application/json']
+      ? ajv.compile({ $ref: `api#/${pointer}` })
+      : undefined,
   }
 }
 

@@ -44,6 +44,7 @@ const BACKENDS = ['bkdtg_', 'bkdhr_', 'bkdwd_', 'bkdfo_', 'bkdsc_']
 /** Values by the name of their field, where the schema alone would hardly ever give one that is taken. */
 const byName: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   owner_id: existing('bot_'),
+  edge_id: existing('edghts_'),
   backend_id: existing(...BACKENDS),
   address: mostly(['db.example.com:5432', '192.0.2.1:80', '[2001:db8::1]:1'], ['db', '*.db:80', '1.2.3:80', 'a:0']),
   certificate_pem: mostly([tlsPair.certificate_pem], [LEAF, EXAMPLE_ROOT.slice(9), tlsPair.certificate_pem + LEAF]),
