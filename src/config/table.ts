@@ -349,7 +349,7 @@ export const table = {
     parse: parse.size,
     default: '64MiB',
     about:
-      'memory for the latest exchanges of visitors and for what captures keep of them; a quarter holds about a thousand exchanges for each 256 KiB',
+      'memory of a node for the latest exchanges of visitors, a quarter of it, and for heads and bodies that captures keep',
     example: '16MiB',
   }),
   workers: setting({
