@@ -97,7 +97,7 @@ test('children of many parents are looked up by their parents, not among all of 
 test('on a full disk writes fail, acknowledged ones stay, and all works again once there is room', async (t) => {
   const disk = newFolder()
   try {
-    await run('mount', ['-t', 'tmpfs', '-o', 'size=512k', 'tmpfs', disk])
+    await run('mount', ['-t', 'tmpfs', '-o', 'size=768k', 'tmpfs', disk])
   } catch {
     t.skip('needs the right to mount a small disk')
     return

@@ -136,6 +136,12 @@ test('certificates are renewed in their place while visitors connect, and no han
         resolve()
       })
     })
+  // The API shows it a moment before it is served.
+  await until('it is served', async () => {
+    failures = 0
+    await handshake()
+    return failures === 0
+  })
   await until('visitors saw three of them', async () => {
     await handshake()
     return serials.size >= 3
