@@ -225,6 +225,11 @@ export function passed(spec: UnwrittenSpec & Pick<Resource, 'verbs' | 'filters'>
   return unwritten(spec, { access: 'account', source: 'traffic', commands: [], verbs: spec.verbs })
 }
 
+/** Numbers that data planes have counted. */
+export function counted(spec: UnwrittenSpec & Pick<Resource, 'access'>): Resource {
+  return unwritten(spec, { access: spec.access, source: 'numbers', commands: [], verbs: [] })
+}
+
 /** How a file of this folder describes a resource that the API cannot create or change. */
 type UnwrittenSpec = Pick<Resource, 'kind' | 'noun' | 'about' | 'prefix' | 'path' | 'listKey' | 'columns'> & {
   readonly shows: TProperties

@@ -1,7 +1,7 @@
 /** What went on lately, in numbers. They are counted by data planes and kept for a day, so this is not in the registry of resources. */
 import { Type } from 'typebox'
 import { closed, nullable } from '../lib/shape/schema.ts'
-import type { Resource } from './resource.ts'
+import { counted } from './resource.ts'
 
 const count = (description: string) => Type.Integer({ description })
 const took = (description: string) => nullable(Type.Number({ description }))
@@ -22,30 +22,18 @@ const point = closed({
   tunnels: count('Tunnels that were online at its end.'),
 })
 
-export const trafficHistory: Resource = {
+export const trafficHistory = counted({
   kind: 'traffic_history',
   noun: 'history of traffic',
   about: 'Numbers of the last minutes and of the last day. Admins only.',
   prefix: '',
   path: '/traffic',
   listKey: null,
-  verbs: [],
   access: 'admin',
-  source: 'numbers',
-  commands: [],
-  create: closed({}),
-  update: closed({}),
-  view: closed({
+  shows: {
     interval: count('Seconds from one point to the next.'),
     nodes: Type.Array(Type.String(), { description: 'Names of the nodes whose numbers are in it.' }),
     missing: Type.Array(Type.String(), { description: 'Names of the nodes that did not answer.' }),
     points: Type.Array(point, { description: 'Oldest first; there is none for a time when no node ran.' }),
-  }),
-  settle: (fields) => fields,
-  read: () => ({}),
-  claims: () => [],
-  mentions: () => [],
-  secrets: [],
-  clears: [],
-  renews: [],
-}
+  },
+})
