@@ -8,6 +8,11 @@ export function bothWatchers(
 ): ExchangeWatcher | undefined {
   if (!one || !other) return one ?? other
   return {
+    isFull: () => one.isFull?.() === true && other.isFull?.() === true,
+    leftOut() {
+      one.leftOut?.()
+      other.leftOut?.()
+    },
     began(request) {
       const first = one.began(request)
       const second = other.began(request)

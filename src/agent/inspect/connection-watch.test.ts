@@ -275,3 +275,75 @@ test('a watcher that fails is left alone, and nobody else notices', (t) => {
   watch.closed()
   assert.deepEqual([began, warn.mock.calls.map((call) => String(call.arguments[0]))], [1, ['Error: a defect']])
 })
+
+describe('while the watcher is full', () => {
+  function resting() {
+    const state = { isFull: false, leftOut: 0 }
+    const seen: string[] = []
+    const watch = new ConnectionWatch({
+      isFull: () => state.isFull,
+      leftOut: () => void state.leftOut++,
+      began({ target }) {
+        seen.push(target)
+        return { onAnswered: ({ status }) => void seen.push(String(status)), onEnded: (how) => void seen.push(how) }
+      },
+    })
+    const asks = (text: string): void => watch.fromVisitor(Buffer.from(text, 'latin1'))
+    const answers = (text: string): void => watch.fromService(Buffer.from(text, 'latin1'))
+    return { state, seen, watch, asks, answers }
+  }
+
+  test('exchanges pass unread and are counted, and the next is read when there is room again', () => {
+    const { state, seen, asks, answers } = resting()
+    asks(ask('/first'))
+    answers(ok('x'))
+    state.isFull = true
+    for (let i = 0; i < 3; i++) {
+      asks('POST /unread HTTP/1.1\r\nContent-Length: 20\r\n\r\n')
+      asks('GET /body HTTP/1.1\r\n\r\n')
+      answers('HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n')
+      answers('answer')
+    }
+    state.isFull = false
+    asks(ask('/next'))
+    answers(ok('y'))
+    assert.deepEqual([seen, state.leftOut], [['/first', '200', 'whole', '/next', '200', 'whole'], 3])
+  })
+
+  test('an exchange that goes on is read to its end', () => {
+    const { state, seen, asks, answers } = resting()
+    asks('POST /long HTTP/1.1\r\nContent-Length: 4\r\n\r\nab')
+    state.isFull = true
+    answers('HTTP/1.1 100 Continue\r\n\r\n')
+    asks('cd')
+    answers(ok('x'))
+    asks(ask('/unread'))
+    assert.deepEqual([seen, state.leftOut], [['/long', '200', 'whole'], 1])
+  })
+
+  test('what follows an interim response is not taken for a request', () => {
+    const { state, seen, asks, answers } = resting()
+    asks(ask('/first'))
+    answers(ok('x'))
+    state.isFull = true
+    asks('POST /unread HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n')
+    answers('HTTP/1.1 100 Continue\r\n\r\n')
+    state.isFull = false
+    asks('\x00\x01\x02\x03')
+    answers(ok('x'))
+    asks(ask('/next'))
+    answers(ok('x'))
+    assert.deepEqual([seen, state.leftOut], [['/first', '200', 'whole', '/next', '200', 'whole'], 1])
+  })
+
+  test('its end is no end of an exchange', () => {
+    const { state, seen, watch, asks, answers } = resting()
+    asks(ask('/first'))
+    answers(ok('x'))
+    state.isFull = true
+    asks(ask('/unread'))
+    watch.serviceEnded()
+    watch.closed()
+    assert.deepEqual(seen, ['/first', '200', 'whole'])
+  })
+})

@@ -45,6 +45,10 @@ export interface ExchangeNotes {
 /** Learns of all exchanges of a connection. */
 export interface ExchangeWatcher {
   began(request: PassingRequest): ExchangeNotes
+  /** Whether it wants no more exchanges for now: the next is not even read. */
+  isFull?(): boolean
+  /** An exchange passed that was not read. */
+  leftOut?(): void
 }
 
 interface Pending {
@@ -56,6 +60,9 @@ const NOTHING: Buffer = Buffer.alloc(0)
 
 const requestLine = /^([!#$%&'*+.^_`|~\w-]{1,32}) (\S+) (HTTP\/1\.[01])\r\n/
 const statusLine = /^HTTP\/1\.[01] (\d{3})[ \r]/
+/** How a request begins. */
+const requestStart = /^[!#$%&'*+.^_`|~\w-]{1,32} \S/
+const REQUEST_START_BYTES = 34
 /** The fields that tell what follows a head. */
 const framingFields = /\r\n(content-length|transfer-encoding|upgrade|content-type|content-encoding):[ \t]*([^\r\n]*)/gi
 
@@ -77,6 +84,12 @@ export class ConnectionWatch {
   #isAnswering = false
   #isUpgraded = false
   #isOver = false
+  /**
+   * While the watcher is full, exchanges pass unread, so that looking costs nothing where it is of no use. Then only one
+   * thing shows where the next begins: the visitor speaks after the service did.
+   */
+  #isResting = false
+  #hasServiceSpoken = false
 
   constructor(watcher: ExchangeWatcher) {
     this.#watcher = watcher
@@ -102,7 +115,7 @@ export class ConnectionWatch {
 
   /** Bytes of the visitor, on their way to the service. */
   fromVisitor(chunk: Buffer): void {
-    if (this.#isOver) return
+    if (this.#isOver || this.#rests(chunk)) return
     try {
       const rest = this.#isOpened ? chunk : this.#open(chunk)
       if (rest) this.#requests.read(rest)
@@ -115,6 +128,10 @@ export class ConnectionWatch {
   /** Bytes of the service, on their way to the visitor. */
   fromService(chunk: Buffer): void {
     if (this.#isOver) return
+    if (this.#isResting) {
+      this.#hasServiceSpoken = true
+      return
+    }
     try {
       this.#responses.read(chunk)
       this.#check()
@@ -140,6 +157,19 @@ export class ConnectionWatch {
     } catch (error) {
       this.#failed(error)
     }
+  }
+
+  /** Whether bytes of the visitor pass unread. */
+  #rests(chunk: Buffer): boolean {
+    if (this.#isResting) {
+      if (!this.#hasServiceSpoken || !requestStart.test(chunk.toString('latin1', 0, REQUEST_START_BYTES))) return true
+    } else if (!this.#isOpened || this.#pending.length > 0 || !this.#requests.isBetween || !this.#responses.isBetween) {
+      return false
+    }
+    this.#hasServiceSpoken = false
+    this.#isResting = this.#watcher.isFull?.() === true
+    if (this.#isResting) this.#watcher.leftOut?.()
+    return this.#isResting
   }
 
   /** A direction that makes no sense any more leaves the other without meaning. */

@@ -50,6 +50,11 @@ export class HttpReader {
     return this.#state === 'lost'
   }
 
+  /** Whether it has read whole messages up to here. */
+  get isBetween(): boolean {
+    return this.#state === 'head' && this.#partial === undefined
+  }
+
   /** Whether the end of the stream ends a body. */
   get endsWithStream(): boolean {
     return this.#state === 'until-close'

@@ -10,7 +10,7 @@ import { type TunnelMeter, TunnelMeters } from './tunnel-meters.ts'
 
 /**
  * How many exchanges a second are kept, and twice as many at once. Beyond that they would be gone before anybody could look,
- * so keeping them would only cost time.
+ * so reading them would only cost time.
  */
 const KEPT_PER_SECOND = 200
 
@@ -75,6 +75,12 @@ export class Inspector implements AgentInspector {
       onEnded: (durationMs: number) => requests.ended(durationMs),
     }
     return {
+      isFull: () => this.#allowance.isEmpty(this.#now()),
+      leftOut: () => {
+        this.#leftOut++
+        requests.passed()
+      },
+      // A request that came together with others may find nothing left.
       began: (request): ExchangeNotes => {
         const now = this.#now()
         requests.began(now)

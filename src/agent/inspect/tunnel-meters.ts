@@ -30,6 +30,12 @@ export class RateMeter {
     this.#open++
   }
 
+  /** One that nobody looked at: it counts, and how long it took is not known. */
+  passed(): void {
+    this.began()
+    this.#open--
+  }
+
   ended(durationMs: number): void {
     this.#open--
     this.#durations.took(durationMs)

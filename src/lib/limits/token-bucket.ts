@@ -18,10 +18,14 @@ export class TokenBucket {
 
   /** Takes one; false when there is none. */
   take(now: number): boolean {
-    this.#fill(now)
-    if (this.#tokens < 1) return false
+    if (this.isEmpty(now)) return false
     this.#tokens--
     return true
+  }
+
+  isEmpty(now: number): boolean {
+    this.#fill(now)
+    return this.#tokens < 1
   }
 
   /** Takes what was used elsewhere of the same rate, even if it is not there: then nothing is left for a while. */
