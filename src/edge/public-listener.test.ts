@@ -80,16 +80,15 @@ test('an IPv4 visitor of an IPv6 listener has an IPv4 address', async (t) => {
 })
 
 test('a thousand who never send a whole hello stop nobody, and are closed in time', async () => {
-  const { port, listener, faults } = await start({ helloTimeoutMs: 1500 })
+  const { port, listener, faults } = await start({ helloTimeoutMs: 3000 })
   const idle: Socket[] = []
   for (let i = 0; i < 1000; i++) {
     const visitor = await dialled(port)
     visitor.write(hello.subarray(0, i % 100))
     idle.push(visitor.resume())
   }
-  const began = performance.now()
   for (let i = 0; i < 20; i++) assert.equal(await greet(port), 'taken')
-  assert.ok(performance.now() - began < 1400, 'the others were served while they waited')
+  assert.ok(listener.pending > 0, 'the others were served while they waited')
   await Promise.all(idle.map((visitor) => closed(visitor)))
   await until(() => listener.pending === 0)
   assert.deepEqual([...new Set(faults)], ['timeout'])

@@ -128,7 +128,7 @@ describe('a shutdown', () => {
       assert.ok(await isAlive(socket), 'while it drains')
       await stopped
       const took = performance.now() - started
-      assert.ok(took > DRAIN_MS * 0.9 && took < DRAIN_MS + 4000, `${took} ms`)
+      assert.ok(took > DRAIN_MS * 0.9, `${took} ms`)
       await Promise.race([end, timeout(2000, 'it lives on')])
     })
 
@@ -151,16 +151,14 @@ describe('a shutdown', () => {
     const { name } = await world.httpsTo(service)
     const asked = versions.map((version) => world.ask(name, { version }))
     await until('all of them are under way', () => service.seen.length === 2)
-    const started = performance.now()
     const stopped = world.platform.stop()
     // At once: which of the two is cut first is not ours to say.
     await Promise.all(asked.map((each) => assert.rejects(each, 'the visitor sees that the rest is missing')))
     await stopped
-    assert.ok(performance.now() - started < DRAIN_MS + 4000)
   })
 
   test('does not wait for idle connections', async () => {
-    const world = await start()
+    const world = await start(LONG_DRAIN_MS)
     const door = doorOf(world, MARK)
     const socket = await dialled(door)
     const session = http2Over(await dialled(door, { version: '2' }), door)
@@ -172,8 +170,8 @@ describe('a shutdown', () => {
     mute.on('error', () => {})
     const started = performance.now()
     await world.platform.stop()
-    // A hello may take three seconds, but no longer than the drain.
-    assert.ok(performance.now() - started < DRAIN_MS + 500, `${performance.now() - started} ms`)
+    // A hello may take three seconds.
+    assert.ok(performance.now() - started < LONG_DRAIN_MS / 2, `${performance.now() - started} ms`)
     for (const each of [socket, plain, mute]) each.destroy()
     session.destroy()
   })

@@ -112,7 +112,8 @@ test('the bound holds for every kind of pattern', () => {
       search(text, 100_000)
       const began = performance.now()
       search(text, 100_000)
-      assert.ok(performance.now() - began < 50, `${pattern} took ${performance.now() - began} ms`)
+      // Some 5 ms, and many seconds without the bound.
+      assert.ok(performance.now() - began < 1000, `${pattern} took ${performance.now() - began} ms`)
     }
   }
 })

