@@ -1,4 +1,4 @@
-/** One watcher of exchanges that tells two. */
+/** One watcher of exchanges that tells two of all of them. */
 import type { ExchangeWatcher } from './connection-watch.ts'
 
 /** Either may be missing. */
@@ -8,11 +8,6 @@ export function bothWatchers(
 ): ExchangeWatcher | undefined {
   if (!one || !other) return one ?? other
   return {
-    isFull: () => one.isFull?.() === true && other.isFull?.() === true,
-    leftOut() {
-      one.leftOut?.()
-      other.leftOut?.()
-    },
     began(request) {
       const first = one.began(request)
       const second = other.began(request)

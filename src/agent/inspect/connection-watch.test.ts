@@ -281,8 +281,10 @@ describe('while the watcher is full', () => {
     const state = { isFull: false, leftOut: 0 }
     const seen: string[] = []
     const watch = new ConnectionWatch({
-      isFull: () => state.isFull,
-      leftOut: () => void state.leftOut++,
+      leavesOut() {
+        if (state.isFull) state.leftOut++
+        return state.isFull
+      },
       began({ target }) {
         seen.push(target)
         return { onAnswered: ({ status }) => void seen.push(String(status)), onEnded: (how) => void seen.push(how) }

@@ -45,10 +45,8 @@ export interface ExchangeNotes {
 /** Learns of all exchanges of a connection. */
 export interface ExchangeWatcher {
   began(request: PassingRequest): ExchangeNotes
-  /** Whether it wants no more exchanges for now: the next is not even read. */
-  isFull?(): boolean
-  /** An exchange passed that was not read. */
-  leftOut?(): void
+  /** Whether the exchange that begins is left out: then it is not even read, and whoever says so counts it. */
+  leavesOut?(): boolean
 }
 
 interface Pending {
@@ -85,8 +83,8 @@ export class ConnectionWatch {
   #isUpgraded = false
   #isOver = false
   /**
-   * While the watcher is full, exchanges pass unread, so that looking costs nothing where it is of no use. Then only one
-   * thing shows where the next begins: the visitor speaks after the service did.
+   * Exchanges that are left out pass unread, so that looking costs nothing where it is of no use. Then only one thing shows
+   * where the next begins: the visitor speaks after the service did.
    */
   #isResting = false
   #hasServiceSpoken = false
@@ -162,14 +160,17 @@ export class ConnectionWatch {
   /** Whether bytes of the visitor pass unread. */
   #rests(chunk: Buffer): boolean {
     if (this.#isResting) {
-      if (!this.#hasServiceSpoken || !requestStart.test(chunk.toString('latin1', 0, REQUEST_START_BYTES))) return true
-    } else if (!this.#isOpened || this.#pending.length > 0 || !this.#requests.isBetween || !this.#responses.isBetween) {
-      return false
-    }
-    this.#hasServiceSpoken = false
-    this.#isResting = this.#watcher.isFull?.() === true
-    if (this.#isResting) this.#watcher.leftOut?.()
+      if (!this.#hasServiceSpoken) return true
+      this.#hasServiceSpoken = false
+      this.#isResting =
+        this.#watcher.leavesOut?.() === true || !requestStart.test(chunk.toString('latin1', 0, REQUEST_START_BYTES))
+    } else if (this.#isBetween) this.#isResting = this.#watcher.leavesOut?.() === true
     return this.#isResting
+  }
+
+  /** Whether the last exchange is over, and the next has not begun. */
+  get #isBetween(): boolean {
+    return this.#isOpened && this.#pending.length === 0 && this.#requests.isBetween && this.#responses.isBetween
   }
 
   /** A direction that makes no sense any more leaves the other without meaning. */

@@ -75,10 +75,12 @@ export class Inspector implements AgentInspector {
       onEnded: (durationMs: number) => requests.ended(durationMs),
     }
     return {
-      isFull: () => this.#allowance.isEmpty(this.#now()),
-      leftOut: () => {
+      leavesOut: () => {
+        const now = this.#now()
+        if (!this.#allowance.isEmpty(now)) return false
         this.#leftOut++
-        requests.passed()
+        requests.passed(now)
+        return true
       },
       // A request that came together with others may find nothing left.
       began: (request): ExchangeNotes => {

@@ -31,8 +31,8 @@ export class RateMeter {
   }
 
   /** One that nobody looked at: it counts, and how long it took is not known. */
-  passed(): void {
-    this.began()
+  passed(now: number): void {
+    this.began(now)
     this.#open--
   }
 
