@@ -80,9 +80,11 @@ const AWAY: CallFault = {
 export function faultOf(status: number, text: string): CallFault {
   const body = parsed(text)
   const details = isRecord(body.details) ? body.details : {}
+  // So say agents what is wrong, as the official one does.
+  const why = typeof details.err === 'string' ? `: ${details.err}` : ''
   return {
     kind: status === 401 ? 'signed_out' : 'refused',
-    text: typeof body.msg === 'string' ? body.msg : `The server answered with status ${status}.`,
+    text: typeof body.msg === 'string' ? `${body.msg}${why}` : `The server answered with status ${status}.`,
     code: typeof body.error_code === 'string' ? body.error_code : '',
     field: typeof details.field === 'string' ? details.field : '',
     operation: typeof details.operation_id === 'string' ? details.operation_id : '',

@@ -1,9 +1,9 @@
 /** The page as a whole: the sign-in, or the menu and the view of where one is. */
 import { useEffect, useState } from 'preact/hooks'
+import { Away } from './away.tsx'
 import { Menu } from './menu.tsx'
 import { usePage } from './page-state.ts'
 import { SignIn } from './sign-in.tsx'
-import { clockTime } from './time-text.ts'
 import { View } from './view.tsx'
 
 /** How often a server that is away is asked, in milliseconds. */
@@ -40,23 +40,9 @@ export function App() {
       </button>
       <Menu />
       <main id="main" tabIndex={-1}>
-        <Away />
+        <Away who="server" />
         <View />
       </main>
-    </div>
-  )
-}
-
-function Away() {
-  const since = usePage().awaySince.value
-  return (
-    <div role="status">
-      {since !== undefined && (
-        <p class="notice is-bad">
-          The server has not answered since {clockTime(since)}. What you see is older than that; the page tries again by
-          itself.
-        </p>
-      )}
     </div>
   )
 }

@@ -1,24 +1,33 @@
 /** The head and body of a request or an answer, as far as they were kept. */
+import { useState } from 'preact/hooks'
 import { isRecord } from './api-caller.ts'
+import { hexLines } from './hex-lines.ts'
+import { laidOut } from './laid-out.ts'
 import { PlainText } from './plain-text.tsx'
 import { textIn } from './text-in.ts'
 import { sizeText } from './time-text.ts'
 
-/** Larger bodies are not laid out, in characters. */
-const MAX_LAID_OUT = 500_000
+/** What is said when something is not there. */
+export interface AbsenceWords {
+  readonly message: string
+  readonly body: string
+}
+
+const notCaptured: AbsenceWords = { message: 'Not kept: no capture was running.', body: 'The body was not kept.' }
 
 export interface ExchangeMessageProps {
   readonly title: string
-  /** As the API shows it; null when it was not kept. */
+  /** As the API shows it; null when it is not there. */
   readonly message: unknown
+  readonly absent?: AbsenceWords | undefined
 }
 
-export function ExchangeMessage({ title, message }: ExchangeMessageProps) {
+export function ExchangeMessage({ title, message, absent = notCaptured }: ExchangeMessageProps) {
   if (!isRecord(message)) {
     return (
       <section>
         <h3>{title}</h3>
-        <p class="soft">Not kept: no capture was running.</p>
+        <p class="soft">{absent.message}</p>
       </section>
     )
   }
@@ -38,36 +47,57 @@ export function ExchangeMessage({ title, message }: ExchangeMessageProps) {
           </div>
         ))}
       </dl>
-      <Body body={message.body} />
+      {isRecord(message.body) ? <Body body={message.body} /> : <p class="soft">{absent.body}</p>}
     </section>
   )
 }
 
-function Body({ body }: { readonly body: unknown }) {
-  if (!isRecord(body)) return <p class="soft">The body was not kept.</p>
+function Body({ body }: { readonly body: Readonly<Record<string, unknown>> }) {
   const [size, kept] = [Number(body.size), Number(body.kept)]
   if (size === 0) return <p class="soft">No body.</p>
-  const content = textIn(body.content)
   return (
     <>
       <p class="soft small">
         {sizeText(size)}
         {kept < size && `, of which the first ${sizeText(kept)} were kept`}
-        {body.encoding === 'base64' && ', not text: shown as base64'}
+        {body.encoding === 'base64' && ', not text: shown byte by byte'}
       </p>
       <pre>
-        <PlainText text={kept === size ? laidOut(content) : content} most={5000} />
+        <Content encoding={body.encoding} content={textIn(body.content)} isWhole={kept === size} />
       </pre>
     </>
   )
 }
 
-/** JSON with a line for each field; anything else as it is. */
-export function laidOut(content: string): string {
-  if (content.length > MAX_LAID_OUT || !/^\s*[{[]/.test(content)) return content
-  try {
-    return JSON.stringify(JSON.parse(content), null, 2)
-  } catch {
-    return content
-  }
+export interface ContentProps {
+  /** `text` or `base64`. */
+  readonly encoding: unknown
+  readonly content: string
+  readonly isWhole: boolean
+  /** How many characters or bytes are shown at first. */
+  readonly most?: number
+}
+
+/** Text, JSON with a line for each field, or bytes. */
+export function Content({ encoding, content, isWhole, most = 5000 }: ContentProps) {
+  if (encoding === 'base64') return <HexBytes base64={content} most={Math.ceil(most / 16) * 16} />
+  return <PlainText text={isWhole ? laidOut(content) : content} most={most} />
+}
+
+/** How many more bytes are shown on a click. */
+const MORE_BYTES = 16 * 1024
+
+function HexBytes({ base64, most }: { readonly base64: string; readonly most: number }) {
+  const [shown, setShown] = useState(most)
+  const { lines, left } = hexLines(base64, shown)
+  return (
+    <>
+      <span class="hex">{lines.join('\n')}</span>
+      {left > 0 && (
+        <button type="button" class="quiet" onClick={() => setShown(shown + MORE_BYTES)}>
+          … {left.toLocaleString('en')} more bytes: show more
+        </button>
+      )}
+    </>
+  )
 }

@@ -30,7 +30,8 @@ export class PageState {
   #hasMoved = false
   #outline: Promise<ApiOutline | CallFault> | undefined
 
-  constructor(browser: Window & typeof globalThis) {
+  /** `apiPath` is where the API lies below the page: `api/`, or empty. */
+  constructor(browser: Window & typeof globalThis, { apiPath = '' }: { readonly apiPath?: string } = {}) {
     const { document, localStorage } = browser
     this.location = signal(readHash(browser.location.hash))
     browser.addEventListener('hashchange', () => {
@@ -39,7 +40,7 @@ export class PageState {
     })
     this.api = new ApiCaller({
       fetch: (...call) => browser.fetch(...call),
-      base: document.baseURI.replace(/[?#].*$/, ''),
+      base: new URL(apiPath, document.baseURI.replace(/[?#].*$/, '')).href,
       onAnswer: (isHere) => {
         if (isHere) this.awaySince.value = undefined
         else this.awaySince.value ??= Date.now()

@@ -76,6 +76,8 @@ function suite(chromium: TestChromium): void {
     await page.getByRole('button', { name: 'Send it changed' }).click()
     await page.getByRole('heading', { name: 'POST /third', level: 1 }).waitFor()
     await page.getByText('What it repeated').waitFor()
+    await page.getByText(/^They differ in .* of the body/).waitFor()
+    await page.locator('.compared ins').filter({ hasText: '"url": "/third"' }).waitFor()
     const said = await page.locator('pre').filter({ hasText: '"url": "/third"' }).textContent()
     const seen = JSON.parse(said ?? '') as Seen
     assert.deepEqual([seen.method, seen.url, seen.body], ['POST', '/third', 'changed'])

@@ -1,0 +1,111 @@
+/** The answer to a request and the one to its replay, next to each other, with what differs marked. */
+import { useMemo, useState } from 'preact/hooks'
+import type { ListedRow } from './all-rows.ts'
+import { compareAnswers, comparisonText } from './answer-comparison.ts'
+import { countText } from './count-text.ts'
+import { foldSame, type LinePair } from './line-difference.ts'
+import { PlainText } from './plain-text.tsx'
+import { durationText } from './time-text.ts'
+
+/** How many lines of the bodies are drawn at first, and how many more on a click. */
+const LINES = 200
+const MORE_LINES = 2000
+
+export interface SideBySideProps {
+  readonly first: ListedRow
+  readonly replay: ListedRow
+}
+
+export function SideBySide({ first, replay }: SideBySideProps) {
+  const comparison = useMemo(() => compareAnswers(first, replay), [first, replay])
+  const lines = useMemo(() => foldSame(comparison.lines), [comparison])
+  const [shown, setShown] = useState(LINES)
+  return (
+    <section class="card">
+      <h2>Side by side</h2>
+      <p>{comparisonText(comparison)}</p>
+      <table class="compared">
+        <thead>
+          <tr>
+            <td />
+            <th scope="col">First answer, in {durationText(Number(first.duration_ms))}</th>
+            <th scope="col">Replay, in {durationText(Number(replay.duration_ms))}</th>
+          </tr>
+        </thead>
+        <tbody>
+          {comparison.parts.map(({ name, ...pair }, i) => (
+            <tr key={i}>
+              <th scope="row">
+                <PlainText text={name} />
+                <Unlike pair={pair} />
+              </th>
+              <Pair pair={pair} />
+            </tr>
+          ))}
+        </tbody>
+        {lines.length > 0 && (
+          <tbody>
+            <tr>
+              <th scope="rowgroup" colSpan={3}>
+                body
+              </th>
+            </tr>
+            {lines.slice(0, shown).map((line, i) => (
+              <tr key={i} class="line">
+                {'folded' in line ? (
+                  <td colSpan={3} class="soft">
+                    {countText(line.folded, 'equal lines')}
+                  </td>
+                ) : (
+                  <>
+                    <td>
+                      <Unlike pair={line} />
+                    </td>
+                    <Pair pair={line} />
+                  </>
+                )}
+              </tr>
+            ))}
+          </tbody>
+        )}
+      </table>
+      {lines.length > shown && (
+        <button type="button" class="quiet" onClick={() => setShown(shown + MORE_LINES)}>
+          … {countText(lines.length - shown, 'more lines')}: show more
+        </button>
+      )}
+    </section>
+  )
+}
+
+/** Said as well as coloured. */
+function Unlike({ pair: { isSame } }: { readonly pair: Pick<LinePair, 'isSame'> }) {
+  return isSame ? null : <strong class="unlike"> differs</strong>
+}
+
+function Pair({ pair: { first, second, isSame } }: { readonly pair: LinePair }) {
+  return (
+    <>
+      <td>
+        {first !== undefined &&
+          (isSame ? (
+            <PlainText text={first} />
+          ) : (
+            <del>
+              <PlainText text={first} />
+            </del>
+          ))}
+      </td>
+      <td>
+        {second !== undefined &&
+          (isSame ? (
+            <PlainText text={second} />
+          ) : (
+            <ins>
+              <PlainText text={second} />
+            </ins>
+          ))}
+      </td>
+    </>
+  )
+}
