@@ -1,4 +1,4 @@
-/** Builds the package: `dist/` from `src/`, JavaScript with source maps and the types of the library, and the dashboard. */
+/** Builds the package: `dist/` from `src/`, JavaScript with source maps and the types of the library, and both pages. */
 import { execFileSync } from 'node:child_process'
 import { existsSync, rmSync } from 'node:fs'
 
@@ -9,7 +9,8 @@ export function build(): void {
   rmSync('built', { recursive: true, force: true })
   execFileSync(process.execPath, ['build/page.js'], { stdio: ['ignore', 2, 2] })
   // A clone can do without it, a package cannot.
-  if (!existsSync('built/page/index.html')) throw new Error('the dashboard was not built')
+  for (const page of ['built/page', 'built/agent-page'])
+    if (!existsSync(`${page}/index.html`)) throw new Error(`${page} was not built`)
   for (const project of PROJECTS)
     execFileSync(process.execPath, ['node_modules/typescript/bin/tsc', '--project', project], {
       stdio: ['ignore', 2, 2],

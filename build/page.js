@@ -1,8 +1,10 @@
 /**
- * Builds the dashboard: `src/page/` into `built/page/`. npm runs it after it installed the packages (`prepare`).
+ * Builds the dashboard and the agent's page: `src/page/` into `built/`. npm runs it after it installed the packages
+ * (`prepare`).
  *
  * Plain JavaScript, since npm may run it under a Node that reads no TypeScript. Without the packages that build it, or
- * where they have no binary for this machine, the server still runs: it says at its start that the page is missing.
+ * where they have no binary for this machine, the server still runs: it says at its start that the page is missing. An
+ * agent shows a plain page in place of its own.
  */
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -14,31 +16,40 @@ async function vite() {
   try {
     return await import('vite')
   } catch (error) {
-    console.error(`The dashboard was not built, since Vite does not run here: ${error.message}`)
+    console.error(`The dashboard and the agent's page were not built, since Vite does not run here: ${error.message}`)
     return undefined
   }
 }
 
+/** Each page: the folder of its document, and where it goes. The agent's has code in common with the dashboard. */
+const pages = [
+  { from: join('src', 'page'), to: join('built', 'page') },
+  { from: join('src', 'page', 'agent'), to: join('built', 'agent-page') },
+]
+
 const { build } = (await vite()) ?? {}
-await build?.({
-  configFile: false,
-  envDir: false,
-  root: join(root, 'src', 'page'),
-  // Relative addresses, since `--api-url` may have a path.
-  base: './',
-  publicDir: false,
-  logLevel: 'warn',
-  oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
-  build: {
-    outDir: join(root, 'built', 'page'),
-    emptyOutDir: true,
-    // What is named by its content lies under the path where the server serves it (`src/api/page-files.ts`).
-    assetsDir: 'page',
-    target: 'es2023',
-    cssTarget: ['chrome123', 'firefox121', 'safari17.5'],
-    modulePreload: false,
-    // The content security policy allows no `data:` addresses.
-    assetsInlineLimit: 0,
-    reportCompressedSize: false,
-  },
-})
+for (const { from, to } of pages) {
+  await build?.({
+    configFile: false,
+    envDir: false,
+    root: join(root, from),
+    // Relative addresses, since `--api-url` may have a path.
+    base: './',
+    publicDir: false,
+    logLevel: 'warn',
+    oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
+    build: {
+      outDir: join(root, to),
+      emptyOutDir: true,
+      // What is named by its content lies under the path where it is served (`src/api/page-files.ts`,
+      // `src/agent/inspect/built-page.ts`).
+      assetsDir: 'page',
+      target: 'es2023',
+      cssTarget: ['chrome123', 'firefox121', 'safari17.5'],
+      modulePreload: false,
+      // The content security policy allows no `data:` addresses.
+      assetsInlineLimit: 0,
+      reportCompressedSize: false,
+    },
+  })
+}

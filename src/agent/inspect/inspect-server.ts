@@ -2,9 +2,9 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { readBuiltPage } from './built-page.ts'
 import type { InspectAddress } from './listen-address.ts'
 import { type InspectorPage, localApi } from './local-api.ts'
-import { plainPage } from './plain-page.ts'
 import type { LocalParts } from './tunnel-routes.ts'
 
 /** How many ports are tried, one after the other. */
@@ -26,15 +26,17 @@ export interface InspectServer {
 
 export interface InspectServerOptions extends LocalParts {
   readonly address: InspectAddress
+  /** Instead of the one that was built. */
   readonly page?: InspectorPage
 }
 
 /** Rejects with the error of the system when no port can be had. */
 export async function startInspectServer({
   address: { host, port },
-  page = plainPage,
+  page: given,
   ...parts
 }: InspectServerOptions): Promise<InspectServer> {
+  const page = given ?? (await readBuiltPage())
   const server = createServer(
     { maxHeaderSize: HEAD_BYTES, headersTimeout: HEAD_MS, requestTimeout: BODY_MS },
     localApi({ ...parts, host, page }),

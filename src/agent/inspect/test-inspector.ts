@@ -11,6 +11,8 @@ import { openTunnel } from '../open-tunnel.ts'
 import { TestDoor } from '../test-door.ts'
 import { startInspectServer } from './inspect-server.ts'
 import { Inspector } from './inspector.ts'
+import type { InspectorPage } from './local-api.ts'
+import { plainPage } from './plain-page.ts'
 
 export interface LocalAnswer {
   readonly status: number
@@ -62,7 +64,11 @@ export async function testService(
 }
 
 /** An agent that is online at a door with this identity, and its local API. */
-export async function testInspector(owner: TestOwner, identity: DoorIdentity) {
+export async function testInspector(
+  owner: TestOwner,
+  identity: DoorIdentity,
+  { page = plainPage }: { readonly page?: InspectorPage } = {},
+) {
   const door = await TestDoor.start(identity)
   const inspector = new Inspector()
   const agent = new Agent({
@@ -75,7 +81,7 @@ export async function testInspector(owner: TestOwner, identity: DoorIdentity) {
   })
   await agent.start()
   const address = { host: '127.0.0.1', port: 0, isDefault: false }
-  const server = await startInspectServer({ address, agent, inspector, version: '1.2.3' })
+  const server = await startInspectServer({ address, agent, inspector, version: '1.2.3', page })
   owner.after(async () => {
     await server.close()
     await agent.close()

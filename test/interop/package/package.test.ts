@@ -56,9 +56,9 @@ describe('the package', () => {
     assert.ok(bytes < MAX_BYTES, `${bytes} bytes`)
   })
 
-  test('has JavaScript with source maps, types, docs, units and the dashboard, and nothing else', () => {
+  test('has JavaScript with source maps, types, docs, units and both pages, and nothing else', () => {
     const known =
-      /^(bin\/postern\.js|built\/page\/(index\.html|page\/[\w-]+\.(js|css|svg))|dist\/.*\.(js|js\.map|d\.ts)|docs\/.*|deploy\/.*|[A-Z]+(\.md)?|package\.json)$/
+      /^(bin\/postern\.js|built\/(agent-)?page\/(index\.html|page\/[\w-]+\.(js|css|svg))|dist\/.*\.(js|js\.map|d\.ts)|docs\/.*|deploy\/.*|[A-Z]+(\.md)?|package\.json)$/
     assert.deepEqual(
       [...files.keys()].filter((name) => !known.test(name)),
       [],
@@ -71,6 +71,7 @@ describe('the package', () => {
       'dist/library.js',
       'dist/library.d.ts',
       'built/page/index.html',
+      'built/agent-page/index.html',
     ]) {
       assert.ok(files.has(name), name)
     }

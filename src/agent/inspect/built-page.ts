@@ -1,0 +1,40 @@
+/** The agent's page as `npm run page` built it; the plain one where it was not, as in a program that brings its own agent. */
+import { readdir, readFile } from 'node:fs/promises'
+import { extname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { InspectorFile, InspectorPage } from './local-api.ts'
+import { plainPage } from './plain-page.ts'
+
+/** Beside `src/` in a clone and beside `dist/` in a package. */
+const BUILT = fileURLToPath(new URL('../../../built/agent-page', import.meta.url))
+
+/**
+ * The page may run its own script and styles and talk to this agent. No markup from a string, no frame around it, nothing
+ * from anywhere else.
+ */
+const POLICY =
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+
+const types: Readonly<Record<string, string>> = {
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.svg': 'image/svg+xml',
+}
+
+/** Reads all files: they are few and small, and an agent that updates itself may find others there later. */
+export async function readBuiltPage(folder = BUILT): Promise<InspectorPage> {
+  const files = new Map<string, InspectorFile>()
+  const add = async (path: string, type: string, name: string): Promise<void> =>
+    void files.set(path, { type, bytes: await readFile(join(folder, name)), policy: POLICY })
+  try {
+    await add('/', 'text/html; charset=utf-8', 'index.html')
+    for (const name of await readdir(join(folder, 'page'))) {
+      const type = types[extname(name)]
+      if (type !== undefined) await add(`/page/${name}`, type, join('page', name))
+    }
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return plainPage
+    throw error
+  }
+  return (path) => files.get(path)
+}

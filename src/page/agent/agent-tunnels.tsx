@@ -1,0 +1,135 @@
+/** The tunnels of the agent: their public addresses, what they lead to, and figures. */
+import { useState } from 'preact/hooks'
+import { isRecord } from '../api-caller.ts'
+import { Freshness, ReadingFault } from '../freshness.tsx'
+import { PublicUrl } from '../live-lists.tsx'
+import { Modal } from '../modal.tsx'
+import { usePage } from '../page-state.ts'
+import { PlainText } from '../plain-text.tsx'
+import { textIn } from '../text-in.ts'
+import { durationText } from '../time-text.ts'
+import { ViewHead } from '../view-head.tsx'
+import { StartTunnel } from './start-tunnel.tsx'
+import { useAgentLive } from './use-agent-live.ts'
+
+type Shown = Readonly<Record<string, unknown>>
+
+export function AgentTunnels() {
+  const live = useAgentLive<{ readonly tunnels: readonly unknown[] }>('/tunnels')
+  const tunnels = (live.value?.tunnels ?? []).filter(isRecord)
+  return (
+    <>
+      <ViewHead title="Tunnels" note={<Freshness reading={live} />} />
+      <ReadingFault reading={live} />
+      {live.value && tunnels.length === 0 && <p class="card">This agent has no tunnel.</p>}
+      {tunnels.map((tunnel) => (
+        <Tunnel key={textIn(tunnel.name)} tunnel={tunnel} onDone={live.refresh} />
+      ))}
+      {live.value && <StartTunnel onDone={live.refresh} />}
+    </>
+  )
+}
+
+function Tunnel({ tunnel, onDone }: { readonly tunnel: Shown; readonly onDone: () => void }) {
+  const [isStopping, setStopping] = useState(false)
+  const name = textIn(tunnel.name)
+  const config = isRecord(tunnel.config) ? tunnel.config : {}
+  const labels = Array.isArray(tunnel.labels) ? tunnel.labels : []
+  return (
+    <section class="card">
+      <div class="view-head">
+        <h2>
+          <PlainText text={name} />
+        </h2>
+        <div class="actions">
+          <button type="button" onClick={() => setStopping(true)}>
+            Stop {name}
+          </button>
+        </div>
+      </div>
+      <dl class="fields">
+        <div>
+          <dt>address</dt>
+          <dd>{tunnel.public_url === '' ? labels.map(textIn).join(', ') : <PublicUrl url={tunnel.public_url} />}</dd>
+        </div>
+        <div>
+          <dt>service</dt>
+          <dd>
+            <PlainText text={textIn(config.addr)} />
+          </dd>
+        </div>
+        <Figures tunnel={tunnel} isInspected={config.inspect === true} />
+      </dl>
+      {isStopping && <StopDialog name={name} onClose={() => setStopping(false)} onDone={onDone} />}
+    </section>
+  )
+}
+
+function Figures({ tunnel, isInspected }: { readonly tunnel: Shown; readonly isInspected: boolean }) {
+  const { conns, http } = isRecord(tunnel.metrics) ? tunnel.metrics : {}
+  return (
+    <>
+      <div>
+        <dt>connections</dt>
+        <dd>{connectionsText(isRecord(conns) ? conns : {})}</dd>
+      </div>
+      <div>
+        <dt>requests</dt>
+        <dd>{isInspected ? requestsText(isRecord(http) ? http : {}) : 'not inspected'}</dd>
+      </div>
+    </>
+  )
+}
+
+function connectionsText({ count, gauge, p50 }: Shown): string {
+  if (!count) return 'none yet'
+  return `${number(count)}, ${number(gauge)} of them open; half ended within ${took(p50)}`
+}
+
+function requestsText({ count, rate1, p50, p99 }: Shown): string {
+  if (!count) return 'none yet'
+  const rate = (Number(rate1) * 60).toLocaleString('en', { maximumFractionDigits: 1 })
+  return `${number(count)}, ${rate} a minute of late; half took up to ${took(p50)}, all but one in a hundred ${took(p99)}`
+}
+
+function number(value: unknown): string {
+  return Number(value).toLocaleString('en')
+}
+
+function took(nanoseconds: unknown): string {
+  return durationText(Number(nanoseconds) / 1e6)
+}
+
+interface StopDialogProps {
+  readonly name: string
+  readonly onClose: () => void
+  readonly onDone: () => void
+}
+
+function StopDialog({ name, onClose, onDone }: StopDialogProps) {
+  const { api } = usePage()
+  const [fault, setFault] = useState('')
+  const stop = async () => {
+    const outcome = await api.call('DELETE', `/tunnels/${encodeURIComponent(name)}`)
+    if (!outcome.ok) {
+      setFault(outcome.fault.text)
+      return
+    }
+    onClose()
+    onDone()
+  }
+  return (
+    <Modal title={`Stop ${name}?`} onClose={onClose}>
+      <p>Its address is given up at once. One that was made up may not come back.</p>
+      <div role="alert">{fault !== '' && <p class="notice is-bad">{fault}</p>}</div>
+      <div class="actions">
+        <button type="button" onClick={onClose}>
+          Keep it
+        </button>
+        <button type="button" class="danger" onClick={() => void stop()}>
+          Stop
+        </button>
+      </div>
+    </Modal>
+  )
+}

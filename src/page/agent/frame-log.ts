@@ -1,0 +1,25 @@
+/** The latest frames of an exchange, and how many are gone. */
+import type { ListedRow } from '../all-rows.ts'
+
+/** As many as the agent keeps. */
+const MAX_FRAMES = 1000
+
+export interface FrameLog {
+  /** The oldest first. */
+  readonly frames: readonly ListedRow[]
+  /** How many came before them, or in between. */
+  readonly missed: number
+}
+
+export const noFrames: FrameLog = { frames: [], missed: 0 }
+
+export interface MoreFrames {
+  readonly frames?: readonly ListedRow[]
+  readonly missed?: number
+}
+
+export function addFrames(log: FrameLog, { frames = [], missed = 0 }: MoreFrames): FrameLog {
+  const all = [...log.frames, ...frames]
+  const kept = all.slice(-MAX_FRAMES)
+  return { frames: kept, missed: log.missed + missed + all.length - kept.length }
+}

@@ -1,0 +1,13 @@
+/** Starts the agent's page in the browser. */
+import { render } from 'preact'
+import { PageContext, PageState } from '../page-state.ts'
+import { AgentApp } from './agent-app.tsx'
+
+const place = document.getElementById('page')
+if (!place) throw new Error('the document has no place for the page')
+render(
+  <PageContext.Provider value={new PageState(window, { apiPath: 'api/' })}>
+    <AgentApp />
+  </PageContext.Provider>,
+  place,
+)

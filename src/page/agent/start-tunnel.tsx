@@ -1,0 +1,72 @@
+/** Starts a tunnel that lives as long as the agent does. */
+import { useState } from 'preact/hooks'
+import { usePage } from '../page-state.ts'
+
+const protocols = ['http', 'tcp', 'tls'] as const
+
+const blank = { addr: '', proto: 'http', name: '' }
+
+export function StartTunnel({ onDone }: { readonly onDone: () => void }) {
+  const { api } = usePage()
+  const [draft, setDraft] = useState(blank)
+  const [fault, setFault] = useState('')
+  const [isBusy, setBusy] = useState(false)
+  const start = async () => {
+    setBusy(true)
+    const { name, ...rest } = draft
+    const outcome = await api.call('POST', '/tunnels', { ...rest, ...(name !== '' && { name }) })
+    setBusy(false)
+    setFault(outcome.ok ? '' : outcome.fault.text)
+    if (!outcome.ok) return
+    setDraft(blank)
+    onDone()
+  }
+  return (
+    <section class="card">
+      <h2>Start another</h2>
+      <form
+        class="filters"
+        onSubmit={(event) => {
+          event.preventDefault()
+          void start()
+        }}
+      >
+        <label>
+          Service: a port, or an address
+          <input
+            required
+            value={draft.addr}
+            spellcheck={false}
+            autoComplete="off"
+            onInput={({ currentTarget }) => setDraft({ ...draft, addr: currentTarget.value })}
+          />
+        </label>
+        <label>
+          Protocol
+          <select
+            value={draft.proto}
+            onChange={({ currentTarget }) => setDraft({ ...draft, proto: currentTarget.value })}
+          >
+            {protocols.map((proto) => (
+              <option key={proto}>{proto}</option>
+            ))}
+          </select>
+        </label>
+        <label>
+          Name, if you like
+          <input
+            value={draft.name}
+            spellcheck={false}
+            autoComplete="off"
+            onInput={({ currentTarget }) => setDraft({ ...draft, name: currentTarget.value })}
+          />
+        </label>
+        <button type="submit" disabled={isBusy}>
+          Start
+        </button>
+      </form>
+      <div role="alert">{fault !== '' && <p class="notice is-bad">{fault}</p>}</div>
+      <p class="soft small">It ends with the agent, unless the configuration file of the agent has it too.</p>
+    </section>
+  )
+}
