@@ -198,6 +198,8 @@ export async function openControlPlane(options: ControlPlaneOptions) {
               eabKey: settings.acmeEabKey,
               ordersPerHour: settings.acmeOrdersPerHour,
               dnsCommand: settings.acmeDnsCommand,
+              dnsServer: settings.acmeDnsServer,
+              dnsKey: settings.acmeDnsKey,
             },
             env: process.env,
             showChallenge: (challenge) => planes.showChallenge(challenge),

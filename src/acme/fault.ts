@@ -10,7 +10,7 @@ export const faultTexts = {
   CHALLENGE_FAILED:
     'The certificate authority did not find this server under the name: its DNS record must lead here, on port 80 or 443.',
   CERTIFICATE_NEEDS_DNS:
-    'A wildcard can be proven only by a DNS record; set `--acme-dns-command`, or upload a certificate to `/tls_certificates`.',
+    'A wildcard can be proven only by a DNS record; set `--acme-dns-server` or `--acme-dns-command`, or upload a certificate to `/tls_certificates`.',
   CERTIFICATE_UNUSABLE: 'What the certificate authority sent cannot be used for this name.',
   DNS_RECORD_FAILED: 'The DNS record that proves the name could not be set.',
   CHALLENGE_NOT_SHOWN: 'Not every process of this server is ready to answer the certificate authority yet.',

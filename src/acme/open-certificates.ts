@@ -9,7 +9,7 @@ import type { NameChallenge } from '../planes/port.ts'
 import type { Store } from '../store/store.ts'
 import { AcmeAccount } from './accounts.ts'
 import { CertificateOrders, type OrderCounts } from './certificate-orders.ts'
-import { dnsCommand } from './dns-command.ts'
+import { type DnsSetup, dnsRecordsBy } from './dns-setup.ts'
 import { KeptNames } from './kept-names.ts'
 import { WantedNames } from './wanted-names.ts'
 
@@ -21,17 +21,15 @@ export interface CertificatesByThemselvesOptions {
   readonly log: Logger
   readonly version: string
   /** As the operator set them. */
-  readonly acme: {
+  readonly acme: DnsSetup & {
     readonly directory: string
     readonly email: string
     readonly caFile: string | null
     readonly eabKeyId: string
     readonly eabKey: Secret | null
     readonly ordersPerHour: number
-    /** An executable that sets DNS records. */
-    readonly dnsCommand: string | null
   }
-  /** What that may know of our environment. */
+  /** What a program that sets DNS records may know of our environment. */
   readonly env: Readonly<Record<string, string | undefined>>
   readonly showChallenge: (challenge: NameChallenge) => Promise<boolean>
   readonly otherNodes: () => number
@@ -58,8 +56,9 @@ const HOUR_MS = 3_600_000
 
 export function openCertificates(options: CertificatesByThemselvesOptions): ManagedCertificates {
   const { store, sealer, ids, now, log, version, acme, env, showChallenge, otherNodes } = options
-  const { ordersPerHour, dnsCommand: command, ...account } = acme
-  const dns = command === null ? undefined : dnsCommand({ command, env })
+  const { directory, email, caFile, eabKeyId, eabKey, ordersPerHour } = acme
+  const account = { directory, email, caFile, eabKeyId, eabKey }
+  const dns = dnsRecordsBy(acme, { env, now })
   const wanted = new WantedNames(store, () => orders.look())
   const names = new KeptNames({ store, sealer, ids, now, holder: ids.next('holder_'), ordersPerHour })
   const orders = new CertificateOrders({
@@ -69,7 +68,7 @@ export function openCertificates(options: CertificatesByThemselvesOptions): Mana
     account: new AcmeAccount({ store, sealer, now, version, ...account }),
     ordersPerHour,
     dns,
-    directory: acme.directory,
+    directory,
     showChallenge,
     otherNodes,
     random: Math.random,

@@ -56,6 +56,16 @@ export const acmeTable = {
       'executable that sets the DNS records which prove a name, for wildcards and for servers that nobody reaches; called with the name of the record and its value, and `POSTERN_ACME_ACTION` `present` or `cleanup`',
     example: '/etc/postern/dns-record',
   }),
+  acmeDnsServer: setting({
+    name: 'acme-dns-server',
+    takes: 'host[:port]',
+    parse: parse.dnsServer,
+    default: null,
+    defaultNote: 'none',
+    about:
+      'name server that takes updates (RFC 2136) of the DNS records which prove a name, signed with `acme-dns-key`; where it is set, `acme-dns-command` is not called',
+    example: 'ns1.example.com',
+  }),
   acmeEabKey: setting({
     name: 'acme-eab-key',
     takes: 'key',
@@ -64,6 +74,17 @@ export const acmeTable = {
     defaultNote: 'none',
     about: 'the key of `acme-eab-key-id`, in base64url as the authority shows it',
     example: 'c2VjcmV0LWtleS1vZi10aGUtYWNjb3VudA',
+    envOnly: true,
+  }),
+  acmeDnsKey: setting({
+    name: 'acme-dns-key',
+    takes: 'key',
+    parse: parse.dnsKey,
+    default: null,
+    defaultNote: 'none',
+    about:
+      'the key for `acme-dns-server`: `algorithm:name:secret`, with `hmac-sha256`, `hmac-sha384` or `hmac-sha512`, and the secret in base64',
+    example: 'hmac-sha256:postern:c2VjcmV0IG9mIHRoZSBuYW1lIHNlcnZlcg==',
     envOnly: true,
   }),
 } as const

@@ -9,6 +9,7 @@ const settings = readSettings({
   env: {
     POSTERN_BOOTSTRAP_API_KEY: 'k'.repeat(32),
     POSTERN_ACME_EAB_KEY: 'e'.repeat(32),
+    POSTERN_ACME_DNS_KEY: `hmac-sha512:postern:${'d'.repeat(32)}`,
     POSTERN_DATABASE_URL: 'postgres://u:hunter2@db.example.com/postern',
   },
   cwd: '/srv',
@@ -24,13 +25,14 @@ test('settings arrive in another process as they were, frozen, with secrets that
   assert.equal(bootstrap.apiKey?.reveal(), 'k'.repeat(32))
   assert.equal(bootstrap.authtoken, null)
   assert.equal(arrived.acmeEabKey?.reveal(), 'e'.repeat(32))
-  assert.doesNotMatch(JSON.stringify(arrived), /kkkk|eeee/)
+  assert.equal(arrived.acmeDnsKey?.secret.reveal(), 'd'.repeat(32))
+  assert.doesNotMatch(JSON.stringify(arrived), /kkkk|eeee|dddd/)
   assert.ok(Object.isFrozen(arrived) && Object.isFrozen(arrived.outboundAllow))
 })
 
 test('a worker learns nothing of the database, its key and the first credentials', () => {
   const carried = across(carryToWorker(settings))
-  assert.doesNotMatch(JSON.stringify(carried), /hunter2|kkkk|eeee|secret\.key/)
+  assert.doesNotMatch(JSON.stringify(carried), /hunter2|kkkk|eeee|dddd|secret\.key/)
   const arrived = carriedSettings(carried)
   assert.deepEqual(arrived.bootstrap, { apiKey: null, authtoken: null })
   assert.deepEqual([arrived.workers, arrived.domain], [2, settings.domain])

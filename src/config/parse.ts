@@ -2,6 +2,7 @@
 
 import { isIP, isIPv4, isIPv6 } from 'node:net'
 import { domainToASCII } from 'node:url'
+import { type TsigAlgorithm, tsigAlgorithms } from '../lib/dns/tsig.ts'
 import { readCidr } from '../lib/net/cidr.ts'
 import { Secret } from '../lib/secrets/secret.ts'
 import { autoWorkers, MAX_WORKERS } from './auto-workers.ts'
@@ -238,6 +239,36 @@ export function macKey(text: string): Secret {
   if (!/^[A-Za-z0-9_+/-]{16,1024}={0,2}$/.test(text))
     throw new Error('must be a key in base64url, of 16 characters or more')
   return new Secret(text)
+}
+
+const DNS_PORT = 53
+
+/** A DNS server: `host`, `host:port` or `[ipv6]:port`. */
+export function dnsServer(text: string): Listen {
+  if (isHost(text) || isIPv6(text)) return { host: text, port: DNS_PORT }
+  return address(text)
+}
+
+/** A key that DNS messages are signed with. */
+export interface DnsKey {
+  readonly name: string
+  readonly algorithm: TsigAlgorithm
+  /** In base64. */
+  readonly secret: Secret
+}
+
+/** As `nsupdate -y` takes it; error messages do not repeat it. */
+export function dnsKey(text: string): DnsKey {
+  const [secret = '', name = '', algorithm = tsigAlgorithms[0], ...more] = text.split(':').toReversed()
+  const known = tsigAlgorithms.find((each) => each === algorithm.toLowerCase())
+  if (known === undefined || more.length > 0) {
+    throw new Error(`must be \`algorithm:name:secret\`, with an algorithm of ${tsigAlgorithms.join(', ')}`)
+  }
+  if (!isHost(name.replace(/\.$/, ''))) throw new Error('must have the name of the key, as the DNS server knows it')
+  if (!/^[A-Za-z0-9+/]{16,1024}={0,2}$/.test(secret)) {
+    throw new Error('must have a secret in base64, of 16 characters or more')
+  }
+  return { name: name.replace(/\.$/, '').toLowerCase(), algorithm: known, secret: new Secret(secret) }
 }
 
 /** A name or an IPv4 address. Text that ends in a number must be an address, so `010.1.1.1` and `1.2` are refused. */

@@ -11,6 +11,7 @@ import { SettingsError } from './settings-error.ts'
 import { envName, fileKey, settings } from './table.ts'
 
 const POSTGRES = 'postgres://postern@db.example.com/postern'
+const DNS_KEY = 'hmac-sha512:postern:c2VjcmV0IG9mIHRoZSBuYW1lIHNlcnZlcg=='
 
 const root = mkdtempSync(join(tmpdir(), 'postern-config-'))
 after(() => rmSync(root, { recursive: true }))
@@ -88,6 +89,8 @@ test('every setting has its default when nothing is given', () => {
     acmeCa: null,
     acmeEabKeyId: '',
     acmeDnsCommand: null,
+    acmeDnsServer: null,
+    acmeDnsKey: null,
     acmeEabKey: null,
     acmeOrdersPerHour: 60,
     bootstrap: { apiKey: null, authtoken: null },
@@ -113,6 +116,35 @@ for (const { name, example, envOnly, parse } of settings) {
     if (envOnly) return
     read({ flags: { [name]: example }, env: database })
     read({ file: `${fileKey(name)}: ${example}`, env: database })
+  })
+}
+
+test('a DNS server has its usual port, and a key as nsupdate takes it', () => {
+  const env = { POSTERN_ACME_DNS_KEY: DNS_KEY }
+  const { acmeDnsServer, acmeDnsKey } = read({ flags: { 'acme-dns-server': '2001:db8::53' }, env })
+  assert.deepEqual(acmeDnsServer, { host: '2001:db8::53', port: 53 })
+  assert.deepEqual([acmeDnsKey?.algorithm, acmeDnsKey?.name], ['hmac-sha512', 'postern'])
+  const other = read({
+    flags: { 'acme-dns-server': 'ns1.example.com:5353' },
+    env: { POSTERN_ACME_DNS_KEY: DNS_KEY.slice(12) },
+  })
+  assert.deepEqual(other.acmeDnsServer, { host: 'ns1.example.com', port: 5353 })
+  assert.equal(other.acmeDnsKey?.algorithm, 'hmac-sha256')
+})
+
+const badDns: readonly [what: string, sources: Parameters<typeof read>[0], message: RegExp][] = [
+  ['that is a URL', { flags: { 'acme-dns-server': 'https://ns1.example.com' } }, /must be an address and a port/],
+  ['on port 0', { flags: { 'acme-dns-server': 'ns1.example.com:0' } }, /that others can reach/],
+  ['with a weak algorithm', { env: { POSTERN_ACME_DNS_KEY: `hmac-md5:postern:${'A'.repeat(24)}` } }, /hmac-sha256/],
+  ['with a key that has no name', { env: { POSTERN_ACME_DNS_KEY: 'A'.repeat(24) } }, /the name of the key/],
+  ['with a secret that is none', { env: { POSTERN_ACME_DNS_KEY: 'postern:hunter2' } }, /a secret in base64/],
+]
+for (const [what, sources, message] of badDns) {
+  test(`a DNS server ${what} is refused, and no secret is repeated`, () => {
+    assert.throws(
+      () => read(sources),
+      (error: Error) => message.test(error.message) && !/hunter2|AAAA/.test(error.message),
+    )
   })
 }
 

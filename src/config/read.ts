@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import type { LogFormat, LogLevel } from '../lib/log/log.ts'
 import type { Secret } from '../lib/secrets/secret.ts'
 import type { Given } from './given.ts'
-import { type Listen, listen, type PortRange } from './parse.ts'
+import { type DnsKey, type Listen, listen, type PortRange } from './parse.ts'
 import { hostNodeName, reachedAt } from './reached-at.ts'
 import { SettingsError } from './settings-error.ts'
 import { gather, type SettingSources } from './sources.ts'
@@ -73,6 +73,8 @@ export interface Settings {
   readonly acmeEabKeyId: string
   readonly acmeOrdersPerHour: number
   readonly acmeDnsCommand: string | null
+  readonly acmeDnsServer: Listen | null
+  readonly acmeDnsKey: DnsKey | null
   readonly acmeEabKey: Secret | null
   readonly bootstrap: { readonly apiKey: Secret | null; readonly authtoken: Secret | null }
 }
@@ -113,6 +115,8 @@ type Undefaulted =
   | 'publicHttpPort'
   | 'acmeCa'
   | 'acmeDnsCommand'
+  | 'acmeDnsServer'
+  | 'acmeDnsKey'
   | 'acmeEabKey'
   | 'bootstrapApiKey'
   | 'bootstrapAuthtoken'
@@ -138,6 +142,8 @@ function complete(values: Parsed, cwd: string): Settings {
     publicHttpPort: values.publicHttpPort ?? values.httpListen.port,
     acmeCa: values.acmeCa === undefined ? null : resolve(cwd, values.acmeCa),
     acmeDnsCommand: values.acmeDnsCommand === undefined ? null : resolve(cwd, values.acmeDnsCommand),
+    acmeDnsServer: values.acmeDnsServer ?? null,
+    acmeDnsKey: values.acmeDnsKey ?? null,
     acmeEabKey: values.acmeEabKey ?? null,
     bootstrap: { apiKey: bootstrapApiKey, authtoken: bootstrapAuthtoken },
   }

@@ -8,6 +8,7 @@ import { connect as connectTls } from 'node:tls'
 import { type AcmeServer, type AcmeStep, startAcmeServer } from '../support/acme-server.ts'
 import { ApiClient, type Json } from '../support/api-client.ts'
 import { eachStore } from '../support/databases.ts'
+import { startDnsServer } from '../support/dns-server.ts'
 import { metric } from '../support/metrics.ts'
 import { startPlatform } from '../support/platform.ts'
 import { type ServerProcess, serve } from '../support/server-process.ts'
@@ -210,6 +211,30 @@ test('a wildcard is proven by a DNS record that a program of the operator sets a
     all.every((call) => call.split(' ').length === 3),
     'secrets of the server are not in its environment',
   )
+})
+
+test('a wildcard is proven by a record that the name server of its zone was told of', async (t) => {
+  const acme = await authorityFor(t)
+  const secret = Buffer.from('a secret of the name server')
+  const dns = await startDnsServer({ zone: 'example.com', key: { name: 'postern', algorithm: 'hmac-sha256', secret } })
+  t.after(() => dns.stop())
+  const seen: string[] = []
+  acme.mood.txt = (record) => {
+    const values = dns.txt.get(record) ?? []
+    seen.push(record, ...values)
+    return values
+  }
+  const flags = { 'acme-directory': acme.directory, 'acme-dns-server': `127.0.0.1:${dns.port}` }
+  const env = { POSTERN_ACME_DNS_KEY: `hmac-sha256:postern:${secret.toString('base64')}` }
+  const platform = await startPlatform({ flags, env })
+  t.after(() => platform.stop())
+  await edge(platform.admin, '*.example.com')
+  await until(
+    'the wildcard has a certificate',
+    async () => (await issuedNames(platform.admin)).join() === '*.example.com',
+  )
+  assert.equal(seen.length, 2)
+  assert.deepEqual([...dns.txt], [['_acme-challenge.example.com', []]], 'the record is gone')
 })
 
 test('a wildcard without DNS is told so, and is not ordered', async (t) => {
