@@ -19,3 +19,11 @@ test('nothing of it is changed but the blanks between', () => {
 test('what is not JSON, or is long, stays as it is', () => {
   for (const text of ['', 'plain', '{"a":', '{a:1}', `[${'1,'.repeat(300_000)}1]`]) assert.equal(laidOut(text), text)
 })
+
+test('JSON that is very deep stays as it is', () => {
+  for (const depth of [101, 200_000]) {
+    const deep = '['.repeat(depth) + ']'.repeat(depth)
+    assert.equal(laidOut(deep), deep)
+  }
+  assert.equal(laidOut('['.repeat(100) + ']'.repeat(100)).split('\n').length, 199)
+})

@@ -3,6 +3,9 @@
 /** Larger bodies are not laid out, in characters. */
 const MAX_LAID_OUT = 500_000
 
+/** Nor are deeper ones: each line begins with as many spaces as it is deep, so depth would cost its square. */
+const MAX_DEPTH = 100
+
 /** A string, a sign, or a number or word. */
 const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\],:]|[^\s{}[\],:"]+/g
 
@@ -14,11 +17,14 @@ export function laidOut(content: string): string {
   } catch {
     return content
   }
-  return withLines(content.match(TOKEN) ?? [])
+  return withLines(content.match(TOKEN) ?? []) ?? content
 }
 
-/** Made of the tokens as they came: a number with many digits and a key that is there twice must not change. */
-function withLines(tokens: readonly string[]): string {
+/**
+ * Made of the tokens as they came: a number with many digits and a key that is there twice must not change. Undefined when
+ * they are too deep.
+ */
+function withLines(tokens: readonly string[]): string | undefined {
   const parts: string[] = []
   let depth = 0
   const newLine = (): void => void parts.push('\n', '  '.repeat(depth))
@@ -28,8 +34,10 @@ function withLines(tokens: readonly string[]): string {
     if (isClosing) depth--
     if (isClosing !== isAfterOpening) newLine()
     parts.push(token)
-    if (isOpening(token)) depth++
-    else if (token === ',') newLine()
+    if (isOpening(token)) {
+      depth++
+      if (depth > MAX_DEPTH) return undefined
+    } else if (token === ',') newLine()
     else if (token === ':') parts.push(' ')
   }
   return parts.join('')
