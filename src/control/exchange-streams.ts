@@ -4,7 +4,7 @@
  */
 import type { Logger } from '../lib/log/log.ts'
 import { Refusal } from '../model/errors.ts'
-import type { ExchangeFilter, SeenExchange } from '../model/exchange.ts'
+import { type ExchangeFilter, isThrough, type SeenExchange } from '../model/exchange.ts'
 import { type ExchangeNode, maySee } from './exchanges.ts'
 import type { Principal } from './principal.ts'
 
@@ -105,7 +105,7 @@ export class ExchangeStreams {
 
 function passes(exchange: SeenExchange, { edgeId, tunnelId, method, path, status, since }: ExchangeFilter): boolean {
   return (
-    (edgeId === undefined || exchange.edgeId === edgeId) &&
+    (edgeId === undefined || isThrough(edgeId, exchange)) &&
     (tunnelId === undefined || exchange.target === tunnelId) &&
     (method === undefined || exchange.method === method) &&
     (path === undefined || exchange.path.startsWith(path)) &&

@@ -1,10 +1,16 @@
 /** Exchanges of all nodes as the API reads and shows them. */
 import type { Logger } from '../lib/log/log.ts'
 import { Refusal } from '../model/errors.ts'
-import type { ExchangeFilter, KeptMessage, ReplayAsk, SeenExchange, WholeExchange } from '../model/exchange.ts'
+import {
+  type ExchangeFilter,
+  endpointOf,
+  type KeptMessage,
+  type ReplayAsk,
+  type SeenExchange,
+  type WholeExchange,
+} from '../model/exchange.ts'
 import { readExchangeId, tagOf } from '../model/exchange-id.ts'
 import { isSensitiveHeader } from '../model/sensitive-headers.ts'
-import { endpoints } from '../resources/endpoints.ts'
 import { exchanges } from '../resources/exchanges.ts'
 import type { Fields } from '../resources/resource.ts'
 import { tunnels } from '../resources/tunnels.ts'
@@ -84,7 +90,7 @@ export class Exchanges {
   /** Shows an exchange; `node` is the id of the node that has it. */
   show(exchange: SeenExchange, links: Links): Fields {
     const { timings, edgeId, target } = exchange
-    const isEndpoint = edgeId?.startsWith(endpoints.prefix) === true
+    const endpointId = endpointOf(exchange)
     return {
       id: exchange.id,
       uri: links.one(exchanges, exchange.id, null),
@@ -106,9 +112,9 @@ export class Exchanges {
       protocol: `HTTP/${exchange.version}`,
       scheme: exchange.scheme,
       client_ip: exchange.ip,
-      edge_id: isEndpoint ? null : (edgeId ?? null),
-      route_id: isEndpoint ? null : (exchange.routeId ?? null),
-      endpoint_id: isEndpoint ? edgeId : null,
+      edge_id: endpointId === undefined ? (edgeId ?? null) : null,
+      route_id: endpointId === undefined ? (exchange.routeId ?? null) : null,
+      endpoint_id: endpointId ?? null,
       tunnel_id: target?.startsWith(tunnels.prefix) ? target : null,
       tunnel_session_id: exchange.sessionId ?? null,
       decided: exchange.decided,

@@ -63,6 +63,20 @@ export interface ExchangeFilter {
   readonly ownerId?: string | undefined
 }
 
+/**
+ * The endpoint that an exchange came through, as the API lists it: in a pool each tunnel has one of its own, while what is
+ * served there has an id for all of them. Undefined for an edge, and when it reached none.
+ */
+export function endpointOf({ edgeId, target }: Pick<SeenExchange, 'edgeId' | 'target'>): string | undefined {
+  if (!edgeId?.startsWith('ep_')) return undefined
+  return target?.startsWith('tn_') ? `ep_${target.slice('tn_'.length)}` : edgeId
+}
+
+/** Whether an exchange came through this edge or endpoint. */
+export function isThrough(id: string, exchange: Pick<SeenExchange, 'edgeId' | 'target'>): boolean {
+  return exchange.edgeId === id || endpointOf(exchange) === id
+}
+
 /** The latest exchanges that pass the filter, those before `beforeId` if given, newest first. */
 export interface ExchangeQuery {
   readonly filter: ExchangeFilter

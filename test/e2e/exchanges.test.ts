@@ -147,6 +147,21 @@ test('an endpoint of an agent is seen by its owner and by admins alone', async (
   await other.api.refused('ERR_NOT_FOUND', 'GET', `/exchanges/${seen.id}`)
 })
 
+test('what comes to a pool is seen at the endpoint of the tunnel that served it', async (t) => {
+  const agent = await ownAgent(t, world)
+  const shared = { addr: service.address, proto: 'http', pooling: true } as const
+  const first = await agent.forward(shared)
+  const { hostname } = new URL(first.url ?? '')
+  await agent.forward({ ...shared, domain: hostname })
+  for (let i = 0; i < 4; i++) assert.equal((await world.ask(hostname, { path: '/pooled' })).status, 200)
+  const seen = await listed('path=/pooled', 4)
+  for (const { endpoint_id, tunnel_id } of seen) {
+    assert.equal((await world.api.get(`/endpoints/${endpoint_id}`)).tunnel.id, tunnel_id)
+    const own = seen.filter((each) => each.tunnel_id === tunnel_id)
+    assert.deepEqual(await listed(`endpoint_id=${endpoint_id}`, own.length), own)
+  }
+})
+
 test('requests that reach no edge are for admins', async () => {
   const { api } = await world.platform.member()
   const { name } = await world.httpsTo(service)

@@ -3,7 +3,7 @@
 import { RecordRing } from '../../lib/bytes/record-ring.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { othersTurn } from '../../lib/threads/others-turn.ts'
-import type { ExchangeFilter, ExchangeQuery, SeenExchange } from '../../model/exchange.ts'
+import { type ExchangeFilter, type ExchangeQuery, isThrough, type SeenExchange } from '../../model/exchange.ts'
 import { type ExchangeId, exchangeId, readExchangeId } from '../../model/exchange-id.ts'
 import type { AccessRecord } from '../proxy/access-record.ts'
 import { ExchangeRecord, ReadRecord, writeRecord } from './exchange-record.ts'
@@ -130,7 +130,7 @@ function passes(record: ReadRecord, filter: ExchangeFilter): boolean {
   return (
     (status === undefined || record.status === status) &&
     (since === undefined || record.startedAt >= since) &&
-    (edgeId === undefined || record.text('edge') === edgeId) &&
+    (edgeId === undefined || isThrough(edgeId, { edgeId: record.text('edge'), target: record.text('target') })) &&
     (tunnelId === undefined || record.text('target') === tunnelId) &&
     (method === undefined || record.text('method') === method) &&
     (path === undefined || record.text('path')?.startsWith(path) === true) &&
