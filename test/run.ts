@@ -52,26 +52,28 @@ async function main(signal: AbortSignal): Promise<boolean> {
   try {
     // The tests start some hundred processes of the same code: each takes what another has compiled.
     const env = { POSTERN_TEST_POSTGRES_URL: postgres.url, NODE_COMPILE_CACHE: compiled }
-    const run = ({ workers, ...given }: Pick<TestRun, 'files' | 'patterns'> & { readonly workers: string }) => {
-      const patterns = given.patterns.map((pattern) => ` named /${pattern}/`).join(',')
-      const servers = workers === '0' ? '' : `, servers with ${workers} ${workers === '1' ? 'worker' : 'workers'}`
-      say(`tests: ${given.files.length} ${given.files.length === 1 ? 'file' : 'files'}${patterns}${servers}`)
+    const run = ({ files, patterns }: Pick<TestRun, 'files' | 'patterns'>, again: readonly string[] = []) => {
+      const named = patterns.map((pattern) => ` named /${pattern}/`).join(',')
+      const servers = values.workers === undefined ? '' : `, servers with workers: ${values.workers}`
+      const twice = again.length === 0 ? '' : `, ${again.length} of them again with two workers`
+      say(`tests: ${files.length} ${files.length === 1 ? 'file' : 'files'}${named}${servers}${twice}`)
+      const groups = [
+        ...again.map((file) => ({ files: [file], workers: '2' })),
+        ...groupTests(files).map((each) => ({ files: each })),
+      ]
       return runTests({
-        ...given,
-        files: whole ? writeGroups(groupTests(given.files), mkdtempSync(join(grouped, 'run-'))) : given.files,
+        files: whole ? writeGroups(groups, mkdtempSync(join(grouped, 'run-'))) : files,
+        patterns,
         signal,
         isTalkative: long !== undefined,
         fileLimitMs: long ? LONG_FILE_LIMIT_MS : FILE_LIMIT_MS,
-        env: { ...env, [WORKERS_VARIABLE]: workers },
+        env: { ...env, [WORKERS_VARIABLE]: values.workers ?? '0' },
       })
     }
-    const workers = values.workers ?? '0'
-    let passed = await run({ ...chosen, files: whole ? chosen.files.filter(isBeside) : chosen.files, workers })
-    const later = [
-      { files: ALONE, patterns: [], workers },
-      ...(values.workers === undefined ? [{ files: TWO_WORKERS, patterns: [], workers: '2' }] : []),
-    ]
-    for (const each of whole ? later : []) if (!signal.aborted) passed = both(passed, await run(each))
+    let passed = whole
+      ? await run({ ...chosen, files: chosen.files.filter(isBeside) }, values.workers === undefined ? TWO_WORKERS : [])
+      : await run(chosen)
+    if (whole && !signal.aborted) passed = both(passed, await run({ files: ALONE, patterns: [] }))
     const log = passed.ok ? '' : await postgres.log()
     if (log !== '') say(`the last lines of PostgreSQL's log:\n${log}`)
     const counts = Object.entries(passed.counts).map(([name, count]) => `${name} ${count}`)

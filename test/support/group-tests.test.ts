@@ -39,7 +39,11 @@ describe('files of a group', () => {
   const reporter = fileURLToPath(new URL('compact-reporter.ts', import.meta.url))
 
   /** Runs these files as one group. */
-  async function run(t: { after(run: () => void): void }, texts: Readonly<Record<string, string>>): Promise<string> {
+  async function run(
+    t: { after(run: () => void): void },
+    texts: Readonly<Record<string, string>>,
+    workers?: string,
+  ): Promise<string> {
     const folder = mkdtempSync(join(tmpdir(), 'postern-group-'))
     t.after(() => rmSync(folder, { recursive: true, force: true }))
     const files = Object.entries(texts).map(([name, text]) => {
@@ -48,7 +52,7 @@ describe('files of a group', () => {
       writeFileSync(join(folder, name), head + text)
       return join(folder, name)
     })
-    const [group = ''] = writeGroups([files], folder)
+    const [group = ''] = writeGroups([{ files, ...(workers !== undefined && { workers }) }], folder)
     assert.deepEqual(membersOf(group), files)
     const flags = ['--import', new URL('test-owners.ts', import.meta.url).href, '--test', `--test-reporter=${reporter}`]
     const env = { ...process.env, NODE_TEST_CONTEXT: undefined }
@@ -78,6 +82,14 @@ describe('files of a group', () => {
     assert.match(said, /^\.\.\.\n/, 'a dot for each file')
     assert.match(said, /ℹ tests 3\n/)
     assert.match(said, /ℹ fail 0\n/)
+  })
+
+  test('may be for servers with a number of workers of their own, which a failure names', async (t) => {
+    const workers = fileURLToPath(new URL('test-workers.ts', import.meta.url))
+    const text = `import { testWorkers } from '${workers}'\ntest('seen', () => assert.equal(testWorkers, 0))`
+    const said = await run(t, { 'a.test.ts': text }, '3')
+    assert.match(said, /a\.test\.ts with 3 workers/)
+    assert.match(said, /3 !== 0/)
   })
 
   test('fail apart: what fails is named with its place, with what was printed, and the others go on', async (t) => {

@@ -6,6 +6,7 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import { WORKERS_VARIABLE } from './test-workers.ts'
 
 /** What a test that looks at its process, or changes it for everybody, has in its text. */
 const OWN_PROCESS: readonly RegExp[] = [
@@ -76,14 +77,22 @@ function byFolder([a = '']: string[], [b = '']: string[]): number {
   return Number(b.startsWith('test/')) - Number(a.startsWith('test/'))
 }
 
+export interface TestGroup {
+  readonly files: readonly string[]
+  /** How many workers the servers of these tests have, if not as many as those of the others. */
+  readonly workers?: string
+}
+
 /** Writes a file for each group that runs its members; node runs files in the order of their names. */
-export function writeGroups(groups: readonly (readonly string[])[], folder: string): string[] {
+export function writeGroups(groups: readonly TestGroup[], folder: string): string[] {
   const share = new URL('share-process.ts', import.meta.url).href
-  return groups.map((files, index) => {
+  return groups.map(({ files, workers }, index) => {
     const name = `${String(index).padStart(3, '0')}-${(files[0] ?? '').replaceAll('/', '-').replace(/\.ts$/, '.mjs')}`
     const path = join(folder, name)
     const members = JSON.stringify(files.map((file) => resolve(file)))
-    writeFileSync(path, `import { shareProcess } from '${share}'\nshareProcess(${members})\n`)
+    const settings = workers === undefined ? '' : `process.env.${WORKERS_VARIABLE} = '${workers}'\n`
+    const note = workers === undefined ? '' : `, ' with ${workers} workers'`
+    writeFileSync(path, `import { shareProcess } from '${share}'\n${settings}shareProcess(${members}${note})\n`)
     return path
   })
 }

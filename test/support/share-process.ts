@@ -4,13 +4,13 @@ import { before, describe } from 'node:test'
 import { pathToFileURL } from 'node:url'
 
 /** Hooks at the top of a file belong to its suite: what it starts, it starts when its turn comes, and stops before the next. */
-export function shareProcess(files: readonly string[]): void {
+export function shareProcess(files: readonly string[], note = ''): void {
   let loaded = Promise.resolve()
   for (const file of files) {
     const former = loaded
     const { promise, resolve } = Promise.withResolvers<void>()
     loaded = promise
-    describe(relative('.', file), async () => {
+    describe(relative('.', file) + note, async () => {
       before(() => tellTurn(file))
       // Files are loaded in order too, so that a failure to load is always the same.
       await former
