@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { forgetStatuses } from './acme/forget-statuses.ts'
 import { openCertificates } from './acme/open-certificates.ts'
 import { openCluster } from './cluster/open-cluster.ts'
+import { ownNames } from './config/own-names.ts'
 import type { OwnNode } from './config/own-node.ts'
 import type { Settings } from './config/read.ts'
 import { TakenAddresses } from './control/addresses.ts'
@@ -10,10 +11,12 @@ import { AgentCredentials } from './control/agent-credentials.ts'
 import { AttachedPlanes } from './control/attached-planes.ts'
 import { openAuthority } from './control/authority.ts'
 import { bindSecrets } from './control/bound-secrets.ts'
+import { CertificateFiles } from './control/certificate-files.ts'
 import { Documents } from './control/documents.ts'
 import { EdgeEndpoints } from './control/edge-endpoints.ts'
 import { exchangeNodes } from './control/exchange-nodes.ts'
 import { type Followed, Follower } from './control/follower.ts'
+import { type CertificatesByName, LiveCertificates } from './control/live-certificates.ts'
 import { LiveCredentials } from './control/live-credentials.ts'
 import { LiveSshCertificates } from './control/live-ssh-certificates.ts'
 import { LoginUpkeep } from './control/login-upkeep.ts'
@@ -90,6 +93,12 @@ export async function openControlPlane(options: ControlPlaneOptions) {
     const requestKey = requestKeyOf(store, sealer, now)
     const hostKey = await openSshHostKey(store, sealer)
 
+    // Certificates that others look after; data planes are sent them, and need not be able to read them.
+    const { certificateDir } = settings
+    const files = certificateDir === null ? undefined : new CertificateFiles({ folder: certificateDir, now, log })
+    files?.start()
+    opened.push(() => files?.stop())
+
     // What people write is checked here, and off the event loop where that takes long.
     const documents = new Documents()
     opened.push(() => documents.close())
@@ -131,6 +140,7 @@ export async function openControlPlane(options: ControlPlaneOptions) {
     const planes: AttachedPlanes = new AttachedPlanes({
       store,
       sealer,
+      files,
       log,
       node,
       nodes: cluster,
@@ -202,6 +212,8 @@ export async function openControlPlane(options: ControlPlaneOptions) {
               dnsKey: settings.acmeDnsKey,
             },
             env: process.env,
+            ownNames: ownNames(settings),
+            isInFile: (name) => files?.covers(name) ?? false,
             showChallenge: (challenge) => planes.showChallenge(challenge),
             otherNodes: () => cluster?.others.length ?? 0,
           })
@@ -249,12 +261,25 @@ export async function openControlPlane(options: ControlPlaneOptions) {
       /** Names get their certificates by themselves from here on; data planes have attached by now. */
       async orderCertificates() {
         if (!certificates) return forgetStatuses(store)
+        // Names that have a file are not ordered.
+        await files?.ready()
         await follow(certificates.wanted)
         await certificates.start()
         opened.push(() => certificates.stop())
       },
       /** Undefined where certificates are not ordered. */
       certificateNumbers: certificates && (() => certificates.numbers()),
+      /** The certificate and key of the server's own authority, in PEM. */
+      authority,
+      /** Calls `replace` with all certificates by name, now and whenever one of them changes. */
+      async followCertificates(replace: (byName: CertificatesByName) => void) {
+        const live = new LiveCertificates({ store, sealer, files, replace, log })
+        const forget = files?.whenChanged(() => live.filesChanged())
+        opened.push(() => forget?.())
+        await follow(live)
+      },
+      /** Undefined where no certificates are files. */
+      certificateFileNumbers: files && (() => files.numbers),
       close,
       /** Closes it for another control plane of this node. */
       async pause() {

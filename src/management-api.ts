@@ -1,16 +1,20 @@
 /** Composes the management API and the metrics: builds, starts and stops them, in the order it is written here. */
+import { constants } from 'node:crypto'
 import type { Server } from 'node:http'
 import { Registry } from '@prometheus-io/client'
 import { buildApi } from './api/app.ts'
 import { registerCaps } from './api/cap-metrics.ts'
-import { registerCertificates } from './api/certificate-metrics.ts'
+import { registerCertificateFiles, registerCertificates } from './api/certificate-metrics.ts'
 import { registerCluster } from './api/cluster-metrics.ts'
+import { encryptConnections } from './api/encrypt-connections.ts'
 import { ApiMetrics } from './api/metrics.ts'
+import { OwnCertificate } from './api/own-certificate.ts'
 import { readPageFiles } from './api/page-files.ts'
 import { PageSessions } from './api/page-session.ts'
 import { registerProcess } from './api/process-metrics.ts'
 import { registerTraffic } from './api/traffic-metrics.ts'
 import type { Listeners } from './config/listeners.ts'
+import { namesOfApi } from './config/own-names.ts'
 import type { Settings } from './config/read.ts'
 import { ApiGuard } from './control/api-guard.ts'
 import { CaptureControl } from './control/captures.ts'
@@ -35,6 +39,8 @@ import { type Logger, lostLines } from './lib/log/log.ts'
 import { ConnectionCaps } from './lib/net/connection-caps.ts'
 import { compileIpRules } from './lib/net/ip-rules.ts'
 import { addressText, type ListenOn, listenOn, listenText } from './lib/net/listen-on.ts'
+import { Authority } from './lib/x509/certificate-authority.ts'
+import { modernSuites } from './lib/x509/tls-suites.ts'
 
 export interface ManagementOptions {
   readonly settings: Settings
@@ -72,6 +78,12 @@ export interface PlaneAddresses {
 
 /** How long `/readyz` waits for the database, in milliseconds: who asks, asks often, and gives up soon. */
 const READINESS_MS = 2000
+
+/** How often the API gets a new certificate of the server's own authority, in milliseconds: each lasts a year. */
+const RENEWAL_LOOK_MS = 24 * 3_600_000
+
+/** Each renegotiation would cost us a handshake and the peer next to nothing. */
+const secureOptions = constants.SSL_OP_NO_RENEGOTIATION | constants.SSL_OP_PRIORITIZE_CHACHA
 
 /** Listens for callers; resolves once they are served. */
 export async function openManagementApi(options: ManagementOptions) {
@@ -141,9 +153,10 @@ export async function openManagementApi(options: ManagementOptions) {
     const metrics = new ApiMetrics(registry)
     let numbers = await planes.numbers()
     registerTraffic(registry, () => numbers)
-    const { clusterNumbers, certificateNumbers } = control
+    const { clusterNumbers, certificateNumbers, certificateFileNumbers } = control
     let certificates = await certificateNumbers?.()
     if (certificates) registerCertificates(registry, () => certificates)
+    if (certificateFileNumbers) registerCertificateFiles(registry, certificateFileNumbers)
     if (clusterNumbers) registerCluster(registry, { cluster: clusterNumbers, planes: () => numbers })
     // The API takes no PROXY header, so the address of a trusted proxy there is that of all its callers.
     const caps = new ConnectionCaps({ limits: settings, door: 'api', log, isShared: (ip) => isTrusted(ip) })
@@ -221,10 +234,26 @@ export async function openManagementApi(options: ManagementOptions) {
       if (!opening.isServing) reply.header('connection', 'close')
     })
     await api.ready()
+    let endHandshakes = () => {}
+    if (settings.apiTls) {
+      const issuer = new Authority(control.authority.cert, control.authority.key)
+      const tls = { minVersion: `TLSv${settings.tlsMinVersion}`, ciphers: modernSuites, secureOptions } as const
+      const certificate = new OwnCertificate({ issue: () => issuer.issue(namesOfApi(settings)), tls })
+      await control.followCertificates((byName) => certificate.replace(byName))
+      const encryption = encryptConnections(api.server, { certificate, tls, mayShake: (ip) => caps.shake(ip) })
+      const renewal = setInterval(() => encryption.renew(), RENEWAL_LOOK_MS).unref()
+      opened.push(() => clearInterval(renewal))
+      endHandshakes = () => encryption.stop()
+    }
     addresses.api = await listen(api.server, listeners.api, { descriptors, caller: 'api' })
     opened.push(async () => {
-      const overdue = setTimeout(() => api.server.closeAllConnections(), drainTimeoutMs)
-      await api.close()
+      const overdue = setTimeout(() => {
+        api.server.closeAllConnections()
+        endHandshakes()
+      }, drainTimeoutMs)
+      const closed = api.close()
+      endHandshakes()
+      await closed
       clearTimeout(overdue)
     })
     opened.push(() => exchangeStreams.close())

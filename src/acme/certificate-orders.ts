@@ -16,6 +16,8 @@ export interface CertificateOrdersOptions extends Omit<OrderWorkOptions, 'issued
   readonly wanted: WantedNames
   readonly names: KeptNames
   readonly ordersPerHour: number
+  /** Whether a file on this machine has a certificate for a name: then nothing is ordered. */
+  readonly isInFile: (name: string) => boolean
   readonly now: Clock
   readonly log: Logger
 }
@@ -40,6 +42,9 @@ const UNWANTED_MS = 10_000
 
 /** How long a name waits whose work broke off for a reason of our own, in milliseconds. */
 const INTERRUPTED_MS = 15_000
+
+/** How often a name is looked at that has a file for its certificate, in milliseconds: the file may go. */
+const IN_FILE_MS = 600_000
 
 /** How long a server that stops waits for work that is under way, in milliseconds; what it came to is kept anyway. */
 const STOP_MS = 1000
@@ -132,7 +137,7 @@ export class CertificateOrders {
 
   /** Never rejects. */
   async #work(taken: ManagedName): Promise<void> {
-    const { names, wanted, log } = this.#options
+    const { names, wanted, isInFile, log } = this.#options
     const { name } = taken
     const lost = new AbortController()
     const holding = setInterval(() => {
@@ -145,7 +150,8 @@ export class CertificateOrders {
     try {
       const signal = AbortSignal.any([lost.signal, this.#stopping.signal])
       const found = wanted.get(name)
-      if (found) this.#count(await new OrderWork(this.#workOptions(), { taken, wanted: found, signal }).run())
+      if (found && isInFile(name)) await names.postpone(name, IN_FILE_MS)
+      else if (found) this.#count(await new OrderWork(this.#workOptions(), { taken, wanted: found, signal }).run())
       else await this.#unwanted(taken)
     } catch (err) {
       if (this.#stopping.signal.aborted) return

@@ -31,6 +31,10 @@ export interface CertificatesByThemselvesOptions {
   }
   /** What a program that sets DNS records may know of our environment. */
   readonly env: Readonly<Record<string, string | undefined>>
+  /** Names of the server itself, which are to have certificates too. */
+  readonly ownNames: readonly string[]
+  /** Whether the operator has a file with a certificate for a name, which is served instead. */
+  readonly isInFile: (name: string) => boolean
   readonly showChallenge: (challenge: NameChallenge) => Promise<boolean>
   readonly otherNodes: () => number
 }
@@ -55,11 +59,11 @@ export interface CertificateNumbers extends OrderCounts {
 const HOUR_MS = 3_600_000
 
 export function openCertificates(options: CertificatesByThemselvesOptions): ManagedCertificates {
-  const { store, sealer, ids, now, log, version, acme, env, showChallenge, otherNodes } = options
+  const { store, sealer, ids, now, log, version, acme, env, ownNames, isInFile, showChallenge, otherNodes } = options
   const { directory, email, caFile, eabKeyId, eabKey, ordersPerHour } = acme
   const account = { directory, email, caFile, eabKeyId, eabKey }
   const dns = dnsRecordsBy(acme, { env, now })
-  const wanted = new WantedNames(store, () => orders.look())
+  const wanted = new WantedNames(store, () => orders.look(), ownNames)
   const names = new KeptNames({ store, sealer, ids, now, holder: ids.next('holder_'), ordersPerHour })
   const orders = new CertificateOrders({
     store,
@@ -69,6 +73,7 @@ export function openCertificates(options: CertificatesByThemselvesOptions): Mana
     ordersPerHour,
     dns,
     directory,
+    isInFile,
     showChallenge,
     otherNodes,
     random: Math.random,

@@ -33,6 +33,9 @@ const kinds = [httpsEdges.kind, tlsEdges.kind, reservedDomains.kind, tlsCertific
 
 const AT_A_TIME = 100
 
+/** Stands for the server itself, which has no id. */
+const OWN = 'own'
+
 export class WantedNames implements Followed {
   readonly #store: Store
   readonly #parts = new Map<string, Part>()
@@ -40,10 +43,13 @@ export class WantedNames implements Followed {
   readonly #issued = new Map<string, Set<string>>()
   #wanted: ReadonlyMap<string, WantedName> = new Map()
   readonly #onChange: () => void
+  readonly #ownNames: readonly string[]
 
-  constructor(store: Store, onChange: () => void) {
+  /** `ownNames`: those of the server itself. */
+  constructor(store: Store, onChange: () => void, ownNames: readonly string[] = []) {
     this.#store = store
     this.#onChange = onChange
+    this.#ownNames = ownNames
   }
 
   get(name: string): WantedName | undefined {
@@ -63,6 +69,7 @@ export class WantedNames implements Followed {
     this.#parts.clear()
     this.#issued.clear()
     for (const kind of kinds) await this.#takeAll(kind)
+    this.#parts.set(OWN, { wants: this.#ownNames.filter(isOrdered) })
     await this.#settle({ isLoad: true })
   }
 

@@ -1,4 +1,4 @@
-/** Metrics about certificates that the server gets by itself: what is done, what waits, what fails. */
+/** Metrics about certificates that are no uploads: those that the server gets by itself, and those that are files. */
 import { Gauge, type Registry } from '@prometheus-io/client'
 import { registerReadCounter } from './read-counter.ts'
 
@@ -12,7 +12,24 @@ export interface CertificateReads {
   readonly failed: number
 }
 
-/** Adds the metrics to `registry`. */
+/** Adds the metrics of certificates that are files. */
+export function registerCertificateFiles(
+  registry: Registry,
+  read: () => { readonly served: number; readonly bad: number },
+): void {
+  new Gauge({
+    name: 'postern_certificate_files',
+    help: 'Certificates in `--certificate-dir`: `served`, and `bad` ones that the log tells of.',
+    labelNames: ['state'],
+    registers: [registry],
+    collect() {
+      const { served, bad } = read()
+      for (const [state, count] of Object.entries({ served, bad })) this.set({ state }, count)
+    },
+  })
+}
+
+/** Adds the metrics of those that the server gets by itself. */
 export function registerCertificates(registry: Registry, read: () => CertificateReads | undefined): void {
   new Gauge({
     name: 'postern_certificate_names',

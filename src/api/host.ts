@@ -1,5 +1,6 @@
 /** Checks the Host of a request, which ends up in every `uri` of the answer: exactly one, and a valid host and port. */
 import type { IncomingMessage } from 'node:http'
+import { TLSSocket } from 'node:tls'
 import { Refusal } from '../model/errors.ts'
 
 const HOST = /^([a-z0-9._-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?$/i
@@ -15,6 +16,12 @@ export function checkHost({ headersDistinct, httpVersion }: IncomingMessage): vo
 }
 
 /** The origin that the caller used; call it after `checkHost`. */
-export function originOf({ headers, socket }: IncomingMessage): string {
-  return `http://${headers.host ?? `${socket.localAddress}:${socket.localPort}`}`
+export function originOf(request: IncomingMessage): string {
+  const { headers, socket } = request
+  return `${schemeOf(request)}://${headers.host ?? `${socket.localAddress}:${socket.localPort}`}`
+}
+
+/** How a request reached us; a proxy in front may have been asked in another way. */
+export function schemeOf({ socket }: Pick<IncomingMessage, 'socket'>): 'http' | 'https' {
+  return socket instanceof TLSSocket ? 'https' : 'http'
 }

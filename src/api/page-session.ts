@@ -10,6 +10,7 @@ import { isIP } from 'node:net'
 import type { Clock } from '../lib/clock.ts'
 import { readCookies } from '../lib/http/cookies.ts'
 import { type Sealer, SealFault } from '../lib/secrets/seal.ts'
+import { schemeOf } from './host.ts'
 
 /** How long a sign-in lasts, in milliseconds: a working day. */
 const LIFETIME_MS = 12 * 3_600_000
@@ -90,14 +91,14 @@ export class PageSessions {
  * (DNS rebinding); nobody else decides where an address leads. `--domain` is not among them: edges answer there too, and
  * would be sent the cookie.
  */
-function ownOrigin({ headersDistinct }: IncomingMessage, apiUrl: string | null): string | undefined {
-  const [host, another] = headersDistinct.host ?? []
+function ownOrigin(request: IncomingMessage, apiUrl: string | null): string | undefined {
+  const [host, another] = request.headersDistinct.host ?? []
   if (host === undefined || another !== undefined) return undefined
   if (apiUrl !== null) {
     const { protocol, origin } = new URL(apiUrl)
     if (URL.parse(`${protocol}//${host}`)?.origin === origin) return origin
   }
-  const address = URL.parse(`http://${host}`)
+  const address = URL.parse(`${schemeOf(request)}://${host}`)
   if (!address) return undefined
   const { hostname, origin } = address
   return hostname === 'localhost' || isIP(hostname.replace(/^\[(.*)\]$/, '$1')) !== 0 ? origin : undefined

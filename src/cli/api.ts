@@ -52,7 +52,8 @@ Examples:
   postern api tcp-edges set-module edgtcp_… ip_restriction --data @restriction.json
   postern api tunnel-sessions stop ts_…
 
-The key comes from POSTERN_API_KEY or --api-key, the address from POSTERN_API_URL or --api-url.`
+The key comes from POSTERN_API_KEY or --api-key, the address from POSTERN_API_URL or --api-url, and the CA of a server with
+--api-tls from POSTERN_API_CA or --ca.`
 
 export function apiCommand(terminal: Terminal, { resources, modulesAt }: ApiRegistry): Command {
   const api = new Command('api').description('call the management API of a running server')
@@ -90,10 +91,14 @@ function resourceCommand(
     leaf.option('--json', 'print the answer as JSON')
     leaf.option('--api-url <url>', `address of the API (default: ${DEFAULT_API_URL})`)
     leaf.option('--api-key <key>', 'API key; POSTERN_API_KEY keeps it out of process lists')
+    leaf.option('--ca <file>', "CA of the API's certificate (default: those of this machine)")
     leaf.addHelpText('after', () => `\nExample:\n  postern api ${name} ${verb} ${example(leaf)}`.trimEnd())
     leaf.action(async () => {
       const options = leaf.opts<Record<string, unknown>>()
-      const call = apiCaller({ apiUrl: text(options.apiUrl), apiKey: text(options.apiKey) }, terminal.env)
+      const call = apiCaller(
+        { apiUrl: text(options.apiUrl), apiKey: text(options.apiKey), ca: text(options.ca) },
+        terminal,
+      )
       await run({ call, options, path: pathOf(resource.path, options), args: leaf.args })
     })
     command.addCommand(leaf)

@@ -14,17 +14,17 @@ type FirstStart = NonNullable<RunningServer['firstStart']>
 export function firstStartBanner(
   { apiKey, authtoken, userId }: FirstStart,
   addresses: Addresses,
-  { dataDir, bootstrap }: Settings,
+  { dataDir, bootstrap, apiTls }: Settings,
   command: string,
 ): string {
   const key = bootstrap.apiKey ? '$POSTERN_BOOTSTRAP_API_KEY' : apiKey
   const shownKey = bootstrap.apiKey ? 'as set in POSTERN_BOOTSTRAP_API_KEY' : apiKey
   const shownAuthtoken = bootstrap.authtoken ? 'as set in POSTERN_BOOTSTRAP_AUTHTOKEN' : authtoken
   const token = bootstrap.authtoken ? '$POSTERN_BOOTSTRAP_AUTHTOKEN' : authtoken
-  const base = webAddress(addresses.api)
+  const base = webAddress(addresses.api, apiTls ? 'https' : 'http')
   const ca = join(dataDir, 'ca.pem')
   const server = reachable(addresses.agents)
-  const curl = `curl -H "Authorization: Bearer ${key}" -H "Service-Version: 2"`
+  const curl = `curl ${apiTls ? `--cacert ${word(ca)} ` : ''}-H "Authorization: Bearer ${key}" -H "Service-Version: 2"`
   return `
 Welcome to Postern. This is its first start: keep what follows, it is not shown again.
 
@@ -49,8 +49,8 @@ function word(text: string): string {
 }
 
 /** The URL at which this machine reaches a listener. */
-export function webAddress(address: string): string {
-  return /^\w+:\/\//.test(address) ? address : `http://${reachable(address)}`
+export function webAddress(address: string, scheme: 'http' | 'https' = 'http'): string {
+  return /^\w+:\/\//.test(address) ? address : `${scheme}://${reachable(address)}`
 }
 
 /** The address at which this machine reaches a listener: loopback, if it listens on all addresses. */

@@ -100,7 +100,7 @@ export async function serve(
   if (handed.length > 0) terminal.out(`Sockets from the service manager: ${handed.join(', ')}\n`)
   terminal.out(`SSH: ${ssh}, host key ${server.sshHostKey}\n`)
   terminal.out(
-    `Listening: API ${webAddress(api)}, metrics ${webAddress(metrics)}, agents ${agents}, HTTPS ${https}, HTTP ${http}\n`,
+    `Listening: API ${webAddress(api, settings.apiTls ? 'https' : 'http')}, metrics ${webAddress(metrics)}, agents ${agents}, HTTPS ${https}, HTTP ${http}\n`,
   )
   if (cluster !== undefined) terminal.out(`Other nodes: ${cluster}, this node is ${settings.nodeName}\n`)
   const changes = new LiveChanges({ settings, read: readAgain, apply: (next) => server.use(next), upgrade, log })

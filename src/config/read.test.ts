@@ -84,6 +84,8 @@ test('every setting has its default when nothing is given', () => {
     drainTimeoutMs: 30_000,
     logLevel: 'info',
     logFormat: 'auto',
+    certificateDir: null,
+    apiTls: false,
     acmeDirectory: '',
     acmeEmail: '',
     acmeCa: null,

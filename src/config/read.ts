@@ -65,6 +65,10 @@ export interface Settings {
   readonly drainTimeoutMs: number
   readonly logLevel: LogLevel
   readonly logFormat: LogFormat
+  /** A folder of certificates and keys; null when there is none. */
+  readonly certificateDir: string | null
+  /** Whether the API listener speaks TLS. */
+  readonly apiTls: boolean
   /** The URL of an ACME directory; empty when certificates are not ordered. */
   readonly acmeDirectory: string
   readonly acmeEmail: string
@@ -113,6 +117,7 @@ type Undefaulted =
   | 'nodeName'
   | 'publicHttpsPort'
   | 'publicHttpPort'
+  | 'certificateDir'
   | 'acmeCa'
   | 'acmeDnsCommand'
   | 'acmeDnsServer'
@@ -140,6 +145,7 @@ function complete(values: Parsed, cwd: string): Settings {
     nodeName: values.nodeName ?? hostNodeName(),
     publicHttpsPort: values.publicHttpsPort ?? values.httpsListen.port,
     publicHttpPort: values.publicHttpPort ?? values.httpListen.port,
+    certificateDir: values.certificateDir === undefined ? null : resolve(cwd, values.certificateDir),
     acmeCa: values.acmeCa === undefined ? null : resolve(cwd, values.acmeCa),
     acmeDnsCommand: values.acmeDnsCommand === undefined ? null : resolve(cwd, values.acmeDnsCommand),
     acmeDnsServer: values.acmeDnsServer ?? null,

@@ -1,6 +1,7 @@
 /** Every setting of the server: flags, environment variables, file keys, help and the reference page derive from this table. */
 import { logFormats, logLevels } from '../lib/log/log.ts'
 import { acmeTable } from './acme-table.ts'
+import { certificateTable } from './certificate-table.ts'
 import * as parse from './parse.ts'
 import { type Setting, setting } from './setting.ts'
 
@@ -111,7 +112,7 @@ export const table = {
     takes: 'version',
     parse: parse.oneOf(tlsVersions),
     default: '1.2',
-    about: 'lowest TLS version for agents: 1.2 or 1.3; edges set their own, and the API listener is plain HTTP',
+    about: 'lowest TLS version for agents and, with --api-tls, for the API: 1.2 or 1.3; edges set their own',
     example: '1.3',
     isLive: true,
   }),
@@ -387,6 +388,7 @@ export const table = {
     about: '`json` or `pretty` lines; `auto` is pretty on a terminal',
     example: 'json',
   }),
+  ...certificateTable,
   ...acmeTable,
   bootstrapApiKey: setting({
     name: 'bootstrap-api-key',
@@ -424,6 +426,7 @@ export const configFlag = 'config'
 /** Variables that other commands read and `serve` ignores. */
 export const clientVariables: readonly string[] = [
   'POSTERN_API_KEY',
+  'POSTERN_API_CA',
   'POSTERN_SERVER',
   'POSTERN_CA',
   'POSTERN_AUTHTOKEN',

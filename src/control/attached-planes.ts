@@ -19,12 +19,13 @@ import { Follower } from './follower.ts'
 import type { Sessions } from './live-credentials.ts'
 import type { CertifiedSessions } from './live-ssh-certificates.ts'
 import { onlyNode, type StartedNode } from './only-node.ts'
-import { planeFeeds } from './plane-feeds.ts'
+import { type PlaneFeedsOptions, planeFeeds } from './plane-feeds.ts'
 import type { ClusterOfPlanes, SharedCalls } from './plane-port.ts'
 
 export interface AttachedPlanesOptions {
   readonly store: Store
   readonly sealer: Sealer
+  readonly files?: PlaneFeedsOptions['files']
   readonly log: Logger
   /** The node that all planes are, with this control plane. */
   readonly node: StartedNode

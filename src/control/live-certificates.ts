@@ -1,7 +1,7 @@
-/** Keeps the data plane up to date with uploaded certificates: which one serves which name. */
+/** Keeps the data plane up to date with certificates: which one serves which name, of all that are stored or are files. */
 import type { Logger } from '../lib/log/log.ts'
 import type { Sealer } from '../lib/secrets/seal.ts'
-import { readName } from '../model/hostport.ts'
+import { readName, readNames } from '../model/hostport.ts'
 import type { ServedCertificate } from '../planes/port.ts'
 import { reservedDomains } from '../resources/reserved-domains.ts'
 import type { Resource } from '../resources/resource.ts'
@@ -12,8 +12,14 @@ import type { Store } from '../store/store.ts'
 import type { Followed } from './follower.ts'
 import { openFields, resourceAt } from './secrets.ts'
 
-/** All uploaded certificates by name, exact or `*.…`. */
+/** All certificates by name, exact or `*.…`. */
 export type CertificatesByName = ReadonlyMap<string, ServedCertificate>
+
+/** Certificates that are files on this machine; see `CertificateFiles`. */
+export interface FileCertificates {
+  ready(): Promise<void>
+  readonly byName: CertificatesByName
+}
 
 interface Uploaded {
   readonly names: readonly string[]
@@ -27,8 +33,10 @@ const AT_A_TIME = 100
 export class LiveCertificates implements Followed {
   readonly #store: Store
   readonly #sealer: Sealer
+  readonly #files: FileCertificates | undefined
   readonly #replace: (served: CertificatesByName) => void
   readonly #log: Logger
+  #isLoaded = false
   /** Opened once, when they are added or changed. */
   readonly #certificates = new Map<string, Uploaded>()
   /** By the id of a reserved domain; those without a certificate are left out. */
@@ -37,21 +45,31 @@ export class LiveCertificates implements Followed {
   constructor(options: {
     store: Store
     sealer: Sealer
+    files?: FileCertificates | undefined
     replace: (served: CertificatesByName) => void
     log: Logger
   }) {
     this.#store = options.store
     this.#sealer = options.sealer
+    this.#files = options.files
     this.#replace = options.replace
     this.#log = options.log
   }
 
   async load(): Promise<void> {
+    this.#isLoaded = false
     this.#certificates.clear()
     this.#domains.clear()
+    await this.#files?.ready()
     await this.#takeAll(tlsCertificates)
     await this.#takeAll(reservedDomains)
+    this.#isLoaded = true
     this.#publish()
+  }
+
+  /** Other files are there now; while everything is being read, that is seen at the end. */
+  filesChanged(): void {
+    if (this.#isLoaded) this.#publish()
   }
 
   async apply(changes: readonly Change[]): Promise<void> {
@@ -90,21 +108,24 @@ export class LiveCertificates implements Followed {
   }
 
   /**
-   * A newer certificate wins over an older one of the same name, what a reserved domain names over both, and what was
-   * uploaded over what this server got by itself, also where only its wildcard covers the name.
+   * What was uploaded wins over files, and these over what this server got by itself, also where only a wildcard covers
+   * the name. A newer certificate wins over an older one of the same name, and what a reserved domain names over all.
    */
   #publish(): void {
     const served = new Map<string, ServedCertificate>()
     const byAge = [...this.#certificates.values()].sort((a, b) => (a.served.id < b.served.id ? -1 : 1))
-    const uploaded = byAge.filter(({ isIssued }) => !isIssued)
-    for (const { names, served: each } of uploaded) for (const name of names) served.set(name, each)
-    const isCovered = coveredBy(new Set(served.keys()))
-    for (const { names, served: each } of byAge.filter(({ isIssued }) => isIssued)) {
-      for (const name of names) if (!isCovered(name)) served.set(name, each)
+    const byRank: Iterable<readonly [string, ServedCertificate]>[] = [
+      named(byAge.filter(({ isIssued }) => !isIssued)),
+      this.#files?.byName ?? [],
+      named(byAge.filter(({ isIssued }) => isIssued)),
+    ]
+    for (const rank of byRank) {
+      const isCovered = coveredBy(new Set(served.keys()))
+      for (const [name, each] of rank) if (!isCovered(name)) served.set(name, each)
     }
     for (const { name, certificateId } of this.#domains.values()) {
-      const named = this.#certificates.get(certificateId)
-      if (named) served.set(name, named.served)
+      const chosen = this.#certificates.get(certificateId)
+      if (chosen) served.set(name, chosen.served)
     }
     this.#replace(served)
   }
@@ -125,6 +146,10 @@ export class LiveCertificates implements Followed {
   }
 }
 
+function named(certificates: readonly Uploaded[]): (readonly [string, ServedCertificate])[] {
+  return certificates.flatMap(({ names, served }) => names.map((name) => [name, served] as const))
+}
+
 /** Whether one of `names`, some of which are wildcards, covers a name as certificates do: `*` is one label. */
 export function coveredBy(names: ReadonlySet<string>): (name: string) => boolean {
   return (name) => names.has(name) || names.has(`*${name.slice(name.indexOf('.'))}`)
@@ -136,11 +161,5 @@ const followedKinds: ReadonlySet<string> = new Set([tlsCertificates.kind, reserv
 export function namesOf({ fields }: Pick<StoredResource, 'fields'>): string[] {
   // What is stored has passed the form of its resource.
   const { dns_names: names } = fields.subject_alternative_names as { dns_names: readonly string[] }
-  return names.flatMap((name) => {
-    try {
-      return [readName(name)]
-    } catch {
-      return []
-    }
-  })
+  return readNames(names)
 }

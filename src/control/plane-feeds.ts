@@ -7,7 +7,7 @@ import type { Store } from '../store/store.ts'
 import { CaptureFeed } from './capture-feed.ts'
 import { CertificateFeed } from './certificate-feed.ts'
 import type { Followed } from './follower.ts'
-import { LiveCertificates } from './live-certificates.ts'
+import { type FileCertificates, LiveCertificates } from './live-certificates.ts'
 import { LiveChallenges } from './live-challenges.ts'
 import { LiveEdges } from './live-edges.ts'
 import type { ClusterOfPlanes } from './plane-port.ts'
@@ -18,16 +18,22 @@ type PlaneLink = CallLink<PlaneCalls, ControlCalls>
 export interface PlaneFeedsOptions {
   readonly store: Store
   readonly sealer: Sealer
+  /** Left out where no certificates are files. */
+  readonly files?: (FileCertificates & { whenChanged(listener: () => void): () => void }) | undefined
   readonly log: Logger
   readonly nodes?: Pick<ClusterOfPlanes, 'ports'> | undefined
 }
 
 /** Who may connect comes first, and edges when their certificates are there. */
-export function planeFeeds(link: PlaneLink, { store, sealer, log, nodes }: PlaneFeedsOptions): Followed[] {
+export function planeFeeds(link: PlaneLink, { store, sealer, files, log, nodes }: PlaneFeedsOptions): Followed[] {
   const certificates = new CertificateFeed((change) => link.tell('certificates', change))
+  const replace: CertificateFeed['replace'] = (served) => certificates.replace(served)
+  const live = new LiveCertificates({ store, sealer, files, replace, log })
+  const forget = files?.whenChanged(() => live.filesChanged())
+  void link.closed.then(forget)
   return [
     new RestrictionFeed(store, (restrictions) => sent(link, 'restrict', restrictions)),
-    new LiveCertificates({ store, sealer, replace: (served) => certificates.replace(served), log }),
+    live,
     new LiveChallenges(store, (change) => sent(link, 'challenges', change)),
     new LiveEdges({
       store,

@@ -52,6 +52,17 @@ export function readName(text: string): string {
   return isWildcard ? `*.${name}` : name
 }
 
+/** Names normalised, as certificates spell them; what is no name is left out. */
+export function readNames(texts: readonly string[]): string[] {
+  return texts.flatMap((text) => {
+    try {
+      return [readName(text)]
+    } catch {
+      return []
+    }
+  })
+}
+
 function badLabel(): Error {
   return new BadInput('must have a host name of letters, digits and `-` in labels of at most 63 characters')
 }

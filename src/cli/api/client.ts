@@ -1,9 +1,16 @@
 /** Calls the management API: resolves with the parsed response, or rejects with a `Failure` that says what to do. */
+import { resolve } from 'node:path'
 import { baseUrl } from '../../config/parse.ts'
+import { readSmallFile } from '../../lib/files/read-small-file.ts'
 import { printable } from '../../lib/text/printable.ts'
+import { certificatesPem } from '../../options/file-values.ts'
 import { Failure, misuse } from '../failure.ts'
+import { requestOf, type WholeAnswer } from './request.ts'
 
 export const DEFAULT_API_URL = 'http://127.0.0.1:7400'
+
+/** The largest file of certificates, in bytes. */
+const MAX_CA_BYTES = 1024 * 1024
 
 /** How long one call may take, in milliseconds; commands to agents are answered within 10 s. */
 const CALL_TIMEOUT_MS = 60_000
@@ -17,10 +24,18 @@ export type Call = (method: CallMethod, path: string, body?: unknown) => Promise
 export interface Access {
   readonly apiUrl?: string | undefined
   readonly apiKey?: string | undefined
+  /** A file of certificates in PEM. */
+  readonly ca?: string | undefined
+}
+
+/** Where flags are read: the environment, and files. */
+export interface Surrounding {
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly cwd: string
 }
 
 /** Uses the address and key from the flags, or else from the environment. */
-export function apiCaller(flags: Access, env: Readonly<Record<string, string | undefined>>): Call {
+export function apiCaller(flags: Access, { env, cwd }: Surrounding): Call {
   const base = addressOf(flags.apiUrl || env.POSTERN_API_URL || DEFAULT_API_URL)
   const key = (flags.apiKey || env.POSTERN_API_KEY || '').trim()
   if (key === '') {
@@ -31,15 +46,15 @@ export function apiCaller(flags: Access, env: Readonly<Record<string, string | u
   }
   // Checked here because fetch quotes a bad header in its error, and this one is a secret.
   if (!/^[\x21-\x7e]+$/.test(key)) throw misuse('the API key contains a character that no key has; copy it again')
+  const ca = caOf(flags.ca || env.POSTERN_API_CA || '', cwd)
   const headers = { authorization: `Bearer ${key}`, 'service-version': '2', accept: 'application/json' }
   return async (method, path, body) => {
-    const response = await fetch(`${base}${path}`, {
+    const response = await requestOf(`${base}${path}`, {
       method,
       headers: body === undefined ? headers : { ...headers, 'content-type': 'application/json' },
-      ...(body !== undefined && { body: JSON.stringify(body) }),
-      // Followed blindly, a redirect would turn a POST into a GET.
-      redirect: 'manual',
-      signal: AbortSignal.timeout(CALL_TIMEOUT_MS),
+      body: body === undefined ? undefined : JSON.stringify(body),
+      ca,
+      withinMs: CALL_TIMEOUT_MS,
     }).catch((error: unknown) => {
       throw unreachable(error, base)
     })
@@ -55,18 +70,39 @@ function addressOf(text: string): string {
   }
 }
 
-async function answerOf(response: Response, base: string): Promise<ApiAnswer | null> {
-  if (response.status === 204) return null
-  const location = response.headers.get('location')
-  if (response.status >= 300 && response.status < 400 && location) {
+/** Certificates to trust instead of those of this machine. */
+function caOf(path: string, cwd: string): string | undefined {
+  if (path === '') return undefined
+  try {
+    return certificatesPem(readSmallFile(resolve(cwd, path), MAX_CA_BYTES))
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+    throw misuse(code ? `--ca cannot be read: ${code} ${path}` : `--ca ${(error as Error).message}`)
+  }
+}
+
+function answerOf(response: WholeAnswer, base: string): ApiAnswer | null {
+  const { status, location } = response
+  if (status === 204) return null
+  // Followed blindly, a redirect would turn a POST into a GET.
+  if (status >= 300 && status < 400 && location) {
     throw new Failure(`${base} redirects to ${printable(location)}; set --api-url to the address of the API`)
   }
-  const answer: unknown = await response.json().catch(() => null)
-  if (!isAnswer(answer) || (!response.ok && typeof answer.msg !== 'string')) {
-    throw new Failure(`${base} does not answer as the API of Postern does (HTTP ${response.status}); check --api-url`)
+  const answer = parsed(response.text)
+  const isOk = status >= 200 && status < 300
+  if (!isAnswer(answer) || (!isOk && typeof answer.msg !== 'string')) {
+    throw new Failure(`${base} does not answer as the API of Postern does (HTTP ${status}); check --api-url`)
   }
-  if (!response.ok) throw new Failure(refusalText(answer))
+  if (!isOk) throw new Failure(refusalText(answer))
   return answer
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return null
+  }
 }
 
 function isAnswer(value: unknown): value is ApiAnswer {
@@ -90,8 +126,8 @@ function unreachable(error: unknown, base: string): Failure {
         ? 'there is no such host; check --api-url'
         : name === 'TimeoutError'
           ? `no answer within ${CALL_TIMEOUT_MS / 1000} s; check --api-url and the log of the server`
-          : /CERT|SELF_SIGNED|ISSUER/.test(code)
-            ? `its certificate is not trusted (${code}); name its CA in NODE_EXTRA_CA_CERTS`
+          : /CERT|SELF_SIGNED|ISSUER|ALTNAME|VERIFY/.test(code)
+            ? `its certificate is not trusted (${code}); name its CA with --ca`
             : code || 'the connection failed'
   return new Failure(`cannot reach the API at ${base}: ${remedy}`, { cause: error })
 }

@@ -37,6 +37,7 @@ interface TestOptions {
   readonly json?: true
   readonly apiUrl?: string
   readonly apiKey?: string
+  readonly ca?: string
 }
 
 interface Ran {
@@ -52,6 +53,7 @@ export function policyTestCommand(terminal: Terminal): Command {
     .option('--json', 'print the outcome as JSON, with the explanation of each case')
     .option('--api-url <url>', `address of the API, for edges and routes (default: ${DEFAULT_API_URL})`)
     .option('--api-key <key>', 'API key; POSTERN_API_KEY keeps it out of process lists')
+    .option('--ca <file>', "CA of the API's certificate (default: those of this machine)")
     .addHelpText('after', help)
     .action(async (file: string, options: TestOptions) => {
       const ran = await run(file, options, terminal)
@@ -95,7 +97,7 @@ async function run(file: string, options: TestOptions, terminal: Terminal): Prom
     const { edge_id, route_id, policy, policy_file } = subject
     let explanation: Explanation
     if (edge_id !== undefined || route_id !== undefined) {
-      call ??= apiCaller(options, terminal.env)
+      call ??= apiCaller(options, terminal)
       explanation = await onServer(call, subject, asked)
     } else {
       const written = policy_file === undefined ? policy : policyIn(policy_file)

@@ -1,0 +1,53 @@
+/** One HTTP request with its whole answer. Unlike `fetch`, it can trust one CA of the caller's and no other. */
+import { type IncomingMessage, request as requestPlain } from 'node:http'
+import { request as requestSecure } from 'node:https'
+
+export interface SentRequest {
+  readonly method: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body?: string | undefined
+  /** Certificates in PEM to trust instead of those of this machine. */
+  readonly ca?: string | undefined
+  readonly withinMs: number
+}
+
+export interface WholeAnswer {
+  readonly status: number
+  readonly location: string | undefined
+  readonly text: string
+}
+
+/** The largest answer that is read, in bytes; a page of a list is much smaller. */
+const MAX_ANSWER_BYTES = 64 * 1024 * 1024
+
+/** Resolves with an answer of any status; redirects are not followed. Rejects with the error of the system. */
+export async function requestOf(
+  url: string,
+  { method, headers, body, ca, withinMs }: SentRequest,
+): Promise<WholeAnswer> {
+  const signal = AbortSignal.timeout(withinMs)
+  const options = { method, headers: body === undefined ? headers : { ...headers, ...lengthOf(body) }, signal }
+  const response = await new Promise<IncomingMessage>((resolve, reject) => {
+    const request = url.startsWith('https:')
+      ? requestSecure(url, { ...options, agent: false, ...(ca !== undefined && { ca }) })
+      : requestPlain(url, { ...options, agent: false })
+    request.on('response', resolve).on('error', (error) => reject(signal.aborted ? signal.reason : error))
+    request.end(body)
+  })
+  const parts: Buffer[] = []
+  let bytes = 0
+  for await (const part of response as AsyncIterable<Buffer>) {
+    bytes += part.length
+    if (bytes > MAX_ANSWER_BYTES) throw new Error('the answer is too long')
+    parts.push(part)
+  }
+  return {
+    status: response.statusCode ?? 0,
+    location: response.headers.location,
+    text: Buffer.concat(parts).toString(),
+  }
+}
+
+function lengthOf(body: string): Readonly<Record<string, string>> {
+  return { 'content-length': String(Buffer.byteLength(body)) }
+}

@@ -1,0 +1,26 @@
+/** The settings for certificates that others look after, and for where they are shown. */
+import * as parse from './parse.ts'
+import { setting } from './setting.ts'
+
+export const certificateTable = {
+  certificateDir: setting({
+    name: 'certificate-dir',
+    takes: 'folder',
+    parse: parse.path,
+    default: null,
+    defaultNote: 'none',
+    about:
+      'folder of certificates and their keys, such as those of certbot or cert-manager, which are served for the names in them and read again when they change',
+    example: '/etc/letsencrypt/live',
+  }),
+  apiTls: setting({
+    name: 'api-tls',
+    takes: 'on|off',
+    parse: parse.onOff,
+    default: 'off',
+    bare: 'on',
+    about:
+      "`on` or `off`: whether the API listener speaks TLS, with the certificate of the name in `--api-url`, or else with one of the server's own authority",
+    example: 'on',
+  }),
+} as const

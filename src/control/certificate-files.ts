@@ -1,0 +1,221 @@
+/**
+ * Certificates that are files on this machine, such as those of certbot and cert-manager: found by name, checked, and
+ * read again when they change.
+ *
+ * The folder is looked through every few seconds instead of being watched: a watch follows a file and not the link to it,
+ * and says nothing about folders on other machines.
+ */
+import { setImmediate as othersFirst, setTimeout as pause } from 'node:timers/promises'
+import type { Clock } from '../lib/clock.ts'
+import { type CertificateFilePair, findCertificatePairs } from '../lib/files/certificate-pairs.ts'
+import { readFileWithin } from '../lib/files/read-file-within.ts'
+import type { Logger } from '../lib/log/log.ts'
+import { MAX_PRIVATE_KEY_BYTES } from '../lib/x509/private-key.ts'
+import { BadTlsCertificate, MAX_TLS_PEM_BYTES, readTlsCertificate } from '../lib/x509/tls-certificate.ts'
+import { readNames } from '../model/hostport.ts'
+import type { ServedCertificate } from '../planes/port.ts'
+import { coveredBy } from './live-certificates.ts'
+
+export interface CertificateFilesOptions {
+  readonly folder: string
+  readonly now: Clock
+  readonly log: Logger
+  /** How often the folder is looked through, in milliseconds. */
+  readonly lookMs?: number
+}
+
+/** How many pairs are served, and how many are not because something is wrong with them. */
+export interface CertificateFileNumbers {
+  readonly served: number
+  readonly bad: number
+}
+
+interface ReadPair {
+  readonly names: readonly string[]
+  /** In milliseconds since 1970, as is `notAfter`. */
+  readonly notBefore: number
+  readonly notAfter: number
+  readonly served: ServedCertificate
+}
+
+interface KnownPair {
+  readonly stamp: string
+  /** What was read last; it stays while its files are being exchanged and do not fit each other. */
+  readonly read: ReadPair | undefined
+  readonly fault: string | undefined
+}
+
+const LOOK_MS = 5000
+
+/** How long data planes wait for the first look, in milliseconds: the folder may be on a machine that is away. */
+const FIRST_LOOK_MS = 5000
+
+/** Certificates that are read from files; a worker holds each of them. */
+const MAX_PAIRS = 5000
+
+export class CertificateFiles {
+  readonly #options: CertificateFilesOptions
+  readonly #known = new Map<string, KnownPair>()
+  readonly #listeners = new Set<() => void>()
+  /** Those that were said to be expired, or not valid yet. */
+  readonly #said = new WeakSet<ReadPair>()
+  readonly #stopping = new AbortController()
+  readonly #looked = Promise.withResolvers<void>()
+  #byName: ReadonlyMap<string, ServedCertificate> = new Map()
+  #isCovered = coveredBy(new Set())
+  #numbers: CertificateFileNumbers = { served: 0, bad: 0 }
+  /** What was said last about the folder as a whole, so that it is said once. */
+  #folderFault: string | undefined
+
+  constructor(options: CertificateFilesOptions) {
+    this.#options = options
+  }
+
+  /** Looks now and from time to time. */
+  start(): void {
+    void this.#run()
+  }
+
+  stop(): void {
+    this.#stopping.abort()
+    this.#looked.resolve()
+  }
+
+  /** Resolves when the folder was looked through for the first time, or takes too long. */
+  async ready(): Promise<void> {
+    await Promise.race([this.#looked.promise, pause(FIRST_LOOK_MS, undefined, { ref: false })])
+  }
+
+  /** By name, exact or `*.…`; the map does not change. */
+  get byName(): ReadonlyMap<string, ServedCertificate> {
+    return this.#byName
+  }
+
+  /** Whether one of them is served for a name. */
+  covers(name: string): boolean {
+    return this.#isCovered(name)
+  }
+
+  get numbers(): CertificateFileNumbers {
+    return this.#numbers
+  }
+
+  /** Calls `listener` when other certificates are served; gives what ends that. */
+  whenChanged(listener: () => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#stopping
+    while (!signal.aborted) {
+      await this.#look()
+      this.#looked.resolve()
+      await pause(this.#options.lookMs ?? LOOK_MS, undefined, { ref: false, signal }).catch(() => {})
+    }
+  }
+
+  async #look(): Promise<void> {
+    const { folder } = this.#options
+    try {
+      const { pairs, isCut } = await findCertificatePairs(folder)
+      await this.#take(pairs.slice(0, MAX_PAIRS))
+      const isMore = isCut || pairs.length > MAX_PAIRS
+      this.#sayOfFolder(isMore ? `it has too many files; ${MAX_PAIRS} pairs are read at most` : undefined)
+    } catch (err) {
+      // What was read before stays in use.
+      this.#sayOfFolder(codeOf(err))
+    }
+    this.#publish()
+  }
+
+  async #take(pairs: readonly CertificateFilePair[]): Promise<void> {
+    const found = new Set(pairs.map(({ at }) => at))
+    for (const at of this.#known.keys()) {
+      if (found.has(at)) continue
+      this.#known.delete(at)
+      this.#options.log.info({ file: at }, 'certificate file is gone')
+    }
+    for (const pair of pairs) {
+      if (this.#stopping.signal.aborted) return
+      const known = this.#known.get(pair.at)
+      if (known?.stamp === pair.stamp) continue
+      this.#known.set(pair.at, await this.#read(pair, known?.read))
+      await othersFirst()
+    }
+  }
+
+  async #read(pair: CertificateFilePair, former: ReadPair | undefined): Promise<KnownPair> {
+    const { log } = this.#options
+    const { at, stamp } = pair
+    try {
+      const read = await readPair(pair)
+      const { names, served } = read
+      log.info({ file: at, names: names.slice(0, 10), expires: served.notAfter }, 'certificate file was read')
+      return { stamp, read, fault: undefined }
+    } catch (error) {
+      const fault = error instanceof BadTlsCertificate ? error.message : codeOf(error)
+      log.warn(
+        { file: at, fault, is_former_served: former !== undefined },
+        'certificate file cannot be used; it is read again when it changes',
+      )
+      return { stamp, read: former, fault }
+    }
+  }
+
+  /** Of several for one name, the one that lasts longest. */
+  #publish(): void {
+    const now = this.#options.now()
+    const byName = new Map<string, ServedCertificate>()
+    let [served, bad] = [0, 0]
+    const all = [...this.#known].sort(([, a], [, b]) => (a.read?.notAfter ?? 0) - (b.read?.notAfter ?? 0))
+    for (const [at, { read, fault }] of all) {
+      const isValid = read !== undefined && this.#isValid(at, read, now)
+      if (isValid) for (const name of read.names) byName.set(name, read.served)
+      if (isValid) served++
+      if (!isValid || fault !== undefined) bad++
+    }
+    this.#numbers = { served, bad }
+    if (isSame(byName, this.#byName)) return
+    this.#byName = byName
+    this.#isCovered = coveredBy(new Set(byName.keys()))
+    for (const listener of this.#listeners) listener()
+  }
+
+  #isValid(at: string, read: ReadPair, now: number): boolean {
+    if (read.notBefore <= now && now < read.notAfter) return true
+    if (!this.#said.has(read)) {
+      const fault = now < read.notBefore ? 'it is not valid yet' : 'it has expired'
+      this.#options.log.warn({ file: at, fault, expires: read.served.notAfter }, 'certificate file is not served')
+    }
+    this.#said.add(read)
+    return false
+  }
+
+  #sayOfFolder(fault: string | undefined): void {
+    if (fault !== undefined && fault !== this.#folderFault) {
+      const { log, folder } = this.#options
+      log.warn({ folder, fault }, 'folder of certificates cannot be looked through; retrying')
+    }
+    this.#folderFault = fault
+  }
+}
+
+async function readPair({ at, certFile, keyFile }: CertificateFilePair): Promise<ReadPair> {
+  const cert = await readFileWithin(certFile, MAX_TLS_PEM_BYTES)
+  const key = await readFileWithin(keyFile, MAX_PRIVATE_KEY_BYTES)
+  const { dnsNames, notBefore, notAfter } = readTlsCertificate(cert, key)
+  const names = readNames(dnsNames)
+  if (names.length === 0) throw new BadTlsCertificate('certificate', 'The certificate names no host.')
+  const life = { notBefore: Date.parse(notBefore), notAfter: Date.parse(notAfter) }
+  return { names, ...life, served: { id: `file:${at}`, cert, key, notAfter } }
+}
+
+function isSame(a: ReadonlyMap<string, ServedCertificate>, b: ReadonlyMap<string, ServedCertificate>): boolean {
+  return a.size === b.size && [...a].every(([name, served]) => b.get(name) === served)
+}
+
+function codeOf(error: unknown): string {
+  const { code } = error as { readonly code?: unknown } // errors of the system have one
+  return typeof code === 'string' ? code : String(error)
+}

@@ -1,0 +1,107 @@
+/** The API over TLS, without a proxy in front. */
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { request } from 'node:http'
+import { connect } from 'node:net'
+import { after, before, test } from 'node:test'
+import { connect as connectTls } from 'node:tls'
+import { run } from '../../src/cli/program.ts'
+import { testTerminal } from '../../src/cli/test-terminal.ts'
+import { type AcmeServer, startAcmeServer } from '../support/acme-server.ts'
+import { type Platform, startPlatform } from '../support/platform.ts'
+import { until } from '../support/until.ts'
+import { visit } from '../support/visitor.ts'
+
+let acme: AcmeServer
+let platform: Platform
+let port: string
+
+before(async () => {
+  acme = await startAcmeServer()
+  const flags = { 'api-tls': 'on', 'api-url': 'https://api.example.com', 'acme-directory': acme.directory }
+  platform = await startPlatform({ flags: { ...flags, 'max-connections': '4' } })
+  port = new URL(platform.url).port
+  acme.mood.nodes = [platform]
+})
+after(async () => {
+  await platform.stop()
+  await acme.stop()
+})
+
+const key = () => ({ authorization: `Bearer ${platform.apiKey}`, 'service-version': '2' })
+
+test('it is served with a certificate of our own authority, and of no other before it has one', async () => {
+  const { status, text } = await visit(`https://localhost:${port}`, platform, { path: '/api_keys', headers: key() })
+  assert.equal(status, 200, text)
+  assert.equal(JSON.parse(text).uri, 'https://api.example.com/api_keys')
+  await assert.rejects(visit(`https://stranger.example.com:${port}`, platform), /altnames/)
+})
+
+test('its name gets a certificate of the authority, which is shown to whoever asks for it', async () => {
+  const ask = { path: '/healthz' }
+  const served = await until('the API has a certificate', () =>
+    visit(`https://api.example.com:${port}`, acme, ask).catch(() => undefined),
+  )
+  assert.equal(served.status, 200)
+  assert.equal((await visit(`https://localhost:${port}`, platform, ask)).status, 200)
+})
+
+test('plain HTTP is not answered', async () => {
+  const plain = request({ host: '127.0.0.1', port, path: '/healthz' }).end()
+  const [error] = (await once(plain, 'error')) as [Error]
+  assert.ok(error)
+})
+
+test('the page signs in with a cookie that browsers send over TLS alone', async () => {
+  const origin = `https://localhost:${port}`
+  const { status, headers } = await visit(origin, platform, {
+    method: 'POST',
+    path: '/page/session',
+    headers: { origin, 'sec-fetch-site': 'same-origin', 'content-type': 'application/json' },
+    body: JSON.stringify({ api_key: platform.apiKey }),
+  })
+  assert.equal(status, 200)
+  assert.match(String(headers['set-cookie']), /^__Host-postern-page=.*; Secure$/)
+})
+
+test('`postern api` trusts the CA that it is given, and no other', async () => {
+  const env = { POSTERN_API_URL: `https://localhost:${port}`, POSTERN_API_KEY: platform.apiKey }
+  const call = async (more: readonly string[], given = {}) => {
+    const terminal = testTerminal({ env: { ...env, ...given }, cwd: platform.dataDir })
+    return { code: await run(['api', 'api-keys', 'list', ...more], terminal), ...terminal.printed }
+  }
+  assert.match((await call([])).err, /certificate is not trusted .*--ca/)
+  for (const [more, given] of [[['--ca', 'ca.pem'], {}] as const, [[], { POSTERN_API_CA: 'ca.pem' }] as const]) {
+    const { code, out, err } = await call(more, given)
+    assert.equal(code, 0, err)
+    assert.match(out, /^ak_/)
+  }
+  assert.match((await call(['--ca', 'none.pem'])).err, /--ca cannot be read: ENOENT none\.pem/)
+})
+
+test('caps count what comes in over TLS', async () => {
+  const kept = await Promise.all(
+    Array.from({ length: 4 }, async () => {
+      const socket = connectTls({ host: '127.0.0.1', port: Number(port), ca: platform.ca })
+      await once(socket, 'secureConnect')
+      return socket
+    }),
+  )
+  const refused = await until('the door is full', async () => {
+    const { status, headers } = await visit(`https://localhost:${port}`, platform, {
+      path: '/api_keys',
+      headers: key(),
+    })
+    return status === 503 && headers['retry-after']
+  })
+  assert.equal(refused, '1')
+  for (const socket of kept) socket.destroy()
+})
+
+test('a connection that says nothing does not hold up the stop', async () => {
+  const silent = connect(Number(port), '127.0.0.1')
+  await once(silent, 'connect')
+  const closed = once(silent, 'close')
+  await platform.stop()
+  await closed
+})

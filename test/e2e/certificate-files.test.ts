@@ -1,0 +1,72 @@
+/** Certificates that are files on the server's machine, beside those that are uploaded and those that are issued. */
+import assert from 'node:assert/strict'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { type AcmeServer, startAcmeServer } from '../support/acme-server.ts'
+import { metric } from '../support/metrics.ts'
+import { type Platform, startPlatform } from '../support/platform.ts'
+import { type TlsIdentity, tlsIdentity } from '../support/tls-identity.ts'
+import { until } from '../support/until.ts'
+import { visit } from '../support/visitor.ts'
+
+let acme: AcmeServer
+let platform: Platform
+let folder: string
+
+before(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'postern-files-'))
+  acme = await startAcmeServer()
+  platform = await startPlatform({ flags: { 'certificate-dir': folder, 'acme-directory': acme.directory } })
+  acme.mood.nodes = [platform]
+})
+after(async () => {
+  await platform.stop()
+  await acme.stop()
+  await rm(folder, { recursive: true, force: true })
+})
+
+const put = async (name: string, { cert, key }: TlsIdentity) => {
+  const at = join(folder, 'live', name)
+  await mkdir(at, { recursive: true })
+  await writeFile(join(at, 'fullchain.pem'), cert)
+  await writeFile(join(at, 'privkey.pem'), key)
+}
+
+const edge = async (...names: string[]) => {
+  const { admin, httpsPort } = platform
+  const backend = await admin.create('/backends/http_response', { body: 'hello', status_code: 200 })
+  const { id } = await admin.create('/edges/https', { hostports: names.map((name) => `${name}:${httpsPort}`) })
+  const match = { match_type: 'path_prefix', match: '/' }
+  await admin.create(`/edges/https/${id}/routes`, { ...match, backend: { backend_id: backend.id } })
+}
+
+const isTrusted = (name: string, ca: string) =>
+  visit(`https://${name}:${platform.httpsPort}`, { ca }).then(
+    ({ text }) => text === 'hello',
+    () => false,
+  )
+
+test('a file is served, and again when it changes; an upload wins, and what has no file is ordered', async () => {
+  const first = await tlsIdentity(['file.example.com'])
+  await put('file.example.com', first)
+  await until('the file is read', () => platform.log.some((line) => line.includes('certificate file was read')))
+  await edge('file.example.com', 'issued.example.com')
+  await until('the file is served', () => isTrusted('file.example.com', first.ca))
+  await until('the other name has a certificate', () => isTrusted('issued.example.com', acme.ca))
+  assert.equal(acme.count('order'), 1, 'nothing is ordered for a name that has a file')
+
+  const second = await tlsIdentity(['file.example.com'])
+  await put('file.example.com', second)
+  await put('issued.example.com', { ...second, key: first.key })
+  await until('the new file is served', () => isTrusted('file.example.com', second.ca))
+  const bad = 'postern_certificate_files{state="bad"}'
+  await until('the bad pair is counted', async () => (await metric(platform.metricsUrl, bad)) === 1)
+  assert.ok(await isTrusted('issued.example.com', acme.ca))
+
+  const uploaded = await tlsIdentity(['file.example.com'])
+  const pair = { certificate_pem: uploaded.cert, private_key_pem: uploaded.key }
+  await platform.admin.create('/tls_certificates', pair)
+  await until('the uploaded one is served', () => isTrusted('file.example.com', uploaded.ca))
+})
