@@ -9,7 +9,7 @@ export function Menu() {
   const isAdmin = page.signedIn.value?.role === 'admin'
   const seen = groups.map(({ title, places }) => ({
     title,
-    places: places.filter(({ isForAdmins }) => isAdmin || !isForAdmins),
+    places: places.filter((place) => isAdmin || !place.isForAdmins),
   }))
   return (
     <SideMenu groups={seen} path={page.location.value.path}>

@@ -10,7 +10,7 @@ export interface EventStream {
   close(): void
 }
 
-export interface FollowOptions {
+export interface FollowedEventsOptions {
   readonly open: () => EventStream
   readonly after: PollingTools['after']
   /** A stream is there; what an earlier one told may be old. */
@@ -21,7 +21,7 @@ export interface FollowOptions {
 }
 
 /** Returns a function that ends it. */
-export function followEvents({ open, after, onOpen, onLost, on }: FollowOptions): () => void {
+export function followEvents({ open, after, onOpen, onLost, on }: FollowedEventsOptions): () => void {
   let cancel = (): void => {}
   const begin = (): void => {
     const stream = open()

@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import type { Rows } from '../all-rows.ts'
 import type { CallOutcome } from '../api-caller.ts'
 import type { Reading } from '../polling.ts'
+import { textIn } from '../text-in.ts'
 import type { EventStream } from './followed-events.ts'
 import { followExchanges } from './live-exchanges.ts'
 
@@ -43,7 +44,7 @@ function followed() {
     streams,
     timers,
     told,
-    shown: () => told.at(-1)?.value?.rows.map(({ id, status }) => (status === undefined ? id : `${id} ${status}`)),
+    shown: () => told.at(-1)?.value?.rows.map(({ id, status }) => `${textIn(id)} ${textIn(status)}`.trim()),
     fault: () => told.at(-1)?.fault?.kind,
     /** The agent answers the oldest question for its list. */
     async answer(...ids: readonly string[]) {
