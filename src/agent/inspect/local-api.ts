@@ -62,6 +62,8 @@ export interface LocalApiOptions extends LocalParts {
 const headers = {
   'Cache-Control': 'no-store',
   'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
+  // A page that leads here by a link gets no hold of the window.
+  'Cross-Origin-Opener-Policy': 'same-origin',
   'Cross-Origin-Resource-Policy': 'same-origin',
   'Referrer-Policy': 'no-referrer',
   'X-Content-Type-Options': 'nosniff',
@@ -76,9 +78,9 @@ export function localApi({ host, page, ...parts }: LocalApiOptions): RequestList
   }
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const foreign = foreignRequest(request.headers, host)
-    if (foreign !== undefined) throw new LocalRefusal(403, foreign)
     const [, path = '/', search = ''] = /^([^?#]*)(?:\?([^#]*))?/.exec(request.url ?? '/') ?? []
+    const foreign = foreignRequest(request.headers, host, { isPage: path === '/' })
+    if (foreign !== undefined) throw new LocalRefusal(403, foreign)
     const { method = 'GET' } = request
     const plain = path.length > 1 ? path.replace(/\/$/, '') : path
     const file = page(plain)

@@ -48,3 +48,18 @@ test('only pages of its own origin may use it', () => {
     assert.equal(foreignRequest({ host, ...headers }, '127.0.0.1') === undefined, isOwn, JSON.stringify(headers))
   }
 })
+
+test('a link on another page may lead to the page, and to nothing else', () => {
+  const host = 'localhost:4040'
+  const link = { host, 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' }
+  for (const [headers, isPage, isOwn] of [
+    [link, true, true],
+    [link, false, false],
+    [{ ...link, 'sec-fetch-dest': 'iframe' }, true, false],
+    [{ ...link, 'sec-fetch-mode': 'no-cors', 'sec-fetch-dest': 'script' }, true, false],
+    [{ ...link, origin: 'https://evil.test' }, true, false],
+    [{ ...link, host: 'evil.test' }, true, false],
+  ] as const) {
+    assert.equal(foreignRequest(headers, '127.0.0.1', { isPage }) === undefined, isOwn, JSON.stringify(headers))
+  }
+})

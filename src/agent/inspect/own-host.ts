@@ -5,18 +5,30 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { isIP } from 'node:net'
 
+export interface ForeignOptions {
+  /** Whether it asks for the document of the page, which is the same for everybody. */
+  readonly isPage?: boolean
+}
+
 /** Why the request is refused; undefined when it is not. `listens` is the host that the listener was given. */
 export function foreignRequest(
-  { host = '', origin, 'sec-fetch-site': site }: IncomingHttpHeaders,
+  headers: IncomingHttpHeaders,
   listens: string,
+  { isPage = false }: ForeignOptions = {},
 ): string | undefined {
+  const { host = '', origin, 'sec-fetch-site': site } = headers
   if (!isOwnHost(host, listens)) return 'the Host header must be the address of the agent, such as localhost:4040'
   if (origin !== undefined && origin.toLowerCase() !== `http://${host.toLowerCase()}`) {
     return 'pages of other origins may not use it'
   }
   // A page of the same site but another port is another origin too.
-  if (site !== undefined && site !== 'same-origin' && site !== 'none') return 'pages of other sites may not use it'
-  return undefined
+  const isForeign = site !== undefined && site !== 'same-origin' && site !== 'none'
+  return isForeign && !(isPage && isLink(headers)) ? 'pages of other sites may not use it' : undefined
+}
+
+/** Whether somebody follows a link, in a window and not in a frame. */
+function isLink({ 'sec-fetch-mode': mode, 'sec-fetch-dest': goal }: IncomingHttpHeaders): boolean {
+  return mode === 'navigate' && goal === 'document'
 }
 
 function isOwnHost(host: string, listens: string): boolean {
