@@ -102,7 +102,8 @@ interface ComparedBody {
 function comparedBody(body: ListedRow | undefined): ComparedBody {
   if (!body) return { text: '', isCut: false }
   const content = textIn(body.content)
-  const isWhole = body.kept === body.size
+  const isUnpackedWhole = !isRecord(body.unpacked_from) || body.unpacked_from.isCut === false
+  const isWhole = body.kept === body.size && isUnpackedWhole
   if (body.encoding === 'base64') {
     const { lines, left } = hexLines(content, COMPARED_BYTES)
     return { text: lines.join('\n'), isCut: !isWhole || left > 0 }

@@ -54,6 +54,7 @@ export function ExchangeMessage({ title, message, absent = notCaptured }: Exchan
 
 function Body({ body }: { readonly body: Readonly<Record<string, unknown>> }) {
   const [size, kept] = [Number(body.size), Number(body.kept)]
+  const unpacked = isRecord(body.unpacked_from) ? body.unpacked_from : undefined
   if (size === 0) return <p class="soft">No body.</p>
   return (
     <>
@@ -61,9 +62,15 @@ function Body({ body }: { readonly body: Readonly<Record<string, unknown>> }) {
         {sizeText(size)}
         {kept < size && `, of which the first ${sizeText(kept)} were kept`}
         {body.encoding === 'base64' && ', not text: shown byte by byte'}
+        {unpacked && ` as ${textIn(unpacked.coding)}, unpacked to ${sizeText(Number(unpacked.size))}`}
+        {unpacked?.isCut === true && ' and more, which is left off'}
       </p>
       <pre>
-        <Content encoding={body.encoding} content={textIn(body.content)} isWhole={kept === size} />
+        <Content
+          encoding={body.encoding}
+          content={textIn(body.content)}
+          isWhole={kept === size && unpacked?.isCut !== true}
+        />
       </pre>
     </>
   )

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { after, before, test } from 'node:test'
+import { gzipSync } from 'node:zlib'
 import type { Browser, Page } from 'playwright-core'
 import { type AgentProcess, startAgent } from '../../support/agent-process.ts'
 import type { TestChromium } from '../../support/browser.ts'
@@ -32,6 +33,7 @@ class TestService {
   answer(request: IncomingMessage, response: ServerResponse): void {
     const path = new URL(request.url ?? '/', 'http://x').pathname
     if (path === '/bytes') response.end(Buffer.of(0, 1, 2, 255))
+    else if (path === '/packed') response.setHeader('content-encoding', 'gzip').end(gzipSync('{"packed":"<b>"}'))
     else if (path === '/long') response.end('x'.repeat(2_000_000))
     else if (path === '/events') {
       response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders()
@@ -128,6 +130,10 @@ function suite(chromium: TestChromium): void {
     await visitor({ path: '/bytes' })
     await openExchange(/GET \/bytes/)
     await page.getByText('00000000  00 01 02 ff').waitFor()
+    await visitor({ path: '/packed' })
+    await openExchange(/GET \/packed/)
+    await page.getByText('"packed": "<b>"').waitFor()
+    await page.getByText('as gzip, unpacked to 16 B').waitFor()
     await visitor({ path: '/long' })
     await openExchange(/GET \/long/)
     await page.getByText('2.0 MB, of which the first 1.0 MB were kept').waitFor()
@@ -227,6 +233,12 @@ function suite(chromium: TestChromium): void {
     await evil.goto('about:blank')
     await evil.setContent(`<iframe src="${url}"></iframe>`)
     await until('the browser has refused the frame', () => evil.frames()[1]?.url().startsWith('chrome-error:'))
+    // A link may lead to the page; who has it gets no hold of the window.
+    await evil.setContent(`<a href="${url}" target="_blank" rel="opener">look</a>`)
+    const [opened] = await Promise.all([shown.context.waitForEvent('page'), evil.getByText('look').click()])
+    await opened.getByRole('heading', { name: 'Traffic', level: 1 }).waitFor()
+    assert.equal(await opened.evaluate('window.opener'), null)
+    await opened.close()
     await evil.close()
   })
 
