@@ -174,6 +174,9 @@ describe('installed into an empty folder', () => {
     )
     t.after(() => agent.child.kill('SIGKILL'))
     await agent.says(/agent\.example\.com/)
+    await agent.says(/inspector online/)
+    const [inspector = ''] = /http:\/\/127\.0\.0\.1:\d+/.exec(agent.out()) ?? []
+    assert.match(await (await fetch(inspector)).text(), /<div id="page">/)
     const port = server.https.split(':').at(-1)
     assert.equal((await visit(`https://agent.example.com:${port}`, { ca })).text, 'from the agent')
     agent.child.kill('SIGINT')
