@@ -98,6 +98,7 @@ function suite(chromium: TestChromium): void {
     for (const look of looks) {
       await shown.look(look)
       await shown.assertAccessible(`${name}, ${look.theme}, ${look.width}`)
+      assert.ok(await page.evaluate('document.documentElement.scrollWidth <= innerWidth'), `${name} fits ${look.width}`)
       await shown.picture(`agent-${name}-${look.theme}-${look.width}`)
     }
     await shown.look({ theme: 'light', width: 1280 })
@@ -130,6 +131,7 @@ function suite(chromium: TestChromium): void {
     await visitor({ path: '/bytes' })
     await openExchange(/GET \/bytes/)
     await page.getByText('00000000  00 01 02 ff').waitFor()
+    await inAllLooks('bytes')
     await visitor({ path: '/packed' })
     await openExchange(/GET \/packed/)
     await page.getByText('"packed": "<b>"').waitFor()
@@ -179,6 +181,7 @@ function suite(chromium: TestChromium): void {
     await page.getByText(/They differ in .*1 line of the body/).waitFor()
     await inAllLooks('side-by-side')
     await button('Change it first').click()
+    await shown.assertAccessible('a request to change')
     await page.getByLabel('Path and query').fill('/echo?again')
     await page.getByLabel('Body', { exact: true }).fill('changed')
     await button('Send it changed').click()
@@ -208,6 +211,25 @@ function suite(chromium: TestChromium): void {
     await page.getByText('No request matches.').waitFor()
   })
 
+  test('everything is reached by keyboard alone', async () => {
+    await page.reload()
+    await page.getByRole('link', { name: /GET \/first/ }).waitFor()
+    await page.keyboard.press('Tab')
+    assert.equal(await page.locator(':focus').textContent(), 'Skip to the content')
+    const names = new Set<string>()
+    for (let i = 0; i < 20; i++) {
+      await page.keyboard.press('Tab')
+      names.add(String(await page.evaluate('document.activeElement.textContent')))
+    }
+    for (const name of ['Tunnels', 'Forget all', 'POST /echo'])
+      assert.ok(names.has(name), `${name} in ${[...names].join()}`)
+    await page.getByRole('link', { name: /GET \/first/ }).focus()
+    await page.keyboard.press('Enter')
+    await until('the title has the focus', async () =>
+      (await page.locator(':focus').textContent())?.startsWith('GET /first'),
+    )
+  })
+
   test('tunnels are shown with their figures, started and stopped', async () => {
     await page.getByRole('link', { name: 'Tunnels' }).click()
     await page.getByRole('link', { name: publicUrl() }).waitFor()
@@ -222,6 +244,7 @@ function suite(chromium: TestChromium): void {
     await page.getByText('http://localhost:3999').waitFor()
     await inAllLooks('tunnels')
     await button('Stop other').click()
+    await shown.assertAccessible('the question before a tunnel is stopped')
     await page.getByRole('dialog').getByRole('button', { name: 'Stop' }).click()
     await page.getByText('http://localhost:3999').waitFor({ state: 'detached' })
   })
