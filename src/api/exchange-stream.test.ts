@@ -95,12 +95,43 @@ test('what a reader is too slow for is counted and told, and never kept', async 
   assert.match(later, /"path":"\/last"/)
 })
 
+test('a hundred readers that stall keep no more than their share, and another one hears everything', async (t) => {
+  const { streams, open, tell } = world()
+  t.after(() => streams.close())
+  const stalled = Array.from({ length: 100 }, open)
+  const reader = open()
+  const path = `/${'x'.repeat(1000)}`
+  let heard = 0
+  for (let i = 0; i < 50; i++) {
+    await tell(Array.from({ length: 40 }, (_, j) => seen(i * 40 + j, path)))
+    heard += readAll(reader).split('event: exchange').length - 1
+  }
+  assert.equal(heard, 2000)
+  const kept = stalled.reduce((sum, { readableLength }) => sum + readableLength, 0)
+  assert.ok(kept < 100 * 80 * 1024, `${kept} bytes`)
+})
+
 test('what a data plane could not tell is counted too', async (t) => {
   const { streams, open, tell } = world()
   t.after(() => streams.close())
   const stream = open()
   await tell([seen(1, '/a')], 7)
   assert.match(readAll(stream), /event: missed\ndata: \{"count":7\}\n\nid: /)
+  // Also when nothing else passes the filter.
+  await tell([], 3)
+  assert.match(readAll(stream), /^event: missed\ndata: \{"count":3\}\n\n$/)
+})
+
+test('a reader is told from when on it hears everything', async (t) => {
+  const { streams, open, tell } = world()
+  t.after(() => streams.close())
+  const first = open()
+  await tell([])
+  const second = open()
+  await tell([seen(1, '/a')])
+  for (const stream of [first, second]) {
+    assert.match(readAll(stream), /^: exchanges follow\n\nevent: following\ndata: \{\}\n\nid: /)
+  }
 })
 
 test('nobody asks nodes for news when nobody watches', async () => {

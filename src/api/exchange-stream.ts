@@ -25,8 +25,8 @@ const KEY_MS = 1000
 /** Looks in a row that may fail before the stream ends. */
 const MAX_FAILURES = 15
 
-/** So that proxies on the way do not take the connection for dead, in milliseconds. */
-const ALIVE_MS = 15_000
+/** How often a reader hears something, so that neither it nor a proxy takes the connection for dead, in milliseconds. */
+const ALIVE_MS = 5000
 
 /** The events; ends when the key does, when the server stops, and when it is destroyed. Throws `Refusal`. */
 export function exchangeStream(options: ExchangeStreamOptions): Readable {
@@ -35,6 +35,11 @@ export function exchangeStream(options: ExchangeStreamOptions): Readable {
   let missed = 0
   let failures = 0
   const stream = new Readable({ read() {}, highWaterMark: MAX_WAITING })
+  const isFull = (): boolean => stream.readableLength >= MAX_WAITING
+  const tellMissed = (): void => {
+    if (missed > 0) stream.push(event('missed', { count: missed }))
+    missed = 0
+  }
   const end = (): void => {
     if (!stream.destroyed && !stream.readableEnded) stream.push(null)
     stop()
@@ -42,17 +47,18 @@ export function exchangeStream(options: ExchangeStreamOptions): Readable {
   const unwatch = streams.watch({
     principal: () => principal,
     filter,
+    follows: () => stream.push(event('following', {})),
     saw: (seen, notTold) => {
       missed += notTold
       for (const exchange of seen) {
-        if (stream.readableLength >= MAX_WAITING) {
+        if (isFull()) {
           missed++
           continue
         }
-        if (missed > 0) stream.push(event('missed', { count: missed }))
-        missed = 0
+        tellMissed()
         stream.push(event('exchange', exchanges.show(exchange, links), exchange.id))
       }
+      if (!isFull()) tellMissed()
     },
     end,
   })
@@ -70,7 +76,9 @@ export function exchangeStream(options: ExchangeStreamOptions): Readable {
     )
   }, KEY_MS).unref()
   const aliveTimer = setInterval(() => {
-    if (stream.readableLength < MAX_WAITING) stream.push(': still here\n\n')
+    if (isFull()) return
+    tellMissed()
+    stream.push(': still here\n\n')
   }, ALIVE_MS).unref()
   const stop = (): void => {
     unwatch()

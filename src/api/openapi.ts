@@ -125,7 +125,7 @@ function answerOf({ resource, action }: ApiRoute, response: NonNullable<ApiRoute
 }
 
 const streamed =
-  'Events `exchange`, each with an exchange as in a list, and `missed`, with the `count` of those that were left out at most.'
+  'Events `following`, once nothing that comes later is left out; `exchange`, each with an exchange as in a list; and `missed`, with the `count` of those that were left out at most.'
 
 const said = { 200: 'Done.', 201: 'Created.', 204: 'Done; the answer has no body.' } as const
 

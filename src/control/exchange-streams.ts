@@ -18,6 +18,8 @@ export interface FollowingReader {
   /** Who watches; asked for each look, since a role may change. */
   readonly principal: () => Principal
   readonly filter: ExchangeFilter
+  /** From now on everything is told: whatever a list has not got yet will come. */
+  readonly follows: () => void
   /** `missed`: how many more there were, at most: whether they pass the filter is not known. */
   readonly saw: (exchanges: readonly SeenExchange[], missed: number) => void
   /** Nothing more will come. */
@@ -37,6 +39,8 @@ export class ExchangeStreams {
   readonly #seen = new Map<string, Readonly<Record<string, number>>>()
   readonly #asking = new Set<string>()
   #timer: NodeJS.Timeout | undefined
+  /** Until it is over, nobody knows where each node begins. */
+  #firstLook: Promise<unknown> = Promise.resolve()
 
   constructor(options: ExchangeStreamsOptions) {
     this.#options = options
@@ -47,9 +51,12 @@ export class ExchangeStreams {
     if (this.#watchers.size >= MAX_WATCHERS) throw new Refusal('SERVER_BUSY', 'too many streams of exchanges are open')
     this.#watchers.add(watcher)
     if (this.#timer === undefined) {
-      this.#look()
-      this.#timer = setInterval(() => this.#look(), this.#options.everyMs ?? LOOK_MS).unref()
+      this.#firstLook = this.#look()
+      this.#timer = setInterval(() => void this.#look(), this.#options.everyMs ?? LOOK_MS).unref()
     }
+    void this.#firstLook.then(() => {
+      if (this.#watchers.has(watcher)) watcher.follows()
+    })
     return () => {
       this.#watchers.delete(watcher)
       if (this.#watchers.size === 0) this.#rest()
@@ -70,10 +77,10 @@ export class ExchangeStreams {
   }
 
   /** Asks every node that has answered the look before. */
-  #look(): void {
+  #look(): Promise<unknown> {
     const nodes = this.#options.nodes()
     for (const id of this.#seen.keys()) if (!nodes.some((node) => node.id === id)) this.#seen.delete(id)
-    for (const node of nodes) if (!this.#asking.has(node.id)) void this.#lookAt(node)
+    return Promise.all(nodes.filter(({ id }) => !this.#asking.has(id)).map((node) => this.#lookAt(node)))
   }
 
   async #lookAt({ id, ask }: ExchangeNode): Promise<void> {
