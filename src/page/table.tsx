@@ -1,9 +1,10 @@
-/** A table of any length: only the rows in sight are drawn, and a search narrows it down. */
+/** A table of any length: only the rows in sight are drawn, a search narrows it down, and titles of columns order it. */
 
 import type { ComponentChildren } from 'preact'
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { type ListedRow, MAX_ROWS, type Rows } from './all-rows.ts'
 import { countText } from './count-text.ts'
+import { nextOrder, type OrderKey, ordered, type RowOrder, sortOf } from './row-order.ts'
 import { rowWindow } from './row-window.ts'
 import { textIn } from './text-in.ts'
 import type { Live } from './use-live.ts'
@@ -16,6 +17,8 @@ export interface Column {
   readonly show: (row: ListedRow) => ComponentChildren
   /** What a search finds; nothing when left out. */
   readonly text?: (row: ListedRow) => string
+  /** What the column orders rows by; its text when left out, and without either it orders nothing. */
+  readonly order?: OrderKey
 }
 
 export interface TableProps {
@@ -29,10 +32,14 @@ export interface TableProps {
 
 export function Table({ label, live, columns, empty }: TableProps) {
   const [search, setSearch] = useState('')
+  const [order, setOrder] = useState<RowOrder>()
   const field = useRef<HTMLInputElement>(null)
   useSearchKey(field)
   const { value } = live
-  const found = useMemo(() => searched(value?.rows ?? [], columns, search), [value, columns, search])
+  const found = useMemo(
+    () => inOrder(searched(value?.rows ?? [], columns, search), columns, order),
+    [value, columns, search, order],
+  )
   if (!value) return null
   if (value.rows.length === 0) return <div class="card empty">{empty}</div>
   return (
@@ -52,16 +59,18 @@ export function Table({ label, live, columns, empty }: TableProps) {
           {value.isCut && `, the newest ${MAX_ROWS.toLocaleString('en')} of more`}
         </span>
       </div>
-      <DrawnRows label={label} rows={found} columns={columns} />
+      <DrawnRows label={label} rows={found} columns={columns} order={order} onOrder={setOrder} />
     </>
   )
 }
 
-function DrawnRows({
-  label,
-  rows,
-  columns,
-}: Pick<TableProps, 'label' | 'columns'> & { readonly rows: readonly ListedRow[] }) {
+interface DrawnRowsProps extends Pick<TableProps, 'label' | 'columns'> {
+  readonly rows: readonly ListedRow[]
+  readonly order: RowOrder | undefined
+  readonly onOrder: (order: RowOrder | undefined) => void
+}
+
+function DrawnRows({ label, rows, columns, order, onOrder }: DrawnRowsProps) {
   const box = useRef<HTMLElement>(null)
   const [scrolled, setScrolled] = useState({ scrollTop: 0, height: 800 })
   useEffect(() => {
@@ -83,10 +92,8 @@ function DrawnRows({
       <table aria-rowcount={rows.length + 1}>
         <thead>
           <tr>
-            {columns.map(({ title }) => (
-              <th key={title} scope="col">
-                {title}
-              </th>
+            {columns.map((column) => (
+              <Title key={column.title} column={column} order={order} onOrder={onOrder} />
             ))}
           </tr>
         </thead>
@@ -103,6 +110,19 @@ function DrawnRows({
         </tbody>
       </table>
     </section>
+  )
+}
+
+/** The title of a column; a button where the column can order the rows. */
+function Title({ column, order, onOrder }: Pick<DrawnRowsProps, 'order' | 'onOrder'> & { readonly column: Column }) {
+  const { title } = column
+  if (!keyOf(column)) return <th scope="col">{title}</th>
+  return (
+    <th scope="col" aria-sort={sortOf(order, title)}>
+      <button type="button" class="order" onClick={() => onOrder(nextOrder(order, title))}>
+        {title}
+      </button>
+    </th>
   )
 }
 
@@ -126,6 +146,20 @@ function searched(rows: readonly ListedRow[], columns: readonly Column[], search
       .toLowerCase()
     return words.every((word) => text.includes(word))
   })
+}
+
+function keyOf({ order, text }: Column): OrderKey | undefined {
+  return order ?? text
+}
+
+function inOrder(
+  rows: readonly ListedRow[],
+  columns: readonly Column[],
+  order: RowOrder | undefined,
+): readonly ListedRow[] {
+  const column = columns.find(({ title }) => title === order?.by)
+  const key = column && keyOf(column)
+  return key && order ? ordered(rows, key, order.isDescending) : rows
 }
 
 /** `/` goes to the search, unless somebody is typing. */
