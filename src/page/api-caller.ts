@@ -1,4 +1,5 @@
-/** Calls the API for the page: one function for every call, and every failure as a value. */
+/** Calls the API for the page: one function for every call, one for streams, and every failure as a value. */
+import { EventStreamReader, type ServerEvent } from './event-stream-reader.ts'
 
 /** The only version of the API there is. */
 const VERSION = { 'Service-Version': '2' }
@@ -6,12 +7,18 @@ const VERSION = { 'Service-Version': '2' }
 /** How long an answer may take, in milliseconds: commands wait for an agent for ten seconds. */
 const ANSWER_MS = 30_000
 
+/** How long a stream may be silent, in milliseconds: the server says something every five seconds. */
+const SILENCE_MS = 15_000
+
 export type CallVerb = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
 /** Why a call failed. */
 export interface CallFault {
-  /** `away`: nobody answered. `signed_out`: the key no longer opens the API. `refused`: the API said no. */
-  readonly kind: 'away' | 'signed_out' | 'refused'
+  /**
+   * `away`: nobody answered. `signed_out`: the key no longer opens the API. `refused`: the API said no. `unseen`: the
+   * page did not ask, since nobody looked at it.
+   */
+  readonly kind: 'away' | 'signed_out' | 'refused' | 'unseen'
   /** The sentence of the API. */
   readonly text: string
   readonly code: string
@@ -34,6 +41,13 @@ export interface ApiCallerOptions {
   readonly onSignedOut: () => void
 }
 
+export interface FollowOptions {
+  /** Ends the stream. */
+  readonly signal: AbortSignal
+  /** Told of all that came together, also when that was only a sign of life. */
+  readonly onEvents: (events: readonly ServerEvent[]) => void
+}
+
 export class ApiCaller {
   readonly #options: ApiCallerOptions
 
@@ -47,9 +61,9 @@ export class ApiCaller {
 
   /** `T` is what the API document promises for this path; the page trusts its own server to keep it. */
   async call<T>(method: CallVerb, path: string, body?: unknown): Promise<CallOutcome<T>> {
-    const { fetch, base, onAnswer, onSignedOut } = this.#options
+    const { fetch, onAnswer, onSignedOut } = this.#options
     try {
-      const answer = await fetch(new URL(path.replace(/^\//, ''), base), {
+      const answer = await fetch(this.#address(path), {
         method,
         headers: { ...VERSION, ...(body !== undefined && { 'Content-Type': 'application/json' }) },
         ...(body !== undefined && { body: JSON.stringify(body) }),
@@ -65,6 +79,43 @@ export class ApiCaller {
       onAnswer(false)
       return { ok: false, fault: AWAY }
     }
+  }
+
+  /** Reads server-sent events until they end or nothing more is heard, and tells why that is. */
+  async follow(path: string, { signal, onEvents }: FollowOptions): Promise<CallFault> {
+    const { fetch, onAnswer, onSignedOut } = this.#options
+    const silence = new AbortController()
+    let timer = setTimeout(() => silence.abort(), SILENCE_MS)
+    try {
+      const answer = await fetch(this.#address(path), {
+        headers: VERSION,
+        signal: AbortSignal.any([signal, silence.signal]),
+      })
+      if (!answer.ok || !answer.body) {
+        const fault = faultOf(answer.status, await answer.text())
+        onAnswer(true)
+        if (fault.kind === 'signed_out') onSignedOut()
+        return fault
+      }
+      const events = new EventStreamReader()
+      const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader()
+      for (let part = await reader.read(); !part.done; part = await reader.read()) {
+        clearTimeout(timer)
+        timer = setTimeout(() => silence.abort(), SILENCE_MS)
+        onAnswer(true)
+        onEvents(events.read(part.value))
+      }
+    } catch {
+      // As when the server ends it: nothing more comes.
+    } finally {
+      clearTimeout(timer)
+    }
+    if (!signal.aborted) onAnswer(false)
+    return AWAY
+  }
+
+  #address(path: string): URL {
+    return new URL(path.replace(/^\//, ''), this.#options.base)
   }
 }
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { CallOutcome } from './api-caller.ts'
-import { type ExchangeFilters, readExchanges } from './exchange-feed.ts'
+import { type ExchangeFilters, mergedRows, readExchanges } from './exchange-feed.ts'
 
 const none: ExchangeFilters = { method: '', path: '', status: '', edge_id: '', endpoint_id: '' }
 const nothing = { rows: [], isCut: false }
@@ -45,4 +45,13 @@ test('filters are sent, and empty ones are not', async () => {
   const api = server(1)
   await readExchanges(api, { ...none, method: 'POST', path: '/a b' }, nothing)
   assert.deepEqual(api.asked, ['/exchanges?limit=100&method=POST&path=%2Fa+b'])
+})
+
+test('rows that came twice are there once, and each in its place', () => {
+  const rows = [{ id: 'ex_5' }, { id: 'ex_3' }]
+  const merged = mergedRows({ rows, isCut: false }, [{ id: 'ex_4' }, { id: 'ex_5' }, { id: 'ex_6' }])
+  assert.deepEqual(
+    merged.rows.map(({ id }) => id),
+    ['ex_6', 'ex_5', 'ex_4', 'ex_3'],
+  )
 })

@@ -1,4 +1,4 @@
-/** Follows the latest exchanges: reads only what is new, and remembers the rest. */
+/** Lists the latest exchanges: reads only what is new, and remembers the rest. */
 import type { ListedRow, Rows } from './all-rows.ts'
 import { MAX_ROWS } from './all-rows.ts'
 import { type ApiCaller, type CallOutcome, isRecord } from './api-caller.ts'
@@ -11,6 +11,20 @@ const MOST_PAGES = 5
 /** What a list of exchanges is narrowed down by; empty texts are left out. */
 export type ExchangeFilters = Readonly<Record<'method' | 'path' | 'status' | 'edge_id' | 'endpoint_id', string>>
 
+/** The filters as a query, behind what else it says. */
+export function queryOf(filters: ExchangeFilters, others: Readonly<Record<string, string>> = {}): string {
+  const given = Object.entries(filters).filter(([, value]) => value !== '')
+  return new URLSearchParams({ ...others, ...Object.fromEntries(given) }).toString()
+}
+
+/** Rows with others that came by another way: each once, the newest first. Ids sort by the end of their exchange. */
+export function mergedRows({ rows, isCut }: Rows, others: readonly ListedRow[]): Rows {
+  if (others.length === 0) return { rows, isCut }
+  const byId = new Map([...rows, ...others].map((row) => [textIn(row.id), row]))
+  const all = [...byId].toSorted(([a], [b]) => (a < b ? 1 : -1)).map(([, row]) => row)
+  return { rows: all.slice(0, MAX_ROWS), isCut: isCut || all.length > MAX_ROWS }
+}
+
 /** The rows of `known` with all that is newer before them. */
 export async function readExchanges(
   api: Pick<ApiCaller, 'get'>,
@@ -18,15 +32,10 @@ export async function readExchanges(
   known: Rows,
 ): Promise<CallOutcome<Rows>> {
   const newest = textIn(known.rows[0]?.id)
-  const given = Object.entries(filters).filter(([, value]) => value !== '')
   const fresh: ListedRow[] = []
   for (let page = 0; page < MOST_PAGES; page++) {
     const last = textIn(fresh.at(-1)?.id)
-    const query = new URLSearchParams({
-      limit: `${PAGE_ROWS}`,
-      ...Object.fromEntries(given),
-      ...(last !== '' && { before_id: last }),
-    })
+    const query = queryOf(filters, { limit: `${PAGE_ROWS}`, ...(last !== '' && { before_id: last }) })
     const outcome = await api.get<{ readonly exchanges: readonly unknown[]; readonly next_page_uri: unknown }>(
       `/exchanges?${query}`,
     )

@@ -10,7 +10,7 @@ export function Freshness({ reading: { value, readAt, fault } }: { readonly read
 
 /** Shows why nothing can be shown yet; nothing when there is something to show, or when all is well. */
 export function ReadingFault({ reading: { fault } }: { readonly reading: Reading<unknown> }) {
-  if (!fault || fault.kind === 'signed_out') return null
+  if (!fault || fault.kind === 'signed_out' || fault.kind === 'unseen') return null
   return (
     <p class="notice is-bad" role="alert">
       {fault.text} {fault.kind === 'away' ? 'Trying again …' : fault.code}

@@ -1,7 +1,7 @@
 /** The latest requests of visitors, as they come. */
-import { useRef, useState } from 'preact/hooks'
-import type { ListedRow, Rows } from './all-rows.ts'
-import { type ExchangeFilters, readExchanges } from './exchange-feed.ts'
+import { useState } from 'preact/hooks'
+import type { ListedRow } from './all-rows.ts'
+import type { ExchangeFilters } from './exchange-feed.ts'
 import { Freshness, ReadingFault } from './freshness.tsx'
 import { linkTo } from './page-location.ts'
 import { usePage } from './page-state.ts'
@@ -9,11 +9,9 @@ import { PlainText } from './plain-text.tsx'
 import { type Column, Table } from './table.tsx'
 import { textIn } from './text-in.ts'
 import { clockTime, durationText, sizeText } from './time-text.ts'
-import { useLive, useOutline } from './use-live.ts'
+import { useExchanges } from './use-exchanges.ts'
+import { useOutline } from './use-live.ts'
 import { ViewHead } from './view-head.tsx'
-
-/** How often new ones are looked for, in milliseconds. */
-const LOOK_MS = 1500
 
 const everything: ExchangeFilters = { method: '', path: '', status: '', edge_id: '', endpoint_id: '' }
 
@@ -45,16 +43,7 @@ interface ExchangesProps {
 }
 
 function Exchanges({ filters, onFilters, hasCaptures }: ExchangesProps & { readonly hasCaptures: boolean }) {
-  const { api } = usePage()
-  const key = JSON.stringify(filters)
-  const known = useRef<{ key: string; rows: Rows }>({ key, rows: { rows: [], isCut: false } })
-  const load = async () => {
-    const before = known.current.key === key ? known.current.rows : { rows: [], isCut: false }
-    const outcome = await readExchanges(api, filters, before)
-    if (outcome.ok) known.current = { key, rows: outcome.value }
-    return outcome
-  }
-  const live = useLive(key, load, LOOK_MS)
+  const live = useExchanges(filters)
   return (
     <>
       <ViewHead title="Traffic" note={<Freshness reading={live} />}>
@@ -99,7 +88,11 @@ function Filter({ name, label, filters, onFilters }: FilterProps) {
 }
 
 const columns: readonly Column[] = [
-  { title: 'time', show: ({ started_at }) => clockTime(Date.parse(textIn(started_at))) },
+  {
+    title: 'time',
+    show: ({ started_at }) => clockTime(Date.parse(textIn(started_at))),
+    order: ({ started_at }) => textIn(started_at),
+  },
   {
     title: 'request',
     show: (row) => (
@@ -114,10 +107,22 @@ const columns: readonly Column[] = [
     show: (row) => <Status row={row} />,
     text: (row) => `${textIn(row.status)} ${textIn(row.error_code)}`,
   },
-  { title: 'took', show: ({ duration_ms }) => durationText(Number(duration_ms)) },
-  { title: 'sent', show: ({ response_bytes }) => sizeText(Number(response_bytes)) },
+  {
+    title: 'took',
+    show: ({ duration_ms }) => durationText(Number(duration_ms)),
+    order: ({ duration_ms }) => Number(duration_ms),
+  },
+  {
+    title: 'sent',
+    show: ({ response_bytes }) => sizeText(Number(response_bytes)),
+    order: ({ response_bytes }) => Number(response_bytes),
+  },
   { title: 'visitor', show: ({ client_ip }) => textIn(client_ip), text: ({ client_ip }) => textIn(client_ip) },
-  { title: 'kept', show: ({ capture_id }) => (capture_id === null ? '' : 'yes') },
+  {
+    title: 'kept',
+    show: ({ capture_id }) => (capture_id === null ? '' : 'yes'),
+    order: ({ capture_id }) => textIn(capture_id),
+  },
 ]
 
 export function Status({ row: { status, error_code } }: { readonly row: ListedRow }) {

@@ -45,7 +45,7 @@ export function useRows(path: string, everyMs: number): Live<Rows> {
 }
 
 /** Waits for the time, and then for somebody to look. */
-function whenSeen(ms: number, then: () => void): () => void {
+export function whenSeen(ms: number, then: () => void): () => void {
   const run = () => {
     if (document.visibilityState === 'hidden') return
     document.removeEventListener('visibilitychange', run)

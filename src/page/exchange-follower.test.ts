@@ -1,0 +1,140 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { ListedRow, Rows } from './all-rows.ts'
+import type { CallFault, CallOutcome, FollowOptions } from './api-caller.ts'
+import type { ExchangeFilters } from './exchange-feed.ts'
+import { ExchangeFollower } from './exchange-follower.ts'
+import type { Reading } from './polling.ts'
+
+const filters: ExchangeFilters = { method: 'GET', path: '', status: '', edge_id: '', endpoint_id: '' }
+const away: CallFault = { kind: 'away', text: 'away', code: '', field: '', operation: '' }
+const row = (number: number): ListedRow => ({ id: `ex_${number}` })
+const following = { name: 'following', data: '{}' }
+const missed = { name: 'missed', data: '{"count":1}' }
+const exchange = (number: number) => ({ name: 'exchange', data: JSON.stringify(row(number)) })
+
+/** A server whose list and stream the test writes. */
+function world() {
+  const readings: Reading<Rows>[] = []
+  const streams: (FollowOptions & { readonly path: string; readonly end: (fault: CallFault) => void })[] = []
+  const lists: ((numbers: readonly number[] | CallFault) => Promise<void>)[] = []
+  const waits: { readonly ms: number; readonly run: () => void }[] = []
+  const follower = new ExchangeFollower({
+    filters,
+    api: {
+      follow: (path, options) => new Promise((resolve) => streams.push({ ...options, path, end: resolve })),
+      get: <T>() =>
+        new Promise<CallOutcome<T>>((resolve) =>
+          lists.push(async (given) => {
+            // The test says what the API promises.
+            const value = { exchanges: 'kind' in given ? [] : given.map(row), next_page_uri: null } as T
+            resolve('kind' in given ? { ok: false, fault: given } : { ok: true, value })
+            await settled()
+          }),
+        ),
+    },
+    onChange: (reading) => readings.push(reading),
+    now: () => 7,
+    after(ms, run) {
+      const wait = { ms, run }
+      waits.push(wait)
+      return () => void waits.splice(waits.indexOf(wait), waits.includes(wait) ? 1 : 0)
+    },
+  })
+  const stream = () => streams.at(-1) ?? assert.fail('no stream is open')
+  return {
+    ...{ follower, streams, lists, waits, stream },
+    last: () => readings.at(-1),
+    numbers: () => readings.at(-1)?.value?.rows.map(({ id }) => Number(String(id).slice(3))),
+    list: (given: readonly number[] | CallFault) => (lists.shift() ?? assert.fail('no list was asked for'))(given),
+    /** The wait that is due. */
+    wait: () => {
+      const next = waits.shift() ?? assert.fail('nobody waits')
+      next.run()
+      return next.ms
+    },
+  }
+}
+
+const settled = () => new Promise(setImmediate)
+
+test('the list is read once the stream follows, and what comes meanwhile is in its place', async () => {
+  const { follower, stream, lists, list, last, numbers } = world()
+  follower.start()
+  assert.equal(stream().path, '/exchanges/stream?method=GET')
+  stream().onEvents([])
+  assert.deepEqual([lists.length, last()], [0, undefined])
+  stream().onEvents([following])
+  stream().onEvents([exchange(13), exchange(12)])
+  assert.equal(last(), undefined)
+  await list([12, 11])
+  assert.deepEqual([numbers(), last()?.fault, last()?.readAt], [[13, 12, 11], undefined, 7])
+  stream().onEvents([exchange(15)])
+  stream().onEvents([exchange(14)])
+  assert.deepEqual(numbers(), [15, 14, 13, 12, 11])
+  assert.equal(lists.length, 0)
+})
+
+test('what the stream left out is read from the list, and until then the table says that there is more', async () => {
+  const { follower, stream, lists, list, last, numbers, wait } = world()
+  follower.start()
+  stream().onEvents([following])
+  await list([11])
+  stream().onEvents([missed, exchange(15)])
+  assert.deepEqual([numbers(), last()?.value?.isCut], [[15, 11], true])
+  assert.equal(wait(), 1500)
+  // What is missed while the list is read needs another one.
+  stream().onEvents([missed, exchange(17)])
+  await list([15, 14, 13, 12, 11])
+  assert.deepEqual([numbers(), last()?.value?.isCut], [[17, 15, 14, 13, 12, 11], true])
+  wait()
+  await list([17, 16, 15])
+  assert.deepEqual([numbers(), last()?.value?.isCut], [[17, 16, 15, 14, 13, 12, 11], false])
+  assert.equal(lists.length, 0)
+})
+
+test('a broken stream is not called live, and is tried again ever more rarely until the list is there', async () => {
+  const { follower, streams, stream, list, last, numbers, wait } = world()
+  follower.start()
+  stream().onEvents([following])
+  await list([11])
+  stream().end(away)
+  await settled()
+  assert.deepEqual([numbers(), last()?.fault], [[11], away])
+  assert.equal(wait(), 1000)
+  stream().end(away)
+  await settled()
+  assert.equal(wait(), 2000)
+  const third = stream()
+  third.onEvents([following])
+  assert.equal(last()?.fault, away)
+  await list(away)
+  assert.ok(third.signal.aborted)
+  assert.equal(wait(), 4000)
+  stream().onEvents([following])
+  await list([13, 12, 11])
+  assert.deepEqual([numbers(), last()?.fault], [[13, 12, 11], undefined])
+  // Of a stream that was given up, nothing counts.
+  third.onEvents([exchange(99)])
+  assert.deepEqual([numbers(), streams.length], [[13, 12, 11], 4])
+})
+
+test('while nobody looks nothing is open, and what is known is not called live until it was caught up with', async () => {
+  const { follower, streams, stream, list, last, numbers, waits } = world()
+  follower.start()
+  follower.start()
+  assert.equal(streams.length, 1)
+  stream().onEvents([following])
+  await list([11])
+  follower.stop()
+  assert.ok(stream().signal.aborted)
+  assert.deepEqual([last()?.fault?.kind, waits.length], ['unseen', 0])
+  stream().end(away)
+  await settled()
+  assert.equal(last()?.fault?.kind, 'unseen')
+  follower.start()
+  stream().onEvents([following, exchange(12)])
+  assert.equal(last()?.fault?.kind, 'unseen')
+  await list([11])
+  assert.deepEqual([numbers(), last()?.fault], [[12, 11], undefined])
+})

@@ -1,0 +1,41 @@
+/** The latest exchanges that pass a filter, as they come. A page that nobody sees follows nothing. */
+import { useEffect, useRef, useState } from 'preact/hooks'
+import type { Rows } from './all-rows.ts'
+import type { ExchangeFilters } from './exchange-feed.ts'
+import { ExchangeFollower } from './exchange-follower.ts'
+import { usePage } from './page-state.ts'
+import type { Reading } from './polling.ts'
+import { type Live, whenSeen } from './use-live.ts'
+
+const nothing: Reading<Rows> = { value: undefined, readAt: 0, fault: undefined }
+
+export function useExchanges(filters: ExchangeFilters): Live<Rows> {
+  const { api } = usePage()
+  const key = JSON.stringify(filters)
+  const [known, setKnown] = useState({ key, reading: nothing })
+  const follower = useRef<ExchangeFollower>(undefined)
+  useEffect(() => {
+    let isOver = false
+    const current = new ExchangeFollower({
+      api,
+      filters,
+      onChange: (reading) => {
+        if (!isOver) setKnown({ key, reading })
+      },
+      now: () => Date.now(),
+      after: whenSeen,
+    })
+    follower.current = current
+    // A browser allows few connections to one server, and an open stream is one of them.
+    const look = () => (document.visibilityState === 'hidden' ? current.stop() : current.start())
+    look()
+    document.addEventListener('visibilitychange', look)
+    return () => {
+      isOver = true
+      document.removeEventListener('visibilitychange', look)
+      current.stop()
+    }
+  }, [api, key])
+  const reading = known.key === key ? known.reading : nothing
+  return { ...reading, refresh: () => follower.current?.refresh() }
+}
