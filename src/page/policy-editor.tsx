@@ -1,7 +1,7 @@
-/** An editor for policies that offers actions, variables and functions while one writes. */
-import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
+/** An editor for whole policies that offers actions, variables and functions while one writes. */
+import { useId } from 'preact/hooks'
 import type { PolicyWord } from './api-outline.ts'
-import { type Completion, complete, completionAt } from './completion.ts'
+import { COMPLETION_HELP, CompletingText } from './completing-text.tsx'
 
 export interface PolicyEditorProps {
   readonly text: string
@@ -11,83 +11,21 @@ export interface PolicyEditorProps {
   readonly isFaulty: boolean
 }
 
-const closed: Completion = { from: 0, to: 0, offers: [] }
-
 export function PolicyEditor({ text, onChange, words, isFaulty }: PolicyEditorProps) {
   const id = useId()
-  const area = useRef<HTMLTextAreaElement>(null)
-  const [completion, setCompletion] = useState(closed)
-  const [chosen, setChosen] = useState(0)
-  const [caret, setCaret] = useState<number>()
-  // The caret can be set once the text is there.
-  useLayoutEffect(() => {
-    if (caret === undefined) return
-    area.current?.setSelectionRange(caret, caret)
-    setCaret(undefined)
-  }, [caret])
-  const open = (next: Completion) => {
-    setCompletion(next)
-    setChosen(0)
-  }
-  const take = (offer: PolicyWord) => {
-    const taken = complete(text, completion, offer)
-    onChange(taken.text)
-    setCaret(taken.caret)
-    open(closed)
-    area.current?.focus()
-  }
-  const { offers } = completion
-  const onKey = (event: KeyboardEvent) => {
-    const offer = offers[chosen]
-    if (!offer) return
-    if (event.key === 'ArrowDown') setChosen((chosen + 1) % offers.length)
-    else if (event.key === 'ArrowUp') setChosen((chosen + offers.length - 1) % offers.length)
-    else if (event.key === 'Enter' || event.key === 'Tab') take(offer)
-    else if (event.key === 'Escape') open(closed)
-    else return
-    event.preventDefault()
+  const area = {
+    id: `${id}-text`,
+    rows: 18,
+    'aria-describedby': `${id}-help`,
+    ...(isFaulty && { 'aria-invalid': 'true' as const }),
   }
   return (
     <div class="field">
-      <label for={`${id}-text`}>Policy, as YAML or JSON</label>
-      <textarea
-        id={`${id}-text`}
-        ref={area}
-        class="editor"
-        rows={18}
-        spellcheck={false}
-        aria-invalid={isFaulty ? 'true' : undefined}
-        aria-describedby={`${id}-help`}
-        value={text}
-        onInput={({ currentTarget }) => {
-          onChange(currentTarget.value)
-          open(completionAt(currentTarget.value, currentTarget.selectionStart, words))
-        }}
-        onKeyDown={onKey}
-        onBlur={() => open(closed)}
-      />
+      <label for={area.id}>Policy, as YAML or JSON</label>
+      <CompletingText text={text} onChange={onChange} words={words} area={area} />
       <p class="help" id={`${id}-help`}>
-        While you write, words that fit are offered below: arrows choose, Enter or Tab takes one, Escape closes.
+        {COMPLETION_HELP}
       </p>
-      <div role="status" class="unseen">
-        {offers.length > 0 && `${offers[chosen]?.word}, ${chosen + 1} of ${offers.length}`}
-      </div>
-      {offers.length > 0 && (
-        <ul class="offers" aria-hidden="true">
-          {offers.map((offer, i) => (
-            <li
-              key={offer.word}
-              class={i === chosen ? 'is-chosen' : ''}
-              onMouseDown={(event) => {
-                event.preventDefault()
-                take(offer)
-              }}
-            >
-              {offer.word} <span class="soft">{offer.what}</span>
-            </li>
-          ))}
-        </ul>
-      )}
     </div>
   )
 }

@@ -5,6 +5,8 @@ import { isRecord } from './api-caller.ts'
 import { type Draft, emptyDraft, isFaultAt } from './draft.ts'
 import type { FormSchema } from './form-schema.ts'
 import { HelpText } from './help-text.tsx'
+import { policyPartAt } from './policy-part.ts'
+import { PolicyWordsField } from './policy-words-field.tsx'
 import { choicesFor } from './reference-choices.ts'
 import { ReferenceChoices } from './reference-list.tsx'
 import { textIn } from './text-in.ts'
@@ -51,6 +53,7 @@ function TextField({ schema, name, path, value, onChange, isRequired, fault }: S
     if (next === '') onChange(undefined)
     else onChange(isNumber && Number.isFinite(Number(next)) ? Number(next) : next)
   }
+  const part = policyPartAt(path)
   const choices = choicesFor(path)
   const listed = choices.length > 0 ? { type: 'text' as const, list: `choices-${path}` } : {}
   const isLong = (maxLength ?? 0) > LONG && choices.length === 0
@@ -61,7 +64,9 @@ function TextField({ schema, name, path, value, onChange, isRequired, fault }: S
         {name}
         {isRequired && <span class="soft"> (required)</span>}
       </label>
-      {words ? (
+      {part ? (
+        <PolicyWordsField part={part} text={text} onChange={change} shared={shared} />
+      ) : words ? (
         <select {...shared} value={text} onChange={({ currentTarget }) => change(currentTarget.value)}>
           {!words.includes('') && <option value="">{hint === '' ? '–' : `default: ${hint}`}</option>}
           {words.map((word) => (
