@@ -74,7 +74,9 @@ async function lookBelow(
 
 function inItself(self: string, children: readonly string[]): Refusal {
   const how = children.includes(self) ? 'it names itself' : 'one of those it names contains it'
-  return new Refusal('BACKEND_IN_ITSELF', `\`backends\`: a backend cannot contain \`${self}\`, itself; ${how}`)
+  return new Refusal('BACKEND_IN_ITSELF', `\`backends\`: a backend cannot contain \`${self}\`, itself; ${how}`, {
+    field: 'backends',
+  })
 }
 
 function tooDeep(): Refusal {

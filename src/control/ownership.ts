@@ -32,10 +32,10 @@ export function seesOnlyOwn(resource: Resource, principal: Principal): boolean {
 /** D23: the caller, unless an admin names somebody else who exists. */
 export async function ownerOf(reader: Reader, principal: Principal, named: unknown): Promise<string> {
   if (typeof named !== 'string' || named === '' || named === principal.id) return principal.id
-  if (principal.role !== 'admin') throw new Refusal('OWNER_NOT_ALLOWED')
+  if (principal.role !== 'admin') throw new Refusal('OWNER_NOT_ALLOWED', undefined, { field: 'owner_id' })
   const kind = (await reader.kinds([named])).get(named)
   if (kind !== 'user' && kind !== 'bot_user') {
-    throw new Refusal('UNKNOWN_OWNER', '`owner_id`: there is no user or bot with this id')
+    throw new Refusal('UNKNOWN_OWNER', '`owner_id`: there is no user or bot with this id', { field: 'owner_id' })
   }
   return named
 }

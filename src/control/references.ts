@@ -28,7 +28,9 @@ export async function checkMentions(reader: Reader, mentions: readonly Mention[]
 export async function checkClaims(reader: Reader, claims: readonly Claim[], holderId: string | null): Promise<void> {
   for (const { scope, key, taken } of claims) {
     const holder = await reader.holder(scope, key)
-    if (holder !== undefined && holder !== holderId) throw new Refusal(taken.code, taken.msg)
+    if (holder === undefined || holder === holderId) continue
+    const { code, msg, field = '' } = taken
+    throw new Refusal(code, msg, { field })
   }
 }
 

@@ -10,7 +10,7 @@ export async function checkServed(reader: Reader, claims: readonly Claim[], node
   if (places.length === 0) return
   for (const { place, holders } of await reader.online.holders(places)) {
     const holder = holders.find((each) => each.nodeId !== nodeId)
-    if (holder) throw servedByAgent(`\`hostports\`: \`${addressOf(place)}\``, endpointOf(holder.tunnelId))
+    if (holder) throw servedByAgent(`\`hostports\`: \`${addressOf(place)}\``, 'hostports', endpointOf(holder.tunnelId))
   }
 }
 

@@ -155,5 +155,6 @@ function* pricesOf({ kind, text, at }: ExpressionSource, site: Site): Generator<
 }
 
 function refuse(at: string, what: string, cause?: unknown): Refusal {
-  return new Refusal('BAD_POLICY', `\`${at}\` ${what}`, { cause })
+  // What stands after the colon is inside the text of the field.
+  return new Refusal('BAD_POLICY', `\`${at}\` ${what}`, { field: at.replace(/:.*/s, ''), cause })
 }

@@ -29,7 +29,7 @@ export const botUsers = stored({
     {
       scope: 'bot_name',
       key: name,
-      taken: { code: 'NAME_IN_USE', msg: 'another bot has this `name`; choose another' },
+      taken: { code: 'NAME_IN_USE', msg: 'another bot has this `name`; choose another', field: 'name' },
     },
   ],
 })

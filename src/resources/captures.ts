@@ -10,7 +10,8 @@ export const captures: Resource = {
   ...stored({
     kind: 'capture',
     noun: 'capture',
-    about: 'Keeps heads and bodies of the exchanges of an edge for a while.',
+    about:
+      'Keeps heads and bodies of the exchanges of an edge for a while. Credentials, cookies and identity headers are masked, for members always.',
     prefix: 'cap_',
     path: '/captures',
     listKey: 'captures',
@@ -31,6 +32,7 @@ export const captures: Resource = {
       unmask: Type.Boolean({
         default: false,
         description: 'Whether credentials, cookies and identity headers are kept as they are. Admins only.',
+        'x-for-admins': true,
       }),
     },
     shows: { expires_at: Type.String({ description: 'When it ends, RFC 3339.' }) },
@@ -39,7 +41,11 @@ export const captures: Resource = {
       {
         scope: 'capture',
         key: edge_id ?? endpoint_id ?? '',
-        taken: { code: 'CAPTURE_RUNS', msg: 'this edge is captured already; end that capture, or wait for its end' },
+        taken: {
+          code: 'CAPTURE_RUNS',
+          msg: 'this edge is captured already; end that capture, or wait for its end',
+          field: edge_id === undefined ? 'endpoint_id' : 'edge_id',
+        },
       },
     ],
   }),

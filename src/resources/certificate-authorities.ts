@@ -34,5 +34,5 @@ export const certificateAuthorities = stored({
 })
 
 function describe(pem: string) {
-  return readOr('BAD_CERTIFICATE', '`ca_pem`:', () => readCaCertificates(pem).first)
+  return readOr('BAD_CERTIFICATE', 'ca_pem', ':', () => readCaCertificates(pem).first)
 }

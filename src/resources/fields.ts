@@ -28,16 +28,16 @@ export const acl = Type.Array(Type.String({ maxBytes: MAX_ACL_RULE_BYTES }), {
 /** Throws `Refusal` for the first invalid rule. */
 export function checkAcl(rules: readonly string[]): void {
   for (const [i, rule] of rules.entries()) {
-    readOr('BAD_ACL_RULE', `\`acl[${i}]\``, () => checkAclRule(rule))
+    readOr('BAD_ACL_RULE', `acl[${i}]`, '', () => checkAclRule(rule))
   }
 }
 
-/** Runs `read`; bad input becomes a `Refusal` with `code` and a message that begins with `about`. */
-export function readOr<T>(code: ErrorCode, about: string, read: () => T): T {
+/** Runs `read`; bad input becomes a `Refusal` with `code` and a message that begins with the field and `colon`. */
+export function readOr<T>(code: ErrorCode, field: string, colon: '' | ':', read: () => T): T {
   try {
     return read()
   } catch (cause) {
     if (!(cause instanceof BadInput)) throw cause
-    throw new Refusal(code, `${about} ${cause.message}`, { reason: cause.reason, cause })
+    throw new Refusal(code, `\`${field}\`${colon} ${cause.message}`, { field, reason: cause.reason, cause })
   }
 }

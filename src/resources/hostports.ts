@@ -26,10 +26,12 @@ export const hostports = Type.Optional(
 export function checkNames(sent: readonly string[] | undefined, around: Surroundings): string[] {
   return checkAll(sent, nameKey, ({ host, port }, field) => {
     if (host.startsWith('[') || isIP(host)) {
-      throw new Refusal('BAD_HOSTPORT', `${field} must have a name, not an address: visitors are told apart by name`)
+      const msg = `\`${field}\` must have a name, not an address: visitors are told apart by name`
+      throw new Refusal('BAD_HOSTPORT', msg, { field })
     }
     if (port !== HTTPS_PORT && port !== around.publicHttpsPort) {
-      throw new Refusal('BAD_HOSTPORT_PORT', `${field} must have port ${ports(around.publicHttpsPort)}`)
+      const msg = `\`${field}\` must have port ${ports(around.publicHttpsPort)}`
+      throw new Refusal('BAD_HOSTPORT_PORT', msg, { field })
     }
     refuseServed(around, { name: host }, field)
   })
@@ -39,9 +41,11 @@ export function checkNames(sent: readonly string[] | undefined, around: Surround
 export function checkAddresses(sent: readonly string[] | undefined, around: Surroundings): string[] {
   const { from, to } = around.tcpPorts
   return checkAll(sent, portKey, ({ host, port }, field) => {
-    if (host.startsWith('*')) throw new Refusal('BAD_HOSTPORT', `${field} cannot have a wildcard: TCP has no names`)
+    if (host.startsWith('*')) {
+      throw new Refusal('BAD_HOSTPORT', `\`${field}\` cannot have a wildcard: TCP has no names`, { field })
+    }
     if (port < from || port > to) {
-      throw new Refusal('BAD_HOSTPORT_PORT', `${field} must have a port between ${from} and ${to}`)
+      throw new Refusal('BAD_HOSTPORT_PORT', `\`${field}\` must have a port between ${from} and ${to}`, { field })
     }
     refuseServed(around, { port }, field)
   })
@@ -49,32 +53,33 @@ export function checkAddresses(sent: readonly string[] | undefined, around: Surr
 
 /** Only the name is claimed, not the port, since TLS and HTTPS edges share one listener (D26). */
 export function nameClaims(kept: readonly string[]): Claim[] {
-  return kept.map((hostport) => claim(EDGE_NAMES, nameKey(readHostport(hostport)), hostport))
+  return kept.map((hostport, i) => claim(EDGE_NAMES, nameKey(readHostport(hostport)), hostport, i))
 }
 
 export function portClaims(kept: readonly string[]): Claim[] {
-  return kept.map((hostport) => claim(EDGE_PORTS, portKey(readHostport(hostport)), hostport))
+  return kept.map((hostport, i) => claim(EDGE_PORTS, portKey(readHostport(hostport)), hostport, i))
 }
 
 const nameKey = ({ host }: Hostport) => host
 const portKey = ({ port }: Hostport) => String(port)
 
-function claim(scope: string, key: string, hostport: string): Claim {
+function claim(scope: string, key: string, hostport: string, i: number): Claim {
   const msg = `\`hostports\`: \`${hostport}\` belongs to another edge; remove it there first`
-  return { scope, key, taken: { code: 'HOSTPORT_IN_USE', msg } }
+  return { scope, key, taken: { code: 'HOSTPORT_IN_USE', msg, field: `hostports[${i}]` } }
 }
 
 /** Refuses an address that an online agent serves. If the edge is first, the agent's bind is refused. */
 function refuseServed({ endpointAt }: Surroundings, address: { name: string } | { port: number }, field: string): void {
   const endpoint = endpointAt?.(address)
-  if (endpoint !== undefined) throw servedByAgent(field, endpoint)
+  if (endpoint !== undefined) throw servedByAgent(`\`${field}\``, field, endpoint)
 }
 
-/** An online agent serves the address. */
-export function servedByAgent(field: string, endpoint: string): Refusal {
+/** An online agent serves the address, which the message calls `name`. */
+export function servedByAgent(name: string, field: string, endpoint: string): Refusal {
   return new Refusal(
     'HOSTPORT_SERVED_BY_AGENT',
-    `${field}, or a name below it, is served by an agent at the moment, as endpoint \`${endpoint}\`; stop that tunnel first`,
+    `${name}, or a name below it, is served by an agent at the moment, as endpoint \`${endpoint}\`; stop that tunnel first`,
+    { field },
   )
 }
 
@@ -85,10 +90,10 @@ function checkAll(
 ): string[] {
   const seen = new Set<string>()
   return (sent ?? []).map((text, i) => {
-    const field = `\`hostports[${i}]\``
-    const hostport = readOr('BAD_HOSTPORT', field, () => readHostport(text))
+    const field = `hostports[${i}]`
+    const hostport = readOr('BAD_HOSTPORT', field, '', () => readHostport(text))
     check(hostport, field)
-    if (seen.has(key(hostport))) throw new BadValue(`hostports[${i}]`, 'value', `${field} stands in the list twice`)
+    if (seen.has(key(hostport))) throw new BadValue(field, 'value', `\`${field}\` stands in the list twice`)
     seen.add(key(hostport))
     return text.toLowerCase()
   })

@@ -30,7 +30,11 @@ export const httpsEdgeRoutes = stored({
       scope: 'route_match',
       key: `${edgeId} ${match}`,
       // Even with another `match_type` (D41).
-      taken: { code: 'ROUTE_MATCH_IN_USE', msg: 'another route of this edge has the same `match`; update that one' },
+      taken: {
+        code: 'ROUTE_MATCH_IN_USE',
+        msg: 'another route of this edge has the same `match`; update that one',
+        field: 'match',
+      },
     },
   ],
 })

@@ -30,11 +30,12 @@ export const ipPolicyRules = stored({
       taken: {
         code: 'RULE_IN_USE',
         msg: `this IP policy already has a rule for \`${network}\`; update or delete that one`,
+        field: 'cidr',
       },
     },
   ],
 })
 
 function network(cidr: string): string {
-  return readOr('BAD_CIDR', '`cidr`:', () => readCidr(cidr).canonical)
+  return readOr('BAD_CIDR', 'cidr', ':', () => readCidr(cidr).canonical)
 }

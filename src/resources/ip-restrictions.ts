@@ -50,6 +50,7 @@ export const ipRestrictions = stored({
       taken: {
         code: 'RESTRICTION_IN_USE',
         msg: `there is already an IP restriction with \`type\` \`${type}\`; update that one`,
+        field: 'type',
       },
     },
   ],

@@ -83,7 +83,9 @@ export const reservedDomains = stored({
     // D10: the empty string clears.
     const certificateId = fields.certificate_id || undefined
     const policy = fields.certificate_management_policy
-    if (certificateId && policy) throw new Refusal('CERTIFICATE_OR_POLICY')
+    if (certificateId && policy) {
+      throw new Refusal('CERTIFICATE_OR_POLICY', undefined, { field: 'certificate_id' })
+    }
     return { ...kept, certificate_id: certificateId, managed: policy && managedOf(fields, around) }
   },
   read: ({ certificate_id, certificate_management_policy: policy, managed }, link) => {
@@ -97,7 +99,11 @@ export const reservedDomains = stored({
     {
       scope: RESERVED_NAMES,
       key: readName(domain),
-      taken: { code: 'DOMAIN_IN_USE', msg: `\`${domain}\` is reserved already; use that reservation or delete it` },
+      taken: {
+        code: 'DOMAIN_IN_USE',
+        msg: `\`${domain}\` is reserved already; use that reservation or delete it`,
+        field: 'domain',
+      },
     },
   ],
   mentions: ({ certificate_id, managed }) => {
@@ -163,7 +169,7 @@ function checkDomain(domain: string | undefined, name: string | undefined): stri
   if (domain !== undefined && name !== undefined) {
     throw new BadValue('name', 'value', '`name` is another word for `domain`; send only one of them')
   }
-  const read = readOr('BAD_DOMAIN', '`domain`', () => readName(sent))
-  if (isIP(read)) throw new Refusal('BAD_DOMAIN', '`domain` must be a name, not an address')
+  const read = readOr('BAD_DOMAIN', 'domain', '', () => readName(sent))
+  if (isIP(read)) throw new Refusal('BAD_DOMAIN', '`domain` must be a name, not an address', { field: 'domain' })
   return sent.toLowerCase()
 }

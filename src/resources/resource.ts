@@ -19,8 +19,8 @@ export type Fields = Readonly<Record<string, unknown>>
 export interface Claim {
   readonly scope: string
   readonly key: string
-  /** The refusal when another resource holds the name. */
-  readonly taken: { readonly code: ErrorCode; readonly msg: string }
+  /** The refusal when another resource holds the name; `field` is that of the body, if one of them is at fault. */
+  readonly taken: { readonly code: ErrorCode; readonly msg: string; readonly field?: string }
 }
 
 /** What resources may know about the server. */
@@ -261,6 +261,7 @@ function unwritten(
 const ownerField = Type.String({
   description: 'Owning user or bot; the caller when left out. Only admins may name somebody else.',
   maxBytes: 64,
+  'x-for-admins': true,
 })
 
 /** The fields that every stored resource shows first. */

@@ -49,10 +49,14 @@ function choiceOf(
   bits: number | undefined,
 ): SshKeyChoice {
   if (curve !== undefined && type !== 'ecdsa') {
-    throw new Refusal('CURVE_NOT_ALLOWED', `\`elliptic_curve\` is for ECDSA keys; leave it out for \`${type}\``)
+    throw new Refusal('CURVE_NOT_ALLOWED', `\`elliptic_curve\` is for ECDSA keys; leave it out for \`${type}\``, {
+      field: 'elliptic_curve',
+    })
   }
   if (bits !== undefined && type !== 'rsa') {
-    throw new Refusal('KEY_SIZE_NOT_ALLOWED', `\`key_size\` is for RSA keys; leave it out for \`${type}\``)
+    throw new Refusal('KEY_SIZE_NOT_ALLOWED', `\`key_size\` is for RSA keys; leave it out for \`${type}\``, {
+      field: 'key_size',
+    })
   }
   if (type === 'ecdsa') return { type, curve: curve ?? usual.curve }
   return type === 'rsa' ? { type, bits: bits ?? usual.bits } : { type }

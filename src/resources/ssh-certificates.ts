@@ -76,7 +76,7 @@ export async function signed(
   { kind, criticalOptions, extensions, usualMs }: Signing,
   { id, now, fieldsOf }: Making,
 ) {
-  const key = readOr('BAD_PUBLIC_KEY', '`public_key`:', () => readSshPublicKey(fields.public_key))
+  const key = readOr('BAD_PUBLIC_KEY', 'public_key', ':', () => readSshPublicKey(fields.public_key))
   const { validAfter, validUntil } = validity(fields, now(), usualMs)
   const authority = await fieldsOf(authorityOf(fields))
   // Every authority has these fields.
@@ -123,6 +123,7 @@ function validity({ valid_after, valid_until }: SshCertificateFields, now: numbe
     throw new Refusal(
       'BAD_VALIDITY',
       `the certificate would never be valid: \`valid_until\` (${timestamp(validUntil)}) must be later than \`valid_after\` (${timestamp(validAfter)})`,
+      { field: 'valid_until' },
     )
   }
   return { validAfter, validUntil }

@@ -36,11 +36,12 @@ export const sshCredentials = stored({
       taken: {
         code: 'PUBLIC_KEY_IN_USE',
         msg: 'another SSH credential has the same `public_key`; use that one or delete it first',
+        field: 'public_key',
       },
     },
   ],
 })
 
 function fingerprint(publicKey: string): string {
-  return readOr('BAD_PUBLIC_KEY', '`public_key`:', () => readSshPublicKey(publicKey).fingerprint)
+  return readOr('BAD_PUBLIC_KEY', 'public_key', ':', () => readSshPublicKey(publicKey).fingerprint)
 }

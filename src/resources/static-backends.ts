@@ -32,12 +32,14 @@ export const staticBackends = stored({
 })
 
 function checkAddress(address: string): void {
-  const { host } = readOr('BAD_ADDRESS', '`address`', () => readHostport(address))
+  const { host } = readOr('BAD_ADDRESS', 'address', '', () => readHostport(address))
   if (host.startsWith('*')) {
-    throw new Refusal('BAD_ADDRESS', '`address` cannot have a wildcard: there would be nobody to dial')
+    throw new Refusal('BAD_ADDRESS', '`address` cannot have a wildcard: there would be nobody to dial', {
+      field: 'address',
+    })
   }
   // No top-level domain is a number, so this is a mistyped IP address.
   if (/(^|\.)\d+$/.test(host) && !isIP(host)) {
-    throw new Refusal('BAD_ADDRESS', '`address` must have a host name or a complete IP address')
+    throw new Refusal('BAD_ADDRESS', '`address` must have a host name or a complete IP address', { field: 'address' })
   }
 }

@@ -102,7 +102,7 @@ function read(certificatePem: string, privateKeyPem: string): TlsCertificate {
   } catch (cause) {
     if (!(cause instanceof BadTlsCertificate)) throw cause
     const { code, field } = faults[cause.part]
-    throw new Refusal(code, `\`${field}\`: ${cause.message}`, { cause })
+    throw new Refusal(code, `\`${field}\`: ${cause.message}`, { field, cause })
   }
 }
 

@@ -4,7 +4,7 @@ import { describe, test } from 'node:test'
 import type { Sending } from '../support/api-client.ts'
 import { head, type RawAnswer, RawConnection } from '../support/raw-http.ts'
 import { assertEnvelope } from './envelope.ts'
-import { eachTarget, type Target } from './target.ts'
+import { eachTarget, type Target, uniqueName } from './target.ts'
 
 const MIB = 1024 * 1024
 
@@ -93,6 +93,50 @@ eachTarget((target) => {
         const answer = await target.api.send('POST', '/ip_policies', { body })
         assertEnvelope(answer, 400)
         assert.ok(!answer.text.includes(secret), answer.text)
+      }
+    })
+  })
+
+  describe('details name the field at fault', () => {
+    const cases: readonly [path: string, body: unknown, field: string][] = [
+      ['/edges/https', { hostports: ['a.example.com:1'] }, 'hostports[0]'],
+      ['/edges/https', { hostports: [uniqueName(), '192.0.2.1:443'] }, 'hostports[1]'],
+      ['/edges/tls', { hostports: ['no port'] }, 'hostports[0]'],
+      ['/edges/tcp', { hostports: ['*.example.com:20000'] }, 'hostports[0]'],
+      ['/edges/tcp', { hostports: ['a.example.com:1'] }, 'hostports[0]'],
+      ['/reserved_domains', { domain: '192.0.2.1' }, 'domain'],
+      ['/reserved_domains', { domain: 'a b' }, 'domain'],
+      ['/backends/static', { address: '*.example.com:80' }, 'address'],
+      ['/api_keys', { owner_id: 'usr_nobody' }, 'owner_id'],
+      ['/credentials', { acl: ['*', 'nonsense'] }, 'acl[1]'],
+      ['/ssh_credentials', { public_key: 'nonsense' }, 'public_key'],
+      ['/certificate_authorities', { ca_pem: 'nonsense' }, 'ca_pem'],
+      ['/tls_certificates', { certificate_pem: 'nonsense', private_key_pem: 'nonsense' }, 'certificate_pem'],
+      ['/ssh_certificate_authorities', { private_key_type: 'ed25519', key_size: 2048 }, 'key_size'],
+      ['/captures', { edge_id: 'edghts_nobody' }, 'edge_id'],
+    ]
+    for (const [path, body, field] of cases) {
+      test(`${field} of ${path}, ${JSON.stringify(body)}`, async () => {
+        const answer = await target.api.send('POST', path, { body })
+        assertEnvelope(answer, 400)
+        assert.equal(answer.body.details.field, field, answer.text)
+      })
+    }
+
+    test('also of a name that is taken', async () => {
+      const name = uniqueName()
+      const { id } = await target.api.create('/edges/https', { hostports: [name] })
+      const domain = name.replace(':443', '')
+      await target.api.create('/reserved_domains', { domain })
+      await target.api.create(`/edges/https/${id}/routes`, { match_type: 'path_prefix', match: '/' })
+      for (const [path, body, field] of [
+        ['/edges/tls', { hostports: [uniqueName(), name] }, 'hostports[1]'],
+        ['/reserved_domains', { domain }, 'domain'],
+        [`/edges/https/${id}/routes`, { match_type: 'path_prefix', match: '/' }, 'match'],
+      ] as const) {
+        const answer = await target.api.send('POST', path, { body })
+        assertEnvelope(answer, 409)
+        assert.equal(answer.body.details.field, field, answer.text)
       }
     })
   })

@@ -36,7 +36,9 @@ export const oauth = defineModule({
       if (config.enabled) requireApplication(`${at}provider.${name}.`, settings)
       checkProvider(`${at}provider.${name}.`, settings)
     } else if (config.enabled) {
-      throw new Refusal('PROVIDER_MISSING', `\`${at}provider\` must name one provider, such as \`github\``)
+      throw new Refusal('PROVIDER_MISSING', `\`${at}provider\` must name one provider, such as \`github\``, {
+        field: `${at}provider`,
+      })
     }
     return config
   },
@@ -46,7 +48,9 @@ export const oauth = defineModule({
 
 function several(at: string, named: readonly (readonly [string, unknown])[]): Refusal {
   const names = named.map(([name]) => `\`${name}\``).join(', ')
-  return new Refusal('SEVERAL_PROVIDERS', `\`${at}provider\` must name one provider, not several: ${names}; keep one`)
+  return new Refusal('SEVERAL_PROVIDERS', `\`${at}provider\` must name one provider, not several: ${names}; keep one`, {
+    field: `${at}provider`,
+  })
 }
 
 /** R-3.12: this server has no application of its own at any provider to lend. D38: a disabled module may lack one. */

@@ -119,5 +119,5 @@ function read(text: string, at: string): unknown {
 }
 
 function refuse(at: string, what: string, cause?: unknown): Refusal {
-  return new Refusal('BAD_POLICY', `\`${at}\` ${what}`, { cause })
+  return new Refusal('BAD_POLICY', `\`${at}\` ${what}`, { field: at.replace(/:.*/s, ''), cause })
 }

@@ -49,6 +49,7 @@ export const tlsTermination = defineModule({
       throw new Refusal(
         'MIN_VERSION_NOT_ALLOWED',
         `\`${at}min_version\` must be null when \`${at}terminate_at\` is \`upstream\`, since the edge then takes no part in the handshake; leave it out, or set \`${at}terminate_at\` to \`edge\``,
+        { field: `${at}min_version` },
       )
     }
     return config

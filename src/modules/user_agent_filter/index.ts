@@ -41,6 +41,7 @@ export const userAgentFilter = defineModule({
         throw new Refusal(
           'BAD_REGEX',
           `the patterns of \`${at}allow\` and \`${at}deny\` are too costly together (over ${MAX_PRICE} instructions, reached at \`${field}\`); use fewer or simpler ones`,
+          { field },
         )
       }
     }
@@ -64,6 +65,6 @@ function asRefusal(field: string, check: () => number): number {
     return check()
   } catch (cause) {
     if (!(cause instanceof BadPattern)) throw cause
-    throw new Refusal('BAD_REGEX', `\`${field}\` ${cause.message}`, { cause })
+    throw new Refusal('BAD_REGEX', `\`${field}\` ${cause.message}`, { field, cause })
   }
 }
