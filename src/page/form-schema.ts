@@ -18,6 +18,8 @@ export interface FormSchema {
   /** The schema of the entries of an array or a map. */
   readonly entries: FormSchema | undefined
   readonly maxLength: number | undefined
+  /** Whether only admins may send it. */
+  readonly isForAdmins: boolean
 }
 
 const types: readonly string[] = ['string', 'integer', 'number', 'boolean', 'array', 'object'] satisfies FieldType[]
@@ -39,6 +41,7 @@ export function formSchema(schema: unknown): FormSchema {
     required: new Set(Array.isArray(node.required) ? node.required.map(String) : []),
     entries: isRecord(entries) || entries === true ? formSchema(entries) : undefined,
     maxLength: typeof node.maxLength === 'number' ? node.maxLength : undefined,
+    isForAdmins: node['x-for-admins'] === true,
   }
 }
 

@@ -1,4 +1,5 @@
 /** The places of the page, in the order of its menu. Below each resource, the paths are those of the API. */
+import { isWithin } from './page-location.ts'
 
 export interface MenuPlace {
   readonly path: string
@@ -21,6 +22,7 @@ export const groups: readonly PlaceGroup[] = [
       { path: '/tunnels', title: 'Tunnels' },
       { path: '/tunnel_sessions', title: 'Sessions' },
       { path: '/traffic', title: 'Traffic' },
+      { path: '/captures', title: 'Captures' },
       { path: '/nodes', title: 'Nodes', isForAdmins: true },
     ],
   },
@@ -76,3 +78,8 @@ export const groups: readonly PlaceGroup[] = [
     ],
   },
 ]
+
+/** Whether members see nothing at a path. */
+export function isForAdmins(path: string): boolean {
+  return groups.some(({ places }) => places.some((place) => place.isForAdmins && isWithin(path, place.path)))
+}

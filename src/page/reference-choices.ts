@@ -18,6 +18,7 @@ const lists: Readonly<Record<string, readonly string[]>> = {
   certificate_id: ['/tls_certificates'],
   ssh_certificate_authority_id: ['/ssh_certificate_authorities'],
   edge_id: ['/edges/https', '/edges/tls', '/edges/tcp'],
+  endpoint_id: ['/endpoints'],
 }
 
 /** `path` is that of the field in its form, such as `ip_policy_ids[0]`. */

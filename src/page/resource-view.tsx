@@ -5,6 +5,7 @@ import type { ApiOutline, FoundKind } from './api-outline.ts'
 import { CommandButtons } from './command-buttons.tsx'
 import { changesIn, type Draft, draftOf } from './draft.ts'
 import { EdgeRoutes } from './edge-routes.tsx'
+import { endingOf } from './ending.ts'
 import { Freshness, ReadingFault } from './freshness.tsx'
 import { HelpText } from './help-text.tsx'
 import { Modal } from './modal.tsx'
@@ -48,7 +49,7 @@ export function ResourceView({ found, outline }: { readonly found: FoundKind; re
         )}
         {kind.canDelete && value && (
           <button type="button" class="danger" onClick={() => setDeleting(true)}>
-            Delete
+            {endingOf(listPath).verb}
           </button>
         )}
       </ViewHead>
@@ -109,18 +110,19 @@ interface DeleteDialogProps {
 function DeleteDialog({ found: { kind, listPath, id }, value, onClose }: DeleteDialogProps) {
   const { api } = usePage()
   const [fault, setFault] = useState('')
+  const { verb, question, outcome } = endingOf(listPath)
   const remove = async () => {
-    const outcome = await api.call('DELETE', `${listPath}/${id}`)
-    if (!outcome.ok) {
-      setFault(outcome.fault.text)
+    const answer = await api.call('DELETE', `${listPath}/${id}`)
+    if (!answer.ok) {
+      setFault(answer.fault.text)
       return
     }
     window.location.hash = linkTo(kind.canList ? listPath : listPath.split('/').slice(0, -1).join('/'))
   }
   return (
-    <Modal title="Delete it?" onClose={onClose}>
+    <Modal title={question} onClose={onClose}>
       <p>
-        <bdi>{visibleText(nameOf(value)).slice(0, 200)}</bdi> is deleted at once, and cannot be brought back.
+        <bdi>{visibleText(nameOf(value)).slice(0, 200)}</bdi> {outcome}
       </p>
       <div role="alert">
         {fault !== '' && (
@@ -134,7 +136,7 @@ function DeleteDialog({ found: { kind, listPath, id }, value, onClose }: DeleteD
           Keep it
         </button>
         <button type="button" class="danger" onClick={() => void remove()}>
-          Delete
+          {verb}
         </button>
       </div>
     </Modal>

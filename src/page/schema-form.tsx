@@ -5,6 +5,7 @@ import type { CallFault } from './api-caller.ts'
 import { type Draft, faultField } from './draft.ts'
 import type { FormSchema } from './form-schema.ts'
 import { HelpText } from './help-text.tsx'
+import { usePage } from './page-state.ts'
 import { ObjectFields } from './schema-field.tsx'
 
 export interface SchemaFormProps {
@@ -36,7 +37,10 @@ export function SchemaForm({ schema, without = nothing, begin, verb, send, child
     if (input) input.focus()
     else form.current?.querySelector('.field-fault')?.scrollIntoView({ block: 'center' })
   }, [fault])
-  const shown = [...(schema.fields ?? [])].filter(([name]) => !without.has(name))
+  const isAdmin = usePage().signedIn.value?.role === 'admin'
+  const shown = [...(schema.fields ?? [])].filter(
+    ([name, { isForAdmins }]) => !without.has(name) && (isAdmin || !isForAdmins),
+  )
   // What tells resources apart comes first.
   const fields = new Map(shown.toSorted(([a], [b]) => Number(LAST.has(a)) - Number(LAST.has(b))))
   const located = fault && { field: faultField(fault, schema), text: fault.text }

@@ -5,6 +5,7 @@ import { EndpointList, SessionList, TunnelList } from './live-lists.tsx'
 import { NewResource } from './new-resource.tsx'
 import { Overview } from './overview.tsx'
 import { usePage } from './page-state.ts'
+import { isForAdmins } from './places.ts'
 import { PolicyView } from './policy-view.tsx'
 import { ResourceList } from './resource-list.tsx'
 import { ResourceView } from './resource-view.tsx'
@@ -22,12 +23,25 @@ const views: Readonly<Record<string, () => preact.JSX.Element>> = {
 }
 
 export function View() {
-  const { path, query } = usePage().location.value
+  const page = usePage()
+  const { path, query } = page.location.value
+  const isAdmin = page.signedIn.value?.role === 'admin'
+  if (!isAdmin && isForAdmins(path)) return <OnlyForAdmins />
   const Chosen = Object.hasOwn(views, path) ? views[path] : undefined
   if (Chosen) return <Chosen />
   const exchange = /^\/(?:traffic|exchanges)\/(\w+)$/.exec(path)?.[1]
   if (exchange !== undefined) return <ExchangeView key={exchange} id={exchange} />
   return <ResourceAt path={path} isNew={query.has('new')} />
+}
+
+/** Whoever follows the link of an admin learns why there is nothing to see. */
+function OnlyForAdmins() {
+  return (
+    <>
+      <ViewHead title="This is for admins" />
+      <p>You are signed in as a member.</p>
+    </>
+  )
 }
 
 function ResourceAt({ path, isNew }: { readonly path: string; readonly isNew: boolean }) {
