@@ -5,10 +5,11 @@ import type { Browser, Page } from 'playwright-core'
 import { startAgent } from '../../support/agent-process.ts'
 import type { TestChromium } from '../../support/browser.ts'
 import { type Platform, startPlatform } from '../../support/platform.ts'
+import { until } from '../../support/until.ts'
 import { httpUpstream, type Owner } from '../../support/upstream.ts'
 import { visit } from '../../support/visitor.ts'
 import { withBrowser } from './browser-suite.ts'
-import { looks, WatchedPage } from './watched-page.ts'
+import { WatchedPage } from './watched-page.ts'
 
 const HOSTILE = '<img src=x onerror=alert(1)>\u202e"\'</script>'
 
@@ -47,12 +48,7 @@ function suite(chromium: TestChromium): void {
     await command.getByText(`postern http 3000 --server ${platform.agents} --ca`).waitFor()
     await button('Make an authtoken and put it in').click()
     await command.getByText(/--authtoken \w{40,}$/).waitFor()
-    for (const look of looks) {
-      await shown.look(look)
-      await shown.assertAccessible(`the first start, ${look.theme}, ${look.width}`)
-      await shown.picture(`first-start-${look.theme}-${look.width}`)
-    }
-    await shown.look({ theme: 'light', width: 1280 })
+    await shown.assertGoodInAllLooks('first-start')
     const cookies = await shown.context.cookies()
     assert.deepEqual(
       cookies.map(({ httpOnly, sameSite }) => ({ httpOnly, sameSite })),
@@ -119,12 +115,7 @@ function suite(chromium: TestChromium): void {
     await page.getByRole('switch', { name: 'backend' }).waitFor()
     const url = `https://shop.localhost:${platform.httpsPort}/`
     assert.equal((await visit(url, { ca: platform.ca })).text, 'hello')
-    for (const look of looks) {
-      await shown.look(look)
-      await shown.assertAccessible(`a route, ${look.theme}, ${look.width}`)
-      await shown.picture(`route-${look.theme}-${look.width}`)
-    }
-    await shown.look({ theme: 'light', width: 1280 })
+    await shown.assertGoodInAllLooks('route')
   })
 
   test('a module is switched off and on with one click', async () => {
@@ -178,12 +169,86 @@ function suite(chromium: TestChromium): void {
     await editor.fill((await editor.inputValue()).replace('rate-limit', 'deny'))
     await button('Explain').click()
     await page.locator('.verdict', { hasText: 'with 403' }).waitFor()
-    for (const look of looks) {
-      await shown.look(look)
-      await shown.assertAccessible(`an explanation, ${look.theme}, ${look.width}`)
-      await shown.picture(`policy-${look.theme}-${look.width}`)
+    await shown.assertGoodInAllLooks('policy')
+  })
+
+  test('the form of the policy module offers the words of policies, and shows what is refused at its field', async () => {
+    const [edge] = (await platform.admin.get('/edges/https')).https_edges
+    await shown.goTo(`/edges/https/${edge.id}/routes/${edge.routes[0].id}`, '/')
+    await button('Set up policy').click()
+    await button('Add to inbound').click()
+    await button('Add to expressions').click()
+    const expression = page.getByLabel('expressions 1')
+    await expression.pressSequentially('req.url.pa')
+    await page.locator('.offers', { hasText: 'req.url.path' }).waitFor()
+    await expression.press('Tab')
+    assert.equal(await expression.inputValue(), 'req.url.path')
+    await button('Add to actions').click()
+    const type = page.getByLabel('type (required)')
+    assert.equal(await page.locator('datalist option[value="rate-limit"]').count(), 1)
+    await type.fill('deny')
+    shown.allowFaults(/400/)
+    await button('Save policy').click()
+    await page.locator('.field-fault').first().waitFor()
+    await until('the field at fault has the focus', () =>
+      page.evaluate('document.activeElement.getAttribute("aria-invalid") === "true"'),
+    )
+    await shown.assertAccessible('the form of a policy')
+    await expression.fill("req.url.path == '/secret'")
+    await button('Save policy').click()
+    await page.getByRole('switch', { name: 'policy' }).waitFor()
+  })
+
+  test('a member sees what members may, and no button that leads nowhere', async () => {
+    const [edge] = (await platform.admin.get('/edges/https')).https_edges
+    const capture = await platform.admin.create('/captures', { edge_id: edge.id, unmask: true })
+    const url = `https://shop.localhost:${platform.httpsPort}/`
+    const { token } = await platform.member()
+    const other = await WatchedPage.open(browser, `${platform.url}/`)
+    owner.after(() => other.close())
+    await other.signIn(token)
+    const { page: theirs } = other
+    const links = theirs.locator('nav a')
+    for (const name of ['Users', 'Bots', 'Nodes', 'IP restrictions']) {
+      assert.equal(await theirs.getByRole('link', { name, exact: true }).count(), 0, name)
     }
-    await shown.look({ theme: 'light', width: 1280 })
+    for (const place of await links.evaluateAll((all) => all.map((link) => link.getAttribute('href') ?? ''))) {
+      await theirs.goto(`${platform.url}/${place}`)
+      if (place !== '#/policy') await theirs.locator('.is-live').waitFor()
+      assert.equal(await theirs.locator('.notice.is-bad').count(), 0, place)
+    }
+    await other.goTo('/users?new', 'This is for admins')
+    assert.equal(await theirs.locator('main button').count(), 0)
+
+    // What an admin keeps as it is stays masked for them.
+    await visit(url, { ca: platform.ca }, { path: '/kept', headers: { authorization: 'Bearer of-the-visitor' } })
+    for (const [watched, value] of [
+      [shown, 'Bearer of-the-visitor'],
+      [other, '[masked]'],
+    ] as const) {
+      await watched.goTo('/traffic', 'Traffic')
+      await watched.page.getByRole('link', { name: /\/kept/ }).click()
+      await watched.page.locator('.headers').getByText(value).waitFor()
+    }
+    assert.ok(!(await theirs.content()).includes('of-the-visitor'))
+    await platform.admin.delete(`/captures/${capture.id}`)
+
+    await theirs.getByRole('link', { name: 'Captures', exact: true }).click()
+    await theirs.getByText('Credentials, cookies and identity headers are masked').waitFor()
+    await theirs.getByRole('link', { name: 'New' }).click()
+    await theirs.getByLabel('edge_id').fill(edge.id)
+    for (const name of ['unmask', 'owner_id']) assert.equal(await theirs.getByLabel(name).count(), 0, name)
+    await theirs.getByLabel('bodies').check()
+    await theirs.getByLabel('duration').fill('300')
+    await other.assertAccessible('a form for captures')
+    await theirs.getByRole('button', { name: 'Create' }).click()
+    await theirs.getByText(/^in \d min/).waitFor()
+    const [running] = (await platform.admin.get('/captures')).captures
+    assert.deepEqual([running.edge_id, running.bodies, running.unmask], [edge.id, true, false])
+    await theirs.getByRole('button', { name: 'End' }).click()
+    await theirs.getByRole('dialog').getByRole('button', { name: 'End' }).click()
+    await theirs.getByText('There are none yet.').waitFor()
+    assert.deepEqual(other.faults, [])
   })
 
   test('every list can be read by everybody', async () => {

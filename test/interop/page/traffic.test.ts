@@ -1,14 +1,17 @@
 /** The inspector in a real browser: requests appear by themselves, are kept by a capture, and are played again. */
 import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
 import { after, before, test } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
 import { startAgent } from '../../support/agent-process.ts'
+import type { Json } from '../../support/api-client.ts'
 import type { TestChromium } from '../../support/browser.ts'
 import { type Platform, startPlatform } from '../../support/platform.ts'
+import { until } from '../../support/until.ts'
 import { httpUpstream, type Owner, type Seen } from '../../support/upstream.ts'
 import { type Ask, visit } from '../../support/visitor.ts'
 import { withBrowser } from './browser-suite.ts'
-import { looks, WatchedPage } from './watched-page.ts'
+import { WatchedPage } from './watched-page.ts'
 
 await withBrowser('the inspector of the dashboard in a real browser', suite)
 
@@ -41,6 +44,12 @@ function suite(chromium: TestChromium): void {
     await chromium.close()
   })
 
+  const everyday: readonly Ask[] = [
+    ...['/', '/assets/app.css', '/assets/app.js', '/products?page=2', '/products/4711'].map((path) => ({ path })),
+    { path: '/cart', method: 'POST', body: '{"product": 4711}' },
+    { path: '/cart/4711', method: 'DELETE' },
+    { path: '/webhooks/payments', method: 'POST', body: '{"event": "paid"}' },
+  ]
   const visitor = async (ask: Ask): Promise<void> => {
     const answer = await visit(`https://hello.localhost:${platform.httpsPort}`, { ca: platform.ca }, ask)
     assert.equal(answer.status, 200)
@@ -51,12 +60,14 @@ function suite(chromium: TestChromium): void {
     await page.getByText('No request yet').waitFor()
     await visitor({ path: '/first?%3Cb%3E=1' })
     await page.getByRole('link', { name: /\/first/ }).waitFor()
-    for (const look of looks) {
-      await shown.look(look)
-      await shown.assertAccessible(`traffic, ${look.theme}, ${look.width}`)
-      await shown.picture(`traffic-${look.theme}-${look.width}`)
-    }
-    await shown.look({ theme: 'light', width: 1280 })
+    for (const ask of everyday) await visitor(ask)
+    await page.getByText(`${everyday.length + 1} requests`).waitFor()
+    await shown.assertGoodInAllLooks('traffic')
+    await page.getByLabel('Method').fill('POST')
+    await page.getByLabel('Method').press('Enter')
+    await page.getByText('2 requests').waitFor()
+    await page.getByLabel('Method').fill('')
+    await page.getByLabel('Method').press('Enter')
     await page.getByRole('link', { name: /\/first/ }).click()
     await page.getByRole('heading', { name: /^GET \/first/, level: 1 }).waitFor()
     await page.getByText('Not kept: no capture was running.').first().waitFor()
@@ -81,15 +92,30 @@ function suite(chromium: TestChromium): void {
     const said = await page.locator('pre').filter({ hasText: '"url": "/third"' }).textContent()
     const seen = JSON.parse(said ?? '') as Seen
     assert.deepEqual([seen.method, seen.url, seen.body], ['POST', '/third', 'changed'])
-    for (const look of looks) {
-      await shown.look(look)
-      await shown.assertAccessible(`a replay, ${look.theme}, ${look.width}`)
-      await shown.picture(`replay-${look.theme}-${look.width}`)
-    }
-    await shown.look({ theme: 'light', width: 1280 })
+    await shown.assertGoodInAllLooks('replay')
     await page.getByRole('button', { name: 'As curl' }).click()
     await page.getByRole('dialog').getByText(/^curl/).waitFor()
     await page.getByRole('button', { name: 'Close' }).click()
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: 'Save as HAR' }).click(),
+    ])
+    assert.match(download.suggestedFilename(), /^ex_\w+\.har$/)
+    const { log }: Json = JSON.parse(await readFile(await download.path(), 'utf8'))
+    assert.deepEqual([log.version, log.entries.length, log.entries[0].request.method], ['1.2', 1, 'POST'])
+    assert.match(log.entries[0].request.url, /\/third$/)
+  })
+
+  test('the overview shows how traffic went, and ends where its content does', async () => {
+    await shown.goTo('/', 'Overview')
+    await page.locator('.plot').nth(4).waitFor()
+    await until('what is online is counted', async () => (await page.locator('.numbers').textContent())?.includes('1'))
+    await shown.assertGoodInAllLooks('overview')
+    await page.setViewportSize({ width: 390, height: 860 })
+    const blank = `document.documentElement.scrollHeight -
+      document.querySelector('main > :last-child').getBoundingClientRect().bottom - scrollY`
+    // The menu closes when the window gets narrow.
+    await until('nothing follows the content', async () => (await page.evaluate<number>(blank)) < 100)
   })
 
   test('nothing was logged as an error, and nobody else was asked', () => assert.deepEqual(shown.faults, []))

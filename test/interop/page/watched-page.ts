@@ -4,30 +4,23 @@ import { mkdirSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
-
-const PICTURES = join(import.meta.dirname, 'pictures')
+import { type Look, looks, type PictureName, pictureFile, QUALITY, TAKEN } from './pictures.ts'
 
 const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
 /** How long the page may take for anything, in milliseconds: long enough for a busy machine. */
 const PATIENCE_MS = 60_000
 
-export interface Look {
-  readonly theme: 'light' | 'dark'
-  readonly width: number
-}
+/** The height of the window, in pixels. */
+const HEIGHT = 860
 
-export const looks: readonly Look[] = [
-  { theme: 'light', width: 1280 },
-  { theme: 'dark', width: 1280 },
-  { theme: 'light', width: 390 },
-  { theme: 'dark', width: 390 },
-]
+const [usual] = looks
 
 export class WatchedPage {
   readonly page: Page
   readonly context: BrowserContext
   readonly #origin: string
+  #look: Look = usual
   #allowed: RegExp | undefined
   readonly #faults: string[] = []
 
@@ -54,13 +47,21 @@ export class WatchedPage {
     this.#allowed = fault
   }
 
-  static async open(browser: Browser, url: string, look: Look = { theme: 'light', width: 1280 }): Promise<WatchedPage> {
+  static async open(browser: Browser, url: string): Promise<WatchedPage> {
     const context = await browser.newContext({
-      colorScheme: look.theme,
-      viewport: { width: look.width, height: 860 },
+      colorScheme: usual.theme,
+      viewport: { width: usual.width, height: HEIGHT },
       reducedMotion: 'reduce',
     })
     context.setDefaultTimeout(PATIENCE_MS)
+    const page = await context.newPage()
+    const watched = new WatchedPage(page, context, new URL(url).origin)
+    await page.goto(url)
+    return watched
+  }
+
+  /** Another page of the same browser, where the same one is signed in. */
+  static async openIn({ context }: WatchedPage, url: string): Promise<WatchedPage> {
     const page = await context.newPage()
     const watched = new WatchedPage(page, context, new URL(url).origin)
     await page.goto(url)
@@ -79,15 +80,26 @@ export class WatchedPage {
     await this.page.getByRole('heading', { name: title, level: 1 }).waitFor()
   }
 
-  async look({ theme, width }: Look): Promise<void> {
-    await this.page.emulateMedia({ colorScheme: theme })
-    await this.page.setViewportSize({ width, height: 860 })
+  /** What is shown is for everybody, in both themes and widths; each look is kept as a picture. */
+  async assertGoodInAllLooks(name: PictureName): Promise<void> {
+    for (const look of looks) {
+      await this.#lookAs(look)
+      await this.assertAccessible(`${name}, ${look.theme}, ${look.width}`)
+      await this.picture(name)
+    }
+    await this.#lookAs(usual)
+  }
+
+  async #lookAs(look: Look): Promise<void> {
+    await this.page.emulateMedia({ colorScheme: look.theme })
+    await this.page.setViewportSize({ width: look.width, height: HEIGHT })
+    this.#look = look
   }
 
   /** Keeps what is seen as a file of the run. */
-  async picture(name: string): Promise<void> {
-    mkdirSync(PICTURES, { recursive: true })
-    await this.page.screenshot({ path: join(PICTURES, `${name}.png`) })
+  async picture(name: PictureName): Promise<void> {
+    mkdirSync(TAKEN, { recursive: true })
+    await this.page.screenshot({ path: join(TAKEN, pictureFile(name, this.#look)), type: 'webp', quality: QUALITY })
   }
 
   /** Nothing that axe knows of keeps anybody out. */
