@@ -16,7 +16,13 @@ interface Received {
   readonly body: unknown
 }
 
-type Reply = (received: Received) => { status: number; body?: unknown; headers?: Record<string, string> }
+type Reply = (received: Received) => {
+  status: number
+  body?: unknown
+  /** Instead of a body of JSON. */
+  text?: string
+  headers?: Record<string, string>
+}
 
 let received: Received[] = []
 let reply: Reply = () => ({ status: 200, body: {} })
@@ -27,9 +33,9 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   const { method, url = '', headers } = request
   const seen = { method, url, headers, body: body === '' ? undefined : JSON.parse(body) }
   received.push(seen)
-  const { status, body: told, headers: sent = {} } = reply(seen)
+  const { status, body: told, text: raw, headers: sent = {} } = reply(seen)
   response.writeHead(status, { 'content-type': 'application/json', ...sent })
-  response.end(told === undefined ? undefined : JSON.stringify(told))
+  response.end(raw ?? (told === undefined ? undefined : JSON.stringify(told)))
 }
 
 let base = ''
@@ -151,6 +157,13 @@ const mapped: Readonly<Record<string, Case>> = {
     sends: 'POST /tunnel_sessions/ts_1/update',
     body: {},
   },
+  'a replay': {
+    args: ['exchanges', 'replay', 'ex_1', '--path', '/b', '--headers', '[{"name":"a","value":"b"}]'],
+    sends: 'POST /exchanges/ex_1/replay',
+    body: { path: '/b', headers: [{ name: 'a', value: 'b' }] },
+  },
+  'a HAR document': { args: ['exchanges', 'har', 'ex_1'], sends: 'GET /exchanges/ex_1/har' },
+  'a command for curl': { args: ['exchanges', 'curl', 'ex_1'], sends: 'GET /exchanges/ex_1/curl' },
   'a module that is set': {
     args: ['tcp-edges', 'set-module', 'edgtcp_1', 'ip-restriction', '--data', '{"ip_policy_ids":[]}'],
     sends: 'PUT /edges/tcp/edgtcp_1/ip_restriction',
@@ -266,6 +279,12 @@ test('list follows all pages, and uses only the query of the next link', async (
   assert.equal(received.length, 3)
 })
 
+test('list narrows down what can be narrowed down', async () => {
+  reply = () => ({ status: 200, body: { exchanges: [], next_page_uri: null } })
+  const { code } = await api(['exchanges', 'list', '--edge-id', 'edghts_1', '--status', '502', '--path', '/a b'])
+  assert.deepEqual([code, received[0]?.url], [0, '/exchanges?limit=100&edge_id=edghts_1&path=%2Fa+b&status=502'])
+})
+
 test('list stops at --limit', async () => {
   reply = paged(5)
   assert.equal((await api(['api-keys', 'list', '--limit', '3'])).out.trim().split('\n').length, 3)
@@ -307,6 +326,32 @@ test('get prints fields, or JSON', async () => {
   reply = () => ({ status: 200, body: { id: 'ak_1', token: null, acl: ['a', 'b'], backend: { id: 'x' } } })
   assert.equal((await api(['api-keys', 'get', 'ak_1'])).out, 'id\tak_1\ntoken\t\nacl\ta,b\nbackend\t{"id":"x"}\n')
   assert.equal(JSON.parse((await api(['api-keys', 'get', 'ak_1', '--json'])).out).id, 'ak_1')
+})
+
+test('exchanges are printed as they come, as lines or as JSON, until the server ends the stream', async () => {
+  const exchange = { id: 'ex_1', method: 'GET', host: 'a.test', path: '/\u001b[2J', status: 200, error_code: null }
+  reply = () => ({
+    status: 200,
+    headers: { 'content-type': 'text/event-stream' },
+    text: `: exchanges follow\n\nevent: following\ndata: {}\n\nevent: missed\ndata: {"count":3}\n\nid: ex_1\nevent: exchange\ndata: ${JSON.stringify(exchange)}\n\n`,
+  })
+  const { code, out, err } = await api(['exchanges', 'stream', '--method', 'GET'])
+  assert.equal(received[0]?.url, '/exchanges/stream?method=GET')
+  assert.match(out, /^ex_1\tGET\ta\.test\t\/\\u001b\[2J\t200\t/)
+  assert.match(err, /"count":3.*\nerror: the server ended the stream/)
+  assert.equal(code, 1)
+  assert.deepEqual(JSON.parse((await api(['exchanges', 'stream', '--json'])).out), exchange)
+})
+
+test('a stream that is refused says why', async () => {
+  reply = () => ({ status: 503, body: { error_code: 'ERR_SERVER_BUSY', msg: 'too many streams' } })
+  const { code, err } = await api(['exchanges', 'stream'])
+  assert.deepEqual([code, err], [1, 'error: too many streams (ERR_SERVER_BUSY)\n'])
+})
+
+test('a request as a command for curl is printed as it is', async () => {
+  reply = () => ({ status: 200, body: { command: "curl 'https://a.test/'" } })
+  assert.equal((await api(['exchanges', 'curl', 'ex_1'])).out, "curl 'https://a.test/'\n")
 })
 
 test('a delete prints nothing and succeeds', async () => {

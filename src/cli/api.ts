@@ -1,10 +1,19 @@
 /** `postern api <resource> <verb>`: every operation of the management API, generated from the registries. */
 import { Command, InvalidArgumentError, Option } from 'commander'
-import type { TObject } from 'typebox'
+import { type TObject, type TProperties, Type } from 'typebox'
 import { nearest } from '../lib/text/nearest.ts'
 import type { Module, Place } from '../modules/module.ts'
 import type { Verb } from '../resources/resource.ts'
-import { type ApiAnswer, apiCaller, type Call, type CallMethod, DEFAULT_API_URL } from './api/client.ts'
+import {
+  type ApiAnswer,
+  apiCaller,
+  apiFollower,
+  type Call,
+  type CallMethod,
+  DEFAULT_API_URL,
+  type Follow,
+} from './api/client.ts'
+import { addExchangeVerbs } from './api/exchange-verbs.ts'
 import { bodyOf, type FieldFlag, fieldFlags, readData } from './api/flags.ts'
 import { columnsOf, headingOf, listAll, rowOf } from './api/list.ts'
 import { dashed, pathParameters, resourceAliases, resourceName } from './api/names.ts'
@@ -28,6 +37,10 @@ export interface ApiResource {
   readonly update: TObject
   readonly view: TObject
   readonly columns?: readonly string[]
+  /** What a list may be narrowed down by. */
+  readonly filters?: TProperties
+  /** The body of a replay; only exchanges have one. */
+  readonly replay?: TObject
 }
 
 export interface ApiRegistry {
@@ -38,6 +51,7 @@ export interface ApiRegistry {
 /** What one command does; its options have been parsed and its ids checked. */
 interface Job {
   readonly call: Call
+  readonly follow: Follow
   readonly options: Readonly<Record<string, unknown>>
   /** The path of the resource, with its parameters filled in. */
   readonly path: string
@@ -95,16 +109,15 @@ function resourceCommand(
     leaf.addHelpText('after', () => `\nExample:\n  postern api ${name} ${verb} ${example(leaf)}`.trimEnd())
     leaf.action(async () => {
       const options = leaf.opts<Record<string, unknown>>()
-      const call = apiCaller(
-        { apiUrl: text(options.apiUrl), apiKey: text(options.apiKey), ca: text(options.ca) },
-        terminal,
-      )
-      await run({ call, options, path: pathOf(resource.path, options), args: leaf.args })
+      const access = { apiUrl: text(options.apiUrl), apiKey: text(options.apiKey), ca: text(options.ca) }
+      const [call, follow] = [apiCaller(access, terminal), apiFollower(access, terminal)]
+      await run({ call, follow, options, path: pathOf(resource.path, options), args: leaf.args })
     })
     command.addCommand(leaf)
     return leaf
   }
   addVerbs(terminal, resource, add)
+  if (resource.replay) addVerbsOfExchanges(terminal, { ...resource, replay: resource.replay }, add)
   for (const verb of resource.commands) {
     add(verb, `tell the agent of the ${resource.noun} to ${verb}`, async ({ call, path, args: [id] }) => {
       await call('POST', `${path}/${checkedId(id)}/${verb}`, {})
@@ -129,15 +142,16 @@ type Add = (verb: string, about: string, run: (job: Job) => Promise<void>) => Co
 
 function addVerbs(
   terminal: Terminal,
-  { noun, verbs, listKey, create, update, view, columns, path }: ApiResource,
+  { noun, verbs, listKey, create, update, view, columns, path, filters = {} }: ApiResource,
   add: Add,
 ): void {
   const idArgument = ['<id>', `id of the ${noun}`] as const
   const show = (answer: ApiAnswer | null, { options }: Job) => printAnswer(terminal, answer, options.json === true)
   if (verbs.includes('list') && listKey !== null) {
-    add('list', `list every ${noun}`, async ({ call, options, path }) => {
-      const limit = options.limit
-      const items = await listAll(call, path, listKey, typeof limit === 'number' ? limit : undefined)
+    const filterFlags = fieldFlags(Type.Object(filters))
+    const leaf = add('list', `list every ${noun}`, async ({ call, options, path }) => {
+      const limit = typeof options.limit === 'number' ? options.limit : undefined
+      const items = await listAll(call, { path, listKey, limit, filters: filterFlags, options })
       if (options.json) {
         printJson(terminal, items)
         return
@@ -149,6 +163,7 @@ function addVerbs(
         items.map((item) => rowOf(item, shown)),
       )
     }).addOption(new Option('--limit <number>', 'show at most this many (default: all)').argParser(atLeastOne))
+    for (const { option } of filterFlags) leaf.addOption(option)
   }
   if (verbs.includes('get')) {
     add('get', `show one ${noun}`, async (job) => {
@@ -176,6 +191,19 @@ function addVerbs(
       if (terminal.isTTY) terminal.out(`deleted ${id}\n`)
     }).argument(...idArgument)
   }
+}
+
+function addVerbsOfExchanges(
+  terminal: Terminal,
+  { view, columns, filters = {}, replay }: ApiResource & Required<Pick<ApiResource, 'replay'>>,
+  add: Add,
+): void {
+  addExchangeVerbs({
+    ...{ terminal, view, columns, replay, addBodyFlags },
+    filters: fieldFlags(Type.Object(filters)),
+    show: (answer, { options }) => printAnswer(terminal, answer, options.json === true),
+    add: (verb, about, run) => add(verb, about, (job) => run({ ...job, id: () => checkedId(job.args[0]) })),
+  })
 }
 
 function addModuleVerbs(terminal: Terminal, { noun }: ApiResource, modules: readonly string[], add: Add): void {

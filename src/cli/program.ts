@@ -136,11 +136,13 @@ function asVersion(args: readonly string[]): readonly string[] {
 }
 
 async function registry() {
-  const [{ resources }, { modulesAt }] = await Promise.all([
+  const [{ resources }, { modulesAt }, { exchanges, replayForm }] = await Promise.all([
     import('../resources/index.ts'),
     import('../modules/index.ts'),
+    import('../resources/exchanges.ts'),
   ])
-  return { resources, modulesAt }
+  const known = resources.map((each) => (each.kind === exchanges.kind ? { ...each, replay: replayForm } : each))
+  return { resources: known, modulesAt }
 }
 
 /** commander passes these settings on only to subcommands that it creates itself. */

@@ -42,7 +42,8 @@ function printAligned(terminal: Terminal, lines: readonly (readonly string[])[])
   }
 }
 
-function cell(value: unknown): string {
+/** A value in one line, whatever it holds. */
+export function cell(value: unknown): string {
   if (value === null || value === undefined) return ''
   if (typeof value === 'string') return printable(value)
   if (Array.isArray(value) && value.every((each) => typeof each === 'string')) return printable(value.join(','))

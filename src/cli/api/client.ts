@@ -5,7 +5,8 @@ import { readSmallFile } from '../../lib/files/read-small-file.ts'
 import { printable } from '../../lib/text/printable.ts'
 import { certificatesPem } from '../../options/file-values.ts'
 import { Failure, misuse } from '../failure.ts'
-import { requestOf, type WholeAnswer } from './request.ts'
+import { eventsIn, type ServerSentEvent } from './event-lines.ts'
+import { openAnswer, requestOf, type WholeAnswer, wholeAnswer } from './request.ts'
 
 export const DEFAULT_API_URL = 'http://127.0.0.1:7400'
 
@@ -21,6 +22,9 @@ export type ApiAnswer = Readonly<Record<string, unknown>>
 /** Calls the API; `path` begins with a slash. Resolves with null for a 204. */
 export type Call = (method: CallMethod, path: string, body?: unknown) => Promise<ApiAnswer | null>
 
+/** Opens a stream of the API; it ends when the server ends it. */
+export type Follow = (path: string) => AsyncIterable<ServerSentEvent>
+
 export interface Access {
   readonly apiUrl?: string | undefined
   readonly apiKey?: string | undefined
@@ -35,19 +39,8 @@ export interface Surrounding {
 }
 
 /** Uses the address and key from the flags, or else from the environment. */
-export function apiCaller(flags: Access, { env, cwd }: Surrounding): Call {
-  const base = addressOf(flags.apiUrl || env.POSTERN_API_URL || DEFAULT_API_URL)
-  const key = (flags.apiKey || env.POSTERN_API_KEY || '').trim()
-  if (key === '') {
-    throw misuse(
-      'no API key: set POSTERN_API_KEY or give --api-key. The first start of `postern serve` prints one; ' +
-        '`postern admin create-key --owner usr_…` makes another',
-    )
-  }
-  // Checked here because fetch quotes a bad header in its error, and this one is a secret.
-  if (!/^[\x21-\x7e]+$/.test(key)) throw misuse('the API key contains a character that no key has; copy it again')
-  const ca = caOf(flags.ca || env.POSTERN_API_CA || '', cwd)
-  const headers = { authorization: `Bearer ${key}`, 'service-version': '2', accept: 'application/json' }
+export function apiCaller(flags: Access, around: Surrounding): Call {
+  const { base, headers, ca } = accessOf(flags, around)
   return async (method, path, body) => {
     const response = await requestOf(`${base}${path}`, {
       method,
@@ -60,6 +53,38 @@ export function apiCaller(flags: Access, { env, cwd }: Surrounding): Call {
     })
     return answerOf(response, base)
   }
+}
+
+export function apiFollower(flags: Access, around: Surrounding): Follow {
+  const { base, headers, ca } = accessOf(flags, around)
+  return async function* (path) {
+    const accepts = { ...headers, accept: 'text/event-stream' }
+    const response = await openAnswer(`${base}${path}`, { method: 'GET', headers: accepts, ca }).catch(
+      (error: unknown) => {
+        throw unreachable(error, base)
+      },
+    )
+    if (response.statusCode !== 200 || !response.headers['content-type']?.startsWith('text/event-stream')) {
+      answerOf(await wholeAnswer(response), base)
+      throw new Failure(`${base} does not answer as the API of Postern does; check --api-url`)
+    }
+    yield* eventsIn(response as AsyncIterable<Buffer>)
+  }
+}
+
+function accessOf(flags: Access, { env, cwd }: Surrounding) {
+  const base = addressOf(flags.apiUrl || env.POSTERN_API_URL || DEFAULT_API_URL)
+  const key = (flags.apiKey || env.POSTERN_API_KEY || '').trim()
+  if (key === '') {
+    throw misuse(
+      'no API key: set POSTERN_API_KEY or give --api-key. The first start of `postern serve` prints one; ' +
+        '`postern admin create-key --owner usr_…` makes another',
+    )
+  }
+  // Checked here because Node quotes a bad header in its error, and this one is a secret.
+  if (!/^[\x21-\x7e]+$/.test(key)) throw misuse('the API key contains a character that no key has; copy it again')
+  const headers = { authorization: `Bearer ${key}`, 'service-version': '2', accept: 'application/json' }
+  return { base, headers, ca: caOf(flags.ca || env.POSTERN_API_CA || '', cwd) }
 }
 
 function addressOf(text: string): string {

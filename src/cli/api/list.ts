@@ -2,6 +2,7 @@
 import type { SchemaNode } from '../../lib/shape/check.ts'
 import { Failure } from '../failure.ts'
 import type { ApiAnswer, Call } from './client.ts'
+import type { FieldFlag } from './flags.ts'
 
 /** The largest page that the API returns. */
 const PAGE = 100
@@ -13,15 +14,36 @@ const OWN_COLUMNS = 3
 const plainOnly: ReadonlySet<string> = new Set(['uri', 'metadata', 'token', 'public_key', 'ca_pem', 'body'])
 const last: readonly string[] = ['description', 'created_at', 'started_at']
 
+/** The filters that were given, as a query; empty when there are none. */
+export function queryOf(
+  filters: readonly FieldFlag[],
+  options: Readonly<Record<string, unknown>>,
+  others: Readonly<Record<string, string>> = {},
+): string {
+  const query = new URLSearchParams(others)
+  for (const { field, option } of filters) {
+    const given = options[option.attributeName()]
+    if (typeof given === 'string') query.set(field, given)
+  }
+  return query.size === 0 ? '' : `?${query.toString()}`
+}
+
+/** What is listed, and how much of it. */
+export interface ListAsk {
+  readonly path: string
+  readonly listKey: string
+  readonly limit: number | undefined
+  readonly filters: readonly FieldFlag[]
+  readonly options: Readonly<Record<string, unknown>>
+}
+
 /** All items, or the first `limit` of them. */
 export async function listAll(
   call: Call,
-  path: string,
-  listKey: string,
-  limit = Infinity,
+  { path, listKey, limit = Infinity, filters, options }: ListAsk,
 ): Promise<readonly ApiAnswer[]> {
   const items: ApiAnswer[] = []
-  let query: string | null = `?limit=${Math.min(PAGE, limit)}`
+  let query: string | null = queryOf(filters, options, { limit: String(Math.min(PAGE, limit)) })
   while (query !== null && items.length < limit) {
     const page: ApiAnswer | null = await call('GET', `${path}${query}`)
     const found = page?.[listKey]

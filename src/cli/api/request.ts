@@ -1,4 +1,4 @@
-/** One HTTP request with its whole answer. Unlike `fetch`, it can trust one CA of the caller's and no other. */
+/** HTTP requests that, unlike those of `fetch`, can trust one CA of the caller's and no other. */
 import { type IncomingMessage, request as requestPlain } from 'node:http'
 import { request as requestSecure } from 'node:https'
 
@@ -8,7 +8,7 @@ export interface SentRequest {
   readonly body?: string | undefined
   /** Certificates in PEM to trust instead of those of this machine. */
   readonly ca?: string | undefined
-  readonly withinMs: number
+  readonly signal?: AbortSignal
 }
 
 export interface WholeAnswer {
@@ -20,20 +20,33 @@ export interface WholeAnswer {
 /** The largest answer that is read, in bytes; a page of a list is much smaller. */
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024
 
-/** Resolves with an answer of any status; redirects are not followed. Rejects with the error of the system. */
+/** Resolves with the whole answer, of any status; redirects are not followed. Rejects with the error of the system. */
 export async function requestOf(
   url: string,
-  { method, headers, body, ca, withinMs }: SentRequest,
+  { withinMs, ...request }: Omit<SentRequest, 'signal'> & { readonly withinMs: number },
 ): Promise<WholeAnswer> {
-  const signal = AbortSignal.timeout(withinMs)
-  const options = { method, headers: body === undefined ? headers : { ...headers, ...lengthOf(body) }, signal }
-  const response = await new Promise<IncomingMessage>((resolve, reject) => {
+  return wholeAnswer(await openAnswer(url, { ...request, signal: AbortSignal.timeout(withinMs) }))
+}
+
+/** Resolves when the head of the answer is there. */
+export async function openAnswer(
+  url: string,
+  { method, headers, body, ca, signal }: SentRequest,
+): Promise<IncomingMessage> {
+  const options = {
+    ...{ method, headers: body === undefined ? headers : { ...headers, ...lengthOf(body) } },
+    ...(signal && { signal }),
+  }
+  return new Promise((resolve, reject) => {
     const request = url.startsWith('https:')
       ? requestSecure(url, { ...options, agent: false, ...(ca !== undefined && { ca }) })
       : requestPlain(url, { ...options, agent: false })
-    request.on('response', resolve).on('error', (error) => reject(signal.aborted ? signal.reason : error))
+    request.on('response', resolve).on('error', (error) => reject(signal?.aborted ? signal.reason : error))
     request.end(body)
   })
+}
+
+export async function wholeAnswer(response: IncomingMessage): Promise<WholeAnswer> {
   const parts: Buffer[] = []
   let bytes = 0
   for await (const part of response as AsyncIterable<Buffer>) {

@@ -1,0 +1,77 @@
+/** What exchanges can do besides being listed: sent again, given to other tools, and followed. */
+import type { Command } from 'commander'
+import type { TObject } from 'typebox'
+import { printable } from '../../lib/text/printable.ts'
+import { Failure } from '../failure.ts'
+import { cell, printJson } from '../table.ts'
+import type { Terminal } from '../terminal.ts'
+import type { ApiAnswer, Call, Follow } from './client.ts'
+import { bodyOf, type FieldFlag, fieldFlags } from './flags.ts'
+import { columnsOf, queryOf, rowOf } from './list.ts'
+
+/** What each verb is given. */
+export interface ExchangeJob {
+  readonly call: Call
+  readonly follow: Follow
+  readonly options: Readonly<Record<string, unknown>>
+  readonly path: string
+  /** The id that was given, checked. */
+  readonly id: () => string
+}
+
+export interface ExchangeVerbs {
+  readonly terminal: Terminal
+  readonly view: TObject
+  readonly columns: readonly string[] | undefined
+  readonly replay: TObject
+  readonly filters: readonly FieldFlag[]
+  readonly show: (answer: ApiAnswer | null, job: ExchangeJob) => void
+  readonly add: (verb: string, about: string, run: (job: ExchangeJob) => Promise<void>) => Command
+  readonly addBodyFlags: (leaf: Command, flags: readonly FieldFlag[]) => void
+}
+
+/** How long a slow reader has for the last lines, in milliseconds. */
+const LAST_LINES_MS = 2000
+
+const ID = ['<id>', 'id of the exchange'] as const
+
+export function addExchangeVerbs({ add, addBodyFlags, ...given }: ExchangeVerbs): void {
+  const { terminal, show, filters } = given
+  const changes = fieldFlags(given.replay)
+  const replay = add('replay', 'send the request of one exchange again, as it was or changed', async (job) => {
+    const body = await bodyOf(changes, job.options, terminal)
+    show(await job.call('POST', `${job.path}/${job.id()}/replay`, body), job)
+  }).argument(...ID)
+  addBodyFlags(replay, changes)
+  add('har', 'show one exchange as a HAR document', async ({ call, path, id }) => {
+    printJson(terminal, await call('GET', `${path}/${id()}/har`))
+  }).argument(...ID)
+  add('curl', 'show the request of one exchange as a command for curl', async ({ call, path, id, options }) => {
+    const answer = await call('GET', `${path}/${id()}/curl`)
+    if (options.json) printJson(terminal, answer)
+    else terminal.out(`${String(answer?.command)}\n`)
+  }).argument(...ID)
+  const stream = add('stream', 'show exchanges as they come, a line for each', (job) => printStream(job, given))
+  for (const { option } of filters) stream.addOption(option)
+}
+
+async function printStream(
+  { follow, path, options }: ExchangeJob,
+  { terminal, filters, view, columns }: Pick<ExchangeVerbs, 'terminal' | 'filters' | 'view' | 'columns'>,
+): Promise<void> {
+  const shown = columnsOf(view, columns)
+  const lines = terminal.openLines((lost) => `${lost} lines were not read in time\n`)
+  for await (const { name, data } of follow(`${path}/stream${queryOf(filters, options)}`)) {
+    if (name === 'missed') terminal.err(`some exchanges were too many to tell: ${printable(data)}\n`)
+    if (name !== 'exchange') continue
+    lines.write(options.json ? `${data}\n` : lineOf(data, shown))
+  }
+  await lines.flush(LAST_LINES_MS)
+  throw new Failure('the server ended the stream; its key may have ended, or the server stops')
+}
+
+function lineOf(data: string, shown: readonly string[]): string {
+  // Our own server wrote it.
+  const row = rowOf(JSON.parse(data) as ApiAnswer, shown)
+  return `${Object.values(row).map(cell).join('\t')}\n`
+}
