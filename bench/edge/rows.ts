@@ -33,6 +33,9 @@ const HALF: Bar = { speed: 0.5 }
 /** For a whole handshake with one request, compared with nginx. */
 const HANDSHAKE: Bar = { cost: 1.6 }
 
+/** Longer than any run, in seconds. */
+const CAPTURE_S = 24 * 3600
+
 const HTTPS = 'L7 HTTPS'
 const NGINX = 'nginx'
 
@@ -146,6 +149,30 @@ export const rows: readonly Row[] = [
         others('nginx, no tunnel', nginx, smallRequests(scene, proxy)),
         ours('edge, through a tunnel', [side, { program: agent }], HALF, smallRequests(scene, through)),
         ours('edge, no tunnel', [side], null, smallRequests(scene, direct)),
+      ]
+    },
+  },
+  {
+    name: 'capture',
+    title: () => `requests on ${KEPT_ALIVE} kept-alive connections; without a capture, beside one, and while one runs`,
+    unit: requests,
+    needs: ['wrk', 'nginx'],
+    async raise(scene) {
+      const upstreamPort = await scene.upstream()
+      const quiet = await scene.serve(await scene.withRoutes('no-capture', []))
+      const busy = await scene.serve(await scene.withRoutes('capture', []))
+      const [captured, beside] = spread(busy.store, 2)
+      if (!captured || !beside) throw new Error('two edges are needed')
+      await busy.api.create('/captures', { edge_id: captured.id, bodies: true, duration: CAPTURE_S })
+      return [
+        ours('no capture', [quiet], null, smallRequests(scene, await enter(quiet, upstreamPort))),
+        ours(
+          'another edge is captured',
+          [busy],
+          SAME_COST,
+          smallRequests(scene, await leadToUpstream(busy, beside, upstreamPort)),
+        ),
+        ours('captured', [busy], null, smallRequests(scene, await leadToUpstream(busy, captured, upstreamPort))),
       ]
     },
   },
