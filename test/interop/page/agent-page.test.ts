@@ -13,7 +13,7 @@ import { httpUpstream, type Owner } from '../../support/upstream.ts'
 import { type Ask, beginVisit, visit } from '../../support/visitor.ts'
 import { echoMessages, WebSocketVisitor } from '../../support/websocket.ts'
 import { withBrowser } from './browser-suite.ts'
-import { looks, WatchedPage } from './watched-page.ts'
+import { WatchedPage } from './watched-page.ts'
 
 const HOSTILE = '<img src=x onerror=alert(1)>\u202e</script><b>'
 
@@ -94,16 +94,6 @@ function suite(chromium: TestChromium): void {
     await page.getByRole('link', { name: path }).first().click()
     await page.getByRole('heading', { name: path, level: 1 }).waitFor()
   }
-  const inAllLooks = async (name: string) => {
-    for (const look of looks) {
-      await shown.look(look)
-      await shown.assertAccessible(`${name}, ${look.theme}, ${look.width}`)
-      assert.ok(await page.evaluate('document.documentElement.scrollWidth <= innerWidth'), `${name} fits ${look.width}`)
-      await shown.picture(`agent-${name}-${look.theme}-${look.width}`)
-    }
-    await shown.look({ theme: 'light', width: 1280 })
-  }
-
   test('the first view is small, and shows where to go; the first request appears by itself', async () => {
     shown = await WatchedPage.open(browser, url)
     page = shown.page
@@ -118,7 +108,7 @@ function suite(chromium: TestChromium): void {
     await visitor({ path: '/first?x=1' })
     await page.getByRole('link', { name: /GET \/first/ }).waitFor()
     await page.locator('.is-live').waitFor()
-    await inAllLooks('traffic')
+    await shown.assertGoodInAllLooks('agent-traffic')
   })
 
   test('heads and bodies are shown: JSON line by line, bytes as numbers, anything hostile as text', async () => {
@@ -131,7 +121,7 @@ function suite(chromium: TestChromium): void {
     await visitor({ path: '/bytes' })
     await openExchange(/GET \/bytes/)
     await page.getByText('00000000  00 01 02 ff').waitFor()
-    await inAllLooks('bytes')
+    await shown.assertGoodInAllLooks('agent-bytes')
     await visitor({ path: '/packed' })
     await openExchange(/GET \/packed/)
     await page.getByText('"packed": "<b>"').waitFor()
@@ -179,7 +169,7 @@ function suite(chromium: TestChromium): void {
     assert.equal(await compared.locator('ins').filter({ hasText: '"count": 2' }).count(), 1)
     assert.equal(await compared.locator('del, ins').filter({ hasText: '"same"' }).count(), 0)
     await page.getByText(/They differ in .*1 line of the body/).waitFor()
-    await inAllLooks('side-by-side')
+    await shown.assertGoodInAllLooks('agent-side-by-side')
     await button('Change it first').click()
     await shown.assertAccessible('a request to change')
     await page.getByLabel('Path and query').fill('/echo?again')
@@ -242,7 +232,7 @@ function suite(chromium: TestChromium): void {
     await page.getByLabel('Name').fill('other')
     await button('Start').click()
     await page.getByText('http://localhost:3999').waitFor()
-    await inAllLooks('tunnels')
+    await shown.assertGoodInAllLooks('agent-tunnels')
     await button('Stop other').click()
     await shown.assertAccessible('the question before a tunnel is stopped')
     await page.getByRole('dialog').getByRole('button', { name: 'Stop' }).click()

@@ -16,6 +16,12 @@ export const looks = [
 
 /** Every picture that a suite takes. */
 export type PictureName =
+  | 'agent-bytes'
+  | 'agent-first-start'
+  | 'agent-frames'
+  | 'agent-side-by-side'
+  | 'agent-traffic'
+  | 'agent-tunnels'
   | 'away'
   | 'first-start'
   | 'form-with-fault'

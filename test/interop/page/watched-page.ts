@@ -85,6 +85,8 @@ export class WatchedPage {
     for (const look of looks) {
       await this.#lookAs(look)
       await this.assertAccessible(`${name}, ${look.theme}, ${look.width}`)
+      const fits = await this.page.evaluate<boolean>('document.documentElement.scrollWidth <= innerWidth')
+      assert.ok(fits, `${name} is not wider than ${look.width}`)
       await this.picture(name)
     }
     await this.#lookAs(usual)
