@@ -2,6 +2,7 @@
 import { join } from 'node:path'
 import { forgetStatuses } from './acme/forget-statuses.ts'
 import { openCertificates } from './acme/open-certificates.ts'
+import type { OrderTimes } from './acme/timing.ts'
 import { openCluster } from './cluster/open-cluster.ts'
 import { ownNames } from './config/own-names.ts'
 import type { OwnNode } from './config/own-node.ts'
@@ -53,6 +54,7 @@ export interface ControlPlaneOptions extends OwnNode {
   readonly version: string
   /** Shorter ones are for tests. */
   readonly storeLimits?: StoreLimits | undefined
+  readonly orderTimes?: OrderTimes | undefined
 }
 
 export type ControlPlane = Awaited<ReturnType<typeof openControlPlane>>
@@ -216,6 +218,7 @@ export async function openControlPlane(options: ControlPlaneOptions) {
             isInFile: (name) => files?.covers(name) ?? false,
             showChallenge: (challenge) => planes.showChallenge(challenge),
             otherNodes: () => cluster?.others.length ?? 0,
+            orderTimes: options.orderTimes,
           })
 
     // What lists show.

@@ -21,7 +21,7 @@ import {
   type Role,
   setUserActive,
 } from './control/users.ts'
-import { openControlPlane } from './control-plane.ts'
+import { type ControlPlaneOptions, openControlPlane } from './control-plane.ts'
 import { type DataPlane, type DataPlaneOptions, openDataPlane } from './data-plane.ts'
 import { Descriptors } from './lib/files/descriptors.ts'
 import { IdSource } from './lib/ids.ts'
@@ -71,6 +71,7 @@ export interface ServerOptions {
   readonly descriptors?: Descriptors
   /** Shorter ones are for tests. */
   readonly storeLimits?: StoreLimits
+  readonly orderTimes?: ControlPlaneOptions['orderTimes']
   /** Data planes in this process; more than one are for tests. */
   readonly planeCount?: number
 }
@@ -87,7 +88,7 @@ const TICKET_SECRET_BYTES = 32
  */
 export async function startServer(
   settings: Settings,
-  { log, storeLimits, listeners = plainListeners(settings), planeCount = 1, ...given }: ServerOptions,
+  { log, storeLimits, orderTimes, listeners = plainListeners(settings), planeCount = 1, ...given }: ServerOptions,
 ): Promise<WholeServer> {
   const now = Date.now
   const ids = new IdSource({ now })
@@ -109,7 +110,7 @@ export async function startServer(
     const node = ownNode(newNode({ ids, now }), settings, known.ports)
 
     // What is stored.
-    const control = await openControlPlane({ ...node, settings, ids, now, log, version, storeLimits })
+    const control = await openControlPlane({ ...node, settings, ids, now, log, version, storeLimits, orderTimes })
     opened.push(() => control.close())
 
     // The doors of agents and visitors. From here on agents are served, and visitors wait.

@@ -31,9 +31,6 @@ export interface OrderCounts {
 /** Names that are worked on at a time. */
 const AT_ONCE = 4
 
-/** How often a node looks for names that are due, in milliseconds. */
-const LOOK_MS = 5000
-
 /** How often a name that is worked on is held for longer, in milliseconds. */
 const HOLD_ON_MS = HOLD_MS / 4
 
@@ -92,7 +89,7 @@ export class CertificateOrders {
     this.#round ??= this.#untilLooked().finally(() => {
       this.#round = undefined
       clearTimeout(this.#timer)
-      this.#timer = setTimeout(() => this.look(), LOOK_MS).unref()
+      this.#timer = setTimeout(() => this.look(), this.#options.times.lookMs).unref()
     })
   }
 

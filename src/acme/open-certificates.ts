@@ -11,6 +11,7 @@ import { AcmeAccount } from './accounts.ts'
 import { CertificateOrders, type OrderCounts } from './certificate-orders.ts'
 import { type DnsSetup, dnsRecordsBy } from './dns-setup.ts'
 import { KeptNames } from './kept-names.ts'
+import { type OrderTimes, orderTimes } from './timing.ts'
 import { WantedNames } from './wanted-names.ts'
 
 export interface CertificatesByThemselvesOptions {
@@ -37,6 +38,8 @@ export interface CertificatesByThemselvesOptions {
   readonly isInFile: (name: string) => boolean
   readonly showChallenge: (challenge: NameChallenge) => Promise<boolean>
   readonly otherNodes: () => number
+  /** Shorter ones are for tests. */
+  readonly orderTimes?: OrderTimes | undefined
 }
 
 export interface ManagedCertificates {
@@ -77,6 +80,7 @@ export function openCertificates(options: CertificatesByThemselvesOptions): Mana
     showChallenge,
     otherNodes,
     random: Math.random,
+    times: options.orderTimes ?? orderTimes,
     now,
     log,
   })

@@ -16,7 +16,7 @@ import { AcmeFault } from './fault.ts'
 import { type KeptCertificate, type KeptNames, TakenOver } from './kept-names.ts'
 import { type NameState, readState } from './name-state.ts'
 import { renewalId } from './renewal-info.ts'
-import { renewalTime, retryPause } from './timing.ts'
+import { type OrderTimes, renewalTime, retryPause } from './timing.ts'
 import { usableLife } from './usable-life.ts'
 import type { WantedName } from './wanted-names.ts'
 
@@ -35,6 +35,7 @@ export interface OrderWorkOptions {
   readonly directory: string
   /** The id of a certificate that was issued for a name before. */
   readonly issuedFor: (name: string) => string | undefined
+  readonly times: OrderTimes
 }
 
 /** What came of working on a name. */
@@ -42,15 +43,6 @@ export type WorkOutcome = 'issued' | 'failed' | 'waiting' | 'kept'
 
 /** How long other nodes have to hear of a challenge, in milliseconds. */
 const OTHER_NODES_MS = 2000
-
-/** Pauses between two looks at an order, in milliseconds; the last one repeats. */
-const LOOKS_MS = [250, 500, 1000, 2000, 3000, 5000] as const
-
-/** How often an order is looked at before others get their turn: two minutes. */
-const MAX_LOOKS = 28
-
-/** When an order that takes long is looked at again, in milliseconds. */
-const LATER_MS = 30_000
 
 /** When a name that exceeds the operator's bound is looked at again, in milliseconds. */
 const NEXT_TURN_MS = 60_000
@@ -136,12 +128,7 @@ export class OrderWork {
       this.#key = key
     }
     const order = await this.#begun(authority)
-    const valid = await this.#proven(authority, order)
-    if (!valid) {
-      await this.#keep(nameStage.ordering, LATER_MS)
-      return 'waiting'
-    }
-    await this.#take(await authority.download(valid))
+    await this.#take(await authority.download(await this.#proven(authority, order)))
     return 'issued'
   }
 
@@ -172,14 +159,15 @@ export class OrderWork {
     }
   }
 
-  /** Follows the order until there is a certificate; undefined when that takes too long for now. */
-  async #proven(authority: AcmeAuthority, begun: AcmeOrder): Promise<AcmeOrder | undefined> {
+  /** Follows the order until there is a certificate. */
+  async #proven(authority: AcmeAuthority, begun: AcmeOrder): Promise<AcmeOrder> {
+    const { orderLooks, orderLooksMs } = this.#options.times
     let order = begun
     let isShown = false
     let isFinalized = false
-    for (let look = 0; look < MAX_LOOKS; look++) {
+    for (let look = 0; look < orderLooks; look++) {
       if (look > 0) {
-        await pause(LOOKS_MS[Math.min(look, LOOKS_MS.length) - 1], undefined, { signal: this.#signal })
+        await pause(orderLooksMs[Math.min(look, orderLooksMs.length) - 1], undefined, { signal: this.#signal })
         order = await authority.order(order.url)
       }
       if (order.status === 'valid') return order
@@ -194,7 +182,8 @@ export class OrderWork {
         if (order.status === 'valid') return order
       }
     }
-    return undefined
+    // It is gone on with later, after longer and longer pauses: orders that never end must not keep others from their turn.
+    throw new AcmeFault('AUTHORITY_UNAVAILABLE', `Its order is still ${order.status}.`)
   }
 
   async #whyInvalid(authority: AcmeAuthority, order: AcmeOrder): Promise<AcmeFault> {
@@ -208,9 +197,13 @@ export class OrderWork {
   async #prove(authority: AcmeAuthority, order: AcmeOrder): Promise<void> {
     const { names } = this.#options
     const [authorization] = await authority.authorizations(order)
+    const shown = await names.challenge(this.#wanted.name)
     if (!authorization) throw new AcmeFault('AUTHORITY_UNAVAILABLE', 'Its order names nothing to prove.')
     if (authorization.status !== 'pending') return
-    const challenge = this.#choose(authorization.challenges)
+    const { challenges } = authorization
+    // What was shown for this order already is still being looked at.
+    const former = challenges.find((each) => each.kind === shown?.kind && each.token === shown.token)
+    const challenge = former ?? this.#choose(challenges)
     const { kind, token, answer } = challenge
     await names.show({ name: this.#wanted.name, kind, token, answer })
     if (kind === 'dns-01') await this.#setRecord(answer)
@@ -278,7 +271,7 @@ export class OrderWork {
 
   /** Keeps why it failed, and when it is tried again. */
   async #failed(error: unknown): Promise<WorkOutcome> {
-    const { names, account, now, random, log } = this.#options
+    const { names, account, now, random, log, times } = this.#options
     const { name } = this.#wanted
     if (!(error instanceof AcmeFault)) throw error
     if (error.isAccountLost) await account.forget()
@@ -288,7 +281,9 @@ export class OrderWork {
       await names.unshow(name)
     }
     const failures = (this.#state.failures ?? 0) + 1
-    const waitMs = Math.max(retryPause(failures, random, this.#certificate), error.retryAfterMs ?? 0)
+    const { firstPauseMs } = times
+    const ownMs = retryPause(failures, random, { life: this.#certificate, firstPauseMs })
+    const waitMs = Math.max(ownMs, error.retryAfterMs ?? 0)
     const kept = isLost ? without(this.#state, 'order') : this.#state
     this.#state = {
       ...kept,

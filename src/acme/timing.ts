@@ -6,8 +6,25 @@ export interface Life {
   readonly notAfter: number
 }
 
-/** The first pause after a failure, in milliseconds. */
-const FIRST_PAUSE_MS = 15_000
+/** How long the work on orders waits, in milliseconds. */
+export interface OrderTimes {
+  /** The first pause after a failure. */
+  readonly firstPauseMs: number
+  /** How often a node looks for names that are due. */
+  readonly lookMs: number
+  /** Pauses between two looks at an order; the last one repeats. */
+  readonly orderLooksMs: readonly [number, ...number[]]
+  /** How often an order is looked at before others get their turn. */
+  readonly orderLooks: number
+}
+
+/** An order has two minutes at a time. */
+export const orderTimes: OrderTimes = {
+  firstPauseMs: 15_000,
+  lookMs: 5000,
+  orderLooksMs: [250, 500, 1000, 2000, 3000, 5000],
+  orderLooks: 28,
+}
 
 /** How much longer each pause is: so that an authority that counts failures an hour sees five of them. */
 const GROWTH = 4
@@ -25,8 +42,12 @@ export function renewalTime({ notBefore, notAfter }: Life, random: () => number)
  * How long to wait after so many failures in a row, in milliseconds. Half of it is random. Certificates that live for
  * minutes cannot wait for hours.
  */
-export function retryPause(failures: number, random: () => number, life?: Life): number {
-  const bound = life ? Math.max((life.notAfter - life.notBefore) / 10, FIRST_PAUSE_MS) : LONGEST_PAUSE_MS
-  const wait = Math.min(FIRST_PAUSE_MS * GROWTH ** Math.max(0, failures - 1), LONGEST_PAUSE_MS, bound)
+export function retryPause(
+  failures: number,
+  random: () => number,
+  { life, firstPauseMs = orderTimes.firstPauseMs }: { life?: Life | undefined; firstPauseMs?: number } = {},
+): number {
+  const bound = life ? Math.max((life.notAfter - life.notBefore) / 10, firstPauseMs) : LONGEST_PAUSE_MS
+  const wait = Math.min(firstPauseMs * GROWTH ** Math.max(0, failures - 1), LONGEST_PAUSE_MS, bound)
   return wait / 2 + (random() * wait) / 2
 }

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type TestContext, test } from 'node:test'
+import { describe, type TestContext, test } from 'node:test'
 import { connect as connectTls } from 'node:tls'
 import { type AcmeServer, type AcmeStep, startAcmeServer } from '../support/acme-server.ts'
 import { ApiClient, type Json } from '../support/api-client.ts'
@@ -43,7 +43,9 @@ const portOf = (address: string): number => Number(address.slice(address.lastInd
 
 test('whatever fails once is told, tried again, and costs no order that was not lost', async (t) => {
   const acme = await authorityFor(t)
-  const platform = await startPlatform({ flags: { 'acme-directory': acme.directory } })
+  // Long enough to see each failure in the API.
+  const orderTimes = { firstPauseMs: 3000, lookMs: 300, orderLooksMs: [50, 100, 200, 400] } as const
+  const platform = await startPlatform({ flags: { 'acme-directory': acme.directory }, orderTimes })
   t.after(() => platform.stop())
   acme.mood.nodes = [platform]
   acme.mood.badNonces = 0.5
@@ -58,7 +60,8 @@ test('whatever fails once is told, tried again, and costs no order that was not 
     { step: 'challenge', name: 'refused.example.com', status: 403, type: 'unauthorized' },
   )
   acme.mood.lies.set('lie.example.com', 'other.example.com')
-  const names = ['limited', 'proof', 'final', 'late', 'refused', 'lie'].map((each) => `${each}.example.com`)
+  acme.mood.wrongKeys.add('key.example.com')
+  const names = ['limited', 'proof', 'final', 'late', 'refused', 'lie', 'key'].map((each) => `${each}.example.com`)
   const domains = new Map<string, Json>()
   for (const name of names) domains.set(name, await reserve(platform.admin, name))
 
@@ -80,6 +83,7 @@ test('whatever fails once is told, tried again, and costs no order that was not 
     'late.example.com': 'ERR_AUTHORITY_UNAVAILABLE',
     'refused.example.com': 'ERR_CHALLENGE_FAILED',
     'lie.example.com': 'ERR_CERTIFICATE_UNUSABLE',
+    'key.example.com': 'ERR_CERTIFICATE_UNUSABLE',
   })
   await until('every name has its certificate', async () => (await issuedNames(platform.admin)).length === names.length)
   const ordered = Object.fromEntries(
@@ -92,8 +96,62 @@ test('whatever fails once is told, tried again, and costs no order that was not 
     'late.example.com': 1,
     'refused.example.com': 2,
     'lie.example.com': 2,
+    'key.example.com': 2,
   })
   assert.ok((await metric(platform.metricsUrl, 'postern_acme_failures_total')) >= names.length)
+})
+
+test('orders that never end are told, and keep nobody from their turn', async (t) => {
+  const acme = await authorityFor(t)
+  const orderTimes = { firstPauseMs: 500, lookMs: 200, orderLooks: 4, orderLooksMs: [50] } as const
+  const platform = await startPlatform({ flags: { 'acme-directory': acme.directory }, orderTimes })
+  t.after(() => platform.stop())
+  acme.mood.nodes = [platform]
+  // More than are worked on at a time.
+  const stuck = Array.from({ length: 6 }, (_, i) => `stuck${i}.example.com`)
+  for (const name of stuck) acme.mood.stuck.add(name)
+  const domains = await Promise.all(stuck.map((name) => reserve(platform.admin, name)))
+  await until('every one of them was ordered', () => acme.orders.length === stuck.length)
+  await edge(platform.admin, 'app.example.com')
+  await until(
+    'another has its certificate',
+    async () => (await issuedNames(platform.admin)).join() === 'app.example.com',
+  )
+  for (const { id } of domains) {
+    await until('it is told', async () => {
+      const { certificate_management_status: status } = await platform.admin.get(`/reserved_domains/${id}`)
+      return status.provisioning_job.msg.endsWith('Its order is still pending.')
+    })
+  }
+  assert.equal(acme.orders.length, stuck.length + 1)
+  // Asked again for the same proof, not for another one after each look.
+  await until('it was gone on with', () => stuck.every((name) => acme.count('challenge', name) > 1))
+  assert.deepEqual(new Set(acme.orders.map(({ kind }) => kind)), new Set(['http-01']))
+})
+
+test('an authority that is away is asked again, and one that wants time is given it', async (t) => {
+  const acme = await authorityFor(t)
+  const orderTimes = { firstPauseMs: 500, lookMs: 200 }
+  const platform = await startPlatform({ flags: { 'acme-directory': acme.directory }, orderTimes })
+  t.after(() => platform.stop())
+  acme.mood.nodes = [platform]
+  let isAway = true
+  acme.mood.before = () => {
+    if (isAway) throw new Error('away')
+  }
+  await edge(platform.admin, 'app.example.com')
+  await until('it was asked twice', () => acme.count('account') > 1)
+  isAway = false
+  await until('it has its certificate', async () => (await issuedNames(platform.admin)).length === 1)
+  acme.mood.problems.push({ step: 'order', status: 429, type: 'rateLimited', retryAfter: 7200 })
+  const { id } = await reserve(platform.admin, 'limited.example.com')
+  const job = await until('the limit is told', async () => {
+    const { certificate_management_status: status } = await platform.admin.get(`/reserved_domains/${id}`)
+    return status.provisioning_job.error_code === 'ERR_AUTHORITY_RATE_LIMIT' && status.provisioning_job
+  })
+  const waitMs = Date.parse(job.retries_at) - Date.parse(job.started_at)
+  assert.ok(waitMs >= 7_200_000 - 1000, 'it waits for as long as the authority asked for')
+  assert.equal(acme.count('order', 'limited.example.com'), 1)
 })
 
 test('no more orders an hour than the operator allows, whatever is due', async (t) => {
@@ -249,66 +307,94 @@ test('a wildcard without DNS is told so, and is not ordered', async (t) => {
   assert.equal(acme.orders.length, 0)
 })
 
-eachStore((store) => {
-  test('killed before any step, the server goes on with the same order', async (t) => {
-    const acme = await authorityFor(t)
-    const dataDir = await folder(t)
-    const databaseUrl = await store.url()
-    // Fewer where a node that is killed is not followed by its own next process, but by whoever finds its lease over.
-    const steps: AcmeStep[] =
-      store.name === 'sqlite' ? ['account', 'order', 'challenge', 'finalize', 'download'] : ['order', 'finalize']
-    const start = async (): Promise<ServerProcess> => {
-      const server = await serve({
-        dataDir,
-        databaseUrl,
-        flags: { 'acme-directory': acme.directory, workers: '0' },
-        env: { POSTERN_BOOTSTRAP_API_KEY: API_KEY },
-      })
-      acme.mood.nodes = [{ httpPort: portOf(server.http), httpsPort: portOf(server.https) }]
-      return server
-    }
-    const total = steps.length
-    let server: ServerProcess | undefined
-    acme.mood.before = async (step) => {
-      if (step !== steps[0] || !server) return
-      steps.shift()
-      server.kill('SIGKILL')
-      // Nobody waits for the answer any more.
-      await server.ended
-      throw new Error('the server was killed')
-    }
-    server = await start()
-    t.after(() => server?.stop())
-    await edge(new ApiClient(server.url, API_KEY), 'app.example.com')
-    for (let left = total - 1; left >= 0; left--) {
-      await until(`${left} steps are left`, () => steps.length <= left)
-      await server.ended
-      server = await start()
-    }
-    const api = new ApiClient(server.url, API_KEY)
-    await until('it has its certificate', async () => (await issuedNames(api)).join() === 'app.example.com')
-    assert.equal(acme.orders.length, 1)
-    assert.equal(acme.accounts, 1)
-  })
-})
-
-eachStore(
-  (store) => {
-    test('two nodes order each name once, and both answer for it', async (t) => {
+// Side by side: they wait for leases most of the time.
+describe('servers that are killed, and several at once', { concurrency: true }, () => {
+  eachStore((store) => {
+    test('killed before any step, the server goes on with the same order', async (t) => {
       const acme = await authorityFor(t)
+      const dataDir = await folder(t)
       const databaseUrl = await store.url()
-      const flags = { 'acme-directory': acme.directory, 'key-file': join(await folder(t), 'secret.key') }
-      const one = await startPlatform({ databaseUrl, flags })
-      t.after(() => one.stop())
-      const two = await startPlatform({ databaseUrl, flags })
-      t.after(() => two.stop())
-      acme.mood.nodes = [one, two]
-      const names = Array.from({ length: 6 }, (_, i) => `n${i}.example.com`)
-      await Promise.all(names.map((name, i) => edge((i % 2 === 0 ? one : two).admin, name)))
-      await until('every name has its certificate', async () => (await issuedNames(one.admin)).length === names.length)
+      const start = async (): Promise<ServerProcess> => {
+        const server = await serve({
+          dataDir,
+          databaseUrl,
+          flags: { 'acme-directory': acme.directory, workers: '0' },
+          env: { POSTERN_BOOTSTRAP_API_KEY: API_KEY },
+        })
+        acme.mood.nodes = [{ httpPort: portOf(server.http), httpsPort: portOf(server.https) }]
+        return server
+      }
+      // Each name is at another step when the server dies; a node works on as many at a time.
+      const steps = new Map<string, AcmeStep>([
+        ['order.example.com', 'order'],
+        ['challenge.example.com', 'challenge'],
+        ['finalize.example.com', 'finalize'],
+        ['download.example.com', 'download'],
+      ])
+      let server: ServerProcess | undefined
+      let killing: Promise<boolean> | undefined
+      let isAccountAsked = false
+      const reached = new Set<string>()
+      const kill = async () => {
+        server?.kill('SIGKILL')
+        await server?.ended
+        return true
+      }
+      acme.mood.before = async (step, name) => {
+        if (step === 'account' && store.name === 'sqlite' && !isAccountAsked) {
+          isAccountAsked = true
+          killing = kill()
+        } else if (steps.get(name) === step && !reached.has(name)) {
+          reached.add(name)
+          await until('every name is at its step', () => reached.size === steps.size)
+          killing ??= kill()
+        } else return
+        // Nobody waits for the answer any more.
+        await killing
+        throw new Error('the server was killed')
+      }
+      server = await start()
+      t.after(() => server?.stop())
+      const api = () => new ApiClient(server?.url ?? '', API_KEY)
+      // Only where a server that is killed is followed by its own next process, and not by whoever finds its lease over.
+      if (store.name === 'sqlite') {
+        await edge(api(), 'order.example.com')
+        await until('it was killed before it had an account', () => killing)
+        killing = undefined
+        server = await start()
+      }
+      const { https_edges: edges } = await api().get('/edges/https')
+      for (const name of [...steps.keys()].slice(edges.length)) await edge(api(), name)
+      await until('it was killed before every other step', () => killing)
+      server = await start()
+      const names = [...steps.keys()].sort()
+      await until('every name has its certificate', async () => (await issuedNames(api())).join() === names.join())
       assert.deepEqual(acme.orders.map(({ name }) => name).sort(), names)
       assert.equal(acme.accounts, 1)
     })
-  },
-  ['postgres'],
-)
+  })
+
+  eachStore(
+    (store) => {
+      test('two nodes order each name once, and both answer for it', async (t) => {
+        const acme = await authorityFor(t)
+        const databaseUrl = await store.url()
+        const flags = { 'acme-directory': acme.directory, 'key-file': join(await folder(t), 'secret.key') }
+        const one = await startPlatform({ databaseUrl, flags })
+        t.after(() => one.stop())
+        const two = await startPlatform({ databaseUrl, flags })
+        t.after(() => two.stop())
+        acme.mood.nodes = [one, two]
+        const names = Array.from({ length: 6 }, (_, i) => `n${i}.example.com`)
+        await Promise.all(names.map((name, i) => edge((i % 2 === 0 ? one : two).admin, name)))
+        await until(
+          'every name has its certificate',
+          async () => (await issuedNames(one.admin)).length === names.length,
+        )
+        assert.deepEqual(acme.orders.map(({ name }) => name).sort(), names)
+        assert.equal(acme.accounts, 1)
+      })
+    },
+    ['postgres'],
+  )
+})

@@ -2,7 +2,14 @@
  * A small certificate authority for tests that speaks ACME (RFC 8555): it validates by really connecting to the platform,
  * counts what it is asked, and can be slow, wrong, dead, or in a bad mood.
  */
-import { createHash, createHmac, createPrivateKey, randomBytes, X509Certificate } from 'node:crypto'
+import {
+  createHash,
+  createHmac,
+  createPrivateKey,
+  generateKeyPairSync,
+  randomBytes,
+  X509Certificate,
+} from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, request as requestPlain, type ServerResponse } from 'node:http'
 import { createServer as createSecureServer } from 'node:https'
@@ -56,6 +63,12 @@ export interface AcmeMood {
   before: (step: AcmeStep, name: string) => Promise<void> | void
   /** Names for which another name is in the certificate, once. */
   readonly lies: Map<string, string>
+  /** Names that get a certificate with the key of somebody else, once. */
+  readonly wrongKeys: Set<string>
+  /** Names that stay `pending`, whatever is shown. */
+  readonly stuck: Set<string>
+  /** What is sent in place of an answer. */
+  readonly instead: Map<AcmeStep, string>
   /** Where validation connects to: every node of these must answer. */
   nodes: readonly ListenerPorts[]
   /** The TXT records of a name. */
@@ -90,8 +103,8 @@ export interface AcmeServer {
   readonly mood: AcmeMood
   /** How often each step was asked for, by name. */
   count(step: AcmeStep, name?: string): number
-  /** Orders in their order: for which name, and what they replace. */
-  readonly orders: readonly { readonly name: string; readonly replaces: string | undefined; readonly status: string }[]
+  /** Orders in their order: for which name, what they replace, and how it was to be proven. */
+  readonly orders: readonly Pick<Order, 'name' | 'replaces' | 'status' | 'kind'>[]
   readonly accounts: number
   /** Forgets all accounts, as a test authority does that was set up anew. */
   forgetAccounts(): void
@@ -123,6 +136,9 @@ export async function startAcmeServer({ identity, binding }: AcmeServerOptions =
     problems: [],
     before: () => {},
     lies: new Map(),
+    wrongKeys: new Set(),
+    stuck: new Set(),
+    instead: new Map(),
     nodes: [],
     txt: () => [],
     processingLooks: 0,
@@ -130,7 +146,7 @@ export async function startAcmeServer({ identity, binding }: AcmeServerOptions =
 
   const onRequest = (request: IncomingMessage, response: ServerResponse) => {
     void answer(request, response).catch((error: unknown) => {
-      if (error instanceof Problem) error.send(response)
+      if (error instanceof Problem || error instanceof Instead) error.send(response)
       else response.destroy(error instanceof Error ? error : undefined)
     })
   }
@@ -151,6 +167,8 @@ export async function startAcmeServer({ identity, binding }: AcmeServerOptions =
     const at = mood.problems.findIndex((each) => each.step === name && (each.name ?? of) === of)
     const [problem] = at === -1 ? [] : mood.problems.splice(at, 1)
     if (problem) throw new Problem(problem.status, problem.type, 'as the test wants it', problem.retryAfter)
+    const body = mood.instead.get(name)
+    if (body !== undefined) throw new Instead(body)
   }
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -288,6 +306,7 @@ export async function startAcmeServer({ identity, binding }: AcmeServerOptions =
     })
     if (order.status !== 'pending') return
     order.kind = kind
+    if (mood.stuck.has(order.name)) return
     const error = await validate(order, kind).catch((cause: unknown) => `cannot be validated: ${String(cause)}`)
     order.error = error
     order.status = error === undefined ? 'ready' : 'invalid'
@@ -324,7 +343,10 @@ export async function startAcmeServer({ identity, binding }: AcmeServerOptions =
     if (!(await csr.verify()) || names.join() !== order.name) throw new Problem(400, 'badCSR', `for ${names.join()}`)
     const lie = mood.lies.get(order.name)
     mood.lies.delete(order.name)
-    order.pem = issue(lie ?? order.name, Buffer.from(csr.publicKey.rawData))
+    const key = mood.wrongKeys.delete(order.name)
+      ? generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey.export({ type: 'spki', format: 'der' })
+      : Buffer.from(csr.publicKey.rawData)
+    order.pem = issue(lie ?? order.name, key)
     order.status = mood.processingLooks > 0 ? 'processing' : 'valid'
     json(response, 200, shown(order))
   }
@@ -405,6 +427,14 @@ class Problem extends Error {
     if (this.#retryAfter !== undefined) response.setHeader('retry-after', String(this.#retryAfter))
     response.writeHead(this.#status, { 'content-type': 'application/problem+json' })
     response.end(JSON.stringify({ type: URN + this.#type, detail: this.message, status: this.#status }))
+  }
+}
+
+/** Whatever a test wants, as if it were the answer. */
+class Instead extends Error {
+  send(response: ServerResponse): void {
+    response.setHeader('location', 'http://127.0.0.1:9/nowhere')
+    response.writeHead(200, { 'content-type': 'application/json' }).end(this.message)
   }
 }
 

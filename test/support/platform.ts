@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { type OrderTimes, orderTimes } from '../../src/acme/timing.ts'
 import { readSettings } from '../../src/config/read.ts'
 import { createLog, type LogDestination } from '../../src/lib/log/log.ts'
 import { openAdmin, startServer, type WholeServer } from '../../src/server.ts'
@@ -50,6 +51,8 @@ export interface PlatformOptions {
   readonly dataDir?: string
   /** How long the database may take. */
   readonly storeLimits?: StoreLimits
+  /** How long orders of certificates wait. */
+  readonly orderTimes?: Partial<OrderTimes>
   /** By default as many as the run of the tests asks for. */
   readonly planeCount?: number
 }
@@ -80,6 +83,7 @@ export async function startPlatform(options: PlatformOptions = {}): Promise<Plat
   const server = await startServer(settings, {
     log: createLog({ level: settings.logLevel, format: settings.logFormat, destination }),
     ...(options.storeLimits && { storeLimits: options.storeLimits }),
+    orderTimes: { ...orderTimes, ...options.orderTimes },
     planeCount: options.planeCount ?? testPlanes,
   })
   const url = `http://${server.addresses.api}`

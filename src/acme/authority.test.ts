@@ -1,0 +1,111 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { type AcmeServer, type AcmeStep, startAcmeServer } from '../../test/support/acme-server.ts'
+import { newPrivateKey } from './accounts.ts'
+import { type AcmeAuthority, openAuthorityAt } from './authority.ts'
+import { AcmeFault } from './fault.ts'
+
+let acme: AcmeServer
+let accountKey: string
+
+before(async () => {
+  acme = await startAcmeServer()
+  acme.mood.txt = () => []
+  accountKey = await newPrivateKey('ecdsa')
+})
+after(() => acme.stop())
+
+const open = (directory = acme.directory): Promise<AcmeAuthority> =>
+  openAuthorityAt({
+    ...{ directory, accountKey, accountUrl: '', email: '', binding: undefined, ca: undefined },
+    ...{ now: Date.now, version: 'test' },
+  })
+
+/** Calls that come to each step, with all before it. */
+const steps: readonly [step: AcmeStep, call: (authority: AcmeAuthority) => Promise<unknown>][] = [
+  ['account', (authority) => authority.account()],
+  ['order', (authority) => authority.begin('app.example.com')],
+  ['look', async (authority) => authority.order((await authority.begin('app.example.com')).url)],
+  ['authorization', async (authority) => authority.authorizations(await authority.begin('app.example.com'))],
+]
+
+const rubbish: readonly [what: string, body: string][] = [
+  ['a giant', `{"status":"valid","pad":"${'x'.repeat(300 * 1024)}"}`],
+  ['half an object', '{"status":"val'],
+  ['a list', '[]'],
+  ['nothing', 'null'],
+  ['an empty object', '{}'],
+  ['numbers', '{"status":7,"identifier":7,"authorizations":7,"challenges":7}'],
+]
+
+for (const [step, call] of steps) {
+  for (const [what, body] of rubbish) {
+    // The answer to a new account is its address alone.
+    if (step === 'account' && what !== 'a giant') continue
+    test(`${what} in place of the answer to ${step} is the authority's fault`, async () => {
+      const authority = await open()
+      if (step !== 'account') await authority.account()
+      acme.mood.instead.set(step, body)
+      try {
+        await assert.rejects(
+          call(authority),
+          (error) =>
+            error instanceof AcmeFault && error.code === 'AUTHORITY_UNAVAILABLE' && error.message.length < 1000,
+        )
+      } finally {
+        acme.mood.instead.delete(step)
+      }
+    })
+  }
+}
+
+test('a token that could lead out of its folder is not taken', async () => {
+  const authority = await open()
+  await authority.account()
+  const order = await authority.begin('app.example.com')
+  for (const token of ['../../../etc/passwd-and-more', 'short', 'x'.repeat(257), 'with a space and more words']) {
+    const challenges = [{ type: 'http-01', url: 'http://127.0.0.1:9/c', token }]
+    const identifier = { type: 'dns', value: 'app.example.com' }
+    acme.mood.instead.set('authorization', JSON.stringify({ status: 'pending', identifier, challenges }))
+    await assert.rejects(authority.authorizations(order), /a challenge that cannot be read/)
+  }
+  acme.mood.instead.delete('authorization')
+})
+
+test('kinds of proof that nobody knows are passed over', async () => {
+  const authority = await open()
+  await authority.account()
+  const order = await authority.begin('app.example.com')
+  const [authorization] = await authority.authorizations(order)
+  const token = 'x'.repeat(43)
+  const challenges = [{ type: 'dns-persist-01' }, { type: 'http-01', url: 'http://127.0.0.1:9/c', token }]
+  const sent = { status: 'pending', identifier: { type: 'dns', value: 'app.example.com' }, challenges }
+  acme.mood.instead.set('authorization', JSON.stringify(sent))
+  const [odd] = await authority.authorizations(order)
+  acme.mood.instead.delete('authorization')
+  assert.equal(authorization?.challenges.length, 3)
+  assert.deepEqual(
+    odd?.challenges.map(({ kind }) => kind),
+    ['http-01'],
+  )
+})
+
+test('an authority that is not there is told so', async () => {
+  const gone = await startAcmeServer()
+  await gone.stop()
+  const authority = await open(gone.directory)
+  await assert.rejects(
+    authority.account(),
+    (error) => error instanceof AcmeFault && error.code === 'AUTHORITY_UNAVAILABLE',
+  )
+})
+
+test('how long to wait is taken from the answer', async () => {
+  const authority = await open()
+  await authority.account()
+  acme.mood.problems.push({ step: 'order', status: 429, type: 'rateLimited', retryAfter: 7200 })
+  await assert.rejects(
+    authority.begin('app.example.com'),
+    (error) => error instanceof AcmeFault && error.code === 'AUTHORITY_RATE_LIMIT' && error.retryAfterMs === 7_200_000,
+  )
+})
