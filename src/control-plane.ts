@@ -214,6 +214,7 @@ export async function openControlPlane(options: ControlPlaneOptions) {
               dnsKey: settings.acmeDnsKey,
             },
             env: process.env,
+            domain: settings.domain,
             ownNames: ownNames(settings),
             isInFile: (name) => files?.covers(name) ?? false,
             showChallenge: (challenge) => planes.showChallenge(challenge),

@@ -10,9 +10,10 @@ import type { Store } from '../store/store.ts'
 import { AcmeAccount } from './accounts.ts'
 import { CertificateOrders, type OrderCounts } from './certificate-orders.ts'
 import { type DnsSetup, dnsRecordsBy } from './dns-setup.ts'
+import { ExpiredCertificates } from './expired-certificates.ts'
 import { KeptNames } from './kept-names.ts'
 import { type OrderTimes, orderTimes } from './timing.ts'
-import { WantedNames } from './wanted-names.ts'
+import { isOrdered, WantedNames } from './wanted-names.ts'
 
 export interface CertificatesByThemselvesOptions {
   readonly store: Store
@@ -32,6 +33,8 @@ export interface CertificatesByThemselvesOptions {
   }
   /** What a program that sets DNS records may know of our environment. */
   readonly env: Readonly<Record<string, string | undefined>>
+  /** Agents get names below it. */
+  readonly domain: string
   /** Names of the server itself, which are to have certificates too. */
   readonly ownNames: readonly string[]
   /** Whether the operator has a file with a certificate for a name, which is served instead. */
@@ -62,11 +65,14 @@ export interface CertificateNumbers extends OrderCounts {
 const HOUR_MS = 3_600_000
 
 export function openCertificates(options: CertificatesByThemselvesOptions): ManagedCertificates {
-  const { store, sealer, ids, now, log, version, acme, env, ownNames, isInFile, showChallenge, otherNodes } = options
+  const { store, sealer, ids, now, log, version, acme, env, domain, ownNames, isInFile } = options
+  const { showChallenge, otherNodes } = options
   const { directory, email, caFile, eabKeyId, eabKey, ordersPerHour } = acme
   const account = { directory, email, caFile, eabKeyId, eabKey }
   const dns = dnsRecordsBy(acme, { env, now })
-  const wanted = new WantedNames(store, () => orders.look(), ownNames)
+  // Endpoints of agents share one, where it can be proven.
+  const wildcard = dns && isOrdered(domain) ? `*.${domain}` : undefined
+  const wanted = new WantedNames({ store, wildcard, ownNames, onChange: () => orders.look() })
   const names = new KeptNames({ store, sealer, ids, now, holder: ids.next('holder_'), ordersPerHour })
   const orders = new CertificateOrders({
     store,
@@ -84,10 +90,17 @@ export function openCertificates(options: CertificatesByThemselvesOptions): Mana
     now,
     log,
   })
+  const expired = new ExpiredCertificates({ store, wanted, now, log })
   return {
     wanted,
-    start: () => orders.start(),
-    stop: () => orders.stop(),
+    async start() {
+      await orders.start()
+      expired.start()
+    },
+    async stop() {
+      expired.stop()
+      await orders.stop()
+    },
     numbers: () =>
       store.read(async ({ certificates }) => {
         const [ordering, first, renewal] = await certificates.stageCounts()

@@ -18,6 +18,15 @@ export interface WantedName {
   readonly domainIds: readonly string[]
 }
 
+export interface WantedNamesOptions {
+  readonly store: Store
+  readonly onChange: () => void
+  /** A wildcard that is wanted whatever is stored; names of edges that it covers get no certificate of their own. */
+  readonly wildcard?: string | undefined
+  /** Those of the server itself. */
+  readonly ownNames?: readonly string[]
+}
+
 /** What one resource has to do with names. */
 interface Part {
   /** Names that it wants to have certificates. */
@@ -25,8 +34,9 @@ interface Part {
   readonly policy?: { readonly keyType: 'ecdsa' | 'rsa'; readonly isUntold: boolean }
   /** Names that an uploaded certificate covers. */
   readonly covers?: readonly string[]
-  /** The name that a certificate was issued for. */
+  /** The name that a certificate was issued for, and until when it is good, in milliseconds since 1970. */
   readonly issuedFor?: string
+  readonly notAfter?: number
 }
 
 const kinds = [httpsEdges.kind, tlsEdges.kind, reservedDomains.kind, tlsCertificates.kind]
@@ -42,14 +52,11 @@ export class WantedNames implements Followed {
   /** Ids of certificates by the name that they were issued for. */
   readonly #issued = new Map<string, Set<string>>()
   #wanted: ReadonlyMap<string, WantedName> = new Map()
-  readonly #onChange: () => void
-  readonly #ownNames: readonly string[]
+  readonly #options: WantedNamesOptions
 
-  /** `ownNames`: those of the server itself. */
-  constructor(store: Store, onChange: () => void, ownNames: readonly string[] = []) {
-    this.#store = store
-    this.#onChange = onChange
-    this.#ownNames = ownNames
+  constructor(options: WantedNamesOptions) {
+    this.#store = options.store
+    this.#options = options
   }
 
   get(name: string): WantedName | undefined {
@@ -65,11 +72,18 @@ export class WantedNames implements Followed {
     return [...(this.#issued.get(name) ?? [])].sort().at(-1)
   }
 
+  /** Ids of issued certificates that ended before a time, in milliseconds since 1970, and whose names nobody wants. */
+  leftOver(before: number): string[] {
+    const isOver = ([, { issuedFor, notAfter = Number.POSITIVE_INFINITY }]: readonly [string, Part]) =>
+      issuedFor !== undefined && notAfter < before && !this.#wanted.has(issuedFor)
+    return [...this.#parts].filter(isOver).map(([id]) => id)
+  }
+
   async load(): Promise<void> {
     this.#parts.clear()
     this.#issued.clear()
     for (const kind of kinds) await this.#takeAll(kind)
-    this.#parts.set(OWN, { wants: this.#ownNames.filter(isOrdered) })
+    this.#parts.set(OWN, { wants: this.#options.ownNames?.filter(isOrdered) ?? [] })
     await this.#settle({ isLoad: true })
   }
 
@@ -121,10 +135,15 @@ export class WantedNames implements Followed {
   async #settle({ gone = [], isLoad = false }: { gone?: readonly string[]; isLoad?: boolean }): Promise<void> {
     const before = this.#wanted
     const isUploaded = coveredBy(new Set([...this.#parts.values()].flatMap(({ covers = [] }) => covers)))
+    const { wildcard } = this.#options
+    const isBelow = coveredBy(new Set(wildcard === undefined ? [] : [wildcard]))
     const wanted = new Map<string, WantedName>()
+    if (wildcard !== undefined && !isUploaded(wildcard)) {
+      wanted.set(wildcard, { name: wildcard, keyType: 'ecdsa', domainIds: [] })
+    }
     for (const [id, { wants = [], policy }] of this.#parts) {
       for (const name of wants) {
-        if (isUploaded(name)) continue
+        if (isUploaded(name) || (isBelow(name) && !policy && !this.#issued.has(name))) continue
         const { keyType = 'ecdsa', domainIds = [] } = wanted.get(name) ?? {}
         wanted.set(name, {
           name,
@@ -144,14 +163,16 @@ export class WantedNames implements Followed {
     const again = [...gone, ...untold.map(({ name }) => name)].filter((name) => wanted.has(name))
     if (again.length > 0) await this.#store.write(({ certificates }) => certificates.lookAgain(again))
     this.#wanted = wanted
-    this.#onChange()
+    this.#options.onChange()
   }
 }
 
 function partOf({ kind, fields, modules }: StoredResource): Part | undefined {
   switch (kind) {
     case tlsCertificates.kind:
-      return typeof fields.issued_for === 'string' ? { issuedFor: fields.issued_for } : { covers: namesOf({ fields }) }
+      return typeof fields.issued_for === 'string'
+        ? { issuedFor: fields.issued_for, notAfter: Date.parse(String(fields.not_after)) }
+        : { covers: namesOf({ fields }) }
     case reservedDomains.kind: {
       // What is stored has passed the form of its resource.
       const policy = fields.certificate_management_policy as { private_key_type: 'ecdsa' | 'rsa' } | null | undefined
@@ -181,6 +202,6 @@ function hostsOf(fields: StoredResource['fields']): string[] {
 }
 
 /** Names that no authority can issue for are not asked for: they belong to each machine itself (RFC 6761 §6.3). */
-function isOrdered(name: string): boolean {
+export function isOrdered(name: string): boolean {
   return name.replace(/^\*\./, '').includes('.') && !/(^|\.)localhost$/.test(name)
 }

@@ -271,7 +271,7 @@ test('a wildcard is proven by a DNS record that a program of the operator sets a
   )
 })
 
-test('a wildcard is proven by a record that the name server of its zone was told of', async (t) => {
+test('one wildcard, proven through the name server of its zone, is for all names below the domain', async (t) => {
   const acme = await authorityFor(t)
   const secret = Buffer.from('a secret of the name server')
   const dns = await startDnsServer({ zone: 'example.com', key: { name: 'postern', algorithm: 'hmac-sha256', secret } })
@@ -282,17 +282,20 @@ test('a wildcard is proven by a record that the name server of its zone was told
     seen.push(record, ...values)
     return values
   }
-  const flags = { 'acme-directory': acme.directory, 'acme-dns-server': `127.0.0.1:${dns.port}` }
+  const server = { 'acme-directory': acme.directory, 'acme-dns-server': `127.0.0.1:${dns.port}` }
+  const flags = { ...server, domain: 'example.com' }
   const env = { POSTERN_ACME_DNS_KEY: `hmac-sha256:postern:${secret.toString('base64')}` }
   const platform = await startPlatform({ flags, env })
   t.after(() => platform.stop())
-  await edge(platform.admin, '*.example.com')
-  await until(
-    'the wildcard has a certificate',
-    async () => (await issuedNames(platform.admin)).join() === '*.example.com',
-  )
-  assert.equal(seen.length, 2)
-  assert.deepEqual([...dns.txt], [['_acme-challenge.example.com', []]], 'the record is gone')
+  await edge(platform.admin, 'app.example.com')
+  await edge(platform.admin, 'deep.below.example.com')
+  const names = ['*.example.com', 'deep.below.example.com']
+  await until('both have certificates', async () => (await issuedNames(platform.admin)).join() === names.join())
+  assert.deepEqual(seen.filter((each) => each.startsWith('_')).sort(), [
+    '_acme-challenge.deep.below.example.com',
+    '_acme-challenge.example.com',
+  ])
+  assert.deepEqual([...dns.txt.values()].flat(), [], 'the records are gone')
 })
 
 test('a wildcard without DNS is told so, and is not ordered', async (t) => {
