@@ -62,6 +62,9 @@ export type ControlPlane = Awaited<ReturnType<typeof openControlPlane>>
 /** What the key of data planes derives from the key of the database for. */
 const DATA_PLANES = 'data planes'
 
+/** What the place of an endpoint with TLS begins with; its name follows. */
+const NAMED_PLACE = 'secure:'
+
 const NOBODY: AddressHolders = { edgeId: undefined, reservationId: undefined }
 
 /** What agents carry is sealed for contexts that begin with this; nothing else is opened for a data plane. */
@@ -147,6 +150,10 @@ export async function openControlPlane(options: ControlPlaneOptions) {
       node,
       nodes: cluster,
       checkCredentials: () => credentials.load(),
+      tunnelStarted: ({ endpoint }) => {
+        if (endpoint?.present.proto !== 'https' || !endpoint.place.startsWith(NAMED_PLACE)) return
+        certificates?.endpointStarted(endpoint.place.slice(NAMED_PLACE.length))
+      },
       calls: {
         secrets: () => ({
           authority,
@@ -209,6 +216,7 @@ export async function openControlPlane(options: ControlPlaneOptions) {
               eabKeyId: settings.acmeEabKeyId,
               eabKey: settings.acmeEabKey,
               ordersPerHour: settings.acmeOrdersPerHour,
+              endpointsPerWeek: settings.acmeEndpointsPerWeek,
               dnsCommand: settings.acmeDnsCommand,
               dnsServer: settings.acmeDnsServer,
               dnsKey: settings.acmeDnsKey,
@@ -217,6 +225,11 @@ export async function openControlPlane(options: ControlPlaneOptions) {
             domain: settings.domain,
             ownNames: ownNames(settings),
             isInFile: (name) => files?.covers(name) ?? false,
+            isOnline: async (name) => {
+              const place = NAMED_PLACE + name
+              if (planes.directory.holdersOf(place).length > 0) return true
+              return ((await cluster?.lookUps.places([place])) ?? []).length > 0
+            },
             showChallenge: (challenge) => planes.showChallenge(challenge),
             otherNodes: () => cluster?.others.length ?? 0,
             orderTimes: options.orderTimes,

@@ -6,6 +6,7 @@ import type { Clock } from '../lib/clock.ts'
 import type { Logger } from '../lib/log/log.ts'
 import { type ManagedName, nameStage } from '../store/certificate-reader.ts'
 import type { Store } from '../store/store.ts'
+import type { EndpointNames } from './endpoint-names.ts'
 import { HOLD_MS, type KeptNames, TakenOver } from './kept-names.ts'
 import { readState } from './name-state.ts'
 import { OrderWork, type OrderWorkOptions, type WorkOutcome } from './order-work.ts'
@@ -15,6 +16,8 @@ export interface CertificateOrdersOptions extends Omit<OrderWorkOptions, 'issued
   readonly store: Store
   readonly wanted: WantedNames
   readonly names: KeptNames
+  /** Names that are wanted while agents are online there. */
+  readonly endpoints: Pick<EndpointNames, 'get'> | undefined
   readonly ordersPerHour: number
   /** Whether a file on this machine has a certificate for a name: then nothing is ordered. */
   readonly isInFile: (name: string) => boolean
@@ -134,7 +137,7 @@ export class CertificateOrders {
 
   /** Never rejects. */
   async #work(taken: ManagedName): Promise<void> {
-    const { names, wanted, isInFile, log } = this.#options
+    const { names, wanted, endpoints, isInFile, log } = this.#options
     const { name } = taken
     const lost = new AbortController()
     const holding = setInterval(() => {
@@ -146,7 +149,7 @@ export class CertificateOrders {
     }, HOLD_ON_MS)
     try {
       const signal = AbortSignal.any([lost.signal, this.#stopping.signal])
-      const found = wanted.get(name)
+      const found = wanted.get(name) ?? (await endpoints?.get(taken))
       if (found && isInFile(name)) await names.postpone(name, IN_FILE_MS)
       else if (found) this.#count(await new OrderWork(this.#workOptions(), { taken, wanted: found, signal }).run())
       else await this.#unwanted(taken)

@@ -10,6 +10,7 @@ import type { Store } from '../store/store.ts'
 import { AcmeAccount } from './accounts.ts'
 import { CertificateOrders, type OrderCounts } from './certificate-orders.ts'
 import { type DnsSetup, dnsRecordsBy } from './dns-setup.ts'
+import { EndpointNames } from './endpoint-names.ts'
 import { ExpiredCertificates } from './expired-certificates.ts'
 import { KeptNames } from './kept-names.ts'
 import { type OrderTimes, orderTimes } from './timing.ts'
@@ -30,6 +31,8 @@ export interface CertificatesByThemselvesOptions {
     readonly eabKeyId: string
     readonly eabKey: Secret | null
     readonly ordersPerHour: number
+    /** Names of agents that get a first certificate in a week. */
+    readonly endpointsPerWeek: number
   }
   /** What a program that sets DNS records may know of our environment. */
   readonly env: Readonly<Record<string, string | undefined>>
@@ -39,6 +42,8 @@ export interface CertificatesByThemselvesOptions {
   readonly ownNames: readonly string[]
   /** Whether the operator has a file with a certificate for a name, which is served instead. */
   readonly isInFile: (name: string) => boolean
+  /** Whether an agent has a name, here or at another node. */
+  readonly isOnline: (name: string) => Promise<boolean>
   readonly showChallenge: (challenge: NameChallenge) => Promise<boolean>
   readonly otherNodes: () => number
   /** Shorter ones are for tests. */
@@ -49,6 +54,8 @@ export interface ManagedCertificates {
   /** Must be followed before work starts. */
   readonly wanted: Followed
   start(): Promise<void>
+  /** An agent came online under a name, over TLS that ends here. */
+  endpointStarted(name: string): void
   stop(): Promise<void>
   numbers(): Promise<CertificateNumbers>
 }
@@ -65,7 +72,7 @@ export interface CertificateNumbers extends OrderCounts {
 const HOUR_MS = 3_600_000
 
 export function openCertificates(options: CertificatesByThemselvesOptions): ManagedCertificates {
-  const { store, sealer, ids, now, log, version, acme, env, domain, ownNames, isInFile } = options
+  const { store, sealer, ids, now, log, version, acme, env, domain, ownNames, isInFile, isOnline } = options
   const { showChallenge, otherNodes } = options
   const { directory, email, caFile, eabKeyId, eabKey, ordersPerHour } = acme
   const account = { directory, email, caFile, eabKeyId, eabKey }
@@ -73,11 +80,19 @@ export function openCertificates(options: CertificatesByThemselvesOptions): Mana
   // Endpoints of agents share one, where it can be proven.
   const wildcard = dns && isOrdered(domain) ? `*.${domain}` : undefined
   const wanted = new WantedNames({ store, wildcard, ownNames, onChange: () => orders.look() })
+  const endpoints =
+    wildcard === undefined && isOrdered(domain) && acme.endpointsPerWeek > 0
+      ? new EndpointNames({
+          ...{ store, wanted, domain, perWeek: acme.endpointsPerWeek, isOnline, now, log },
+          onChange: () => orders.look(),
+        })
+      : undefined
   const names = new KeptNames({ store, sealer, ids, now, holder: ids.next('holder_'), ordersPerHour })
   const orders = new CertificateOrders({
     store,
     wanted,
     names,
+    endpoints,
     account: new AcmeAccount({ store, sealer, now, version, ...account }),
     ordersPerHour,
     dns,
@@ -96,6 +111,11 @@ export function openCertificates(options: CertificatesByThemselvesOptions): Mana
     async start() {
       await orders.start()
       expired.start()
+    },
+    endpointStarted(name) {
+      endpoints
+        ?.started(name)
+        .catch((err: unknown) => log.warn({ err, name }, 'an endpoint gets no certificate for now'))
     },
     async stop() {
       expired.stop()

@@ -34,8 +34,9 @@ interface Part {
   readonly policy?: { readonly keyType: 'ecdsa' | 'rsa'; readonly isUntold: boolean }
   /** Names that an uploaded certificate covers. */
   readonly covers?: readonly string[]
-  /** The name that a certificate was issued for, and until when it is good, in milliseconds since 1970. */
+  /** The name that a certificate was issued for, when, and until when it is good, in milliseconds since 1970. */
   readonly issuedFor?: string
+  readonly issuedAt?: number
   readonly notAfter?: number
 }
 
@@ -52,6 +53,7 @@ export class WantedNames implements Followed {
   /** Ids of certificates by the name that they were issued for. */
   readonly #issued = new Map<string, Set<string>>()
   #wanted: ReadonlyMap<string, WantedName> = new Map()
+  #isUploaded: (name: string) => boolean = () => false
   readonly #options: WantedNamesOptions
 
   constructor(options: WantedNamesOptions) {
@@ -70,6 +72,18 @@ export class WantedNames implements Followed {
   /** The id of a certificate that was issued for a name, the newest if there are several. */
   issuedFor(name: string): string | undefined {
     return [...(this.#issued.get(name) ?? [])].sort().at(-1)
+  }
+
+  /** Whether an uploaded certificate covers a name. */
+  isUploaded(name: string): boolean {
+    return this.#isUploaded(name)
+  }
+
+  /** Names that got a certificate since a time, in milliseconds since 1970, without being wanted by what is stored. */
+  issuedAlone(since: number): string[] {
+    return [...this.#parts.values()].flatMap(({ issuedFor, issuedAt = 0 }) =>
+      issuedFor !== undefined && issuedAt >= since && !this.#wanted.has(issuedFor) ? [issuedFor] : [],
+    )
   }
 
   /** Ids of issued certificates that ended before a time, in milliseconds since 1970, and whose names nobody wants. */
@@ -135,6 +149,7 @@ export class WantedNames implements Followed {
   async #settle({ gone = [], isLoad = false }: { gone?: readonly string[]; isLoad?: boolean }): Promise<void> {
     const before = this.#wanted
     const isUploaded = coveredBy(new Set([...this.#parts.values()].flatMap(({ covers = [] }) => covers)))
+    this.#isUploaded = isUploaded
     const { wildcard } = this.#options
     const isBelow = coveredBy(new Set(wildcard === undefined ? [] : [wildcard]))
     const wanted = new Map<string, WantedName>()
@@ -171,7 +186,11 @@ function partOf({ kind, fields, modules }: StoredResource): Part | undefined {
   switch (kind) {
     case tlsCertificates.kind:
       return typeof fields.issued_for === 'string'
-        ? { issuedFor: fields.issued_for, notAfter: Date.parse(String(fields.not_after)) }
+        ? {
+            issuedFor: fields.issued_for,
+            issuedAt: Date.parse(String(fields.issued_at)),
+            notAfter: Date.parse(String(fields.not_after)),
+          }
         : { covers: namesOf({ fields }) }
     case reservedDomains.kind: {
       // What is stored has passed the form of its resource.

@@ -46,6 +46,15 @@ export const acmeTable = {
     about: 'certificates that all nodes together order in an hour at most; further names wait for their turn',
     example: '300',
   }),
+  acmeEndpointsPerWeek: setting({
+    name: 'acme-endpoints-per-week',
+    takes: 'number',
+    parse: parse.countBetween(0, 100_000),
+    default: '20',
+    about:
+      'names of agents below `domain` that get a first certificate of their own in a week, where no DNS records can be set and so no wildcard can be had',
+    example: '100',
+  }),
   acmeDnsCommand: setting({
     name: 'acme-dns-command',
     takes: 'path',

@@ -95,6 +95,7 @@ test('every setting has its default when nothing is given', () => {
     acmeDnsKey: null,
     acmeEabKey: null,
     acmeOrdersPerHour: 60,
+    acmeEndpointsPerWeek: 20,
     bootstrap: { apiKey: null, authtoken: null },
   })
 })

@@ -76,6 +76,7 @@ export interface Settings {
   readonly acmeCa: string | null
   readonly acmeEabKeyId: string
   readonly acmeOrdersPerHour: number
+  readonly acmeEndpointsPerWeek: number
   readonly acmeDnsCommand: string | null
   readonly acmeDnsServer: Listen | null
   readonly acmeDnsKey: DnsKey | null

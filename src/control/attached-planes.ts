@@ -12,7 +12,15 @@ import { CallLink, LinkFault } from '../planes/call-link.ts'
 import type { Channel } from '../planes/channel.ts'
 import type { LoginEndings } from '../planes/login-rows.ts'
 import { type PlaneNumbers, pastOf, sumOf } from '../planes/numbers.ts'
-import type { Attachment, ControlCalls, ElsewhereTunnel, NameChallenge, OtherNode, PlaneCalls } from '../planes/port.ts'
+import type {
+  Attachment,
+  ControlCalls,
+  ElsewhereTunnel,
+  NameChallenge,
+  OnlineTunnel,
+  OtherNode,
+  PlaneCalls,
+} from '../planes/port.ts'
 import type { Store } from '../store/store.ts'
 import { Directory } from './directory.ts'
 import { Follower } from './follower.ts'
@@ -34,6 +42,8 @@ export interface AttachedPlanesOptions {
   readonly nodes?: ClusterOfPlanes | undefined
   /** A plane that attached has sessions, whose credentials may be gone. */
   readonly checkCredentials: () => Promise<void>
+  /** An agent serves something new. */
+  readonly tunnelStarted?: (tunnel: OnlineTunnel) => void
 }
 
 export interface AskEachOptions {
@@ -139,7 +149,10 @@ export class AttachedPlanes implements Sessions, CertifiedSessions {
         // The agents of a plane that leaves come back, as those of one that is gone do.
         sessionEnded: ({ sessionId }) =>
           directory.sessionEnded(id(), sessionId, { isLost: at.plane?.isLeaving ?? false }),
-        tunnelStarted: (tunnel) => directory.tunnelStarted(id(), tunnel),
+        tunnelStarted: async (tunnel) => {
+          await directory.tunnelStarted(id(), tunnel)
+          this.#options.tunnelStarted?.(tunnel)
+        },
         tunnelChanged: (tunnel) => directory.tunnelChanged(id(), tunnel),
         tunnelEnded: ({ tunnelId }) => directory.tunnelEnded(id(), tunnelId),
         tunnelStopped: (tunnel) => {

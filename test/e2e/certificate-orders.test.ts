@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { connect as connectTls } from 'node:tls'
 import { type AcmeServer, type AcmeStep, startAcmeServer } from '../support/acme-server.ts'
+import { startAgent } from '../support/agent-process.ts'
 import { ApiClient, type Json } from '../support/api-client.ts'
 import { eachStore } from '../support/databases.ts'
 import { startDnsServer } from '../support/dns-server.ts'
@@ -13,6 +14,8 @@ import { metric } from '../support/metrics.ts'
 import { startPlatform } from '../support/platform.ts'
 import { type ServerProcess, serve } from '../support/server-process.ts'
 import { until } from '../support/until.ts'
+import { httpUpstream } from '../support/upstream.ts'
+import { visit } from '../support/visitor.ts'
 
 const API_KEY = 'certificate_test_api_key_of_an_admin'
 
@@ -296,6 +299,32 @@ test('one wildcard, proven through the name server of its zone, is for all names
     '_acme-challenge.example.com',
   ])
   assert.deepEqual([...dns.txt.values()].flat(), [], 'the records are gone')
+})
+
+test('an endpoint of an agent gets a certificate of its own when it comes online, within a bound', async (t) => {
+  const acme = await authorityFor(t)
+  const flags = { 'acme-directory': acme.directory, domain: 'example.com', 'acme-endpoints-per-week': '1' }
+  const platform = await startPlatform({ flags })
+  t.after(() => platform.stop())
+  acme.mood.nodes = [platform]
+  const server = { server: platform.agents, caFile: platform.caFile, authtoken: platform.authtoken }
+  const upstream = await httpUpstream(t, (_, response) => response.end('hello'))
+  const tunnel = (domain: string) => ({ addr: upstream.address, domain })
+  await startAgent(t, { ...server, tunnels: { one: tunnel('one.example.com') } })
+  await until('it has a certificate', async () => (await issuedNames(platform.admin)).join() === 'one.example.com')
+  await until('visitors who trust the authority reach it', async () => {
+    const options = { ca: acme.ca }
+    const answer = await visit(`https://one.example.com:${platform.httpsPort}`, options).catch(() => undefined)
+    return answer?.text === 'hello'
+  })
+  await startAgent(t, { ...server, tunnels: { two: tunnel('two.example.com') } })
+  await until('the bound is told', () =>
+    platform.log.some((line) => /no certificate is ordered.*two|two.*no certificate is ordered/.test(line)),
+  )
+  assert.deepEqual(
+    acme.orders.map(({ name }) => name),
+    ['one.example.com'],
+  )
 })
 
 test('a wildcard without DNS is told so, and is not ordered', async (t) => {

@@ -1,0 +1,54 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { eachStore } from '../../test/support/databases.ts'
+import { sealedBy } from '../control/test-rows.ts'
+import { createLog } from '../lib/log/log.ts'
+import { nameStage } from '../store/certificate-reader.ts'
+import { openStore } from '../store/store.ts'
+import { EndpointNames, type EndpointNamesOptions } from './endpoint-names.ts'
+
+const log = createLog({ level: 'error', format: 'json', destination: { write: () => {} } })
+const of = (name: string) => ({ name, keyType: 'ecdsa' as const, domainIds: [] })
+
+eachStore(
+  (databases) => {
+    test('names of agents below the domain are looked after within a bound, while somebody is there', async (t) => {
+      const store = await sealedBy(await openStore(await databases.url()))
+      t.after(() => store.close())
+      const issued = ['old.test.org', 'edge.other.org']
+      const online = new Set(['new.test.org', 'late.test.org', 'old.test.org', 'begun.test.org'])
+      let changes = 0
+      const wanted: EndpointNamesOptions['wanted'] = {
+        get: (name) => (name === 'edge.test.org' ? of(name) : undefined),
+        issuedFor: (name) => (issued.includes(name) ? 'cert_1' : undefined),
+        isUploaded: (name) => name === 'uploaded.test.org',
+        issuedAlone: () => issued,
+      }
+      const names = new EndpointNames({
+        ...{ store, wanted, domain: 'test.org', perWeek: 2, now: Date.now, log },
+        isOnline: async (name) => online.has(name),
+        onChange: () => changes++,
+      })
+      const started = ['new.test.org', 'a.b.test.org', 'x.other.org', 'test.org', 'edge.test.org', 'uploaded.test.org']
+      for (const name of started) await names.started(name)
+      assert.deepEqual(await store.read(({ certificates }) => certificates.due(nameStage.first, 10)), ['new.test.org'])
+      assert.equal(changes, 1)
+
+      const first = (name: string) => names.get({ name, stage: nameStage.first })
+      assert.deepEqual(await first('new.test.org'), of('new.test.org'))
+      assert.equal(await first('gone.test.org'), undefined)
+      assert.equal(await first('a.b.test.org'), undefined)
+
+      // The bound is reached: what has a certificate or an order goes on, and nothing else begins.
+      issued.push('new.test.org')
+      await names.started('late.test.org')
+      assert.equal(changes, 1)
+      assert.equal(await first('late.test.org'), undefined)
+      assert.deepEqual(await names.get({ name: 'begun.test.org', stage: nameStage.ordering }), of('begun.test.org'))
+      assert.deepEqual(await names.get({ name: 'old.test.org', stage: nameStage.renewal }), of('old.test.org'))
+      await names.started('old.test.org')
+      assert.equal(changes, 2)
+    })
+  },
+  ['sqlite'],
+)

@@ -1,0 +1,66 @@
+/**
+ * Endpoints of agents that get a certificate of their own: names directly below `--domain`, where no wildcard can be had.
+ *
+ * Agents make names up, and an authority counts certificates by week and domain. So there is a bound, and a name counts only
+ * while an agent is online there: one that is gone is forgotten when its certificate would be renewed.
+ */
+import type { Clock } from '../lib/clock.ts'
+import type { Logger } from '../lib/log/log.ts'
+import { type ManagedName, nameStage } from '../store/certificate-reader.ts'
+import type { Store } from '../store/store.ts'
+import type { WantedName, WantedNames } from './wanted-names.ts'
+
+export interface EndpointNamesOptions {
+  readonly store: Store
+  readonly wanted: Pick<WantedNames, 'get' | 'issuedFor' | 'isUploaded' | 'issuedAlone'>
+  readonly domain: string
+  /** First certificates within a week, of all nodes together. */
+  readonly perWeek: number
+  /** Whether an agent has the name, here or at another node. */
+  readonly isOnline: (name: string) => Promise<boolean>
+  readonly onChange: () => void
+  readonly now: Clock
+  readonly log: Logger
+}
+
+const WEEK_MS = 7 * 86_400_000
+
+export class EndpointNames {
+  readonly #options: EndpointNamesOptions
+
+  constructor(options: EndpointNamesOptions) {
+    this.#options = options
+  }
+
+  /** An agent came online under a name. */
+  async started(name: string): Promise<void> {
+    const { store, wanted, onChange, log } = this.#options
+    if (!this.#isBelow(name) || wanted.get(name) || wanted.isUploaded(name)) return
+    if (wanted.issuedFor(name) === undefined && !this.#hasRoom()) {
+      log.info({ name }, 'no certificate is ordered for an endpoint: there were as many this week as may be')
+      return
+    }
+    await store.write(({ certificates }) => certificates.manage([name]))
+    onChange()
+  }
+
+  /** What is wanted for a name that is due; undefined when it is none of an endpoint, or nobody is there. */
+  async get({ name, stage }: Pick<ManagedName, 'name' | 'stage'>): Promise<WantedName | undefined> {
+    const { wanted, isOnline } = this.#options
+    if (!this.#isBelow(name) || wanted.isUploaded(name)) return undefined
+    // Others may have been faster; an order that was begun is brought to its end.
+    const isCounted = stage === nameStage.ordering || wanted.issuedFor(name) !== undefined
+    if (!isCounted && !this.#hasRoom()) return undefined
+    return (await isOnline(name)) ? { name, keyType: 'ecdsa', domainIds: [] } : undefined
+  }
+
+  #isBelow(name: string): boolean {
+    return name.slice(name.indexOf('.') + 1) === this.#options.domain
+  }
+
+  #hasRoom(): boolean {
+    const { wanted, perWeek, now } = this.#options
+    const since = now() - WEEK_MS
+    return wanted.issuedAlone(since).filter((name) => this.#isBelow(name)).length < perWeek
+  }
+}
