@@ -157,18 +157,31 @@ test('an authority that is away is asked again, and one that wants time is given
   assert.equal(acme.count('order', 'limited.example.com'), 1)
 })
 
-test('no more orders an hour than the operator allows, whatever is due', async (t) => {
+test('what is due at once goes at the pace that is set: first certificates, then renewals, then nothing', async (t) => {
   const acme = await authorityFor(t)
-  const flags = { 'acme-directory': acme.directory, 'acme-orders-per-hour': '3' }
-  const platform = await startPlatform({ flags })
+  const flags = { 'acme-directory': acme.directory, 'acme-orders-per-hour': '11' }
+  const platform = await startPlatform({ flags, orderTimes: { lookMs: 200 } })
   t.after(() => platform.stop())
   acme.mood.nodes = [platform]
-  for (let i = 0; i < 8; i++) await edge(platform.admin, `n${i}.example.com`)
-  await until('three names have certificates', async () => (await issuedNames(platform.admin)).length === 3)
-  assert.equal(await metric(platform.metricsUrl, 'postern_acme_orders_last_hour'), 3)
-  assert.equal(acme.orders.length, 3)
-  const rest = await platform.admin.get('/edges/https')
-  assert.equal(rest.https_edges.length, 8)
+  // Due again as soon as it is there.
+  acme.mood.lifeMs = 30 * 60_000
+  acme.mood.ageMs = 22 * 60_000
+  const created = Promise.withResolvers<void>()
+  acme.mood.before = () => created.promise
+  const names = Array.from({ length: 8 }, (_, i) => `n${i}.example.com`)
+  for (const name of names) await edge(platform.admin, name)
+  created.resolve()
+  await until('as many as may be were issued', async () => {
+    return (await metric(platform.metricsUrl, 'postern_acme_issued_total')) === 11
+  })
+  assert.deepEqual(await issuedNames(platform.admin), names)
+  const ordered = acme.orders.map(({ name }) => name)
+  assert.deepEqual(ordered.slice(0, 8).sort(), names)
+  assert.equal(ordered.length, 11)
+  assert.equal(await metric(platform.metricsUrl, 'postern_acme_orders_last_hour'), 11)
+  // Nothing else waits for it.
+  await edge(platform.admin, 'late.example.com')
+  assert.equal((await platform.admin.get('/edges/https')).https_edges.length, 9)
 })
 
 test('certificates are renewed in their place while visitors connect, and no handshake fails', async (t) => {
