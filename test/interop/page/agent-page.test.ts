@@ -207,7 +207,7 @@ function suite(chromium: TestChromium): void {
     await page.keyboard.press('Tab')
     assert.equal(await page.locator(':focus').textContent(), 'Skip to the content')
     const names = new Set<string>()
-    for (let i = 0; i < 20; i++) {
+    for (let i = 0; i < 40; i++) {
       await page.keyboard.press('Tab')
       names.add(String(await page.evaluate('document.activeElement.textContent')))
     }

@@ -16,6 +16,11 @@ const HEIGHT = 860
 
 const [usual] = looks
 
+/** Runs in the page: what reaches beyond its right edge, if one has to scroll sideways for it. */
+const tooWide = `document.documentElement.scrollWidth <= innerWidth ? [] :
+  [...document.querySelectorAll('main *')].filter((each) => each.getBoundingClientRect().right > innerWidth)
+    .slice(0, 10).map((each) => each.outerHTML.slice(0, 100))`
+
 export class WatchedPage {
   readonly page: Page
   readonly context: BrowserContext
@@ -85,8 +90,7 @@ export class WatchedPage {
     for (const look of looks) {
       await this.#lookAs(look)
       await this.assertAccessible(`${name}, ${look.theme}, ${look.width}`)
-      const fits = await this.page.evaluate<boolean>('document.documentElement.scrollWidth <= innerWidth')
-      assert.ok(fits, `${name} is not wider than ${look.width}`)
+      assert.deepEqual(await this.page.evaluate<string[]>(tooWide), [], `${name} fits into ${look.width}`)
       await this.picture(name)
     }
     await this.#lookAs(usual)
