@@ -22,6 +22,7 @@ import { LiveCredentials } from './control/live-credentials.ts'
 import { LiveSshCertificates } from './control/live-ssh-certificates.ts'
 import { LoginUpkeep } from './control/login-upkeep.ts'
 import { tokenHash } from './control/principal.ts'
+import { openProvenNames } from './control/proven-names.ts'
 import { Remembered } from './control/remembered.ts'
 import { requestKeyOf } from './control/request-key.ts'
 import { openSealer } from './control/sealing.ts'
@@ -35,6 +36,7 @@ import type { Clock } from './lib/clock.ts'
 import type { IdSource } from './lib/ids.ts'
 import { limitPartOf } from './lib/limits/divided-counters.ts'
 import type { Logger } from './lib/log/log.ts'
+import { recordLookUp } from './lib/net/record-look-up.ts'
 import { isFirstForm } from './lib/secrets/seal.ts'
 import { Secret } from './lib/secrets/secret.ts'
 import type { AgentCredential } from './model/agent-credential.ts'
@@ -125,6 +127,18 @@ export async function openControlPlane(options: ControlPlaneOptions) {
     const inUseNow = (id: string) => inUse.answer(id, () => agentCredentials.current(id))
     const addresses = new TakenAddresses(store)
 
+    // Whose the names outside of our domain are.
+    const { domain, verifyDomains, dnsServers } = settings
+    const proven = verifyDomains
+      ? await openProvenNames({ store, domain, lookUp: recordLookUp(dnsServers), now, log })
+      : undefined
+    const holdersOfName = async (name: string): Promise<AddressHolders> => {
+      const held = (await holders.answer(name, () => addresses.holdersOfName(name))) ?? NOBODY
+      // Who reserved a name has proven it, or is an admin.
+      const isHeld = held.edgeId !== undefined || held.reservationId !== undefined || held.wildcard !== undefined
+      return isHeld ? held : { ...held, unproven: await proven?.whyNot(name) }
+    }
+
     // The other nodes on this database, and the data planes of this one.
     const node = {
       id: options.nodeId,
@@ -172,7 +186,7 @@ export async function openControlPlane(options: ControlPlaneOptions) {
         },
         bindModules: async ({ credentialId, proto, opts }) =>
           documents.bindModules((await inUseNow(credentialId))?.ownerId ?? '', { proto, opts }),
-        holdersOfName: async (name) => (await holders.answer(name, () => addresses.holdersOfName(name))) ?? NOBODY,
+        holdersOfName,
         holdersOfPort: async (port) =>
           (await holders.answer(`:${port}`, () => addresses.holdersOfPort(port))) ?? NOBODY,
         lookUpPlaces: async (places) => (await cluster?.lookUps.places(places)) ?? [],
@@ -224,6 +238,7 @@ export async function openControlPlane(options: ControlPlaneOptions) {
             env: process.env,
             domain: settings.domain,
             ownNames: ownNames(settings),
+            mayOrder: async (name) => (await proven?.stillHolds(name)) ?? true,
             isInFile: (name) => files?.covers(name) ?? false,
             isOnline: async (name) => {
               const place = NAMED_PLACE + name
@@ -286,6 +301,8 @@ export async function openControlPlane(options: ControlPlaneOptions) {
       },
       /** Undefined where certificates are not ordered. */
       certificateNumbers: certificates && (() => certificates.numbers()),
+      /** Undefined where names need not be proven. */
+      proven,
       /** The certificate and key of the server's own authority, in PEM. */
       authority,
       /** Calls `replace` with all certificates by name, now and whenever one of them changes. */

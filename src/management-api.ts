@@ -104,7 +104,9 @@ export async function openManagementApi(options: ManagementOptions) {
     // What callers ask for.
     const endpointAt: Directory['endpointAt'] = (address) => directory.endpointAt(address)
     const managesCertificates = settings.acmeDirectory !== ''
-    const around = { tcpPorts, publicHttpsPort, domain, region, managesCertificates, endpointAt }
+    const { proven } = control
+    const cnameTarget = proven && ((name: string) => proven.recordsFor(name).cnameTarget)
+    const around = { tcpPorts, publicHttpsPort, domain, region, managesCertificates, cnameTarget, endpointAt }
     const keys = new KeyMaker()
     opened.push(() => keys.close())
     const { clusterNodeId: nodeId } = control
@@ -119,6 +121,7 @@ export async function openManagementApi(options: ManagementOptions) {
       checks: documents,
       keys,
       requestKey,
+      whyNotProven: proven && ((name) => proven.whyNot(name)),
     })
     const guard = new ApiGuard(store, refused)
     const explainer = new Explainer()

@@ -19,6 +19,8 @@ export interface CertificateOrdersOptions extends Omit<OrderWorkOptions, 'issued
   /** Names that are wanted while agents are online there. */
   readonly endpoints: Pick<EndpointNames, 'get'> | undefined
   readonly ordersPerHour: number
+  /** Whether a name may still have a certificate: its proof may be gone. */
+  readonly mayOrder: (name: string) => Promise<boolean>
   /** Whether a file on this machine has a certificate for a name: then nothing is ordered. */
   readonly isInFile: (name: string) => boolean
   readonly now: Clock
@@ -45,6 +47,9 @@ const INTERRUPTED_MS = 15_000
 
 /** How often a name is looked at that has a file for its certificate, in milliseconds: the file may go. */
 const IN_FILE_MS = 600_000
+
+/** How often a name is looked at whose proof is gone, in milliseconds. */
+const UNPROVEN_MS = 3_600_000
 
 /** How long a server that stops waits for work that is under way, in milliseconds; what it came to is kept anyway. */
 const STOP_MS = 1000
@@ -137,7 +142,7 @@ export class CertificateOrders {
 
   /** Never rejects. */
   async #work(taken: ManagedName): Promise<void> {
-    const { names, wanted, endpoints, isInFile, log } = this.#options
+    const { names, wanted, endpoints, mayOrder, isInFile, log } = this.#options
     const { name } = taken
     const lost = new AbortController()
     const holding = setInterval(() => {
@@ -151,7 +156,10 @@ export class CertificateOrders {
       const signal = AbortSignal.any([lost.signal, this.#stopping.signal])
       const found = wanted.get(name) ?? (await endpoints?.get(taken))
       if (found && isInFile(name)) await names.postpone(name, IN_FILE_MS)
-      else if (found) this.#count(await new OrderWork(this.#workOptions(), { taken, wanted: found, signal }).run())
+      else if (found && !(await mayOrder(name))) {
+        log.warn({ name }, 'certificate is not ordered: nothing proves any more that the name belongs here')
+        await names.postpone(name, UNPROVEN_MS)
+      } else if (found) this.#count(await new OrderWork(this.#workOptions(), { taken, wanted: found, signal }).run())
       else await this.#unwanted(taken)
     } catch (err) {
       if (this.#stopping.signal.aborted) return

@@ -23,4 +23,24 @@ export const certificateTable = {
       "`on` or `off`: whether the API listener speaks TLS, with the certificate of the name in `--api-url`, or else with one of the server's own authority",
     example: 'on',
   }),
+  verifyDomains: setting({
+    name: 'verify-domains',
+    takes: 'on|off',
+    parse: parse.onOff,
+    default: 'off',
+    bare: 'on',
+    about:
+      '`on` or `off`: whether members and agents may have a name outside of `--domain` only when a record in the DNS proves that it is theirs',
+    example: 'on',
+  }),
+  dnsServers: setting({
+    name: 'dns-servers',
+    takes: 'addresses',
+    parse: parse.dnsServers,
+    default: '',
+    defaultNote: 'those of this machine',
+    about:
+      'DNS servers that are asked for records that prove names, as `address` or `address:port`, separated by commas',
+    example: '1.1.1.1,[2606:4700:4700::1111]:53',
+  }),
 } as const

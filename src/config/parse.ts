@@ -79,6 +79,19 @@ export function networks(text: string): readonly string[] {
   })
 }
 
+/** Addresses of DNS servers, each with a port or without, separated by commas; none when empty. */
+export function dnsServers(text: string): readonly string[] {
+  if (text.trim() === '') return []
+  const all = text.split(',').map((each) => each.trim())
+  for (const each of all) {
+    const [, bracketed, plain, digits = '53'] = /^(?:\[([^\]]+)\]|([^:[\]]+))(?::(\d+))?$/.exec(each) ?? []
+    const isAddress = isIP(each) !== 0 || isIPv6(bracketed ?? '') || isIPv4(plain ?? '')
+    if (!isAddress || !portNumber(digits))
+      throw new Error('must be addresses, with a port or without, separated by commas')
+  }
+  return all
+}
+
 export function port(text: string): number {
   const number = portNumber(text)
   if (number === undefined || number === 0) throw new Error(`must be a port between 1 and ${MAX_PORT}`)

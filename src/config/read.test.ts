@@ -86,6 +86,8 @@ test('every setting has its default when nothing is given', () => {
     logFormat: 'auto',
     certificateDir: null,
     apiTls: false,
+    verifyDomains: false,
+    dnsServers: [],
     acmeDirectory: '',
     acmeEmail: '',
     acmeCa: null,

@@ -69,6 +69,10 @@ export interface Settings {
   readonly certificateDir: string | null
   /** Whether the API listener speaks TLS. */
   readonly apiTls: boolean
+  /** Whether names outside of `domain` must be proven. */
+  readonly verifyDomains: boolean
+  /** `address` or `address:port`; those of this machine when there are none. */
+  readonly dnsServers: readonly string[]
   /** The URL of an ACME directory; empty when certificates are not ordered. */
   readonly acmeDirectory: string
   readonly acmeEmail: string

@@ -6,7 +6,9 @@ import { othersTurn } from '../lib/threads/others-turn.ts'
 import { Refusal } from '../model/errors.ts'
 import type { Presence } from '../model/presence.ts'
 import type { Mention } from '../modules/module.ts'
+import { EDGE_NAMES } from '../resources/hostports.ts'
 import { resourceOf } from '../resources/index.ts'
+import { RESERVED_NAMES } from '../resources/reserved-domains.ts'
 import type { Claim, Fields, Resource, Surroundings } from '../resources/resource.ts'
 import type { Reader, StoredResource } from '../store/reader.ts'
 import type { Store } from '../store/store.ts'
@@ -37,6 +39,8 @@ export interface RecordsOptions {
   readonly checks: ModuleChecks
   readonly keys: Pick<KeyMaker, 'make'>
   readonly requestKey: ShowingModules['requestKey']
+  /** Why a name may not be held without an admin; left out where any name may. */
+  readonly whyNotProven?: ((name: string) => Promise<string | undefined>) | undefined
 }
 
 export class Records {
@@ -50,8 +54,10 @@ export class Records {
   readonly #checks: ModuleChecks
   readonly #keys: RecordsOptions['keys']
   readonly #showing: ShowingModules
+  readonly #whyNotProven: RecordsOptions['whyNotProven']
 
-  constructor({ store, ids, now, sealer, around, nodeId, presence, checks, keys, requestKey }: RecordsOptions) {
+  constructor(options: RecordsOptions) {
+    const { store, ids, now, sealer, around, nodeId, presence, checks, keys, requestKey } = options
     this.#store = store
     this.#ids = ids
     this.#now = now
@@ -62,6 +68,7 @@ export class Records {
     this.#checks = checks
     this.#keys = keys
     this.#showing = { store, requestKey }
+    this.#whyNotProven = options.whyNotProven
   }
 
   /** Stores a new resource; `input` has passed the resource's create schema. */
@@ -77,6 +84,7 @@ export class Records {
     const parentId = typeof parentInBody === 'string' ? parentInBody : parentInPath
     const settled = await this.#checks.settle(principal.id, resource, own, this.#around)
     checkTogether(this.#sealer, resource, { id: '', modules: new Map() }, { writes })
+    await this.#checkProven(principal, namesIn(resource.claims(settled, parentId)))
     const prepared = await this.#prepared(resource, principal, settled)
 
     const made = await attempt<Complete>(() =>
@@ -152,6 +160,7 @@ export class Records {
   ): Promise<Complete> {
     const { own, modules: writes } = await splitModules({ checks: this.#checks, principal }, resource, input)
     if (cleared !== null) own[cleared] = undefined
+    await this.#checkNewNames(resource, principal, target, own)
     const renewed = await this.#renewed(resource, principal, target, own)
     const changed = await attempt(() =>
       this.#store.write(async (writer) => {
@@ -268,6 +277,28 @@ export class Records {
     }
   }
 
+  /** Before the transaction, since the DNS is asked. */
+  async #checkNewNames(resource: Resource, principal: Principal, target: ResourceTarget, own: Fields): Promise<void> {
+    if (!this.#whyNotProven || principal.role === 'admin' || own.hostports === undefined) return
+    const { fields, parentId } = await this.#store.read(async (reader) =>
+      visible(resource, principal, target, await reader.resource(resource.kind, target.id)),
+    )
+    const before = new Set(namesIn(resource.claims(fields, parentId)))
+    const after = namesIn(resource.claims(resource.settle({ ...fields, ...own }, this.#around), parentId))
+    await this.#checkProven(
+      principal,
+      after.filter((name) => !before.has(name)),
+    )
+  }
+
+  async #checkProven({ role }: Principal, names: readonly string[]): Promise<void> {
+    if (role === 'admin') return
+    for (const name of names) {
+      const why = await this.#whyNotProven?.(name)
+      if (why !== undefined) throw new Refusal('NAME_NOT_PROVEN', why)
+    }
+  }
+
   async #fieldsOf(reader: Reader, mention: Mention): Promise<Fields> {
     await checkMentions(reader, [mention])
     const [row] = await reader.resources([mention.id])
@@ -316,6 +347,11 @@ async function requireParent(reader: Reader, { parent }: Resource, parentId: str
 
 function tokenClaim(scope: string, token: string): Claim {
   return { scope, key: tokenHash(token), taken: { code: 'CONFLICT', msg: 'that token is taken' } }
+}
+
+/** The names that claims are for. */
+function namesIn(claims: readonly Claim[]): string[] {
+  return claims.filter(({ scope }) => scope === EDGE_NAMES || scope === RESERVED_NAMES).map(({ key }) => key)
 }
 
 /** Whether two writes name the same resources. */

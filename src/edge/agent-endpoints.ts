@@ -40,6 +40,7 @@ export interface AgentEndpointsOptions {
 const ALREADY_ONLINE = 334
 const HELD_BY_EDGE = 381
 const PORT_UNAVAILABLE = 309
+const NOT_PROVEN = 320
 
 /** Length of a version: 192 bits, in `VERSION_CHARACTERS`. */
 const VERSION_CHARS = 32
@@ -84,6 +85,7 @@ export class AgentEndpoints implements Endpoints {
     if (held.edgeId !== undefined) {
       return taken(HELD_BY_EDGE, `${hostport} belongs to the edge ${held.edgeId}; detach it there, or ask for another`)
     }
+    if (held.unproven !== undefined) return new BindRefusal(NOT_PROVEN, held.unproven)
     // D66: a name that has a reservation of its own was taken out of the wildcard.
     const isOwn = request.isNamed === true || held.reservationId !== undefined
     if (held.wildcard && !isOwn) return belowWildcard(host, held.wildcard)

@@ -46,6 +46,10 @@ export const agentErrors: Readonly<Record<number, AgentError>> = {
     when: 'The ACL of the credential does not allow this name.',
     remedy: 'Ask for what it allows, or add a rule.',
   },
+  320: {
+    when: "The name is outside of the server's domain, and no record in the DNS proves that it belongs here.",
+    remedy: 'Set the record in the message, or ask an admin to reserve the name.',
+  },
   324: { when: 'The session has as many tunnels as it may.', remedy: 'Stop some, or start another agent.' },
   326: { when: 'The name has a character that names cannot have.', remedy: 'Correct the name.' },
   327: { when: 'The name begins with a dot or has two in a row.', remedy: 'Correct the name.' },

@@ -40,6 +40,8 @@ export interface AddressHolders {
   readonly reservationId: string | undefined
   /** The nearest wildcard above a name that an edge or a reserved domain holds (D66). */
   readonly wildcard?: { readonly name: string; readonly holderId: string } | undefined
+  /** Why nobody may have the name that has not reserved it: it is not proven to be anybody's here. */
+  readonly unproven?: string | undefined
 }
 
 /** What is served at an endpoint. */

@@ -80,6 +80,7 @@ const table = {
   BACKENDS_TOO_DEEP: { status: 400, ngrok: 6513, text: 'Backends are nested too deeply.' },
   BACKEND_NEEDS_HTTP: { status: 400, ngrok: 7021, text: 'An HTTP response backend cannot serve a TCP or TLS edge.' },
   BAD_DOMAIN: { status: 400, ngrok: 407, text: 'A reserved domain is a name such as `app.example.com`.' },
+  NAME_NOT_PROVEN: { status: 403, ngrok: 320, text: 'No record in the DNS proves that this name is yours.' },
   DOMAIN_IN_USE: { status: 409, ngrok: 413, text: 'That domain is reserved already.' },
   CERTIFICATE_OR_POLICY: {
     status: 400,

@@ -79,7 +79,9 @@ export const reservedDomains = stored({
     ),
   },
   settle({ name, ...fields }, around) {
-    const kept = { ...fields, domain: checkDomain(fields.domain, name), region: checkRegion(fields.region, around) }
+    const domain = checkDomain(fields.domain, name)
+    const cnameTarget = domain.startsWith('*.') ? undefined : around.cnameTarget?.(readName(domain))
+    const kept = { ...fields, domain, region: checkRegion(fields.region, around), cname_target: cnameTarget ?? null }
     // D10: the empty string clears.
     const certificateId = fields.certificate_id || undefined
     const policy = fields.certificate_management_policy

@@ -31,6 +31,8 @@ export interface Surroundings {
   readonly region: string
   /** Whether this server orders certificates. */
   readonly managesCertificates?: boolean
+  /** What a CNAME record of a name must point to, where names must be proven. */
+  readonly cnameTarget?: ((name: string) => string) | undefined
   /** The id of the endpoint of an agent that serves this name or TCP port now, if any. */
   readonly endpointAt?: (address: { readonly name: string } | { readonly port: number }) => string | undefined
 }

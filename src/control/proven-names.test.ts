@@ -1,0 +1,97 @@
+import assert from 'node:assert/strict'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, beforeEach, describe, test } from 'node:test'
+import { startTestResolver, type TestResolver } from '../../test/support/test-resolver.ts'
+import { createLog } from '../lib/log/log.ts'
+import { recordLookUp } from '../lib/net/record-look-up.ts'
+import { openStore, type Store } from '../store/store.ts'
+import { openProvenNames, type ProvenNames } from './proven-names.ts'
+
+const HOUR_MS = 3_600_000
+
+describe('names that are proven', () => {
+  let dns: TestResolver
+  let folder: string
+  let store: Store
+  let names: ProvenNames
+  let now = Date.parse('2026-06-01T00:00:00Z')
+  const log = createLog({ level: 'silent', format: 'json', destination: { write() {} } })
+  const open = () =>
+    openProvenNames({ store, domain: 'tunnels.test', lookUp: recordLookUp([dns.address]), now: () => now, log })
+
+  before(async () => {
+    dns = await startTestResolver()
+    folder = await mkdtemp(join(tmpdir(), 'postern-names-'))
+    store = await openStore(`sqlite:${join(folder, 'one.db')}`)
+    names = await open()
+  })
+  after(async () => {
+    await store.close()
+    dns.stop()
+    await rm(folder, { recursive: true, force: true })
+  })
+  beforeEach(() => {
+    dns.mood = 'answers'
+    dns.asked.length = 0
+  })
+
+  const prove = (name: string) => {
+    const { txtName, txtValue } = names.recordsFor(name)
+    dns.txt.set(txtName, [txtValue])
+    return txtName
+  }
+
+  test('need the same record after a restart, another for another name, and another at another server', async () => {
+    const { txtValue } = names.recordsFor('a.test')
+    assert.equal((await open()).recordsFor('a.test').txtValue, txtValue)
+    assert.notEqual(names.recordsFor('b.test').txtValue, txtValue)
+    const other = await openStore(`sqlite:${join(folder, 'other.db')}`)
+    const lookUp = recordLookUp([dns.address])
+    const there = await openProvenNames({ store: other, domain: 'tunnels.test', lookUp, now: () => now, log })
+    assert.notEqual(there.recordsFor('a.test').txtValue, txtValue)
+    await other.close()
+  })
+
+  test('are those below the domain, without a look', async () => {
+    for (const name of ['tunnels.test', 'x.tunnels.test', '*.tunnels.test', 'a.b.tunnels.test']) {
+      assert.equal(await names.whyNot(name), undefined)
+    }
+    assert.deepEqual(dns.asked, [])
+    assert.match((await names.whyNot('nottunnels.test')) ?? '', /_postern\.nottunnels\.test/)
+  })
+
+  test('count for an hour without another look, and then as long as the record is there', async () => {
+    const record = prove('kept.test')
+    assert.equal(await names.whyNot('kept.test'), undefined)
+    dns.txt.delete(record)
+    dns.asked.length = 0
+    assert.equal(await names.whyNot('kept.test'), undefined)
+    assert.deepEqual(dns.asked, [])
+    assert.equal(await names.stillHolds('kept.test'), false, 'a renewal looks again')
+    assert.match((await names.whyNot('kept.test')) ?? '', /is not proven/)
+  })
+
+  test('count for a month while the DNS cannot be asked, and no longer', async () => {
+    prove('silent.test')
+    assert.equal(await names.whyNot('silent.test'), undefined)
+    dns.mood = 'fails'
+    now += 2 * HOUR_MS
+    assert.equal(await names.whyNot('silent.test'), undefined)
+    assert.equal(await names.stillHolds('silent.test'), true)
+    now += 31 * 24 * HOUR_MS
+    assert.match((await names.whyNot('silent.test')) ?? '', /cannot be looked up/)
+  })
+
+  test('hold for renewals when an admin has them without a proof', async () => {
+    assert.equal(await names.stillHolds('of-an-admin.test'), true)
+    assert.deepEqual(dns.asked, [])
+  })
+
+  test('are looked up once for all who ask meanwhile', async () => {
+    prove('crowd.test')
+    await Promise.all(Array.from({ length: 20 }, () => names.whyNot('crowd.test')))
+    assert.equal(dns.asked.filter((name) => name === '_postern.crowd.test').length, 1)
+  })
+})

@@ -1,0 +1,170 @@
+/**
+ * Names that are proven to belong to whoever uses this server: a record in the DNS says so. What the record must be derives
+ * from a secret of the account and the name, so that a record for another server proves nothing here.
+ */
+import { createHmac, randomBytes } from 'node:crypto'
+import type { Clock } from '../lib/clock.ts'
+import type { Logger } from '../lib/log/log.ts'
+import type { RecordLookUp } from '../lib/net/record-look-up.ts'
+import type { Store } from '../store/store.ts'
+
+export interface ProvenNamesOptions {
+  readonly store: Store
+  readonly domain: string
+  readonly lookUp: RecordLookUp
+  readonly now: Clock
+  readonly log: Logger
+}
+
+/** The records of which one proves a name. */
+export interface ProofRecords {
+  readonly txtName: string
+  readonly txtValue: string
+  /** What a CNAME record must point to; a wildcard cannot be proven by one. */
+  readonly cnameTarget: string
+}
+
+/** What is kept of a name. */
+interface KeptProof {
+  /** When it was seen last, in milliseconds since 1970. */
+  readonly at: number
+  readonly by: 'txt' | 'cname'
+}
+
+/** The stored fact that all values derive from: hex of 32 bytes. */
+const SEED = 'name_proof_seed'
+
+/** For how long a proof counts without another look, in milliseconds: agents that come back do not wait for the DNS. */
+const FRESH_MS = 3_600_000
+
+/** For how long a proof counts while the DNS cannot be asked, in milliseconds. */
+const KEPT_MS = 30 * 86_400_000
+
+/** Names that are looked up at a time; each takes a few seconds at most. */
+const MAX_AT_ONCE = 32
+
+/** Length of a value: 128 bits in hex, short enough for a label. */
+const VALUE_CHARS = 32
+
+/** Opens them for the account of `store`; a new one gets a secret. */
+export async function openProvenNames(options: ProvenNamesOptions): Promise<ProvenNames> {
+  const { store } = options
+  const seed =
+    (await store.read((reader) => reader.meta(SEED))) ??
+    (await store.write((writer) => writer.keepMeta(SEED, randomBytes(32).toString('hex'))))
+  return new ProvenNames(options, seed)
+}
+
+export class ProvenNames {
+  readonly #options: ProvenNamesOptions
+  readonly #seed: string
+  readonly #looking = new Map<string, Promise<KeptProof['by'] | undefined>>()
+
+  constructor(options: ProvenNamesOptions, seed: string) {
+    this.#options = options
+    this.#seed = seed
+  }
+
+  recordsFor(name: string): ProofRecords {
+    const base = withoutWildcard(name)
+    const value = createHmac('sha256', this.#seed).update(base).digest('hex').slice(0, VALUE_CHARS)
+    return {
+      txtName: `_postern.${base}`,
+      txtValue: `postern=${value}`,
+      cnameTarget: `p-${value}.${this.#options.domain}`,
+    }
+  }
+
+  /** Why a name, normalised, may not be held without an admin; undefined when it may. Never rejects for the DNS. */
+  async whyNot(name: string, { isFresh = true }: { readonly isFresh?: boolean } = {}): Promise<string | undefined> {
+    const { now, log } = this.#options
+    if (!this.#isOutside(name)) return undefined
+    const kept = await this.#kept(name)
+    if (isFresh && kept && now() - kept.at < FRESH_MS) return undefined
+    if (this.#looking.size >= MAX_AT_ONCE && !this.#looking.has(name)) {
+      return `too many names are being looked up; ask for \`${name}\` again in a moment`
+    }
+    try {
+      const by = await this.#looked(name)
+      if (by !== undefined) {
+        await this.#keep(name, { at: now(), by })
+        return undefined
+      }
+    } catch (err) {
+      log.warn({ err, name }, 'records that prove a name cannot be looked up')
+      if (kept && now() - kept.at < KEPT_MS) return undefined
+      return `the records of \`${name}\` cannot be looked up at the moment (${codeOf(err)}); try again, or ask an admin`
+    }
+    if (kept) await this.#lose(name)
+    return this.#remedy(name)
+  }
+
+  /** Whether a name that was proven still is; true for one that an admin holds without. */
+  async stillHolds(name: string): Promise<boolean> {
+    return (await this.#kept(name)) === undefined || (await this.whyNot(name, { isFresh: false })) === undefined
+  }
+
+  #isOutside(name: string): boolean {
+    const base = withoutWildcard(name)
+    const { domain } = this.#options
+    return base !== domain && !base.endsWith(`.${domain}`)
+  }
+
+  #remedy(name: string): string {
+    const { txtName, txtValue, cnameTarget } = this.recordsFor(name)
+    const cname = name.startsWith('*.') ? '' : `, or a CNAME record \`${name}\` to \`${cnameTarget}\``
+    return `\`${name}\` is not proven to be yours: set the TXT record \`${txtName}\` to \`${txtValue}\`${cname}, and try again; an admin may hold it without`
+  }
+
+  /** Whoever asks for the same name meanwhile gets the same answer. */
+  #looked(name: string): Promise<KeptProof['by'] | undefined> {
+    const under = this.#looking.get(name)
+    if (under) return under
+    const looking = this.#look(name).finally(() => this.#looking.delete(name))
+    this.#looking.set(name, looking)
+    return looking
+  }
+
+  async #look(name: string): Promise<KeptProof['by'] | undefined> {
+    const { lookUp } = this.#options
+    const { txtName, txtValue, cnameTarget } = this.recordsFor(name)
+    const [texts, aliases] = await Promise.allSettled([
+      lookUp.texts(txtName),
+      name.startsWith('*.') ? [] : lookUp.aliases(name),
+    ])
+    if (texts.status === 'fulfilled' && texts.value.some((text) => text.trim() === txtValue)) return 'txt'
+    const isAlias = (target: string) => target.toLowerCase().replace(/\.$/, '') === cnameTarget
+    if (aliases.status === 'fulfilled' && aliases.value.some(isAlias)) return 'cname'
+    for (const each of [texts, aliases]) if (each.status === 'rejected') throw each.reason
+    return undefined
+  }
+
+  async #kept(name: string): Promise<KeptProof | undefined> {
+    const text = await this.#options.store.read((reader) => reader.meta(keyOf(name)))
+    return text === undefined || text === LOST ? undefined : (JSON.parse(text) as KeptProof) // written below
+  }
+
+  async #keep(name: string, proof: KeptProof): Promise<void> {
+    await this.#options.store.write((writer) => writer.setMeta(keyOf(name), JSON.stringify(proof)))
+  }
+
+  async #lose(name: string): Promise<void> {
+    this.#options.log.warn({ name }, 'name is no longer proven')
+    await this.#options.store.write((writer) => writer.setMeta(keyOf(name), LOST))
+  }
+}
+
+/** What is kept of a name whose proof is gone. */
+const LOST = 'lost'
+
+function keyOf(name: string): string {
+  return `proven_name/${name}`
+}
+
+function withoutWildcard(name: string): string {
+  return name.replace(/^\*\./, '')
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : String(error)
+}

@@ -1,0 +1,100 @@
+/** Names outside of the server's domain, which members and agents may have once a record in the DNS proves them. */
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { AgentRefusal } from '../interop/agents/driver.ts'
+import { ownDriver } from '../interop/agents/own-driver.ts'
+import type { ApiClient } from '../support/api-client.ts'
+import { type Platform, startPlatform } from '../support/platform.ts'
+import { startTestResolver, type TestResolver } from '../support/test-resolver.ts'
+
+let dns: TestResolver
+let platform: Platform
+let member: ApiClient
+
+before(async () => {
+  dns = await startTestResolver()
+  const flags = { 'verify-domains': 'on', 'dns-servers': dns.address, domain: 'tunnels.test' }
+  platform = await startPlatform({ flags })
+  member = (await platform.member()).api
+})
+after(async () => {
+  await platform.stop()
+  dns.stop()
+})
+
+/** The records that a refusal asks for. */
+function wantedBy(msg: string): { txtName: string; txtValue: string; cname: string } {
+  const [, txtName = '', txtValue = '', cname = ''] =
+    /TXT record `(\S+)` to `(\S+)`(?:, or a CNAME record `\S+` to `(\S+)`)?/.exec(msg) ?? []
+  return { txtName, txtValue, cname }
+}
+
+async function refused(path: string, body: object, method = 'POST'): Promise<string> {
+  const { status, body: answer } = await member.send(method, path, { body })
+  assert.deepEqual([status, answer.error_code], [403, 'ERR_NAME_NOT_PROVEN'], JSON.stringify(answer))
+  return answer.msg
+}
+
+test('a member reserves a name once its TXT record is there, and is told which one', async () => {
+  const domain = 'app.shop.test'
+  const { txtName, txtValue, cname } = wantedBy(await refused('/reserved_domains', { domain }))
+  assert.equal(txtName, '_postern.app.shop.test')
+  assert.match(txtValue, /^postern=[0-9a-f]{32}$/)
+  dns.txt.set(txtName, ['another value'])
+  await refused('/reserved_domains', { domain })
+  dns.txt.set(txtName, ['v=spf1 -all', txtValue])
+  const made = await member.create('/reserved_domains', { domain })
+  assert.equal(made.cname_target, cname)
+})
+
+test('a wildcard is proven by the record of its domain, and never by a CNAME', async () => {
+  const { txtName, txtValue, cname } = wantedBy(await refused('/reserved_domains', { domain: '*.wide.test' }))
+  assert.deepEqual([txtName, cname], ['_postern.wide.test', ''])
+  dns.txt.set(txtName, [txtValue])
+  assert.equal((await member.create('/reserved_domains', { domain: '*.wide.test' })).cname_target, null)
+})
+
+test('an edge of a member gets a name by its CNAME record, and further names are asked for alone', async () => {
+  const port = platform.httpsPort
+  const { cname } = wantedBy(await refused('/edges/https', { hostports: [`www.alias.test:${port}`] }))
+  dns.cname.set('www.alias.test', cname.toUpperCase())
+  const inside = `x.tunnels.test:${port}`
+  const { id } = await member.create('/edges/https', { hostports: [`www.alias.test:${port}`, inside] })
+  dns.cname.clear()
+  dns.asked.length = 0
+  await member.update(`/edges/https/${id}`, { hostports: [`www.alias.test:${port}`], description: 'kept' })
+  assert.deepEqual(dns.asked, [], 'a name that it has is not asked for again')
+  const msg = await refused(`/edges/https/${id}`, { hostports: [`other.alias.test:${port}`] }, 'PATCH')
+  assert.match(msg, /_postern\.other\.alias\.test/)
+})
+
+test('an admin needs no record', async () => {
+  dns.asked.length = 0
+  await platform.admin.create('/reserved_domains', { domain: 'free.test' })
+  assert.deepEqual(dns.asked, [])
+})
+
+test('a name cannot be had while the DNS does not answer', async () => {
+  dns.mood = 'fails'
+  const msg = await refused('/reserved_domains', { domain: 'unknown.test' })
+  assert.match(msg, /cannot be looked up at the moment \(ESERVFAIL\)/)
+  dns.mood = 'answers'
+})
+
+test('an agent may bind what is inside the domain, reserved or proven, and nothing else', async (t) => {
+  const { token } = await platform.admin.create('/credentials', {})
+  const agent = await ownDriver.connect({ server: platform.agents, ca: platform.ca, authtoken: token })
+  t.after(() => agent.close())
+  await agent.open({ addr: 1, url: 'https://mine.tunnels.test' })
+  await agent.open({ addr: 1, url: 'https://free.test' })
+  const open = () => agent.open({ addr: 1, url: 'https://agent.test' })
+  const error = await open().then(
+    () => assert.fail('it was opened'),
+    (each: unknown) => each,
+  )
+  assert.ok(error instanceof AgentRefusal)
+  const { txtName, txtValue } = wantedBy(error.message)
+  assert.equal(txtName, '_postern.agent.test')
+  dns.txt.set(txtName, [txtValue])
+  await open()
+})
