@@ -27,6 +27,11 @@ const commands: readonly Entry[] = [
     load: async (terminal) => (await import('./upgrade.ts')).upgradeCommand(terminal),
   },
   {
+    name: 'doctor',
+    about: 'look at the server on this machine, and say what is to be done',
+    load: async (terminal) => (await import('./doctor.ts')).doctorCommand(terminal),
+  },
+  {
     name: 'http',
     about: 'give a web service on this machine a public address',
     load: async (terminal) => (await import('./agent/tunnel-command.ts')).tunnelCommand('http', terminal),

@@ -79,6 +79,25 @@ test('`postern api` trusts the CA that it is given, and no other', async () => {
   assert.match((await call(['--ca', 'none.pem'])).err, /--ca cannot be read: ENOENT none\.pem/)
 })
 
+test('`postern doctor` looks at the server, and says what is to be done when it is not there', async () => {
+  const metrics = new URL(platform.metricsUrl).host
+  const doctor = async (...more: string[]) => {
+    const terminal = testTerminal({ env: { POSTERN_API_KEY: platform.apiKey }, cwd: platform.dataDir })
+    const args = ['doctor', '--data-dir', '.', '--metrics-listen', metrics, '--json', ...more]
+    const code = await run(args, terminal)
+    return { code, found: JSON.parse(terminal.printed.out) as { check: string; state: string }[] }
+  }
+  const { code, found } = await doctor('--api-tls', '--api-listen', `127.0.0.1:${port}`)
+  const states = new Map(found.map(({ check, state }) => [check, state]))
+  for (const check of ['server', 'database', 'listener https', 'listener agents', 'certificates', 'orders', 'names']) {
+    assert.equal(states.get(check), 'well', `${check} ${JSON.stringify(found)}`)
+  }
+  assert.equal(code, found.some(({ state }) => state === 'to do') ? 1 : 0)
+  const away = await doctor('--api-listen', '127.0.0.1:1')
+  assert.equal(away.code, 1)
+  assert.deepEqual(away.found[0]?.state, 'to do')
+})
+
 test('caps count what comes in over TLS', async () => {
   const kept = await Promise.all(
     Array.from({ length: 4 }, async () => {

@@ -14,6 +14,8 @@ export interface SentRequest {
 export interface WholeAnswer {
   readonly status: number
   readonly location: string | undefined
+  /** The clock of the server. */
+  readonly date: string | undefined
   readonly text: string
 }
 
@@ -57,6 +59,7 @@ export async function wholeAnswer(response: IncomingMessage): Promise<WholeAnswe
   return {
     status: response.statusCode ?? 0,
     location: response.headers.location,
+    date: response.headers.date,
     text: Buffer.concat(parts).toString(),
   }
 }

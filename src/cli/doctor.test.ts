@@ -1,0 +1,150 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { expiryFinding, metricFindings, orderFindings } from './doctor/certificates.ts'
+import { checkFiles, clockFinding, diskFinding } from './doctor/machine.ts'
+import { checkDomain, checkListeners, type ReachedFrom } from './doctor/reach.ts'
+
+const NOW = Date.parse('2026-06-01T00:00:00Z')
+const GIB = 1024 ** 3
+
+const states = (findings: readonly { readonly check: string; readonly state: string }[]) =>
+  findings.map(({ check, state }) => `${check}: ${state}`)
+
+describe('the doctor says of the machine', () => {
+  test('that a disk is full, or not', () => {
+    assert.equal(diskFinding('/data', { free: 10 * GIB, size: 20 * GIB }).state, 'well')
+    const { state, about } = diskFinding('/data', { free: GIB / 4, size: 20 * GIB })
+    assert.deepEqual([state, about], ['to do', '256 MiB of 20480 MiB are free for /data'])
+  })
+
+  const limits = (hard: string) => async () => `Max processes  1 1 processes\nMax open files   1024   ${hard}   files\n`
+  test('how many files may be open', async () => {
+    assert.equal((await checkFiles(limits('65536'))).state, 'well')
+    assert.equal((await checkFiles(limits('unlimited'))).state, 'well')
+    assert.equal((await checkFiles(limits('4096'))).state, 'to do')
+    assert.equal((await checkFiles(async () => '')).state, 'unknown')
+  })
+
+  test('that its clock is wrong, or not', () => {
+    assert.equal(clockFinding('ca.test', NOW, NOW + 20_000).state, 'well')
+    assert.equal(clockFinding('ca.test', NOW, NOW - 60_000).about, '60 s behind that of ca.test')
+    assert.equal(clockFinding('ca.test', NOW, NOW + 60_000).state, 'to do')
+    assert.equal(clockFinding('ca.test', Number.NaN, NOW).state, 'unknown')
+  })
+})
+
+describe('the doctor says of certificates', () => {
+  const certificate = (name: string, not_after: string) => ({
+    id: 'cert_1',
+    subject_alternative_names: { dns_names: [name], ips: [] },
+    not_after,
+  })
+
+  test('which of them expire', () => {
+    const fine = certificate('fine.test', '2026-07-01T00:00:00Z')
+    assert.equal(expiryFinding([fine], NOW).state, 'well')
+    const soon = certificate('soon.test', '2026-06-03T00:00:00Z')
+    const gone = certificate('gone.test', '2026-05-03T00:00:00Z')
+    const { state, about } = expiryFinding([fine, soon, gone], NOW)
+    assert.deepEqual([state, about], ['to do', '2 of 3 expire within a week, 1 of them already: soon.test, gone.test'])
+  })
+
+  test('which orders failed, why, and when they are tried again', () => {
+    const policy = { authority: 'letsencrypt' }
+    const domain = (name: string, provisioning_job: object | null) => ({
+      domain: name,
+      certificate_management_policy: policy,
+      certificate_management_status: { renews_at: null, provisioning_job },
+    })
+    const waits = { error_code: null, msg: 'A certificate will be ordered.', retries_at: null }
+    const failed = { error_code: 'ERR_DNS', msg: 'no such name', retries_at: '2026-06-02T00:00:00Z' }
+    assert.deepEqual(states(orderFindings([domain('a.test', null), domain('b.test', waits)])), ['orders: well'])
+    const [finding] = orderFindings([domain('a.test', null), domain('c.test', failed)])
+    assert.deepEqual(finding, {
+      check: 'order of c.test',
+      state: 'to do',
+      about: 'ERR_DNS: no such name',
+      next: 'mend what it says; it is tried again at 2026-06-02T00:00:00Z',
+    })
+  })
+
+  test('what only the metrics tell', () => {
+    assert.deepEqual(metricFindings('postern_sessions 3\npostern_descriptor_refusals_total 0\n'), [])
+    const numbers = [
+      'postern_certificate_files{state="served"} 2',
+      'postern_certificate_files{state="bad"} 1',
+      'postern_certificate_names{next="first"} 3',
+      'postern_acme_failures_total 5',
+      'postern_descriptor_refusals_total 7',
+    ]
+    assert.deepEqual(states(metricFindings(numbers.join('\n'))), [
+      'certificate files: to do',
+      'names: to do',
+      'descriptors: to do',
+    ])
+  })
+})
+
+describe('the doctor says of addresses', () => {
+  const own = '127.0.0.1:8443'
+  const reach = (given: Partial<ReachedFrom>): ReachedFrom => ({
+    addressesOf: async () => ['192.0.2.7'],
+    open: async () => {},
+    certificateAt: async () => 'ours',
+    ...given,
+  })
+  const https = { address: '0.0.0.0:8443', publicPort: 443 }
+  const failing = (code: string) => async (): Promise<never> => {
+    throw Object.assign(new Error(code), { code })
+  }
+
+  test('which listeners accept, asked at loopback where they listen everywhere', async () => {
+    const asked: string[] = []
+    const open = async (host: string, port: number) => {
+      asked.push(`${host}:${port}`)
+      if (port === 8080) await failing('ECONNREFUSED')()
+    }
+    const findings = await checkListeners({ https: '0.0.0.0:8443', http: '[::]:8080' }, reach({ open }))
+    assert.deepEqual(states(findings), ['listener https: well', 'listener http: to do'])
+    assert.deepEqual(asked, [own, '::1:8080'])
+  })
+
+  test('that a domain and the names below it lead here', async () => {
+    const names: string[] = []
+    const addressesOf = async (name: string) => {
+      names.push(name)
+      return ['192.0.2.7']
+    }
+    const findings = await checkDomain('t.test', https, reach({ addressesOf }))
+    assert.deepEqual(states(findings), ['DNS of t.test: well', 'DNS of *.t.test: well'])
+    assert.match(names[1] ?? '', /^doctor-[0-9a-f]{8}\.t\.test$/)
+  })
+
+  const wrong: readonly [what: string, given: Partial<ReachedFrom>, says: RegExp][] = [
+    ['have no address', { addressesOf: failing('ENOTFOUND') }, /no address: ENOTFOUND/],
+    [
+      'lead elsewhere',
+      { certificateAt: async (host) => (host === '127.0.0.1' ? 'ours' : 'theirs') },
+      /192\.0\.2\.7:443 shows a certificate that is not of this server/,
+    ],
+    [
+      'lead to a closed port',
+      { certificateAt: async (host) => (host === '127.0.0.1' ? 'ours' : failing('ETIMEDOUT')()) },
+      /cannot be reached on port 443: ETIMEDOUT/,
+    ],
+  ]
+  for (const [what, given, says] of wrong) {
+    test(`that they ${what}`, async () => {
+      const findings = await checkDomain('t.test', https, reach(given))
+      for (const { state, about, next } of findings) {
+        assert.equal(state, 'to do')
+        assert.match(about, says)
+        assert.notEqual(next, '')
+      }
+    })
+  }
+
+  test('nothing of a domain that every machine has', async () => {
+    assert.deepEqual(states(await checkDomain('localhost', https, reach({}))), ['DNS: unknown'])
+  })
+})

@@ -1,0 +1,145 @@
+/** `postern doctor`: looks at the server that runs on this machine, and says what is to be done. */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Command } from 'commander'
+import type { Settings } from '../config/read.ts'
+import { counted } from '../lib/text/plural.ts'
+import { printable } from '../lib/text/printable.ts'
+import { apiCaller } from './api/client.ts'
+import { listAll } from './api/list.ts'
+import { requestOf } from './api/request.ts'
+import { expiryFinding, metricFindings, orderFindings } from './doctor/certificates.ts'
+import { type Finding, toDo, unknown, well } from './doctor/finding.ts'
+import { checkClock, checkDisk, checkFiles } from './doctor/machine.ts'
+import { checkDomain, checkListeners, machineReach, type ReachedFrom } from './doctor/reach.ts'
+import { Failure } from './failure.ts'
+import { reachable, webAddress } from './first-start.ts'
+import { addSettingsFlags, settingsOf } from './settings-flags.ts'
+import { printJson } from './table.ts'
+import type { Terminal } from './terminal.ts'
+
+const examples = `
+Run it on the machine of the server, with the settings that the server has. The key of an admin, in POSTERN_API_KEY or
+--api-key, lets it look at certificates too. Exit code: 0 when all is well, 1 when there is something to do.
+
+Examples:
+  postern doctor
+  postern doctor --config /etc/postern/postern.yml --json`
+
+/** How long one answer may take, in milliseconds. */
+const ANSWER_MS = 5000
+
+/** Settings that say where the server is, and where it is looked for. */
+const flags = ['data-dir', 'api-listen', 'api-tls', 'metrics-listen', 'https-listen', 'public-https-port', 'domain']
+
+/** `reach` is for tests. */
+export function doctorCommand(terminal: Terminal, reach?: ReachedFrom): Command {
+  const command = new Command('doctor').description('look at the server on this machine, and say what is to be done')
+  addSettingsFlags(command, { only: flags })
+  command.option('--api-key <key>', 'API key of an admin; POSTERN_API_KEY keeps it out of process lists')
+  command.option('--json', 'print what was found as JSON')
+  return command.addHelpText('after', examples).action(async () => {
+    const { apiKey, json } = command.opts<{ apiKey?: string; json?: true }>()
+    const findings = await examine(settingsOf(command, terminal), { terminal, apiKey, reach })
+    if (json) printJson(terminal, findings)
+    else for (const finding of findings) terminal.out(`${lineOf(finding)}\n`)
+    const left = findings.filter(({ state }) => state === 'to do').length
+    if (left > 0) throw new Failure(`${counted(left, 'thing')} to do`)
+  })
+}
+
+interface Examination {
+  readonly terminal: Terminal
+  readonly apiKey: string | undefined
+  readonly reach: ReachedFrom | undefined
+}
+
+async function examine(settings: Settings, { terminal, apiKey, ...given }: Examination): Promise<Finding[]> {
+  const { dataDir, apiListen, apiTls, metricsListen, domain, httpsListen, publicHttpsPort } = settings
+  const caFile = join(dataDir, 'ca.pem')
+  const authority = own(caFile)
+  const reach = given.reach ?? machineReach(authority)
+  const ca = apiTls ? authority : undefined
+  const base = webAddress(textOf(apiListen), apiTls ? 'https' : 'http')
+  const { findings: health, addresses } = await checkServer(base, ca)
+  const https = { address: addresses.https ?? textOf(httpsListen), publicPort: publicHttpsPort }
+  const groups = await Promise.all([
+    checkListeners(addresses, reach),
+    checkDomain(domain, https, reach),
+    checkStored(base, { terminal, apiKey, ca: apiTls ? caFile : undefined }),
+    checkMetrics(webAddress(textOf(metricsListen))),
+    checkDisk(dataDir).then((each) => [each]),
+    checkFiles().then((each) => [each]),
+    checkClock(settings.acmeDirectory, settings.acmeCa === null ? undefined : own(settings.acmeCa)).then((each) => [
+      each,
+    ]),
+  ])
+  return [...health, ...groups.flat()]
+}
+
+/** Whether it answers and is ready, and where it listens. */
+async function checkServer(base: string, ca: string | undefined) {
+  const none: Readonly<Record<string, string>> = {}
+  try {
+    const { status, text } = await requestOf(`${base}/readyz`, { method: 'GET', headers: {}, ca, withinMs: ANSWER_MS })
+    const { addresses = none } = JSON.parse(text) as { readonly addresses?: Readonly<Record<string, string>> }
+    if (status === 200)
+      return { findings: [well('server', `${base} is ready`), well('database', 'it answers')], addresses }
+    const next = 'see the log of the server; `database` there says why, when that is the reason'
+    return {
+      findings: [
+        toDo('database', `${base} answers, and is not ready: it starts, stops, or its database is away`, next),
+      ],
+      addresses,
+    }
+  } catch (error) {
+    const why = error instanceof Error && 'code' in error ? String(error.code) : String(error)
+    const next = 'start it with `postern serve`, or name its settings with --config'
+    return { findings: [toDo('server', `${base} does not answer: ${why}`, next)], addresses: none }
+  }
+}
+
+/** What only the API knows. */
+async function checkStored(
+  base: string,
+  { terminal, apiKey, ca }: { terminal: Terminal; apiKey: string | undefined; ca: string | undefined },
+): Promise<Finding[]> {
+  try {
+    const call = apiCaller({ apiUrl: base, apiKey, ca }, terminal)
+    const certificates = await listAll(call, '/tls_certificates', 'tls_certificates')
+    const domains = await listAll(call, '/reserved_domains', 'reserved_domains')
+    return [expiryFinding(certificates, Date.now()), ...orderFindings(domains)]
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error
+    return [unknown('certificates', error.message)]
+  }
+}
+
+async function checkMetrics(base: string): Promise<Finding[]> {
+  try {
+    const { text } = await requestOf(`${base}/metrics`, { method: 'GET', headers: {}, withinMs: ANSWER_MS })
+    return metricFindings(text)
+  } catch {
+    return [unknown('metrics', `${base}/metrics does not answer`)]
+  }
+}
+
+/** The text of a file that need not be there. */
+function own(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch {
+    return undefined
+  }
+}
+
+function textOf({ host, port }: Settings['apiListen']): string {
+  return reachable(`${host.includes(':') ? `[${host}]` : host}:${port}`)
+}
+
+function lineOf({ check, state, about, next }: Finding): string {
+  const mark = { well: 'ok', 'to do': 'TO DO', unknown: '?' }[state]
+  return printable(
+    `${mark.padEnd(6)} ${check}: ${about}${next === '' ? '' : `. ${next[0]?.toUpperCase()}${next.slice(1)}`}`,
+  )
+}

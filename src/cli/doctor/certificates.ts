@@ -1,0 +1,89 @@
+/** What `postern doctor` says about certificates: which expire, which orders failed, which files are bad. */
+import type { ApiAnswer } from '../api/client.ts'
+import { type Finding, toDo, well } from './finding.ts'
+
+/** A certificate that is still there so shortly before its end is not being renewed, in milliseconds. */
+const SOON_MS = 7 * 86_400_000
+
+/** Names that are written out; of more there is only a number. */
+const MAX_NAMES = 5
+
+/** `certificates` as the API lists them. */
+export function expiryFinding(certificates: readonly ApiAnswer[], now: number): Finding {
+  const check = 'certificates'
+  const ending = certificates.filter(({ not_after }) => Date.parse(String(not_after)) < now + SOON_MS)
+  if (ending.length === 0) return well(check, `${certificates.length} stored, and none expires within a week`)
+  const ended = ending.filter(({ not_after }) => Date.parse(String(not_after)) < now)
+  const about = `${ending.length} of ${certificates.length} expire within a week, ${ended.length} of them already: ${listed(ending.map(label))}`
+  return toDo(
+    check,
+    about,
+    'upload renewed ones with `postern api tls-certificates update`; for those with `issued_at`, see the orders',
+  )
+}
+
+/** `domains` as the API lists reserved domains. */
+export function orderFindings(domains: readonly ApiAnswer[]): Finding[] {
+  const managed = domains.filter(({ certificate_management_policy: policy }) => policy)
+  const failed = managed.flatMap(({ domain, certificate_management_status: status }) => {
+    const job = (status as StatusView)?.provisioning_job
+    return job?.error_code ? [{ domain: String(domain), job }] : []
+  })
+  if (failed.length === 0) {
+    return [well('orders', `${managed.length} reserved domains have their certificates managed, and none failed`)]
+  }
+  return failed.map(({ domain, job }) => {
+    const again = job.retries_at ? `it is tried again at ${job.retries_at}` : 'it is not tried again by itself'
+    return toDo(`order of ${domain}`, `${job.error_code}: ${job.msg}`, `mend what it says; ${again}`)
+  })
+}
+
+/** `metrics` as the server writes them. */
+export function metricFindings(metrics: string): Finding[] {
+  const value = (name: string) => {
+    const row = metrics.split('\n').find((line) => line.startsWith(`${name} `))
+    return row === undefined ? undefined : Number(row.slice(row.lastIndexOf(' ') + 1))
+  }
+  const findings: Finding[] = []
+  const bad = value('postern_certificate_files{state="bad"}')
+  if (bad !== undefined) {
+    const served = value('postern_certificate_files{state="served"}') ?? 0
+    const about = `${served} pairs of --certificate-dir are served, ${bad} are bad`
+    const next = 'the log says what is wrong with them: look for `certificate file`'
+    findings.push(bad > 0 ? toDo('certificate files', about, next) : well('certificate files', about))
+  }
+  const waiting = value('postern_certificate_names{next="first"}')
+  if (waiting !== undefined) {
+    const failures = value('postern_acme_failures_total') ?? 0
+    const about = `${waiting} names wait for their first certificate; ${failures} tries failed since the start`
+    const next = 'the log says why: look for `certificate`; the names must lead here on port 80 or 443'
+    findings.push(waiting > 0 && failures > 0 ? toDo('names', about, next) : well('names', about))
+  }
+  const refused = value('postern_descriptor_refusals_total')
+  if (refused !== undefined && refused > 0) {
+    const about = `${refused} connections were refused for lack of file descriptors`
+    findings.push(toDo('descriptors', about, 'raise the limit of open files of the service'))
+  }
+  return findings
+}
+
+type StatusView =
+  | {
+      readonly provisioning_job?: {
+        readonly error_code: string | null
+        readonly msg: string
+        readonly retries_at: string | null
+      } | null
+    }
+  | null
+  | undefined
+
+function label({ id, subject_alternative_names: names }: ApiAnswer): string {
+  const { dns_names: all = [] } = (names ?? {}) as { readonly dns_names?: readonly string[] } // as the API shows it
+  return all[0] ?? String(id)
+}
+
+function listed(names: readonly string[]): string {
+  const more = names.length - MAX_NAMES
+  return [...names.slice(0, MAX_NAMES), ...(more > 0 ? [`and ${more} more`] : [])].join(', ')
+}
