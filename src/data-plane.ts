@@ -387,7 +387,7 @@ export async function openDataPlane(options: DataPlaneOptions) {
     const agents = new AgentDoor({
       online,
       admits: admitsAgent,
-      ...agentTls(settings, authority),
+      ...agentTls(settings, authority, certificates),
       meet: throughHops,
       caps: agentCaps,
       limits: admissionOf(doorLimits, planeCount),
@@ -404,6 +404,7 @@ export async function openDataPlane(options: DataPlaneOptions) {
       descriptors,
       ...{ version, planeId, planeCount, nodes: elsewhere.agentNodes },
     })
+    if (settings.agentCertificate === 'public') await uploaded.known
     const agentAddress = await agents.listen(listeners.agent)
     opened.push(() => agents.stop())
     // Behind the door of agents: its library is a large one.
@@ -441,7 +442,7 @@ export async function openDataPlane(options: DataPlaneOptions) {
     )
     let agentSettings: AgentTlsSettings = settings
     const renewCertificate = (): void => {
-      const { certificate, tlsMinVersion } = agentTls(agentSettings, authority)
+      const { certificate, tlsMinVersion } = agentTls(agentSettings, authority, certificates)
       agents.useCertificate(certificate, tlsMinVersion)
     }
     const renewal = setInterval(renewCertificate, RENEWAL_LOOK_MS).unref()

@@ -2,6 +2,9 @@
 import * as parse from './parse.ts'
 import { setting } from './setting.ts'
 
+/** The choices for what agents are shown. */
+const agentCertificates = ['own', 'public'] as const
+
 export const certificateTable = {
   certificateDir: setting({
     name: 'certificate-dir',
@@ -22,6 +25,15 @@ export const certificateTable = {
     about:
       "`on` or `off`: whether the API listener speaks TLS, with the certificate of the name in `--api-url`, or else with one of the server's own authority",
     example: 'on',
+  }),
+  agentCertificate: setting({
+    name: 'agent-certificate',
+    takes: 'own|public',
+    parse: parse.oneOf(agentCertificates),
+    default: 'own',
+    about:
+      "which certificate agents are shown: `own` is always one of the server's authority; `public` is that of the name they ask for, uploaded, from a file or issued, which agents that trust `ca.pem` alone do not accept",
+    example: 'public',
   }),
   verifyDomains: setting({
     name: 'verify-domains',

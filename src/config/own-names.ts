@@ -2,20 +2,24 @@
 import { isIP } from 'node:net'
 import type { Settings } from './read.ts'
 
-type NameSettings = Pick<Settings, 'apiTls' | 'apiUrl' | 'apiListen' | 'domain'>
+type ApiNames = Pick<Settings, 'apiUrl' | 'apiListen' | 'domain'>
+type OrderedNames = Pick<Settings, 'apiTls' | 'apiUrl' | 'agentCertificate' | 'agentNames' | 'agentAddress'>
 
 /** Addresses that are every address of a machine, and so no name of it. */
 const everywhere: ReadonlySet<string> = new Set(['0.0.0.0', '::'])
 
 /** Names and addresses by which callers reach the API, for a certificate of the server's own authority. Each once. */
-export function namesOfApi({ apiUrl, apiListen, domain }: NameSettings): string[] {
+export function namesOfApi({ apiUrl, apiListen, domain }: ApiNames): string[] {
   const listened = everywhere.has(apiListen.host) ? [] : [apiListen.host]
   return [...new Set(['localhost', '127.0.0.1', '::1', domain, ...hostsOf(apiUrl), ...listened])]
 }
 
 /** Names for which an authority is asked, where the server orders certificates. */
-export function ownNames({ apiTls, apiUrl }: NameSettings): string[] {
-  return apiTls ? hostsOf(apiUrl).filter((host) => isIP(host) === 0) : []
+export function ownNames({ apiTls, apiUrl, agentCertificate, agentNames, agentAddress }: OrderedNames): string[] {
+  const ofApi = apiTls ? hostsOf(apiUrl) : []
+  const ofAgents = agentCertificate === 'public' ? [...agentNames, ...(agentAddress ? [agentAddress.host] : [])] : []
+  const names = [...ofApi, ...ofAgents].filter((host) => isIP(host) === 0)
+  return [...new Set(names.map((name) => name.toLowerCase()))]
 }
 
 /** The host of a URL, if there is one: a name, or an address without brackets. */

@@ -10,14 +10,23 @@ export function requestLimits({ maxHeaderBytes, maxHeaders, headerTimeoutMs, idl
   return { headBytes: maxHeaderBytes, headers: maxHeaders, headMs: headerTimeoutMs, idleMs: idleTimeoutMs }
 }
 
-export type AgentTlsSettings = Pick<Settings, 'domain' | 'agentNames' | 'agentAddress' | 'tlsMinVersion'>
+export type AgentTlsSettings = Pick<
+  Settings,
+  'domain' | 'agentNames' | 'agentAddress' | 'tlsMinVersion' | 'agentCertificate'
+>
+
+/** Certificates by name that are not of our own authority. */
+export interface NamedCertificates {
+  findNamed(name: string): { readonly cert: string; readonly key: string } | undefined
+}
 
 /** What the door of agents shows of itself, under every name by which they may reach it. */
-export function agentTls(settings: AgentTlsSettings, authority: Authority) {
-  const { domain, agentNames, agentAddress, tlsMinVersion } = settings
+export function agentTls(settings: AgentTlsSettings, authority: Authority, named: NamedCertificates) {
+  const { domain, agentNames, agentAddress, tlsMinVersion, agentCertificate } = settings
   const more = agentAddress ? [...agentNames, agentAddress.host.toLowerCase()] : agentNames
   const certificate = authority.issue(namesForAgents(domain, more))
-  return { certificate, tlsMinVersion: `TLSv${tlsMinVersion}` } as const
+  const certificateFor = agentCertificate === 'public' ? (name: string) => named.findNamed(name) : undefined
+  return { certificate, certificateFor, tlsMinVersion: `TLSv${tlsMinVersion}` } as const
 }
 
 /** Which addresses modules may ask although they are not public (D53). */

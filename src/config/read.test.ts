@@ -86,6 +86,7 @@ test('every setting has its default when nothing is given', () => {
     logFormat: 'auto',
     certificateDir: null,
     apiTls: false,
+    agentCertificate: 'own',
     verifyDomains: false,
     dnsServers: [],
     acmeDirectory: '',

@@ -69,6 +69,8 @@ export interface Settings {
   readonly certificateDir: string | null
   /** Whether the API listener speaks TLS. */
   readonly apiTls: boolean
+  /** Whether agents are shown the certificate of the name that they ask for, where it has one. */
+  readonly agentCertificate: 'own' | 'public'
   /** Whether names outside of `domain` must be proven. */
   readonly verifyDomains: boolean
   /** `address` or `address:port`; those of this machine when there are none. */

@@ -85,6 +85,11 @@ export class Certificates {
     return this.#uploadedFor(wildcardOver(name) === below ? name : domain) ?? this.#issuedFor([domain, below])
   }
 
+  /** The certificate for a name that is not of our own authority. */
+  findNamed(name: string): ServerCertificate | undefined {
+    return this.#uploadedFor(name)
+  }
+
   /** Identifies a pair that comes from elsewhere, such as from an agent. */
   identify(pair: CertificatePair): ServerCertificate {
     let known = this.#known.get(pair)

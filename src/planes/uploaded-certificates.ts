@@ -2,6 +2,9 @@
 import type { CertificateChange, ServedCertificate } from './port.ts'
 
 export class UploadedCertificates {
+  readonly #first = Promise.withResolvers<void>()
+  /** Resolves when they were told for the first time. */
+  readonly known = this.#first.promise
   readonly #replace: (served: ReadonlyMap<string, ServedCertificate>) => void
   #byName: ReadonlyMap<string, ServedCertificate> = new Map()
 
@@ -20,5 +23,6 @@ export class UploadedCertificates {
     }
     this.#byName = byName
     this.#replace(byName)
+    this.#first.resolve()
   }
 }

@@ -1,13 +1,23 @@
 /** The listener for agents: accepts TCP and TLS connections, whose owner is not known yet. */
 import { constants } from 'node:crypto'
 import type { AddressInfo, Socket } from 'node:net'
-import { createServer, type SecureVersion, type Server, type TLSSocket } from 'node:tls'
+import {
+  createSecureContext,
+  createServer,
+  type SecureContext,
+  type SecureVersion,
+  type Server,
+  type TLSSocket,
+} from 'node:tls'
 import type { ListenOn } from '../lib/net/listen-on.ts'
 import { modernSuites } from '../lib/x509/tls-suites.ts'
 import { socketTransport, type Transport } from '../wire/transport.ts'
 import type { Admission } from './admission.ts'
 import { Doorstep, type DoorstepOptions } from './doorstep.ts'
 import type { Trial } from './trial.ts'
+
+/** Undefined leaves it to the listener's own certificate. */
+type ChooseContext = (error: Error | null, context?: SecureContext) => void
 
 /** The certificate and key of the listener, in PEM. */
 export interface DoorCertificate {
@@ -17,6 +27,8 @@ export interface DoorCertificate {
 
 export interface AcceptorOptions extends Omit<DoorstepOptions, 'onTrial'> {
   readonly certificate: DoorCertificate
+  /** The certificate for the name that an agent asks for, if it is another one: the same object while it is the same. */
+  readonly certificateFor?: ((name: string) => DoorCertificate | undefined) | undefined
   /** The lowest TLS version accepted. */
   readonly tlsMinVersion: SecureVersion
   readonly onConnection: (transport: Transport, trial: Trial) => void
@@ -27,12 +39,21 @@ export class Acceptor {
   readonly #doorstep: Doorstep
   readonly #tls: Server
   readonly #trials = new Map<string, Trial>()
+  #tlsMinVersion: SecureVersion
+  /** Made once for each certificate. */
+  #contexts = new WeakMap<DoorCertificate, SecureContext>()
 
   constructor(options: AcceptorOptions) {
     this.#options = options
     // Two servers, so that a connection can be refused before TLS costs anything. No ALPN: agents send none.
     this.#doorstep = new Doorstep({ ...options, onTrial: (socket, trial) => this.#shake(socket, trial) })
-    this.#tls = createServer(tlsOptions(options.certificate, options.tlsMinVersion))
+    this.#tlsMinVersion = options.tlsMinVersion
+    this.#tls = createServer({
+      ...tlsOptions(options.certificate, options.tlsMinVersion),
+      ...(options.certificateFor && {
+        SNICallback: (name: string, done: ChooseContext) => done(null, this.#contextFor(name)),
+      }),
+    })
     this.#tls.on('secureConnection', (socket) => this.#begin(socket))
     this.#tls.on('tlsClientError', (error, socket) => {
       this.#trials.get(pathOf(socket))?.failed(`no TLS handshake: ${error.message}`, { isFault: false })
@@ -57,6 +78,8 @@ export class Acceptor {
   /** Shows another certificate from the next handshake on, and speaks no older version of TLS than this. */
   use(certificate: DoorCertificate, tlsMinVersion: SecureVersion): void {
     this.#tls.setSecureContext(tlsOptions(certificate, tlsMinVersion))
+    if (tlsMinVersion !== this.#tlsMinVersion) this.#contexts = new WeakMap()
+    this.#tlsMinVersion = tlsMinVersion
   }
 
   /** Accepts no more connections, and closes unauthenticated ones. */
@@ -67,6 +90,22 @@ export class Acceptor {
   /** Resolves when the last connection is closed. */
   closed(): Promise<void> {
     return this.#doorstep.closed()
+  }
+
+  /** Undefined stands for the certificate of the listener itself. */
+  #contextFor(name: string): SecureContext | undefined {
+    const certificate = this.#options.certificateFor?.(name.toLowerCase())
+    if (!certificate) return undefined
+    const known = this.#contexts.get(certificate)
+    if (known) return known
+    try {
+      const context = createSecureContext(tlsOptions(certificate, this.#tlsMinVersion))
+      this.#contexts.set(certificate, context)
+      return context
+    } catch (err) {
+      this.#options.log.error({ err, name }, 'certificate cannot be shown to agents')
+      return undefined
+    }
   }
 
   #shake(socket: Socket, trial: Trial): void {

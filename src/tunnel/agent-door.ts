@@ -19,6 +19,8 @@ import type { Seal } from './sealed.ts'
 export interface AgentDoorOptions {
   readonly online: Online
   readonly certificate: DoorCertificate
+  /** The certificate for the name that an agent asks for, if it is another one. */
+  readonly certificateFor?: ((name: string) => DoorCertificate | undefined) | undefined
   /** The lowest TLS version that agents may use; 1.2 by default. */
   readonly tlsMinVersion?: SecureVersion
   /** Finds out whose connection it is, behind a load balancer; by default, whoever connects. */
@@ -49,6 +51,7 @@ export class AgentDoor {
 
   constructor({
     certificate,
+    certificateFor,
     tlsMinVersion = 'TLSv1.2',
     meet = meetVisitors([]),
     caps,
@@ -66,6 +69,7 @@ export class AgentDoor {
     }
     this.#acceptor = new Acceptor({
       certificate,
+      certificateFor,
       tlsMinVersion,
       meet: given.admits ? meetAdmitted(meet, given.admits) : meet,
       caps,

@@ -1,10 +1,14 @@
 /** Certificates that are files on the server's machine, beside those that are uploaded and those that are issued. */
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
+import { connect as connectTls } from 'node:tls'
+import { ownDriver } from '../interop/agents/own-driver.ts'
 import { type AcmeServer, startAcmeServer } from '../support/acme-server.ts'
+import type { Json } from '../support/api-client.ts'
 import { metric } from '../support/metrics.ts'
 import { type Platform, startPlatform } from '../support/platform.ts'
 import { type TlsIdentity, tlsIdentity } from '../support/tls-identity.ts'
@@ -18,7 +22,9 @@ let folder: string
 before(async () => {
   folder = await mkdtemp(join(tmpdir(), 'postern-files-'))
   acme = await startAcmeServer()
-  platform = await startPlatform({ flags: { 'certificate-dir': folder, 'acme-directory': acme.directory } })
+  const agents = { 'agent-names': 'agents.example.com', 'agent-certificate': 'public' }
+  const flags = { 'certificate-dir': folder, 'acme-directory': acme.directory, ...agents }
+  platform = await startPlatform({ flags })
   acme.mood.nodes = [platform]
 })
 after(async () => {
@@ -55,7 +61,9 @@ test('a file is served, and again when it changes; an upload wins, and what has 
   await edge('file.example.com', 'issued.example.com')
   await until('the file is served', () => isTrusted('file.example.com', first.ca))
   await until('the other name has a certificate', () => isTrusted('issued.example.com', acme.ca))
-  assert.equal(acme.count('order'), 1, 'nothing is ordered for a name that has a file')
+  const { tls_certificates: all } = await platform.admin.get('/tls_certificates')
+  const names = all.flatMap((each: Json) => each.subject_alternative_names.dns_names)
+  assert.ok(!names.includes('file.example.com'), 'nothing is ordered for a name that has a file')
 
   const second = await tlsIdentity(['file.example.com'])
   await put('file.example.com', second)
@@ -69,4 +77,21 @@ test('a file is served, and again when it changes; an upload wins, and what has 
   const pair = { certificate_pem: uploaded.cert, private_key_pem: uploaded.key }
   await platform.admin.create('/tls_certificates', pair)
   await until('the uploaded one is served', () => isTrusted('file.example.com', uploaded.ca))
+})
+
+test('agents are shown the certificate of the name that they ask for, and of our own authority for others', async () => {
+  const port = Number(platform.agents.slice(platform.agents.lastIndexOf(':') + 1))
+  const isShown = async (servername: string, ca: string) => {
+    const socket = connectTls({ host: '127.0.0.1', port, servername, ca })
+    const shown = await Promise.race([
+      once(socket, 'secureConnect').then(() => true),
+      once(socket, 'close').then(() => false),
+    ]).catch(() => false)
+    socket.destroy()
+    return shown
+  }
+  await until('the door of agents has its certificate', () => isShown('agents.example.com', acme.ca))
+  assert.ok(await isShown('localhost', platform.ca))
+  const agent = await ownDriver.connect({ server: platform.agents, ca: platform.ca, authtoken: platform.authtoken })
+  await agent.close()
 })

@@ -1,0 +1,32 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { namesOfApi, ownNames } from './own-names.ts'
+import { readSettings } from './read.ts'
+
+const settingsOf = (flags: Readonly<Record<string, string>>) => readSettings({ flags, env: {}, cwd: '/' })
+
+test('the API is known by its URL, by where it listens, and by the domain', () => {
+  const flags = { 'api-url': 'https://api.example.com:7400', 'api-listen': '192.0.2.7:7400', domain: 't.example.com' }
+  const local = ['localhost', '127.0.0.1', '::1']
+  assert.deepEqual(namesOfApi(settingsOf(flags)), [...local, 't.example.com', 'api.example.com', '192.0.2.7'])
+  assert.deepEqual(namesOfApi(settingsOf({ 'api-listen': '0.0.0.0:7400' })), local)
+})
+
+test('a certificate is ordered for names of listeners that show it, and for no address', () => {
+  const api = { 'api-url': 'https://api.example.com' }
+  const agents = { 'agent-names': 'agents.example.com,192.0.2.7,API.example.com' }
+  assert.deepEqual(ownNames(settingsOf({ ...api, ...agents })), [])
+  assert.deepEqual(ownNames(settingsOf({ ...api, 'api-tls': 'on' })), ['api.example.com'])
+  assert.deepEqual(ownNames(settingsOf({ 'api-tls': 'on', 'api-url': 'https://192.0.2.7' })), [])
+  const all = { ...api, ...agents, 'api-tls': 'on', 'agent-certificate': 'public' }
+  assert.deepEqual(ownNames(settingsOf(all)), ['api.example.com', 'agents.example.com'])
+})
+
+test('DNS servers are addresses, with a port or without', () => {
+  const text = '192.0.2.1, 192.0.2.1:5353,2001:db8::1,[2001:db8::1]:53'
+  const { dnsServers } = settingsOf({ 'dns-servers': text })
+  assert.deepEqual(dnsServers, ['192.0.2.1', '192.0.2.1:5353', '2001:db8::1', '[2001:db8::1]:53'])
+  for (const bad of ['dns.example.com', '192.0.2.1:0', '192.0.2.1:70000', '192.0.2.1,', '[192.0.2.1]:53', 'x']) {
+    assert.throws(() => settingsOf({ 'dns-servers': bad }), /dns-servers/, bad)
+  }
+})
