@@ -106,8 +106,8 @@ async function checkStored(
 ): Promise<Finding[]> {
   try {
     const call = apiCaller({ apiUrl: base, apiKey, ca }, terminal)
-    const certificates = await listAll(call, '/tls_certificates', 'tls_certificates')
-    const domains = await listAll(call, '/reserved_domains', 'reserved_domains')
+    const certificates = await listAll(call, { path: '/tls_certificates', listKey: 'tls_certificates' })
+    const domains = await listAll(call, { path: '/reserved_domains', listKey: 'reserved_domains' })
     return [expiryFinding(certificates, Date.now()), ...orderFindings(domains)]
   } catch (error) {
     if (!(error instanceof Failure)) throw error

@@ -101,7 +101,8 @@ export class ProvenNames {
 
   /** Whether a name that was proven still is; true for one that an admin holds without. */
   async stillHolds(name: string): Promise<boolean> {
-    return (await this.#kept(name)) === undefined || (await this.whyNot(name, { isFresh: false })) === undefined
+    if ((await this.#meta(name)) === undefined) return true
+    return (await this.whyNot(name, { isFresh: false })) === undefined
   }
 
   #isOutside(name: string): boolean {
@@ -140,8 +141,12 @@ export class ProvenNames {
   }
 
   async #kept(name: string): Promise<KeptProof | undefined> {
-    const text = await this.#options.store.read((reader) => reader.meta(keyOf(name)))
+    const text = await this.#meta(name)
     return text === undefined || text === LOST ? undefined : (JSON.parse(text) as KeptProof) // written below
+  }
+
+  #meta(name: string): Promise<string | undefined> {
+    return this.#options.store.read((reader) => reader.meta(keyOf(name)))
   }
 
   async #keep(name: string, proof: KeptProof): Promise<void> {

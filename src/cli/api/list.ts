@@ -32,15 +32,15 @@ export function queryOf(
 export interface ListAsk {
   readonly path: string
   readonly listKey: string
-  readonly limit: number | undefined
-  readonly filters: readonly FieldFlag[]
-  readonly options: Readonly<Record<string, unknown>>
+  readonly limit?: number | undefined
+  readonly filters?: readonly FieldFlag[]
+  readonly options?: Readonly<Record<string, unknown>>
 }
 
 /** All items, or the first `limit` of them. */
 export async function listAll(
   call: Call,
-  { path, listKey, limit = Infinity, filters, options }: ListAsk,
+  { path, listKey, limit = Infinity, filters = [], options = {} }: ListAsk,
 ): Promise<readonly ApiAnswer[]> {
   const items: ApiAnswer[] = []
   let query: string | null = queryOf(filters, options, { limit: String(Math.min(PAGE, limit)) })
