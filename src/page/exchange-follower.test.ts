@@ -76,12 +76,13 @@ test('the list is read once the stream follows, and what comes meanwhile is in i
 })
 
 test('what the stream left out is read from the list, and until then the table says that there is more', async () => {
-  const { follower, stream, lists, list, last, numbers, wait } = world()
+  const { follower, stream, lists, list, last, numbers, wait, waits } = world()
   follower.start()
   stream().onEvents([following])
   await list([11])
+  stream().onEvents([missed])
   stream().onEvents([missed, exchange(15)])
-  assert.deepEqual([numbers(), last()?.value?.isCut], [[15, 11], true])
+  assert.deepEqual([numbers(), last()?.value?.isCut, waits.length], [[15, 11], true, 1])
   assert.equal(wait(), 1500)
   // What is missed while the list is read needs another one.
   stream().onEvents([missed, exchange(17)])
@@ -90,7 +91,32 @@ test('what the stream left out is read from the list, and until then the table s
   wait()
   await list([17, 16, 15])
   assert.deepEqual([numbers(), last()?.value?.isCut], [[17, 16, 15, 14, 13, 12, 11], false])
-  assert.equal(lists.length, 0)
+  assert.deepEqual([lists.length, waits.length], [0, 0])
+})
+
+test('what is told while the list is read again is not lost', async () => {
+  const { follower, stream, list, numbers } = world()
+  follower.start()
+  stream().onEvents([following])
+  await list([11])
+  follower.refresh()
+  stream().onEvents([exchange(13)])
+  await list([12, 11])
+  assert.deepEqual(numbers(), [13, 12, 11])
+})
+
+test('a server that has started anew remembers nothing of before', async () => {
+  const { follower, stream, list, numbers, wait } = world()
+  follower.start()
+  stream().onEvents([following])
+  await list([11])
+  stream().onEvents([missed, exchange(15)])
+  stream().end(away)
+  await settled()
+  wait()
+  stream().onEvents([following])
+  await list([])
+  assert.deepEqual(numbers(), [])
 })
 
 test('a broken stream is not called live, and is tried again ever more rarely until the list is there', async () => {

@@ -27,6 +27,8 @@ export class ExchangeFollower {
   #isListing = false
   /** Whether the stream left something out since the list was last asked for. */
   #hasMissed = false
+  /** Whether the list will be read soon for that. */
+  #isDue = false
   #failures = 0
   #cancel = (): void => {}
   /** Of the stream that is open; undefined while there is none. */
@@ -69,8 +71,11 @@ export class ExchangeFollower {
     this.#cancel()
     this.#stream?.abort()
     this.#stream = undefined
+    this.#told = []
     this.#hasGap = true
     this.#isListing = false
+    this.#hasMissed = false
+    this.#isDue = false
     this.#tell({ fault })
   }
 
@@ -82,7 +87,11 @@ export class ExchangeFollower {
 
   #take(events: readonly ServerEvent[], stream: AbortController): void {
     const has = (name: string): boolean => events.some((event) => event.name === name)
-    if (has('missed')) this.#listLater(stream)
+    if (has('missed')) {
+      this.#hasGap = true
+      this.#hasMissed = true
+      this.#listLater(stream)
+    }
     const rows = events.filter(({ name }) => name === 'exchange').flatMap(({ data }) => rowIn(data))
     if (this.#hasGap) this.#told = mergedRows({ rows, isCut: false }, this.#told).rows
     else this.#listed = mergedRows(this.#listed, rows)
@@ -90,11 +99,14 @@ export class ExchangeFollower {
     else if (this.#reading.value && !this.#reading.fault) this.#show()
   }
 
+  /** One wait at a time: in a flood something is missed again and again. */
   #listLater(stream: AbortController): void {
-    this.#hasGap = true
-    this.#hasMissed = true
-    this.#cancel()
-    this.#cancel = this.#options.after(MISSED_MS, () => void this.#list(stream))
+    if (this.#isDue || this.#isListing) return
+    this.#isDue = true
+    this.#cancel = this.#options.after(MISSED_MS, () => {
+      this.#isDue = false
+      void this.#list(stream)
+    })
   }
 
   /** Reads what came before the stream was open, or was too much for it. */
@@ -102,6 +114,8 @@ export class ExchangeFollower {
     if (this.#isListing) return
     this.#isListing = true
     this.#hasMissed = false
+    // What is told meanwhile may have come too late for the list.
+    this.#hasGap = true
     const outcome = await readExchanges(this.#options.api, this.#options.filters, this.#listed)
     if (this.#stream !== stream) return
     this.#isListing = false
@@ -111,7 +125,8 @@ export class ExchangeFollower {
     }
     this.#failures = 0
     this.#listed = outcome.value
-    if (!this.#hasMissed) {
+    if (this.#hasMissed) this.#listLater(stream)
+    else {
       this.#listed = mergedRows(this.#listed, this.#told)
       this.#told = []
       this.#hasGap = false
