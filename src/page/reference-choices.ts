@@ -17,7 +17,8 @@ const lists: Readonly<Record<string, readonly string[]>> = {
   certificate_authority_ids: ['/certificate_authorities'],
   certificate_id: ['/tls_certificates'],
   ssh_certificate_authority_id: ['/ssh_certificate_authorities'],
-  edge_id: ['/edges/https', '/edges/tls', '/edges/tcp'],
+  // Of a capture, which is for HTTP alone.
+  edge_id: ['/edges/https'],
   endpoint_id: ['/endpoints'],
 }
 

@@ -70,29 +70,21 @@ async function follow(
 const paths = ({ told }: Stream): string[] =>
   told.filter(({ event }) => event === 'exchange').map(({ data }) => data.path)
 
-/** Until the first look, nobody knows where the data planes are. */
-async function isFollowing(stream: Stream, name: string, path: string): Promise<void> {
-  await until('the stream follows', async () => {
-    await world.ask(name, { path })
-    return paths(stream).includes(path)
-  })
+/** From then on nothing is left out. */
+async function isFollowing({ told }: Stream): Promise<void> {
+  await until('the stream follows', () => told.some(({ event }) => event === 'following'))
 }
 
 test('exchanges of all data planes come as they are listed, those that pass the filter', async (t) => {
   const [edge, other] = [await world.httpsTo(service), await world.httpsTo(service)]
   const stream = await follow(t, { query: `?edge_id=${edge.id}` })
-  await isFollowing(stream, edge.name, '/first')
+  await isFollowing(stream)
   for (let i = 0; i < 6; i++) {
     await world.ask(edge.name, { path: `/${i}` })
     await world.ask(other.name, { path: `/other/${i}` })
   }
-  await until('all have come', () => paths(stream).filter((path) => path !== '/first').length === 6)
-  assert.deepEqual(
-    paths(stream)
-      .filter((path) => path !== '/first')
-      .toSorted(),
-    ['/0', '/1', '/2', '/3', '/4', '/5'],
-  )
+  await until('all have come', () => paths(stream).length === 6)
+  assert.deepEqual(paths(stream).toSorted(), ['/0', '/1', '/2', '/3', '/4', '/5'])
   const last = stream.told.at(-1)?.data
   const listed = (await world.api.get(`/exchanges?edge_id=${edge.id}`)).exchanges
   assert.deepEqual(
@@ -104,7 +96,7 @@ test('exchanges of all data planes come as they are listed, those that pass the 
 test('markup, bidi controls and line ends stay within their event', async (t) => {
   const { name } = await world.httpsTo(service)
   const stream = await follow(t, { query: '?path=/hostile' })
-  await isFollowing(stream, name, '/hostile')
+  await isFollowing(stream)
   await world.ask(name, { path: '/hostile/%E2%80%AE<script>%0A%0Aevent:%20missed' })
   await until('it has come', () => paths(stream).some((path) => path.includes('<script>')))
 })
@@ -114,7 +106,7 @@ test('streams that nobody reads hold up nobody, and nothing is kept for them', a
   const stalled: Stream[] = []
   for (let i = 0; i < 100; i++) stalled.push(await follow(t, { isStalled: true }))
   const reader = await follow(t, { query: '?path=/read' })
-  await isFollowing(reader, name, '/read')
+  await isFollowing(reader)
   const long = 'x'.repeat(900)
   for (let i = 0; i < 300; i++) await world.ask(name, { path: `/flood/${i}/${long}` })
   await world.ask(name, { path: '/read/on' })
@@ -127,7 +119,7 @@ test('a stream ends with its key, and a member sees its own alone', async (t) =>
   const { name } = await world.httpsTo(service)
   const { id, token } = await member.api.create('/api_keys')
   const stream = await follow(t, { token })
-  await isFollowing(stream, name, '/member')
+  await isFollowing(stream)
   await world.ask(name, { path: '/nobody', host: 'nobody.edge.test' })
   await world.ask(name, { path: '/after' })
   await until('the next has come', () => paths(stream).includes('/after'))
