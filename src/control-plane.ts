@@ -133,10 +133,10 @@ export async function openControlPlane(options: ControlPlaneOptions) {
       ? await openProvenNames({ store, domain, lookUp: recordLookUp(dnsServers), now, log })
       : undefined
     const holdersOfName = async (name: string): Promise<AddressHolders> => {
-      const held = (await holders.answer(name, () => addresses.holdersOfName(name))) ?? NOBODY
+      const held = await addresses.holdersOfName(name)
       // Who reserved a name has proven it, or is an admin.
       const isHeld = held.edgeId !== undefined || held.reservationId !== undefined || held.wildcard !== undefined
-      return isHeld ? held : { ...held, unproven: await proven?.whyNot(name) }
+      return isHeld || !proven ? held : { ...held, unproven: await proven.whyNot(name) }
     }
 
     // The other nodes on this database, and the data planes of this one.
@@ -186,7 +186,7 @@ export async function openControlPlane(options: ControlPlaneOptions) {
         },
         bindModules: async ({ credentialId, proto, opts }) =>
           documents.bindModules((await inUseNow(credentialId))?.ownerId ?? '', { proto, opts }),
-        holdersOfName,
+        holdersOfName: async (name) => (await holders.answer(name, () => holdersOfName(name))) ?? NOBODY,
         holdersOfPort: async (port) =>
           (await holders.answer(`:${port}`, () => addresses.holdersOfPort(port))) ?? NOBODY,
         lookUpPlaces: async (places) => (await cluster?.lookUps.places(places)) ?? [],
