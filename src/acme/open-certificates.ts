@@ -68,6 +68,8 @@ export interface CertificateNumbers extends OrderCounts {
   readonly ordering: number
   readonly first: number
   readonly renewal: number
+  /** Names whose last try failed. */
+  readonly failing: number
   readonly ordersWithinHour: number
 }
 
@@ -127,8 +129,9 @@ export function openCertificates(options: CertificatesByThemselvesOptions): Mana
     numbers: () =>
       store.read(async ({ certificates }) => {
         const [ordering, first, renewal] = await certificates.stageCounts()
+        const failing = await certificates.failingCount()
         const ordersWithinHour = await certificates.ordersWithin(HOUR_MS)
-        return { ordering, first, renewal, ordersWithinHour, ...orders.counts }
+        return { ordering, first, renewal, failing, ordersWithinHour, ...orders.counts }
       }),
   }
 }

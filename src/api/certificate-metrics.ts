@@ -7,6 +7,7 @@ export interface CertificateReads {
   readonly ordering: number
   readonly first: number
   readonly renewal: number
+  readonly failing: number
   readonly ordersWithinHour: number
   readonly issued: number
   readonly failed: number
@@ -39,6 +40,14 @@ export function registerCertificates(registry: Registry, read: () => Certificate
     collect() {
       const { ordering = 0, first = 0, renewal = 0 } = read() ?? {}
       for (const [next, count] of Object.entries({ ordering, first, renewal })) this.set({ next }, count)
+    },
+  })
+  new Gauge({
+    name: 'postern_certificate_names_failing',
+    help: 'Names whose last try to get a certificate failed; the log and the API say why, and each is tried again.',
+    registers: [registry],
+    collect() {
+      this.set(read()?.failing ?? 0)
     },
   })
   new Gauge({

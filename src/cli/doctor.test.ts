@@ -74,7 +74,7 @@ describe('the doctor says of certificates', () => {
       'postern_certificate_files{state="served"} 2',
       'postern_certificate_files{state="bad"} 1',
       'postern_certificate_names{next="first"} 3',
-      'postern_acme_failures_total 5',
+      'postern_certificate_names_failing 5',
       'postern_descriptor_refusals_total 7',
     ]
     assert.deepEqual(states(metricFindings(numbers.join('\n'))), [

@@ -69,6 +69,16 @@ export class CertificateReader {
     return [count(nameStage.ordering), count(nameStage.first), count(nameStage.renewal)]
   }
 
+  /** How many names there are whose last try failed: `state` is JSON of ours, and quotes inside its texts are escaped. */
+  async failingCount(): Promise<number> {
+    const row = await this.db
+      .selectFrom('managed_names')
+      .select((eb) => eb.fn.countAll<number>().as('count'))
+      .where('state', 'like', '%"fault":{%')
+      .executeTakeFirstOrThrow()
+    return Number(row.count)
+  }
+
   /** How many orders were begun in the last `withinMs`. */
   async ordersWithin(withinMs: number): Promise<number> {
     const row = await this.db

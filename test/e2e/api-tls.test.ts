@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { request } from 'node:http'
 import { connect } from 'node:net'
+import { text } from 'node:stream/consumers'
 import { after, before, test } from 'node:test'
 import { connect as connectTls } from 'node:tls'
 import { run } from '../../src/cli/program.ts'
@@ -31,9 +32,9 @@ after(async () => {
 const key = () => ({ authorization: `Bearer ${platform.apiKey}`, 'service-version': '2' })
 
 test('it is served with a certificate of our own authority, and of no other before it has one', async () => {
-  const { status, text } = await visit(`https://localhost:${port}`, platform, { path: '/api_keys', headers: key() })
-  assert.equal(status, 200, text)
-  assert.equal(JSON.parse(text).uri, 'https://api.example.com/api_keys')
+  const listed = await visit(`https://localhost:${port}`, platform, { path: '/api_keys', headers: key() })
+  assert.equal(listed.status, 200, listed.text)
+  assert.equal(JSON.parse(listed.text).uri, 'https://api.example.com/api_keys')
   await assert.rejects(visit(`https://stranger.example.com:${port}`, platform), /altnames/)
 })
 
@@ -44,6 +45,15 @@ test('its name gets a certificate of the authority, which is shown to whoever as
   )
   assert.equal(served.status, 200)
   assert.equal((await visit(`https://localhost:${port}`, platform, ask)).status, 200)
+})
+
+test('a client that ends its side after the request is answered', async () => {
+  const tcp = connect({ host: '127.0.0.1', port: Number(port), allowHalfOpen: true })
+  const socket = connectTls({ socket: tcp, servername: 'localhost', ca: platform.ca })
+  const headers = { host: 'localhost', connection: 'close', ...key() }
+  const head = ['GET /api_keys HTTP/1.1', ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`)]
+  socket.end(`${head.join('\r\n')}\r\n\r\n`)
+  assert.match(await text(socket), /^HTTP\/1\.1 200 /)
 })
 
 test('plain HTTP is not answered', async () => {

@@ -54,10 +54,10 @@ export function metricFindings(metrics: string): Finding[] {
   }
   const waiting = value('postern_certificate_names{next="first"}')
   if (waiting !== undefined) {
-    const failures = value('postern_acme_failures_total') ?? 0
-    const about = `${waiting} names wait for their first certificate; ${failures} tries failed since the start`
+    const failing = value('postern_certificate_names_failing') ?? 0
+    const about = `${waiting} names wait for their first certificate; the last try failed for ${failing} names`
     const next = 'the log says why: look for `certificate`; the names must lead here on port 80 or 443'
-    findings.push(waiting > 0 && failures > 0 ? toDo('names', about, next) : well('names', about))
+    findings.push(failing > 0 ? toDo('names', about, next) : well('names', about))
   }
   const refused = value('postern_descriptor_refusals_total')
   if (refused !== undefined && refused > 0) {
