@@ -2,6 +2,7 @@
 
 import type { Followed } from '../control/follower.ts'
 import { coveredBy, namesOf } from '../control/live-certificates.ts'
+import { StoredParts } from '../control/stored-parts.ts'
 import { readHostport, readName } from '../model/hostport.ts'
 import { httpsEdges } from '../resources/https-edges.ts'
 import { type ManagedDomain, reservedDomains } from '../resources/reserved-domains.ts'
@@ -42,14 +43,8 @@ interface Part {
 
 const kinds = [httpsEdges.kind, tlsEdges.kind, reservedDomains.kind, tlsCertificates.kind]
 
-const AT_A_TIME = 100
-
-/** Stands for the server itself, which has no id. */
-const OWN = 'own'
-
 export class WantedNames implements Followed {
-  readonly #store: Store
-  readonly #parts = new Map<string, Part>()
+  readonly #stored: StoredParts<Part>
   /** Ids of certificates by the name that they were issued for. */
   readonly #issued = new Map<string, Set<string>>()
   #wanted: ReadonlyMap<string, WantedName> = new Map()
@@ -57,7 +52,7 @@ export class WantedNames implements Followed {
   readonly #options: WantedNamesOptions
 
   constructor(options: WantedNamesOptions) {
-    this.#store = options.store
+    this.#stored = new StoredParts({ store: options.store, kinds, partOf })
     this.#options = options
   }
 
@@ -81,7 +76,7 @@ export class WantedNames implements Followed {
 
   /** Names that got a certificate since a time, in milliseconds since 1970, without being wanted by what is stored. */
   issuedAlone(since: number): string[] {
-    return [...this.#parts.values()].flatMap(({ issuedFor, issuedAt = 0 }) =>
+    return [...this.#stored.byId.values()].flatMap(({ issuedFor, issuedAt = 0 }) =>
       issuedFor !== undefined && issuedAt >= since && !this.#wanted.has(issuedFor) ? [issuedFor] : [],
     )
   }
@@ -90,73 +85,49 @@ export class WantedNames implements Followed {
   leftOver(before: number): string[] {
     const isOver = ([, { issuedFor, notAfter = Number.POSITIVE_INFINITY }]: readonly [string, Part]) =>
       issuedFor !== undefined && notAfter < before && !this.#wanted.has(issuedFor)
-    return [...this.#parts].filter(isOver).map(([id]) => id)
+    return [...this.#stored.byId].filter(isOver).map(([id]) => id)
   }
 
   async load(): Promise<void> {
-    this.#parts.clear()
+    await this.#stored.load()
     this.#issued.clear()
-    for (const kind of kinds) await this.#takeAll(kind)
-    this.#parts.set(OWN, { wants: this.#options.ownNames?.filter(isOrdered) ?? [] })
+    for (const [id, part] of this.#stored.byId) this.#note(id, part)
     await this.#settle({ isLoad: true })
   }
 
   async apply(changes: readonly Change[]): Promise<void> {
-    const touched = [...new Set(changes.filter(({ kind }) => kinds.includes(kind)).map(({ id }) => id))]
-    if (touched.length === 0) return
-    const found = await this.#store.read((reader) => reader.resources(touched))
-    const before = touched.flatMap((id) => this.#drop(id) ?? [])
-    const after = found.flatMap((each) => this.#take(each) ?? [])
-    const issued = before.flatMap(({ issuedFor }) => issuedFor ?? [])
-    const gone = issued.filter((name) => this.issuedFor(name) === undefined)
+    const change = await this.#stored.apply(changes)
+    if (!change) return
+    const { before, after } = change
+    for (const [id, { issuedFor = '' }] of before) {
+      const ids = this.#issued.get(issuedFor)
+      ids?.delete(id)
+      if (ids?.size === 0) this.#issued.delete(issuedFor)
+    }
+    for (const [id, part] of after) this.#note(id, part)
+    const gone = before.flatMap(([, { issuedFor }]) => issuedFor ?? []).filter((name) => !this.#issued.has(name))
     // A certificate that was issued or renewed changes nothing of what is wanted.
-    const isSame = gone.length === 0 && [...before, ...after].every(({ issuedFor }) => issuedFor !== undefined)
+    const isSame = gone.length === 0 && [...before, ...after].every(([, { issuedFor }]) => issuedFor !== undefined)
     if (!isSame) await this.#settle({ gone })
   }
 
-  async #takeAll(kind: string): Promise<void> {
-    let beforeId: string | undefined
-    do {
-      const some = await this.#store.read((reader) =>
-        reader.page({ kind, limit: AT_A_TIME, ...(beforeId !== undefined && { beforeId }) }),
-      )
-      for (const each of some) this.#take(each)
-      beforeId = some.at(-1)?.id
-    } while (beforeId !== undefined)
-  }
-
-  #take(resource: StoredResource): Part | undefined {
-    const part = partOf(resource)
-    if (!part) return undefined
-    this.#parts.set(resource.id, part)
-    const { issuedFor } = part
-    if (issuedFor !== undefined) {
-      this.#issued.set(issuedFor, (this.#issued.get(issuedFor) ?? new Set()).add(resource.id))
-    }
-    return part
-  }
-
-  #drop(id: string): Part | undefined {
-    const part = this.#parts.get(id)
-    this.#parts.delete(id)
-    const ids = this.#issued.get(part?.issuedFor ?? '')
-    ids?.delete(id)
-    if (ids?.size === 0) this.#issued.delete(part?.issuedFor ?? '')
-    return part
+  #note(id: string, { issuedFor }: Part): void {
+    if (issuedFor !== undefined) this.#issued.set(issuedFor, (this.#issued.get(issuedFor) ?? new Set()).add(id))
   }
 
   /** Works out what is wanted now, and has new names looked after. */
   async #settle({ gone = [], isLoad = false }: { gone?: readonly string[]; isLoad?: boolean }): Promise<void> {
     const before = this.#wanted
-    const isUploaded = coveredBy(new Set([...this.#parts.values()].flatMap(({ covers = [] }) => covers)))
+    const { store, wildcard, ownNames = [] } = this.#options
+    const parts = this.#stored.byId
+    const isUploaded = coveredBy(new Set([...parts.values()].flatMap(({ covers = [] }) => covers)))
     this.#isUploaded = isUploaded
-    const { wildcard } = this.#options
     const isBelow = coveredBy(new Set(wildcard === undefined ? [] : [wildcard]))
     const wanted = new Map<string, WantedName>()
-    if (wildcard !== undefined && !isUploaded(wildcard)) {
-      wanted.set(wildcard, { name: wildcard, keyType: 'ecdsa', domainIds: [] })
+    for (const name of [wildcard ?? [], ownNames.filter(isOrdered)].flat()) {
+      if (!isUploaded(name)) wanted.set(name, { name, keyType: 'ecdsa', domainIds: [] })
     }
-    for (const [id, { wants = [], policy }] of this.#parts) {
+    for (const [id, { wants = [], policy }] of parts) {
       for (const name of wants) {
         if (isUploaded(name) || (isBelow(name) && !policy && !this.#issued.has(name))) continue
         const { keyType = 'ecdsa', domainIds = [] } = wanted.get(name) ?? {}
@@ -168,15 +139,15 @@ export class WantedNames implements Followed {
       }
     }
     const added = [...wanted.keys()].filter((name) => !before.has(name))
-    if (added.length > 0) await this.#store.write(({ certificates }) => certificates.manage(added))
+    if (added.length > 0) await store.write(({ certificates }) => certificates.manage(added))
     const untold = [...wanted.values()].filter(({ name, domainIds }) =>
       isLoad
-        ? domainIds.some((id) => this.#parts.get(id)?.policy?.isUntold)
+        ? domainIds.some((id) => parts.get(id)?.policy?.isUntold)
         : domainIds.length > (before.get(name)?.domainIds.length ?? 0),
     )
     // A reserved domain that is new beside an edge wants to be told how far its name is.
     const again = [...gone, ...untold.map(({ name }) => name)].filter((name) => wanted.has(name))
-    if (again.length > 0) await this.#store.write(({ certificates }) => certificates.lookAgain(again))
+    if (again.length > 0) await store.write(({ certificates }) => certificates.lookAgain(again))
     this.#wanted = wanted
     this.#options.onChange()
   }

@@ -4,13 +4,13 @@ import type { Sealer } from '../lib/secrets/seal.ts'
 import { readName, readNames } from '../model/hostport.ts'
 import type { ServedCertificate } from '../planes/port.ts'
 import { reservedDomains } from '../resources/reserved-domains.ts'
-import type { Resource } from '../resources/resource.ts'
 import { tlsCertificates } from '../resources/tls-certificates.ts'
 import type { Change } from '../store/feed.ts'
 import type { StoredResource } from '../store/reader.ts'
 import type { Store } from '../store/store.ts'
 import type { Followed } from './follower.ts'
 import { openFields, resourceAt } from './secrets.ts'
+import { StoredParts } from './stored-parts.ts'
 
 /** All certificates by name, exact or `*.…`. */
 export type CertificatesByName = ReadonlyMap<string, ServedCertificate>
@@ -21,26 +21,29 @@ export interface FileCertificates {
   readonly byName: CertificatesByName
 }
 
-interface Uploaded {
+interface StoredCertificate {
   readonly names: readonly string[]
   readonly served: ServedCertificate
   /** This server got it from an authority. */
   readonly isIssued: boolean
 }
 
-const AT_A_TIME = 100
+/** A reserved domain that names its certificate. */
+interface NamingDomain {
+  readonly name: string
+  readonly certificateId: string
+}
+
+type Part = { readonly certificate: StoredCertificate } | { readonly domain: NamingDomain }
 
 export class LiveCertificates implements Followed {
-  readonly #store: Store
   readonly #sealer: Sealer
   readonly #files: FileCertificates | undefined
   readonly #replace: (served: CertificatesByName) => void
   readonly #log: Logger
   #isLoaded = false
-  /** Opened once, when they are added or changed. */
-  readonly #certificates = new Map<string, Uploaded>()
-  /** By the id of a reserved domain; those without a certificate are left out. */
-  readonly #domains = new Map<string, { readonly name: string; readonly certificateId: string }>()
+  /** Certificates are opened once, when they are added or changed. */
+  readonly #stored: StoredParts<Part>
 
   constructor(options: {
     store: Store
@@ -49,7 +52,8 @@ export class LiveCertificates implements Followed {
     replace: (served: CertificatesByName) => void
     log: Logger
   }) {
-    this.#store = options.store
+    const kinds = [tlsCertificates.kind, reservedDomains.kind]
+    this.#stored = new StoredParts({ store: options.store, kinds, partOf: (resource) => this.#partOf(resource) })
     this.#sealer = options.sealer
     this.#files = options.files
     this.#replace = options.replace
@@ -58,11 +62,8 @@ export class LiveCertificates implements Followed {
 
   async load(): Promise<void> {
     this.#isLoaded = false
-    this.#certificates.clear()
-    this.#domains.clear()
     await this.#files?.ready()
-    await this.#takeAll(tlsCertificates)
-    await this.#takeAll(reservedDomains)
+    await this.#stored.load()
     this.#isLoaded = true
     this.#publish()
   }
@@ -73,38 +74,18 @@ export class LiveCertificates implements Followed {
   }
 
   async apply(changes: readonly Change[]): Promise<void> {
-    const touched = new Set(changes.filter(({ kind }) => followedKinds.has(kind)).map(({ id }) => id))
-    if (touched.size === 0) return
-    const found = await this.#store.read((reader) => reader.resources([...touched]))
-    for (const id of touched) {
-      this.#certificates.delete(id)
-      this.#domains.delete(id)
-    }
-    for (const resource of found) this.#take(resource)
-    this.#publish()
+    if (await this.#stored.apply(changes)) this.#publish()
   }
 
-  async #takeAll({ kind }: Resource): Promise<void> {
-    let beforeId: string | undefined
-    do {
-      const some = await this.#store.read((reader) =>
-        reader.page({ kind, limit: AT_A_TIME, ...(beforeId !== undefined && { beforeId }) }),
-      )
-      for (const each of some) this.#take(each)
-      beforeId = some.at(-1)?.id
-    } while (beforeId !== undefined)
-  }
-
-  #take(resource: StoredResource): void {
-    const { id, kind, fields } = resource
+  #partOf(resource: StoredResource): Part | undefined {
+    const { kind, fields } = resource
     if (kind === tlsCertificates.kind) {
       const served = this.#open(resource)
-      if (served) this.#certificates.set(id, { names: namesOf(resource), served, isIssued: Boolean(fields.issued_for) })
-    } else {
-      // What is stored has passed the form of its resource.
-      const { domain, certificate_id: certificateId } = fields as { domain: string; certificate_id?: string | null }
-      if (certificateId) this.#domains.set(id, { name: readName(domain), certificateId })
+      return served && { certificate: { names: namesOf(resource), served, isIssued: Boolean(fields.issued_for) } }
     }
+    // What is stored has passed the form of its resource.
+    const { domain, certificate_id: certificateId } = fields as { domain: string; certificate_id?: string | null }
+    return certificateId ? { domain: { name: readName(domain), certificateId } } : undefined
   }
 
   /**
@@ -113,7 +94,9 @@ export class LiveCertificates implements Followed {
    */
   #publish(): void {
     const served = new Map<string, ServedCertificate>()
-    const byAge = [...this.#certificates.values()].sort((a, b) => (a.served.id < b.served.id ? -1 : 1))
+    const parts = [...this.#stored.byId.values()]
+    const certificates = parts.flatMap((part) => ('certificate' in part ? [part.certificate] : []))
+    const byAge = certificates.sort((a, b) => (a.served.id < b.served.id ? -1 : 1))
     const byRank: Iterable<readonly [string, ServedCertificate]>[] = [
       named(byAge.filter(({ isIssued }) => !isIssued)),
       this.#files?.byName ?? [],
@@ -123,9 +106,9 @@ export class LiveCertificates implements Followed {
       const isCovered = coveredBy(new Set(served.keys()))
       for (const [name, each] of rank) if (!isCovered(name)) served.set(name, each)
     }
-    for (const { name, certificateId } of this.#domains.values()) {
-      const chosen = this.#certificates.get(certificateId)
-      if (chosen) served.set(name, chosen.served)
+    for (const part of parts) {
+      const chosen = 'domain' in part ? this.#stored.byId.get(part.domain.certificateId) : undefined
+      if ('domain' in part && chosen && 'certificate' in chosen) served.set(part.domain.name, chosen.certificate.served)
     }
     this.#replace(served)
   }
@@ -146,7 +129,7 @@ export class LiveCertificates implements Followed {
   }
 }
 
-function named(certificates: readonly Uploaded[]): (readonly [string, ServedCertificate])[] {
+function named(certificates: readonly StoredCertificate[]): (readonly [string, ServedCertificate])[] {
   return certificates.flatMap(({ names, served }) => names.map((name) => [name, served] as const))
 }
 
@@ -154,8 +137,6 @@ function named(certificates: readonly Uploaded[]): (readonly [string, ServedCert
 export function coveredBy(names: ReadonlySet<string>): (name: string) => boolean {
   return (name) => names.has(name) || names.has(`*${name.slice(name.indexOf('.'))}`)
 }
-
-const followedKinds: ReadonlySet<string> = new Set([tlsCertificates.kind, reservedDomains.kind])
 
 /** Normalised names; other entries of a certificate are of no use here. */
 export function namesOf({ fields }: Pick<StoredResource, 'fields'>): string[] {

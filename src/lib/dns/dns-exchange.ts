@@ -45,6 +45,8 @@ export async function exchangeDns(
 /** Undefined when no answer came: a datagram may be lost, and a server may have no UDP. */
 async function overUdp({ host, port }: DnsServerAddress, message: Buffer, ms: number): Promise<Buffer | undefined> {
   const socket = createSocket(isIPv6(host) ? 'udp6' : 'udp4')
+  // Also one that comes while nobody waits.
+  socket.on('error', () => {})
   const giveUp = AbortSignal.timeout(ms)
   try {
     // Connected, so that only this server can answer.
