@@ -44,119 +44,6 @@ async function issuedNames(api: ApiClient): Promise<string[]> {
 
 const portOf = (address: string): number => Number(address.slice(address.lastIndexOf(':') + 1))
 
-test('whatever fails once is told, tried again, and costs no order that was not lost', async (t) => {
-  const acme = await authorityFor(t)
-  // Long enough to see each failure in the API.
-  const orderTimes = { firstPauseMs: 3000, lookMs: 300, orderLooksMs: [50, 100, 200, 400] } as const
-  const platform = await startPlatform({ flags: { 'acme-directory': acme.directory }, orderTimes })
-  t.after(() => platform.stop())
-  acme.mood.nodes = [platform]
-  acme.mood.badNonces = 0.5
-  acme.mood.processingLooks = 2
-  const limited = { status: 429, type: 'rateLimited', retryAfter: 1 }
-  const broken = { status: 500, type: 'serverInternal' }
-  acme.mood.problems.push(
-    { step: 'order', name: 'limited.example.com', ...limited },
-    { step: 'authorization', name: 'proof.example.com', ...broken },
-    { step: 'finalize', name: 'final.example.com', ...broken },
-    { step: 'download', name: 'late.example.com', ...broken },
-    { step: 'challenge', name: 'refused.example.com', status: 403, type: 'unauthorized' },
-  )
-  acme.mood.lies.set('lie.example.com', 'other.example.com')
-  acme.mood.wrongKeys.add('key.example.com')
-  const names = ['limited', 'proof', 'final', 'late', 'refused', 'lie', 'key'].map((each) => `${each}.example.com`)
-  const domains = new Map<string, Json>()
-  for (const name of names) domains.set(name, await reserve(platform.admin, name))
-
-  const told = new Map<string, string>()
-  await until('every failure was told', async () => {
-    for (const [name, { id }] of domains) {
-      const { certificate_management_status: status } = await platform.admin.get(`/reserved_domains/${id}`)
-      const job = status.provisioning_job
-      if (!job?.error_code) continue
-      assert.ok(job.retries_at !== null && job.started_at !== null && job.msg.length > 20)
-      told.set(name, job.error_code)
-    }
-    return told.size === names.length
-  })
-  assert.deepEqual(Object.fromEntries(told), {
-    'limited.example.com': 'ERR_AUTHORITY_RATE_LIMIT',
-    'proof.example.com': 'ERR_AUTHORITY_UNAVAILABLE',
-    'final.example.com': 'ERR_AUTHORITY_UNAVAILABLE',
-    'late.example.com': 'ERR_AUTHORITY_UNAVAILABLE',
-    'refused.example.com': 'ERR_CHALLENGE_FAILED',
-    'lie.example.com': 'ERR_CERTIFICATE_UNUSABLE',
-    'key.example.com': 'ERR_CERTIFICATE_UNUSABLE',
-  })
-  await until('every name has its certificate', async () => (await issuedNames(platform.admin)).length === names.length)
-  const ordered = Object.fromEntries(
-    names.map((name) => [name, acme.orders.filter((each) => each.name === name).length]),
-  )
-  assert.deepEqual(ordered, {
-    'limited.example.com': 1,
-    'proof.example.com': 1,
-    'final.example.com': 1,
-    'late.example.com': 1,
-    'refused.example.com': 2,
-    'lie.example.com': 2,
-    'key.example.com': 2,
-  })
-  assert.ok((await metric(platform.metricsUrl, 'postern_acme_failures_total')) >= names.length)
-})
-
-test('orders that never end are told, and keep nobody from their turn', async (t) => {
-  const acme = await authorityFor(t)
-  const orderTimes = { firstPauseMs: 500, lookMs: 200, orderLooks: 4, orderLooksMs: [50] } as const
-  const platform = await startPlatform({ flags: { 'acme-directory': acme.directory }, orderTimes })
-  t.after(() => platform.stop())
-  acme.mood.nodes = [platform]
-  // More than are worked on at a time.
-  const stuck = Array.from({ length: 6 }, (_, i) => `stuck${i}.example.com`)
-  for (const name of stuck) acme.mood.stuck.add(name)
-  const domains = await Promise.all(stuck.map((name) => reserve(platform.admin, name)))
-  await until('every one of them was ordered', () => acme.orders.length === stuck.length)
-  await edge(platform.admin, 'app.example.com')
-  await until(
-    'another has its certificate',
-    async () => (await issuedNames(platform.admin)).join() === 'app.example.com',
-  )
-  for (const { id } of domains) {
-    await until('it is told', async () => {
-      const { certificate_management_status: status } = await platform.admin.get(`/reserved_domains/${id}`)
-      return status.provisioning_job.msg.endsWith('Its order is still pending.')
-    })
-  }
-  assert.equal(acme.orders.length, stuck.length + 1)
-  // Asked again for the same proof, not for another one after each look.
-  await until('it was gone on with', () => stuck.every((name) => acme.count('challenge', name) > 1))
-  assert.deepEqual(new Set(acme.orders.map(({ kind }) => kind)), new Set(['http-01']))
-})
-
-test('an authority that is away is asked again, and one that wants time is given it', async (t) => {
-  const acme = await authorityFor(t)
-  const orderTimes = { firstPauseMs: 500, lookMs: 200 }
-  const platform = await startPlatform({ flags: { 'acme-directory': acme.directory }, orderTimes })
-  t.after(() => platform.stop())
-  acme.mood.nodes = [platform]
-  let isAway = true
-  acme.mood.before = () => {
-    if (isAway) throw new Error('away')
-  }
-  await edge(platform.admin, 'app.example.com')
-  await until('it was asked twice', () => acme.count('account') > 1)
-  isAway = false
-  await until('it has its certificate', async () => (await issuedNames(platform.admin)).length === 1)
-  acme.mood.problems.push({ step: 'order', status: 429, type: 'rateLimited', retryAfter: 7200 })
-  const { id } = await reserve(platform.admin, 'limited.example.com')
-  const job = await until('the limit is told', async () => {
-    const { certificate_management_status: status } = await platform.admin.get(`/reserved_domains/${id}`)
-    return status.provisioning_job.error_code === 'ERR_AUTHORITY_RATE_LIMIT' && status.provisioning_job
-  })
-  const waitMs = Date.parse(job.retries_at) - Date.parse(job.started_at)
-  assert.ok(waitMs >= 7_200_000 - 1000, 'it waits for as long as the authority asked for')
-  assert.equal(acme.count('order', 'limited.example.com'), 1)
-})
-
 test('what is due at once goes at the pace that is set: first certificates, then renewals, then nothing', async (t) => {
   const acme = await authorityFor(t)
   const flags = { 'acme-directory': acme.directory, 'acme-orders-per-hour': '11' }
@@ -352,8 +239,124 @@ test('a wildcard without DNS is told so, and is not ordered', async (t) => {
   assert.equal(acme.orders.length, 0)
 })
 
-// Side by side: they wait for leases most of the time.
-describe('servers that are killed, and several at once', { concurrency: true }, () => {
+// Side by side: they wait for pauses and leases most of the time.
+describe('bad days', { concurrency: true }, () => {
+  test('whatever fails once is told, tried again, and costs no order that was not lost', async (t) => {
+    const acme = await authorityFor(t)
+    // Long enough to see each failure in the API.
+    const orderTimes = { firstPauseMs: 6000, lookMs: 300, orderLooksMs: [50, 100, 200, 400] } as const
+    const platform = await startPlatform({ flags: { 'acme-directory': acme.directory }, orderTimes })
+    t.after(() => platform.stop())
+    acme.mood.nodes = [platform]
+    acme.mood.badNonces = 0.5
+    acme.mood.processingLooks = 2
+    const limited = { status: 429, type: 'rateLimited', retryAfter: 1 }
+    const broken = { status: 500, type: 'serverInternal' }
+    acme.mood.problems.push(
+      { step: 'order', name: 'limited.example.com', ...limited },
+      { step: 'authorization', name: 'proof.example.com', ...broken },
+      { step: 'finalize', name: 'final.example.com', ...broken },
+      { step: 'download', name: 'late.example.com', ...broken },
+      { step: 'challenge', name: 'refused.example.com', status: 403, type: 'unauthorized' },
+    )
+    acme.mood.lies.set('lie.example.com', 'other.example.com')
+    acme.mood.wrongKeys.add('key.example.com')
+    const names = ['limited', 'proof', 'final', 'late', 'refused', 'lie', 'key'].map((each) => `${each}.example.com`)
+    const domains = new Map<string, Json>()
+    for (const name of names) domains.set(name, await reserve(platform.admin, name))
+
+    const told = new Map<string, string>()
+    await until('every failure was told', async () => {
+      for (const [name, { id }] of domains) {
+        const { certificate_management_status: status } = await platform.admin.get(`/reserved_domains/${id}`)
+        const job = status.provisioning_job
+        if (!job?.error_code) continue
+        assert.ok(job.retries_at !== null && job.started_at !== null && job.msg.length > 20)
+        told.set(name, job.error_code)
+      }
+      return told.size === names.length
+    })
+    assert.deepEqual(Object.fromEntries(told), {
+      'limited.example.com': 'ERR_AUTHORITY_RATE_LIMIT',
+      'proof.example.com': 'ERR_AUTHORITY_UNAVAILABLE',
+      'final.example.com': 'ERR_AUTHORITY_UNAVAILABLE',
+      'late.example.com': 'ERR_AUTHORITY_UNAVAILABLE',
+      'refused.example.com': 'ERR_CHALLENGE_FAILED',
+      'lie.example.com': 'ERR_CERTIFICATE_UNUSABLE',
+      'key.example.com': 'ERR_CERTIFICATE_UNUSABLE',
+    })
+    await until(
+      'every name has its certificate',
+      async () => (await issuedNames(platform.admin)).length === names.length,
+    )
+    const ordered = Object.fromEntries(
+      names.map((name) => [name, acme.orders.filter((each) => each.name === name).length]),
+    )
+    assert.deepEqual(ordered, {
+      'limited.example.com': 1,
+      'proof.example.com': 1,
+      'final.example.com': 1,
+      'late.example.com': 1,
+      'refused.example.com': 2,
+      'lie.example.com': 2,
+      'key.example.com': 2,
+    })
+    assert.ok((await metric(platform.metricsUrl, 'postern_acme_failures_total')) >= names.length)
+  })
+
+  test('orders that never end are told, and keep nobody from their turn', async (t) => {
+    const acme = await authorityFor(t)
+    const orderTimes = { firstPauseMs: 500, lookMs: 200, orderLooks: 4, orderLooksMs: [50] } as const
+    const platform = await startPlatform({ flags: { 'acme-directory': acme.directory }, orderTimes })
+    t.after(() => platform.stop())
+    acme.mood.nodes = [platform]
+    // More than are worked on at a time.
+    const stuck = Array.from({ length: 6 }, (_, i) => `stuck${i}.example.com`)
+    for (const name of stuck) acme.mood.stuck.add(name)
+    const domains = await Promise.all(stuck.map((name) => reserve(platform.admin, name)))
+    await until('every one of them was ordered', () => acme.orders.length === stuck.length)
+    await edge(platform.admin, 'app.example.com')
+    await until(
+      'another has its certificate',
+      async () => (await issuedNames(platform.admin)).join() === 'app.example.com',
+    )
+    for (const { id } of domains) {
+      await until('it is told', async () => {
+        const { certificate_management_status: status } = await platform.admin.get(`/reserved_domains/${id}`)
+        return status.provisioning_job.msg.endsWith('Its order is still pending.')
+      })
+    }
+    assert.equal(acme.orders.length, stuck.length + 1)
+    // Asked again for the same proof, not for another one after each look.
+    await until('it was gone on with', () => stuck.every((name) => acme.count('challenge', name) > 1))
+    assert.deepEqual(new Set(acme.orders.map(({ kind }) => kind)), new Set(['http-01']))
+  })
+
+  test('an authority that is away is asked again, and one that wants time is given it', async (t) => {
+    const acme = await authorityFor(t)
+    const orderTimes = { firstPauseMs: 500, lookMs: 200 }
+    const platform = await startPlatform({ flags: { 'acme-directory': acme.directory }, orderTimes })
+    t.after(() => platform.stop())
+    acme.mood.nodes = [platform]
+    let isAway = true
+    acme.mood.before = () => {
+      if (isAway) throw new Error('away')
+    }
+    await edge(platform.admin, 'app.example.com')
+    await until('it was asked twice', () => acme.count('account') > 1)
+    isAway = false
+    await until('it has its certificate', async () => (await issuedNames(platform.admin)).length === 1)
+    acme.mood.problems.push({ step: 'order', status: 429, type: 'rateLimited', retryAfter: 7200 })
+    const { id } = await reserve(platform.admin, 'limited.example.com')
+    const job = await until('the limit is told', async () => {
+      const { certificate_management_status: status } = await platform.admin.get(`/reserved_domains/${id}`)
+      return status.provisioning_job.error_code === 'ERR_AUTHORITY_RATE_LIMIT' && status.provisioning_job
+    })
+    const waitMs = Date.parse(job.retries_at) - Date.parse(job.started_at)
+    assert.ok(waitMs >= 7_200_000 - 1000, 'it waits for as long as the authority asked for')
+    assert.equal(acme.count('order', 'limited.example.com'), 1)
+  })
+
   eachStore((store) => {
     test('killed before any step, the server goes on with the same order', async (t) => {
       const acme = await authorityFor(t)
