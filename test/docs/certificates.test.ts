@@ -1,21 +1,41 @@
-/** The page about certificates, with an authority of the tests in place of that of a company. */
+/** The page about certificates, with authorities and a name server of the tests in place of those of the world. */
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after } from 'node:test'
 import { startAcmeServer } from '../support/acme-server.ts'
-import { ApiClient } from '../support/api-client.ts'
+import { ApiClient, type Json } from '../support/api-client.ts'
+import { startDnsServer } from '../support/dns-server.ts'
 import { tlsIdentity } from '../support/tls-identity.ts'
 import { until } from '../support/until.ts'
 import { followPage } from './follow.ts'
 
 const identity = await tlsIdentity()
 const binding = { keyId: 'kid-1', key: Buffer.from('a key that was agreed on').toString('base64url') }
-const acme = await startAcmeServer({ identity, binding })
-after(() => acme.stop())
+const company = await startAcmeServer({ identity, binding })
+after(() => company.stop())
+const world = await startAcmeServer()
+after(() => world.stop())
+const secret = Buffer.from('a secret of the name server')
+const dns = await startDnsServer({ zone: 'example.com', key: { name: 'postern', algorithm: 'hmac-sha256', secret } })
+after(() => dns.stop())
+world.mood.txt = (record) => dns.txt.get(record) ?? []
 
 const API_KEY = 'docs_test_api_key_of_the_first_admin_01'
 
 const listening = /Listening: API (\S+), metrics \S+, agents \S+, HTTPS \S+:(\d+), HTTP \S+:(\d+)$/m
+
+/** Has the server, by what it said, get a certificate for a name. */
+async function ordered(said: string, name: string, { isEdge }: { isEdge: boolean }): Promise<void> {
+  const [, url = '', https, http] = listening.exec(said) ?? []
+  const nodes = [{ httpsPort: Number(https), httpPort: Number(http) }]
+  for (const { mood } of [world, company]) mood.nodes = nodes
+  const api = new ApiClient(url, API_KEY)
+  if (isEdge) await api.create('/edges/https', { hostports: [`${name}:443`] })
+  await until(`${name} has its certificate`, async () => {
+    const { tls_certificates: all } = await api.get('/tls_certificates')
+    return all.some((each: Json) => each.subject_alternative_names.dns_names.includes(name))
+  })
+}
 
 followPage('docs/certificates.md', {
   env: { POSTERN_BOOTSTRAP_API_KEY: API_KEY },
@@ -23,21 +43,25 @@ followPage('docs/certificates.md', {
     const root = join(reader.folder, 'company-root.pem')
     await writeFile(root, identity.ca)
     return {
-      'https://ca.internal.example.com/acme/acme/directory': acme.directory,
+      '--acme-directory letsencrypt': `--acme-directory ${world.directory}`,
+      '0.0.0.0:443': '127.0.0.1:0',
+      '0.0.0.0:80': '127.0.0.1:0',
+      'hmac-sha256:postern:…': `hmac-sha256:postern:${secret.toString('base64')}`,
+      'ns1.example.com': `127.0.0.1:${dns.port}`,
+      'https://ca.internal.example.com/acme/acme/directory': company.directory,
       '/etc/postern/company-root.pem': root,
       'POSTERN_ACME_EAB_KEY=…': `POSTERN_ACME_EAB_KEY=${binding.key}`,
     }
   },
   checks: {
-    'POSTERN_ACME_EAB_KEY=…': async (said) => {
-      const [, url = '', https, http] = listening.exec(said) ?? []
-      acme.mood.nodes = [{ httpsPort: Number(https), httpPort: Number(http) }]
-      const api = new ApiClient(url, API_KEY)
-      await api.create('/edges/https', { hostports: ['app.example.com:443'] })
-      await until('the name has its certificate', async () => {
-        const { tls_certificates: all } = await api.get('/tls_certificates')
-        return all.length === 1
-      })
+    'postern serve --acme-directory letsencrypt --acme-email': async (said, reader) => {
+      await ordered(said, 'one.example.com', { isEdge: true })
+      await reader.endAll()
     },
+    'POSTERN_ACME_DNS_KEY=': async (said, reader) => {
+      await ordered(said, '*.example.com', { isEdge: false })
+      await reader.endAll()
+    },
+    'POSTERN_ACME_EAB_KEY=…': (said) => ordered(said, 'app.example.com', { isEdge: true }),
   },
 })
