@@ -30,7 +30,7 @@ test('each says in words what it shows', () => {
 
 test('`npm run pictures` makes all of them: a suite takes each', () => {
   assert.deepEqual(readdirSync(FOLDER).sort(), shownFiles().sort())
-  const suites = [...readSources('test/interop/page')].filter(([file]) => /(page|traffic)\.test\.ts$/.test(file))
+  const suites = [...readSources('test/interop/page')].filter(([file]) => /\/(page|traffic)\.test\.ts$/.test(file))
   assert.equal(suites.length, 2)
   for (const [name] of shown) {
     const taken = suites.some(([, text]) => text.includes(`assertGoodInAllLooks('${name}')`))
