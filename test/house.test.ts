@@ -138,4 +138,15 @@ describe('the dependencies', () => {
   test('are locked without naming the registry they came from', () => {
     assert.doesNotMatch(readFileSync('package-lock.json', 'utf8'), /"resolved":/)
   })
+
+  // Not left to npm's `strict-allow-scripts`: that refuses `npx postern` in a clone, which has a script of its own.
+  test('somebody has looked at every dependency that runs a script when it is installed', () => {
+    const { packages } = JSON.parse(readFileSync('package-lock.json', 'utf8')) as {
+      packages: Record<string, { hasInstallScript?: boolean }>
+    }
+    const { allowScripts } = JSON.parse(readFileSync('package.json', 'utf8')) as { allowScripts: object }
+    const running = Object.entries(packages).filter(([path, each]) => path !== '' && each.hasInstallScript)
+    const names = running.map(([path]) => path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length))
+    assert.deepEqual([...new Set(names)].sort(), Object.keys(allowScripts).sort())
+  })
 })
