@@ -76,9 +76,10 @@ export class WantedNames implements Followed {
 
   /** Names that got a certificate since a time, in milliseconds since 1970, without being wanted by what is stored. */
   issuedAlone(since: number): string[] {
-    return [...this.#stored.byId.values()].flatMap(({ issuedFor, issuedAt = 0 }) =>
-      issuedFor !== undefined && issuedAt >= since && !this.#wanted.has(issuedFor) ? [issuedFor] : [],
-    )
+    const { byId } = this.#stored
+    const isRecent = (id: string): boolean => (byId.get(id)?.issuedAt ?? 0) >= since
+    const issued = [...this.#issued].filter(([name]) => !this.#wanted.has(name))
+    return issued.filter(([, ids]) => [...ids].some(isRecent)).map(([name]) => name)
   }
 
   /** Ids of issued certificates that ended before a time, in milliseconds since 1970, and whose names nobody wants. */
