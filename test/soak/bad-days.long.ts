@@ -99,7 +99,7 @@ describe('bad days of three nodes', () => {
             let last: readonly string[] = []
             const isServed = async (): Promise<boolean> => {
               // Each worker finds out by itself who has an address.
-              for (let i = 0; i < visitsOfAll; i++) {
+              for (let i = 0; i < visitsOfAll(); i++) {
                 last = await heard(node, served)
                 if (!last.every((text) => text === served.text)) return false
               }
@@ -189,7 +189,7 @@ describe('bad days of three nodes', () => {
             const answer = await visit(at.at(url), cluster)
             return answer.status === 302 && answer
           }
-          for (let i = 0; i < visitsOfAll; i++) await until('it is served', () => begin(to))
+          for (let i = 0; i < visitsOfAll(); i++) await until('it is served', () => begin(to))
           const begun = await until('it is served', () => begin(from))
           const asked = new URL(String(begun.headers.location)).searchParams
           const back = new URL(asked.get('redirect_uri') ?? '')

@@ -37,6 +37,8 @@ export interface Platform {
   member(role?: 'admin' | 'member'): Promise<{ id: string; token: string; api: ApiClient }>
   /** Everything the server logged, line by line. */
   readonly log: readonly string[]
+  /** Data planes that it started with. */
+  readonly planeCount: number
   /** Data planes that come and go while others serve. */
   readonly planes: WholeServer['planes']
   stop(): Promise<void>
@@ -78,13 +80,14 @@ export async function startPlatform(options: PlatformOptions = {}): Promise<Plat
   }
   const presets = { POSTERN_BOOTSTRAP_API_KEY: API_KEY, POSTERN_BOOTSTRAP_AUTHTOKEN: AUTHTOKEN }
   const settings = readSettings({ flags, env: { ...presets, ...options.env }, cwd: dataDir })
+  const planeCount = options.planeCount ?? testPlanes
   const log: string[] = []
   const destination: LogDestination = { write: (line) => log.push(line) }
   const server = await startServer(settings, {
     log: createLog({ level: settings.logLevel, format: settings.logFormat, destination }),
     ...(options.storeLimits && { storeLimits: options.storeLimits }),
     orderTimes: { ...orderTimes, ...options.orderTimes },
-    planeCount: options.planeCount ?? testPlanes,
+    planeCount,
   })
   const url = `http://${server.addresses.api}`
   const caFile = join(dataDir, 'ca.pem')
@@ -105,6 +108,7 @@ export async function startPlatform(options: PlatformOptions = {}): Promise<Plat
     adminId: server.firstStart?.userId ?? '',
     admin,
     log,
+    planeCount,
     planes: server.planes,
     async member(role = 'member') {
       const database = await openAdmin(settings)

@@ -9,5 +9,7 @@ export const testWorkers = Number(process.env[WORKERS_VARIABLE] ?? 0)
 /** Data planes of a server that runs in the process of the test. */
 export const testPlanes = Math.max(1, testWorkers)
 
-/** New connections of which one gets to each worker; that none does to one of two happens once in thousands of times. */
-export const visitsOfAll = testPlanes > 1 ? 12 : 1
+/** New connections of which one gets to each of the planes; that none does to one of two happens once in thousands of times. */
+export function visitsOfAll(planes = testPlanes): number {
+  return planes > 1 ? 12 : 1
+}

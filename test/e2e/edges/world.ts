@@ -174,7 +174,7 @@ export class World implements Owner {
       return answer !== undefined && Number(answer.text) >= Number(body)
     }
     // Each worker puts changes in force by itself, and nobody says which one answers.
-    const visitors = Array.from({ length: visitsOfAll }, () => isAt)
+    const visitors = Array.from({ length: visitsOfAll(this.platform.planeCount) }, () => isAt)
     await until('a change is in force', async () =>
       (await Promise.all(visitors.map((visit) => visit()))).every(Boolean),
     )
