@@ -24,6 +24,8 @@ describe('the screen of a client', { skip: missing }, () => {
     const [, url = ''] = await client.says(/Forwarding +(https:\/\/[\w.:-]+)/)
     await client.says(/Latency +[\d.]+ ms/)
     assert.equal((await visit(url, platform, { path: '/unknown?secret=1' })).status, 401)
+    // Another worker tells of its requests a moment later, so the next must not overtake this one.
+    await client.says(/401 +[\d.]+ ms +GET +\/unknown\b(?!\?)/)
     const authorization = `Basic ${Buffer.from('user:password').toString('base64')}`
     assert.equal((await visit(url, platform, { path: '/known', headers: { authorization } })).status, 204)
     await client.says(/Connections +1 in all/)
