@@ -3,7 +3,10 @@ import { test } from 'node:test'
 import { attentionOf } from './attention.ts'
 
 const NOW = Date.parse('2026-03-01T00:00:00Z')
-const nothing = { https: [], tls: [], tcp: [], groups: [], certificates: [], authorities: [], now: NOW }
+const nothing = {
+  ...{ https: [], tls: [], tcp: [], groups: [], weighted: [], failover: [], domains: [] },
+  ...{ certificates: [], authorities: [], now: NOW },
+}
 const to = (id: string, enabled = true) => ({ enabled, backend: { id, uri: 'u' } })
 
 test('nothing needs attention where nothing is set up, or all is well', () => {
@@ -49,4 +52,38 @@ test('certificates are told of a month before they run out, and after', () => {
     attentionOf({ ...nothing, certificates }).map(({ name, why }) => `${name} ${why}`),
     ['soon runs out in 10 days', 'gone ran out 28 days ago'],
   )
+})
+
+test('an edge that chooses between backends is told of when none of them is served', () => {
+  const groups = [
+    { id: 'g1', tunnels: [{ id: 't', uri: 'u' }] },
+    { id: 'g2', tunnels: [] },
+  ]
+  // The outer one comes first, so that one round is not enough.
+  const failover = [
+    { id: 'f1', backends: ['w1', 'g2'] },
+    { id: 'f2', backends: ['g2', 'g1'] },
+    { id: 'f3', backends: ['g2', 'static'] },
+  ]
+  const weighted = [{ id: 'w1', backends: { g1: 0, g2: 5 } }]
+  const tcp = ['f1', 'f2', 'f3', 'w1'].map((id) => ({ id: `e-${id}`, hostports: ['x:1'], backend: to(id) }))
+  assert.deepEqual(
+    attentionOf({ ...nothing, tcp, groups, weighted, failover }).map(({ path, why }) => `${path} ${why}`),
+    ['f1', 'w1'].map((id) => `/edges/tcp/e-${id} leads to several backends, and no agent serves any of them now`),
+  )
+})
+
+test('a name that got no certificate is told of with the reason, and not while it waits for its turn', () => {
+  const job = (error_code: string | null) => ({
+    renews_at: null,
+    provisioning_job: { error_code, msg: 'no such name' },
+  })
+  const domains = [
+    { id: 'd1', domain: 'a.example.com', certificate_management_status: job('ERR_X') },
+    { id: 'd2', domain: 'b.example.com', certificate_management_status: job(null) },
+    { id: 'd3', domain: 'c.example.com', certificate_management_status: null },
+  ]
+  assert.deepEqual(attentionOf({ ...nothing, domains }), [
+    { path: '/reserved_domains/d1', name: 'a.example.com', why: 'did not get its certificate: no such name' },
+  ])
 })

@@ -1,4 +1,4 @@
-/** Finds what is set up and cannot work, or soon will not: edges that lead nowhere, certificates that run out. */
+/** Finds what is set up and cannot work, or soon will not: edges that lead nowhere, certificates that run out or never came. */
 
 import type { ListedRow } from './all-rows.ts'
 import { isRecord } from './api-caller.ts'
@@ -13,6 +13,9 @@ export interface AttentionInput {
   readonly tls: readonly ListedRow[]
   readonly tcp: readonly ListedRow[]
   readonly groups: readonly ListedRow[]
+  readonly weighted: readonly ListedRow[]
+  readonly failover: readonly ListedRow[]
+  readonly domains: readonly ListedRow[]
   readonly certificates: readonly ListedRow[]
   readonly authorities: readonly ListedRow[]
   readonly now: number
@@ -25,16 +28,9 @@ export interface AttentionItem {
   readonly why: string
 }
 
-export function attentionOf({
-  https,
-  tls,
-  tcp,
-  groups,
-  certificates,
-  authorities,
-  now,
-}: AttentionInput): AttentionItem[] {
-  const silent = new Set(groups.filter(({ tunnels }) => Array.isArray(tunnels) && tunnels.length === 0).map(idOf))
+export function attentionOf(input: AttentionInput): AttentionItem[] {
+  const { https, tls, tcp, domains, certificates, authorities, now } = input
+  const silent = silentBackends(input)
   const layer4 = [
     ...tls.map((edge) => ({ edge, path: `/edges/tls/${idOf(edge)}` })),
     ...tcp.map((edge) => ({ edge, path: `/edges/tcp/${idOf(edge)}` })),
@@ -45,12 +41,44 @@ export function attentionOf({
       const why = [hostportFault(edge), backendFault(edge, silent)].filter((each) => each !== '')
       return why.map((each) => ({ path, name: edgeName(edge), why: each }))
     }),
+    ...domains.flatMap((row) => unissued(row)),
     ...certificates.flatMap((row) => ending(row, `/tls_certificates/${idOf(row)}`, now)),
     ...authorities.flatMap((row) => ending(row, `/certificate_authorities/${idOf(row)}`, now)),
   ]
 }
 
-function httpsFaults(edge: ListedRow, silent: ReadonlySet<string>): AttentionItem[] {
+/** Backends that send a visitor nowhere now, and why, by id. */
+type SilentBackends = ReadonlyMap<string, string>
+
+function silentBackends({ groups, weighted, failover }: AttentionInput): SilentBackends {
+  const empty = groups.filter(({ tunnels }) => Array.isArray(tunnels) && tunnels.length === 0)
+  const silent = new Map(empty.map((group) => [idOf(group), 'leads to a tunnel group that no agent serves now']))
+  const nested = [
+    ...weighted.map((row) => ({ id: idOf(row), children: weightsOf(row) })),
+    ...failover.map((row) => ({
+      id: idOf(row),
+      children: Array.isArray(row.backends) ? row.backends.map(textIn) : [],
+    })),
+  ]
+  // They may stand inside each other, so each round may find more.
+  for (let known = -1; known < silent.size; ) {
+    known = silent.size
+    for (const { id, children } of nested) {
+      if (children.every((child) => silent.has(child))) {
+        silent.set(id, 'leads to several backends, and no agent serves any of them now')
+      }
+    }
+  }
+  return silent
+}
+
+/** Those that may be chosen. */
+function weightsOf({ backends }: ListedRow): string[] {
+  const all = Object.entries(isRecord(backends) ? backends : {})
+  return all.filter(([, weight]) => weight !== 0).map(([id]) => id)
+}
+
+function httpsFaults(edge: ListedRow, silent: SilentBackends): AttentionItem[] {
   const path = `/edges/https/${idOf(edge)}`
   const routes = (Array.isArray(edge.routes) ? edge.routes : []).filter(isRecord)
   const own = [hostportFault(edge), routes.length === 0 ? 'has no route, so every request is answered with 404' : '']
@@ -68,12 +96,21 @@ function hostportFault({ hostports }: ListedRow): string {
   return Array.isArray(hostports) && hostports.length > 0 ? '' : 'has no address, so nobody reaches it'
 }
 
-function backendFault({ backend }: ListedRow, silent: ReadonlySet<string>): string {
+function backendFault({ backend }: ListedRow, silent: SilentBackends): string {
   // A list shows the routes of an edge as references alone in some versions; then nothing is known.
   if (backend === undefined) return ''
   if (!isRecord(backend) || backend.enabled !== true) return 'has no backend, so visitors get an error'
   const to = isRecord(backend.backend) ? textIn(backend.backend.id) : ''
-  return silent.has(to) ? 'leads to a tunnel group that no agent serves now' : ''
+  return silent.get(to) ?? ''
+}
+
+/** A name whose certificate the server tried to get, without success. */
+function unissued(row: ListedRow): AttentionItem[] {
+  const { certificate_management_status: status } = row
+  const job = isRecord(status) && isRecord(status.provisioning_job) ? status.provisioning_job : undefined
+  if (typeof job?.error_code !== 'string') return []
+  const name = textIn(row.domain)
+  return [{ path: `/reserved_domains/${idOf(row)}`, name, why: `did not get its certificate: ${textIn(job.msg)}` }]
 }
 
 function ending(row: ListedRow, path: string, now: number): AttentionItem[] {

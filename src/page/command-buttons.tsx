@@ -1,5 +1,6 @@
 /** Buttons that tell an agent something, and what came of it. */
 import { useState } from 'preact/hooks'
+import { Modal } from './modal.tsx'
 import { usePage } from './page-state.ts'
 
 export interface CommandButtonsProps {
@@ -7,36 +8,61 @@ export interface CommandButtonsProps {
   readonly path: string
   readonly commands: readonly string[]
   readonly onDone: () => void
+  /** Told what came of it; where it is left out, that is shown beside the buttons. */
+  readonly onSaid?: (said: string) => void
 }
 
 const done: Readonly<Record<string, string>> = {
-  restart: 'The agent restarts.',
+  restart: 'The agent restarts, and comes back as a new session.',
   stop: 'The agent stops.',
   update: 'The agent updates itself.',
 }
 
-export function CommandButtons({ path, commands, onDone }: CommandButtonsProps) {
+export function CommandButtons({ path, commands, onDone, onSaid }: CommandButtonsProps) {
   const { api } = usePage()
   const [said, setSaid] = useState('')
   const [isBusy, setBusy] = useState(false)
+  const [isStopping, setStopping] = useState(false)
+  const say = onSaid ?? setSaid
   const tell = async (command: string) => {
+    setStopping(false)
     setBusy(true)
-    setSaid(`Waiting for the agent to ${command} …`)
+    say(`Waiting for the agent to ${command} …`)
     const outcome = await api.call('POST', `${path}/${command}`)
-    setSaid(outcome.ok ? (done[command] ?? 'Done.') : outcome.fault.text)
+    say(outcome.ok ? (done[command] ?? 'Done.') : outcome.fault.text)
     setBusy(false)
     onDone()
   }
   return (
     <span class="commands">
       {commands.map((command) => (
-        <button key={command} type="button" disabled={isBusy} onClick={() => void tell(command)}>
+        <button
+          key={command}
+          type="button"
+          disabled={isBusy}
+          onClick={() => (command === 'stop' ? setStopping(true) : void tell(command))}
+        >
           {command.charAt(0).toUpperCase() + command.slice(1)}
         </button>
       ))}
-      <span role="status" class="small">
-        {said}
-      </span>
+      {!onSaid && (
+        <span role="status" class="small">
+          {said}
+        </span>
+      )}
+      {isStopping && (
+        <Modal title="Stop this agent?" onClose={() => setStopping(false)}>
+          <p>Its tunnels end at once. It can only be started again where it runs.</p>
+          <div class="actions">
+            <button type="button" onClick={() => setStopping(false)}>
+              Keep it
+            </button>
+            <button type="button" class="danger" onClick={() => void tell('stop')}>
+              Stop the agent
+            </button>
+          </div>
+        </Modal>
+      )}
     </span>
   )
 }

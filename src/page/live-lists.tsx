@@ -1,7 +1,7 @@
 /** What is online: endpoints, tunnels and sessions, as tables that follow the server. */
 
 import type { ComponentChildren } from 'preact'
-import { useMemo } from 'preact/hooks'
+import { useMemo, useState } from 'preact/hooks'
 import type { ListedRow } from './all-rows.ts'
 import { isRecord } from './api-caller.ts'
 import { CommandButtons } from './command-buttons.tsx'
@@ -11,7 +11,7 @@ import { PlainText } from './plain-text.tsx'
 import { type Column, Table } from './table.tsx'
 import { textIn } from './text-in.ts'
 import { LIVE_MS, useRows } from './use-live.ts'
-import { ResourceLink, textOf, Value } from './value.tsx'
+import { ResourceLink, shortId, textOf, Value } from './value.tsx'
 import { ViewHead } from './view-head.tsx'
 import { visibleText } from './visible-text.ts'
 
@@ -34,13 +34,17 @@ export function TunnelList() {
 }
 
 export function SessionList() {
+  const [said, setSaid] = useState('')
+  const columns = useMemo(() => (refresh: () => void) => sessionColumns(refresh, setSaid), [])
   return (
     <LiveList
       title="Sessions"
       label="sessions"
       path="/tunnel_sessions"
-      columns={sessionColumns}
+      columns={columns}
       empty={<NothingOnline />}
+      // Not in its row, which may be gone with the agent.
+      note={<div role="status">{said !== '' && <p class="notice">{said}</p>}</div>}
     />
   )
 }
@@ -51,15 +55,18 @@ interface LiveListProps {
   readonly path: string
   readonly columns: (refresh: () => void) => readonly Column[]
   readonly empty: ComponentChildren
+  /** Shown above the table. */
+  readonly note?: ComponentChildren
 }
 
-function LiveList({ title, label, path, columns, empty }: LiveListProps) {
+function LiveList({ title, label, path, columns, empty, note }: LiveListProps) {
   const live = useRows(path, LIVE_MS)
   const all = useMemo(() => columns(live.refresh), [columns])
   return (
     <>
       <ViewHead title={title} note={<Freshness reading={live} />} />
       <ReadingFault reading={live} />
+      {note}
       <Table label={label} live={live} columns={all} empty={empty} />
     </>
   )
@@ -114,7 +121,7 @@ const tunnelColumns: readonly Column[] = [
 /** Commands of the API, as it documents them for sessions. */
 const COMMANDS = ['restart', 'stop', 'update']
 
-const sessionColumns = (refresh: () => void): readonly Column[] => [
+const sessionColumns = (refresh: () => void, say: (said: string) => void): readonly Column[] => [
   idColumn('/tunnel_sessions'),
   field('ip', 'from'),
   field('os'),
@@ -125,7 +132,14 @@ const sessionColumns = (refresh: () => void): readonly Column[] => [
   field('started_at', 'since'),
   {
     title: 'tell the agent',
-    show: ({ id }) => <CommandButtons path={`/tunnel_sessions/${textIn(id)}`} commands={COMMANDS} onDone={refresh} />,
+    show: ({ id, ip }) => (
+      <CommandButtons
+        path={`/tunnel_sessions/${textIn(id)}`}
+        commands={COMMANDS}
+        onDone={refresh}
+        onSaid={(said) => say(`${shortId(textIn(id))} at ${textIn(ip)}: ${said}`)}
+      />
+    ),
   },
 ]
 

@@ -1,7 +1,8 @@
 /** What is going on: how much is online, and what needs attention. */
 import { useMemo } from 'preact/hooks'
-import type { Rows } from './all-rows.ts'
+import type { ListedRow, Rows } from './all-rows.ts'
 import { attentionOf } from './attention.ts'
+import { FirstRequest } from './first-request.tsx'
 import { FirstStart } from './first-start.tsx'
 import { Freshness, ReadingFault } from './freshness.tsx'
 import { linkTo } from './page-location.ts'
@@ -26,8 +27,8 @@ export function Overview() {
         <Count title="Sessions" path="/tunnel_sessions" live={sessions} />
         {isAdmin && <NodeCount />}
       </ul>
-      {sessions.value?.rows.length === 0 && <FirstStart />}
-      <Attention tunnels={tunnels} />
+      {sessions.value?.rows.length === 0 ? <FirstStart /> : <FirstRequest endpoints={endpoints} />}
+      <Attention />
       {isAdmin && <TrafficPlots />}
     </>
   )
@@ -58,27 +59,22 @@ function NodeCount() {
 }
 
 /** What is set up and cannot work, or soon will not. */
-function Attention({ tunnels }: { readonly tunnels: Live<Rows> }) {
-  const https = useRows('/edges/https', CALM_MS)
-  const tls = useRows('/edges/tls', CALM_MS)
-  const tcp = useRows('/edges/tcp', CALM_MS)
-  const groups = useRows('/backends/tunnel_group', CALM_MS)
-  const certificates = useRows('/tls_certificates', CALM_MS)
-  const authorities = useRows('/certificate_authorities', CALM_MS)
-  const all = [https, tls, tcp, groups, certificates, authorities, tunnels]
-  const isRead = all.every(({ value }) => value !== undefined)
+function Attention() {
+  const lists = {
+    https: useRows('/edges/https', CALM_MS),
+    tls: useRows('/edges/tls', CALM_MS),
+    tcp: useRows('/edges/tcp', CALM_MS),
+    groups: useRows('/backends/tunnel_group', CALM_MS),
+    weighted: useRows('/backends/weighted', CALM_MS),
+    failover: useRows('/backends/failover', CALM_MS),
+    domains: useRows('/reserved_domains', CALM_MS),
+    certificates: useRows('/tls_certificates', CALM_MS),
+    authorities: useRows('/certificate_authorities', CALM_MS),
+  }
+  const isRead = Object.values(lists).every(({ value }) => value !== undefined)
   const found = useMemo(
-    () =>
-      attentionOf({
-        https: https.value?.rows ?? [],
-        tls: tls.value?.rows ?? [],
-        tcp: tcp.value?.rows ?? [],
-        groups: groups.value?.rows ?? [],
-        certificates: certificates.value?.rows ?? [],
-        authorities: authorities.value?.rows ?? [],
-        now: Date.now(),
-      }),
-    [https.value, tls.value, tcp.value, groups.value, certificates.value, authorities.value],
+    () => attentionOf({ ...rowsOf(lists), now: Date.now() }),
+    Object.values(lists).map(({ value }) => value),
   )
   if (!isRead) return null
   return (
@@ -91,10 +87,16 @@ function Attention({ tunnels }: { readonly tunnels: Live<Rows> }) {
             <a href={linkTo(path)}>
               <PlainText text={name} most={80} />
             </a>{' '}
-            {why}
+            <PlainText text={why} />
           </li>
         ))}
       </ul>
     </section>
   )
+}
+
+function rowsOf<Name extends string>(lists: Readonly<Record<Name, Live<Rows>>>): Record<Name, readonly ListedRow[]> {
+  const names = Object.keys(lists) as Name[] // its own keys
+  const rows = names.map((name) => [name, lists[name].value?.rows ?? []] as const)
+  return Object.fromEntries(rows) as Record<Name, readonly ListedRow[]> // one for each name
 }

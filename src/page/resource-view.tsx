@@ -14,6 +14,7 @@ import { linkTo } from './page-location.ts'
 import { usePage } from './page-state.ts'
 import { nameOf } from './reference-list.tsx'
 import { SchemaForm } from './schema-form.tsx'
+import { SessionTunnels } from './session-tunnels.tsx'
 import { CALM_MS, LIVE_MS, useLive } from './use-live.ts'
 import { Value } from './value.tsx'
 import { ViewHead } from './view-head.tsx'
@@ -69,6 +70,7 @@ export function ResourceView({ found, outline }: { readonly found: FoundKind; re
         </SchemaForm>
       )}
       {value && <Fields kind={kind} value={value} />}
+      {value && listPath === '/tunnel_sessions' && <SessionTunnels id={id} />}
       {value && kind.modules.length > 0 && <ModuleList kind={kind} path={path} value={value} onDone={live.refresh} />}
       {value && <EdgeRoutes outline={outline} path={path} value={value} />}
       {isDeleting && value && <DeleteDialog found={found} value={value} onClose={() => setDeleting(false)} />}

@@ -68,6 +68,11 @@ function suite(chromium: TestChromium): void {
       },
     })
     await page.locator('.command').waitFor({ state: 'detached' })
+    await page.getByRole('link', { name: 'https://hello.localhost' }).waitFor()
+    await shown.assertAccessible('the wait for the first request')
+    await visit(`https://hello.localhost:${platform.httpsPort}`, { ca: platform.ca }, { path: '/first' })
+    await page.getByRole('heading', { name: 'The first request has come' }).waitFor()
+    await page.getByRole('link', { name: 'GET hello.localhost/first' }).waitFor()
   })
 
   test('what is online appears by itself, with what agents send as text', async () => {
@@ -81,7 +86,42 @@ function suite(chromium: TestChromium): void {
     await page.locator('td a.id').first().click()
     await page.getByText('<img src=x onerror=alert(1)>‹U+202E›').waitFor()
     assert.equal(await page.locator('main img').count(), 0)
+    const served = page.locator('.card', { hasText: 'What it serves' }).getByRole('listitem')
+    await served.filter({ hasText: /hello\.localhost.*leads to http:\/\/(localhost|127)/ }).waitFor()
+    await served.filter({ hasText: 'app' }).waitFor()
+    assert.equal(await served.count(), 2)
     await shown.assertAccessible('a session')
+  })
+
+  test('an agent is told to update, restart and stop, and what came of it stays to be read', async () => {
+    const { agents: server, caFile, authtoken } = platform
+    await startAgent(owner, {
+      server,
+      caFile,
+      authtoken,
+      tunnels: { told: { addr: '3999', domain: 'told.localhost' } },
+    })
+    await shown.goTo('/tunnel_sessions', 'Sessions')
+    // The newest comes first.
+    await page.getByText('2 sessions').waitFor()
+    const [first] = (await platform.admin.get('/tunnel_sessions')).tunnel_sessions
+    const row = page.locator('tbody tr').first()
+    shown.allowFaults(/400/)
+    await row.getByRole('button', { name: 'Update' }).click()
+    await page.locator('.notice', { hasText: 'no source of updates' }).waitFor()
+    await row.getByRole('button', { name: 'Restart' }).click()
+    await page.locator('.notice', { hasText: 'comes back as a new session' }).waitFor()
+    const second = await until('the agent is back', async () => {
+      const { tunnel_sessions: all } = await platform.admin.get('/tunnel_sessions')
+      return all.length === 2 && all[0].id !== first.id && all[0]
+    })
+    await row.locator(`a[title="${second.id}"]`).waitFor()
+    await row.getByRole('button', { name: 'Stop' }).click()
+    await shown.assertAccessible('the question before an agent is stopped')
+    await page.getByRole('dialog').getByRole('button', { name: 'Stop the agent' }).click()
+    await page.getByText('1 session', { exact: true }).waitFor()
+    await page.locator('.notice', { hasText: 'The agent stops.' }).waitFor()
+    await shown.assertAccessible('sessions')
   })
 
   test('an edge is made by forms, with what the API refuses shown at its field, and serves a visitor', async () => {
@@ -149,6 +189,7 @@ function suite(chromium: TestChromium): void {
     await page.getByRole('heading', { name: 'changed', level: 1 }).waitFor()
     assert.ok(!(await page.content()).includes(token))
     await button('Delete').click()
+    await shown.assertAccessible('the question before something is deleted')
     await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
     await page.getByRole('heading', { name: 'API keys', level: 1 }).waitFor()
     assert.equal((await platform.admin.get('/api_keys')).keys.length, 1)
@@ -251,16 +292,27 @@ function suite(chromium: TestChromium): void {
     assert.deepEqual(other.faults, [])
   })
 
-  test('every list can be read by everybody', async () => {
+  test('every list and every form can be read by everybody', async () => {
     const places = await page
       .locator('nav a')
       .evaluateAll((links) => links.map((link) => link.getAttribute('href') ?? ''))
     assert.ok(places.length > 25)
+    let forms = 0
     for (const place of places) {
       await page.goto(`${platform.url}/${place}`)
       await page.locator('h1', { hasNotText: 'Reading' }).waitFor()
+      if (place !== '#/policy') await page.locator('.is-live').first().waitFor()
       await shown.assertAccessible(place)
+      const create = page.getByRole('link', { name: 'New', exact: true })
+      if ((await create.count()) === 0) continue
+      forms++
+      await create.click()
+      await page.getByRole('heading', { name: /^Create an? /, level: 1 }).waitFor()
+      // All that can be added to a form is a part of it.
+      for (const add of await page.locator('.form > fieldset > button').all()) await add.click()
+      await shown.assertAccessible(`the form of ${place}`)
     }
+    assert.ok(forms > 18, `${forms} forms`)
   })
 
   test('nothing was logged as an error, and nobody else was asked', () => assert.deepEqual(shown.faults, []))

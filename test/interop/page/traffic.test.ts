@@ -95,6 +95,7 @@ function suite(chromium: TestChromium): void {
     await shown.assertGoodInAllLooks('replay')
     await page.getByRole('button', { name: 'As curl' }).click()
     await page.getByRole('dialog').getByText(/^curl/).waitFor()
+    await shown.assertAccessible('a request as a command')
     await page.getByRole('button', { name: 'Close' }).click()
     const [download] = await Promise.all([
       page.waitForEvent('download'),
@@ -108,6 +109,14 @@ function suite(chromium: TestChromium): void {
 
   test('the overview shows how traffic went, and ends where its content does', async () => {
     await shown.goTo('/', 'Overview')
+    await page.locator('.plot').nth(4).waitFor()
+    const plots = page.locator('section', { has: page.getByRole('heading', { name: 'Traffic' }) })
+    const day = plots.getByRole('button', { name: 'Last day' })
+    await day.click()
+    await plots.locator('.is-live').waitFor()
+    assert.deepEqual([await day.getAttribute('aria-pressed'), await page.locator('.plot').count()], ['true', 5])
+    await shown.assertAccessible('plots of the last day')
+    await plots.getByRole('button', { name: 'Last 15 minutes' }).click()
     await page.locator('.plot').nth(4).waitFor()
     await until('what is online is counted', async () => (await page.locator('.numbers').textContent())?.includes('1'))
     await shown.assertGoodInAllLooks('overview')

@@ -110,7 +110,8 @@ export class WatchedPage {
 
   /** Nothing that axe knows of keeps anybody out. */
   async assertAccessible(what: string): Promise<void> {
-    await this.page.evaluate(axeSource)
+    // It stays until the page is loaded again.
+    if (!(await this.page.evaluate<boolean>("'axe' in globalThis"))) await this.page.evaluate(axeSource)
     const violations = await this.page.evaluate(async () => {
       // What the source above defines.
       const { axe } = globalThis as unknown as { axe: { run: () => Promise<{ violations: AxeViolation[] }> } }

@@ -1,0 +1,81 @@
+/** Leads on from the first agent to the first request: where to go, and then the request itself. */
+import { useEffect, useRef, useState } from 'preact/hooks'
+import type { ListedRow, Rows } from './all-rows.ts'
+import { isRecord } from './api-caller.ts'
+import { PublicUrl } from './live-lists.tsx'
+import { linkTo } from './page-location.ts'
+import { usePage } from './page-state.ts'
+import { PlainText } from './plain-text.tsx'
+import { textIn } from './text-in.ts'
+import { durationText } from './time-text.ts'
+import { Status } from './traffic-view.tsx'
+import { LIVE_MS, type Live, useLive } from './use-live.ts'
+
+/** How many addresses are offered. */
+const OFFERED = 5
+
+/** Nothing where requests have come before. */
+export function FirstRequest({ endpoints }: { readonly endpoints: Live<Rows> }) {
+  const [first, setFirst] = useState<ListedRow | 'long ago'>()
+  if (first === 'long ago') return null
+  if (first) return <Came exchange={first} />
+  const urls = (endpoints.value?.rows ?? []).map(({ public_url }) => textIn(public_url)).filter(isVisitable)
+  if (urls.length === 0) return null
+  return (
+    <Awaited urls={urls} onFound={(exchange, hasWaited) => setFirst(hasWaited && exchange ? exchange : 'long ago')} />
+  )
+}
+
+/** Whether a browser can go there: of a wildcard it is not known where. */
+function isVisitable(url: string): boolean {
+  return /^https?:\/\/[^*]+$/.test(url)
+}
+
+interface AwaitedProps {
+  readonly urls: readonly string[]
+  /** `hasWaited` is whether somebody saw that there was none; without an exchange, nothing will come. */
+  readonly onFound: (exchange: ListedRow | undefined, hasWaited: boolean) => void
+}
+
+function Awaited({ urls, onFound }: AwaitedProps) {
+  const { api } = usePage()
+  const path = '/exchanges?limit=1'
+  const { value, fault } = useLive(path, () => api.get<{ readonly exchanges: readonly unknown[] }>(path), LIVE_MS)
+  const hasWaited = useRef(false)
+  const newest = value?.exchanges.find(isRecord)
+  useEffect(() => {
+    // A server that keeps no exchanges says no.
+    if (newest || fault?.kind === 'refused') onFound(newest, hasWaited.current)
+    else if (value) hasWaited.current = true
+  }, [value, fault])
+  if (!value || newest) return null
+  return (
+    <section class="card">
+      <h2>Visit it</h2>
+      <p>An agent is online, and no request has come yet. The first one appears here by itself. Public addresses:</p>
+      <ul>
+        {urls.slice(0, OFFERED).map((url) => (
+          <li key={url}>
+            <PublicUrl url={url} />
+          </li>
+        ))}
+      </ul>
+    </section>
+  )
+}
+
+function Came({ exchange }: { readonly exchange: ListedRow }) {
+  return (
+    <section class="card">
+      <h2>The first request has come</h2>
+      <p>
+        <a href={linkTo(`/traffic/${textIn(exchange.id)}`)}>
+          <code>{textIn(exchange.method)}</code>{' '}
+          <PlainText text={`${textIn(exchange.host)}${textIn(exchange.path)}`} most={90} />
+        </a>{' '}
+        was answered with <Status row={exchange} /> in {durationText(Number(exchange.duration_ms))}. All others are
+        under <a href={linkTo('/traffic')}>Traffic</a>.
+      </p>
+    </section>
+  )
+}
