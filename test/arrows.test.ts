@@ -1,6 +1,7 @@
 /** Keeps the import arrows of the house: which room may import which, and what may come from outside. */
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
+import { builtinModules } from 'node:module'
 import { describe, test } from 'node:test'
 import {
   arrowFaults,
@@ -24,6 +25,13 @@ const agentWall: Wall = {
   packages: ['fastify', 'kysely', 'pg'],
 }
 
+/** Of `lib/`, the page may have what runs in browsers too. */
+const pageWall: Wall = {
+  from: 'page',
+  rooms: (room) => !['page', 'lib'].includes(room),
+  packages: builtinModules.map((name) => `node:${name.replace(/^node:/, '')}`),
+}
+
 const rules: Record<string, (sources: Sources, exists: (path: string) => boolean) => string[]> = {
   'every file stands in a known room': roomFaults,
   'relative imports end in .ts and exist': pathFaults,
@@ -33,6 +41,7 @@ const rules: Record<string, (sources: Sources, exists: (path: string) => boolean
   'no file only passes on the exports of others': barrelFaults,
   'the wall of the edge: it never reaches the store, the control plane or the API': (s) => wallFaults(s, edgeWall),
   'the wall of a data plane: what is stored reaches it through the port alone': (s) => wallFaults(s, planeWall),
+  'the wall of the page: it reaches no server code, and nothing of Node': (s) => wallFaults(s, pageWall),
   'the wall of the agent: it never reaches server code or a heavy library': (s) => wallFaults(s, agentWall),
 }
 
@@ -157,6 +166,12 @@ describe('the rules find', () => {
         'store/c.ts': '',
       },
       fault: /^src\/edge\/a\.ts -> src\/modules\/b\.ts -> src\/store\/c\.ts$/,
+    },
+    {
+      name: 'Node two steps from the page',
+      rule: 'the wall of the page',
+      files: { 'page/a.tsx': "import '../lib/b.ts'", 'lib/b.ts': "import { gzip } from 'node:zlib'" },
+      fault: /^src\/page\/a\.tsx -> src\/lib\/b\.ts -> node:zlib$/,
     },
     {
       name: 'the model in the agent',

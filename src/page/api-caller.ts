@@ -1,5 +1,5 @@
 /** Calls the API for the page: one function for every call, one for streams, and every failure as a value. */
-import { EventStreamReader, type ServerEvent } from './event-stream-reader.ts'
+import { EventStreamReader, type ServerEvent } from '../lib/http/event-stream-reader.ts'
 
 /** The only version of the API there is. */
 const VERSION = { 'Service-Version': '2' }
@@ -7,7 +7,7 @@ const VERSION = { 'Service-Version': '2' }
 /** How long an answer may take, in milliseconds: commands wait for an agent for ten seconds. */
 const ANSWER_MS = 30_000
 
-/** How long a stream may be silent, in milliseconds: the server says something every five seconds. */
+/** How long a stream may be silent, in milliseconds: servers and agents say something every five seconds. */
 const SILENCE_MS = 15_000
 
 export type CallVerb = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
@@ -39,6 +39,8 @@ export interface ApiCallerOptions {
   /** Told after each call whether the server answered. */
   readonly onAnswer: (isHere: boolean) => void
   readonly onSignedOut: () => void
+  /** Who answers. */
+  readonly who: 'server' | 'agent'
 }
 
 export interface FollowOptions {
@@ -77,7 +79,7 @@ export class ApiCaller {
       return { ok: false, fault }
     } catch {
       onAnswer(false)
-      return { ok: false, fault: AWAY }
+      return { ok: false, fault: this.#away }
     }
   }
 
@@ -111,20 +113,16 @@ export class ApiCaller {
       clearTimeout(timer)
     }
     if (!signal.aborted) onAnswer(false)
-    return AWAY
+    return this.#away
+  }
+
+  get #away(): CallFault {
+    return { kind: 'away', text: `The ${this.#options.who} does not answer.`, code: '', field: '', operation: '' }
   }
 
   #address(path: string): URL {
     return new URL(path.replace(/^\//, ''), this.#options.base)
   }
-}
-
-const AWAY: CallFault = {
-  kind: 'away',
-  text: 'The server does not answer.',
-  code: '',
-  field: '',
-  operation: '',
 }
 
 /** Reads an error body; a proxy in between may have written another. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { ListedRow, Rows } from './all-rows.ts'
 import type { CallFault, CallOutcome, FollowOptions } from './api-caller.ts'
-import type { ExchangeFilters } from './exchange-feed.ts'
+import { type ExchangeFilters, queryOf, readExchanges } from './exchange-feed.ts'
 import { ExchangeFollower } from './exchange-follower.ts'
 import type { Reading } from './polling.ts'
 
@@ -14,25 +14,29 @@ const missed = { name: 'missed', data: '{"count":1}' }
 const exchange = (number: number) => ({ name: 'exchange', data: JSON.stringify(row(number)) })
 
 /** A server whose list and stream the test writes. */
-function world() {
+function world({ maxRetryMs }: { readonly maxRetryMs?: number } = {}) {
   const readings: Reading<Rows>[] = []
   const streams: (FollowOptions & { readonly path: string; readonly end: (fault: CallFault) => void })[] = []
   const lists: ((numbers: readonly number[] | CallFault) => Promise<void>)[] = []
   const waits: { readonly ms: number; readonly run: () => void }[] = []
+  const api = {
+    follow: (path: string, options: FollowOptions) =>
+      new Promise<CallFault>((resolve) => streams.push({ ...options, path, end: resolve })),
+    get: <T>() =>
+      new Promise<CallOutcome<T>>((resolve) =>
+        lists.push(async (given) => {
+          // The test says what the API promises.
+          const value = { exchanges: 'kind' in given ? [] : given.map(row), next_page_uri: null } as T
+          resolve('kind' in given ? { ok: false, fault: given } : { ok: true, value })
+          await settled()
+        }),
+      ),
+  }
   const follower = new ExchangeFollower({
-    filters,
-    api: {
-      follow: (path, options) => new Promise((resolve) => streams.push({ ...options, path, end: resolve })),
-      get: <T>() =>
-        new Promise<CallOutcome<T>>((resolve) =>
-          lists.push(async (given) => {
-            // The test says what the API promises.
-            const value = { exchanges: 'kind' in given ? [] : given.map(row), next_page_uri: null } as T
-            resolve('kind' in given ? { ok: false, fault: given } : { ok: true, value })
-            await settled()
-          }),
-        ),
-    },
+    api,
+    stream: `/exchanges/stream?${queryOf(filters)}`,
+    load: (known) => readExchanges(api, filters, known),
+    ...(maxRetryMs !== undefined && { maxRetryMs }),
     onChange: (reading) => readings.push(reading),
     now: () => 7,
     after(ms, run) {
@@ -55,6 +59,12 @@ function world() {
     },
   }
 }
+
+const removed = (number: number) => ({ name: 'removed', data: JSON.stringify(row(number)) })
+const changed = (number: number, status: number) => ({
+  name: 'exchange',
+  data: JSON.stringify({ ...row(number), status }),
+})
 
 const settled = () => new Promise(setImmediate)
 
@@ -163,4 +173,44 @@ test('while nobody looks nothing is open, and what is known is not called live u
   assert.equal(last()?.fault?.kind, 'unseen')
   await list([11])
   assert.deepEqual([numbers(), last()?.fault], [[12, 11], undefined])
+})
+
+test('an exchange that changes keeps its place, and one that is dropped leaves it', async () => {
+  const { follower, stream, list, last, numbers } = world()
+  follower.start()
+  stream().onEvents([following])
+  await list([12, 11])
+  stream().onEvents([changed(11, 200), exchange(13)])
+  stream().onEvents([changed(13, 404), removed(12)])
+  assert.deepEqual(
+    last()?.value?.rows.map(({ id, status }) => [id, status]),
+    [
+      ['ex_13', 404],
+      ['ex_11', 200],
+    ],
+  )
+  // What is dropped while the list is read may still be on it.
+  follower.refresh()
+  stream().onEvents([changed(13, 500), changed(13, 501), removed(11)])
+  assert.deepEqual(numbers(), [13])
+  await list([14, 13, 11])
+  assert.deepEqual(
+    last()?.value?.rows.map(({ id, status }) => [id, status]),
+    [
+      ['ex_14', undefined],
+      ['ex_13', 501],
+    ],
+  )
+  stream().onEvents([removed(13), removed(14)])
+  assert.deepEqual(numbers(), [])
+})
+
+test('one that is near is tried again soon, however long it was away', async () => {
+  const { follower, stream, wait } = world({ maxRetryMs: 1500 })
+  follower.start()
+  for (const ms of [1000, 1500, 1500]) {
+    stream().end(away)
+    await settled()
+    assert.equal(wait(), ms)
+  }
 })

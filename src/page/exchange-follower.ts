@@ -1,9 +1,13 @@
-/** Follows exchanges: what the list has, then what the stream tells; when that breaks, all of it again. */
+/**
+ * Follows exchanges of a server or an agent: what the list has, then what the stream tells; when that breaks, all of it
+ * again. Those of a server are over when they are told; those of an agent change, and it tells which it drops.
+ */
+import type { ServerEvent } from '../lib/http/event-stream-reader.ts'
 import type { ListedRow, Rows } from './all-rows.ts'
-import { type ApiCaller, type CallFault, isRecord } from './api-caller.ts'
-import type { ServerEvent } from './event-stream-reader.ts'
-import { type ExchangeFilters, mergedRows, queryOf, readExchanges } from './exchange-feed.ts'
+import { type ApiCaller, type CallFault, type CallOutcome, isRecord } from './api-caller.ts'
+import { mergedRows } from './exchange-feed.ts'
 import { type PollingTools, pauseMs, type Reading } from './polling.ts'
+import { textIn } from './text-in.ts'
 
 /** How soon the list is read again while more comes than the stream can tell, in milliseconds. */
 const MISSED_MS = 1500
@@ -11,8 +15,13 @@ const MISSED_MS = 1500
 const UNSEEN: CallFault = { kind: 'unseen', text: '', code: '', field: '', operation: '' }
 
 export interface FollowerOptions extends PollingTools {
-  readonly api: Pick<ApiCaller, 'get' | 'follow'>
-  readonly filters: ExchangeFilters
+  readonly api: Pick<ApiCaller, 'follow'>
+  /** The path of the stream. */
+  readonly stream: string
+  /** Reads the list; `known` is what is known, without a gap. */
+  readonly load: (known: Rows) => Promise<CallOutcome<Rows>>
+  /** The longest wait before it is tried again, in milliseconds; usually that of everything that is read. */
+  readonly maxRetryMs?: number
   readonly onChange: (reading: Reading<Rows>) => void
 }
 
@@ -23,6 +32,8 @@ export class ExchangeFollower {
   #listed: Rows = { rows: [], isCut: false }
   /** What the stream has told since then, while there may be a gap before it. */
   #told: readonly ListedRow[] = []
+  /** Ids that were dropped since then; the list may still have them. */
+  readonly #dropped = new Set<string>()
   #hasGap = true
   #isListing = false
   /** Whether the stream left something out since the list was last asked for. */
@@ -57,8 +68,7 @@ export class ExchangeFollower {
   async #follow(): Promise<void> {
     const stream = new AbortController()
     this.#stream = stream
-    const { api, filters } = this.#options
-    const fault = await api.follow(`/exchanges/stream?${queryOf(filters)}`, {
+    const fault = await this.#options.api.follow(this.#options.stream, {
       signal: stream.signal,
       onEvents: (events) => {
         if (this.#stream === stream) this.#take(events, stream)
@@ -72,6 +82,7 @@ export class ExchangeFollower {
     this.#stream?.abort()
     this.#stream = undefined
     this.#told = []
+    this.#dropped.clear()
     this.#hasGap = true
     this.#isListing = false
     this.#hasMissed = false
@@ -82,7 +93,8 @@ export class ExchangeFollower {
   #fail(fault: CallFault): void {
     this.#end(fault)
     this.#failures++
-    this.#cancel = this.#options.after(pauseMs(0, 0, this.#failures), () => this.start())
+    const wait = Math.min(pauseMs(0, 0, this.#failures), this.#options.maxRetryMs ?? Number.POSITIVE_INFINITY)
+    this.#cancel = this.#options.after(wait, () => this.start())
   }
 
   #take(events: readonly ServerEvent[], stream: AbortController): void {
@@ -92,9 +104,15 @@ export class ExchangeFollower {
       this.#hasMissed = true
       this.#listLater(stream)
     }
-    const rows = events.filter(({ name }) => name === 'exchange').flatMap(({ data }) => rowIn(data))
-    if (this.#hasGap) this.#told = mergedRows({ rows, isCut: false }, this.#told).rows
-    else this.#listed = mergedRows(this.#listed, rows)
+    const told = (name: string) => events.filter((event) => event.name === name).flatMap(({ data }) => rowIn(data))
+    const rows = told('exchange')
+    for (const { id } of told('removed')) this.#dropped.add(textIn(id))
+    // The latest state of each counts.
+    if (this.#hasGap) this.#told = mergedRows({ rows: this.#told, isCut: false }, rows).rows
+    else {
+      this.#listed = this.#kept(mergedRows(this.#listed, rows))
+      this.#dropped.clear()
+    }
     if (has('following')) void this.#list(stream)
     else if (this.#reading.value && !this.#reading.fault) this.#show()
   }
@@ -116,7 +134,7 @@ export class ExchangeFollower {
     this.#hasMissed = false
     // What is told meanwhile may have come too late for the list.
     this.#hasGap = true
-    const outcome = await readExchanges(this.#options.api, this.#options.filters, this.#listed)
+    const outcome = await this.#options.load(this.#listed)
     if (this.#stream !== stream) return
     this.#isListing = false
     if (!outcome.ok) {
@@ -127,16 +145,23 @@ export class ExchangeFollower {
     this.#listed = outcome.value
     if (this.#hasMissed) this.#listLater(stream)
     else {
-      this.#listed = mergedRows(this.#listed, this.#told)
+      this.#listed = this.#kept(mergedRows(this.#listed, this.#told))
       this.#told = []
+      this.#dropped.clear()
       this.#hasGap = false
     }
     this.#show()
   }
 
   #show(): void {
-    const { rows, isCut } = mergedRows(this.#listed, this.#told)
+    const { rows, isCut } = this.#kept(mergedRows(this.#listed, this.#told))
     this.#tell({ value: { rows, isCut: isCut || this.#hasMissed }, readAt: this.#options.now(), fault: undefined })
+  }
+
+  /** Without what was dropped. */
+  #kept({ rows, isCut }: Rows): Rows {
+    if (this.#dropped.size === 0) return { rows, isCut }
+    return { rows: rows.filter(({ id }) => !this.#dropped.has(textIn(id))), isCut }
   }
 
   #tell(change: Partial<Reading<Rows>>): void {

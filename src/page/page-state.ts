@@ -30,8 +30,8 @@ export class PageState {
   #hasMoved = false
   #outline: Promise<ApiOutline | CallFault> | undefined
 
-  /** `apiPath` is where the API lies below the page: `api/`, or empty. */
-  constructor(browser: Window & typeof globalThis, { apiPath = '' }: { readonly apiPath?: string } = {}) {
+  /** The API of an agent lies below its page. */
+  constructor(browser: Window & typeof globalThis, { who = 'server' }: { readonly who?: 'server' | 'agent' } = {}) {
     const { document, localStorage } = browser
     this.location = signal(readHash(browser.location.hash))
     browser.addEventListener('hashchange', () => {
@@ -40,7 +40,8 @@ export class PageState {
     })
     this.api = new ApiCaller({
       fetch: (...call) => browser.fetch(...call),
-      base: new URL(apiPath, document.baseURI.replace(/[?#].*$/, '')).href,
+      who,
+      base: new URL(who === 'agent' ? 'api/' : '', document.baseURI.replace(/[?#].*$/, '')).href,
       onAnswer: (isHere) => {
         if (isHere) this.awaySince.value = undefined
         else this.awaySince.value ??= Date.now()

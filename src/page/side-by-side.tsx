@@ -1,4 +1,5 @@
 /** The answer to a request and the one to its replay, next to each other, with what differs marked. */
+import { Fragment } from 'preact'
 import { useMemo, useState } from 'preact/hooks'
 import type { ListedRow } from './all-rows.ts'
 import { compareAnswers, comparisonText } from './answer-comparison.ts'
@@ -87,25 +88,26 @@ function Pair({ pair: { first, second, isSame } }: { readonly pair: LinePair }) 
   return (
     <>
       <td>
-        {first !== undefined &&
-          (isSame ? (
-            <PlainText text={first} />
-          ) : (
-            <del>
-              <PlainText text={first} />
-            </del>
-          ))}
+        <Side text={first} Mark={isSame ? Fragment : 'del'} />
       </td>
       <td>
-        {second !== undefined &&
-          (isSame ? (
-            <PlainText text={second} />
-          ) : (
-            <ins>
-              <PlainText text={second} />
-            </ins>
-          ))}
+        <Side text={second} Mark={isSame ? Fragment : 'ins'} />
       </td>
     </>
+  )
+}
+
+interface SideProps {
+  readonly text: string | undefined
+  /** What it stands in. */
+  readonly Mark: typeof Fragment | 'del' | 'ins'
+}
+
+function Side({ text, Mark }: SideProps) {
+  if (text === undefined) return null
+  return (
+    <Mark>
+      <PlainText text={text} />
+    </Mark>
   )
 }

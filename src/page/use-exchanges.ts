@@ -1,24 +1,34 @@
-/** The latest exchanges that pass a filter, as they come. A page that nobody sees follows nothing. */
+/** The latest exchanges, as they come. A page that nobody sees follows nothing. */
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Rows } from './all-rows.ts'
-import type { ExchangeFilters } from './exchange-feed.ts'
-import { ExchangeFollower } from './exchange-follower.ts'
+import { type ExchangeFilters, queryOf, readExchanges } from './exchange-feed.ts'
+import { ExchangeFollower, type FollowerOptions } from './exchange-follower.ts'
 import { usePage } from './page-state.ts'
 import type { Reading } from './polling.ts'
 import { type Live, whenSeen } from './use-live.ts'
 
 const nothing: Reading<Rows> = { value: undefined, readAt: 0, fault: undefined }
 
+/** Those of the server that pass a filter. */
 export function useExchanges(filters: ExchangeFilters): Live<Rows> {
   const { api } = usePage()
-  const key = JSON.stringify(filters)
+  const query = queryOf(filters)
+  return useFollowed(query, {
+    stream: `/exchanges/stream?${query}`,
+    load: (known) => readExchanges(api, filters, known),
+  })
+}
+
+/** Another `key` begins anew. */
+export function useFollowed(key: string, options: Pick<FollowerOptions, 'stream' | 'load' | 'maxRetryMs'>): Live<Rows> {
+  const { api } = usePage()
   const [known, setKnown] = useState({ key, reading: nothing })
   const follower = useRef<ExchangeFollower>(undefined)
   useEffect(() => {
     let isOver = false
     const current = new ExchangeFollower({
+      ...options,
       api,
-      filters,
       onChange: (reading) => {
         if (!isOver) setKnown({ key, reading })
       },

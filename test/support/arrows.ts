@@ -20,7 +20,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
   cluster: ['lib', 'model', 'planes', 'control', 'store'],
   acme: ['lib', 'model', 'planes', 'resources', 'control', 'store'],
   api: [...leftOf('api'), 'planes'],
-  page: [],
+  page: ['lib'],
   store: ['lib', 'model'],
   config: ['lib', 'model'],
   supervisor: ['lib', 'config'],

@@ -13,12 +13,15 @@ import type { LocalParts } from './tunnel-routes.ts'
 const GATHER_MS = 100
 
 /** How often a line is sent when nothing happens, in milliseconds, so that a reader that is gone is noticed. */
-const ALIVE_MS = 15_000
+const ALIVE_MS = 5000
 
 /** How much may wait for the reader before nothing more is written, in bytes. */
 const WAITING_BYTES = 256 * 1024
 
-/** `GET /api/exchanges/stream`: events `exchange` with an item of the list, and `removed` with an id. */
+/**
+ * `GET /api/exchanges/stream`: `following` once all that changes from now on is told, then events `exchange` with an item
+ * of the list, and `removed` with an id.
+ */
 export function streamExchanges({ inspector }: LocalParts, _asked: LocalRequest, response: ServerResponse): void {
   const { exchanges } = inspector
   const changed = new Map<InspectedExchange, 'changed' | 'removed'>()
@@ -37,6 +40,7 @@ export function streamExchanges({ inspector }: LocalParts, _asked: LocalRequest,
       flow.soon()
     }),
   )
+  flow.send('following', {})
 }
 
 /**

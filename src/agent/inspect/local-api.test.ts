@@ -353,6 +353,8 @@ describe('streams of the local API', () => {
     const { id } = await open('web', { addr: port })
     const { events, response } = await eventsOf(`${url}/api/exchanges/stream`)
     assert.equal(response.headers['content-type'], 'text/event-stream')
+    const [first] = await until('it follows', () => events().length > 0 && events())
+    assert.deepEqual(first, { event: 'following', data: {} })
     await visit(id, `GET /one HTTP/1.1\r\nHost: x\r\n${close}\r\n`)
     const last = await until('it is told', () => events().find(({ data }) => data.is_open === false))
     assert.deepEqual([last.event, last.data.path, last.data.status], ['exchange', '/one', 200])

@@ -2,10 +2,10 @@
 import { resolve } from 'node:path'
 import { baseUrl } from '../../config/parse.ts'
 import { readSmallFile } from '../../lib/files/read-small-file.ts'
+import { EventStreamReader, type ServerEvent } from '../../lib/http/event-stream-reader.ts'
 import { printable } from '../../lib/text/printable.ts'
 import { certificatesPem } from '../../options/file-values.ts'
 import { Failure, misuse } from '../failure.ts'
-import { eventsIn, type ServerSentEvent } from './event-lines.ts'
 import { openAnswer, requestOf, type WholeAnswer, wholeAnswer } from './request.ts'
 
 export const DEFAULT_API_URL = 'http://127.0.0.1:7400'
@@ -23,7 +23,7 @@ export type ApiAnswer = Readonly<Record<string, unknown>>
 export type Call = (method: CallMethod, path: string, body?: unknown) => Promise<ApiAnswer | null>
 
 /** Opens a stream of the API; it ends when the server ends it. */
-export type Follow = (path: string) => AsyncIterable<ServerSentEvent>
+export type Follow = (path: string) => AsyncIterable<ServerEvent>
 
 export interface Access {
   readonly apiUrl?: string | undefined
@@ -69,6 +69,18 @@ export function apiFollower(flags: Access, around: Surrounding): Follow {
       throw new Failure(`${base} does not answer as the API of Postern does; check --api-url`)
     }
     yield* eventsIn(response as AsyncIterable<Buffer>)
+  }
+}
+
+async function* eventsIn(body: AsyncIterable<Buffer>): AsyncGenerator<ServerEvent> {
+  const decoder = new TextDecoder()
+  const reader = new EventStreamReader()
+  for await (const part of body) {
+    try {
+      yield* reader.read(decoder.decode(part, { stream: true }))
+    } catch (cause) {
+      throw new Failure('the stream makes no sense; check --api-url', { cause })
+    }
   }
 }
 

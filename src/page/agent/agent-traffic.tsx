@@ -9,15 +9,15 @@ import { PublicUrl } from '../live-lists.tsx'
 import { linkTo } from '../page-location.ts'
 import { usePage } from '../page-state.ts'
 import { PlainText } from '../plain-text.tsx'
-import type { Reading } from '../polling.ts'
 import { type Column, Table } from '../table.tsx'
 import { textIn } from '../text-in.ts'
 import { clockTime, durationText, sizeText } from '../time-text.ts'
+import type { Live } from '../use-live.ts'
 import { ViewHead } from '../view-head.tsx'
 import { type AgentFilter, everyExchange, filterExchanges } from './exchange-filter.ts'
 import { useAgentLive } from './use-agent-live.ts'
 
-export function AgentTraffic({ reading }: { readonly reading: Reading<Rows> }) {
+export function AgentTraffic({ reading }: { readonly reading: Live<Rows> }) {
   const { api } = usePage()
   const [filter, setFilter] = useState(everyExchange)
   const { value } = reading
@@ -38,7 +38,7 @@ export function AgentTraffic({ reading }: { readonly reading: Reading<Rows> }) {
       <LeftOut />
       <Table
         label="requests"
-        live={{ ...reading, value: found, refresh: () => {} }}
+        live={{ ...reading, value: found }}
         columns={columns}
         empty={isEmpty ? <FirstVisit /> : 'No request matches.'}
       />

@@ -6,7 +6,7 @@ import { AgentApp } from './agent-app.tsx'
 const place = document.getElementById('page')
 if (!place) throw new Error('the document has no place for the page')
 render(
-  <PageContext.Provider value={new PageState(window, { apiPath: 'api/' })}>
+  <PageContext.Provider value={new PageState(window, { who: 'agent' })}>
     <AgentApp />
   </PageContext.Provider>,
   place,

@@ -1,87 +1,79 @@
 /** Server-sent events of the agent in a view, for as long as somebody sees it. */
 import { useEffect, useState } from 'preact/hooks'
-import type { Rows } from '../all-rows.ts'
-import { isRecord } from '../api-caller.ts'
+import type { ServerEvent } from '../../lib/http/event-stream-reader.ts'
+import type { ListedRow, Rows } from '../all-rows.ts'
+import { type ApiCaller, type CallOutcome, isRecord } from '../api-caller.ts'
 import { usePage } from '../page-state.ts'
-import type { Reading } from '../polling.ts'
-import { type EventStream, followEvents } from './followed-events.ts'
+import { useFollowed } from '../use-exchanges.ts'
+import type { Live } from '../use-live.ts'
 import { addFrames, type FrameLog, noFrames } from './frame-log.ts'
-import { followExchanges } from './live-exchanges.ts'
 
 /** As many as the agent keeps. */
 const LIST = '/exchanges?limit=500'
 
-/** How long frames are gathered before they are shown, in milliseconds. */
-const GATHER_MS = 100
-
-const nothing: Reading<Rows> = { value: undefined, readAt: 0, fault: undefined }
+/** How long after a break it is tried again, in milliseconds: the agent is on the same machine. */
+const RETRY_MS = 1000
 
 /** The exchanges of the agent as they come. */
-export function useLiveExchanges(): Reading<Rows> {
-  const page = usePage()
-  const isSeen = useSeen()
-  const [reading, setReading] = useState(nothing)
-  useEffect(() => {
-    if (!isSeen) return
-    return followExchanges({
-      open: () => openStream('exchanges/stream'),
-      load: () => page.api.get(LIST),
-      onChange(next) {
-        if (next.fault?.kind === 'away') page.awaySince.value ??= Date.now()
-        setReading(next)
-      },
-      now: () => Date.now(),
-      after,
-    })
-  }, [page, isSeen])
-  return reading
+export function useLiveExchanges(): Live<Rows> {
+  const { api } = usePage()
+  return useFollowed('all', { stream: '/exchanges/stream', load: () => readList(api), maxRetryMs: RETRY_MS })
+}
+
+async function readList(api: ApiCaller): Promise<CallOutcome<Rows>> {
+  const outcome = await api.get<{ readonly exchanges: readonly unknown[] }>(LIST)
+  return outcome.ok ? { ok: true, value: { rows: outcome.value.exchanges.filter(isRecord), isCut: false } } : outcome
 }
 
 /** The frames of an exchange as they come, while it goes on. */
 export function useFrames(id: string, isOpen: boolean): FrameLog {
+  const { api } = usePage()
   const isSeen = useSeen()
   const [log, setLog] = useState(noFrames)
   useEffect(() => {
     if (!isSeen || !isOpen) return
-    let known = noFrames
-    let cancel: (() => void) | undefined
-    const tell = () => {
-      cancel = undefined
-      setLog(known)
-    }
-    const change = (next: FrameLog) => {
-      known = next
-      cancel ??= after(GATHER_MS, tell)
-    }
-    const stop = followEvents({
-      open: () => openStream(`exchanges/${encodeURIComponent(id)}/stream`),
-      after,
-      // Each stream begins with the first frame that is kept.
-      onOpen: () => change(noFrames),
-      onLost() {},
-      on: {
-        frame: (frame) => isRecord(frame) && change(addFrames(known, { frames: [frame] })),
-        missed: (gap) => isRecord(gap) && change(addFrames(known, { missed: Number(gap.count) })),
-        // The agent ends the stream with the exchange, which is no break.
-        exchange: (row: unknown) => isRecord(row) && row.is_open === false && stop(),
-        removed: () => stop(),
-      },
-    })
-    return () => {
-      cancel?.()
-      stop()
-    }
-  }, [id, isOpen, isSeen])
+    const end = new AbortController()
+    void followFrames({ api, id, signal: end.signal, onChange: setLog })
+    return () => end.abort()
+  }, [api, id, isOpen, isSeen])
   return log
 }
 
-function openStream(path: string): EventStream {
-  return new EventSource(new URL(`api/${path}`, document.baseURI))
+interface FollowedFrames {
+  readonly api: ApiCaller
+  readonly id: string
+  readonly signal: AbortSignal
+  readonly onChange: (log: FrameLog) => void
 }
 
-function after(ms: number, then: () => void): () => void {
-  const timer = setTimeout(then, ms)
-  return () => clearTimeout(timer)
+/** Tries again after each break, until the exchange is over. */
+async function followFrames({ api, id, signal, onChange }: FollowedFrames): Promise<void> {
+  const over = new AbortController()
+  const ended = AbortSignal.any([signal, over.signal])
+  while (!ended.aborted) {
+    // Each stream begins with the first frame that is kept.
+    let known = noFrames
+    await api.follow(`/exchanges/${encodeURIComponent(id)}/stream`, {
+      signal: ended,
+      onEvents(events) {
+        known = addFrames(known, { frames: told(events, 'frame'), missed: missedIn(events) })
+        onChange(known)
+        // The agent ends the stream with the exchange, which is no break.
+        const isOver = told(events, 'exchange').some((row) => row.is_open === false)
+        if (isOver || told(events, 'removed').length > 0) over.abort()
+      },
+    })
+    if (!ended.aborted) await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
+  }
+}
+
+function told(events: readonly ServerEvent[], type: string): ListedRow[] {
+  const found = events.filter(({ name }) => name === type).map(({ data }): unknown => JSON.parse(data))
+  return found.filter(isRecord)
+}
+
+function missedIn(events: readonly ServerEvent[]): number {
+  return told(events, 'missed').reduce((sum, { count }) => sum + Number(count), 0)
 }
 
 /** A browser has six connections to one agent for all its windows: those that nobody sees leave theirs to others. */

@@ -1,4 +1,4 @@
-/** Reads server-sent events out of a text that comes in parts. */
+/** Reads server-sent events out of a text that comes in parts. Browsers run it too, so it uses nothing of Node. */
 
 /** The longest event, in characters; an exchange has a few thousand. */
 const MAX_EVENT = 1_000_000
