@@ -4,10 +4,12 @@ import { curlOf } from '../control/exchange-curl.ts'
 import { harOf } from '../control/exchange-har.ts'
 import type { ExchangeStreams } from '../control/exchange-streams.ts'
 import { type Exchanges, MASKED } from '../control/exchanges.ts'
+import { unpackedBody } from '../control/unpacked-body.ts'
+import type { UnpackedText } from '../lib/bytes/unpacker.ts'
 import { BadInput } from '../lib/shape/bad-input.ts'
 import { readRfc3339 } from '../lib/text/rfc3339.ts'
 import { Refusal } from '../model/errors.ts'
-import type { ExchangeFilter, KeptMessage, WholeExchange } from '../model/exchange.ts'
+import type { ExchangeFilter, KeptMessage } from '../model/exchange.ts'
 import type { Fields } from '../resources/resource.ts'
 import type { CheckedCall } from './checked-call.ts'
 import { missing, pageOf } from './list-page.ts'
@@ -32,9 +34,14 @@ export async function whatPassed({ exchanges }: Pick<PassedTraffic, 'exchanges'>
       ? await exchanges.replay(principal, target.id, call.body)
       : await exchanges.one(principal, target.id)
   if (!one) throw missing(route.resource)
-  if (route.action === 'har') return harOf(one)
+  if (route.action === 'har') return harOf(one, await unpackedBody(exchanges.unpacker, one.response))
   if (route.action === 'curl') return { command: curlOf(one) }
-  return wholeOf(one, exchanges.show(one.exchange, links))
+  const { request, response } = one
+  return {
+    ...exchanges.show(one.exchange, links),
+    request: await messageOf(exchanges, request),
+    response: await messageOf(exchanges, response),
+  }
 }
 
 export function filterOf(filters: NonNullable<Page['filters']>): ExchangeFilter {
@@ -61,15 +68,16 @@ function timeOf(since: string): number {
   }
 }
 
-function wholeOf({ request, response }: WholeExchange, shown: Fields): Fields {
-  return { ...shown, request: messageOf(request), response: messageOf(response) }
-}
-
-function messageOf(message: KeptMessage | undefined): Fields | null {
+async function messageOf({ unpacker }: Exchanges, message: KeptMessage | undefined): Promise<Fields | null> {
   if (!message) return null
   const { headers, body } = message
+  const unpacked = await unpackedBody(unpacker, message)
   return {
     headers: headers.map(({ name, value, isMasked }) => ({ name, value: isMasked ? MASKED : value })),
-    body: body ?? null,
+    body: body ? { ...body, unpacked: unpacked ? unpackedFields(unpacked) : null } : null,
   }
+}
+
+function unpackedFields({ coding, size, isCut, content }: UnpackedText): Fields {
+  return { coding, size, is_cut: isCut, content }
 }

@@ -1,10 +1,12 @@
 /** An exchange as a HAR document, which browsers and other tools read. */
+import type { UnpackedText } from '../lib/bytes/unpacker.ts'
 import type { KeptBody, KeptHeader, KeptMessage, SeenExchange, WholeExchange } from '../model/exchange.ts'
 
 /** What HAR writes where something is not known. */
 const UNKNOWN = -1
 
-export function harOf({ exchange, request, response }: WholeExchange) {
+/** `unpacked` is the body of the answer, if it was compressed. */
+export function harOf({ exchange, request, response }: WholeExchange, unpacked?: UnpackedText) {
   const { timings } = exchange
   return {
     log: {
@@ -15,7 +17,7 @@ export function harOf({ exchange, request, response }: WholeExchange) {
           startedDateTime: new Date(exchange.startedAt).toISOString(),
           time: exchange.durationMs,
           request: requestOf(exchange, request),
-          response: responseOf(exchange, response),
+          response: responseOf(exchange, response, unpacked),
           cache: {},
           timings: {
             blocked: timings.modules ?? UNKNOWN,
@@ -48,15 +50,26 @@ function requestOf({ method, scheme, host, path, version, bytesIn }: SeenExchang
   }
 }
 
-function responseOf({ status, version, bytesOut }: SeenExchange, kept: KeptMessage | undefined) {
+function responseOf(
+  { status, version, bytesOut }: SeenExchange,
+  kept: KeptMessage | undefined,
+  unpacked: UnpackedText | undefined,
+) {
   const headers = headersOf(kept)
+  const body = kept?.body && contentOf(kept.body)
   return {
     status,
     statusText: '',
     httpVersion: `HTTP/${version}`,
     cookies: [],
     headers,
-    content: { size: bytesOut, mimeType: typeOf(headers), ...(kept?.body && contentOf(kept.body)) },
+    content: {
+      mimeType: typeOf(headers),
+      // Tools expect what it was before it was compressed.
+      ...(unpacked
+        ? { size: unpacked.size, compression: unpacked.size - bytesOut, text: unpacked.content }
+        : { size: bytesOut, ...body }),
+    },
     redirectURL: headers.find(({ name }) => name.toLowerCase() === 'location')?.value ?? '',
     headersSize: UNKNOWN,
     bodySize: bytesOut,

@@ -1,4 +1,5 @@
 /** Exchanges of all nodes as the API reads and shows them. */
+import { Unpacker } from '../lib/bytes/unpacker.ts'
 import type { Logger } from '../lib/log/log.ts'
 import { Refusal } from '../model/errors.ts'
 import {
@@ -44,6 +45,8 @@ export const MASKED = '[masked]'
 const ASK_MS = 2500
 
 export class Exchanges {
+  /** For bodies that were sent compressed. */
+  readonly unpacker = new Unpacker()
   readonly #options: ExchangesOptions
 
   constructor(options: ExchangesOptions) {

@@ -4,6 +4,7 @@ import { isRecord } from './api-caller.ts'
 import { hexLines } from './hex-lines.ts'
 import { laidOut } from './laid-out.ts'
 import { type LinePair, lineDifference } from './line-difference.ts'
+import { shownBody } from './shown-body.ts'
 import { textIn } from './text-in.ts'
 
 /** How much of each body is compared: characters of a text, or bytes. */
@@ -101,10 +102,8 @@ interface ComparedBody {
 
 function comparedBody(body: ListedRow | undefined): ComparedBody {
   if (!body) return { text: '', isCut: false }
-  const content = textIn(body.content)
-  const isUnpackedWhole = !isRecord(body.unpacked_from) || body.unpacked_from.isCut === false
-  const isWhole = body.kept === body.size && isUnpackedWhole
-  if (body.encoding === 'base64') {
+  const { encoding, content, isWhole } = shownBody(body)
+  if (encoding === 'base64') {
     const { lines, left } = hexLines(content, COMPARED_BYTES)
     return { text: lines.join('\n'), isCut: !isWhole || left > 0 }
   }

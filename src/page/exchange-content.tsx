@@ -1,12 +1,11 @@
 /** What passed in an exchange; of a replay, beside what it repeated, with what differs marked. */
 import type { ListedRow } from './all-rows.ts'
-import { type CallOutcome, isRecord } from './api-caller.ts'
+import { isRecord } from './api-caller.ts'
 import { type AbsenceWords, ExchangeMessage } from './exchange-message.tsx'
 import { Freshness, ReadingFault } from './freshness.tsx'
 import { linkTo } from './page-location.ts'
 import { usePage } from './page-state.ts'
 import { SideBySide } from './side-by-side.tsx'
-import { withUnpackedAnswer } from './unpacked-answer.ts'
 import { CALM_MS, type Live, useLive } from './use-live.ts'
 
 export interface ExchangeContentProps {
@@ -65,9 +64,5 @@ function Messages({ exchange: { request, response }, absent }: ExchangeContentPr
 /** An exchange with all that is kept of it. */
 export function useExchange(id: string, everyMs = CALM_MS): Live<ListedRow> {
   const { api } = usePage()
-  const load = async (): Promise<CallOutcome<ListedRow>> => {
-    const outcome = await api.get<ListedRow>(`/exchanges/${encodeURIComponent(id)}`)
-    return outcome.ok ? { ok: true, value: await withUnpackedAnswer(outcome.value) } : outcome
-  }
-  return useLive(id, load, everyMs)
+  return useLive(id, () => api.get<ListedRow>(`/exchanges/${encodeURIComponent(id)}`), everyMs)
 }

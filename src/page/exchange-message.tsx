@@ -4,8 +4,10 @@ import { isRecord } from './api-caller.ts'
 import { hexLines } from './hex-lines.ts'
 import { laidOut } from './laid-out.ts'
 import { PlainText } from './plain-text.tsx'
+import { shownBody, type UnpackedFrom } from './shown-body.ts'
 import { textIn } from './text-in.ts'
 import { sizeText } from './time-text.ts'
+import { visibleText } from './visible-text.ts'
 
 /** What is said when something is not there. */
 export interface AbsenceWords {
@@ -54,24 +56,30 @@ export function ExchangeMessage({ title, message, absent = notCaptured }: Exchan
 
 function Body({ body }: { readonly body: Readonly<Record<string, unknown>> }) {
   const [size, kept] = [Number(body.size), Number(body.kept)]
-  const unpacked = isRecord(body.unpacked_from) ? body.unpacked_from : undefined
+  const { encoding, content, isWhole, unpacked } = shownBody(body)
   if (size === 0) return <p class="soft">No body.</p>
   return (
     <>
       <p class="soft small">
         {sizeText(size)}
         {kept < size && `, of which the first ${sizeText(kept)} were kept`}
-        {body.encoding === 'base64' && ', not text: shown byte by byte'}
-        {unpacked && ` as ${textIn(unpacked.coding)}, unpacked to ${sizeText(Number(unpacked.size))}`}
-        {unpacked?.isCut === true && ' and more, which is left off'}
+        {encoding === 'base64' && ', not text: shown byte by byte'}
+        <UnpackedNote unpacked={unpacked} />
       </p>
       <pre>
-        <Content
-          encoding={body.encoding}
-          content={textIn(body.content)}
-          isWhole={kept === size && unpacked?.isCut !== true}
-        />
+        <Content encoding={encoding} content={content} isWhole={isWhole} />
       </pre>
+    </>
+  )
+}
+
+/** What became of it when it was unpacked. */
+export function UnpackedNote({ unpacked }: { readonly unpacked: UnpackedFrom | undefined }) {
+  if (!unpacked) return null
+  return (
+    <>
+      {` as ${visibleText(unpacked.coding)}, unpacked to ${sizeText(unpacked.size)}`}
+      {unpacked.isCut && ' and more, which is left off'}
     </>
   )
 }

@@ -34,6 +34,17 @@ const body = nullable(
         description: 'How `content` is written: `base64` if it is not UTF-8.',
       }),
       content: Type.String({ description: 'What was kept.' }),
+      unpacked: nullable(
+        closed(
+          {
+            coding: Type.String({ description: '`gzip`, `deflate`, `br` or `zstd`.' }),
+            size: Type.Integer({ description: 'Bytes of the content.' }),
+            is_cut: Type.Boolean({ description: 'Whether there is more: 1 MiB is unpacked, of what was kept.' }),
+            content: Type.String({ description: 'The text.' }),
+          },
+          { description: 'What the body was before it was compressed; null when it was not, or is no text.' },
+        ),
+      ),
     },
     { description: 'Null when bodies were not kept.' },
   ),

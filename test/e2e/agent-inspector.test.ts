@@ -88,7 +88,7 @@ describe('the inspector of an agent', () => {
       exchanges.map(async ({ uri }: { uri: string }) => (await ask(uri)).json),
     )
     const { content: shown, ...kept } = asBinary.response.body
-    assert.deepEqual(kept, { size: 512, kept: 512, encoding: 'base64' })
+    assert.deepEqual(kept, { size: 512, kept: 512, encoding: 'base64', unpacked: null })
     assert.deepEqual(Buffer.from(shown, 'base64'), binary)
     assert.equal(asBroken.request.body.content, broken.toString('base64'))
     assert.equal(asLine.request.body.content, line)

@@ -1,6 +1,7 @@
 /** `/captures`: heads and bodies of exchanges are kept while one runs, masked, bounded, and seen by whom they concern. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { brotliCompressSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import type { ApiClient, Json } from '../support/api-client.ts'
 import { until } from '../support/until.ts'
 import { ownAgent } from './edges/agents.ts'
@@ -18,6 +19,8 @@ before(async () => {
     request.on('end', () => {
       response.setHeader('set-cookie', ['a=secret-1', 'b=secret-2'])
       response.setHeader('x-kept', 'as it is')
+      const coding = request.headers['content-encoding']
+      if (coding !== undefined) response.setHeader('content-encoding', coding)
       response.end(Buffer.concat(received))
     })
   })
@@ -81,7 +84,7 @@ test('heads and bodies are kept while a capture runs, without secrets', async ()
   assert.deepEqual(valuesOf(response.headers, 'set-cookie'), ['[masked]', '[masked]'])
   assert.deepEqual(valuesOf(response.headers, 'x-kept'), ['as it is'])
   const size = Buffer.byteLength(body)
-  const kept = { size, kept: size, encoding: 'text', content: body }
+  const kept = { size, kept: size, encoding: 'text', content: body, unpacked: null }
   assert.deepEqual([request.body, response.body], [kept, kept])
   assert.ok(!JSON.stringify([request, response]).includes('secret-'))
   assert.deepEqual((await world.api.get('/captures')).captures[0], capture)
@@ -127,6 +130,30 @@ test('of a long body the beginning is kept, and bytes that are no text come as b
   for (const each of [request.body, response.body]) {
     assert.deepEqual([each.size, each.kept, each.encoding], [100_000, 1000, 'base64'])
     assert.deepEqual(Buffer.from(each.content, 'base64'), body.subarray(0, 1000))
+  }
+})
+
+test('a compressed body is told as it was sent and as it was before, and a tool gets the latter', async () => {
+  const edge = await world.httpsTo(service)
+  await startCapture(edge)
+  const text = '{"grüße":1}'
+  for (const [coding, body] of [
+    ['br', brotliCompressSync(text)],
+    ['zstd', zstdCompressSync(text)],
+    ['gzip', gzipSync(text)],
+  ] as const) {
+    const headers = { 'content-encoding': coding }
+    const { id, request, response } = await captured(edge.name, { method: 'POST', body, headers })
+    const size = Buffer.byteLength(text)
+    for (const { body: shown } of [request, response]) {
+      assert.deepEqual([shown.encoding, shown.size], ['base64', body.length])
+      assert.deepEqual(shown.unpacked, { coding, size, is_cut: false, content: text })
+      assert.deepEqual(Buffer.from(shown.content, 'base64'), body)
+    }
+    const { log } = await world.api.get(`/exchanges/${id}/har`)
+    assert.deepEqual(log.entries[0].response.content, {
+      ...{ mimeType: '', size, compression: size - body.length, text },
+    })
   }
 })
 

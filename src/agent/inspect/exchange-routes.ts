@@ -25,14 +25,14 @@ export function listExchanges({ inspector }: LocalParts, { query }: LocalRequest
   sendJson(response, 200, { exchanges: items, uri: '/api/exchanges', next_page_uri: null, left_out: leftOut })
 }
 
-export function getExchange(
+export async function getExchange(
   { inspector }: LocalParts,
   { params: [id = ''], path }: LocalRequest,
   response: ServerResponse,
 ) {
   const exchange = inspector.exchanges.find(id)
   if (!exchange) throw notFound(path)
-  sendJson(response, 200, wholeExchange(exchange, id))
+  sendJson(response, 200, await wholeExchange(exchange, id, inspector.unpacker))
 }
 
 export function forgetExchanges({ inspector }: LocalParts, _asked: LocalRequest, response: ServerResponse): void {

@@ -3,7 +3,7 @@
  * reads again, and nothing waits for it but a list of what changed, which is no longer than what is kept.
  */
 import type { ServerResponse } from 'node:http'
-import { exchangeItem, frameView } from './exchange-view.ts'
+import { exchangeItem, frameView, socketMessages } from './exchange-view.ts'
 import type { InspectedExchange } from './inspected-exchange.ts'
 import { notFound } from './local-answer.ts'
 import type { LocalRequest } from './local-request.ts'
@@ -54,17 +54,20 @@ export function streamFrames({ inspector }: LocalParts, asked: LocalRequest, res
   if (!exchange) throw notFound(asked.path)
   let sent = 0
   let isRemoved = false
-  const flow = eventFlow(response, () => {
-    const [oldest] = exchange.frames
-    const missed = (oldest?.number ?? exchange.frameCount + 1) - sent - 1
-    if (missed > 0) {
-      flow.send('missed', { count: missed })
-      sent += missed
-    }
-    for (const frame of exchange.frames) {
-      if (frame.number <= sent) continue
+  const messages = socketMessages(exchange)
+  const flow = eventFlow(response, async () => {
+    // More may come, and the oldest may go, while a frame is read.
+    while (sent < exchange.frameCount) {
+      const [oldest] = exchange.frames
+      const missed = (oldest?.number ?? exchange.frameCount + 1) - sent - 1
+      if (missed > 0) {
+        flow.send('missed', { count: missed })
+        sent += missed
+      }
+      const frame = oldest && exchange.frames[sent + 1 - oldest.number]
+      if (!frame) break
       if (flow.isFull) return
-      flow.send('frame', frameView(frame))
+      flow.send('frame', frameView(frame, await messages.read(frame)))
       sent = frame.number
     }
     flow.send('exchange', exchangeItem(exchange, id))
@@ -90,17 +93,28 @@ interface EventFlow {
   onClosed(run: () => void): void
 }
 
-function eventFlow(response: ServerResponse, flush: () => void): EventFlow {
+function eventFlow(response: ServerResponse, flush: () => void | Promise<void>): EventFlow {
   response.writeHead(200, { 'Content-Type': 'text/event-stream' })
   response.write(': hello\n\n')
   let timer: NodeJS.Timeout | undefined
+  let isFlushing = false
   const isFull = (): boolean => response.writableLength > WAITING_BYTES
-  const run = (): void => {
+  const run = async (): Promise<void> => {
     timer = undefined
-    if (!isFull() && !response.writableEnded) flush()
+    // One at a time, and another for what came meanwhile.
+    if (isFlushing) soon()
+    if (isFlushing || isFull() || response.destroyed || response.writableEnded) return
+    isFlushing = true
+    try {
+      await flush()
+    } catch (error) {
+      process.emitWarning(error instanceof Error ? error : String(error))
+      response.destroy()
+    }
+    isFlushing = false
   }
   const soon = (): void => {
-    timer ??= setTimeout(run, GATHER_MS).unref()
+    timer ??= setTimeout(() => void run(), GATHER_MS).unref()
   }
   const alive = setInterval(() => {
     if (!isFull()) response.write(': alive\n\n')

@@ -1,10 +1,12 @@
 /** Exchanges as the agent's own API shows them, in the shape of the server's `/exchanges`. */
 import { isUtf8 } from 'node:buffer'
+import type { Unpacker } from '../../lib/bytes/unpacker.ts'
 import { eventFields } from './event-reader.ts'
-import { fieldOf, fieldsOf } from './http-head.ts'
+import { fieldOf, fieldsOf, listOf } from './http-head.ts'
 import type { InspectedExchange, InspectedFrame } from './inspected-exchange.ts'
 import type { KeptBytes } from './kept-bytes.ts'
-import { unmasked } from './websocket-reader.ts'
+import { SocketMessages } from './socket-messages.ts'
+import { FRAME_BYTES, unmasked } from './websocket-reader.ts'
 
 /** What the server answers visitors with when the service did not. */
 const UNREACHABLE = 'ERR_UPSTREAM_UNREACHABLE'
@@ -34,17 +36,30 @@ export function exchangeItem(exchange: InspectedExchange, id: string) {
   }
 }
 
-export function wholeExchange(exchange: InspectedExchange, id: string) {
+export async function wholeExchange(exchange: InspectedExchange, id: string, unpacker: Unpacker) {
   const { requestHead, requestBody, responseHead, responseBody } = exchange
+  const messages = socketMessages(exchange)
+  const frames: FrameView[] = []
+  for (const frame of [...exchange.frames]) frames.push(frameView(frame, await messages.read(frame)))
   return {
     ...exchangeItem(exchange, id),
-    request: { headers: fieldsOf(requestHead), body: bodyView(requestBody) },
-    response: responseHead ? { headers: fieldsOf(responseHead), body: bodyView(responseBody) } : null,
-    frames: exchange.frames.map((frame) => frameView(frame)),
+    request: { headers: fieldsOf(requestHead), body: await bodyView(requestBody, requestHead, unpacker) },
+    response: responseHead
+      ? { headers: fieldsOf(responseHead), body: await bodyView(responseBody, responseHead, unpacker) }
+      : null,
+    frames,
   }
 }
 
-export function frameView(frame: InspectedFrame) {
+/** Reads the compressed messages of a WebSocket; it is given all of its frames in their order. */
+export function socketMessages({ responseHead }: InspectedExchange): SocketMessages {
+  return new SocketMessages(responseHead === undefined ? '' : listOf(responseHead, 'sec-websocket-extensions'))
+}
+
+export type FrameView = ReturnType<typeof frameView>
+
+/** `message` is what the frame ends, if that was compressed and could be read. */
+export function frameView(frame: InspectedFrame, message?: Buffer) {
   const { number, time, from, type, isLast, isCompressed, size, bytes } = frame
   const shared = { number, at: new Date(time).toISOString(), from, type }
   if (type === 'event') {
@@ -52,7 +67,14 @@ export function frameView(frame: InspectedFrame) {
     return { ...shared, event, event_id: id, size, kept: bytes.length, encoding: 'text', content: data }
   }
   const content = contentView(unmasked(frame), { isCut: size > bytes.length || !isLast })
-  return { ...shared, is_last: isLast, is_compressed: isCompressed, size, kept: bytes.length, ...content }
+  const unpacked = message ? messageView(message) : null
+  return { ...shared, is_last: isLast, is_compressed: isCompressed, size, kept: bytes.length, ...content, unpacked }
+}
+
+function messageView(message: Buffer) {
+  const isCut = message.length > FRAME_BYTES
+  const content = contentView(message.subarray(0, FRAME_BYTES), { isCut })
+  return { coding: 'permessage-deflate', size: message.length, is_cut: isCut, ...content }
 }
 
 /** The address without its port. */
@@ -64,10 +86,14 @@ function hostOf({ requestHead }: InspectedExchange): string {
   return fieldOf(requestHead, 'host').replace(/:\d+$/, '')
 }
 
-function bodyView(body: KeptBytes | undefined) {
+async function bodyView(body: KeptBytes | undefined, head: string, unpacker: Unpacker) {
   if (!body) return null
   const { size, kept, bytes } = body
-  return { size, kept, ...contentView(bytes, { isCut: size > kept }) }
+  const found = await unpacker.text(bytes, listOf(head, 'content-encoding'))
+  const unpacked = found
+    ? { coding: found.coding, size: found.size, is_cut: found.isCut, content: found.content }
+    : null
+  return { size, kept, ...contentView(bytes, { isCut: size > kept }), unpacked }
 }
 
 function contentView(bytes: Buffer, { isCut }: { isCut: boolean }) {

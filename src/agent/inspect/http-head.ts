@@ -22,6 +22,12 @@ export function fieldOf(head: string, name: string): string {
   return fieldsOf(head).find((field) => field.name.toLowerCase() === name)?.value ?? ''
 }
 
+/** The values of all fields of this name, which is given in lower case, as one list. */
+export function listOf(head: string, name: string): string {
+  const found = fieldsOf(head).filter((field) => field.name.toLowerCase() === name)
+  return found.map(({ value }) => value).join(', ')
+}
+
 /** `200 OK` of a status line. */
 export function statusText(head: string): string {
   return /^HTTP\/\d\.\d ([^\r\n]*)/.exec(textOf(head))?.[1] ?? ''

@@ -1,4 +1,5 @@
 /** What an agent knows of the traffic through its tunnels: the latest exchanges, and figures of each tunnel. */
+import { Unpacker } from '../../lib/bytes/unpacker.ts'
 import { TokenBucket } from '../../lib/limits/token-bucket.ts'
 import type { AgentInspector } from '../agent.ts'
 import type { AgentEvent } from '../events.ts'
@@ -23,6 +24,8 @@ export interface InspectorOptions {
 
 export class Inspector implements AgentInspector {
   readonly exchanges: InspectedExchanges
+  /** For bodies that were sent compressed. */
+  readonly unpacker = new Unpacker()
   readonly #meters: TunnelMeters
   readonly #now: () => number
   readonly #allowance: TokenBucket

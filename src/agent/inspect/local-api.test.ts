@@ -236,8 +236,11 @@ describe('exchanges of the local API', () => {
       kept: body.length + 3,
       encoding: 'text',
       content: body,
+      unpacked: null,
     })
-    assert.deepEqual(whole.response.body, { size: 3, kept: 3, encoding: 'base64', content: '/wCA' })
+    assert.deepEqual(whole.response.body, {
+      ...{ size: 3, kept: 3, encoding: 'base64', content: '/wCA', unpacked: null },
+    })
     assert.deepEqual(whole.frames, [])
   })
 

@@ -3,8 +3,9 @@ import { useState } from 'preact/hooks'
 import type { ListedRow } from '../all-rows.ts'
 import { isRecord } from '../api-caller.ts'
 import { countText } from '../count-text.ts'
-import { Content } from '../exchange-message.tsx'
+import { Content, UnpackedNote } from '../exchange-message.tsx'
 import { PlainText } from '../plain-text.tsx'
+import { shownBody } from '../shown-body.ts'
 import { textIn } from '../text-in.ts'
 import { clockTime, sizeText } from '../time-text.ts'
 import { useFrames } from './use-events.ts'
@@ -51,6 +52,7 @@ export function ExchangeFrames({ exchange }: { readonly exchange: ListedRow }) {
 
 function Frame({ frame }: { readonly frame: ListedRow }) {
   const [size, kept] = [Number(frame.size), Number(frame.kept)]
+  const { encoding, content, isWhole, unpacked } = shownBody(frame)
   const isEvent = frame.type === 'event'
   const name = textIn(isEvent ? frame.event : frame.type)
   const id = textIn(frame.event_id)
@@ -64,18 +66,14 @@ function Frame({ frame }: { readonly frame: ListedRow }) {
           {id !== '' && ', id '}
           {id !== '' && <PlainText text={id} most={60} />}, {sizeText(size)}
           {kept < size && `, of which the first ${sizeText(kept)} were kept`}
-          {frame.is_compressed === true && ', compressed'}
+          {frame.is_compressed === true && !unpacked && ', compressed'}
+          <UnpackedNote unpacked={unpacked} />
           {frame.is_last === false && ', goes on in the next'}
         </span>
       </div>
-      {textIn(frame.content) !== '' && (
+      {content !== '' && (
         <pre>
-          <Content
-            encoding={frame.encoding}
-            content={textIn(frame.content)}
-            isWhole={kept === size}
-            most={FRAME_CONTENT}
-          />
+          <Content encoding={encoding} content={content} isWhole={isWhole} most={FRAME_CONTENT} />
         </pre>
       )}
     </>

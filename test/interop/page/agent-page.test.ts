@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { after, before, test } from 'node:test'
-import { gzipSync } from 'node:zlib'
+import { brotliCompressSync } from 'node:zlib'
 import type { Browser, Page } from 'playwright-core'
 import { type AgentProcess, startAgent } from '../../support/agent-process.ts'
 import type { TestChromium } from '../../support/browser.ts'
@@ -33,7 +33,8 @@ class TestService {
   answer(request: IncomingMessage, response: ServerResponse): void {
     const path = new URL(request.url ?? '/', 'http://x').pathname
     if (path === '/bytes') response.end(Buffer.of(0, 1, 2, 255))
-    else if (path === '/packed') response.setHeader('content-encoding', 'gzip').end(gzipSync('{"packed":"<b>"}'))
+    else if (path === '/packed')
+      response.setHeader('content-encoding', 'br').end(brotliCompressSync('{"packed":"<b>"}'))
     else if (path === '/long') response.end('x'.repeat(2_000_000))
     else if (path === '/events') {
       response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders()
@@ -125,7 +126,7 @@ function suite(chromium: TestChromium): void {
     await visitor({ path: '/packed' })
     await openExchange(/GET \/packed/)
     await page.getByText('"packed": "<b>"').waitFor()
-    await page.getByText('as gzip, unpacked to 16 B').waitFor()
+    await page.getByText('as br, unpacked to 16 B').waitFor()
     await visitor({ path: '/long' })
     await openExchange(/GET \/long/)
     await page.getByText('2.0 MB, of which the first 1.0 MB were kept').waitFor()

@@ -1,0 +1,101 @@
+/** Bodies that were sent compressed, as the text that they were before. */
+import type { Transform } from 'node:stream'
+import * as zlib from 'node:zlib'
+
+/** The most that is unpacked of one body, in bytes: a few bytes may become gigabytes. */
+const MAX_UNPACKED = 1024 * 1024
+
+/** How much is unpacked at a time, in bytes. */
+const CHUNK_BYTES = 64 * 1024
+
+/** How many bodies are unpacked at once; each may ask for a window of some megabytes. */
+const MAX_AT_ONCE = 4
+
+/** The largest window of zstd: 8 MiB, as browsers have it (RFC 9659). Brotli has 16 MiB at most. */
+const ZSTD_WINDOW_LOG = 23
+
+/** What the text of a body was, and how much of it there is. */
+export interface UnpackedText {
+  /** What `Content-Encoding` calls it. */
+  readonly coding: string
+  readonly content: string
+  /** Of the content, in bytes. */
+  readonly size: number
+  /** Whether there was more, or should have been. */
+  readonly isCut: boolean
+}
+
+const options = { chunkSize: CHUNK_BYTES }
+
+/** By what `Content-Encoding` calls them. */
+const codings: ReadonlyMap<string, () => Transform> = new Map([
+  ['gzip', () => zlib.createGunzip(options)],
+  ['x-gzip', () => zlib.createGunzip(options)],
+  ['deflate', () => zlib.createInflate(options)],
+  ['br', () => zlib.createBrotliDecompress(options)],
+  ...zstd(),
+])
+
+/** Agents may run on a Node that does not have it. */
+function zstd(): [string, () => Transform][] {
+  if (!('createZstdDecompress' in zlib)) return []
+  const params = { [zlib.constants.ZSTD_d_windowLogMax]: ZSTD_WINDOW_LOG }
+  return [['zstd', () => zlib.createZstdDecompress({ ...options, params })]]
+}
+
+export class Unpacker {
+  #running = 0
+  readonly #waiting: (() => void)[] = []
+
+  /** Undefined for what is not compressed, in a way that is not known, or no text. Never rejects. */
+  async text(packed: Buffer, contentEncoding: string): Promise<UnpackedText | undefined> {
+    const coding = contentEncoding.trim().toLowerCase()
+    const begin = codings.get(coding)
+    if (!begin || packed.length === 0) return undefined
+    await this.#turn()
+    try {
+      const { bytes, isCut } = await unpack(packed, begin())
+      const content = textOf(bytes, isCut)
+      return content ? { coding, content, size: bytes.length, isCut } : undefined
+    } finally {
+      const next = this.#waiting.shift()
+      if (next) next()
+      else this.#running--
+    }
+  }
+
+  async #turn(): Promise<void> {
+    if (this.#running < MAX_AT_ONCE) this.#running++
+    else await new Promise<void>((resolve) => this.#waiting.push(resolve))
+  }
+}
+
+/** As much as there is before the end, the bound or a fault: a body may not have been kept whole. */
+function unpack(packed: Buffer, unpacking: Transform): Promise<{ readonly bytes: Buffer; readonly isCut: boolean }> {
+  const { promise, resolve } = Promise.withResolvers<{ readonly bytes: Buffer; readonly isCut: boolean }>()
+  const parts: Buffer[] = []
+  let size = 0
+  const finish = (isCut: boolean): void => {
+    unpacking.destroy()
+    resolve({ bytes: Buffer.concat(parts).subarray(0, MAX_UNPACKED), isCut })
+  }
+  unpacking.on('data', (part: Buffer) => {
+    parts.push(part)
+    size += part.length
+    if (size > MAX_UNPACKED) finish(true)
+  })
+  unpacking.on('end', () => finish(false))
+  unpacking.on('error', () => finish(true))
+  unpacking.end(packed)
+  return promise
+}
+
+/** Undefined for what is no text. */
+function textOf(bytes: Buffer, isCut: boolean): string | undefined {
+  try {
+    // Of a text that is cut, the last character may be a part.
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes, { stream: isCut })
+  } catch {
+    return undefined
+  }
+}
