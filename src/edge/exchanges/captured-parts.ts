@@ -113,7 +113,7 @@ export function messagesOf(
 }
 
 function bodyOf(kept: Buffer, size: number): KeptBody {
-  const text = textOf(kept)
+  const text = textOf(kept, { isCut: kept.length < size })
   if (text === undefined || Buffer.byteLength(JSON.stringify(text)) > MAX_TEXT)
     return { size, kept: kept.length, encoding: 'base64', content: kept.toString('base64') }
   return { size, kept: kept.length, encoding: 'text', content: text }
@@ -122,10 +122,10 @@ function bodyOf(kept: Buffer, size: number): KeptBody {
 /** A text that takes more than this as JSON, in bytes, is told as bytes: a call between nodes has room for two. */
 const MAX_TEXT = 360 * 1024
 
-/** Undefined when it is not UTF-8; a body that was cut within a character is not either. */
-function textOf(bytes: Buffer): string | undefined {
+/** Undefined when it is not UTF-8. Of a body that was cut, the last character may be a part, and is left off. */
+function textOf(bytes: Buffer, { isCut }: { readonly isCut: boolean }): string | undefined {
   try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes, { stream: isCut })
   } catch {
     return undefined
   }

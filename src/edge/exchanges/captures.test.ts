@@ -117,3 +117,17 @@ test('a text that would fill a call between nodes as JSON is told as bytes', asy
   assert.deepEqual([kept?.encoding, kept?.kept], ['base64', body.length])
   assert.ok(JSON.stringify(kept).length < 400 * 1024)
 })
+
+test('a text that is cut within a character stays a text, and bytes stay bytes', async () => {
+  for (const [body, encoding, content] of [
+    [Buffer.from(`x${'é'.repeat(600)}`), 'text', `x${'é'.repeat(499)}`],
+    [Buffer.alloc(1201, 0xff), 'base64', Buffer.alloc(1000, 0xff).toString('base64')],
+  ] as const) {
+    const made = captures({ bytes: 64 * 1024 })
+    const one = made.begin('e')
+    one?.request(requestHead())
+    one?.requestBody(body)
+    const kept = (await read(made, one?.lastPart ?? -1, { bytesIn: body.length, bytesOut: 0 }))?.request?.body
+    assert.deepEqual(kept, { size: 1201, kept: 1000, encoding, content })
+  }
+})
