@@ -221,7 +221,7 @@ export async function openDataPlane(options: DataPlaneOptions) {
     const exchanges = new PlaneExchanges({
       ...{ nodeId, planeId, now },
       bytes: shareOf(settings.exchangeMemory, planeCount),
-      sessionOf: (id) => online.registry.liveTunnel(id)?.session.id ?? elsewhere.others.holderOf(id),
+      sessionOf: (id) => online.registry.liveTunnel(id)?.session.id ?? elsewhere.sessionOf(id),
       replays: { edges, serve: (...given) => front.answer(...given), publicHttpsPort: () => publicPorts.https },
     })
     const bodyMemory = new BodyMemory({ bytes: bodyMemoryOf(settings.bodyMemory, planeCount) })

@@ -136,6 +136,8 @@ export function openElsewhere(options: ReachElsewhereOptions) {
     others,
     nodes,
     lookUp,
+    /** The session of a tunnel that is not online at this plane, where that is known. */
+    sessionOf: (tunnelId: string) => others.holderOf(tunnelId) ?? nodes?.sessionOf(tunnelId),
     followGroup: (labels: Readonly<Record<string, string>>) =>
       nodes ? nodes.follow(labels) : online().registry.followGroup(labels),
     /** Reaches a tunnel that is not online at this plane, wherever it is. */

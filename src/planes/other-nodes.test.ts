@@ -33,6 +33,7 @@ describe('a name at another node', () => {
     assert.equal(plane.asked.length, 1)
     assert.equal(plane.nodes.has('ep_tn_1'), true)
     assert.equal(plane.nodes.has('ep_tn_2'), false)
+    assert.deepEqual([plane.nodes.sessionOf('tn_1'), plane.nodes.sessionOf('tn_2')], ['ts_tn_1', undefined])
   })
 
   test('is used while it is looked up again, and waited for when it is old', async () => {
@@ -81,6 +82,7 @@ describe('a name at another node', () => {
     plane.now += OLD_MS
     await plane.look(NAME)
     assert.deepEqual([plane.ids, plane.nodes.has('ep_tn_1')], [[], false])
+    assert.equal(plane.nodes.sessionOf('tn_1'), undefined)
   })
 
   test('is served as it was when it cannot be looked up', async () => {
@@ -299,6 +301,7 @@ describe('tunnels that are gone', () => {
       group.members.map(({ tunnelId }) => tunnelId),
       ['tn_2'],
     )
+    assert.deepEqual([plane.nodes.sessionOf('tn_1'), plane.nodes.sessionOf('tn_2')], [undefined, 'ts_tn_2'])
   })
 
   test('are tried where they were while the database is away: their agents may have come back there', async () => {

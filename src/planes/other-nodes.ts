@@ -22,7 +22,7 @@ import {
   placesOf,
 } from './known-places.ts'
 import { Asking, neverAsked, outdate } from './looked-up.ts'
-import type { DistantPlace, OtherNode, PlaneCalls } from './port.ts'
+import type { DistantPlace, DistantTunnel, OtherNode, PlaneCalls } from './port.ts'
 
 type Labels = Readonly<Record<string, string>>
 
@@ -106,6 +106,11 @@ export class OtherNodes {
     return this.#byEndpoint.has(endpointId)
   }
 
+  /** The session of a tunnel that another node has, if visitors here asked for it of late. */
+  sessionOf(tunnelId: string): string | undefined {
+    return this.#knownTunnel(tunnelId)?.sessionId
+  }
+
   /** Undefined when it is known who serves a name; else resolves when it is, or cannot be. */
   lookUp(listener: Listener, name: string): Promise<void> | undefined {
     const holder = this.#options.edges.exact(listener, name)
@@ -176,7 +181,7 @@ export class OtherNodes {
 
   /** Whether a connection to a tunnel may be kept for the next request: not when its node is about to stop. */
   mayKeep(tunnelId: string): boolean {
-    return this.#leaving.size === 0 || !this.#leaving.has(this.#nodeOf(tunnelId) ?? '')
+    return this.#leaving.size === 0 || !this.#leaving.has(this.#knownTunnel(tunnelId)?.nodeId ?? '')
   }
 
   /** The other nodes are these. */
@@ -251,8 +256,9 @@ export class OtherNodes {
     return left !== undefined && JSON.stringify(left.config) === JSON.stringify(config)
   }
 
-  #nodeOf(tunnelId: string): string | undefined {
-    return (this.#byTunnel.get(tunnelId)?.tunnel ?? this.#groups.tunnel(tunnelId))?.nodeId
+  /** As far as it is known: nobody is asked. */
+  #knownTunnel(tunnelId: string): DistantTunnel | undefined {
+    return this.#byTunnel.get(tunnelId)?.tunnel ?? this.#groups.tunnel(tunnelId)
   }
 
   /** Looks up afresh where a tunnel is; false when nobody could be asked, and all stays as it was. */

@@ -2,8 +2,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Json } from '../../support/api-client.ts'
-import { type ClusterNode, onThreeNodes } from '../../support/cluster.ts'
+import { agentAt, type ClusterNode, onThreeNodes } from '../../support/cluster.ts'
 import { until } from '../../support/until.ts'
+import { httpUpstream } from '../../support/upstream.ts'
 import { visit } from '../../support/visitor.ts'
 
 onThreeNodes((cluster) => {
@@ -55,6 +56,17 @@ onThreeNodes((cluster) => {
       [...page.exchanges, ...rest.exchanges].map((each: Json) => each.id),
       first.map((each) => each.id),
     )
+  })
+
+  test('name the session of their tunnel, also where that is at another node', async (t) => {
+    const [home, other] = cluster().nodes
+    const { port } = await httpUpstream(t, (_, response) => response.end('hello'))
+    const agent = await agentAt(t, cluster(), home)
+    const { url } = await agent.forward({ addr: port })
+    await visit(other.at(url), cluster(), { path: '/through' })
+    const [seen] = await listed(other, 'path=/through', 1)
+    const [tunnel] = (await home.api.get('/tunnels')).tunnels.filter((each: Json) => each.id === seen.tunnel_id)
+    assert.equal(seen.tunnel_session_id, tunnel.tunnel_session.id)
   })
 
   test('are captured at all by one capture, and repeated from any', async () => {
