@@ -29,6 +29,7 @@ import { loginsOf } from './control/logins.ts'
 import { authenticate } from './control/principal.ts'
 import { RateLimit } from './control/rate-limit.ts'
 import { Records } from './control/records.ts'
+import { Renewals } from './control/renewals.ts'
 import type { ControlPlane } from './control-plane.ts'
 import { Explainer } from './edge/explain/explainer.ts'
 import type { Clock } from './lib/clock.ts'
@@ -123,6 +124,7 @@ export async function openManagementApi(options: ManagementOptions) {
       requestKey,
       whyNotProven: proven && ((name) => proven.whyNot(name)),
     })
+    const renewals = new Renewals({ store, log, managesCertificates })
     const guard = new ApiGuard(store, refused)
     const explainer = new Explainer()
     opened.push(() => explainer.close())
@@ -213,6 +215,7 @@ export async function openManagementApi(options: ManagementOptions) {
       presence,
       logins: loginsOf(store, logins),
       captures,
+      renewals,
       exchangeStreams,
       exchanges: new Exchanges({ nodes: control.exchangeNodes, log }),
       explanations,

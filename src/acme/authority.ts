@@ -157,14 +157,15 @@ export async function openAuthorityAt(options: AcmeAuthorityOptions) {
       return sent
     },
     /** When the authority wants a certificate renewed; undefined when it does not say. */
-    async renewalWindow(certificate: string): Promise<RenewalWindow | undefined> {
+    async renewalWindow(certificate: string, leastAskMs: number): Promise<RenewalWindow | undefined> {
       const listed = await of(http.getDirectory())
       const base = fieldsOf(listed).renewalInfo
       const id = renewalId(certificate)
       if (typeof base !== 'string' || id === undefined) return undefined
       const url = `${base.replace(/\/$/, '')}/${id}`
       const answer = await request(fetch, { url, method: 'get', data: undefined, now, version })
-      return readRenewalWindow(answer.data, readRetryAfter(answer.headers['retry-after'] ?? null, now()))
+      const retryAfterMs = readRetryAfter(answer.headers['retry-after'] ?? null, now())
+      return readRenewalWindow(answer.data, { retryAfterMs, leastAskMs })
     },
   }
 }

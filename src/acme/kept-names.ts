@@ -5,6 +5,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { orderAt } from '../control/acme-keys.ts'
 import { CHALLENGE } from '../control/live-challenges.ts'
+import { RENEWAL_ASKED } from '../control/renewals.ts'
 import { holdKey } from '../control/sealing.ts'
 import { resourceAt, sealFields } from '../control/secrets.ts'
 import { type Clock, timestamp } from '../lib/clock.ts'
@@ -140,9 +141,10 @@ export class KeptNames {
     if (id === undefined) return undefined
     const row = await this.#options.store.read((reader) => reader.resource(tlsCertificates.kind, id))
     if (row?.fields.issued_for !== name) return undefined
-    const { certificate_pem: cert, not_before, not_after } = row.fields
+    const { certificate_pem: cert, not_before, not_after, issued_at } = row.fields
     const life = { notBefore: Date.parse(String(not_before)), notAfter: Date.parse(String(not_after)) }
-    return { id: row.id, cert: String(cert), ...life }
+    const isRenewalAsked = row.fields[RENEWAL_ASKED] === true
+    return { id: row.id, cert: String(cert), ...life, issuedAt: Date.parse(String(issued_at)), isRenewalAsked }
   }
 
   /** The private key for the order of a name. */
@@ -200,9 +202,12 @@ export interface KeptCertificate {
   readonly id: string
   /** With its chain, in PEM. */
   readonly cert: string
-  /** In milliseconds since 1970, as is `notAfter`. */
+  /** In milliseconds since 1970, as are the next two. */
   readonly notBefore: number
   readonly notAfter: number
+  readonly issuedAt: number
+  /** Somebody asked for another in its place. */
+  readonly isRenewalAsked: boolean
 }
 
 /** Tells a reserved domain how far its certificate is. */

@@ -10,6 +10,8 @@ export interface NameState {
   readonly window?: { readonly start: number; readonly end: number }
   /** The order under way: its address, empty until the authority has told it, and the directory where it was begun. */
   readonly order?: { readonly url: string; readonly directory: string }
+  /** Certificates in a row that were replaced before their time. */
+  readonly hurried?: number
   /** When getting this certificate began, in milliseconds since 1970. */
   readonly startedAt?: number
   /** Failures in a row, and why the last one was. */

@@ -85,7 +85,7 @@ export class OrderWork {
 
   /** Whether the certificate there is can stay for now; then it is looked at again in time. */
   async #isGood(): Promise<boolean> {
-    const { now, random, log } = this.#options
+    const { now, random, log, times } = this.#options
     const certificate = this.#certificate
     if (!certificate) return false
     let renewsAt = this.#state.renewsAt ?? renewalTime(certificate, random)
@@ -93,7 +93,7 @@ export class OrderWork {
     let { window } = this.#state
     try {
       const authority = await this.#options.account.authority()
-      const told = await authority.renewalWindow(certificate.cert)
+      const told = await authority.renewalWindow(certificate.cert, times.leastAskMs)
       // Drawn once for each window, so that asking again does not move it.
       if (told && (told.start !== window?.start || told.end !== window.end)) {
         renewsAt = told.start + random() * (told.end - told.start)
@@ -104,11 +104,24 @@ export class OrderWork {
       // Without its hint there is still the time that was set before.
       log.debug({ err, name: this.#wanted.name }, 'the certificate authority does not say when to renew')
     }
+    if (certificate.isRenewalAsked) renewsAt = Math.min(renewsAt, now())
+    renewsAt = Math.max(renewsAt, this.#earliestRenewal(certificate))
     this.#state = { ...this.#state, renewsAt, ...(window && { window }) }
     if (renewsAt <= now()) return false
     this.#state = without(this.#state, 'startedAt', 'failures', 'fault')
     await this.#keep(nameStage.renewal, Math.min(renewsAt - now(), askAgainMs))
     return true
+  }
+
+  /**
+   * The first replacement before its time is at once: the certificate may be revoked. Further ones wait longer and longer,
+   * since an authority may say the same of whatever it issues.
+   */
+  #earliestRenewal(certificate: KeptCertificate): number {
+    const { random, times } = this.#options
+    const { hurried = 0 } = this.#state
+    if (hurried === 0) return 0
+    return certificate.issuedAt + retryPause(hurried, random, { life: certificate, firstPauseMs: times.firstPauseMs })
   }
 
   async #order(): Promise<WorkOutcome> {
@@ -255,13 +268,14 @@ export class OrderWork {
     const life = usableLife(cert, name, now())
     const renewsAt = renewalTime(life, random)
     await this.#removeRecord()
-    const state: NameState = { renewsAt }
-    const former = this.#certificate?.id
+    const before = this.#certificate
+    const isEarly = before !== undefined && now() < renewalTime(before, () => 0)
+    const state: NameState = { renewsAt, ...(isEarly && { hurried: (this.#state.hurried ?? 0) + 1 }) }
     try {
       const pair = { cert, key: this.#key }
       // Looked at again at once, for the authority may have a hint on when to renew it.
       const step = { stage: nameStage.renewal, dueInMs: 0, state }
-      const id = await names.issued(this.#wanted, { pair, former, step })
+      const id = await names.issued(this.#wanted, { pair, former: before?.id, step })
       log.info({ name, certificate: id, renewsAt: new Date(renewsAt).toISOString() }, 'certificate issued')
     } catch (cause) {
       if (!(cause instanceof Refusal) || cause.code === 'STORE_UNAVAILABLE') throw cause

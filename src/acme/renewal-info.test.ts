@@ -21,7 +21,8 @@ const [start, end] = ['2030-01-01T00:00:00Z', '2030-01-02T00:00:00Z']
 const window = { start: Date.parse(start), end: Date.parse(end) }
 
 test('the authority is asked again when it says, within a minute and a day', () => {
-  const ask = (retryAfterMs?: number) => readRenewalWindow({ suggestedWindow: { start, end } }, retryAfterMs)
+  const ask = (retryAfterMs?: number) =>
+    readRenewalWindow({ suggestedWindow: { start, end } }, { retryAfterMs, leastAskMs: 60_000 })
   assert.deepEqual(ask(), { ...window, askAgainMs: 6 * 3_600_000 })
   assert.deepEqual(ask(0), { ...window, askAgainMs: 60_000 })
   assert.deepEqual(ask(7 * 86_400_000), { ...window, askAgainMs: 86_400_000 })
@@ -34,5 +35,6 @@ for (const senseless of [
   { suggestedWindow: { start } },
   { suggestedWindow: { start: end, end: start } },
 ]) {
-  test(`${JSON.stringify(senseless)} is no window`, () => assert.equal(readRenewalWindow(senseless, 0), undefined))
+  test(`${JSON.stringify(senseless)} is no window`, () =>
+    assert.equal(readRenewalWindow(senseless, { retryAfterMs: 0, leastAskMs: 0 }), undefined))
 }

@@ -19,8 +19,8 @@ const KEY_IDENTIFIER = 0x80
 
 const MINUTE_MS = 60_000
 
-/** How often to ask, unless the authority says: within these bounds (RFC 9773 §4.3.2). */
-const ASK_MS = { least: MINUTE_MS, usual: 6 * 60 * MINUTE_MS, most: 24 * 60 * MINUTE_MS }
+/** When to ask again: unless the authority says, and at the latest (RFC 9773 §4.3.2). */
+const ASK_MS = { usual: 6 * 60 * MINUTE_MS, most: 24 * 60 * MINUTE_MS }
 
 /** How an authority calls a certificate (RFC 9773 §4.1); undefined for one that does not name its issuer's key. */
 export function renewalId(certificate: string): string | undefined {
@@ -35,11 +35,14 @@ export function renewalId(certificate: string): string | undefined {
   return `${keyId.body.toString('base64url')}.${bytes.toString('base64url')}`
 }
 
-/** Reads the answer of an authority; undefined when it makes no sense. */
-export function readRenewalWindow(value: unknown, retryAfterMs: number | undefined): RenewalWindow | undefined {
+/** Reads the answer of an authority; undefined when it makes no sense. It is not asked again before `leastAskMs`. */
+export function readRenewalWindow(
+  value: unknown,
+  { retryAfterMs, leastAskMs }: { readonly retryAfterMs: number | undefined; readonly leastAskMs: number },
+): RenewalWindow | undefined {
   const { start, end } = fieldsOf(fieldsOf(value).suggestedWindow)
   const [from, to] = [Date.parse(String(start)), Date.parse(String(end))]
   if (Number.isNaN(from) || Number.isNaN(to) || to < from) return undefined
-  const askAgainMs = Math.min(Math.max(retryAfterMs ?? ASK_MS.usual, ASK_MS.least), ASK_MS.most)
+  const askAgainMs = Math.min(Math.max(retryAfterMs ?? ASK_MS.usual, leastAskMs), ASK_MS.most)
   return { start: from, end: to, askAgainMs }
 }

@@ -16,6 +16,8 @@ export interface OrderTimes {
   readonly orderLooksMs: readonly [number, ...number[]]
   /** How often an order is looked at before others get their turn. */
   readonly orderLooks: number
+  /** How long an authority is left alone, at least, before it is asked again when to renew a certificate. */
+  readonly leastAskMs: number
 }
 
 /** An order has two minutes at a time. */
@@ -24,6 +26,7 @@ export const orderTimes: OrderTimes = {
   lookMs: 5000,
   orderLooksMs: [250, 500, 1000, 2000, 3000, 5000],
   orderLooks: 28,
+  leastAskMs: 60_000,
 }
 
 /** How much longer each pause is: so that an authority that counts failures an hour sees five of them. */

@@ -5,6 +5,7 @@ import type { Explanations } from '../control/explanations.ts'
 import { type Logins, loginOne, loginPage } from '../control/logins.ts'
 import { type Presenting, presentOne, presentPage } from '../control/presence.ts'
 import type { Records } from '../control/records.ts'
+import type { Renewals } from '../control/renewals.ts'
 import { show } from '../control/show.ts'
 import type { Period } from '../control/traffic-history.ts'
 import { othersTurn } from '../lib/threads/others-turn.ts'
@@ -22,6 +23,7 @@ export interface Behind extends PassedTraffic {
   readonly modules: EdgeModules
   readonly presence: Presence
   readonly logins: Logins
+  readonly renewals: Renewals
   readonly captures: Pick<CaptureControl, 'create' | 'remove'>
   readonly explanations: Pick<Explanations, 'explain'>
   readonly traffic: (period: Period) => Promise<Fields>
@@ -93,6 +95,9 @@ const actions: Record<RouteAction, (behind: Behind, call: CheckedCall) => Promis
   },
   async traffic({ traffic }, { route: { period = 'minutes' } }) {
     return traffic(period)
+  },
+  async renew({ renewals }, { principal, target }) {
+    await renewals.ask(principal, target)
   },
   replay: ofExchangesAlone,
   stream: ofExchangesAlone,

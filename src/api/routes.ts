@@ -11,7 +11,7 @@ import type { Module } from '../modules/module.ts'
 import { curlView, exchanges, harView, replayForm } from '../resources/exchanges.ts'
 import { resources } from '../resources/index.ts'
 import { policyExplanations } from '../resources/policy-explanations.ts'
-import type { Resource, Verb } from '../resources/resource.ts'
+import type { Resource, ResourceAction, Verb } from '../resources/resource.ts'
 import { trafficHistory } from '../resources/traffic-history.ts'
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
@@ -24,6 +24,7 @@ export type RouteAction =
   | 'get_module'
   | 'delete_module'
   | 'command'
+  | ResourceAction['name']
   | 'explain'
   | 'traffic'
   | 'replay'
@@ -64,6 +65,7 @@ export function routeTable(): readonly ApiRoute[] {
       ...clearRoutes(resource),
       ...moduleRoutes(resource),
       ...commands(resource),
+      ...actions(resource),
     ]),
     ...ofExchanges(exchanges),
     explain(policyExplanations),
@@ -282,6 +284,20 @@ function commands(resource: Resource): ApiRoute[] {
     command,
     status: 204,
     // D43: any body is accepted and ignored.
+    body: null,
+    response: null,
+  }))
+}
+
+function actions(resource: Resource): ApiRoute[] {
+  return (resource.actions ?? []).map(({ name, about }) => ({
+    method: 'POST',
+    path: `${resource.path}/{id}/${name}`,
+    operation: `${name}_${resource.kind}`,
+    summary: about,
+    action: name,
+    resource,
+    status: 204,
     body: null,
     response: null,
   }))

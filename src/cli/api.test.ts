@@ -162,6 +162,11 @@ const mapped: Readonly<Record<string, Case>> = {
     sends: 'POST /exchanges/ex_1/replay',
     body: { path: '/b', headers: [{ name: 'a', value: 'b' }] },
   },
+  'a certificate that is to be replaced': {
+    args: ['tls-certificates', 'renew', 'cert_1'],
+    sends: 'POST /tls_certificates/cert_1/renew',
+    body: {},
+  },
   'a HAR document': { args: ['exchanges', 'har', 'ex_1'], sends: 'GET /exchanges/ex_1/har' },
   'a command for curl': { args: ['exchanges', 'curl', 'ex_1'], sends: 'GET /exchanges/ex_1/curl' },
   'a module that is set': {

@@ -31,6 +31,7 @@ export interface ApiResource {
   readonly listKey: string | null
   readonly verbs: readonly Verb[]
   readonly commands: readonly string[]
+  readonly actions?: readonly { readonly name: string; readonly about: string }[]
   readonly clears?: readonly { readonly name: string }[]
   readonly place?: Place
   readonly create: TObject
@@ -85,8 +86,9 @@ export function apiCommand(terminal: Terminal, { resources, modulesAt }: ApiRegi
 }
 
 function summary(resource: ApiResource): Record<string, unknown> {
-  const { verbs, commands, about } = resource
-  return { resource: resourceName(resource), verbs: [...verbs, ...commands].join(' '), about }
+  const { verbs, commands, actions = [], about } = resource
+  const all = [...verbs, ...commands, ...actions.map(({ name }) => name)]
+  return { resource: resourceName(resource), verbs: all.join(' '), about }
 }
 
 function resourceCommand(
@@ -121,6 +123,11 @@ function resourceCommand(
   for (const verb of resource.commands) {
     add(verb, `tell the agent of the ${resource.noun} to ${verb}`, async ({ call, path, args: [id] }) => {
       await call('POST', `${path}/${checkedId(id)}/${verb}`, {})
+    }).argument('<id>', `id of the ${resource.noun}`)
+  }
+  for (const { name: action, about } of resource.actions ?? []) {
+    add(action, lowerFirst(about), async ({ call, path, args: [id] }) => {
+      await call('POST', `${path}/${checkedId(id)}/${action}`, {})
     }).argument('<id>', `id of the ${resource.noun}`)
   }
   for (const { name: field } of resource.clears ?? []) {
@@ -265,6 +272,10 @@ function example(leaf: Command): string {
   const args = leaf.registeredArguments.map((argument) => (argument.name() === 'id' ? '<id>' : `<${argument.name()}>`))
   const needed = leaf.options.filter((option) => option.mandatory).map((option) => `${option.long} <id>`)
   return [...args, ...needed].join(' ')
+}
+
+function lowerFirst(sentence: string): string {
+  return sentence.slice(0, 1).toLowerCase() + sentence.slice(1)
 }
 
 function text(value: unknown): string | undefined {

@@ -87,6 +87,11 @@ const table = {
     ngrok: 434,
     text: 'A domain has either a `certificate_id` or a `certificate_management_policy`; clear one before setting the other.',
   },
+  CERTIFICATE_NOT_RENEWABLE: {
+    status: 409,
+    ngrok: 245,
+    text: 'This server cannot order another in the place of that certificate.',
+  },
   NO_FREE_PORT: { status: 409, ngrok: 503, text: 'No TCP port is free.' },
   RESTRICTION_IN_USE: { status: 409, ngrok: 1802, text: 'There is already an IP restriction of that type.' },
   BAD_CIDR: { status: 400, ngrok: 1406, text: '`cidr` must be a network in CIDR form.' },

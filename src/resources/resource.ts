@@ -66,6 +66,12 @@ export interface OtherName extends Pick<Resource, 'noun' | 'about' | 'path' | 'l
   readonly name: string
 }
 
+/** `about` says what it does, for the document and the command line: `order a new one now`. */
+export interface ResourceAction {
+  readonly name: 'renew'
+  readonly about: string
+}
+
 export interface Resource {
   /** Stored with each row and used as the schema's name in the API document: `api_key`. */
   readonly kind: string
@@ -88,6 +94,8 @@ export interface Resource {
    */
   readonly source: 'store' | 'presence' | 'logins' | 'traffic' | 'numbers' | 'dry_run'
   readonly commands: readonly AgentCommand[]
+  /** What else can be done to one of them, by `POST <path>/{id}/<name>`. */
+  readonly actions?: readonly ResourceAction[]
   readonly parent?: Parent
   /** The children shown inside this resource. */
   readonly embeds?: { readonly field: string; readonly kind: string }
@@ -130,7 +138,7 @@ export interface Resource {
 /** How a file of this folder describes a stored resource; everything else is derived from this. */
 export interface StoredSpec<Form extends TProperties, Kept extends Fields>
   extends Pick<Resource, 'kind' | 'noun' | 'about' | 'prefix' | 'path' | 'listKey' | 'access'>,
-    Partial<Pick<Resource, 'otherName' | 'parent' | 'embeds' | 'place' | 'mints' | 'columns'>> {
+    Partial<Pick<Resource, 'otherName' | 'parent' | 'embeds' | 'place' | 'mints' | 'columns' | 'actions'>> {
   /** Fields of the create body. Those with a default, or required, are always shown; others are null when unset. */
   readonly form: Form
   /** Fields of `form` that an update cannot change. */

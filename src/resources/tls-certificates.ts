@@ -67,6 +67,7 @@ export const tlsCertificates = stored({
   }),
   // A renewed certificate takes the place of the one before, with its key or a new one, and is served at once.
   renews: ['certificate_pem', 'private_key_pem'],
+  actions: [{ name: 'renew', about: 'Order another in the place of an issued TLS certificate, now' }],
   columns: ['subject_alternative_names.dns_names', 'not_after', 'issuer_common_name'],
   price: ({ certificate_pem, private_key_pem }) =>
     certificatePrice(certificate_pem) + certificatePrice(private_key_pem),

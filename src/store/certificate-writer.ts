@@ -63,12 +63,15 @@ export class CertificateWriter extends CertificateReader {
     )
   }
 
-  /** These names have a certificate no more: they are looked at now, unless that was tried and is to wait. */
+  /**
+   * These names have a certificate no more, or need another: they are looked at now, unless that was tried and is to wait.
+   * Whoever looks at one already starts over, since what it saw is old.
+   */
   async lookAgain(names: readonly string[]): Promise<void> {
     await inBatches(names.toSorted(), (some) =>
       this.db
         .updateTable('managed_names')
-        .set({ due_at: this.facts.nowMs })
+        .set({ due_at: this.facts.nowMs, holder: '', held_until: 0 })
         .where('name', 'in', some)
         .where('stage', '=', nameStage.renewal)
         .execute(),

@@ -52,7 +52,7 @@ const accesses: Readonly<Record<string, Access>> = {
 
 /** Statuses for the member who owns the instance, for another member, and for an admin; `ok` is the route's own. */
 type Row = readonly [owner: Status, other: Status, admin: Status]
-type Status = 'ok' | 403 | 404
+type Status = 'ok' | 403 | 404 | 409
 
 const forAll: Row = ['ok', 'ok', 'ok']
 const forOwner: Row = ['ok', 404, 'ok']
@@ -72,6 +72,8 @@ const expectations: Readonly<Record<Access, Readonly<Partial<Record<RouteAction,
     put_module: forAll,
     get_module: forAll,
     delete_module: forAll,
+    // Those of the test were uploaded, so that nobody can have them ordered anew.
+    renew: [409, 409, 409],
   },
   admin: { create: forAdmin, list: forAdmin, get: forAdmin, update: forAdmin, delete: forAdmin, traffic: forAdmin },
   // Ours, beyond the contract: the addresses of machines are for admins. The one of the test does not exist.
@@ -215,7 +217,7 @@ async function prepared(
     return { path: await collectionPath(api, resource), body: await sampleBody(api, resource), instance: null }
   }
   const { path } = await createSample(api, resource, resource.access === 'owner' ? { owner_id: ownerId } : {})
-  if (action === 'clear') return { path: `${path}/${pattern.split('/').at(-1)}`, instance: path }
+  if (action === 'clear' || action === 'renew') return { path: `${path}/${pattern.split('/').at(-1)}`, instance: path }
   if (!form) return { path, ...(action === 'update' && { body: {} }), instance: path }
   const config = await sampleModule(api, form.name)
   const at = `${path}/${form.name}`

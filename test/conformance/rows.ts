@@ -252,6 +252,7 @@ export const rows: Readonly<Record<string, Row>> = {
     create: () => ({ ...texts(), ...tlsPair }),
     update: () => ({ ...texts(), ...tlsPair }),
   }),
+  'POST /tls_certificates/{id}/renew': { kind: null, status: 204, shape: null },
   ...plain('reserved_addr', '/reserved_addrs', 'reserved_addrs', {
     create: () => ({ ...texts(), region: 'us' }),
     update: texts,

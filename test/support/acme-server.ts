@@ -56,7 +56,9 @@ export interface AcmeMood {
   lifeMs: number
   ageMs: number
   /** Says when to renew; without it there is no such address. */
-  renewalWindow: ((notBefore: number, notAfter: number) => { start: number; end: number }) | undefined
+  renewalWindow: ((notBefore: number, notAfter: number, name: string) => { start: number; end: number }) | undefined
+  /** When it wants to be asked again when to renew, in seconds. */
+  askAgainS: number
   /** Errors to answer with, each once. */
   readonly problems: { step: AcmeStep; status: number; type: string; name?: string; retryAfter?: number }[]
   /** Asked before each step; what it waits for delays the answer. */
@@ -124,7 +126,7 @@ export async function startAcmeServer({ identity, binding }: AcmeServerOptions =
   const { certPem, keyPem } = createAuthority()
   const accounts = new Map<string, Account>()
   const orders = new Map<string, Order>()
-  const issued = new Map<string, { notBefore: number; notAfter: number }>()
+  const issued = new Map<string, { name: string; notBefore: number; notAfter: number }>()
   const nonces = new Set<string>()
   const counts: { step: AcmeStep; name: string }[] = []
   const mood: AcmeMood = {
@@ -133,6 +135,7 @@ export async function startAcmeServer({ identity, binding }: AcmeServerOptions =
     lifeMs: 90 * DAY_MS,
     ageMs: 0,
     renewalWindow: undefined,
+    askAgainS: 60,
     problems: [],
     before: () => {},
     lies: new Map(),
@@ -376,17 +379,17 @@ export async function startAcmeServer({ identity, binding }: AcmeServerOptions =
       createPrivateKey(keyPem),
     )
     const positive = (serialNumber[0] ?? 0) >= 0x80 ? Buffer.concat([Buffer.of(0), serialNumber]) : serialNumber
-    issued.set(`${rootKeyId.toString('base64url')}.${positive.toString('base64url')}`, { notBefore, notAfter })
+    issued.set(`${rootKeyId.toString('base64url')}.${positive.toString('base64url')}`, { name, notBefore, notAfter })
     return leaf + certPem
   }
 
   async function renewal(id: string, response: ServerResponse): Promise<void> {
-    await step('renewalInfo', id)
     const life = issued.get(id)
+    await step('renewalInfo', life?.name ?? '')
     if (!life || !mood.renewalWindow) throw new Problem(404, 'malformed', 'no such certificate')
-    const { start, end } = mood.renewalWindow(life.notBefore, life.notAfter)
+    const { start, end } = mood.renewalWindow(life.notBefore, life.notAfter, life.name)
     const at = (ms: number) => new Date(ms).toISOString()
-    response.setHeader('retry-after', '60')
+    response.setHeader('retry-after', String(mood.askAgainS))
     json(response, 200, { suggestedWindow: { start: at(start), end: at(end) } })
   }
 

@@ -7,7 +7,10 @@ import { chmod, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { connect as connectTls } from 'node:tls'
+import { accountAt } from '../../../src/control/acme-keys.ts'
+import { readKeyFile } from '../../../src/lib/secrets/seal.ts'
 import type { Json } from '../../support/api-client.ts'
+import { queryDatabase } from '../../support/change-database.ts'
 import { type Platform, startPlatform } from '../../support/platform.ts'
 import { until } from '../../support/until.ts'
 import { missing, type Pebble, pebblePlace } from './pebble.ts'
@@ -77,6 +80,24 @@ describe('pebble', { skip: missing, concurrency: true }, () => {
     assert.equal(names.filter((each: string) => each === 'open.example.com').length, 1)
   })
 
+  test('one that was revoked is replaced on demand, and no handshake fails', async () => {
+    await edge(platform, 'revoked.example.com')
+    await until('it has a certificate', () => shown(platform, 'revoked.example.com'))
+    const { tls_certificates: all } = await platform.admin.get('/tls_certificates')
+    const { id, certificate_pem, serial_number } = all.find(({ subject_alternative_names: names }: Json) =>
+      names.dns_names.includes('revoked.example.com'),
+    )
+    await pebble.revoke(certificate_pem, await accountOf(platform, pebble.directory))
+    assert.equal(await pebble.statusOf(serial_number), 'Revoked')
+    assert.equal((await platform.admin.send('POST', `/tls_certificates/${id}/renew`)).status, 204)
+    const next = await until('it was replaced', async () => {
+      const serial = await shown(platform, 'revoked.example.com')
+      assert.notEqual(serial, undefined, 'visitors always see a certificate of the authority')
+      return BigInt(`0x${serial}`) !== BigInt(`0x${serial_number}`) && serial
+    })
+    assert.equal(await pebble.statusOf(next), 'Valid')
+  })
+
   test('tls-alpn-01, where port 80 is closed', async () => {
     const { id } = await platform.admin.create('/reserved_domains', {
       domain: 'closed.example.com',
@@ -97,6 +118,13 @@ describe('pebble', { skip: missing, concurrency: true }, () => {
     await until('it has a certificate', () => shown(byDns, 'any.example.com'))
   })
 })
+
+/** The account of a platform, from its database. */
+async function accountOf({ databaseUrl, dataDir }: Platform, directory: string): Promise<{ key: string; url: string }> {
+  const [row] = await queryDatabase(databaseUrl, 'select key, url from acme_accounts')
+  const sealer = readKeyFile(join(dataDir, 'secret.key'))
+  return { key: sealer.open(String(row?.key), accountAt(directory)), url: String(row?.url) }
+}
 
 /** Tells the name server of pebble, as a program of an operator would tell theirs. */
 function setRecord(records: string): string {

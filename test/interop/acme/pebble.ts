@@ -7,6 +7,7 @@ import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
+import { axios, Client } from 'acme-client'
 import { portsToKeep } from '../../support/free-port.ts'
 import { tlsIdentity } from '../../support/tls-identity.ts'
 import { until } from '../../support/until.ts'
@@ -30,6 +31,10 @@ export interface PebblePlace {
 export interface Pebble extends PebblePlace {
   /** The root of what it issues, in PEM; a new one at each start. */
   root(): Promise<string>
+  /** Whether a certificate, by its serial number in hex, is `Valid` or `Revoked`. */
+  statusOf(serial: string): Promise<string>
+  /** Revokes a certificate in PEM, as whoever has the key of the account that ordered it. */
+  revoke(certificate: string, account: { readonly key: string; readonly url: string }): Promise<void>
   start(options: PebbleOptions): Promise<void>
   /** Changes what its name server answers. */
   set(what: string, value: object): Promise<void>
@@ -114,6 +119,24 @@ export async function pebblePlace(): Promise<Pebble> {
     async root() {
       const [response] = await once(get(`https://${at(managementPort)}/roots/0`, { agent }), 'response')
       return text(response)
+    },
+    async statusOf(serial) {
+      const where = `https://${at(managementPort)}/cert-status-by-serial/${serial.toLowerCase()}`
+      const [response] = await once(get(where, { agent }), 'response')
+      return JSON.parse(await text(response)).Status
+    },
+    async revoke(certificate, { key, url }) {
+      axios.defaults.httpsAgent = agent
+      const client = new Client({ directoryUrl: `https://${at(acmePort)}/dir`, accountKey: key, accountUrl: url })
+      for (let tries = 1; ; tries++) {
+        try {
+          await client.revokeCertificate(certificate)
+          return
+        } catch (error) {
+          // Nonces that it refused again and again.
+          if (tries === 10 || !String(error).includes('JWS has an invalid anti-replay nonce')) throw error
+        }
+      }
     },
     async set(what, value) {
       const { ok } = await fetch(`${records}/${what}`, { method: 'POST', body: JSON.stringify(value) })

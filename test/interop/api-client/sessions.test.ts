@@ -57,6 +57,7 @@ before(async () => {
     exchanges: never,
     exchangeStreams: never,
     captures: never,
+    renewals: never,
     groupsOf: () => [],
     metrics: new ApiMetrics(),
     log: createLog({ level: 'silent' }),

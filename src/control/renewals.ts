@@ -1,0 +1,48 @@
+/** Asks for another certificate in the place of an issued one before its time: it was revoked, or its key is known to others. */
+import type { Logger } from '../lib/log/log.ts'
+import { Refusal } from '../model/errors.ts'
+import { tlsCertificates } from '../resources/tls-certificates.ts'
+import type { Store } from '../store/store.ts'
+import { type ResourceTarget, visible } from './ownership.ts'
+import type { Principal } from './principal.ts'
+
+export interface RenewalsOptions {
+  readonly store: Store
+  readonly log: Logger
+  readonly managesCertificates: boolean
+}
+
+/** Stands on a certificate until another takes its place. */
+export const RENEWAL_ASKED = 'renewal_asked'
+
+export class Renewals {
+  readonly #options: RenewalsOptions
+
+  constructor(options: RenewalsOptions) {
+    this.#options = options
+  }
+
+  /** Resolves once it is stored; whichever node is free then orders it. */
+  async ask(principal: Principal, target: ResourceTarget): Promise<void> {
+    const { store, log, managesCertificates } = this.#options
+    const { kind } = tlsCertificates
+    const name = await store.write(async (writer) => {
+      const { fields } = visible(tlsCertificates, principal, target, await writer.resource(kind, target.id))
+      const { issued_for: name } = fields
+      if (typeof name !== 'string') throw refusal('it was uploaded; upload another in its place')
+      if (!managesCertificates) throw refusal('this server orders none: it has no `--acme-directory`')
+      // First the name and then its certificate, like whoever keeps a new one: otherwise the two could wait for each other.
+      await writer.certificates.lookAgain([name])
+      if (!(await writer.certificates.managedName(name))) throw refusal(`nothing serves \`${name}\` any more`)
+      const row = visible(tlsCertificates, principal, target, await writer.lock(kind, target.id))
+      if (row.fields.issued_for !== name) throw new Refusal('CONFLICT')
+      await writer.replaceFields(row.id, { ...row.fields, [RENEWAL_ASKED]: true })
+      return name
+    })
+    log.info({ certificate: target.id, name, by: principal.id }, 'another certificate was asked for')
+  }
+}
+
+function refusal(why: string): Refusal {
+  return new Refusal('CERTIFICATE_NOT_RENEWABLE', why)
+}
