@@ -9,6 +9,11 @@ export function isFlagFault(error: unknown): error is Error {
   return error instanceof Error && 'code' in error && String(error.code).startsWith('ERR_PARSE_ARGS')
 }
 
+/** What is wrong, without Node's advice on words that begin with a dash. */
+export function faultLine({ message }: Error): string {
+  return message.replace(/\. To specify a positional argument.*/s, '')
+}
+
 /** A whole number; throws a `FlagFault` that says what is wrong. */
 export function count(flag: string, text: string, least: number): number {
   const value = Number(text)

@@ -1,5 +1,5 @@
 /** `npm run bench -- <name>`: runs one benchmark, or lists them. */
-import { isFlagFault } from './flags.ts'
+import { faultLine, isFlagFault } from './flags.ts'
 
 const benches: Record<string, () => Promise<{ main: (args: readonly string[]) => Promise<void> }>> = {
   api: () => import('./api/main.ts'),
@@ -20,16 +20,16 @@ const usage = `usage: npm run bench -- <name> [options]
 names: ${Object.keys(benches).join(', ')}
 options: see bench/README.md`
 
-if (name === '--help' || args.includes('--help')) console.log(usage)
+if ([name, ...args].some((word) => word === '--help' || word === '-h')) console.log(usage)
 else if (load) {
   try {
     await (await load()).main(args)
   } catch (error) {
     if (!isFlagFault(error)) throw error
-    console.error(`${error.message}\n${usage}`)
+    console.error(`${faultLine(error)}\n${usage}`)
     process.exitCode = 2
   }
 } else {
-  console.error(usage)
+  console.error(`${name === '' ? 'no benchmark is named' : `there is no benchmark ${name}`}\n${usage}`)
   process.exitCode = 2
 }

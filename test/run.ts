@@ -10,12 +10,14 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { faultLine } from '../bench/flags.ts'
 import { ALONE } from './support/alone.ts'
 import { chooseTests } from './support/choose-tests.ts'
 import { groupTests, writeGroups } from './support/group-tests.ts'
 import { startPostgres } from './support/postgres.ts'
 import { runChecks } from './support/run-checks.ts'
 import { type Outcome, runTests, type TestRun } from './support/run-tests.ts'
+import { runUsage } from './support/run-usage.ts'
 import { WORKERS_VARIABLE } from './support/test-workers.ts'
 import { TWO_WORKERS } from './support/two-workers.ts'
 
@@ -30,12 +32,17 @@ async function main(signal: AbortSignal): Promise<boolean> {
       crash: { type: 'boolean' },
       soak: { type: 'boolean' },
       workers: { type: 'string' },
+      help: { type: 'boolean', short: 'h' },
     },
   })
+  const long = values.fuzz ? 'fuzz' : values.crash ? 'crash' : values.soak ? 'soak' : undefined
+  if (values.help) {
+    console.log(runUsage(long))
+    return true
+  }
   if (values.workers !== undefined && !/^\d{1,2}$/.test(values.workers)) {
     throw new Error(`--workers takes a number of workers, not ${values.workers}`)
   }
-  const long = values.fuzz ? 'fuzz' : values.crash ? 'crash' : values.soak ? 'soak' : undefined
   const chosen = chooseTests(positionals, long)
   const whole = long === undefined && positionals.length === 0
 
@@ -110,6 +117,6 @@ try {
   const ok = await main(interrupted.signal)
   process.exitCode = interrupted.signal.aborted ? 130 : ok ? 0 : 1
 } catch (error) {
-  say(error instanceof Error ? error.message : String(error))
+  say(error instanceof Error ? faultLine(error) : String(error))
   process.exitCode = 2
 }

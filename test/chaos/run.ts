@@ -1,8 +1,9 @@
 /** `npm run chaos`: real processes under load, and what must hold while they are ill treated. Fails when it does not. */
 import { randomInt } from 'node:crypto'
-import { parseArgs } from 'node:util'
+import { faultLine, isFlagFault } from '../../bench/flags.ts'
 import { createDatabase, dropDatabase, startPostgres } from '../support/postgres.ts'
 import type { Owner } from '../support/upstream.ts'
+import { type ChaosFlags, type ChaosName, readChaosFlags, usage } from './flags.ts'
 import { hostile } from './hostile.ts'
 import { kill } from './kill.ts'
 import { nodes } from './nodes.ts'
@@ -10,43 +11,22 @@ import { faultLines, hostileText, killText, nodesText, rollingText, upgradeText 
 import { rolling } from './rolling.ts'
 import { upgrade } from './upgrade.ts'
 
-const usage = `usage: npm run chaos -- upgrade [--rounds 50] [--requests 200000] [--store sqlite|postgres] [--workers 2]
-       npm run chaos -- kill [--rounds 100] [--store sqlite|postgres] [--workers 2]
-       npm run chaos -- nodes [--minutes 10] [--seed 1] [--workers 1] [--logs folder], on a PostgreSQL of its own
-       npm run chaos -- rolling [--rounds 3] [--rate 200] [--seed 1] [--workers 1], on a PostgreSQL of its own
-       npm run chaos -- hostile [--edges 100000] [--seconds 20] [--workers 1], on SQLite`
-
 interface Outcome {
   readonly text: string
   /** What did not hold. */
   readonly faults: readonly string[]
 }
 
-const { values, positionals } = parseArgs({
-  allowPositionals: true,
-  options: {
-    rounds: { type: 'string' },
-    requests: { type: 'string', default: '200000' },
-    store: { type: 'string', default: 'sqlite' },
-    workers: { type: 'string' },
-    edges: { type: 'string', default: '100000' },
-    seconds: { type: 'string', default: '20' },
-    minutes: { type: 'string', default: '10' },
-    rate: { type: 'string', default: '200' },
-    seed: { type: 'string' },
-    logs: { type: 'string' },
-  },
-})
+/** Seeds that are not given are below this. */
+const SEEDS = 1_000_000
+
+const { name, store, logs, counts } = flagsOrExit()
 const progress = (line: string): void => console.log(line)
 
-const runs: Readonly<Record<string, (owner: Owner, databaseUrl: string | undefined) => Promise<Outcome>>> = {
+const runs: Readonly<Record<ChaosName, (owner: Owner, databaseUrl: string | undefined) => Promise<Outcome>>> = {
   async upgrade(owner, databaseUrl) {
     const report = await upgrade(owner, {
-      ...{
-        rounds: Number(values.rounds ?? 50),
-        requests: Number(values.requests),
-        workers: Number(values.workers ?? 2),
-      },
+      ...{ rounds: 50, requests: 200_000, workers: 2, ...counts },
       ...(databaseUrl !== undefined && { databaseUrl }),
       progress,
     })
@@ -54,39 +34,30 @@ const runs: Readonly<Record<string, (owner: Owner, databaseUrl: string | undefin
   },
   async kill(owner, databaseUrl) {
     const report = await kill(owner, {
-      ...{ rounds: Number(values.rounds ?? 100), workers: Number(values.workers ?? 2) },
+      ...{ rounds: 100, workers: 2, ...counts },
       ...(databaseUrl !== undefined && { databaseUrl }),
       progress,
     })
     return { text: killText(report), faults: report.faults }
   },
   async nodes(owner) {
-    const seed = Number(values.seed ?? randomInt(1_000_000))
+    const { seed = randomInt(SEEDS), minutes = 10, workers = 1 } = counts
     progress(`seed ${seed}`)
-    const sizes = { forMs: Number(values.minutes) * 60_000, workers: Number(values.workers ?? 1) }
-    const report = await nodes(owner, { ...sizes, seed, logs: values.logs, progress })
+    const report = await nodes(owner, { forMs: minutes * 60_000, workers, seed, logs, progress })
     return { text: nodesText(report), faults: report.faults }
   },
   async rolling(owner) {
-    const seed = Number(values.seed ?? randomInt(1_000_000))
+    const { seed = randomInt(SEEDS), rounds = 3, rate = 200, workers = 1 } = counts
     progress(`seed ${seed}`)
-    const sizes = { rounds: Number(values.rounds ?? 3), perSecond: Number(values.rate) }
-    const report = await rolling(owner, { ...sizes, seed, workers: Number(values.workers ?? 1), progress })
+    const report = await rolling(owner, { rounds, perSecond: rate, seed, workers, progress })
     return { text: rollingText(report), faults: report.faults }
   },
   async hostile(owner) {
-    const { edges, seconds, workers = '1' } = values
-    const sizes = { edges: Number(edges), seconds: Number(seconds), workers: Number(workers) }
-    const report = await hostile(owner, { ...sizes, progress })
+    const report = await hostile(owner, { ...{ edges: 100_000, seconds: 20, workers: 1, ...counts }, progress })
     return { text: hostileText(report), faults: report.faults }
   },
 }
 
-const run = runs[positionals[0] ?? '']
-if (!run || !['sqlite', 'postgres'].includes(values.store)) {
-  console.error(usage)
-  process.exit(2)
-}
 const closers: (() => unknown)[] = []
 const owner: Owner = { after: (close) => closers.push(close) }
 const closeAll = async (): Promise<void> => {
@@ -96,7 +67,7 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   process.once(signal, () => void closeAll().finally(() => process.exit(1)))
 }
 try {
-  const { text, faults } = await run(owner, values.store === 'postgres' ? await newDatabase(owner) : undefined)
+  const { text, faults } = await runs[name](owner, store === 'postgres' ? await newDatabase(owner) : undefined)
   console.log(text)
   if (faults.length > 0) {
     console.log(`\n${faults.length} faults:\n${faultLines(faults)}`)
@@ -107,6 +78,19 @@ try {
   process.exitCode = 1
 } finally {
   await closeAll()
+}
+
+function flagsOrExit(): ChaosFlags {
+  try {
+    const flags = readChaosFlags(process.argv.slice(2))
+    if (flags) return flags
+    console.log(usage)
+    process.exit(0)
+  } catch (error) {
+    if (!isFlagFault(error)) throw error
+    console.error(`${faultLine(error)}; npm run chaos -- --help says more`)
+    process.exit(2)
+  }
 }
 
 /** On the server that tests share, or on one of this run alone. */

@@ -1,0 +1,34 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { faultLine, isFlagFault } from '../../bench/flags.ts'
+import { readChaosFlags } from './flags.ts'
+
+const line = (...args: string[]): string => {
+  try {
+    readChaosFlags(args)
+    return ''
+  } catch (error) {
+    assert.ok(isFlagFault(error))
+    return faultLine(error)
+  }
+}
+
+test('a run is read with what was given for it', () => {
+  const given = readChaosFlags(['nodes', '--minutes', '3', '--seed=7', '--logs', 'kept'])
+  assert.deepEqual(given, { name: 'nodes', store: 'sqlite', logs: 'kept', counts: { minutes: 3, seed: 7 } })
+})
+
+test('help is not a fault, whatever else is said', () => {
+  for (const args of [['--help'], ['-h'], ['kill', '--help'], ['nonsense', '--help']]) {
+    assert.equal(readChaosFlags(args), undefined)
+  }
+})
+
+test('what is not known gets one line', () => {
+  assert.equal(line(), 'no run is named; runs are upgrade, kill, nodes, rolling, hostile')
+  assert.equal(line('upgraed'), 'there is no run upgraed; runs are upgrade, kill, nodes, rolling, hostile')
+  assert.equal(line('kill', 'nodes'), 'one run at a time; nodes is too much')
+  assert.equal(line('kill', '--nonsense'), "Unknown option '--nonsense'")
+  assert.equal(line('kill', '--rounds', 'many'), '--rounds must be a whole number, 1 or more')
+  assert.equal(line('kill', '--store', 'mysql'), '--store is sqlite or postgres')
+})

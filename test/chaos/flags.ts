@@ -1,0 +1,47 @@
+/** Reads the words after `npm run chaos --`. */
+import { parseArgs } from 'node:util'
+import { count, FlagFault } from '../../bench/flags.ts'
+
+export const usage = `usage: npm run chaos -- upgrade [--rounds 50] [--requests 200000] [--store sqlite|postgres] [--workers 2]
+       npm run chaos -- kill [--rounds 100] [--store sqlite|postgres] [--workers 2]
+       npm run chaos -- nodes [--minutes 10] [--seed 1] [--workers 1] [--logs folder], on a PostgreSQL of its own
+       npm run chaos -- rolling [--rounds 3] [--rate 200] [--seed 1] [--workers 1], on a PostgreSQL of its own
+       npm run chaos -- hostile [--edges 100000] [--seconds 20] [--workers 1], on SQLite`
+
+const NAMES = ['upgrade', 'kill', 'nodes', 'rolling', 'hostile'] as const
+
+/** Flags that take a whole number, and the least that it may be. */
+const LEAST = { rounds: 1, requests: 1, workers: 0, edges: 1, seconds: 1, minutes: 1, rate: 1, seed: 0 } as const
+
+export type ChaosName = (typeof NAMES)[number]
+
+export interface ChaosFlags {
+  readonly name: ChaosName
+  readonly store: 'sqlite' | 'postgres'
+  readonly logs: string | undefined
+  /** What was given for a flag that takes a number. */
+  readonly counts: Partial<Readonly<Record<keyof typeof LEAST, number>>>
+}
+
+/** Undefined when help was asked for. Throws what `isFlagFault` knows. */
+export function readChaosFlags(args: readonly string[]): ChaosFlags | undefined {
+  const flags = Object.keys(LEAST) as (keyof typeof LEAST)[] // it has no other keys
+  const texts = Object.fromEntries([...flags, 'store', 'logs'].map((flag) => [flag, { type: 'string' } as const]))
+  const help = { type: 'boolean', short: 'h' } as const
+  const { values, positionals } = parseArgs({ args: [...args], allowPositionals: true, options: { ...texts, help } })
+  const given: Readonly<Record<string, string | boolean | undefined>> = values
+  if (given.help === true) return undefined
+  const [word = '', ...rest] = positionals
+  const name = NAMES.find((each) => each === word)
+  if (name === undefined) {
+    throw new FlagFault(`${word === '' ? 'no run is named' : `there is no run ${word}`}; runs are ${NAMES.join(', ')}`)
+  }
+  if (rest.length > 0) throw new FlagFault(`one run at a time; ${rest.join(', ')} is too much`)
+  const { store = 'sqlite', logs } = given
+  if (store !== 'sqlite' && store !== 'postgres') throw new FlagFault('--store is sqlite or postgres')
+  const counts = flags.flatMap((flag) => {
+    const text = given[flag]
+    return typeof text === 'string' ? [[flag, count(flag, text, LEAST[flag])] as const] : []
+  })
+  return { name, store, logs: typeof logs === 'string' ? logs : undefined, counts: Object.fromEntries(counts) }
+}
