@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { fingerprintOf } from '../lib/ssh-keys/ssh-public-key.ts'
 import { until } from '../tunnel/test-door.ts'
+import { sshLimits } from './limits.ts'
 import { assertTold, gatewayStarter, serving, type TestGateway, theSession } from './test-gateway.ts'
 import { keyLogin, makeKey, message, messages, RawClient, type SigningKey, sized } from './test-raw.ts'
 
@@ -231,8 +232,9 @@ test('a client that keeps asking about a key without proving it is disconnected'
   await raw.closed
 })
 
-test('a client that leaves while its key is looked up leaves no session', async () => {
+test('a client that leaves while its key is looked up leaves no session, and is sent no keep-alives', async (t) => {
   const gateway = await withPeople()
+  const begun = t.mock.method(globalThis, 'setInterval')
   const raw = await RawClient.atLogin(gateway.port)
   const looked = gateway.holdLookups()
   raw.send(keyLogin(raw, { blob: alice.blob, algorithm: ED25519, signer: alice.sign }))
@@ -242,6 +244,7 @@ test('a client that leaves while its key is looked up leaves no session', async 
   looked.release()
   await looked.done
   nobodyIsIn(gateway)
+  assert.ok(!begun.mock.calls.some(({ arguments: [, ms] }) => ms === sshLimits.keepAliveMs))
 })
 
 test('a credential that is deleted between the question and the proof opens nothing', async () => {
