@@ -5,6 +5,8 @@ import { portToKeep } from './free-port.ts'
 
 export interface TcpGate {
   readonly port: number
+  /** How many connections found somebody behind it so far. */
+  readonly reached: number
   /** Resets every connection and refuses new ones. */
   shut(): Promise<void>
   /** Does nothing when it is open. */
@@ -23,6 +25,7 @@ export async function openGate(first: number): Promise<TcpGate> {
   const sockets = new Set<Socket>()
   const kept: (() => void)[] = []
   let hushed: 'all' | 'answers' | null = null
+  let reached = 0
   let server: Server | undefined
   const port = await portToKeep()
 
@@ -42,11 +45,15 @@ export async function openGate(first: number): Promise<TcpGate> {
   }
   const gate: TcpGate = {
     port,
+    get reached() {
+      return reached
+    },
     async open() {
       if (server?.listening) return
       // Half open, since the gate itself must not answer an end that is held back.
       server = createServer({ allowHalfOpen: true }, (near) => {
         const far = connect({ port: target, host: '127.0.0.1', allowHalfOpen: true })
+        far.once('connect', () => reached++)
         carry(near, far, false)
         carry(far, near, true)
       }).listen(port, '127.0.0.1')

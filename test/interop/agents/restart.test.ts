@@ -1,6 +1,8 @@
 /**
- * The official SDK asks again 0.05 s and 2.55 s after it lost its server, and then only after two minutes. A server that is
- * stopped by a signal and started again must be there for the first or the second time (D50).
+ * The official SDK asks again 0.05 s and 2.55 s after it lost its server, and then only after two minutes (D50). Whoever finds
+ * the door of a server open that has only begun to start must be served: asking again takes too long.
+ *
+ * How early the door opens is a matter of the machine: `npm run bench -- edge --only start` measures it.
  */
 import assert from 'node:assert/strict'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
@@ -10,25 +12,29 @@ import { test } from 'node:test'
 import { ApiClient } from '../../support/api-client.ts'
 import { portToKeep } from '../../support/free-port.ts'
 import { serve } from '../../support/server-process.ts'
+import { openGate } from '../../support/tcp-gate.ts'
 import { until } from '../../support/until.ts'
 import { sdkDriver } from './sdk-driver.ts'
 
 const API_KEY = 'restart_api_key_of_the_first_admin_1'
 const AUTHTOKEN = 'restart_authtoken_of_the_first_admin'
 
-/** Long for a busy machine; its third try comes after twice that, in milliseconds. */
-const BACK_MS = 60_000
+/** In milliseconds: beyond its third try, since a busy machine may not start a server in time for the first two. */
+const BACK_MS = 300_000
 
-test('an agent of the SDK is back on its second try at most when the server restarts', async (t) => {
+test('an agent of the SDK is back on its first try that finds the door open when the server restarts', async (t) => {
   const dataDir = mkdtempSync(join(tmpdir(), 'postern-restart-'))
   t.after(() => rmSync(dataDir, { recursive: true, force: true }))
   const env = { POSTERN_BOOTSTRAP_API_KEY: API_KEY, POSTERN_BOOTSTRAP_AUTHTOKEN: AUTHTOKEN }
-  const flags = { 'agent-listen': `127.0.0.1:${await portToKeep()}`, 'https-listen': `127.0.0.1:${await portToKeep()}` }
+  const agentPort = await portToKeep()
+  const flags = { 'agent-listen': `127.0.0.1:${agentPort}`, 'https-listen': `127.0.0.1:${await portToKeep()}` }
   const first = await serve({ dataDir, env, flags })
   let running = first
   t.after(() => running.stop())
   const ca = readFileSync(join(dataDir, 'ca.pem'), 'utf8')
-  const agent = await sdkDriver.connect({ server: first.agents, ca, authtoken: AUTHTOKEN })
+  const gate = await openGate(agentPort)
+  t.after(() => gate.shut())
+  const agent = await sdkDriver.connect({ server: `127.0.0.1:${gate.port}`, ca, authtoken: AUTHTOKEN })
   t.after(() => agent.close())
   const { url } = await agent.open({ addr: 'http://127.0.0.1:1' })
 
@@ -39,5 +45,6 @@ test('an agent of the SDK is back on its second try at most when the server rest
     const isBack = async () =>
       (await api.get('/tunnels')).tunnels.some((tunnel: { public_url?: string }) => tunnel.public_url === url)
     await until('the agent is back', isBack, { limitMs: BACK_MS })
+    assert.equal(gate.reached, restart + 2, 'no try that found the door open was in vain')
   }
 })
