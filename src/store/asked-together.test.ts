@@ -114,6 +114,14 @@ test('those that wait are gathered for a while after the query before, and one a
   database.answer()
   assert.deepEqual(await Promise.all([second, third]), ['D', 'E'])
   assert.deepEqual(database.asked.slice(3), [['d', 'e']])
+  // Where two came together more may follow, and the next of them is not asked alone.
+  await settled()
+  const more = [ask('f'), ask('g')]
+  assert.equal(database.asked.length, 4)
+  await until('the next is asked', () => database.asked.length === 5)
+  database.answer()
+  await Promise.all(more)
+  assert.deepEqual(database.asked.slice(4), [['f', 'g']])
 })
 
 test('many are not gathered any longer', async () => {

@@ -8,7 +8,7 @@
 const MAX_TOGETHER = 500
 
 /**
- * Between two queries, where somebody waits for the second, in milliseconds. A query costs this process and the database
+ * Between two queries, unless one who is alone asks one after the other, in milliseconds. A query costs this process and the database
  * more than all the answers in it, and a fast database would be asked for each answer alone.
  */
 const APART_MS = 50
@@ -48,6 +48,7 @@ export class AskedTogether<Key, Answer> {
   #begin(): void {
     const query = {}
     const begunAt = performance.now()
+    const asked = this.#waiting.splice(0, MAX_TOGETHER)
     this.#current = query
     const next = (): void => {
       this.#current = undefined
@@ -56,15 +57,17 @@ export class AskedTogether<Key, Answer> {
     const goOn = (): void => {
       clearTimeout(patience)
       if (this.#current !== query) return
-      const isWorthIt = this.#waiting.length === 0 || this.#waiting.length >= ENOUGH
+      // In a crowd more come within a moment, even when nobody waits just now.
+      const isAlone = asked.length === 1 && this.#waiting.length === 0
+      const isWorthIt = isAlone || this.#waiting.length >= ENOUGH
       const earlyMs = isWorthIt ? 0 : begunAt + this.#apartMs - performance.now()
       // Those who come meanwhile go along.
       this.#current = {}
-      if (earlyMs > 0) setTimeout(next, earlyMs)
+      if (earlyMs > 0) setTimeout(next, earlyMs).unref()
       else next()
     }
     const patience = setTimeout(goOn, PATIENCE_MS).unref()
-    void this.#answerAll(this.#waiting.splice(0, MAX_TOGETHER)).then(goOn)
+    void this.#answerAll(asked).then(goOn)
   }
 
   async #answerAll(asked: readonly Asked<Key, Answer>[]): Promise<void> {
