@@ -187,7 +187,9 @@ export class CertificateOrders {
       await names.forget(name)
       return
     }
-    const step = { stage: stage === nameStage.ordering ? nameStage.ordering : nameStage.first, dueInMs: UNWANTED_MS }
+    // One that has its certificate is looked at as soon as somebody wants it again (`lookAgain`).
+    const next = state.certificateId === undefined ? nameStage.first : nameStage.renewal
+    const step = { stage: stage === nameStage.ordering ? stage : next, dueInMs: UNWANTED_MS }
     await names.keep({ name, keyType: 'ecdsa', domainIds: [] }, { ...step, state: { ...state, isUnwanted: true } })
   }
 
