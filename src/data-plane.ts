@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import type { Listeners } from './config/listeners.ts'
-import { type AgentTlsSettings, agentTls, allowedBy, ownPorts, requestLimits } from './config/plane-settings.ts'
+import { agentTls, allowedBy, ownPorts, requestLimits } from './config/plane-settings.ts'
 import type { Settings } from './config/read.ts'
 import { drainPlane } from './drain-plane.ts'
 import { AccessLog } from './edge/access-log.ts'
@@ -53,6 +53,7 @@ import { SharedCounters } from './neighbours/shared-counters.ts'
 import { planeNumbers } from './plane-numbers.ts'
 import { addressesOf, bindModules, LOOKUP_MS, requestKeyOf } from './planes/asked-of-control.ts'
 import type { ControlLink } from './planes/control-link.ts'
+import { IngressNames } from './planes/ingress-names.ts'
 import { KnownLogins } from './planes/known-logins.ts'
 import { linkedLogins } from './planes/linked-logins.ts'
 import type { PlaneNumbers } from './planes/numbers.ts'
@@ -62,6 +63,7 @@ import { UploadedCertificates } from './planes/uploaded-certificates.ts'
 import { sshLimits } from './ssh/limits.ts'
 import { onlineAt, toldElsewhere } from './told-elsewhere.ts'
 import { AgentDoor } from './tunnel/agent-door.ts'
+import { DoorCertificates } from './tunnel/door-certificates.ts'
 import { admissionOf, doorLimits } from './tunnel/limits.ts'
 import { Online } from './tunnel/online.ts'
 import type { Seal } from './tunnel/sealed.ts'
@@ -92,9 +94,6 @@ export interface DataPlaneOptions {
 }
 
 export type DataPlane = Awaited<ReturnType<typeof openDataPlane>>
-
-/** How often the certificate of the agent listener is looked at, in milliseconds: it lasts a year. */
-const RENEWAL_LOOK_MS = 24 * 3_600_000
 
 /** How often what was made for names that are gone is dropped, in milliseconds. */
 const TIDY_MS = 30_000
@@ -149,6 +148,7 @@ export async function openDataPlane(options: DataPlaneOptions) {
     // Certificates: uploaded ones, else leaves of our own authority.
     const certificates = new Certificates({ authority, now })
     const uploaded = new UploadedCertificates((served) => certificates.replace(served))
+    const ingresses = new IngressNames()
     const challenges = new Challenges()
     const { ticketSecret } = options
     const tls = new TlsServers({ certificates, log, now, ...(ticketSecret && { ticketSecret }) })
@@ -317,6 +317,7 @@ export async function openDataPlane(options: DataPlaneOptions) {
     await control.start({
       attachment: () => ({ planeId, version, isLeaving, ...onlineAt(online) }),
       calls: {
+        ingressNames: (change) => ingresses.take(change),
         restrict: (given) => restrictions.use(given),
         certificates: (change) => uploaded.take(change),
         challenges: (change) => challenges.take(change),
@@ -384,10 +385,12 @@ export async function openDataPlane(options: DataPlaneOptions) {
     for (const port of options.tcpPorts.handed) listening(await ports.open(port, HANDED_IN))
     const admitsAgent = (peer: { readonly ip: string }) => restrictions.admits('agent', peer)
     restrictions.whenChanged(() => online.dropUnadmitted(admitsAgent))
+    const tlsSettings = agentTls(settings)
+    const shown = new DoorCertificates({ settings: tlsSettings, authority, certificates, uploaded, ingresses })
     const agents = new AgentDoor({
       online,
       admits: admitsAgent,
-      ...agentTls(settings, authority, certificates),
+      ...shown.shown(),
       meet: throughHops,
       caps: agentCaps,
       limits: admissionOf(doorLimits, planeCount),
@@ -404,7 +407,7 @@ export async function openDataPlane(options: DataPlaneOptions) {
       descriptors,
       ...{ version, planeId, planeCount, nodes: elsewhere.agentNodes },
     })
-    if (settings.agentCertificate === 'public') await uploaded.known
+    await shown.ready()
     const agentAddress = await agents.listen(listeners.agent)
     opened.push(() => agents.stop())
     // Behind the door of agents: its library is a large one.
@@ -440,13 +443,7 @@ export async function openDataPlane(options: DataPlaneOptions) {
         },
       }),
     )
-    let agentSettings: AgentTlsSettings = settings
-    const renewCertificate = (): void => {
-      const { certificate, tlsMinVersion } = agentTls(agentSettings, authority, certificates)
-      agents.useCertificate(certificate, tlsMinVersion)
-    }
-    const renewal = setInterval(renewCertificate, RENEWAL_LOOK_MS).unref()
-    opened.push(() => clearInterval(renewal))
+    opened.push(shown.keepUp(agents))
 
     const doors = [caps, agentCaps, sshCaps]
     const numbers = (): PlaneNumbers =>
@@ -477,8 +474,7 @@ export async function openDataPlane(options: DataPlaneOptions) {
         sharedLimits = next.sharedLimits
         hops = meetVisitors(next.trustedProxies)
         mayBeAsked = allowedBy(next)
-        agentSettings = next
-        renewCertificate()
+        shown.use(agentTls(next))
       },
       publicPorts,
       addresses: {

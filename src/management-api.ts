@@ -14,7 +14,7 @@ import { PageSessions } from './api/page-session.ts'
 import { registerProcess } from './api/process-metrics.ts'
 import { registerTraffic } from './api/traffic-metrics.ts'
 import type { Listeners } from './config/listeners.ts'
-import { namesOfApi } from './config/own-names.ts'
+import { namesOfApi, reachedBy } from './config/own-names.ts'
 import type { Settings } from './config/read.ts'
 import { ApiGuard } from './control/api-guard.ts'
 import { CaptureControl } from './control/captures.ts'
@@ -96,6 +96,7 @@ export async function openManagementApi(options: ManagementOptions) {
   // What may change while we run; see `use`.
   let { apiUrl, drainTimeoutMs, ngrokErrorHeader, sharedLimits } = settings
   let isTrusted = isTrustedBy(settings)
+  let ownNames = reachedBy(settings)
   const opened: (() => Promise<void> | void)[] = []
   const close = async () => {
     for (const each of opened.splice(0).reverse()) await each()
@@ -107,7 +108,9 @@ export async function openManagementApi(options: ManagementOptions) {
     const managesCertificates = settings.acmeDirectory !== ''
     const { proven } = control
     const cnameTarget = proven && ((name: string) => proven.recordsFor(name).cnameTarget)
-    const around = { tcpPorts, publicHttpsPort, domain, region, managesCertificates, cnameTarget, endpointAt }
+    const isOwnName = (name: string) => ownNames.has(name)
+    const known = { tcpPorts, publicHttpsPort, domain, region, managesCertificates }
+    const around = { ...known, isOwnName, cnameTarget, endpointAt }
     const keys = new KeyMaker()
     opened.push(() => keys.close())
     const { clusterNodeId: nodeId } = control
@@ -200,6 +203,7 @@ export async function openManagementApi(options: ManagementOptions) {
         ngrokErrorHeader = next.ngrokErrorHeader
         sharedLimits = next.sharedLimits
         isTrusted = isTrustedBy(next)
+        ownNames = reachedBy(next)
       },
       close,
     }

@@ -1,5 +1,7 @@
-/** Takes back what reserved domains show of their certificates, where certificates are no longer ordered. */
-import { type ManagedDomain, reservedDomains } from '../resources/reserved-domains.ts'
+/** Takes back what is shown of certificates that were to be ordered, where none are ordered any more. */
+import { agentIngresses } from '../resources/agent-ingresses.ts'
+import type { ManagedCertificate } from '../resources/managed-certificate.ts'
+import { reservedDomains } from '../resources/reserved-domains.ts'
 import type { StoredResource } from '../store/reader.ts'
 import type { Store } from '../store/store.ts'
 
@@ -7,7 +9,10 @@ const AT_A_TIME = 100
 
 /** Otherwise callers would wait for a renewal that never comes. */
 export async function forgetStatuses(store: Store): Promise<void> {
-  const { kind } = reservedDomains
+  for (const { kind } of [reservedDomains, agentIngresses]) await forgetStatusesOf(store, kind)
+}
+
+async function forgetStatusesOf(store: Store, kind: string): Promise<void> {
   let beforeId: string | undefined
   do {
     const some = await store.read((reader) =>
@@ -25,8 +30,8 @@ export async function forgetStatuses(store: Store): Promise<void> {
   } while (beforeId !== undefined)
 }
 
-function managedOf({ fields }: StoredResource): ManagedDomain | undefined {
-  return fields.managed as ManagedDomain | undefined // written by us alone
+function managedOf({ fields }: StoredResource): ManagedCertificate | undefined {
+  return fields.managed as ManagedCertificate | undefined // written by us alone
 }
 
 function hasStatus(row: StoredResource): boolean {

@@ -1,6 +1,6 @@
 /**
  * What is stored of names with an order: each step in one transaction, which first makes sure that this node still works on
- * the name, and tells the reserved domains of the name how far it is.
+ * the name, and tells whoever asked for a certificate how far it is.
  */
 import { isDeepStrictEqual } from 'node:util'
 import { orderAt } from '../control/acme-keys.ts'
@@ -11,12 +11,9 @@ import { resourceAt, sealFields } from '../control/secrets.ts'
 import { type Clock, timestamp } from '../lib/clock.ts'
 import type { IdSource } from '../lib/ids.ts'
 import type { Sealer } from '../lib/secrets/seal.ts'
-import {
-  CERTIFICATE_SLOT,
-  type ManagedDomain,
-  type ManagedStatus,
-  reservedDomains,
-} from '../resources/reserved-domains.ts'
+import { agentIngresses } from '../resources/agent-ingresses.ts'
+import { CERTIFICATE_SLOT, type ManagedCertificate, type ManagedStatus } from '../resources/managed-certificate.ts'
+import { reservedDomains } from '../resources/reserved-domains.ts'
 import { issuedCertificate, tlsCertificates } from '../resources/tls-certificates.ts'
 import type { ManagedName, NameStage, StoredChallenge } from '../store/certificate-reader.ts'
 import type { Store } from '../store/store.ts'
@@ -210,13 +207,13 @@ export interface KeptCertificate {
   readonly isRenewalAsked: boolean
 }
 
-/** Tells a reserved domain how far its certificate is. */
+/** Tells a reserved domain or an agent ingress how far its certificate is. */
 async function tell(writer: Writer, id: string, certificateId: string | null, status: ManagedStatus): Promise<void> {
-  const { kind } = reservedDomains
+  const { kind } = id.startsWith(agentIngresses.prefix) ? agentIngresses : reservedDomains
   const row = await writer.lock(kind, id)
   // Deleted meanwhile, or it has a certificate of its own by now.
   if (!row?.fields.certificate_management_policy) return
-  const managed: ManagedDomain = { certificate_id: certificateId, status }
+  const managed: ManagedCertificate = { certificate_id: certificateId, status }
   if (isDeepStrictEqual(row.fields.managed, managed)) return
   await writer.replaceFields(id, { ...row.fields, managed })
   await writer.setReferences(id, CERTIFICATE_SLOT, certificateId === null ? [] : [certificateId], false)

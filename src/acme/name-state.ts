@@ -1,6 +1,6 @@
 /** What is kept of a name between two steps, and how the API shows it. */
 import { timestamp } from '../lib/clock.ts'
-import type { ManagedStatus } from '../resources/reserved-domains.ts'
+import type { ManagedStatus } from '../resources/managed-certificate.ts'
 
 export interface NameState {
   /** The certificate in `/tls_certificates`. */

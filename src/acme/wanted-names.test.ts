@@ -2,10 +2,12 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { eachStore } from '../../test/support/databases.ts'
 import { sealedBy, storeRows, type TestRow } from '../control/test-rows.ts'
+import { agentIngresses } from '../resources/agent-ingresses.ts'
 import { httpsEdges } from '../resources/https-edges.ts'
 import { reservedDomains } from '../resources/reserved-domains.ts'
 import { tlsCertificates } from '../resources/tls-certificates.ts'
 import { tlsEdges } from '../resources/tls-edges.ts'
+import { nameStage } from '../store/certificate-reader.ts'
 import { openStore } from '../store/store.ts'
 import { WantedNames } from './wanted-names.ts'
 
@@ -31,6 +33,12 @@ const domain = (id: string, name: string, policy: object | null): TestRow => ({
   fields: { domain: name, certificate_management_policy: policy },
 })
 
+const ingress = (id: string, name: string, policy: object | null, managed?: object): TestRow => ({
+  id,
+  kind: agentIngresses.kind,
+  fields: { domain: name, certificate_management_policy: policy, ...(managed && { managed }) },
+})
+
 const cases: readonly [what: string, rows: readonly TestRow[], wanted: readonly string[], wildcard?: string][] = [
   [
     'every name of an edge, once',
@@ -52,6 +60,12 @@ const cases: readonly [what: string, rows: readonly TestRow[], wanted: readonly 
     'a reserved domain that asks for it',
     [domain('d1', 'a.test.org', { private_key_type: 'rsa' }), domain('d2', 'b.test.org', null)],
     ['a.test.org'],
+  ],
+  [
+    'an agent ingress that asks for it, also below the wildcard of agents',
+    [ingress('i1', 'A.test.org', { private_key_type: 'ecdsa' }), ingress('i2', 'b.test.org', null)],
+    ['*.test.org', 'a.test.org'],
+    '*.test.org',
   ],
   [
     'a TLS edge only where TLS ends',
@@ -96,6 +110,38 @@ eachStore(
         assert.equal(changes, 1)
       })
     }
+
+    test('what takes the place of another that asked for the same name is told how far that is', async (t) => {
+      const store = await sealedBy(await openStore(await databases.url()))
+      t.after(() => store.close())
+      const policy = { private_key_type: 'ecdsa' }
+      const told = { certificate_id: 'c1', status: { renews_at: '2030-01-01T00:00:00Z', provisioning_job: null } }
+      const waiting = { certificate_id: null, status: { renews_at: null, provisioning_job: {} } }
+      const [a, b] = ['a.test.org', 'b.test.org']
+      const rows = [certificate('c1', a, a), ingress('i1', a, policy, told), ingress('i2', b, policy, told)]
+      await storeRows(store, rows)
+      const wanted = new WantedNames({ store, onChange: () => {} })
+      await wanted.load()
+      const due = () => store.read(({ certificates }) => certificates.due(nameStage.renewal, 10))
+      const renewLater = async () => {
+        const kept = { stage: nameStage.renewal, dueInMs: 1e9, orderKey: '', state: '{}' }
+        for (const name of [a, b]) await store.write(({ certificates }) => certificates.keep(name, kept))
+      }
+      await renewLater()
+      // All in one batch: one is deleted and made anew, the other has its policy cleared and set again.
+      await store.write(async (writer) => {
+        await writer.remove('i1')
+        await writer.replaceFields('i2', { domain: b, certificate_management_policy: policy, managed: waiting })
+      })
+      await storeRows(store, [ingress('i3', a, policy, waiting)])
+      const { kind } = agentIngresses
+      await wanted.apply(['i1', 'i2', 'i3'].map((id, i) => ({ revision: i, kind, id })))
+      assert.deepEqual((await due()).sort(), [a, b])
+      // It still waits: somebody is at work on it, and need not look again for each step.
+      await renewLater()
+      await wanted.apply([{ revision: 3, kind, id: 'i3' }])
+      assert.deepEqual(await due(), [])
+    })
   },
   ['sqlite'],
 )

@@ -1,11 +1,13 @@
-/** Which names are to have a certificate of an authority: those of edges that end TLS, and reserved domains that ask for it. */
+/** Which names are to have a certificate of an authority: those of edges that end TLS, and others that ask for it. */
 
 import type { Followed } from '../control/follower.ts'
 import { coveredBy, namesOf } from '../control/live-certificates.ts'
-import { StoredParts } from '../control/stored-parts.ts'
+import { type PartChange, StoredParts } from '../control/stored-parts.ts'
 import { readHostport, readName } from '../model/hostport.ts'
+import { agentIngresses } from '../resources/agent-ingresses.ts'
 import { httpsEdges } from '../resources/https-edges.ts'
-import { type ManagedDomain, reservedDomains } from '../resources/reserved-domains.ts'
+import type { ManagedCertificate } from '../resources/managed-certificate.ts'
+import { reservedDomains } from '../resources/reserved-domains.ts'
 import { tlsCertificates } from '../resources/tls-certificates.ts'
 import { tlsEdges } from '../resources/tls-edges.ts'
 import type { Change } from '../store/feed.ts'
@@ -15,7 +17,7 @@ import type { Store } from '../store/store.ts'
 export interface WantedName {
   readonly name: string
   readonly keyType: 'ecdsa' | 'rsa'
-  /** Reserved domains of this name that ask for a certificate. */
+  /** The reserved domain or agent ingress of this name that asks for a certificate. */
   readonly domainIds: readonly string[]
 }
 
@@ -32,6 +34,7 @@ export interface WantedNamesOptions {
 interface Part {
   /** Names that it wants to have certificates. */
   readonly wants?: readonly string[]
+  /** `isUntold`: it does not know how far its certificate is, or has none yet. */
   readonly policy?: { readonly keyType: 'ecdsa' | 'rsa'; readonly isUntold: boolean }
   /** Names that an uploaded certificate covers. */
   readonly covers?: readonly string[]
@@ -41,7 +44,7 @@ interface Part {
   readonly notAfter?: number
 }
 
-const kinds = [httpsEdges.kind, tlsEdges.kind, reservedDomains.kind, tlsCertificates.kind]
+const kinds = [httpsEdges, tlsEdges, reservedDomains, agentIngresses, tlsCertificates].map(({ kind }) => kind)
 
 export class WantedNames implements Followed {
   readonly #stored: StoredParts<Part>
@@ -109,7 +112,7 @@ export class WantedNames implements Followed {
     const gone = before.flatMap(([, { issuedFor }]) => issuedFor ?? []).filter((name) => !this.#issued.has(name))
     // A certificate that was issued or renewed changes nothing of what is wanted.
     const isSame = gone.length === 0 && [...before, ...after].every(([, { issuedFor }]) => issuedFor !== undefined)
-    if (!isSame) await this.#settle({ gone })
+    if (!isSame) await this.#settle({ gone, asking: newlyAsking(before, after) })
   }
 
   #note(id: string, { issuedFor }: Part): void {
@@ -117,7 +120,15 @@ export class WantedNames implements Followed {
   }
 
   /** Works out what is wanted now, and has new names looked after. */
-  async #settle({ gone = [], isLoad = false }: { gone?: readonly string[]; isLoad?: boolean }): Promise<void> {
+  async #settle({
+    gone = [],
+    asking = [],
+    isLoad = false,
+  }: {
+    gone?: readonly string[]
+    asking?: readonly string[]
+    isLoad?: boolean
+  }): Promise<void> {
     const before = this.#wanted
     const { store, wildcard, ownNames = [] } = this.#options
     const parts = this.#stored.byId
@@ -147,11 +158,17 @@ export class WantedNames implements Followed {
         : domainIds.length > (before.get(name)?.domainIds.length ?? 0),
     )
     // A reserved domain that is new beside an edge wants to be told how far its name is.
-    const again = [...gone, ...untold.map(({ name }) => name)].filter((name) => wanted.has(name))
+    const again = [...gone, ...asking, ...untold.map(({ name }) => name)].filter((name) => wanted.has(name))
     if (again.length > 0) await store.write(({ certificates }) => certificates.lookAgain(again))
     this.#wanted = wanted
     this.#options.onChange()
   }
+}
+
+/** Names of what asks for a certificate from now on, also where it takes the place of what asked for the same before. */
+function newlyAsking(before: PartChange<Part>['before'], after: PartChange<Part>['after']): string[] {
+  const waiting = new Set(before.filter(([, { policy }]) => policy?.isUntold).map(([id]) => id))
+  return after.flatMap(([id, { wants = [], policy }]) => (policy?.isUntold && !waiting.has(id) ? wants : []))
 }
 
 function partOf({ kind, fields, modules }: StoredResource): Part | undefined {
@@ -164,13 +181,15 @@ function partOf({ kind, fields, modules }: StoredResource): Part | undefined {
             notAfter: Date.parse(String(fields.not_after)),
           }
         : { covers: namesOf({ fields }) }
-    case reservedDomains.kind: {
+    case reservedDomains.kind:
+    case agentIngresses.kind: {
       // What is stored has passed the form of its resource.
       const policy = fields.certificate_management_policy as { private_key_type: 'ecdsa' | 'rsa' } | null | undefined
       const name = readName(String(fields.domain))
       if (fields.certificate_id) return { covers: [name] }
       if (!policy) return undefined
-      const isUntold = !(fields.managed as ManagedDomain | undefined)?.status // written by us alone
+      const managed = fields.managed as ManagedCertificate | undefined // written by us alone
+      const isUntold = !managed?.status || managed.certificate_id === null
       return { wants: [name].filter(isOrdered), policy: { keyType: policy.private_key_type, isUntold } }
     }
     case tlsEdges.kind:

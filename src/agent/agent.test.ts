@@ -104,7 +104,7 @@ describe('the first connection', () => {
     const { agent } = agentOf(door, { ca: other.ca, server: { host: 'localhost', port: door.port } })
     await assert.rejects(
       agent.start(),
-      /is for other names \(DNS:other\.example.*\); use one of them as `server`, or add localhost to `--agent-names` of the server$/,
+      /is for other names \(DNS:other\.example.*\); use one of them as `server`, or add localhost to `--agent-names` of the server, or to its agent ingresses$/,
     )
   })
 

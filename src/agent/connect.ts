@@ -121,7 +121,7 @@ function certificateFault(code: string, server: ServerAddress, cause: Error): st
     const names = 'cert' in cause ? namesOf(cause.cert) : ''
     return (
       `the certificate of ${at} is for other names${names}; use one of them as \`server\`, ` +
-      `or add ${server.host} to \`--agent-names\` of the server`
+      `or add ${server.host} to \`--agent-names\` of the server, or to its agent ingresses`
     )
   }
   if (code === 'CERT_HAS_EXPIRED') return `the certificate of ${at} has expired`

@@ -80,6 +80,7 @@ const created: Readonly<Record<string, Example>> = {
   static_backend: { ...words, address: 'db.example.com:5432', tls: { enabled: true } },
   reserved_addr: words,
   reserved_domain: { ...words, domain: 'shop.example.com' },
+  agent_ingress: { ...words, domain: 'connect.example.com' },
   ip_policy: words,
   ip_policy_rule: { ...words, cidr: '192.0.2.0/24', action: 'allow', ip_policy_id: `ipp_${SOME}` },
   certificate_authority: { ...words, ca_pem: certificate },

@@ -108,7 +108,8 @@ async function checkStored(
     const call = apiCaller({ apiUrl: base, apiKey, ca }, terminal)
     const certificates = await listAll(call, { path: '/tls_certificates', listKey: 'tls_certificates' })
     const domains = await listAll(call, { path: '/reserved_domains', listKey: 'reserved_domains' })
-    return [expiryFinding(certificates, Date.now()), ...orderFindings(domains)]
+    const ingresses = await listAll(call, { path: '/agent_ingresses', listKey: 'ingresses' })
+    return [expiryFinding(certificates, Date.now()), ...orderFindings([...domains, ...ingresses])]
   } catch (error) {
     if (!(error instanceof Failure)) throw error
     return [unknown('certificates', error.message)]

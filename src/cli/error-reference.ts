@@ -30,7 +30,7 @@ Every error of the management API has the same body, whatever went wrong:
 {
   "error_code": "ERR_HOSTPORT_IN_USE",
   "status_code": 409,
-  "msg": "\`hostports\`: \`app.example.com:443\` belongs to another edge; remove it there first",
+  "msg": "\`hostports\`: \`app.example.com:443\` belongs to another edge or to an agent ingress; remove it there first",
   "details": { "operation_id": "op_…", "field": "hostports[0]" }
 }
 \`\`\`

@@ -3,18 +3,21 @@ import { test } from 'node:test'
 import { namesForAgents } from './agent-names.ts'
 
 test('agents reach the server at this machine, at its domain, and at what the operator adds', () => {
-  assert.deepEqual(namesForAgents('tunnels.example.com', ['203.0.113.7']), [
+  const agentAddress = { host: 'Node-1.example.com', port: 7443 }
+  assert.deepEqual(namesForAgents({ domain: 'tunnels.example.com', agentNames: ['203.0.113.7'], agentAddress }), [
     'localhost',
     '127.0.0.1',
     '::1',
     'tunnels.example.com',
     'connect.tunnels.example.com',
     '203.0.113.7',
+    'node-1.example.com',
   ])
 })
 
 test('a name that is there already is not there twice', () => {
-  assert.deepEqual(namesForAgents('localhost', ['connect.localhost', '::1']), [
+  const agentNames = ['connect.localhost', '::1']
+  assert.deepEqual(namesForAgents({ domain: 'localhost', agentNames, agentAddress: null }), [
     'localhost',
     '127.0.0.1',
     '::1',

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { namesOfApi, ownNames } from './own-names.ts'
+import { namesOfApi, ownNames, reachedBy } from './own-names.ts'
 import { readSettings } from './read.ts'
 
 const settingsOf = (flags: Readonly<Record<string, string>>) => readSettings({ flags, env: {}, cwd: '/' })
@@ -10,6 +10,20 @@ test('the API is known by its URL, by where it listens, and by the domain', () =
   const local = ['localhost', '127.0.0.1', '::1']
   assert.deepEqual(namesOfApi(settingsOf(flags)), [...local, 't.example.com', 'api.example.com', '192.0.2.7'])
   assert.deepEqual(namesOfApi(settingsOf({ 'api-listen': '0.0.0.0:7400' })), local)
+})
+
+test('all names of the server are those of the API and those for agents, in lower case', () => {
+  const flags = { 'api-url': 'https://API.example.com', 'agent-names': 'Agents.example.com', domain: 't.example.com' }
+  const all = reachedBy({ ...settingsOf(flags), agentAddress: { host: 'Node-1.example.com', port: 7443 } })
+  const names = [
+    't.example.com',
+    'connect.t.example.com',
+    'api.example.com',
+    'agents.example.com',
+    'node-1.example.com',
+  ]
+  for (const name of ['localhost', ...names]) assert.ok(all.has(name), name)
+  assert.ok(!all.has('example.com'))
 })
 
 test('a certificate is ordered for names of listeners that show it, and for no address', () => {

@@ -1,5 +1,6 @@
 /** The names of the server itself, as its settings have them: which its certificates hold, and which it orders some for. */
 import { isIP } from 'node:net'
+import { type AgentNameSettings, namesForAgents } from './agent-names.ts'
 import type { Settings } from './read.ts'
 
 type ApiNames = Pick<Settings, 'apiUrl' | 'apiListen' | 'domain'>
@@ -12,6 +13,11 @@ const everywhere: ReadonlySet<string> = new Set(['0.0.0.0', '::'])
 export function namesOfApi({ apiUrl, apiListen, domain }: ApiNames): string[] {
   const listened = everywhere.has(apiListen.host) ? [] : [apiListen.host]
   return [...new Set(['localhost', '127.0.0.1', '::1', domain, ...hostsOf(apiUrl), ...listened])]
+}
+
+/** All names and addresses that are the server's own: nobody may have them for something else. */
+export function reachedBy(settings: ApiNames & AgentNameSettings): ReadonlySet<string> {
+  return new Set([...namesOfApi(settings), ...namesForAgents(settings)].map((name) => name.toLowerCase()))
 }
 
 /** Names for which an authority is asked, where the server orders certificates. */

@@ -7,6 +7,7 @@ import type { Store } from '../store/store.ts'
 import { CaptureFeed } from './capture-feed.ts'
 import { CertificateFeed } from './certificate-feed.ts'
 import type { Followed } from './follower.ts'
+import { IngressNameFeed } from './ingress-name-feed.ts'
 import { type FileCertificates, LiveCertificates } from './live-certificates.ts'
 import { LiveChallenges } from './live-challenges.ts'
 import { LiveEdges } from './live-edges.ts'
@@ -24,7 +25,7 @@ export interface PlaneFeedsOptions {
   readonly nodes?: Pick<ClusterOfPlanes, 'ports'> | undefined
 }
 
-/** Who may connect comes first, and edges when their certificates are there. */
+/** Doors open when they know their names and who may connect; edges come when their certificates are there. */
 export function planeFeeds(link: PlaneLink, { store, sealer, files, log, nodes }: PlaneFeedsOptions): Followed[] {
   const certificates = new CertificateFeed((change) => link.tell('certificates', change))
   const replace: CertificateFeed['replace'] = (served) => certificates.replace(served)
@@ -32,6 +33,7 @@ export function planeFeeds(link: PlaneLink, { store, sealer, files, log, nodes }
   const forget = files?.whenChanged(() => live.filesChanged())
   void link.closed.then(forget)
   return [
+    new IngressNameFeed(store, (change) => link.tell('ingressNames', change)),
     new RestrictionFeed(store, (restrictions) => sent(link, 'restrict', restrictions)),
     live,
     new LiveChallenges(store, (change) => sent(link, 'challenges', change)),

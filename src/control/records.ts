@@ -349,9 +349,10 @@ function tokenClaim(scope: string, token: string): Claim {
   return { scope, key: tokenHash(token), taken: { code: 'CONFLICT', msg: 'that token is taken' } }
 }
 
-/** The names that claims are for. */
+/** The names that claims are for, each once. */
 function namesIn(claims: readonly Claim[]): string[] {
-  return claims.filter(({ scope }) => scope === EDGE_NAMES || scope === RESERVED_NAMES).map(({ key }) => key)
+  const named = claims.filter(({ scope }) => scope === EDGE_NAMES || scope === RESERVED_NAMES)
+  return [...new Set(named.map(({ key }) => key))]
 }
 
 /** Whether two writes name the same resources. */

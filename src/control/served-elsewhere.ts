@@ -1,4 +1,4 @@
-/** Refuses an edge on an address that an agent at another node serves; for those at this node the directory answers. */
+/** Refuses an address that an agent at another node serves; for those at this node the directory answers. */
 import { EDGE_NAMES, EDGE_PORTS, servedByAgent } from '../resources/hostports.ts'
 import type { Claim } from '../resources/resource.ts'
 import type { Reader } from '../store/reader.ts'
@@ -6,11 +6,13 @@ import type { Reader } from '../store/reader.ts'
 /** `nodeId`: this node, whose rows may be a moment old; undefined for one on its own. */
 export async function checkServed(reader: Reader, claims: readonly Claim[], nodeId: string | undefined): Promise<void> {
   if (nodeId === undefined) return
-  const places = claims.flatMap(placesOf)
-  if (places.length === 0) return
-  for (const { place, holders } of await reader.online.holders(places)) {
+  const byPlace = new Map(claims.flatMap((claim) => placesOf(claim).map((place) => [place, claim] as const)))
+  if (byPlace.size === 0) return
+  for (const { place, holders } of await reader.online.holders([...byPlace.keys()])) {
     const holder = holders.find((each) => each.nodeId !== nodeId)
-    if (holder) throw servedByAgent(`\`hostports\`: \`${addressOf(place)}\``, 'hostports', endpointOf(holder.tunnelId))
+    // The whole list of an edge: `hostports` and not one of them.
+    const [field = ''] = /^\w+/.exec(byPlace.get(place)?.taken.field ?? '') ?? []
+    if (holder) throw servedByAgent(`\`${field}\`: \`${addressOf(place)}\``, field, endpointOf(holder.tunnelId))
   }
 }
 

@@ -2,6 +2,7 @@
 import { createLog } from '../lib/log/log.ts'
 import { CallLink } from '../planes/call-link.ts'
 import { channelPair } from '../planes/channel.ts'
+import { IngressNames } from '../planes/ingress-names.ts'
 import { sumOf } from '../planes/numbers.ts'
 import type {
   ControlCalls,
@@ -33,6 +34,7 @@ export class TestPlane {
   /** Names of the calls, in order. */
   readonly heard: string[] = []
   readonly edges = new Set<string>()
+  readonly ingressNames = new IngressNames()
   restrictions: readonly PartRestriction[] = []
   certificates: ReadonlyMap<string, ServedCertificate> = new Map()
   /** Tunnels at other planes, as `tunnel@plane`, and those that are lost. */
@@ -96,6 +98,7 @@ export class TestPlane {
       this.certificates = served
     })
     return {
+      ingressNames: (change) => this.ingressNames.take(change),
       restrict: (given) => {
         this.restrictions = given
       },

@@ -12,13 +12,13 @@ const request: EndpointRequest = {
   ...{ sessionId: 'ts_1', credentialId: 'cr_1', opts: {} },
 }
 
-/** What is served to an agent that comes to a node with this key. */
-async function opened(asked: EndpointRequest, { key = 'key', guard = '' } = {}): Promise<ServedEndpoint> {
+/** The endpoints of a node with this key, where `edgeId` holds every name. */
+function endpointsWith({ key = 'key', guard = '', edgeId }: { key?: string; guard?: string; edgeId?: string } = {}) {
   // Nothing else of them is used.
   const edges = { wildcardEdge: () => undefined, holder: () => undefined } as unknown as Edges
   const shared = { compile: async () => undefined, serve: async () => undefined } as unknown as SharedEdges
-  const held = async () => ({ edgeId: undefined, reservationId: undefined })
-  const endpoints = new AgentEndpoints({
+  const held = async () => ({ edgeId, reservationId: undefined })
+  return new AgentEndpoints({
     ...{ edges, shared, holdersOfName: held, holdersOfPort: held },
     bindModules: async () => ({ edge: {}, route: guard === '' ? {} : { basic_auth: guard } }),
     claim: async () => true,
@@ -27,10 +27,26 @@ async function opened(asked: EndpointRequest, { key = 'key', guard = '' } = {}):
     digest: (text) => createHmac('sha256', key).update(text).digest('base64url'),
     publicPorts: { https: 443, http: 80 },
   })
-  const open = await endpoints.open(asked)
+}
+
+/** What is served to an agent that comes to a node with this key. */
+async function opened(asked: EndpointRequest, options: { key?: string; guard?: string } = {}): Promise<ServedEndpoint> {
+  const open = await endpointsWith(options).open(asked)
   assert.ok(!(open instanceof BindRefusal))
   return open.served
 }
+
+test('a name that an edge or an agent ingress has is refused, and the agent is told whose it is', async () => {
+  for (const [edgeId, whose] of [
+    ['edghts_1', 'the edge edghts_1'],
+    ['agin_1', 'the agent ingress agin_1'],
+  ] as const) {
+    const refusal = await endpointsWith({ edgeId }).open(request)
+    assert.ok(refusal instanceof BindRefusal)
+    assert.deepEqual([refusal.ngrok, refusal.isTaken], [381, true])
+    assert.equal(refusal.message, `a.test:443 belongs to ${whose}; detach it there, or ask for another`)
+  }
+})
 
 describe('the version of what an agent serves', () => {
   test('is the same when it comes back for the same, at whichever node', async () => {

@@ -83,7 +83,8 @@ export class AgentEndpoints implements Endpoints {
     const held = port === undefined ? await holdersOfName(host) : await holdersOfPort(port)
     const { hostport, url } = this.#address(request)
     if (held.edgeId !== undefined) {
-      return taken(HELD_BY_EDGE, `${hostport} belongs to the edge ${held.edgeId}; detach it there, or ask for another`)
+      const whose = held.edgeId.startsWith('agin_') ? 'the agent ingress' : 'the edge'
+      return taken(HELD_BY_EDGE, `${hostport} belongs to ${whose} ${held.edgeId}; detach it there, or ask for another`)
     }
     if (held.unproven !== undefined) return new BindRefusal(NOT_PROVEN, held.unproven)
     // D66: a name that has a reservation of its own was taken out of the wildcard.

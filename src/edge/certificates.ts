@@ -90,6 +90,11 @@ export class Certificates {
     return this.#uploadedFor(name)
   }
 
+  /** The certificate of our own authority for a name, whatever others there are. */
+  findOwn(name: string): ServerCertificate {
+    return this.#issuedFor([name])
+  }
+
   /** Identifies a pair that comes from elsewhere, such as from an agent. */
   identify(pair: CertificatePair): ServerCertificate {
     let known = this.#known.get(pair)

@@ -34,7 +34,7 @@ export interface EndpointRequest {
 
 /** Who holds an address in the store. */
 export interface AddressHolders {
-  /** The edge that has it. */
+  /** The edge that has it, or the agent ingress. */
   readonly edgeId: string | undefined
   /** The reserved domain or address that keeps it. */
   readonly reservationId: string | undefined

@@ -60,7 +60,7 @@ const table = {
   BAD_HOSTPORT: { status: 400, ngrok: 7104, text: 'A hostport is `host:port`.' },
   BAD_HOSTPORT_PORT: { status: 400, ngrok: 7116, text: 'No listener of this server has that port.' },
   HOSTPORT_SERVED_BY_AGENT: { status: 409, ngrok: 7132, text: 'An agent serves that hostport at the moment.' },
-  HOSTPORT_IN_USE: { status: 409, ngrok: 7122, text: 'That hostport belongs to another edge.' },
+  HOSTPORT_IN_USE: { status: 409, ngrok: 7122, text: 'That hostport belongs to another edge, or to an agent ingress.' },
   MODULE_NEEDS_TERMINATION: {
     status: 400,
     ngrok: 7062,
@@ -79,9 +79,9 @@ const table = {
   BACKEND_IN_ITSELF: { status: 400, ngrok: 6524, text: 'A backend cannot contain itself, not even through others.' },
   BACKENDS_TOO_DEEP: { status: 400, ngrok: 6513, text: 'Backends are nested too deeply.' },
   BACKEND_NEEDS_HTTP: { status: 400, ngrok: 7021, text: 'An HTTP response backend cannot serve a TCP or TLS edge.' },
-  BAD_DOMAIN: { status: 400, ngrok: 407, text: 'A reserved domain is a name such as `app.example.com`.' },
+  BAD_DOMAIN: { status: 400, ngrok: 407, text: 'A domain is a name such as `app.example.com`.' },
   NAME_NOT_PROVEN: { status: 403, ngrok: 320, text: 'No record in the DNS proves that this name is yours.' },
-  DOMAIN_IN_USE: { status: 409, ngrok: 413, text: 'That domain is reserved already.' },
+  DOMAIN_IN_USE: { status: 409, ngrok: 413, text: 'That domain is reserved already, or has another use.' },
   CERTIFICATE_OR_POLICY: {
     status: 400,
     ngrok: 434,

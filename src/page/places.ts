@@ -50,6 +50,7 @@ export const groups: readonly PlaceGroup[] = [
     places: [
       { path: '/reserved_domains', title: 'Domains' },
       { path: '/reserved_addrs', title: 'TCP addresses' },
+      { path: '/agent_ingresses', title: 'Agent ingresses' },
       { path: '/tls_certificates', title: 'TLS certificates' },
       { path: '/certificate_authorities', title: 'Certificate authorities' },
     ],

@@ -123,6 +123,22 @@ export interface NameChallenge {
   readonly answer: string
 }
 
+/** A further name by which agents reach the server. */
+export interface IngressName {
+  readonly name: string
+  /** Agents are shown the certificate of that name, if there is one; else always one of the server's own authority. */
+  readonly isPublic: boolean
+}
+
+/** A change of the names by which agents reach the server. */
+export interface IngressNameChange {
+  /** Everything that was said before is void. */
+  readonly isAll: boolean
+  /** Goes first: a name may be in both. */
+  readonly removed: readonly string[]
+  readonly set: readonly IngressName[]
+}
+
 /** Why a tunnel is stopped, as its agent is told. */
 export interface StopReason {
   readonly message: string
@@ -224,6 +240,8 @@ export type ControlCalls = LoginRows & {
 
 /** What the control plane asks and tells a data plane. */
 export type PlaneCalls = {
+  /** Comes first, so that whoever knows the restrictions knows these too. */
+  ingressNames(change: IngressNameChange): void
   restrict(restrictions: readonly PartRestriction[]): void
   certificates(change: CertificateChange): void
   /** Resolves when these are answered. `isAll` voids what was said before. */

@@ -1,9 +1,10 @@
 /** Fields that several resources share. */
-
+import { isIP } from 'node:net'
 import { Type } from 'typebox'
 import { BadInput } from '../lib/shape/bad-input.ts'
 import { checkAclRule, MAX_ACL_RULE_BYTES, MAX_ACL_RULES } from '../model/acl.ts'
 import { type ErrorCode, Refusal } from '../model/errors.ts'
+import { readName } from '../model/hostport.ts'
 
 /** Contract part 8: limits are in bytes, not characters (D9). */
 export const description = Type.String({
@@ -30,6 +31,13 @@ export function checkAcl(rules: readonly string[]): void {
   for (const [i, rule] of rules.entries()) {
     readOr('BAD_ACL_RULE', `acl[${i}]`, '', () => checkAclRule(rule))
   }
+}
+
+/** Checks the name in `domain`; returns it as the API shows it: as it was sent, but in lower case, like a hostport (D26). */
+export function domainName(sent: string): string {
+  const read = readOr('BAD_DOMAIN', 'domain', '', () => readName(sent))
+  if (isIP(read)) throw new Refusal('BAD_DOMAIN', '`domain` must be a name, not an address', { field: 'domain' })
+  return sent.toLowerCase()
 }
 
 /** Runs `read`; bad input becomes a `Refusal` with `code` and a message that begins with the field and `colon`. */

@@ -64,12 +64,16 @@ const nameKey = ({ host }: Hostport) => host
 const portKey = ({ port }: Hostport) => String(port)
 
 function claim(scope: string, key: string, hostport: string, i: number): Claim {
-  const msg = `\`hostports\`: \`${hostport}\` belongs to another edge; remove it there first`
+  const msg = `\`hostports\`: \`${hostport}\` belongs to another edge or to an agent ingress; remove it there first`
   return { scope, key, taken: { code: 'HOSTPORT_IN_USE', msg, field: `hostports[${i}]` } }
 }
 
 /** Refuses an address that an online agent serves. If the edge is first, the agent's bind is refused. */
-function refuseServed({ endpointAt }: Surroundings, address: { name: string } | { port: number }, field: string): void {
+export function refuseServed(
+  { endpointAt }: Surroundings,
+  address: { name: string } | { port: number },
+  field: string,
+): void {
   const endpoint = endpointAt?.(address)
   if (endpoint !== undefined) throw servedByAgent(`\`${field}\``, field, endpoint)
 }

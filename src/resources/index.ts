@@ -1,5 +1,6 @@
 /** The registry of API resources; a new one is a file and a line here. */
 
+import { agentIngresses } from './agent-ingresses.ts'
 import { apiKeys } from './api-keys.ts'
 import { applicationSessions } from './application-sessions.ts'
 import { applicationUsers } from './application-users.ts'
@@ -60,6 +61,7 @@ export const resources: readonly Resource[] = [
   staticBackends,
   reservedAddrs,
   reservedDomains,
+  agentIngresses,
   tlsCertificates,
   ipPolicies,
   ipPolicyRules,

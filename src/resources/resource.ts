@@ -31,6 +31,8 @@ export interface Surroundings {
   readonly region: string
   /** Whether this server orders certificates. */
   readonly managesCertificates?: boolean
+  /** Whether the server itself has a name, by its settings. */
+  readonly isOwnName?: (name: string) => boolean
   /** What a CNAME record of a name must point to, where names must be proven. */
   readonly cnameTarget?: ((name: string) => string) | undefined
   /** The id of the endpoint of an agent that serves this name or TCP port now, if any. */
@@ -123,7 +125,7 @@ export interface Resource {
   readonly claims: (fields: Fields, parentId: string | null) => readonly Claim[]
   /** Other resources that the fields refer to. When a delete is refused, its message names the first word of `field`. */
   readonly mentions: (fields: Fields) => readonly Mention[]
-  /** Fills in, at creation, what the server chooses, such as a free port. */
+  /** At creation, inside the transaction: fills in what the server chooses, such as a free port, or refuses. */
   readonly choose?: (fields: Fields, around: Surroundings, isFree: IsFree) => Promise<Fields>
   /** Makes keys and signatures at creation, before the transaction begins, since that takes long. Returns the fields. */
   readonly make?: (fields: Fields, making: Making) => Promise<Fields>

@@ -37,6 +37,7 @@ const accesses: Readonly<Record<string, Access>> = {
   '/tls_certificates': 'account',
   '/reserved_addrs': 'account',
   '/reserved_domains': 'account',
+  '/agent_ingresses': 'account',
   '/endpoints': 'online',
   '/app/users': 'online',
   '/app/sessions': 'online',

@@ -1,4 +1,4 @@
-/** Resources beyond the contract: TLS certificates, reserved addresses and domains, IP restrictions (D27, D28). */
+/** Resources beyond the contract: TLS certificates, names that are reserved or for agents, IP restrictions (D27, D28). */
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import { tcpRange } from '../support/free-port.ts'
@@ -311,6 +311,102 @@ eachTarget((target) => {
         await target.api.refused('ERR_NOT_FOUND', 'DELETE', `/reserved_domains/${unknownId('rd_')}/${field}`)
       }
     })
+  })
+
+  describe('an agent ingress', () => {
+    const name = () => `${unique('connect')}.example.com`
+    const refused = async (body: object, field = 'domain') => {
+      const { status_code, details } = await target.api.refused('ERR_DOMAIN_IN_USE', 'POST', '/agent_ingresses', {
+        body,
+      })
+      assert.deepEqual([status_code, details.field], [409, field])
+    }
+
+    test('shows its name as sent but in lower case, and the name for agents to use', async () => {
+      const domain = name()
+      const { path, body } = await world.make('agent_ingress', { domain: `${domain.toUpperCase()}.` })
+      assert.deepEqual([body.domain, body.region_domains, body.ns_targets], [`${domain}.`, [domain], []])
+      assert.deepEqual([body.certificate_management_policy, body.certificate_management_status], [null, null])
+      for (const again of [domain, `${domain}.`, domain.toUpperCase()]) await refused({ domain: again })
+      await target.api.refused('ERR_UNKNOWN_FIELD', 'PATCH', path, { body: { domain: name() } })
+      await target.api.delete(path)
+      await world.make('agent_ingress', { domain })
+    })
+
+    test('and an edge or a reserved domain never have the same name', async () => {
+      const [ofEdge, ofDomain, ofAgents] = [name(), name(), name()]
+      await world.make('https_edge', { hostports: [`${ofEdge}:443`] })
+      await world.make('reserved_domain', { domain: ofDomain })
+      for (const domain of [ofEdge, ofDomain]) await refused({ domain })
+      await world.make('agent_ingress', { domain: ofAgents })
+      for (const kind of ['https', 'tls']) {
+        const body = { hostports: [`${ofAgents}:443`] }
+        const { details } = await target.api.refused('ERR_HOSTPORT_IN_USE', 'POST', `/edges/${kind}`, { body })
+        assert.equal(details.field, 'hostports[0]')
+      }
+      await target.api.refused('ERR_DOMAIN_IN_USE', 'POST', '/reserved_domains', { body: { domain: ofAgents } })
+      // A wildcard is above it, and not the same.
+      await world.make('reserved_domain', { domain: `*.${ofAgents}` })
+    })
+
+    test('is one name, and no address or wildcard', async () => {
+      const long = `${'a'.repeat(63)}.`.repeat(4)
+      for (const domain of [
+        '',
+        '.',
+        'a b',
+        'a..b',
+        '192.0.2.1',
+        'x.example.com:443',
+        'https://x.example.com',
+        '-a.b',
+        long,
+      ]) {
+        const { msg } = await target.api.refused('ERR_BAD_DOMAIN', 'POST', '/agent_ingresses', { body: { domain } })
+        assert.match(msg, /`domain`/)
+      }
+      const wildcard = await target.api.refused('ERR_BAD_DOMAIN', 'POST', '/agent_ingresses', {
+        body: { domain: `*.${name()}` },
+      })
+      assert.match(wildcard.msg, /`domain` cannot be a wildcard/)
+      await target.api.refused('ERR_FIELD_REQUIRED', 'POST', '/agent_ingresses', { body: {} })
+      for (const domain of [7, null, ['x.example.com'], { name: 'x' }, 'x'.repeat(301), 'x\u0000.example.com']) {
+        assert.equal((await target.api.send('POST', '/agent_ingresses', { body: { domain } })).status, 400)
+      }
+    })
+
+    test('asks for a certificate by its policy, which can be changed and cleared', async () => {
+      const { path, body } = await world.make('agent_ingress', { certificate_management_policy: {} })
+      assert.deepEqual(body.certificate_management_policy, { authority: 'letsencrypt', private_key_type: 'ecdsa' })
+      // This server orders no certificates, and the status says so.
+      const { renews_at, provisioning_job: job } = body.certificate_management_status
+      assert.deepEqual([renews_at, job.error_code], [null, 'ERR_CERTIFICATES_NOT_MANAGED'])
+      const changed = { certificate_management_policy: { authority: 'letsencrypt', private_key_type: 'rsa' } }
+      assert.deepEqual(await target.api.update(path, changed), { ...body, ...changed })
+      for (const policy of [{ authority: 'nobody' }, { private_key_type: 'ed25519' }, { x: 1 }, 'x', []]) {
+        const answer = await target.api.send('PATCH', path, { body: { certificate_management_policy: policy } })
+        assert.equal(answer.status, 400, answer.text)
+      }
+      for (let twice = 0; twice < 2; twice++) await target.api.delete(`${path}/certificate_management_policy`)
+      const { certificate_management_policy: policy, certificate_management_status: status } =
+        await target.api.get(path)
+      assert.deepEqual([policy, status], [null, null])
+      const unknown = `/agent_ingresses/${unknownId('agin_')}/certificate_management_policy`
+      await target.api.refused('ERR_NOT_FOUND', 'DELETE', unknown)
+    })
+
+    const { platform } = target
+    if (platform) {
+      test('has no name of the server itself, and no member gets what another has', async () => {
+        for (const domain of ['localhost', 'connect.localhost', 'CONNECT.localhost.']) await refused({ domain })
+        const [one, other] = [await platform().member(), await platform().member()]
+        const domain = name()
+        const { id } = await one.api.create('/agent_ingresses', { domain })
+        await other.api.refused('ERR_DOMAIN_IN_USE', 'POST', '/agent_ingresses', { body: { domain } })
+        // As all names of the account, it is anybody's to see and to change (D24).
+        assert.equal((await other.api.get(`/agent_ingresses/${id}`)).domain, domain)
+      })
+    }
   })
 
   describe('an IP restriction', () => {

@@ -29,6 +29,20 @@ const identity = (prefix: string, path: string) => ({
   created_at: time,
 })
 
+const managedCertificate = {
+  certificate_management_policy: nullOr(
+    object({ authority: oneOf('letsencrypt'), private_key_type: oneOf('ecdsa', 'rsa') }),
+  ),
+  certificate_management_status: nullOr(
+    object({
+      renews_at: nullOr(time),
+      provisioning_job: nullOr(
+        object({ error_code: nullOr(string), msg: string, started_at: nullOr(time), retries_at: nullOr(time) }),
+      ),
+    }),
+  ),
+}
+
 /** Contract 2.8, 2.9 and 2.11. */
 export const moduleShapes = {
   backend: object({ enabled: boolean, backend: backendRef }),
@@ -296,18 +310,16 @@ export const resourceShapes = {
     region: string,
     cname_target: nullOr(string),
     certificate: nullOr(ref('/tls_certificates', 'cert_')),
-    certificate_management_policy: nullOr(
-      object({ authority: oneOf('letsencrypt'), private_key_type: oneOf('ecdsa', 'rsa') }),
-    ),
-    certificate_management_status: nullOr(
-      object({
-        renews_at: nullOr(time),
-        provisioning_job: nullOr(
-          object({ error_code: nullOr(string), msg: string, started_at: nullOr(time), retries_at: nullOr(time) }),
-        ),
-      }),
-    ),
+    ...managedCertificate,
     acme_challenge_cname_target: nullOr(string),
+  }),
+  agent_ingress: object({
+    ...identity('agin_', '/agent_ingresses'),
+    ...texts,
+    domain: string,
+    ns_targets: list(string),
+    region_domains: list(string),
+    ...managedCertificate,
   }),
   endpoint: partial(
     {

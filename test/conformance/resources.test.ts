@@ -179,6 +179,7 @@ const prefixes: readonly (readonly [string, string])[] = [
   ['/tls_certificates', 'cert_'],
   ['/reserved_addrs', 'ra_'],
   ['/reserved_domains', 'rd_'],
+  ['/agent_ingresses', 'agin_'],
   ['/nodes', 'nd_'],
   ['/endpoints', 'ep_'],
   ['/app/users', 'au_'],

@@ -268,6 +268,15 @@ export const rows: Readonly<Record<string, Row>> = {
   }),
   'DELETE /reserved_domains/{id}/certificate': { kind: 'reserved_domain', status: 204, shape: null },
   'DELETE /reserved_domains/{id}/certificate_management_policy': { kind: 'reserved_domain', status: 204, shape: null },
+  ...plain('agent_ingress', '/agent_ingresses', 'ingresses', {
+    create: () => ({
+      ...texts(),
+      domain: `${unique('connect')}.example.com`,
+      certificate_management_policy: policyOfDomain,
+    }),
+    update: () => ({ ...texts(), certificate_management_policy: policyOfDomain }),
+  }),
+  'DELETE /agent_ingresses/{id}/certificate_management_policy': { kind: 'agent_ingress', status: 204, shape: null },
   ...reads(null, '/nodes', 'nodes', shapes.node),
   ...reads(null, '/endpoints', 'endpoints', shapes.endpoint),
   'POST /policy/explain': {

@@ -85,6 +85,11 @@ const bodies: Readonly<Record<string, Make>> = {
     region: 'us',
     certificate_id: (await api.create('/tls_certificates', tlsPair)).id,
   }),
+  agent_ingress: async () => ({
+    ...words,
+    domain: uniqueName().replace(':443', ''),
+    certificate_management_policy: { authority: 'letsencrypt', private_key_type: 'rsa' },
+  }),
   ssh_certificate_authority: async () => ({ ...words, private_key_type: 'ecdsa', elliptic_curve: 'p384' }),
   ssh_user_certificate: async (api) => ({
     ...words,

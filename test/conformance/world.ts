@@ -40,6 +40,7 @@ export type KindName =
   | 'tls_certificate'
   | 'reserved_addr'
   | 'reserved_domain'
+  | 'agent_ingress'
   | 'ip_restriction'
   | 'ssh_certificate_authority'
   | 'ssh_user_certificate'
@@ -136,6 +137,12 @@ export const kinds: Readonly<Record<KindName, Kind>> = {
     path: '/reserved_domains',
     listKey: 'reserved_domains',
     least: async () => ({ domain: `${unique('domain')}.example.com` }),
+    isDescribed: true,
+  },
+  agent_ingress: {
+    path: '/agent_ingresses',
+    listKey: 'ingresses',
+    least: async () => ({ domain: `${unique('connect')}.example.com` }),
     isDescribed: true,
   },
   ip_restriction: {

@@ -47,6 +47,16 @@ test('a member reserves a name once its TXT record is there, and is told which o
   assert.equal(made.cname_target, cname)
 })
 
+test('an agent ingress of a member is proven like a reserved domain, and needs no proof below the domain', async () => {
+  const domain = 'agents.shop.test'
+  const { txtName, txtValue } = wantedBy(await refused('/agent_ingresses', { domain }))
+  assert.equal(txtName, '_postern.agents.shop.test')
+  dns.txt.set(txtName, [txtValue])
+  await member.create('/agent_ingresses', { domain })
+  await member.create('/agent_ingresses', { domain: 'agents.tunnels.test' })
+  await platform.admin.create('/agent_ingresses', { domain: 'agents.unproven.test' })
+})
+
 test('a wildcard is proven by the record of its domain, and never by a CNAME', async () => {
   const { txtName, txtValue, cname } = wantedBy(await refused('/reserved_domains', { domain: '*.wide.test' }))
   assert.deepEqual([txtName, cname], ['_postern.wide.test', ''])

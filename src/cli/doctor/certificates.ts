@@ -22,7 +22,7 @@ export function expiryFinding(certificates: readonly ApiAnswer[], now: number): 
   )
 }
 
-/** `domains` as the API lists reserved domains. */
+/** `domains` as the API lists reserved domains and agent ingresses. */
 export function orderFindings(domains: readonly ApiAnswer[]): Finding[] {
   const managed = domains.filter(({ certificate_management_policy: policy }) => policy)
   const failed = managed.flatMap(({ domain, certificate_management_status: status }) => {
@@ -30,7 +30,7 @@ export function orderFindings(domains: readonly ApiAnswer[]): Finding[] {
     return job?.error_code ? [{ domain: String(domain), job }] : []
   })
   if (failed.length === 0) {
-    return [well('orders', `${managed.length} reserved domains have their certificates managed, and none failed`)]
+    return [well('orders', `${managed.length} names have their certificates managed, and none failed`)]
   }
   return failed.map(({ domain, job }) => {
     const again = job.retries_at ? `it is tried again at ${job.retries_at}` : 'it is not tried again by itself'

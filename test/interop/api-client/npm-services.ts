@@ -54,6 +54,7 @@ function* servicesIn(holder: object, prefix: string): Iterable<[name: string, se
 
 /** Services with create, get, list, update and delete, and our kind of resource behind each. */
 export const collections: Readonly<Record<string, string>> = {
+  agentIngresses: 'agent_ingress',
   apiKeys: 'api_key',
   botUsers: 'bot_user',
   certificateAuthorities: 'certificate_authority',
@@ -113,7 +114,6 @@ export const modules: Readonly<Record<string, readonly [on: 'https' | 'route' | 
 /** Services that we do not serve, and why. */
 export const notServed: Readonly<Record<string, string>> = {
   abuseReports: 'takes complaints about the hosted service; whoever runs a server of their own hears them directly',
-  agentIngresses: 'names for the hosted service’s own listeners; here the operator has the listener and its DNS',
   eventDestinations: 'writes to the vendor’s cloud partners; metrics and logs are read at the server',
   eventSubscriptions: 'chooses what goes to event destinations, which there are none of',
   eventSources: 'part of event subscriptions, which there are none of',

@@ -43,6 +43,8 @@ const documented: Readonly<Record<string, string>> = {
     'id uri created_at description metadata public_key key_type ssh_certificate_authority_id principals valid_after valid_until certificate',
   ssh_user_certificate:
     'id uri created_at description metadata public_key key_type ssh_certificate_authority_id principals critical_options extensions valid_after valid_until certificate',
+  agent_ingress:
+    'id uri created_at description metadata domain ns_targets region_domains certificate_management_policy certificate_management_status',
   reserved_addr: 'id uri created_at description metadata addr region',
   reserved_domain:
     'id uri created_at description metadata domain region cname_target certificate certificate_management_policy certificate_management_status acme_challenge_cname_target',
@@ -74,6 +76,11 @@ const creates: [path: string, body: object, shown: object][] = [
   // From 0.17 on.
   ['/reserved_domains', { domain: 'py.example.com', region: '', resolves_to: [] }, { domain: 'py.example.com' }],
   ['/reserved_addrs', { description: '', metadata: '', region: '' }, { description: '' }],
+  [
+    '/agent_ingresses',
+    { domain: 'connect.example.com', description: '', metadata: '', certificate_management_policy: null },
+    { region_domains: ['connect.example.com'], ns_targets: [], certificate_management_status: null },
+  ],
   // What the Ruby client sends.
   ['/reserved_domains', { name: 'rb.example.com', domain: '', certificate_id: '' }, { domain: 'rb.example.com' }],
   ['/api_keys', { description: '', owner_id: '' }, { description: '' }],

@@ -1,0 +1,78 @@
+/** Agent ingresses: further names by which agents reach the server, and their certificates. */
+import { Type } from 'typebox'
+import { Refusal } from '../model/errors.ts'
+import { readName } from '../model/hostport.ts'
+import { description, domainName, metadata } from './fields.ts'
+import { EDGE_NAMES, refuseServed } from './hostports.ts'
+import {
+  certificateMentions,
+  managedOf,
+  managementPolicy,
+  managementStatus,
+  statusShown,
+} from './managed-certificate.ts'
+import { RESERVED_NAMES } from './reserved-domains.ts'
+import { type Claim, stored } from './resource.ts'
+
+export const agentIngresses = stored({
+  kind: 'agent_ingress',
+  noun: 'agent ingress',
+  about:
+    "Names by which agents reach this server beside those of its settings, each with a certificate of an authority, or else one of this server's.",
+  prefix: 'agin_',
+  path: '/agent_ingresses',
+  listKey: 'ingresses',
+  access: 'account',
+  form: {
+    description,
+    metadata,
+    domain: Type.String({
+      description: 'The name, such as `connect.example.com`; it must lead to this server, and nothing else may use it.',
+      maxBytes: 300,
+    }),
+    certificate_management_policy: managementPolicy(
+      "How certificates are issued; without it agents are shown one of the server's own authority.",
+    ),
+  },
+  fixed: ['domain'],
+  shows: {
+    ns_targets: Type.Array(Type.String(), {
+      description: 'Name servers to delegate the name to. There are none: point the name to this server instead.',
+    }),
+    region_domains: Type.Array(Type.String(), { description: 'The names for agents to use: the name itself.' }),
+    certificate_management_status: managementStatus,
+  },
+  settle(fields, around) {
+    const domain = domainName(fields.domain)
+    if (domain.startsWith('*.')) {
+      throw new Refusal('BAD_DOMAIN', '`domain` cannot be a wildcard: agents ask for one name', { field: 'domain' })
+    }
+    const policy = fields.certificate_management_policy
+    return { ...fields, domain, managed: policy && managedOf(fields, around) }
+  },
+  // At creation alone: settings may change, and then those who wrote them decide.
+  async choose(fields, around) {
+    const name = readName(fields.domain)
+    if (around.isOwnName?.(name)) {
+      const msg = `\`domain\`: this server has the name \`${name}\` by its settings, and agents may use it already`
+      throw new Refusal('DOMAIN_IN_USE', msg, { field: 'domain' })
+    }
+    refuseServed(around, { name }, 'domain')
+    return fields
+  },
+  read: ({ domain, certificate_management_policy: policy, managed }) => ({
+    ns_targets: [],
+    region_domains: [readName(domain)],
+    certificate_management_status: statusShown(policy, managed),
+  }),
+  // Whoever asks for a name below is an agent that connects, a visitor of an edge or an endpoint, or a user of a
+  // reservation: nobody can be two of them, so that nobody gets the certificate or the callers of somebody else.
+  claims: ({ domain }) => [claim(EDGE_NAMES, domain), claim(RESERVED_NAMES, domain)],
+  mentions: ({ managed }) => certificateMentions(managed?.certificate_id),
+  clears: [{ name: 'certificate_management_policy', field: 'certificate_management_policy' }],
+})
+
+function claim(scope: string, domain: string): Claim {
+  const msg = `\`domain\`: an edge, a reserved domain or another agent ingress has \`${domain}\`; remove it there first`
+  return { scope, key: readName(domain), taken: { code: 'DOMAIN_IN_USE', msg, field: 'domain' } }
+}
