@@ -65,8 +65,8 @@ export const agentIngresses = stored({
     region_domains: [readName(domain)],
     certificate_management_status: statusShown(policy, managed),
   }),
-  // Whoever asks for a name below is an agent that connects, a visitor of an edge or an endpoint, or a user of a
-  // reservation: nobody can be two of them, so that nobody gets the certificate or the callers of somebody else.
+  // A name has one use: claimed as that of an edge and as a reserved one, it is refused to edges, to reservations and to
+  // agents that bind, and nobody can turn a name that others serve into one for agents.
   claims: ({ domain }) => [claim(EDGE_NAMES, domain), claim(RESERVED_NAMES, domain)],
   mentions: ({ managed }) => certificateMentions(managed?.certificate_id),
   clears: [{ name: 'certificate_management_policy', field: 'certificate_management_policy' }],
