@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
+import { Worker } from 'node:worker_threads'
 import { until } from '../../../test/support/until.ts'
 import { OffLoop, WorkRefused, WorkTooHeavy } from './off-loop.ts'
 import type { TestWork } from './test-off-loop-thread.ts'
@@ -70,6 +71,26 @@ test('work without an end is ended, and its owner is served again', async (t) =>
   const next = run('a', { say: 'after' })
   await assert.rejects(spinning, (error) => error instanceof WorkTooHeavy && error.limit === 'time')
   assert.equal(await next, 'after')
+})
+
+test('work that has waited for a processor has its time all the same, and work that waits for ever is ended', async (t) => {
+  const { run } = start(t, 300)
+  await run('a', { say: 'ready' })
+  const usage = t.mock.method(Worker.prototype, 'cpuUsage', async () => ({ user: 0, system: 0 }))
+  const { work, open } = gate()
+  const patient = run('a', work)
+  // Asked once when it began, and again when its time was over by the clock.
+  await until('it was asked what it has had', async () => usage.mock.callCount() > 1)
+  open()
+  assert.equal(await patient, 'went on')
+  await assert.rejects(run('a', gate().work), (error) => error instanceof WorkTooHeavy && error.limit === 'time')
+  assert.equal(await run('a', { say: 'after' }), 'after')
+})
+
+test('a thread that does not answer is ended', async (t) => {
+  const { run } = start(t, 100)
+  await assert.rejects(run('a', gate().work), (error) => error instanceof WorkTooHeavy && error.limit === 'time')
+  assert.equal(await run('a', { say: 'after' }), 'after')
 })
 
 test('work that takes too much memory is ended, and nothing else is', async (t) => {

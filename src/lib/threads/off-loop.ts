@@ -24,12 +24,14 @@ export class WorkRefused extends Error {
 export interface OffLoopOptions {
   /** The module that a thread runs; see `serveOffLoop`. */
   readonly entry: URL
-  /** How long one piece may take once its thread has begun, in milliseconds. */
+  /** How much time of a processor one piece may take, in milliseconds. */
   readonly limitMs?: number
 }
 
 /** In milliseconds: ample for the work that we take on, short for whoever waits for it. */
 export const WORK_LIMIT_MS = 3000
+/** On a busy machine a thread gets a processor only now and then: work may last this many times its limit, and no longer. */
+const LONGEST_TIMES = 5
 /** An owner uses at most one of them at a time, so that a second owner need not wait for the first. */
 const THREADS = 2
 /** Pieces of one owner that may wait: deployment tools send several at a time. */
@@ -155,7 +157,7 @@ class Thread {
     // The time limit of the work begins once the thread has loaded its code.
     if (!this.#isReady) await this.#hear(START_LIMIT_MS)
     this.#isReady = true
-    const heard = this.#hear(limitMs)
+    const heard = this.#hear(limitMs, this.#spends())
     this.#worker.postMessage(work)
     const said = await heard
     if ('fault' in said) throw new Error(`a thread failed: ${said.fault}`)
@@ -167,20 +169,49 @@ class Thread {
     await this.#worker.terminate()
   }
 
-  /** The next message of the thread; ends the thread when that takes too long. */
-  #hear(limitMs: number): Promise<Said> {
+  /** Gives how to ask for the time of a processor that the thread has had from now on, in milliseconds. */
+  #spends(): () => Promise<number> {
+    const before = this.#worker.cpuUsage()
+    // Fails when the thread has ended, which whoever asks later hears.
+    before.catch(() => {})
+    return async () => {
+      const { user, system } = await this.#worker.cpuUsage(await before)
+      return (user + system) / 1000
+    }
+  }
+
+  /** The next message of the thread; ends the thread when that takes too long, by `spent` or else by the clock. */
+  #hear(limitMs: number, spent?: () => Promise<number>): Promise<Said> {
     return new Promise((resolve, reject) => {
-      const overdue = setTimeout(() => {
+      const begunAt = performance.now()
+      let timer: NodeJS.Timeout | undefined
+      const wait = (ms: number): void => {
+        timer = setTimeout(() => void look(), ms).unref()
+      }
+      const giveUp = (): void => {
+        if (this.#settle !== settle) return
         void this.end()
-        this.#settle?.(new WorkTooHeavy('time'))
-      }, limitMs)
-      overdue.unref()
-      this.#settle = (said) => {
+        settle(new WorkTooHeavy('time'))
+      }
+      const look = async (): Promise<void> => {
+        const isLong = performance.now() - begunAt >= LONGEST_TIMES * limitMs
+        if (isLong || !spent) return giveUp()
+        // A thread that waits for something does not answer.
+        const silence = setTimeout(giveUp, limitMs).unref()
+        const ms = await spent().catch(() => limitMs)
+        clearTimeout(silence)
+        if (this.#settle !== settle) return
+        if (ms >= limitMs) giveUp()
+        else wait(limitMs - ms)
+      }
+      const settle = (said: Said | Error): void => {
         this.#settle = undefined
-        clearTimeout(overdue)
+        clearTimeout(timer)
         if (said instanceof Error) reject(said)
         else resolve(said)
       }
+      this.#settle = settle
+      wait(limitMs)
     })
   }
 }
