@@ -133,7 +133,10 @@ export function faultOf(status: number, text: string): CallFault {
   const why = typeof details.err === 'string' ? `: ${details.err}` : ''
   return {
     kind: status === 401 ? 'signed_out' : 'refused',
-    text: typeof body.msg === 'string' ? `${body.msg}${why}` : `The server answered with status ${status}.`,
+    text:
+      typeof body.msg === 'string'
+        ? `${body.msg.replace(/^[a-z]/, (letter) => letter.toUpperCase())}${why}`
+        : `The server answered with status ${status}.`,
     code: typeof body.error_code === 'string' ? body.error_code : '',
     field: typeof details.field === 'string' ? details.field : '',
     operation: typeof details.operation_id === 'string' ? details.operation_id : '',

@@ -1,7 +1,7 @@
 /** What passed in an exchange; of a replay, beside what it repeated, with what differs marked. */
 import type { ListedRow } from './all-rows.ts'
 import { isRecord } from './api-caller.ts'
-import { type AbsenceWords, ExchangeMessage } from './exchange-message.tsx'
+import { type AbsenceWords, ExchangeMessage, notCaptured } from './exchange-message.tsx'
 import { Freshness, ReadingFault } from './freshness.tsx'
 import { linkTo } from './page-location.ts'
 import { usePage } from './page-state.ts'
@@ -52,7 +52,8 @@ function isAnswerKept({ status, response }: ListedRow): boolean {
   return status === null || isRecord(response)
 }
 
-function Messages({ exchange: { request, response }, absent }: ExchangeContentProps) {
+function Messages({ exchange: { request, response }, absent = notCaptured }: ExchangeContentProps) {
+  if (!isRecord(request) && !isRecord(response)) return <p class="soft">{absent.message}</p>
   return (
     <>
       <ExchangeMessage title="Request" message={request} absent={absent} />

@@ -15,7 +15,10 @@ export interface AbsenceWords {
   readonly body: string
 }
 
-const notCaptured: AbsenceWords = { message: 'Not kept: no capture was running.', body: 'The body was not kept.' }
+export const notCaptured: AbsenceWords = {
+  message: 'Not kept: no capture was running.',
+  body: 'The body was not kept.',
+}
 
 export interface ExchangeMessageProps {
   readonly title: string

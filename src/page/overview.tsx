@@ -81,16 +81,18 @@ function Attention() {
     <section class="card">
       <h2>Needs attention</h2>
       {found.length === 0 && <p class="soft">Nothing. Every edge leads somewhere, and no certificate runs out soon.</p>}
-      <ul class="attention">
-        {found.map(({ path, name, why }) => (
-          <li key={`${path} ${why}`}>
-            <a href={linkTo(path)}>
-              <PlainText text={name} most={80} />
-            </a>{' '}
-            <PlainText text={why} />
-          </li>
-        ))}
-      </ul>
+      {found.length > 0 && (
+        <ul class="attention">
+          {found.map(({ path, name, why }) => (
+            <li key={`${path} ${why}`}>
+              <a href={linkTo(path)}>
+                <PlainText text={name} most={80} />
+              </a>{' '}
+              <PlainText text={why} />
+            </li>
+          ))}
+        </ul>
+      )}
     </section>
   )
 }

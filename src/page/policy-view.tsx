@@ -1,5 +1,5 @@
 /** Write a policy, describe a request, and read what would happen. Nothing is stored, and nothing is sent. */
-import { useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import type { CallFault } from './api-caller.ts'
 import type { Draft } from './draft.ts'
 import { ExplanationView, type ShownExplanation } from './explanation.tsx'
@@ -29,6 +29,11 @@ export function PolicyView() {
   const [explanation, setExplanation] = useState<ShownExplanation>()
   const [fault, setFault] = useState<CallFault>()
   const [isBusy, setBusy] = useState(false)
+  const shown = useRef<HTMLElement>(null)
+  // On a phone it stands below a long form.
+  useEffect(() => {
+    if (explanation) shown.current?.scrollIntoView({ block: 'nearest' })
+  }, [explanation])
   const explain = async (event: Event) => {
     event.preventDefault()
     setBusy(true)
@@ -79,12 +84,14 @@ export function PolicyView() {
             )
           })}
         </form>
-        <section class="card" aria-live="polite">
+        <section class="card" aria-live="polite" ref={shown}>
           <h2>What would happen</h2>
           {explanation ? (
             <ExplanationView explanation={explanation} />
           ) : (
-            <p class="soft">Explain shows here what each module and rule does.</p>
+            <p class="soft">
+              {isBusy ? 'The server tries it out …' : 'Explain shows here what each module and rule does.'}
+            </p>
           )}
         </section>
       </div>

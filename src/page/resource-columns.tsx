@@ -31,7 +31,7 @@ export function columnsOf({ view, moduleFields }: ResourceKind, listPath: string
     ...[...chosen, ...time].map(
       (name): Column => ({
         title: name.replaceAll('_', ' '),
-        show: (row) => <Value value={row[name]} most={60} />,
+        show: (row) => <Value value={row[name]} most={60} isInRow />,
         text: (row) => textOf(row, name),
       }),
     ),

@@ -3,6 +3,7 @@ import { useMemo } from 'preact/hooks'
 import type { FoundKind } from './api-outline.ts'
 import { Freshness, ReadingFault } from './freshness.tsx'
 import { HelpText } from './help-text.tsx'
+import { inSentence } from './in-sentence.ts'
 import { linkTo } from './page-location.ts'
 import { columnsOf } from './resource-columns.tsx'
 import { Table } from './table.tsx'
@@ -25,12 +26,7 @@ export function ResourceList({ kind, listPath }: Pick<FoundKind, 'kind' | 'listP
         <HelpText text={kind.about} />
       </p>
       <ReadingFault reading={live} />
-      <Table
-        label={kind.title.replace(/^[A-Z](?=[a-z])/, (letter) => letter.toLowerCase())}
-        live={live}
-        columns={columns}
-        empty="There are none yet."
-      />
+      <Table label={inSentence(kind.title)} live={live} columns={columns} empty="There are none yet." />
     </>
   )
 }

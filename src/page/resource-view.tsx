@@ -8,6 +8,7 @@ import { EdgeRoutes } from './edge-routes.tsx'
 import { endingOf } from './ending.ts'
 import { Freshness, ReadingFault } from './freshness.tsx'
 import { HelpText } from './help-text.tsx'
+import { inSentence } from './in-sentence.ts'
 import { Modal } from './modal.tsx'
 import { ModuleList } from './module-list.tsx'
 import { linkTo } from './page-location.ts'
@@ -38,10 +39,7 @@ export function ResourceView({ found, outline }: { readonly found: FoundKind; re
   }
   return (
     <>
-      <ViewHead
-        title={value ? visibleText(nameOf(value)).slice(0, 100) : kind.title}
-        note={<Freshness reading={live} />}
-      >
+      <ViewHead title={value ? titleOf(found, value) : kind.title} note={<Freshness reading={live} />}>
         {kind.commands.length > 0 && <CommandButtons path={path} commands={kind.commands} onDone={live.refresh} />}
         {kind.update && value && (
           <button type="button" aria-expanded={isEditing} onClick={() => setEditing(!isEditing)}>
@@ -54,7 +52,9 @@ export function ResourceView({ found, outline }: { readonly found: FoundKind; re
           </button>
         )}
       </ViewHead>
-      <p class="soft">{kind.canList ? <a href={linkTo(listPath)}>All {kind.title}</a> : <UpLink path={listPath} />}</p>
+      <p class="soft">
+        {kind.canList ? <a href={linkTo(listPath)}>All {inSentence(kind.title)}</a> : <UpLink path={listPath} />}
+      </p>
       <ReadingFault reading={live} />
       {isEditing && kind.update && value && (
         <SchemaForm
@@ -78,10 +78,16 @@ export function ResourceView({ found, outline }: { readonly found: FoundKind; re
   )
 }
 
-/** What a resource without a list belongs to. */
+/** A path alone says little. */
+function titleOf({ listPath }: FoundKind, value: ListedRow): string {
+  const name = visibleText(nameOf(value)).slice(0, 100)
+  return listPath.endsWith('/routes') ? `Route ${name}` : name
+}
+
+/** What a resource without a list belongs to: the edge of a route. */
 function UpLink({ path }: { readonly path: string }) {
   const parent = path.split('/').slice(0, -1).join('/')
-  return <a href={linkTo(parent)}>What it belongs to</a>
+  return <a href={linkTo(parent)}>Its edge</a>
 }
 
 /** Every field but the modules, which have a list of their own. */

@@ -30,6 +30,9 @@ export interface SchemaFieldProps {
 /** Texts that may be longer than this get more than one line, in characters. */
 const LONG = 512
 
+/** Texts that are never of several lines, however long they may be. */
+const ONE_LINE = /(^|_)(id|url|uri|issuer|prefix|name|secret|password)$/
+
 export function SchemaField(props: SchemaFieldProps) {
   const { type, fields, entries } = props.schema
   if (type === 'object' && fields) return <ObjectField {...props} fields={fields} />
@@ -56,7 +59,7 @@ function TextField({ schema, name, path, value, onChange, isRequired, fault }: S
   const part = policyPartAt(path)
   const choices = choicesFor(path)
   const listed = choices.length > 0 ? { type: 'text' as const, list: `choices-${path}` } : {}
-  const isLong = (maxLength ?? 0) > LONG && choices.length === 0
+  const isLong = (maxLength ?? 0) > LONG && choices.length === 0 && !ONE_LINE.test(name)
   const hint = schema.default === undefined || schema.default === '' ? '' : textIn(schema.default)
   return (
     <div class="field">

@@ -19,6 +19,7 @@ for (const [seconds, text] of cases) {
 test('a time that cannot be read is not shown', () => assert.equal(fromNow(Number.NaN, NOW), ''))
 
 test('durations and sizes have the unit that fits', () => {
-  assert.deepEqual([0.25, 12.4, 999, 1500, 61_000].map(durationText), ['0.3 ms', '12 ms', '999 ms', '1.5 s', '61 s'])
+  const durations = ['0 ms', '0.3 ms', '3 ms', '12 ms', '999 ms', '1.5 s', '61 s']
+  assert.deepEqual([0, 0.25, 3, 12.4, 999, 1500, 61_000].map(durationText), durations)
   assert.deepEqual([0, 999, 1500, 250_000, 7.25e9].map(sizeText), ['0 B', '999 B', '1.5 kB', '250 kB', '7.3 GB'])
 })

@@ -30,9 +30,9 @@ function spanText(seconds: number): string {
   return `${Math.floor(seconds / DAY)} days`
 }
 
-/** `1.5 ms`, `3.2 s`. */
+/** `1.5 ms`, `3.2 s`; a whole number stays one. */
 export function durationText(ms: number): string {
-  if (ms < 10) return `${ms.toFixed(1)} ms`
+  if (ms < 10) return `${Number.isInteger(ms) ? ms : ms.toFixed(1)} ms`
   if (ms < 1000) return `${Math.round(ms)} ms`
   return `${(ms / 1000).toFixed(ms < 10_000 ? 1 : 0)} s`
 }

@@ -4,27 +4,41 @@ import type { ListedRow } from './all-rows.ts'
 import { isRecord } from './api-caller.ts'
 import { apiPath } from './api-path.ts'
 import { linkTo } from './page-location.ts'
+import { pairTexts } from './pair-text.ts'
 import { PlainText } from './plain-text.tsx'
 import { textIn } from './text-in.ts'
 import { dateTime, fromNow } from './time-text.ts'
 
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/
 
+/** The id of a resource. */
+const ID = /^[a-z]+_[0-9A-Za-z]{27}$/
+
 export interface ValueProps {
   readonly value: unknown
   /** How many characters of a text are shown at first. */
   readonly most?: number
+  /** In a row of a table, where there is little room. */
+  readonly isInRow?: boolean
 }
 
-export function Value({ value, most = 80 }: ValueProps) {
+export function Value({ value, most = 80, isInRow = false }: ValueProps) {
   if (value === null || value === undefined || value === '') return <span class="soft">–</span>
   if (typeof value === 'boolean') return <span class={value ? 'is-on' : 'soft'}>{value ? 'yes' : 'no'}</span>
   if (typeof value === 'number') return <>{value.toLocaleString('en')}</>
+  if (typeof value === 'string' && isInRow && ID.test(value)) {
+    return (
+      <span class="id" title={value}>
+        {shortId(value)}
+      </span>
+    )
+  }
   if (typeof value === 'string')
     return TIME.test(value) ? <When time={value} /> : <PlainText text={value} most={most} />
   if (Array.isArray(value)) return <List values={value} most={most} />
   if (isReference(value)) return <Reference reference={value} />
-  return <PlainText text={JSON.stringify(value)} most={most} />
+  const pairs = pairTexts(value)
+  return pairs ? <List values={pairs} most={most} /> : <PlainText text={JSON.stringify(value)} most={most} />
 }
 
 function List({ values, most }: { readonly values: readonly unknown[]; readonly most: number }) {

@@ -4,6 +4,7 @@ import { ExchangeView } from './exchange-view.tsx'
 import { EndpointList, SessionList, TunnelList } from './live-lists.tsx'
 import { NewResource } from './new-resource.tsx'
 import { Overview } from './overview.tsx'
+import { linkTo } from './page-location.ts'
 import { usePage } from './page-state.ts'
 import { isForAdmins } from './places.ts'
 import { PolicyView } from './policy-view.tsx'
@@ -44,11 +45,22 @@ function OnlyForAdmins() {
   )
 }
 
+function NothingHere() {
+  return (
+    <>
+      <ViewHead title="There is nothing here" />
+      <p>
+        The address leads nowhere. <a href={linkTo('/')}>The overview</a> is a good place to begin.
+      </p>
+    </>
+  )
+}
+
 function ResourceAt({ path, isNew }: { readonly path: string; readonly isNew: boolean }) {
   const outline = useOutline()
   if (!outline) return <ViewHead title="Reading the API …" />
   const found = kindAt(outline, path)
-  if (!found || (found.id === '' && !found.kind.canList && !isNew)) return <ViewHead title="There is nothing here" />
+  if (!found || (found.id === '' && !found.kind.canList && !isNew)) return <NothingHere />
   if (found.id !== '') return <ResourceView key={path} found={found} outline={outline} />
   return isNew ? <NewResource key={path} {...found} /> : <ResourceList key={path} {...found} />
 }

@@ -102,7 +102,9 @@ function LeftOut() {
 /** Where to go to see the first request. */
 function FirstVisit() {
   const live = useAgentLive<{ readonly tunnels: readonly unknown[] }>('/tunnels')
-  const urls = (live.value?.tunnels ?? []).filter(isRecord).map(({ public_url }) => textIn(public_url))
+  const all = (live.value?.tunnels ?? []).filter(isRecord).map(({ public_url }) => textIn(public_url))
+  // A tunnel with labels has no address of its own.
+  const urls = all.filter((url) => url !== '')
   return (
     <>
       <p>No request yet. They appear here by themselves, the newest first.</p>

@@ -8,6 +8,7 @@ import { usePage } from '../page-state.ts'
 import { PlainText } from '../plain-text.tsx'
 import { textIn } from '../text-in.ts'
 import { durationText } from '../time-text.ts'
+import { Value } from '../value.tsx'
 import { ViewHead } from '../view-head.tsx'
 import { StartTunnel } from './start-tunnel.tsx'
 import { useAgentLive } from './use-agent-live.ts'
@@ -34,7 +35,6 @@ function Tunnel({ tunnel, onDone }: { readonly tunnel: Shown; readonly onDone: (
   const [isStopping, setStopping] = useState(false)
   const name = textIn(tunnel.name)
   const config = isRecord(tunnel.config) ? tunnel.config : {}
-  const labels = Array.isArray(tunnel.labels) ? tunnel.labels : []
   return (
     <section class="card">
       <div class="view-head">
@@ -49,8 +49,8 @@ function Tunnel({ tunnel, onDone }: { readonly tunnel: Shown; readonly onDone: (
       </div>
       <dl class="fields">
         <div>
-          <dt>address</dt>
-          <dd>{tunnel.public_url === '' ? labels.map(textIn).join(', ') : <PublicUrl url={tunnel.public_url} />}</dd>
+          <dt>{tunnel.public_url === '' ? 'labels' : 'address'}</dt>
+          <dd>{tunnel.public_url === '' ? <Value value={tunnel.labels} /> : <PublicUrl url={tunnel.public_url} />}</dd>
         </div>
         <div>
           <dt>service</dt>

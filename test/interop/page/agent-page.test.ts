@@ -76,7 +76,10 @@ function suite(chromium: TestChromium): void {
         caFile: platform.caFile,
         authtoken: platform.authtoken,
         inspectListen: `127.0.0.1:${port}`,
-        tunnels: { web: { proto: 'http', addr: address, domain: 'hello.localhost' } },
+        tunnels: {
+          web: { proto: 'http', addr: address, domain: 'hello.localhost' },
+          group: { addr: address, labels: ['app=shop'] },
+        },
       })
     agent = await startOver()
   })
@@ -103,6 +106,7 @@ function suite(chromium: TestChromium): void {
     for (const file of await page.evaluate<string[]>(loadedFiles)) bytes += (await (await fetch(file)).blob()).size
     assert.ok(bytes > 10_000 && bytes < MAX_FIRST_VIEW, `${bytes} bytes`)
     await page.getByRole('link', { name: publicUrl() }).waitFor()
+    assert.equal(await page.locator('.empty li').count(), 1)
     await shown.assertNothingInline()
     await shown.assertAccessible('the first start')
     await shown.picture('agent-first-start')
@@ -227,10 +231,11 @@ function suite(chromium: TestChromium): void {
     await page.getByRole('link', { name: 'Tunnels' }).click()
     await page.getByRole('link', { name: publicUrl() }).waitFor()
     await page.getByText(/^\d+, [\d.]+ a minute of late/).waitFor()
+    await page.getByText('app=shop').waitFor()
     await page.getByLabel('Service').fill('no port')
     await button('Start').click()
     shown.allowFaults(/status of 4(00|09)/)
-    await page.getByText('invalid tunnel configuration: `addr`').waitFor()
+    await page.getByText('Invalid tunnel configuration: `addr`').waitFor()
     await page.getByLabel('Service').fill('3999')
     await page.getByLabel('Name').fill('other')
     await button('Start').click()

@@ -80,7 +80,7 @@ function suite(chromium: TestChromium): void {
     await page.getByRole('link', { name: 'https://hello.localhost' }).waitFor()
     await shown.assertAccessible('endpoints')
     await shown.goTo('/tunnels', 'Tunnels')
-    await page.getByText('{"app":"shop"}').waitFor()
+    await page.getByText('app=shop').waitFor()
     await shown.assertAccessible('tunnels')
     await shown.goTo('/tunnel_sessions', 'Sessions')
     await page.locator('td a.id').first().click()
