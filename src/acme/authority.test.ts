@@ -109,3 +109,43 @@ test('how long to wait is taken from the answer', async () => {
     (error) => error instanceof AcmeFault && error.code === 'AUTHORITY_RATE_LIMIT' && error.retryAfterMs === 7_200_000,
   )
 })
+
+test('whether an order may have been made is known', async () => {
+  const authority = await open()
+  await authority.account()
+  const isUnsure = async () => {
+    const error = await authority.begin('app.example.com').catch((each: unknown) => each)
+    assert.ok(error instanceof AcmeFault)
+    return error.isUnsure
+  }
+  acme.mood.problems.push({ step: 'order', status: 429, type: 'rateLimited' })
+  assert.equal(await isUnsure(), false, 'it was refused')
+  acme.mood.problems.push({ step: 'order', status: 503, type: 'serverInternal' })
+  assert.equal(await isUnsure(), true, 'a proxy may have given up')
+  acme.mood.after = () => {
+    throw new Error('the connection breaks')
+  }
+  assert.equal(await isUnsure(), true)
+  acme.mood.after = undefined
+  acme.mood.instead.set('order', '{}')
+  assert.equal(await isUnsure(), true, 'an answer that says nothing')
+  acme.mood.instead.delete('order')
+  const gone = await startAcmeServer()
+  const late = await open(gone.directory)
+  await late.account()
+  await gone.stop()
+  const error = await late.begin('app.example.com').catch((each: unknown) => each)
+  assert.ok(error instanceof AcmeFault && !error.isUnsure, 'nothing was sent')
+})
+
+test('an order that was begun is found again, where the authority lists those of an account', async () => {
+  const authority = await open()
+  await authority.account()
+  const { url } = await authority.begin('lost.example.com')
+  assert.equal(await authority.unfinished('lost.example.com'), undefined)
+  acme.mood.listed.add('lost.example.com')
+  acme.mood.listed.add('app.example.com')
+  assert.equal((await authority.unfinished('lost.example.com'))?.url, url)
+  assert.equal(await authority.unfinished('other.example.com'), undefined)
+  acme.mood.listed.clear()
+})

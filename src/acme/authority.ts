@@ -8,6 +8,7 @@
 import type { Clock } from '../lib/clock.ts'
 import { type Fetch, FetchFault, outboundFetch } from '../lib/http/outbound-fetch.ts'
 import { AcmeFault } from './fault.ts'
+import { findListed } from './listed-orders.ts'
 import { fieldsOf, problemFault, readProblem, readRetryAfter } from './problem.ts'
 import { type RenewalWindow, readRenewalWindow, renewalId } from './renewal-info.ts'
 
@@ -65,6 +66,7 @@ export type AcmeAuthority = Awaited<ReturnType<typeof openAuthorityAt>>
 
 /** What the library gives to its HTTP, and expects of it. */
 interface LibraryHttp {
+  signedRequest(url: string, payload: null, options: { readonly kid: string }): Promise<LibraryAnswer>
   request(url: string, method: string, options?: { readonly data?: unknown }): Promise<LibraryAnswer>
   getDirectory(): Promise<unknown>
   maxBadNonceRetries: number
@@ -103,7 +105,7 @@ export async function openAuthorityAt(options: AcmeAuthorityOptions) {
     } catch (cause) {
       if (cause instanceof AcmeFault) throw cause
       const why = cause instanceof Error ? cause.message : String(cause)
-      throw new AcmeFault('AUTHORITY_UNAVAILABLE', why, { cause })
+      throw new AcmeFault('AUTHORITY_UNAVAILABLE', why, { cause, isUnsure: true })
     }
   }
 
@@ -128,6 +130,15 @@ export async function openAuthorityAt(options: AcmeAuthorityOptions) {
     },
     async order(url: string): Promise<AcmeOrder> {
       return readOrder(await of(client.getOrder({ url } as Parameters<typeof client.getOrder>[0]))) // it reads the URL alone
+    },
+    /** An order for one name that was begun and is not finalized, where the authority lists the orders of an account. */
+    async unfinished(name: string): Promise<AcmeOrder | undefined> {
+      const kid = client.getAccountUrl()
+      const found = await findListed(kid, {
+        ask: (url) => of(http.signedRequest(url, null, { kid })),
+        isSought: ({ status, identifiers }) => isBegun(status) && isFor(identifiers, name),
+      })
+      return found && readOrder({ ...fieldsOf(found.order), url: found.url })
     },
     async authorizations({ authorizations }: AcmeOrder): Promise<AcmeAuthorization[]> {
       const asked = { authorizations } as Parameters<typeof client.getAuthorizations>[0] // it reads these alone
@@ -185,11 +196,12 @@ async function request(
     maxBytes: MAX_BYTES,
   }).catch((cause: unknown) => {
     if (!(cause instanceof FetchFault)) throw cause
-    throw new AcmeFault('AUTHORITY_UNAVAILABLE', cause.message, { cause })
+    throw new AcmeFault('AUTHORITY_UNAVAILABLE', cause.message, { cause, isUnsure: data !== undefined })
   })
   const value = readBody(answer.body, answer.headers.get('content-type') ?? '')
   if (answer.status >= 400 && readProblem(value).type !== 'badNonce') {
-    throw problemFault(answer.status, value, readRetryAfter(answer.headers.get('retry-after'), now()))
+    const retryAfterMs = readRetryAfter(answer.headers.get('retry-after'), now())
+    throw problemFault(answer.status, value, { retryAfterMs, isSent: data !== undefined })
   }
   return { status: answer.status, headers: Object.fromEntries(answer.headers), data: value }
 }
@@ -221,6 +233,15 @@ function readOrder(value: unknown): AcmeOrder {
   }
 }
 
+function isBegun(status: unknown): boolean {
+  return status === 'pending' || status === 'ready'
+}
+
+function isFor(identifiers: unknown, name: string): boolean {
+  const [only, ...more]: unknown[] = Array.isArray(identifiers) ? identifiers : []
+  return more.length === 0 && fieldsOf(only).type === 'dns' && fieldsOf(only).value === name
+}
+
 const kinds: readonly string[] = ['http-01', 'tls-alpn-01', 'dns-01']
 
 /** RFC 8555 §8.1: base64url, and with at least 128 bits; longer ones than this are not sent by anybody. */
@@ -247,5 +268,5 @@ async function readAuthorization(
 }
 
 function lying(what: string): AcmeFault {
-  return new AcmeFault('AUTHORITY_UNAVAILABLE', `It sent ${what} that cannot be read.`)
+  return new AcmeFault('AUTHORITY_UNAVAILABLE', `It sent ${what} that cannot be read.`, { isUnsure: true })
 }

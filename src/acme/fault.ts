@@ -18,6 +18,14 @@ export const faultTexts = {
 
 export type AcmeFaultCode = keyof typeof faultTexts
 
+/** See the fields of `AcmeFault`. */
+interface AcmeFaultOptions {
+  readonly isOrderLost?: boolean
+  readonly isAccountLost?: boolean
+  readonly isUnsure?: boolean
+  readonly retryAfterMs?: number | undefined
+}
+
 export class AcmeFault extends Error {
   readonly code: AcmeFaultCode
   /** What the authority, or whoever else failed, said of it. */
@@ -26,22 +34,21 @@ export class AcmeFault extends Error {
   readonly isOrderLost: boolean
   /** The authority does not know our account any more. */
   readonly isAccountLost: boolean
+  /** The authority may have done what it was asked for: it was sent, and not refused. */
+  readonly isUnsure: boolean
   /** When the authority wants to be asked again at the earliest, from now, in milliseconds. */
   readonly retryAfterMs: number | undefined
 
   /** `detail` is bounded, and may hold words of the authority. */
-  constructor(
-    code: AcmeFaultCode,
-    detail: string,
-    options: ErrorOptions & { isOrderLost?: boolean; isAccountLost?: boolean; retryAfterMs?: number | undefined } = {},
-  ) {
-    const { isOrderLost = false, isAccountLost = false, retryAfterMs, ...rest } = options
+  constructor(code: AcmeFaultCode, detail: string, options: ErrorOptions & AcmeFaultOptions = {}) {
+    const { isOrderLost = false, isAccountLost = false, isUnsure = false, retryAfterMs, ...rest } = options
     super(detail === '' ? faultTexts[code] : `${faultTexts[code]} ${printable(detail)}`, rest)
     this.name = 'AcmeFault'
     this.code = code
     this.detail = detail
     this.isOrderLost = isOrderLost
     this.isAccountLost = isAccountLost
+    this.isUnsure = isUnsure
     this.retryAfterMs = retryAfterMs
   }
 }

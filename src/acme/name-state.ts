@@ -8,8 +8,11 @@ export interface NameState {
   /** When it is to be renewed, and the window of the authority that this was drawn from, all in milliseconds since 1970. */
   readonly renewsAt?: number
   readonly window?: { readonly start: number; readonly end: number }
-  /** The order under way: its address, empty until the authority has told it, and the directory where it was begun. */
-  readonly order?: { readonly url: string; readonly directory: string }
+  /**
+   * The order under way: its address, empty until the authority has told it, and the directory where it was begun.
+   * `isAsked` is kept before the authority is asked, and until it has answered: it may have an order that we do not know.
+   */
+  readonly order?: { readonly url: string; readonly directory: string; readonly isAsked?: boolean }
   /** Certificates in a row that were replaced before their time. */
   readonly hurried?: number
   /** When getting this certificate began, in milliseconds since 1970. */

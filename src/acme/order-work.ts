@@ -125,35 +125,71 @@ export class OrderWork {
   }
 
   async #order(): Promise<WorkOutcome> {
-    const { names, now, directory } = this.#options
+    const { now, directory } = this.#options
     const { name, keyType } = this.#wanted
     if (name.startsWith('*.') && !this.#options.dns) throw new AcmeFault('CERTIFICATE_NEEDS_DNS', '')
     const authority = await this.#options.account.authority()
     if (!this.#state.order) {
       const key = await newPrivateKey(keyType)
-      const state = { ...this.#state, order: { url: '', directory }, startedAt: this.#state.startedAt ?? now() }
-      // Kept before it is begun, and counted: after a crash it goes on with the same key, and counts as one.
-      if (!(await names.begin(this.#wanted, { stage: nameStage.ordering, dueInMs: 0, state, key }))) {
-        await this.#keep(this.#stage, NEXT_TURN_MS)
+      const order = { url: '', directory, isAsked: true }
+      // Kept before it is begun: after a crash it goes on with the same key.
+      if (!(await this.#count({ ...this.#state, order, startedAt: this.#state.startedAt ?? now() }, key)))
         return 'waiting'
-      }
-      this.#state = state
       this.#key = key
+      return this.#finish(authority, await this.#ask(authority))
     }
     const order = await this.#begun(authority)
+    return order ? this.#finish(authority, order) : 'waiting'
+  }
+
+  async #finish(authority: AcmeAuthority, order: AcmeOrder): Promise<WorkOutcome> {
     await this.#take(await authority.download(await this.#proven(authority, order)))
     return 'issued'
   }
 
-  /** The order under way, as it is now. */
-  async #begun(authority: AcmeAuthority): Promise<AcmeOrder> {
-    const { name } = this.#wanted
-    const url = this.#state.order?.url ?? ''
+  /** Counts one more order and keeps `state`; false when the operator's bound is reached, and the name waits for its turn. */
+  async #count(state: NameState, key?: string): Promise<boolean> {
+    const step = { stage: nameStage.ordering, dueInMs: 0, state, ...(key !== undefined && { key }) }
+    const mayBegin = await this.#options.names.begin(this.#wanted, step)
+    if (mayBegin) this.#state = state
+    else await this.#keep(this.#stage, NEXT_TURN_MS)
+    return mayBegin
+  }
+
+  /** The order under way, as it is now; undefined when it waits for its turn. */
+  async #begun(authority: AcmeAuthority): Promise<AcmeOrder | undefined> {
+    const { directory } = this.#options
+    const { url = '', isAsked = false } = this.#state.order ?? {}
     if (url !== '') return authority.order(url)
-    const order = await this.#newOrder(authority, name)
-    this.#state = { ...this.#state, order: { url: order.url, directory: this.#options.directory } }
+    const order = { url: '', directory, isAsked: true }
+    if (!isAsked) {
+      // It was refused for a while, and is counted already.
+      this.#state = { ...this.#state, order }
+      await this.#keep(nameStage.ordering, 0)
+      return this.#ask(authority)
+    }
+    // We died, or heard nothing, after the authority was asked. Where it does not say what came of it, another one counts.
+    const found = await authority.unfinished(this.#wanted.name)
+    if (found) return this.#known(found, 'certificate order found again')
+    return (await this.#count({ ...this.#state, order })) ? this.#ask(authority) : undefined
+  }
+
+  async #ask(authority: AcmeAuthority): Promise<AcmeOrder> {
+    try {
+      return await this.#known(await this.#newOrder(authority, this.#wanted.name), 'certificate ordered')
+    } catch (error) {
+      if (error instanceof AcmeFault && !error.isUnsure) {
+        this.#state = { ...this.#state, order: { url: '', directory: this.#options.directory } }
+      }
+      throw error
+    }
+  }
+
+  async #known(order: AcmeOrder, event: string): Promise<AcmeOrder> {
+    const { directory, log } = this.#options
+    this.#state = { ...this.#state, order: { url: order.url, directory } }
     await this.#keep(nameStage.ordering, 0)
-    this.#options.log.info({ name, order: order.url }, 'certificate ordered')
+    log.info({ name: this.#wanted.name, order: order.url }, event)
     return order
   }
 

@@ -43,14 +43,19 @@ export function readProblem(value: unknown): AcmeProblem {
   }
 }
 
-/** The fault that an answer with an error status means. */
-export function problemFault(status: number, value: unknown, retryAfterMs?: number): AcmeFault {
+/** The fault that an answer with an error status means; `isUnsure` unless nothing was sent that could be carried out. */
+export function problemFault(
+  status: number,
+  value: unknown,
+  { retryAfterMs, isSent = false }: { readonly retryAfterMs?: number | undefined; readonly isSent?: boolean } = {},
+): AcmeFault {
   const { type, detail } = readProblem(value)
   const isAway = status >= 500 || (status === 429 && type === '')
   const code = isAway && type !== 'rateLimited' ? 'AUTHORITY_UNAVAILABLE' : (codes[type] ?? 'CERTIFICATE_REFUSED')
   return new AcmeFault(code, detail || type || `It answered with status ${status}.`, {
     isAccountLost: type === 'accountDoesNotExist',
     isOrderLost: isFinal(status, code),
+    isUnsure: isSent && status >= 500,
     retryAfterMs,
   })
 }

@@ -1,23 +1,20 @@
-/** Orders of certificates on bad days: authorities that fail, servers that are killed, nodes that compete, names that come due. */
+/** Orders of certificates on bad days: authorities that fail, nodes that compete, names that come due. */
 import assert from 'node:assert/strict'
 import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { connect as connectTls } from 'node:tls'
-import { type AcmeServer, type AcmeStep, startAcmeServer } from '../support/acme-server.ts'
+import { type AcmeServer, startAcmeServer } from '../support/acme-server.ts'
 import { startAgent } from '../support/agent-process.ts'
-import { ApiClient, type Json } from '../support/api-client.ts'
+import type { ApiClient, Json } from '../support/api-client.ts'
 import { eachStore } from '../support/databases.ts'
 import { startDnsServer } from '../support/dns-server.ts'
 import { metric } from '../support/metrics.ts'
 import { startPlatform } from '../support/platform.ts'
-import { type ServerProcess, serve } from '../support/server-process.ts'
 import { until } from '../support/until.ts'
 import { httpUpstream } from '../support/upstream.ts'
 import { visit } from '../support/visitor.ts'
-
-const API_KEY = 'certificate_test_api_key_of_an_admin'
 
 async function authorityFor(t: TestContext): Promise<AcmeServer> {
   const acme = await startAcmeServer()
@@ -41,8 +38,6 @@ async function issuedNames(api: ApiClient): Promise<string[]> {
   const { tls_certificates: all } = await api.get('/tls_certificates')
   return all.flatMap((each: Json) => each.subject_alternative_names.dns_names).sort()
 }
-
-const portOf = (address: string): number => Number(address.slice(address.lastIndexOf(':') + 1))
 
 test('what is due at once goes at the pace that is set: first certificates, then renewals, then nothing', async (t) => {
   const acme = await authorityFor(t)
@@ -355,71 +350,6 @@ describe('bad days', { concurrency: true }, () => {
     const waitMs = Date.parse(job.retries_at) - Date.parse(job.started_at)
     assert.ok(waitMs >= 7_200_000 - 1000, 'it waits for as long as the authority asked for')
     assert.equal(acme.count('order', 'limited.example.com'), 1)
-  })
-
-  eachStore((store) => {
-    test('killed before any step, the server goes on with the same order', async (t) => {
-      const acme = await authorityFor(t)
-      const dataDir = await folder(t)
-      const databaseUrl = await store.url()
-      const start = async (): Promise<ServerProcess> => {
-        const server = await serve({
-          dataDir,
-          databaseUrl,
-          flags: { 'acme-directory': acme.directory, workers: '0' },
-          env: { POSTERN_BOOTSTRAP_API_KEY: API_KEY },
-        })
-        acme.mood.nodes = [{ httpPort: portOf(server.http), httpsPort: portOf(server.https) }]
-        return server
-      }
-      // Each name is at another step when the server dies; a node works on as many at a time.
-      const steps = new Map<string, AcmeStep>([
-        ['order.example.com', 'order'],
-        ['challenge.example.com', 'challenge'],
-        ['finalize.example.com', 'finalize'],
-        ['download.example.com', 'download'],
-      ])
-      let server: ServerProcess | undefined
-      let killing: Promise<boolean> | undefined
-      let isAccountAsked = false
-      const reached = new Set<string>()
-      const kill = async () => {
-        server?.kill('SIGKILL')
-        await server?.ended
-        return true
-      }
-      acme.mood.before = async (step, name) => {
-        if (step === 'account' && store.name === 'sqlite' && !isAccountAsked) {
-          isAccountAsked = true
-          killing = kill()
-        } else if (steps.get(name) === step && !reached.has(name)) {
-          reached.add(name)
-          await until('every name is at its step', () => reached.size === steps.size)
-          killing ??= kill()
-        } else return
-        // Nobody waits for the answer any more.
-        await killing
-        throw new Error('the server was killed')
-      }
-      server = await start()
-      t.after(() => server?.stop())
-      const api = () => new ApiClient(server?.url ?? '', API_KEY)
-      // Only where a server that is killed is followed by its own next process, and not by whoever finds its lease over.
-      if (store.name === 'sqlite') {
-        await edge(api(), 'order.example.com')
-        await until('it was killed before it had an account', () => killing)
-        killing = undefined
-        server = await start()
-      }
-      const { https_edges: edges } = await api().get('/edges/https')
-      for (const name of [...steps.keys()].slice(edges.length)) await edge(api(), name)
-      await until('it was killed before every other step', () => killing)
-      server = await start()
-      const names = [...steps.keys()].sort()
-      await until('every name has its certificate', async () => (await issuedNames(api())).join() === names.join())
-      assert.deepEqual(acme.orders.map(({ name }) => name).sort(), names)
-      assert.equal(acme.accounts, 1)
-    })
   })
 
   eachStore(

@@ -11,11 +11,10 @@ import {
   X509Certificate,
 } from 'node:crypto'
 import { once } from 'node:events'
-import { createServer, type IncomingMessage, request as requestPlain, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { createServer as createSecureServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
-import { connect as connectTls } from 'node:tls'
 import { calculateJwkThumbprint, flattenedVerify, importJWK, type JWK } from 'jose'
 import { createAuthority } from '../../src/lib/x509/certificate-authority.ts'
 import { certificateParts } from '../../src/lib/x509/certificate-fields.ts'
@@ -27,6 +26,7 @@ import {
   writeCertificate,
 } from '../../src/lib/x509/certificate-writer.ts'
 import { derSequence } from '../../src/lib/x509/der-writer.ts'
+import { handshake, plainGet } from './acme-validation.ts'
 import { loadX509 } from './make-certificate.ts'
 
 type Kind = 'http-01' | 'tls-alpn-01' | 'dns-01'
@@ -63,6 +63,12 @@ export interface AcmeMood {
   readonly problems: { step: AcmeStep; status: number; type: string; name?: string; retryAfter?: number }[]
   /** Asked before each step; what it waits for delays the answer. */
   before: (step: AcmeStep, name: string) => Promise<void> | void
+  /** Asked when a step is done and not yet answered; what it waits for delays the answer. */
+  after: ((step: AcmeStep, name: string) => Promise<void> | void) | undefined
+  /** Names for which a new order is the one that is under way, as at Let's Encrypt. */
+  readonly reused: Set<string>
+  /** Names whose orders are in the list of their account, as at pebble: a few on each page. */
+  readonly listed: Set<string>
   /** Names for which another name is in the certificate, once. */
   readonly lies: Map<string, string>
   /** Names that get a certificate with the key of somebody else, once. */
@@ -122,6 +128,9 @@ export interface AcmeServerOptions {
 
 const DAY_MS = 86_400_000
 
+/** Orders on each page of a list. */
+const ON_A_PAGE = 3
+
 export async function startAcmeServer({ identity, binding }: AcmeServerOptions = {}): Promise<AcmeServer> {
   const { certPem, keyPem } = createAuthority()
   const accounts = new Map<string, Account>()
@@ -138,6 +147,9 @@ export async function startAcmeServer({ identity, binding }: AcmeServerOptions =
     askAgainS: 60,
     problems: [],
     before: () => {},
+    after: undefined,
+    reused: new Set(),
+    listed: new Set(),
     lies: new Map(),
     wrongKeys: new Set(),
     stuck: new Set(),
@@ -193,7 +205,11 @@ export async function startAcmeServer({ identity, binding }: AcmeServerOptions =
     const { account, jwk, payload } = await verified(request, pathname)
     if (pathname === '/accounts') return newAccount(jwk, payload, response)
     if (!account) throw new Problem(400, 'accountDoesNotExist', 'no such account')
-    if (pathname.startsWith('/accounts/')) return json(response, 200, { status: 'valid' })
+    if (pathname.startsWith('/accounts/')) {
+      const list = mood.listed.size > 0 && { orders: `${base}/list/0` }
+      return json(response, 200, { status: 'valid', ...list })
+    }
+    if (pathname.startsWith('/list/')) return listOrders(account, Number(pathname.slice('/list/'.length)), response)
     if (pathname === '/orders') return newOrder(account, payload, response)
     const [, what = '', id = ''] = pathname.split('/')
     const order = orders.get(id)
@@ -255,6 +271,17 @@ export async function startAcmeServer({ identity, binding }: AcmeServerOptions =
     return alg === 'HS256' && kid === binding.keyId && mac.digest('base64url') === jws.signature
   }
 
+  function listOrders(account: Account, page: number, response: ServerResponse): void {
+    const all = [...orders.values()].filter((each) => each.account.id === account.id && mood.listed.has(each.name))
+    const some = all.slice(page * ON_A_PAGE, (page + 1) * ON_A_PAGE)
+    const next = `<${base}/list/${page + 1}>;rel="next"`
+    response.setHeader('link', [
+      `<${base}/directory>;rel="index"`,
+      ...(all.length > (page + 1) * ON_A_PAGE ? [next] : []),
+    ])
+    json(response, 200, { orders: some.map(({ id }) => `${base}/order/${id}`) })
+  }
+
   // biome-ignore lint/suspicious/noExplicitAny: the same
   async function newOrder(account: Account, payload: any, response: ServerResponse): Promise<void> {
     const name = String(payload.identifiers[0].value)
@@ -266,9 +293,13 @@ export async function startAcmeServer({ identity, binding }: AcmeServerOptions =
     const token = randomBytes(24).toString('base64url')
     const { replaces } = payload
     const begun = { kind: undefined, error: undefined, looks: 0, pem: undefined }
-    orders.set(id, { id, account, name, token, replaces, status: 'pending', ...begun })
-    response.setHeader('location', `${base}/order/${id}`)
-    json(response, 201, shown(orders.get(id) as Order))
+    const under = [...orders.values()].find((each) => each.name === name && /pending|ready/.test(each.status))
+    const made: Order = { id, account, name, token, replaces, status: 'pending', ...begun }
+    const order = (mood.reused.has(name) ? under : undefined) ?? made
+    orders.set(order.id, order)
+    await mood.after?.('order', name)
+    response.setHeader('location', `${base}/order/${order.id}`)
+    json(response, 201, shown(order))
   }
 
   function shown(order: Order) {
@@ -301,12 +332,18 @@ export async function startAcmeServer({ identity, binding }: AcmeServerOptions =
 
   async function challenge(order: Order, kind: Kind, response: ServerResponse): Promise<void> {
     await step('challenge', order.name)
-    json(response, 200, {
-      type: kind,
-      status: 'processing',
-      url: `${base}/challenge/${order.id}/${kind}`,
-      token: order.token,
-    })
+    const url = `${base}/challenge/${order.id}/${kind}`
+    const told = () => json(response, 200, { type: kind, status: 'processing', url, token: order.token })
+    if (!mood.after) {
+      told()
+      return validated(order, kind)
+    }
+    await validated(order, kind)
+    await mood.after('challenge', order.name)
+    told()
+  }
+
+  async function validated(order: Order, kind: Kind): Promise<void> {
     if (order.status !== 'pending') return
     order.kind = kind
     if (mood.stuck.has(order.name)) return
@@ -351,6 +388,7 @@ export async function startAcmeServer({ identity, binding }: AcmeServerOptions =
       : Buffer.from(csr.publicKey.rawData)
     order.pem = issue(lie ?? order.name, key)
     order.status = mood.processingLooks > 0 ? 'processing' : 'valid'
+    await mood.after?.('finalize', order.name)
     json(response, 200, shown(order))
   }
 
@@ -443,33 +481,4 @@ class Instead extends Error {
 
 function json(response: ServerResponse, status: number, value: unknown): void {
   response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(value))
-}
-
-async function plainGet(port: number, host: string, path: string): Promise<string> {
-  const request = requestPlain({ host: '127.0.0.1', port, path, headers: { host }, agent: false }).end()
-  const [response] = (await once(request, 'response')) as [IncomingMessage]
-  const text = (await buffer(response)).toString()
-  return response.statusCode === 200 ? text : `status ${response.statusCode}`
-}
-
-/** RFC 8737 §3: whether the certificate that is shown is the expected one. */
-async function handshake(port: number, name: string, expected: string): Promise<boolean> {
-  const socket = connectTls({
-    host: '127.0.0.1',
-    port,
-    servername: name,
-    ALPNProtocols: ['acme-tls/1'],
-    rejectUnauthorized: false,
-  })
-  try {
-    await once(socket, 'secureConnect')
-    const shown = socket.getPeerX509Certificate()
-    if (!shown || socket.alpnProtocol !== 'acme-tls/1') return false
-    const digest = createHash('sha256').update(expected).digest()
-    const wanted = Buffer.concat([Buffer.from([0x04, digest.length]), digest])
-    const found = certificateParts(shown.raw).extensions.get('1.3.6.1.5.5.7.1.31')
-    return shown.subjectAltName === `DNS:${name}` && found !== undefined && found.equals(wanted)
-  } finally {
-    socket.destroy()
-  }
 }
