@@ -21,8 +21,8 @@ import type { Writer } from '../store/writer.ts'
 import { type NameState, statusOf } from './name-state.ts'
 import type { WantedName } from './wanted-names.ts'
 
-/** How long a node has a name without a sign of life, in milliseconds. */
-export const HOLD_MS = 20_000
+/** How long a node has a name without a sign of life, in milliseconds: as long as it has all else (D56). */
+export const HOLD_MS = 10_000
 
 const HOUR_MS = 3_600_000
 

@@ -46,8 +46,9 @@ export interface ServerProcess {
   readonly https: string
   readonly http: string
   readonly ended: Promise<Ended>
-  /** What it printed so far. */
+  /** What it printed so far, and what it logged. */
   out(): string
+  log(): string
   kill(signal: NodeJS.Signals): void
   /** Sends SIGTERM, and resolves with how it ended. */
   stop(): Promise<Ended>
@@ -131,7 +132,13 @@ export function start(
   })
   // `close` and not `exit`: then all of its output has arrived.
   const ended = once(child, 'close').then(([code, signal]): Ended => ({ code, signal, ...printed }))
-  return { child, ended, out: () => printed.out, says: (text: RegExp) => said(child, printed, text) }
+  return {
+    child,
+    ended,
+    out: () => printed.out,
+    log: () => printed.err,
+    says: (text: RegExp) => said(child, printed, text),
+  }
 }
 
 const ownLauncher = fileURLToPath(new URL('../../bin/postern.js', import.meta.url))
