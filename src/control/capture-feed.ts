@@ -10,7 +10,6 @@ import type { Followed } from './follower.ts'
 export class CaptureFeed implements Followed {
   readonly #store: Store
   readonly #send: (running: readonly RunningCapture[]) => void
-  #hasSent = false
 
   constructor(store: Store, send: (running: readonly RunningCapture[]) => void) {
     this.#store = store
@@ -19,9 +18,7 @@ export class CaptureFeed implements Followed {
 
   async load(): Promise<void> {
     const stored = await this.#store.read((reader) => reader.page({ kind: captures.kind, limit: MAX_CAPTURES }))
-    // A data plane of an earlier version knows no captures, and need not hear that there are none.
-    if (stored.length === 0 && !this.#hasSent) return
-    this.#hasSent = true
+    // Also when there are none: one may have been ended while this plane had no control plane.
     this.#send(stored.map(running))
   }
 

@@ -13,7 +13,6 @@ type Send = (change: Parameters<PlaneCalls['challenges']>[0]) => Promise<unknown
 export class LiveChallenges implements Followed {
   readonly #store: Store
   readonly #send: Send
-  #hasSent = false
 
   constructor(store: Store, send: Send) {
     this.#store = store
@@ -22,10 +21,8 @@ export class LiveChallenges implements Followed {
 
   async load(): Promise<void> {
     const rows = await this.#store.read(({ certificates }) => certificates.challenges())
-    const set = rows.flatMap(answered)
-    // A plane that was told of none has none; one of an earlier version, which knows nothing of them, is left alone.
-    if (set.length === 0 && !this.#hasSent) return
-    await this.#tell({ isAll: true, set, removed: [] })
+    // Also when there are none: the plane may have some of an earlier control plane.
+    await this.#send({ isAll: true, set: rows.flatMap(answered), removed: [] })
   }
 
   async apply(changes: readonly Change[]): Promise<void> {
@@ -33,12 +30,7 @@ export class LiveChallenges implements Followed {
     if (names.length === 0) return
     const set = (await this.#store.read(({ certificates }) => certificates.challenges(names))).flatMap(answered)
     const removed = names.filter((name) => !set.some((each) => each.name === name))
-    await this.#tell({ isAll: false, set, removed })
-  }
-
-  async #tell(change: Parameters<Send>[0]): Promise<void> {
-    this.#hasSent = true
-    await this.#send(change)
+    await this.#send({ isAll: false, set, removed })
   }
 }
 

@@ -1,0 +1,34 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { eachStore } from '../../test/support/databases.ts'
+import { captures } from '../resources/captures.ts'
+import { openStore } from '../store/store.ts'
+import { CaptureFeed } from './capture-feed.ts'
+import { LiveChallenges } from './live-challenges.ts'
+import { sealedBy, storeRows } from './test-rows.ts'
+
+const { kind } = captures
+const fields = { edge_id: 'edghts_1', bodies: true, max_body_bytes: 10, duration: 60, unmask: false }
+
+eachStore((databases) => {
+  test('a data plane hears of the captures that run, and of an end that nobody told it of', async (t) => {
+    const store = await sealedBy(await openStore(await databases.url()))
+    t.after(() => store.close())
+    const sent: string[][] = []
+    const feed = () => new CaptureFeed(store, (running) => sent.push(running.map(({ id }) => id)))
+    await storeRows(store, [{ id: 'capt_1', kind, fields }])
+    await feed().load()
+    await store.write((writer) => writer.remove('capt_1'))
+    // Of a control plane that has come in the place of the first.
+    await feed().load()
+    assert.deepEqual(sent, [['capt_1'], []])
+  })
+
+  test('a data plane hears that nothing is asked of any name', async (t) => {
+    const store = await sealedBy(await openStore(await databases.url()))
+    t.after(() => store.close())
+    const sent: unknown[] = []
+    await new LiveChallenges(store, async (change) => sent.push(change)).load()
+    assert.deepEqual(sent, [{ isAll: true, set: [], removed: [] }])
+  })
+})
