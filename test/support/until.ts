@@ -3,8 +3,13 @@
 /** The default limit, in milliseconds: long enough for a busy machine. */
 const LIMIT_MS = 60_000
 
-/** The polling interval, in milliseconds. */
-const LOOK_MS = 15
+/**
+ * The shortest and the longest time between two looks, in milliseconds, and the part of the wait so far that it is in
+ * between: what a long wait spends on looking is missing elsewhere, and it is late by this part at most.
+ */
+const SOONEST_MS = 15
+const LATEST_MS = 250
+const PART = 0.1
 
 /** The first result of `look` that is neither undefined nor false; rejects when there is none in time. */
 export async function until<T>(
@@ -12,11 +17,13 @@ export async function until<T>(
   look: () => T | undefined | false | Promise<T | undefined | false>,
   { limitMs = LIMIT_MS }: { limitMs?: number } = {},
 ): Promise<T> {
-  const last = performance.now() + limitMs
+  const begun = performance.now()
   for (;;) {
     const found = await look()
     if (found !== undefined && found !== false) return found
-    if (performance.now() > last) throw new Error(`after ${limitMs} ms still not: ${what}`)
-    await new Promise((resolve) => setTimeout(resolve, LOOK_MS))
+    const waited = performance.now() - begun
+    if (waited > limitMs) throw new Error(`after ${limitMs} ms still not: ${what}`)
+    const pauseMs = Math.min(Math.max(waited * PART, SOONEST_MS), LATEST_MS)
+    await new Promise((resolve) => setTimeout(resolve, pauseMs))
   }
 }
