@@ -99,6 +99,9 @@ eachTarget((target) => {
         assert.deepEqual(await target.api.get(path), expected)
       })
 
+      // Refused before the store is asked, so one store is enough.
+      if (target.name === 'postgres') return
+
       test('with an unknown field is refused, and the right name is suggested', async () => {
         const { path } = await world.make(kind)
         const least = await world.least(kind)
