@@ -51,8 +51,17 @@ function withoutHost(value: Json): Json {
 }
 
 eachStore((store) => {
-  for (const target of ['sqlite', 'postgres'] as const) {
-    test(`a backup made during writes is consistent, and restores into ${target}`, async () => {
+  describe('a backup made during writes', () => {
+    const file = (): string => join(folder, `of-${store.name}.backup`)
+    /** What was written to the server before the backup began, and what was after it. */
+    let written: {
+      readonly path: string
+      readonly route: Json
+      readonly inTurn: readonly Json[]
+      readonly acknowledged: readonly string[]
+      readonly after: string
+    }
+    before(async () => {
       const place = { dataDir: await mkdtemp(join(folder, 'data-')), databaseUrl: await store.url() }
       const server = await start(place)
       const api = new ApiClient(server.url, API_KEY)
@@ -71,37 +80,42 @@ eachStore((store) => {
       })()
       while (made.length < 5) await new Promise(setImmediate)
       const acknowledged = [...made]
-      const file = join(folder, `${store.name}-to-${target}.backup`)
-      const backup = await postern(['backup', file, ...at(place)], { env })
+      const backup = await postern(['backup', file(), ...at(place)], { env })
       isWriting = false
       await writing
       assert.deepEqual([backup.code, backup.err], [0, ''])
       assert.match(backup.out, /1 {2}https_edge_route\n/)
-      assert.equal((await stat(file)).mode & 0o777, 0o600)
+      assert.equal((await stat(file())).mode & 0o777, 0o600)
       const after = (await api.create('/ip_policies', { description: 'made after the backup' })).id
       await server.stop()
-
-      const restored = await newPlace(target)
-      const restore = await postern(['restore', file, ...at(restored)], { env })
-      assert.deepEqual([restore.code, restore.err], [0, ''])
-      assert.match(restore.out, /Restored into/)
-
-      const again = await start(restored)
-      const there = new ApiClient(again.url, API_KEY)
-      assert.equal((await there.get('/api_keys')).keys.length, 1, 'the first user is that of the backup')
-      assert.deepEqual(withoutHost(await there.get(path)), route)
-      for (const id of acknowledged) await there.get(`/ip_policies/${id}`)
-      assert.equal((await there.send('GET', `/ip_policies/${after}`)).status, 404)
-      const [a, b] = await Promise.all([first, second].map(({ id }) => there.get(`/edges/tcp/${id}`)))
-      const ahead = Number(a.metadata) - Number(b.metadata)
-      assert.ok(ahead === 0 || ahead === 1, `one edge is ${ahead} writes ahead of the other`)
-      // What keeps names apart and protects what is in use came along.
-      const taken = { hostports: ['backup.example.com:443'] }
-      assert.equal((await there.send('POST', '/edges/https', { body: taken })).status, 409)
-      assert.equal((await there.send('DELETE', `/backends/tunnel_group/${route.backend.backend.id}`)).status, 409)
-      await again.stop()
+      written = { path, route, inTurn: [first, second], acknowledged, after }
     })
-  }
+
+    for (const target of ['sqlite', 'postgres'] as const) {
+      test(`is consistent, and restores into ${target}`, async () => {
+        const { path, route, inTurn, acknowledged, after } = written
+        const restored = await newPlace(target)
+        const restore = await postern(['restore', file(), ...at(restored)], { env })
+        assert.deepEqual([restore.code, restore.err], [0, ''])
+        assert.match(restore.out, /Restored into/)
+
+        const again = await start(restored)
+        const there = new ApiClient(again.url, API_KEY)
+        assert.equal((await there.get('/api_keys')).keys.length, 1, 'the first user is that of the backup')
+        assert.deepEqual(withoutHost(await there.get(path)), route)
+        for (const id of acknowledged) await there.get(`/ip_policies/${id}`)
+        assert.equal((await there.send('GET', `/ip_policies/${after}`)).status, 404)
+        const [a, b] = await Promise.all(inTurn.map(({ id }) => there.get(`/edges/tcp/${id}`)))
+        const ahead = Number(a.metadata) - Number(b.metadata)
+        assert.ok(ahead === 0 || ahead === 1, `one edge is ${ahead} writes ahead of the other`)
+        // What keeps names apart and protects what is in use came along.
+        const taken = { hostports: ['backup.example.com:443'] }
+        assert.equal((await there.send('POST', '/edges/https', { body: taken })).status, 409)
+        assert.equal((await there.send('DELETE', `/backends/tunnel_group/${route.backend.backend.id}`)).status, 409)
+        await again.stop()
+      })
+    }
+  })
 })
 
 describe('a backup', () => {

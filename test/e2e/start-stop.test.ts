@@ -48,6 +48,16 @@ function assertClean({ code, err }: Ended): void {
   assert.deepEqual({ code, complaints }, { code: 0, complaints: [] })
 }
 
+/** Asserts that only the owner can read what the server keeps; while it runs, since then there are most files. */
+function assertPrivate({ dataDir, databaseUrl }: { dataDir: string; databaseUrl: string }): void {
+  const mode = (path: string) => (statSync(path).mode & 0o777).toString(8)
+  const database = databaseUrl.startsWith('sqlite:') ? databaseUrl.slice('sqlite:'.length) : undefined
+  assert.equal(mode(dataDir), '700')
+  for (const file of [join(dataDir, 'secret.key'), ...(database ? [database, `${database}-wal`] : [])]) {
+    assert.equal(mode(file), '600', file)
+  }
+}
+
 /** Where other nodes connect, as the server prints it. */
 async function clusterAddress(server: ServerProcess): Promise<string | undefined> {
   const printed = /^Other nodes: (\S+), this node is/m
@@ -57,7 +67,7 @@ async function clusterAddress(server: ServerProcess): Promise<string | undefined
 
 describe('the program', () => {
   eachStore((store) => {
-    test('starts with nothing set up, serves, shows its credentials once, and ends on SIGTERM', async () => {
+    test('starts with nothing set up, serves, keeps its files to its owner, shows its credentials once, and ends on SIGTERM', async () => {
       const options = { dataDir: newDataDir(), databaseUrl: await store.url() }
       const first = await serve(options)
       assert.deepEqual(await (await fetch(`${first.url}/healthz`)).json(), { status: 'ok' })
@@ -76,6 +86,7 @@ describe('the program', () => {
       const { keys } = await new ApiClient(first.url, apiKey).get('/api_keys')
       assert.equal(keys.length, 1)
       assert.equal((await new ApiClient(first.url, authtoken).send('GET', '/api_keys')).status, 401)
+      assertPrivate(options)
       assertClean(await first.stop())
 
       const second = await serve(options)
@@ -83,21 +94,6 @@ describe('the program', () => {
       const { out } = await second.stop()
       assert.doesNotMatch(out, /API key|authtoken|first start/i)
       for (const secret of [apiKey, authtoken]) assert.ok(!out.includes(secret))
-    })
-
-    test('only its owner can read its files', async () => {
-      const dataDir = newDataDir()
-      const server = await serve({ dataDir, ...(store.name === 'postgres' && { databaseUrl: await store.url() }) })
-      const modes = Object.fromEntries(
-        [dataDir, ...(store.name === 'sqlite' ? ['postern.db', 'postern.db-wal'] : []), 'secret.key'].map((name) => [
-          name,
-          (statSync(name === dataDir ? name : join(dataDir, name)).mode & 0o777).toString(8),
-        ]),
-      )
-      await server.stop()
-      const { [dataDir]: folder, ...files } = modes
-      assert.equal(folder, '700')
-      for (const [name, mode] of Object.entries(files)) assert.equal(mode, '600', name)
     })
 
     test('admins make users and keys without a key, whether the server runs or not', async () => {

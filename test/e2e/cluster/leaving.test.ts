@@ -56,8 +56,7 @@ describe('a node among others', () => {
         return url
       }
 
-      /** Stops each node and starts it again, while visitors of agents' addresses come to the others. */
-      const stopEach = async (t: TestContext, { isGrouped }: { readonly isGrouped: boolean }): Promise<void> => {
+      test('stops while our agents go elsewhere, alone, in a pool and in a group, and no request fails', async (t) => {
         const waiting: ServerResponse[] = []
         const service = await httpUpstream(t, ({ url }, response) => {
           if (url !== '/long') return response.end('served')
@@ -69,8 +68,8 @@ describe('a node among others', () => {
         const agent = await agentAt(t, cluster, first)
         const { url } = await agent.forward({ addr: service.port })
         const { url: tcp } = await agent.forward({ addr: echo.port, proto: 'tcp' })
-        if (isGrouped) await serveGroup(agent, service.port)
-        const webs = isGrouped ? [`https://${SHOP}`] : [url, await servePool(t, service.port)]
+        await serveGroup(agent, service.port)
+        const webs = [url, await servePool(t, service.port), `https://${SHOP}`]
         const visited = { webs, tcp }
         for (const node of nodes) {
           for (const web of webs) {
@@ -104,9 +103,7 @@ describe('a node among others', () => {
           crowds.splice(index, 0, new Crowd(await again(index), visited, cluster))
           await settle()
         }
-      }
-
-      test('stops while our agents go elsewhere, and no request fails', (t) => stopEach(t, { isGrouped: false }))
+      })
 
       test('dies, and an agent of ours comes back at another with the same URL', async (t) => {
         const service = await httpUpstream(t, (_, response) => response.end('served'))
@@ -121,8 +118,6 @@ describe('a node among others', () => {
         }
         await again(0)
       })
-
-      test('stops while members of a group go elsewhere, and no request fails', (t) => stopEach(t, { isGrouped: true }))
     },
     ['postgres'],
   )
