@@ -6,6 +6,7 @@ import { connect, createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, type TestContext, test } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
 import type { TLSSocket } from 'node:tls'
 import { eachStore } from '../support/databases.ts'
 import { tlsIdentity } from '../support/tls-identity.ts'
@@ -124,6 +125,9 @@ eachStore((store) => {
 const named = (owner: Parameters<typeof recorder>[0], name: string) =>
   recorder(owner, (_, response) => response.end(name))
 
+/** Between two rounds of bystanders, in milliseconds: what they take of the machine, a change has to wait for. */
+const BETWEEN_MS = 10
+
 /** Visitors of other edges, who are connected all the time and must not notice anything. */
 async function watch(world: World, t: TestContext): Promise<{ end(): Promise<void> }> {
   const service = await shouts(t)
@@ -143,6 +147,7 @@ async function watch(world: World, t: TestContext): Promise<{ end(): Promise<voi
       const answers = [await askHttp1(kept, door), await askHttp2(session, door), await world.ask(web.name)]
       for (const { text } of answers) assert.equal(text, 'here')
       rounds++
+      await pause(BETWEEN_MS)
     }
   })()
   // Awaited in the end; until then a failure must not end the process.

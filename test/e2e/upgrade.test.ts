@@ -5,6 +5,7 @@ import { Agent, request as httpsRequest } from 'node:https'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, type TestContext, test } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
 import { connect } from '../../src/library.ts'
 import { ApiClient, type Json } from '../support/api-client.ts'
 import { postern, type ServerProcess, serve } from '../support/server-process.ts'
@@ -14,6 +15,9 @@ const API_KEY = 'test_api_key_of_the_first_admin_0001'
 const AUTHTOKEN = 'test_authtoken_of_the_first_admin_01'
 const folder = mkdtempSync(join(tmpdir(), 'postern-upgrade-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
+
+/** Between two visits of one visitor, in milliseconds: what visitors take of the machine, the upgrade has to wait for. */
+const BETWEEN_MS = 10
 
 /** Visits one after the other, on a kept connection or on new ones, until it is told to stop. */
 function visitor(port: number, { isKept }: { readonly isKept: boolean }) {
@@ -38,7 +42,10 @@ function visitor(port: number, { isKept }: { readonly isKept: boolean }) {
       sent.end()
     })
   const done = (async () => {
-    while (!isOver) await visit()
+    while (!isOver) {
+      await visit()
+      await pause(BETWEEN_MS)
+    }
     agent.destroy()
   })()
   return {
@@ -55,7 +62,7 @@ function visitor(port: number, { isKept }: { readonly isKept: boolean }) {
 async function inForce(port: number): Promise<void> {
   for (;;) {
     const first = visitor(port, { isKept: false })
-    while (first.outcome.served + first.outcome.failed.length < 40) await new Promise(setImmediate)
+    while (first.outcome.served + first.outcome.failed.length < 40) await pause(BETWEEN_MS)
     const { failed } = await first.stop()
     if (failed.length === 0) return
   }
