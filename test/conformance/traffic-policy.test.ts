@@ -235,9 +235,7 @@ eachTarget((target) => {
         const { path } = await world.make('https_edge_route')
         const answer = await target.api.send('PUT', `${path}/traffic_policy`, { body: { value } })
         assert.equal(answer.status, 400, answer.text.slice(0, 200))
-        // What a slow machine does not get through is refused by the time limit of checks.
-        assert.match(answer.body.msg, /`value|^`traffic_policy` took longer than 3 s to check/)
-        assert.ok(answer.body.msg.length < 500, answer.body.msg)
+        assert.ok(answer.body.msg.includes('`value') && answer.body.msg.length < 500, answer.body.msg)
         await target.api.refused('ERR_MODULE_NOT_SET', 'GET', `${path}/traffic_policy`)
       })
     }
