@@ -12,6 +12,7 @@ import { AgentCredentials } from './control/agent-credentials.ts'
 import { AttachedPlanes } from './control/attached-planes.ts'
 import { openAuthority } from './control/authority.ts'
 import { bindSecrets } from './control/bound-secrets.ts'
+import { brokenEdgesHere } from './control/broken-edges.ts'
 import { CertificateFiles } from './control/certificate-files.ts'
 import { Documents } from './control/documents.ts'
 import { EdgeEndpoints } from './control/edge-endpoints.ts'
@@ -275,6 +276,8 @@ export async function openControlPlane(options: ControlPlaneOptions) {
       /** How traffic went at all nodes. */
       traffic: (period: Period) =>
         trafficOfAll(period, { name: settings.nodeName, own: (of) => history.points(of), cluster, log }),
+      /** Edges that refuse traffic, and why. */
+      brokenEdges: () => brokenEdgesHere(planes),
       /** The nodes that can be asked about exchanges: this one, and all others that are online. */
       exchangeNodes: () => exchangeNodes(options.nodeId, planes, cluster),
       groups,

@@ -346,6 +346,7 @@ export async function openDataPlane(options: DataPlaneOptions) {
         tunnelStopped: ({ tunnelId }) => online.noteStopped(tunnelId),
         loginsEnded: (endings) => sessions.ended(endings),
         numbers: () => numbers(),
+        brokenEdges: () => edges.broken,
         counted: (edgeId) => counters.counted(`${edgeId} `),
         ...exchanges.calls,
       },

@@ -224,6 +224,7 @@ export async function openManagementApi(options: ManagementOptions) {
       exchanges: new Exchanges({ nodes: control.exchangeNodes, log }),
       explanations,
       traffic: (period) => control.traffic(period),
+      brokenEdges: () => control.brokenEdges(),
       groupsOf: (labels) => groups.serving(labels),
       metrics,
       log,

@@ -3,6 +3,7 @@ import { plural } from '../lib/text/plural.ts'
 import { errors } from '../model/errors.ts'
 import { modules } from '../modules/index.ts'
 import { policyWords } from '../policy/words.ts'
+import { brokenEdges } from '../resources/broken-edges.ts'
 import { resources } from '../resources/index.ts'
 import { policyExplanations } from '../resources/policy-explanations.ts'
 import type { Resource } from '../resources/resource.ts'
@@ -15,7 +16,7 @@ import type { ApiRoute } from './routes.ts'
 export type OpenApiDocument = Readonly<Record<string, unknown>>
 
 /** The resources in the document. */
-const documented: readonly Resource[] = [...resources, policyExplanations, trafficHistory]
+const documented: readonly Resource[] = [...resources, policyExplanations, trafficHistory, brokenEdges]
 
 /** Describes `routes` as a document. */
 export function openApiDocument(

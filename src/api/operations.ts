@@ -27,6 +27,7 @@ export interface Behind extends PassedTraffic {
   readonly captures: Pick<CaptureControl, 'create' | 'remove'>
   readonly explanations: Pick<Explanations, 'explain'>
   readonly traffic: (period: Period) => Promise<Fields>
+  readonly brokenEdges: () => Promise<Fields>
   /** Ids of the tunnel groups that a tunnel with these labels serves. */
   readonly groupsOf: Presenting['groupsOf']
 }
@@ -98,6 +99,9 @@ const actions: Record<RouteAction, (behind: Behind, call: CheckedCall) => Promis
   },
   async renew({ renewals }, { principal, target }) {
     await renewals.ask(principal, target)
+  },
+  async broken({ brokenEdges }) {
+    return brokenEdges()
   },
   replay: ofExchangesAlone,
   stream: ofExchangesAlone,

@@ -8,6 +8,7 @@ import type { AgentCommand } from '../model/presence.ts'
 import { formsOf, type ModuleForm } from '../modules/forms.ts'
 import { modulesAt } from '../modules/index.ts'
 import type { Module } from '../modules/module.ts'
+import { brokenEdges } from '../resources/broken-edges.ts'
 import { curlView, exchanges, harView, replayForm } from '../resources/exchanges.ts'
 import { resources } from '../resources/index.ts'
 import { policyExplanations } from '../resources/policy-explanations.ts'
@@ -27,6 +28,7 @@ export type RouteAction =
   | ResourceAction['name']
   | 'explain'
   | 'traffic'
+  | 'broken'
   | 'replay'
   | 'har'
   | 'stream'
@@ -70,7 +72,22 @@ export function routeTable(): readonly ApiRoute[] {
     ...ofExchanges(exchanges),
     explain(policyExplanations),
     ...histories(trafficHistory),
+    broken(brokenEdges),
   ]
+}
+
+function broken(resource: Resource): ApiRoute {
+  return {
+    method: 'GET',
+    path: resource.path,
+    operation: 'list_broken_edges',
+    summary: 'List edges and routes that refuse traffic, and why',
+    action: 'broken',
+    resource,
+    status: 200,
+    body: null,
+    response: resource.view,
+  }
 }
 
 function histories(resource: Resource): ApiRoute[] {

@@ -139,6 +139,7 @@ export class TestPlane {
         return { ...none, totals: { ...none.totals, failures: this.failures } }
       },
       counted: async () => [],
+      brokenEdges: () => [],
       exchanges: async () => [],
       exchange: async () => undefined,
       captures() {},

@@ -33,7 +33,7 @@ class Elsewhere {
   }
 }
 
-function start() {
+function start({ portFault }: { portFault?: Error } = {}) {
   const elsewhere = new Elsewhere()
   let released = 0
   const opened: number[] = []
@@ -49,7 +49,7 @@ function start() {
     ports: {
       open: async (port) => {
         opened.push(port)
-        return undefined
+        return portFault
       },
       close() {},
     },
@@ -158,6 +158,25 @@ describe('an edge that is dear to compile', () => {
     const edge = edges.find('e.example.com')
     assert.match(String(edge?.route('/')?.broken), /it took too long/)
     assert.equal(edge?.route('/fine')?.broken, undefined)
+    const [told, ...others] = edges.broken
+    assert.deepEqual([told?.edgeId, told?.routeId, others], ['e', config.routes[0]?.id, []])
+    assert.match(told?.reason ?? '', /it took too long/)
+    edges.remove('e')
+    assert.deepEqual(edges.broken, [])
+  })
+
+  test('is told of when it is broken, also before it is compiled, and when its port cannot be opened', async () => {
+    const { edges } = start({ portFault: new Error('EADDRINUSE') })
+    const tcp = { kind: 'tcp', names: [], ports: [7000], modules: {}, routes: [] } as const
+    await edges.apply({ ...tcp, id: 'edgtcp_1' })
+    await edges.apply({ ...tcp, id: 'ep_1' })
+    await edges.apply({ ...tcp, id: 'edgtcp_2', ports: [], broken: 'sealed under another key' }, { isIdle: true })
+    assert.deepEqual(edges.broken, [
+      { edgeId: 'edgtcp_1', reason: 'its port cannot be opened: EADDRINUSE' },
+      { edgeId: 'edgtcp_2', reason: 'sealed under another key' },
+    ])
+    await edges.apply({ ...tcp, id: 'edgtcp_1', ports: [] })
+    assert.deepEqual(edges.broken.length, 1)
   })
 
   test('keeps what did not change, and compiles it no second time', async () => {

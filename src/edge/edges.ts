@@ -1,5 +1,6 @@
 /** Every edge and endpoint that this node serves: found by name or port, and swapped in one assignment when it changes. */
 import type { Logger } from '../lib/log/log.ts'
+import type { BrokenEdge } from '../model/broken-edge.ts'
 import type { EdgeConfig } from '../model/edge-config.ts'
 import type { Listener } from '../model/look-up.ts'
 import { PolicyExpressions } from '../modules/policy-expressions.ts'
@@ -34,6 +35,8 @@ export class Edges {
   readonly #byPort = new Map<number, EdgeEntry>()
   /** Versions being compiled while the one before is served, by edge. */
   readonly #coming = new Map<string, EdgeConfig>()
+  /** Why ports of edges could not be opened, by edge. */
+  readonly #unopened = new Map<string, string>()
 
   constructor(options: EdgesOptions) {
     this.#options = options
@@ -43,6 +46,13 @@ export class Edges {
   /** Loads what policies need; to be called before visitors come, who would wait for it otherwise. */
   load(): void {
     PolicyExpressions.load()
+  }
+
+  /** Stored edges that refuse traffic, and why. Of one that is still to be compiled, only what is known without that. */
+  get broken(): BrokenEdge[] {
+    const ports = [...this.#unopened].map(([edgeId, reason]) => ({ edgeId, reason }))
+    const parts = [...this.#entries.values()].flatMap(({ compiled, config }) => brokenParts(compiled ?? config))
+    return [...ports, ...parts].filter(({ edgeId }) => !edgeId.startsWith('ep_'))
   }
 
   get size(): number {
@@ -177,6 +187,7 @@ export class Edges {
     if (!entry) return
     this.#entries.delete(id)
     this.#coming.delete(id)
+    this.#unopened.delete(id)
     this.#forget(entry, undefined)
     entry.drop()
     this.#options.onRemoved?.(id)
@@ -189,6 +200,8 @@ export class Edges {
       if (fault) this.#options.log.warn({ edge: id, port, err: fault }, 'port of an edge cannot be opened')
       failure ??= fault
     }
+    if (failure && this.#entries.has(id)) this.#unopened.set(id, `its port cannot be opened: ${failure.message}`)
+    else this.#unopened.delete(id)
     return failure
   }
 
@@ -222,12 +235,24 @@ export class Edges {
   /** Logs which parts of an edge are broken. */
   #logBroken(edge: CompiledEdge): CompiledEdge {
     const { log } = this.#options
-    if (edge.broken !== undefined)
-      log.warn({ edge: edge.id, reason: edge.broken }, 'edge is broken and refuses traffic')
-    for (const { id, broken } of edge.routes) {
-      if (broken !== undefined)
-        log.warn({ edge: edge.id, route: id, reason: broken }, 'route is broken and refuses traffic')
+    for (const { edgeId, routeId, reason } of brokenParts(edge)) {
+      if (routeId === undefined) log.warn({ edge: edgeId, reason }, 'edge is broken and refuses traffic')
+      else log.warn({ edge: edgeId, route: routeId, reason }, 'route is broken and refuses traffic')
     }
     return edge
   }
+}
+
+interface MaybeBroken {
+  readonly id: string
+  readonly broken?: string | undefined
+}
+
+function brokenParts({ id, broken, routes }: MaybeBroken & { readonly routes: readonly MaybeBroken[] }): BrokenEdge[] {
+  return [
+    ...(broken === undefined ? [] : [{ edgeId: id, reason: broken }]),
+    ...routes.flatMap((route) =>
+      route.broken === undefined ? [] : [{ edgeId: id, routeId: route.id, reason: route.broken }],
+    ),
+  ]
 }

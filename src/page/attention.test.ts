@@ -5,7 +5,7 @@ import { attentionOf } from './attention.ts'
 const NOW = Date.parse('2026-03-01T00:00:00Z')
 const nothing = {
   ...{ https: [], tls: [], tcp: [], groups: [], weighted: [], failover: [], domains: [] },
-  ...{ certificates: [], authorities: [], now: NOW },
+  ...{ certificates: [], authorities: [], broken: [], now: NOW },
 }
 const to = (id: string, enabled = true) => ({ enabled, backend: { id, uri: 'u' } })
 
@@ -85,5 +85,19 @@ test('a name that got no certificate is told of with the reason, and not while i
   ]
   assert.deepEqual(attentionOf({ ...nothing, domains }), [
     { path: '/reserved_domains/d1', name: 'a.example.com', why: 'did not get its certificate: no such name' },
+  ])
+})
+
+test('what the server cannot serve is told with its reason, and nothing of edges that are gone', () => {
+  const https = [{ id: 'h1', hostports: ['a:443'], routes: [{ id: 'r1', match: '/', backend: to('b') }] }]
+  const tcp = [{ id: 'e1', hostports: ['x:1'], backend: to('b') }]
+  const broken = [
+    { edge_id: 'e1', route_id: null, reason: 'its port cannot be opened' },
+    { edge_id: 'h1', route_id: 'r1', reason: 'module oidc: no' },
+    { edge_id: 'gone', route_id: null, reason: 'x' },
+  ]
+  assert.deepEqual(attentionOf({ ...nothing, https, tcp, broken }), [
+    { path: '/edges/tcp/e1', name: 'x:1', why: 'refuses traffic: its port cannot be opened' },
+    { path: '/edges/https/h1/routes/r1', name: 'a:443', why: 'refuses traffic: module oidc: no' },
   ])
 })

@@ -18,6 +18,8 @@ export interface AttentionInput {
   readonly domains: readonly ListedRow[]
   readonly certificates: readonly ListedRow[]
   readonly authorities: readonly ListedRow[]
+  /** What the server says that it cannot serve. */
+  readonly broken: readonly ListedRow[]
   readonly now: number
 }
 
@@ -36,6 +38,7 @@ export function attentionOf(input: AttentionInput): AttentionItem[] {
     ...tcp.map((edge) => ({ edge, path: `/edges/tcp/${idOf(edge)}` })),
   ]
   return [
+    ...brokenFaults(input),
     ...https.flatMap((edge) => httpsFaults(edge, silent)),
     ...layer4.flatMap(({ edge, path }) => {
       const why = [hostportFault(edge), backendFault(edge, silent)].filter((each) => each !== '')
@@ -45,6 +48,21 @@ export function attentionOf(input: AttentionInput): AttentionItem[] {
     ...certificates.flatMap((row) => ending(row, `/tls_certificates/${idOf(row)}`, now)),
     ...authorities.flatMap((row) => ending(row, `/certificate_authorities/${idOf(row)}`, now)),
   ]
+}
+
+function brokenFaults({ broken, https, tls, tcp }: AttentionInput): AttentionItem[] {
+  const places = [
+    { path: '/edges/https', edges: https },
+    { path: '/edges/tls', edges: tls },
+    { path: '/edges/tcp', edges: tcp },
+  ]
+  const known = new Map(places.flatMap(({ path, edges }) => edges.map((edge) => [idOf(edge), { path, edge }] as const)))
+  return broken.flatMap(({ edge_id, route_id, reason }) => {
+    const found = known.get(textIn(edge_id))
+    if (!found) return []
+    const path = `${found.path}/${textIn(edge_id)}${route_id === null ? '' : `/routes/${textIn(route_id)}`}`
+    return [{ path, name: edgeName(found.edge), why: `refuses traffic: ${textIn(reason)}` }]
+  })
 }
 
 /** Backends that send a visitor nowhere now, and why, by id. */

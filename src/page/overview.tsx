@@ -1,6 +1,7 @@
 /** What is going on: how much is online, and what needs attention. */
 import { useMemo } from 'preact/hooks'
 import type { ListedRow, Rows } from './all-rows.ts'
+import { type CallOutcome, isRecord } from './api-caller.ts'
 import { attentionOf } from './attention.ts'
 import { FirstRequest } from './first-request.tsx'
 import { FirstStart } from './first-start.tsx'
@@ -9,7 +10,7 @@ import { linkTo } from './page-location.ts'
 import { usePage } from './page-state.ts'
 import { PlainText } from './plain-text.tsx'
 import { TrafficPlots } from './traffic-plots.tsx'
-import { CALM_MS, LIVE_MS, type Live, useRows } from './use-live.ts'
+import { CALM_MS, LIVE_MS, type Live, useLive, useRows } from './use-live.ts'
 import { ViewHead } from './view-head.tsx'
 
 export function Overview() {
@@ -70,6 +71,7 @@ function Attention() {
     domains: useRows('/reserved_domains', CALM_MS),
     certificates: useRows('/tls_certificates', CALM_MS),
     authorities: useRows('/certificate_authorities', CALM_MS),
+    broken: useBroken(),
   }
   const isRead = Object.values(lists).every(({ value }) => value !== undefined)
   const found = useMemo(
@@ -95,6 +97,17 @@ function Attention() {
       )}
     </section>
   )
+}
+
+/** All of it comes at once. */
+function useBroken(): Live<Rows> {
+  const { api } = usePage()
+  const read = async (): Promise<CallOutcome<Rows>> => {
+    const outcome = await api.get<{ readonly broken_edges: readonly unknown[] }>('/broken_edges')
+    if (!outcome.ok) return outcome
+    return { ok: true, value: { rows: outcome.value.broken_edges.filter(isRecord), isCut: false } }
+  }
+  return useLive('/broken_edges', read, CALM_MS)
 }
 
 function rowsOf<Name extends string>(lists: Readonly<Record<Name, Live<Rows>>>): Record<Name, readonly ListedRow[]> {

@@ -5,6 +5,7 @@
 import type { CountedWindow } from '../lib/limits/sliding-counters.ts'
 import type { IpRule } from '../lib/net/ip-rules.ts'
 import type { AgentCredential } from '../model/agent-credential.ts'
+import type { BrokenEdge } from '../model/broken-edge.ts'
 import type { RunningCapture } from '../model/capture.ts'
 import type { EdgeConfig } from '../model/edge-config.ts'
 import type { AddressHolders, EndpointRequest, ServedEndpoint } from '../model/endpoint.ts'
@@ -295,6 +296,8 @@ export type PlaneCalls = {
   loginsEnded(endings: LoginEndings): void
 
   numbers(nothing: null): PlaneNumbers
+  /** Stored edges that this plane cannot serve. */
+  brokenEdges(nothing: null): readonly BrokenEdge[]
   /** What the limits of an edge have counted, at all data planes. */
   counted(edgeId: string): Promise<readonly CountedWindow[]>
 

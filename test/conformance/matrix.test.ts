@@ -49,6 +49,7 @@ const accesses: Readonly<Record<string, Access>> = {
   '/ssh_host_certificates': 'account',
   '/policy/explain': 'dry_run',
   '/traffic': 'admin',
+  '/broken_edges': 'account',
 }
 
 /** Statuses for the member who owns the instance, for another member, and for an admin; `ok` is the route's own. */
@@ -75,6 +76,7 @@ const expectations: Readonly<Record<Access, Readonly<Partial<Record<RouteAction,
     delete_module: forAll,
     // Those of the test were uploaded, so that nobody can have them ordered anew.
     renew: [409, 409, 409],
+    broken: forAll,
   },
   admin: { create: forAdmin, list: forAdmin, get: forAdmin, update: forAdmin, delete: forAdmin, traffic: forAdmin },
   // Ours, beyond the contract: the addresses of machines are for admins. The one of the test does not exist.

@@ -405,6 +405,7 @@ export const resourceShapes = {
     missing: list(string),
     points: list(anything),
   }),
+  broken_edges: object({ broken_edges: list(anything) }),
   explanation: object({
     steps: list(object({ module: string, phase: string, outcome: string, rules: list(anything) })),
     outcome: object({

@@ -295,6 +295,7 @@ export const rows: Readonly<Record<string, Row>> = {
   'DELETE /captures/{id}': { kind: null, status: 204, shape: null },
   'GET /traffic/minutes': { kind: null, status: 200, shape: shapes.traffic },
   'GET /traffic/day': { kind: null, status: 200, shape: shapes.traffic },
+  'GET /broken_edges': { kind: null, status: 200, shape: shapes.broken_edges },
   ...reads(null, '/app/users', 'application_users', shapes.application_user),
   'DELETE /app/users/{id}': { kind: null, status: 204, shape: null },
   ...reads(null, '/app/sessions', 'application_sessions', shapes.application_session),

@@ -51,6 +51,7 @@ before(async () => {
     records: never,
     explanations: never,
     traffic: never,
+    brokenEdges: never,
     modules: never,
     presence,
     logins: never,

@@ -1,0 +1,7 @@
+/** A stored edge that cannot be served as it is set up, or a route of one: it refuses traffic. */
+export interface BrokenEdge {
+  readonly edgeId: string
+  /** Undefined for the whole edge. */
+  readonly routeId?: string | undefined
+  readonly reason: string
+}

@@ -1,0 +1,24 @@
+/** Edges that data planes cannot serve. Found by them and kept nowhere, so this is not in the registry of resources. */
+import { Type } from 'typebox'
+import { closed, nullable } from '../lib/shape/schema.ts'
+import { counted } from './resource.ts'
+
+export const brokenEdges = counted({
+  kind: 'broken_edges',
+  noun: 'list of broken edges',
+  about: 'Edges and routes that refuse traffic, since the server cannot serve them as they are set up.',
+  prefix: '',
+  path: '/broken_edges',
+  listKey: null,
+  access: 'account',
+  shows: {
+    broken_edges: Type.Array(
+      closed({
+        edge_id: Type.String({ description: 'Id of the edge.' }),
+        route_id: nullable(Type.String({ description: 'Id of the route; null when it is the whole edge.' })),
+        reason: Type.String({ description: 'What is wrong.' }),
+      }),
+      { description: 'At most 100, as the node that answers found them.' },
+    ),
+  },
+})
