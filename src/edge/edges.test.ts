@@ -166,13 +166,13 @@ describe('an edge that is dear to compile', () => {
   })
 
   test('is told of when it is broken, also before it is compiled, and when its port cannot be opened', async () => {
-    const { edges } = start({ portFault: new Error('EADDRINUSE') })
+    const { edges } = start({ portFault: new Error('port 7000 cannot be opened') })
     const tcp = { kind: 'tcp', names: [], ports: [7000], modules: {}, routes: [] } as const
     await edges.apply({ ...tcp, id: 'edgtcp_1' })
     await edges.apply({ ...tcp, id: 'ep_1' })
     await edges.apply({ ...tcp, id: 'edgtcp_2', ports: [], broken: 'sealed under another key' }, { isIdle: true })
     assert.deepEqual(edges.broken, [
-      { edgeId: 'edgtcp_1', reason: 'its port cannot be opened: EADDRINUSE' },
+      { edgeId: 'edgtcp_1', reason: 'port 7000 cannot be opened' },
       { edgeId: 'edgtcp_2', reason: 'sealed under another key' },
     ])
     await edges.apply({ ...tcp, id: 'edgtcp_1', ports: [] })

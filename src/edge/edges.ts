@@ -200,7 +200,7 @@ export class Edges {
       if (fault) this.#options.log.warn({ edge: id, port, err: fault }, 'port of an edge cannot be opened')
       failure ??= fault
     }
-    if (failure && this.#entries.has(id)) this.#unopened.set(id, `its port cannot be opened: ${failure.message}`)
+    if (failure && this.#entries.has(id)) this.#unopened.set(id, failure.message)
     else this.#unopened.delete(id)
     return failure
   }
