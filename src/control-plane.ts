@@ -239,7 +239,7 @@ export async function openControlPlane(options: ControlPlaneOptions) {
             env: process.env,
             domain: settings.domain,
             ownNames: ownNames(settings),
-            mayOrder: async (name) => (await proven?.stillHolds(name)) ?? true,
+            whyNotOrder: async (name) => proven?.whyNoLonger(name),
             isInFile: (name) => files?.covers(name) ?? false,
             isOnline: async (name) => {
               const place = NAMED_PLACE + name

@@ -4,13 +4,13 @@
  */
 import type { Clock } from '../lib/clock.ts'
 import type { Logger } from '../lib/log/log.ts'
-import { type ManagedName, nameStage } from '../store/certificate-reader.ts'
+import { type ManagedName, type NameStage, nameStage } from '../store/certificate-reader.ts'
 import type { Store } from '../store/store.ts'
 import type { EndpointNames } from './endpoint-names.ts'
 import { HOLD_MS, type KeptNames, TakenOver } from './kept-names.ts'
 import { readState } from './name-state.ts'
 import { OrderWork, type OrderWorkOptions, type WorkOutcome } from './order-work.ts'
-import type { WantedNames } from './wanted-names.ts'
+import type { WantedName, WantedNames } from './wanted-names.ts'
 
 export interface CertificateOrdersOptions extends Omit<OrderWorkOptions, 'issuedFor'> {
   readonly store: Store
@@ -19,8 +19,8 @@ export interface CertificateOrdersOptions extends Omit<OrderWorkOptions, 'issued
   /** Names that are wanted while agents are online there. */
   readonly endpoints: Pick<EndpointNames, 'get'> | undefined
   readonly ordersPerHour: number
-  /** Whether a name may still have a certificate: its proof may be gone. */
-  readonly mayOrder: (name: string) => Promise<boolean>
+  /** Why a name may have no certificate any more: its proof may be gone. */
+  readonly whyNotOrder: (name: string) => Promise<string | undefined>
   /** Whether a file on this machine has a certificate for a name: then nothing is ordered. */
   readonly isInFile: (name: string) => boolean
   readonly now: Clock
@@ -142,7 +142,7 @@ export class CertificateOrders {
 
   /** Never rejects. */
   async #work(taken: ManagedName): Promise<void> {
-    const { names, wanted, endpoints, mayOrder, isInFile, log } = this.#options
+    const { names, wanted, endpoints, whyNotOrder, isInFile, log } = this.#options
     const { name } = taken
     const lost = new AbortController()
     const holding = setInterval(() => {
@@ -155,11 +155,11 @@ export class CertificateOrders {
     try {
       const signal = AbortSignal.any([lost.signal, this.#stopping.signal])
       const found = wanted.get(name) ?? (await endpoints?.get(taken))
-      if (found && isInFile(name)) await names.postpone(name, IN_FILE_MS)
-      else if (found && !(await mayOrder(name))) {
-        log.warn({ name }, 'certificate is not ordered: nothing proves any more that the name belongs here')
-        await names.postpone(name, UNPROVEN_MS)
-      } else if (found) this.#count(await new OrderWork(this.#workOptions(), { taken, wanted: found, signal }).run())
+      const isFile = found !== undefined && isInFile(name)
+      const why = found && !isFile ? await whyNotOrder(name) : undefined
+      if (isFile) await names.postpone(name, IN_FILE_MS)
+      else if (found && why !== undefined) await this.#unproven(taken, { wanted: found, why })
+      else if (found) this.#count(await new OrderWork(this.#workOptions(), { taken, wanted: found, signal }).run())
       else await this.#unwanted(taken)
     } catch (err) {
       if (this.#stopping.signal.aborted) return
@@ -191,6 +191,17 @@ export class CertificateOrders {
     const next = state.certificateId === undefined ? nameStage.first : nameStage.renewal
     const step = { stage: stage === nameStage.ordering ? stage : next, dueInMs: UNWANTED_MS }
     await names.keep({ name, keyType: 'ecdsa', domainIds: [] }, { ...step, state: { ...state, isUnwanted: true } })
+  }
+
+  /** What is there is served until it ends. */
+  async #unproven(taken: ManagedName, { wanted, why }: { wanted: WantedName; why: string }): Promise<void> {
+    const { names, now, log } = this.#options
+    const { name } = taken
+    log.warn({ name }, 'certificate is not ordered: nothing proves any more that the name belongs here')
+    const { startedAt = now(), ...state } = readState(taken.state)
+    const fault = { code: 'NAME_NOT_PROVEN', msg: why }
+    const stage = taken.stage as NameStage // as it was kept
+    await names.keep(wanted, { stage, dueInMs: UNPROVEN_MS, state: { ...state, startedAt, fault } })
   }
 
   #count(outcome: WorkOutcome): void {

@@ -40,8 +40,8 @@ export interface CertificatesByThemselvesOptions {
   readonly domain: string
   /** Names of the server itself, which are to have certificates too. */
   readonly ownNames: readonly string[]
-  /** Whether a name may still have a certificate: its proof may be gone. */
-  readonly mayOrder: (name: string) => Promise<boolean>
+  /** Why a name may have no certificate any more: its proof may be gone. */
+  readonly whyNotOrder: (name: string) => Promise<string | undefined>
   /** Whether the operator has a file with a certificate for a name, which is served instead. */
   readonly isInFile: (name: string) => boolean
   /** Whether an agent has a name, here or at another node. */
@@ -77,7 +77,7 @@ const HOUR_MS = 3_600_000
 
 export function openCertificates(options: CertificatesByThemselvesOptions): ManagedCertificates {
   const { store, sealer, ids, now, log, version, acme, env, domain, ownNames, isInFile, isOnline } = options
-  const { mayOrder, showChallenge, otherNodes } = options
+  const { whyNotOrder, showChallenge, otherNodes } = options
   const { directory, email, caFile, eabKeyId, eabKey, ordersPerHour } = acme
   const account = { directory, email, caFile, eabKeyId, eabKey }
   const dns = dnsRecordsBy(acme, { env, now })
@@ -101,7 +101,7 @@ export function openCertificates(options: CertificatesByThemselvesOptions): Mana
     ordersPerHour,
     dns,
     directory,
-    mayOrder,
+    whyNotOrder,
     isInFile,
     showChallenge,
     otherNodes,

@@ -7,7 +7,7 @@ import { startTestResolver, type TestResolver } from '../../test/support/test-re
 import { createLog } from '../lib/log/log.ts'
 import { recordLookUp } from '../lib/net/record-look-up.ts'
 import { openStore, type Store } from '../store/store.ts'
-import { openProvenNames, type ProvenNames } from './proven-names.ts'
+import { openProvenNames, type ProvenNames, vouchFor } from './proven-names.ts'
 
 const HOUR_MS = 3_600_000
 
@@ -70,7 +70,7 @@ describe('names that are proven', () => {
     assert.equal(await names.whyNot('kept.test'), undefined)
     assert.deepEqual(dns.asked, [])
     for (const when of ['a renewal looks again', 'and the next one too']) {
-      assert.equal(await names.stillHolds('kept.test'), false, when)
+      assert.match((await names.whyNoLonger('kept.test')) ?? '', /is not proven/, when)
     }
     assert.match((await names.whyNot('kept.test')) ?? '', /is not proven/)
   })
@@ -81,14 +81,29 @@ describe('names that are proven', () => {
     dns.mood = 'fails'
     now += 2 * HOUR_MS
     assert.equal(await names.whyNot('silent.test'), undefined)
-    assert.equal(await names.stillHolds('silent.test'), true)
+    assert.equal(await names.whyNoLonger('silent.test'), undefined)
     now += 31 * 24 * HOUR_MS
     assert.match((await names.whyNot('silent.test')) ?? '', /cannot be looked up/)
   })
 
   test('hold for renewals when an admin has them without a proof', async () => {
-    assert.equal(await names.stillHolds('of-an-admin.test'), true)
+    assert.equal(await names.whyNoLonger('of-an-admin.test'), undefined)
     assert.deepEqual(dns.asked, [])
+  })
+
+  test('hold again when an admin gives a lost one to something anew, until it was proven and lost once more', async () => {
+    const lose = async () => {
+      const record = prove('taken-over.test')
+      assert.equal(await names.whyNot('taken-over.test', { isFresh: false }), undefined)
+      dns.txt.delete(record)
+      assert.match((await names.whyNoLonger('taken-over.test')) ?? '', /is not proven/)
+    }
+    await lose()
+    await store.write((writer) => vouchFor(writer, ['taken-over.test', 'never-proven.test']))
+    assert.equal(await names.whyNoLonger('taken-over.test'), undefined)
+    assert.match((await names.whyNot('taken-over.test')) ?? '', /is not proven/, 'members need a record all the same')
+    assert.equal(await names.whyNoLonger('never-proven.test'), undefined)
+    await lose()
   })
 
   test('are looked up once for all who ask meanwhile', async () => {

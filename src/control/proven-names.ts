@@ -6,7 +6,9 @@ import { createHmac, randomBytes } from 'node:crypto'
 import type { Clock } from '../lib/clock.ts'
 import type { Logger } from '../lib/log/log.ts'
 import type { RecordLookUp } from '../lib/net/record-look-up.ts'
+import { LOST_PROOF, type NameProof, proofKey, readProof, VOUCHED } from '../model/name-proof.ts'
 import type { Store } from '../store/store.ts'
+import type { Writer } from '../store/writer.ts'
 
 export interface ProvenNamesOptions {
   readonly store: Store
@@ -22,13 +24,6 @@ export interface ProofRecords {
   readonly txtValue: string
   /** What a CNAME record must point to; a wildcard cannot be proven by one. */
   readonly cnameTarget: string
-}
-
-/** What is kept of a name. */
-interface KeptProof {
-  /** When it was seen last, in milliseconds since 1970. */
-  readonly at: number
-  readonly by: 'txt' | 'cname'
 }
 
 /** The stored fact that all values derive from: hex of 32 bytes. */
@@ -58,7 +53,7 @@ export async function openProvenNames(options: ProvenNamesOptions): Promise<Prov
 export class ProvenNames {
   readonly #options: ProvenNamesOptions
   readonly #seed: string
-  readonly #looking = new Map<string, Promise<KeptProof['by'] | undefined>>()
+  readonly #looking = new Map<string, Promise<NameProof['by'] | undefined>>()
 
   constructor(options: ProvenNamesOptions, seed: string) {
     this.#options = options
@@ -79,7 +74,7 @@ export class ProvenNames {
   async whyNot(name: string, { isFresh = true }: { readonly isFresh?: boolean } = {}): Promise<string | undefined> {
     const { now, log } = this.#options
     if (!this.#isOutside(name)) return undefined
-    const kept = await this.#kept(name)
+    const kept = readProof(await this.#fact(name))
     if (isFresh && kept && now() - kept.at < FRESH_MS) return undefined
     if (this.#looking.size >= MAX_AT_ONCE && !this.#looking.has(name)) {
       return `too many names are being looked up; ask for \`${name}\` again in a moment`
@@ -99,10 +94,10 @@ export class ProvenNames {
     return this.#remedy(name)
   }
 
-  /** Whether a name that was proven still is; true for one that an admin holds without. */
-  async stillHolds(name: string): Promise<boolean> {
-    if ((await this.#meta(name)) === undefined) return true
-    return (await this.whyNot(name, { isFresh: false })) === undefined
+  /** Why a name that was proven no longer counts; undefined when it does, and for one that an admin holds without. */
+  async whyNoLonger(name: string): Promise<string | undefined> {
+    const fact = await this.#fact(name)
+    return fact === undefined || fact === VOUCHED ? undefined : this.whyNot(name, { isFresh: false })
   }
 
   #isOutside(name: string): boolean {
@@ -118,7 +113,7 @@ export class ProvenNames {
   }
 
   /** Whoever asks for the same name meanwhile gets the same answer. */
-  #looked(name: string): Promise<KeptProof['by'] | undefined> {
+  #looked(name: string): Promise<NameProof['by'] | undefined> {
     const under = this.#looking.get(name)
     if (under) return under
     const looking = this.#look(name).finally(() => this.#looking.delete(name))
@@ -126,7 +121,7 @@ export class ProvenNames {
     return looking
   }
 
-  async #look(name: string): Promise<KeptProof['by'] | undefined> {
+  async #look(name: string): Promise<NameProof['by'] | undefined> {
     const { lookUp } = this.#options
     const { txtName, txtValue, cnameTarget } = this.recordsFor(name)
     const [texts, aliases] = await Promise.allSettled([
@@ -140,30 +135,25 @@ export class ProvenNames {
     return undefined
   }
 
-  async #kept(name: string): Promise<KeptProof | undefined> {
-    const text = await this.#meta(name)
-    return text === undefined || text === LOST ? undefined : (JSON.parse(text) as KeptProof) // written below
+  #fact(name: string): Promise<string | undefined> {
+    return this.#options.store.read((reader) => reader.meta(proofKey(name)))
   }
 
-  #meta(name: string): Promise<string | undefined> {
-    return this.#options.store.read((reader) => reader.meta(keyOf(name)))
-  }
-
-  async #keep(name: string, proof: KeptProof): Promise<void> {
-    await this.#options.store.write((writer) => writer.setMeta(keyOf(name), JSON.stringify(proof)))
+  async #keep(name: string, proof: NameProof): Promise<void> {
+    await this.#options.store.write((writer) => writer.setMeta(proofKey(name), JSON.stringify(proof)))
   }
 
   async #lose(name: string): Promise<void> {
     this.#options.log.warn({ name }, 'name is no longer proven')
-    await this.#options.store.write((writer) => writer.setMeta(keyOf(name), LOST))
+    await this.#options.store.write((writer) => writer.setMeta(proofKey(name), LOST_PROOF))
   }
 }
 
-/** What is kept of a name whose proof is gone. */
-const LOST = 'lost'
-
-function keyOf(name: string): string {
-  return `proven_name/${name}`
+/** An admin gives these names to something: certificates are ordered for them again, although their proof is gone. */
+export async function vouchFor(writer: Writer, names: readonly string[]): Promise<void> {
+  for (const name of names) {
+    if ((await writer.meta(proofKey(name))) === LOST_PROOF) await writer.setMeta(proofKey(name), VOUCHED)
+  }
 }
 
 function withoutWildcard(name: string): string {

@@ -18,6 +18,7 @@ import { checkTogether, type ModuleChecks, mentionsOf, openModules, splitModules
 import { checkNesting } from './nesting.ts'
 import { ownerOf, type ResourceTarget, seesOnlyOwn, visible } from './ownership.ts'
 import { type Principal, tokenHash } from './principal.ts'
+import { vouchFor } from './proven-names.ts'
 import { checkClaims, checkMentions, checkUnreferenced, setClaims, setMentions } from './references.ts'
 import { holdKey } from './sealing.ts'
 import { openFields, resourceAt, sealFields } from './secrets.ts'
@@ -112,7 +113,9 @@ export class Records {
         await writeModules(writer, this.#sealer, resource, id, { writes, isNew: true })
         writer.changed(...rootOf(resource, row))
         const modules = new Map(writes.map(({ module, config }) => [module.name, config]))
-        return { ...row, modules, token, children: [], live: await this.#live(resource, fields) }
+        if (this.#mayVouch(principal)) await vouchFor(writer, namesIn(claims))
+        const fact = resource.fact && (await writer.meta(resource.fact(fields)))
+        return { ...row, modules, token, children: [], live: await this.#live(resource, fields), fact }
       }),
     )
     return placed(made, this.#showing)
@@ -179,7 +182,13 @@ export class Records {
           await checkServed(writer, claims, this.#nodeId)
           if (resource.secrets.length > 0) await holdKey(writer, this.#sealer)
           await writer.replaceFields(id, sealFields(this.#sealer, resource.secrets, fields, resourceAt(id)))
-          await setClaims(writer, id, claims, resource.claims(old, parentId))
+          const oldClaims = resource.claims(old, parentId)
+          await setClaims(writer, id, claims, oldClaims)
+          if (this.#mayVouch(principal)) {
+            const held = new Set(namesIn(oldClaims))
+            const names = namesIn(claims).filter((name) => !held.has(name))
+            await vouchFor(writer, names)
+          }
           await setMentions(writer, id, mentions, oldMentions)
         }
         if (writes.length > 0) {
@@ -219,6 +228,7 @@ export class Records {
       const rows = await reader.children(child.kind, [...children.keys()])
       for (const each of await this.#complete(reader, child, rows)) children.get(each.parentId ?? '')?.push(each)
     }
+    const facts = await reader.metas(found.flatMap(({ fields }) => resource.fact?.(fields) ?? []))
     const breath = othersTurn()
     const complete: Complete[] = []
     for (const each of found) {
@@ -228,6 +238,7 @@ export class Records {
         modules: openModules(this.#sealer, resource, each),
         children: children.get(each.id) ?? [],
         live: await this.#live(resource, each.fields),
+        fact: resource.fact && facts.get(resource.fact(each.fields)),
         token: null,
       })
       // A page may hold a hundred documents of a megabyte.
@@ -297,6 +308,11 @@ export class Records {
       const why = await this.#whyNotProven?.(name)
       if (why !== undefined) throw new Refusal('NAME_NOT_PROVEN', why)
     }
+  }
+
+  /** Where names must be proven, an admin vouches for what it gives a name to. */
+  #mayVouch({ role }: Principal): boolean {
+    return role === 'admin' && this.#whyNotProven !== undefined
   }
 
   async #fieldsOf(reader: Reader, mention: Mention): Promise<Fields> {

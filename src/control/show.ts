@@ -13,6 +13,8 @@ export interface Complete extends StoredResource {
   readonly children: readonly Complete[]
   readonly live: Readonly<Record<string, readonly string[]>>
   readonly token: string | null
+  /** What is stored beside it. */
+  readonly fact?: string | undefined
   /** For modules that show addresses of their own. */
   readonly shownAt?: ShownAt
 }
@@ -29,7 +31,7 @@ export function show(resource: Resource, record: Complete, showing: Showing): Re
   const { links } = showing
   const value: Record<string, unknown> = {
     ...record.fields,
-    ...resource.read(record.fields, links.to),
+    ...resource.read(record.fields, links.to, record.fact),
     id: record.id,
     uri: links.one(resource, record.id, record.parentId),
     created_at: record.createdAt,

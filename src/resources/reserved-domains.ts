@@ -1,9 +1,11 @@
 /** Reserved domains: names that are kept for the account, and the certificates that serve them. */
 import { Type } from 'typebox'
+import { timestamp } from '../lib/clock.ts'
 import { BadValue } from '../lib/shape/check.ts'
 import { nullable } from '../lib/shape/schema.ts'
 import { Refusal } from '../model/errors.ts'
 import { readName } from '../model/hostport.ts'
+import { proofKey, readProof } from '../model/name-proof.ts'
 import { RefSchema } from '../model/ref.ts'
 import { description, domainName, metadata } from './fields.ts'
 import {
@@ -48,6 +50,12 @@ export const reservedDomains = stored({
     domain: Type.String({ description: 'The name.' }),
     region: Type.String({ description: 'Where the name is served from.' }),
     cname_target: nullable(Type.String({ description: 'What a CNAME record of the name must point to, if anything.' })),
+    proven_at: nullable(
+      Type.String({
+        description:
+          'When a record in the DNS was last seen that proves the name, RFC 3339; null for a name that needs none, and when the record is gone.',
+      }),
+    ),
     certificate: nullable(RefSchema),
     certificate_management_status: managementStatus,
     acme_challenge_cname_target: nullable(
@@ -66,9 +74,12 @@ export const reservedDomains = stored({
     }
     return { ...kept, certificate_id: certificateId, managed: policy && managedOf(fields, around) }
   },
-  read: ({ certificate_id, certificate_management_policy: policy, managed }, link) => {
+  fact: ({ domain }) => proofKey(readName(domain)),
+  read: ({ certificate_id, certificate_management_policy: policy, managed }, link, fact) => {
     const id = certificate_id ?? managed?.certificate_id
+    const proof = readProof(fact)
     return {
+      proven_at: proof ? timestamp(proof.at) : null,
       certificate: id ? link(id) : null,
       certificate_management_status: statusShown(policy, managed),
     }

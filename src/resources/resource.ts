@@ -121,7 +121,9 @@ export interface Resource {
   readonly columns?: readonly string[]
   /** Query parameters that narrow down a list, beside those of its pages; all are optional. */
   readonly filters?: TProperties
-  readonly read: (fields: Fields, link: Link) => Fields
+  readonly read: (fields: Fields, link: Link, fact?: string) => Fields
+  /** The key of a fact that is stored beside the resource and shown with it. */
+  readonly fact?: (fields: Fields) => string
   readonly claims: (fields: Fields, parentId: string | null) => readonly Claim[]
   /** Other resources that the fields refer to. When a delete is refused, its message names the first word of `field`. */
   readonly mentions: (fields: Fields) => readonly Mention[]
@@ -154,7 +156,8 @@ export interface StoredSpec<Form extends TProperties, Kept extends Fields>
   readonly price?: Resource['price']
   readonly renews?: readonly (keyof Form & string)[]
   /** From what is kept to what is shown, by name; what it leaves out is shown as kept. */
-  readonly read?: (fields: Kept, link: Link) => Fields
+  readonly read?: (fields: Kept, link: Link, fact?: string) => Fields
+  readonly fact?: (fields: Kept) => string
   readonly claims?: (fields: Kept, parentId: string | null) => readonly Claim[]
   readonly mentions?: (fields: Kept) => readonly Mention[]
   readonly choose?: (fields: Kept, around: Surroundings, isFree: IsFree) => Promise<Kept>
@@ -168,7 +171,21 @@ export interface StoredSpec<Form extends TProperties, Kept extends Fields>
 export function stored<Form extends TProperties, Kept extends Fields = Static<TObject<Form>> & Fields>(
   spec: StoredSpec<Form, Kept>,
 ): Resource {
-  const { form, fixed = [], shows = {}, hides = [], settle, read, claims, mentions, choose, make, live, ...rest } = spec
+  const {
+    form,
+    fixed = [],
+    shows = {},
+    hides = [],
+    settle,
+    read,
+    claims,
+    mentions,
+    choose,
+    make,
+    live,
+    fact,
+    ...rest
+  } = spec
   const owner = spec.access === 'owner' ? { owner_id: Type.Optional(ownerField) } : {}
   const modules = moduleFields(spec.place)
   return {
@@ -196,6 +213,7 @@ export function stored<Form extends TProperties, Kept extends Fields = Static<TO
     ...(choose && { choose: choose as NonNullable<Resource['choose']> }),
     ...(make && { make: make as NonNullable<Resource['make']> }),
     ...(live && { live: live as NonNullable<Resource['live']> }),
+    ...(fact && { fact: fact as NonNullable<Resource['fact']> }),
   }
 }
 

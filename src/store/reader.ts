@@ -277,6 +277,13 @@ export class Reader {
     return row?.value
   }
 
+  /** The values of these facts, by their keys. */
+  async metas(keys: readonly string[]): Promise<ReadonlyMap<string, string>> {
+    if (keys.length === 0) return new Map()
+    const rows = await this.db.selectFrom('meta').selectAll().where('key', 'in', keys).execute()
+    return new Map(rows.map(({ key, value }) => [key, value]))
+  }
+
   /** Modules with one of `names`, at most `limit`; pass the last one as `after` to get the next ones. */
   async modulesNamed(
     names: readonly string[],

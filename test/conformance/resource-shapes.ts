@@ -309,6 +309,7 @@ export const resourceShapes = {
     domain: string,
     region: string,
     cname_target: nullOr(string),
+    proven_at: nullOr(time),
     certificate: nullOr(ref('/tls_certificates', 'cert_')),
     ...managedCertificate,
     acme_challenge_cname_target: nullOr(string),

@@ -3,18 +3,20 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { AgentRefusal } from '../interop/agents/driver.ts'
 import { ownDriver } from '../interop/agents/own-driver.ts'
+import { startAcmeServer } from '../support/acme-server.ts'
 import type { ApiClient } from '../support/api-client.ts'
 import { type Platform, startPlatform } from '../support/platform.ts'
 import { startTestResolver, type TestResolver } from '../support/test-resolver.ts'
+import { until } from '../support/until.ts'
 
 let dns: TestResolver
 let platform: Platform
 let member: ApiClient
+const flags = () => ({ 'verify-domains': 'on', 'dns-servers': dns.address, domain: 'tunnels.test' })
 
 before(async () => {
   dns = await startTestResolver()
-  const flags = { 'verify-domains': 'on', 'dns-servers': dns.address, domain: 'tunnels.test' }
-  platform = await startPlatform({ flags })
+  platform = await startPlatform({ flags: flags() })
   member = (await platform.member()).api
 })
 after(async () => {
@@ -29,8 +31,8 @@ function wantedBy(msg: string): { txtName: string; txtValue: string; cname: stri
   return { txtName, txtValue, cname }
 }
 
-async function refused(path: string, body: object, method = 'POST'): Promise<string> {
-  const { status, body: answer } = await member.send(method, path, { body })
+async function refused(path: string, body: object, { method = 'POST', by = member } = {}): Promise<string> {
+  const { status, body: answer } = await by.send(method, path, { body })
   assert.deepEqual([status, answer.error_code], [403, 'ERR_NAME_NOT_PROVEN'], JSON.stringify(answer))
   return answer.msg
 }
@@ -74,7 +76,7 @@ test('an edge of a member gets a name by its CNAME record, and further names are
   dns.asked.length = 0
   await member.update(`/edges/https/${id}`, { hostports: [`www.alias.test:${port}`], description: 'kept' })
   assert.deepEqual(dns.asked, [], 'a name that it has is not asked for again')
-  const msg = await refused(`/edges/https/${id}`, { hostports: [`other.alias.test:${port}`] }, 'PATCH')
+  const msg = await refused(`/edges/https/${id}`, { hostports: [`other.alias.test:${port}`] }, { method: 'PATCH' })
   assert.match(msg, /_postern\.other\.alias\.test/)
 })
 
@@ -107,4 +109,59 @@ test('an agent may bind what is inside the domain, reserved or proven, and nothi
   assert.equal(txtName, '_postern.agent.test')
   dns.txt.set(txtName, [txtValue])
   await open()
+})
+
+test('a proof that is gone is told, its name is not renewed, and an admin who takes it anew vouches for it', async (t) => {
+  const acme = await startAcmeServer()
+  t.after(() => acme.stop())
+  const orderTimes = { lookMs: 100 }
+  const { admin, ...own } = await startPlatform({ flags: { ...flags(), 'acme-directory': acme.directory }, orderTimes })
+  t.after(() => own.stop())
+  acme.mood.nodes = [own]
+  const { api } = await own.member()
+  const domain = 'lost.shop.test'
+  const wanted = { domain, certificate_management_policy: {} }
+  const { txtName, txtValue } = wantedBy(await refused('/reserved_domains', wanted, { by: api }))
+  dns.txt.set(txtName, [txtValue])
+  const before = Date.now() - 1000
+  const made = await api.create('/reserved_domains', wanted)
+  const path = `/reserved_domains/${made.id}`
+  assert.ok(Date.parse(made.proven_at) >= before && Date.parse(made.proven_at) <= Date.now(), made.proven_at)
+  const { certificate } = await until('it has a certificate', async () => {
+    const shown = await api.get(path)
+    return shown.certificate !== null && shown.certificate_management_status.provisioning_job === null && shown
+  })
+  const renew = async (id: string) => {
+    assert.equal((await api.send('POST', `/tls_certificates/${id}/renew`)).status, 204)
+  }
+
+  dns.txt.delete(txtName)
+  await renew(certificate.id)
+  const lost = await until('it is told', async () => {
+    const shown = await api.get(path)
+    return shown.certificate_management_status.provisioning_job?.error_code === 'ERR_NAME_NOT_PROVEN' && shown
+  })
+  assert.equal(lost.proven_at, null)
+  assert.deepEqual(lost.certificate, certificate, 'what is there is served')
+  const job = lost.certificate_management_status.provisioning_job
+  assert.equal(wantedBy(job.msg).txtValue, txtValue)
+  assert.ok(job.retries_at !== null && job.started_at !== null)
+  const ordered = () => acme.orders.filter(({ name }) => name === domain).length
+  assert.equal(ordered(), 1)
+
+  // An admin who changes something else, or is refused, says nothing of the name.
+  await admin.update(path, { description: 'seen' })
+  await admin.refused('ERR_DOMAIN_IN_USE', 'POST', '/reserved_domains', { body: { domain } })
+  await renew(certificate.id)
+  const refusals = () => own.log.filter((line) => line.includes('certificate is not ordered') && line.includes(domain))
+  await until('it was not ordered once more', () => refusals().length === 2)
+  assert.equal(ordered(), 1)
+
+  await admin.delete(path)
+  const { id } = await admin.create('/reserved_domains', wanted)
+  await until('the admin gets another certificate', async () => {
+    const { certificate_management_status: status } = await admin.get(`/reserved_domains/${id}`)
+    return ordered() === 2 && status.provisioning_job === null
+  })
+  assert.equal((await admin.get(`/reserved_domains/${id}`)).proven_at, null)
 })
