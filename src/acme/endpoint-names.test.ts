@@ -35,7 +35,7 @@ eachStore(
       assert.equal(changes, 1)
 
       const first = (name: string) => names.get({ name, stage: nameStage.first })
-      assert.deepEqual(await first('new.test.org'), of('new.test.org'))
+      assert.deepEqual(await first('new.test.org'), { ...of('new.test.org'), perWeek: 2 })
       assert.equal(await first('gone.test.org'), undefined)
       assert.equal(await first('a.b.test.org'), undefined)
 
@@ -47,6 +47,15 @@ eachStore(
       assert.deepEqual(await names.get({ name: 'begun.test.org', stage: nameStage.ordering }), of('begun.test.org'))
       assert.deepEqual(await names.get({ name: 'old.test.org', stage: nameStage.renewal }), of('old.test.org'))
       await names.started('old.test.org')
+      assert.equal(changes, 2)
+
+      // Agents that come back cost no write.
+      const reading = new EndpointNames({
+        ...{ wanted, domain: 'test.org', perWeek: 9, now: Date.now, log, onChange: () => changes++ },
+        store: { read: (query) => store.read(query), write: () => assert.fail('it was written') },
+        isOnline: async (name) => online.has(name),
+      })
+      for (const name of ['new.test.org', 'old.test.org', 'new.test.org']) await reading.started(name)
       assert.equal(changes, 2)
     })
   },

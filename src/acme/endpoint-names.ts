@@ -11,7 +11,7 @@ import type { Store } from '../store/store.ts'
 import type { WantedName, WantedNames } from './wanted-names.ts'
 
 export interface EndpointNamesOptions {
-  readonly store: Store
+  readonly store: Pick<Store, 'read' | 'write'>
   readonly wanted: Pick<WantedNames, 'get' | 'issuedFor' | 'isUploaded' | 'issuedAlone'>
   readonly domain: string
   /** First certificates within a week, of all nodes together. */
@@ -40,24 +40,29 @@ export class EndpointNames {
       log.info({ name }, 'no certificate is ordered for an endpoint: there were as many this week as may be')
       return
     }
+    // Agents come and go all day: nothing is written for a name that is looked after already.
+    if (await store.read(({ certificates }) => certificates.managedName(name))) return
     await store.write(({ certificates }) => certificates.manage([name]))
     onChange()
   }
 
   /** What is wanted for a name that is due; undefined when it is none of an endpoint, or nobody is there. */
   async get({ name, stage }: Pick<ManagedName, 'name' | 'stage'>): Promise<WantedName | undefined> {
-    const { wanted, isOnline } = this.#options
+    const { wanted, isOnline, perWeek } = this.#options
     if (!this.#isBelow(name) || wanted.isUploaded(name)) return undefined
     // Others may have been faster; an order that was begun is brought to its end.
     const isCounted = stage === nameStage.ordering || wanted.issuedFor(name) !== undefined
     if (!isCounted && !this.#hasRoom()) return undefined
-    return (await isOnline(name)) ? { name, keyType: 'ecdsa', domainIds: [] } : undefined
+    if (!(await isOnline(name))) return undefined
+    // Several nodes may see the same room: the database counts when an order begins.
+    return { name, keyType: 'ecdsa', domainIds: [], ...(!isCounted && { perWeek }) }
   }
 
   #isBelow(name: string): boolean {
     return name.slice(name.indexOf('.') + 1) === this.#options.domain
   }
 
+  /** As far as this node knows. */
   #hasRoom(): boolean {
     const { wanted, perWeek, now } = this.#options
     const since = now() - WEEK_MS

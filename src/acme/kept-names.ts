@@ -25,6 +25,7 @@ import type { WantedName } from './wanted-names.ts'
 export const HOLD_MS = 10_000
 
 const HOUR_MS = 3_600_000
+const WEEK_MS = 7 * 24 * HOUR_MS
 
 /** Another node works on the name: this one stood still for too long. */
 export class TakenOver extends Error {
@@ -64,10 +65,12 @@ export class KeptNames {
     })
   }
 
-  /** Begins an order, unless there were too many in the last hour; gives whether it may. */
+  /** Begins an order, unless there were too many in the last hour, or names in the last week; gives whether it may. */
   async begin(wanted: WantedName, step: NameStep): Promise<boolean> {
     const { ids, ordersPerHour } = this.#options
-    return this.#holding(wanted.name, async (writer) => {
+    const { name, perWeek } = wanted
+    return this.#holding(name, async (writer) => {
+      if (perWeek !== undefined && !(await writer.certificates.countName(name, perWeek, WEEK_MS))) return false
       if (!(await writer.certificates.beginOrder(ids.next('order_'), ordersPerHour, HOUR_MS))) return false
       await this.#put(writer, wanted, step, step.state.certificateId ?? null)
       return true

@@ -19,6 +19,8 @@ export interface WantedName {
   readonly keyType: 'ecdsa' | 'rsa'
   /** The reserved domain or agent ingress of this name that asks for a certificate. */
   readonly domainIds: readonly string[]
+  /** Of names with this, as many get a first certificate within a week. */
+  readonly perWeek?: number
 }
 
 export interface WantedNamesOptions {

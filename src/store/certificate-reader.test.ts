@@ -13,6 +13,19 @@ describe('names whose certificates the server gets by itself', () => {
     })
     after(() => store.close())
 
+    test('begin within a bound by the week, however many ask at once, and are counted once each', async () => {
+      const week = 7 * 86_400_000
+      const count = (name: string) => store.write(({ certificates }) => certificates.countName(name, 2, week))
+      const names = ['a.test', 'b.test', 'c.test', 'd.test', 'e.test']
+      const may = await Promise.all(names.map(count))
+      assert.equal(may.filter(Boolean).length, 2)
+      // What was counted may begin again, and what was not may not.
+      assert.deepEqual(await Promise.all(names.map(count)), may)
+      assert.equal(await store.read(({ certificates }) => certificates.ordersWithin(week)), 0, 'they are no orders')
+      assert.equal(await store.write(({ certificates }) => certificates.beginOrder('order_1', 1, 1)), true)
+      assert.deepEqual(await Promise.all(names.map(count)), may, 'the orders of an hour leave them alone')
+    })
+
     test('are counted as failing while their last try failed, whatever their texts say', async () => {
       const states = {
         'fine.test': {},

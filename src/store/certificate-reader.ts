@@ -20,6 +20,9 @@ export interface ManagedName {
   readonly state: string
 }
 
+/** What ids in `acme_orders` begin with that count names and not orders; the name follows. */
+export const COUNTED_NAME = 'name/'
+
 export class CertificateReader {
   protected readonly db: Kysely<Tables>
   protected readonly facts: DialectFacts
@@ -85,6 +88,7 @@ export class CertificateReader {
       .selectFrom('acme_orders')
       .select((eb) => eb.fn.countAll<number>().as('count'))
       .where('begun_at', '>', sql<number>`${this.facts.nowMs} - ${withinMs}`)
+      .where('id', 'not like', `${COUNTED_NAME}%`)
       .executeTakeFirstOrThrow()
     return Number(row.count)
   }

@@ -8,6 +8,7 @@ import { sql } from 'kysely'
 import { inBatches } from './batches.ts'
 import {
   CertificateReader,
+  COUNTED_NAME,
   type ManagedName,
   type NameStage,
   nameStage,
@@ -168,15 +169,43 @@ export class CertificateWriter extends CertificateReader {
    * same time wait for each other.
    */
   async beginOrder(id: string, most: number, withinMs: number): Promise<boolean> {
-    // Held until the transaction ends, so that two nodes cannot both take the last one.
-    if (this.facts.locksRows) await sql`select pg_advisory_xact_lock(${ORDERS_LOCK})`.execute(this.db)
+    await this.#lockOrders()
     if ((await this.ordersWithin(withinMs)) >= most) return false
     await this.db
       .deleteFrom('acme_orders')
       .where('begun_at', '<=', sql<number>`${this.facts.nowMs} - ${withinMs}`)
+      .where('id', 'not like', `${COUNTED_NAME}%`)
       .execute()
     await this.db.insertInto('acme_orders').values({ id, begun_at: this.facts.nowMs }).execute()
     return true
+  }
+
+  /**
+   * Counts a name, unless `most` others were within `withinMs`; returns whether it is counted. Nodes that ask at the same time
+   * wait for each other.
+   */
+  async countName(name: string, most: number, withinMs: number): Promise<boolean> {
+    await this.#lockOrders()
+    await this.db
+      .deleteFrom('acme_orders')
+      .where('begun_at', '<=', sql<number>`${this.facts.nowMs} - ${withinMs}`)
+      .where('id', 'like', `${COUNTED_NAME}%`)
+      .execute()
+    const id = COUNTED_NAME + name
+    const counted = await this.db
+      .selectFrom('acme_orders')
+      .select('id')
+      .where('id', 'like', `${COUNTED_NAME}%`)
+      .execute()
+    if (counted.some((row) => row.id === id)) return true
+    if (counted.length >= most) return false
+    await this.db.insertInto('acme_orders').values({ id, begun_at: this.facts.nowMs }).execute()
+    return true
+  }
+
+  /** Held until the transaction ends, so that two nodes cannot both take the last one. */
+  async #lockOrders(): Promise<void> {
+    if (this.facts.locksRows) await sql`select pg_advisory_xact_lock(${ORDERS_LOCK})`.execute(this.db)
   }
 
   async putChallenge(challenge: StoredChallenge): Promise<void> {
