@@ -244,7 +244,7 @@ export class OnlineRows {
         resolve()
       }
       if (this.#claims.length === 0 || this.#isClosed) return
-      if (this.#claims.length < ENOUGH) await pause(begunAt + GATHER_MS - performance.now())
+      if (this.#claims.length < ENOUGH) await pause(Math.max(0, begunAt + GATHER_MS - performance.now()))
     }
   }
 
