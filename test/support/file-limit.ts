@@ -14,14 +14,15 @@ const TURNS = 'turns of test files'
 // Threads that a test starts load this file too.
 if (!isMainThread && typeof workerData?.limitedFile === 'string') {
   let running: string = workerData.limitedFile
-  // A process that several files share says whose turn it is.
-  new BroadcastChannel(TURNS).onmessage = ({ data }) => {
-    running = String(data)
-  }
-  setTimeout(() => {
+  const overdue = setTimeout(() => {
     writeSync(2, `${running} ran for more than ${limitMs / 1000} s and was killed\n`)
     process.kill(process.pid, 'SIGKILL')
   }, limitMs)
+  // A process that several files share says whose turn it is; each has the time of a file.
+  new BroadcastChannel(TURNS).onmessage = ({ data }) => {
+    running = String(data)
+    overdue.refresh()
+  }
 } else if (isMainThread && limitMs > 0 && process.env.NODE_TEST_CONTEXT !== undefined) {
   // In a thread, so that an endless loop cannot block it.
   const limitedFile = relative('.', process.argv[1] ?? '')

@@ -20,13 +20,17 @@ const OWN_PROCESS: readonly RegExp[] = [
 
 /** How many files of a folder share a process; those of other folders share none. */
 const SHARED: readonly [folder: string, files: number][] = [
-  ['src/', 16],
-  ['test/conformance/', 3],
-  ['test/e2e/', 4],
-  ['test/interop/agents/', 3],
-  ['test/interop/api-client/', 3],
-  ['test/interop/oidc/', 2],
-  ['test/interop/ssh/', 3],
+  ['src/', 24],
+  ['bench/', 24],
+  ['test/chaos/', 8],
+  ['test/conformance/', 4],
+  ['test/e2e/', 6],
+  ['test/interop/agents/', 4],
+  ['test/interop/api-client/', 5],
+  ['test/interop/oidc/', 4],
+  ['test/interop/openapi/', 2],
+  ['test/interop/ssh/', 5],
+  ['test/support/', 8],
 ]
 
 /** The longest files, longest first: they begin first, so that the run does not end with one of them. */
@@ -39,7 +43,6 @@ const LONGEST = [
   'test/interop/package/package.test.ts',
   'test/conformance/resources.test.ts',
   'test/crash/crash.test.ts',
-  'src/ssh/login-attacks.test.ts',
   'test/e2e/agent-faults.test.ts',
   'test/conformance/fields.test.ts',
 ]

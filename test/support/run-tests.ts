@@ -77,8 +77,8 @@ function flags(patterns: readonly string[], isTalkative: boolean): string[] {
     // ones, each server and each test would discard the cache of the other.
     '--no-allocation-site-pretenuring',
     '--test',
-    // Twice the cores of the reference machine, since tests also wait for clocks and for other processes.
-    '--test-concurrency=4',
+    // More than twice the cores of the reference machine, since tests also wait for clocks and for other processes.
+    '--test-concurrency=5',
     `--test-reporter=${reporter}`,
     ...patterns.map((pattern) => `--test-name-pattern=${pattern}`),
   ]
