@@ -9,6 +9,7 @@ import { apiCaller } from './api/client.ts'
 import { listAll } from './api/list.ts'
 import { requestOf } from './api/request.ts'
 import { expiryFinding, metricFindings, orderFindings } from './doctor/certificates.ts'
+import { checkServerFiles } from './doctor/data-files.ts'
 import { type Finding, toDo, unknown, well } from './doctor/finding.ts'
 import { checkClock, checkDisk, checkFiles } from './doctor/machine.ts'
 import { checkDomain, checkListeners, machineReach, type ReachedFrom } from './doctor/reach.ts'
@@ -25,6 +26,9 @@ Run it on the machine of the server, with the settings that the server has. The 
 Examples:
   postern doctor
   postern doctor --config /etc/postern/postern.yml --json`
+
+/** How the URL of a database in a file begins. */
+const SQLITE = 'sqlite:'
 
 /** How long one answer may take, in milliseconds. */
 const ANSWER_MS = 5000
@@ -57,7 +61,9 @@ interface Examination {
 async function examine(settings: Settings, { terminal, apiKey, ...given }: Examination): Promise<Finding[]> {
   const { dataDir, apiListen, apiTls, metricsListen, domain, httpsListen, publicHttpsPort } = settings
   const caFile = join(dataDir, 'ca.pem')
-  const authority = own(caFile)
+  const { keyFile, databaseUrl } = settings
+  const databaseFile = databaseUrl.startsWith(SQLITE) ? databaseUrl.slice(SQLITE.length) : undefined
+  const { findings: files, authority } = checkServerFiles({ caFile, keyFile, databaseFile })
   const reach = given.reach ?? machineReach(authority)
   const ca = apiTls ? authority : undefined
   const base = webAddress(textOf(apiListen), apiTls ? 'https' : 'http')
@@ -66,7 +72,7 @@ async function examine(settings: Settings, { terminal, apiKey, ...given }: Exami
   const groups = await Promise.all([
     checkListeners(addresses, reach),
     checkDomain(domain, https, reach),
-    checkStored(base, { terminal, apiKey, ca: apiTls ? caFile : undefined }),
+    checkStored(base, { terminal, apiKey, ca: ca === undefined ? undefined : caFile }),
     checkMetrics(webAddress(textOf(metricsListen))),
     checkDisk(dataDir).then((each) => [each]),
     checkFiles().then((each) => [each]),
@@ -74,7 +80,7 @@ async function examine(settings: Settings, { terminal, apiKey, ...given }: Exami
       each,
     ]),
   ])
-  return [...health, ...groups.flat()]
+  return [...health, ...files, ...groups.flat()]
 }
 
 /** Whether it answers and is ready, and where it listens. */

@@ -1,8 +1,10 @@
 /** The API over TLS, without a proxy in front. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
+import { mkdir, writeFile } from 'node:fs/promises'
 import { request } from 'node:http'
 import { connect, type Socket } from 'node:net'
+import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { after, before, test } from 'node:test'
 import { connect as connectTls } from 'node:tls'
@@ -103,6 +105,11 @@ test('`postern doctor` looks at the server, and says what is to be done when it 
     assert.equal(states.get(check), 'well', `${check} ${JSON.stringify(found)}`)
   }
   assert.equal(code, found.some(({ state }) => state === 'to do') ? 1 : 0)
+  const damaged = join(platform.dataDir, 'damaged')
+  await mkdir(damaged)
+  await writeFile(join(damaged, 'ca.pem'), 'no certificate')
+  const there = await doctor('--data-dir', damaged, '--api-tls', '--api-listen', `127.0.0.1:${port}`)
+  assert.equal(there.found.find(({ check }) => check === 'ca.pem')?.state, 'to do')
   const away = await doctor('--api-listen', '127.0.0.1:1')
   assert.equal(away.code, 1)
   assert.deepEqual(away.found[0]?.state, 'to do')

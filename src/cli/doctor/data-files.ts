@@ -1,0 +1,75 @@
+/** What `postern doctor` says about the files of a server: one that is damaged is told, and keeps nothing else from being looked at. */
+import { X509Certificate } from 'node:crypto'
+import { closeSync, openSync, readSync } from 'node:fs'
+import { readSmallFile } from '../../lib/files/read-small-file.ts'
+import { readKeyFile } from '../../lib/secrets/seal.ts'
+import { type Finding, toDo, unknown, well } from './finding.ts'
+
+export interface ServerFiles {
+  /** The certificate of the server's own authority. */
+  readonly caFile: string
+  readonly keyFile: string
+  /** The file of a SQLite database; undefined where there is another. */
+  readonly databaseFile: string | undefined
+}
+
+/** More than a certificate has, in bytes. */
+const MAX_CA_BYTES = 64 * 1024
+
+/** What a SQLite database begins with. */
+const SQLITE = 'SQLite format 3\0'
+
+/** What is there, and the authority's certificate in PEM where it can be used. */
+export function checkServerFiles({ caFile, keyFile, databaseFile }: ServerFiles): {
+  readonly findings: Finding[]
+  readonly authority: string | undefined
+} {
+  let authority: string | undefined
+  const looks = [
+    () =>
+      look('ca.pem', caFile, 'remove it and start the server again, which writes it anew', () => {
+        const text = readSmallFile(caFile, MAX_CA_BYTES)
+        void new X509Certificate(text)
+        authority = text
+      }),
+    () =>
+      look('key file', keyFile, 'restore it from a backup: secrets cannot be read without it', () =>
+        readKeyFile(keyFile),
+      ),
+    () =>
+      databaseFile === undefined
+        ? []
+        : look('database file', databaseFile, 'restore it from a backup', () => readMark(databaseFile)),
+  ]
+  const findings = looks.flatMap((each) => each())
+  return { findings, authority }
+}
+
+/** A file that is not there yet is made by the first start. */
+function look(check: string, path: string, next: string, read: () => unknown): Finding[] {
+  try {
+    read()
+    return [well(check, `${path} can be read`)]
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+    if (code === 'ENOENT') return []
+    if (code === 'EACCES' || code === 'EPERM') {
+      return [unknown(check, `${path} cannot be read (${code})`, 'run this as the user of the server')]
+    }
+    const why = systemCodes.has(code) ? code : 'it is empty or damaged'
+    return [toDo(check, `${path} cannot be used: ${why}`, next)]
+  }
+}
+
+const systemCodes: ReadonlySet<string> = new Set(['EISDIR', 'EFBIG', 'ETIMEDOUT', 'EIO', 'ELOOP', 'ENOTDIR'])
+
+function readMark(path: string): void {
+  const file = openSync(path, 'r')
+  try {
+    const bytes = Buffer.alloc(SQLITE.length)
+    readSync(file, bytes, 0, bytes.length, 0)
+    if (bytes.toString('latin1') !== SQLITE) throw new Error('not a database')
+  } finally {
+    closeSync(file)
+  }
+}
