@@ -8,7 +8,7 @@
 import { setImmediate as othersFirst, setTimeout as pause } from 'node:timers/promises'
 import type { Clock } from '../lib/clock.ts'
 import { type CertificateFilePair, findCertificatePairs } from '../lib/files/certificate-pairs.ts'
-import { readFileWithin } from '../lib/files/read-file-within.ts'
+import { readSmallFileAsync } from '../lib/files/read-small-file.ts'
 import type { Logger } from '../lib/log/log.ts'
 import { MAX_PRIVATE_KEY_BYTES } from '../lib/x509/private-key.ts'
 import { BadTlsCertificate, MAX_TLS_PEM_BYTES, readTlsCertificate } from '../lib/x509/tls-certificate.ts'
@@ -202,8 +202,8 @@ export class CertificateFiles {
 }
 
 async function readPair({ at, certFile, keyFile }: CertificateFilePair): Promise<ReadPair> {
-  const cert = await readFileWithin(certFile, MAX_TLS_PEM_BYTES)
-  const key = await readFileWithin(keyFile, MAX_PRIVATE_KEY_BYTES)
+  const cert = await readSmallFileAsync(certFile, MAX_TLS_PEM_BYTES)
+  const key = await readSmallFileAsync(keyFile, MAX_PRIVATE_KEY_BYTES)
   const { dnsNames, notBefore, notAfter } = readTlsCertificate(cert, key)
   const names = readNames(dnsNames)
   if (names.length === 0) throw new BadTlsCertificate('certificate', 'The certificate names no host.')

@@ -5,18 +5,20 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { makeFolder } from './make-folder.ts'
-import { readSmallFile } from './read-small-file.ts'
+import { readSmallFile, readSmallFileAsync } from './read-small-file.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'postern-files-'))
 after(() => rmSync(root, { recursive: true }))
 
-test('reads a file up to its bound, an empty one too', () => {
+test('reads a file up to its bound, an empty one too', async () => {
   const file = join(root, 'file')
   for (const text of ['', 'é'.repeat(50_000)]) {
     writeFileSync(file, text)
     assert.equal(readSmallFile(file, 100_000), text)
+    assert.equal(await readSmallFileAsync(file, 100_000), text)
   }
   assert.throws(() => readSmallFile(file, 99_999), { code: 'EFBIG', path: file })
+  await assert.rejects(readSmallFileAsync(file, 99_999), { code: 'EFBIG', path: file })
 })
 
 test('reads what another program writes into a pipe', () => {
@@ -32,9 +34,9 @@ test('reads what another program writes into a pipe', () => {
   })
 })
 
-const faults: readonly [name: string, path: () => string, code: string][] = [
+const faults: readonly [name: string, path: () => string, code: string, codeAsync?: string][] = [
   ['a folder', () => root, 'EISDIR'],
-  ['a file that never ends', () => '/dev/zero', 'EFBIG'],
+  ['a file that never ends', () => '/dev/zero', 'EFBIG', 'EINVAL'],
   ['nothing', () => join(root, 'none'), 'ENOENT'],
   [
     'a pipe that nobody writes to',
@@ -44,11 +46,13 @@ const faults: readonly [name: string, path: () => string, code: string][] = [
       return pipe
     },
     'ETIMEDOUT',
+    'EINVAL',
   ],
 ]
-for (const [name, path, code] of faults) {
-  test(`${name} is an error at once`, () => {
+for (const [name, path, code, codeAsync = code] of faults) {
+  test(`${name} is an error at once`, async () => {
     assert.throws(() => readSmallFile(path(), 1000), { code })
+    await assert.rejects(readSmallFileAsync(path(), 1000), { code: codeAsync })
   })
 }
 

@@ -1,5 +1,6 @@
 /** Reads a file that should be small: a huge or endless file, or a pipe without a writer, gives an error, not a hang. */
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
+import { open } from 'node:fs/promises'
 
 /** How long a pipe may keep us waiting for its next bytes, in milliseconds. */
 const PIPE_MS = 5000
@@ -10,10 +11,12 @@ const LOOK_MS = 10
 /** How much is read at once, in bytes. */
 const CHUNK_BYTES = 16 * 1024
 
+/** Without O_NONBLOCK, opening a pipe that nobody writes to waits for ever. */
+const OPEN_FLAGS = constants.O_RDONLY | constants.O_NONBLOCK
+
 /** The text of the file at `path`. Errors have a code of the system and the path: EFBIG for more than `maxBytes`. */
 export function readSmallFile(path: string, maxBytes: number, { pipeMs = PIPE_MS } = {}): string {
-  // Without O_NONBLOCK, opening a pipe that nobody writes to waits for ever.
-  const file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
+  const file = openSync(path, OPEN_FLAGS)
   try {
     const kind = fstatSync(file)
     if (kind.isDirectory()) throw fault('EISDIR', path)
@@ -34,6 +37,24 @@ export function readSmallFile(path: string, maxBytes: number, { pipeMs = PIPE_MS
   }
 }
 
+/** The same where nobody may be held up; a pipe is no file there, since waiting for its writer could take long. */
+export async function readSmallFileAsync(path: string, maxBytes: number): Promise<string> {
+  const file = await open(path, OPEN_FLAGS)
+  try {
+    const kind = await file.stat()
+    if (!kind.isFile()) throw fault(kind.isDirectory() ? 'EISDIR' : 'EINVAL', path)
+    const bytes = Buffer.alloc(maxBytes + 1)
+    for (let total = 0; ; ) {
+      const { bytesRead } = await file.read(bytes, total, bytes.length - total)
+      total += bytesRead
+      if (total > maxBytes) throw fault('EFBIG', path)
+      if (bytesRead === 0) return bytes.toString('utf8', 0, total)
+    }
+  } finally {
+    await file.close()
+  }
+}
+
 function readChunk(file: number, chunk: Buffer, { path, pipeMs }: { path: string; pipeMs: number }): number {
   const until = performance.now() + pipeMs
   for (;;) {
@@ -47,6 +68,6 @@ function readChunk(file: number, chunk: Buffer, { path, pipeMs }: { path: string
   }
 }
 
-function fault(code: 'EISDIR' | 'EFBIG' | 'ETIMEDOUT', path: string): Error {
+function fault(code: 'EISDIR' | 'EINVAL' | 'EFBIG' | 'ETIMEDOUT', path: string): Error {
   return Object.assign(new Error(`${code}: ${path}`), { code, path })
 }
