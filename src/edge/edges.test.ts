@@ -177,6 +177,8 @@ describe('an edge that is dear to compile', () => {
     ])
     await edges.apply({ ...tcp, id: 'edgtcp_1', ports: [] })
     assert.deepEqual(edges.broken.length, 1)
+    for (let i = 0; i < 200; i++) await edges.apply({ ...tcp, id: `edgtcp_b${i}`, ports: [], broken: 'no' })
+    assert.equal(edges.broken.length, 100, 'no more than anybody reads')
   })
 
   test('keeps what did not change, and compiles it no second time', async () => {

@@ -1,6 +1,6 @@
 /** Every edge and endpoint that this node serves: found by name or port, and swapped in one assignment when it changes. */
 import type { Logger } from '../lib/log/log.ts'
-import type { BrokenEdge } from '../model/broken-edge.ts'
+import { type BrokenEdge, MAX_BROKEN_TOLD } from '../model/broken-edge.ts'
 import type { EdgeConfig } from '../model/edge-config.ts'
 import type { Listener } from '../model/look-up.ts'
 import { PolicyExpressions } from '../modules/policy-expressions.ts'
@@ -35,8 +35,10 @@ export class Edges {
   readonly #byPort = new Map<number, EdgeEntry>()
   /** Versions being compiled while the one before is served, by edge. */
   readonly #coming = new Map<string, EdgeConfig>()
-  /** Why ports of edges could not be opened, by edge. */
-  readonly #unopened = new Map<string, string>()
+  /** Ports of stored edges that could not be opened, by edge. */
+  readonly #unopened = new Map<string, BrokenEdge>()
+  /** Other parts of stored edges that refuse traffic, by edge: noted when they change, since edges may be many. */
+  readonly #broken = new Map<string, readonly BrokenEdge[]>()
 
   constructor(options: EdgesOptions) {
     this.#options = options
@@ -50,9 +52,10 @@ export class Edges {
 
   /** Stored edges that refuse traffic, and why. Of one that is still to be compiled, only what is known without that. */
   get broken(): BrokenEdge[] {
-    const ports = [...this.#unopened].map(([edgeId, reason]) => ({ edgeId, reason }))
-    const parts = [...this.#entries.values()].flatMap(({ compiled, config }) => brokenParts(compiled ?? config))
-    return [...ports, ...parts].filter(({ edgeId }) => !edgeId.startsWith('ep_'))
+    const told: BrokenEdge[] = []
+    for (const port of this.#unopened.values()) if (told.push(port) >= MAX_BROKEN_TOLD) return told
+    for (const parts of this.#broken.values()) if (told.push(...parts) >= MAX_BROKEN_TOLD) return told
+    return told
   }
 
   get size(): number {
@@ -63,9 +66,9 @@ export class Edges {
     return this.#entries.has(id)
   }
 
-  /** Ids of stored edges, without endpoints of agents, which come and go with their tunnels. */
+  /** Ids of stored edges. */
   get storedIds(): string[] {
-    return [...this.#entries.keys()].filter((id) => !id.startsWith('ep_'))
+    return [...this.#entries.keys()].filter(isStored)
   }
 
   /** The edge that answers to a name on the TLS listener. */
@@ -107,7 +110,7 @@ export class Edges {
   wildcardEdge(name: string): { readonly name: string; readonly holderId: string } | undefined {
     const config = this.#secure.find(name)?.config
     const wildcard = config?.names.find((each) => each.startsWith('*.') && name.endsWith(each.slice(1)))
-    if (!config || wildcard === undefined || wildcard === name || config.id.startsWith('ep_')) return undefined
+    if (!config || wildcard === undefined || wildcard === name || !isStored(config.id)) return undefined
     return { name: wildcard, holderId: config.id }
   }
 
@@ -117,7 +120,7 @@ export class Edges {
       'port' in address
         ? this.#byPort.get(address.port)
         : (this.#secure.get(address.name) ?? this.#plain.get(address.name))
-    return entry?.config.id.startsWith('ep_') ? entry.config.id : undefined
+    return entry && !isStored(entry.config.id) ? entry.config.id : undefined
   }
 
   /** The name or port of an agent's endpoint, for the metrics; empty when it is not here. */
@@ -128,7 +131,7 @@ export class Edges {
 
   /** What is served at an endpoint of an agent. */
   endpoint(id: string): EdgeConfig | undefined {
-    return id.startsWith('ep_') ? this.#entries.get(id)?.config : undefined
+    return isStored(id) ? undefined : this.#entries.get(id)?.config
   }
 
   /**
@@ -173,6 +176,7 @@ export class Edges {
     const { id } = config
     const before = this.#entries.get(id)
     this.#entries.set(id, entry)
+    this.#noteBroken(entry.compiled ?? config)
     const names = this.#namesOf(config)
     for (const name of config.names) names.set(name, entry)
     for (const port of config.ports) this.#byPort.set(port, entry)
@@ -188,6 +192,7 @@ export class Edges {
     this.#entries.delete(id)
     this.#coming.delete(id)
     this.#unopened.delete(id)
+    this.#broken.delete(id)
     this.#forget(entry, undefined)
     entry.drop()
     this.#options.onRemoved?.(id)
@@ -200,8 +205,9 @@ export class Edges {
       if (fault) this.#options.log.warn({ edge: id, port, err: fault }, 'port of an edge cannot be opened')
       failure ??= fault
     }
-    if (failure && this.#entries.has(id)) this.#unopened.set(id, failure.message)
-    else this.#unopened.delete(id)
+    if (failure && this.#entries.has(id) && isStored(id)) {
+      this.#unopened.set(id, { edgeId: id, reason: failure.message })
+    } else this.#unopened.delete(id)
     return failure
   }
 
@@ -225,22 +231,34 @@ export class Edges {
 
   #compile(config: EdgeConfig, previous?: CompiledEdge): CompiledEdge | Promise<CompiledEdge> {
     const compiled = this.#compiler.compile(config, previous)
-    if (!(compiled instanceof Promise)) return this.#logBroken(compiled)
+    if (!(compiled instanceof Promise)) return this.#compiled(config, compiled)
     compiled.catch((error: unknown) =>
       this.#options.log.error({ err: error, edge: config.id }, 'edge cannot be compiled'),
     )
-    return compiled.then((edge) => this.#logBroken(edge))
+    return compiled.then((edge) => this.#compiled(config, edge))
   }
 
-  /** Logs which parts of an edge are broken. */
-  #logBroken(edge: CompiledEdge): CompiledEdge {
+  /** Tells which parts of an edge are broken. */
+  #compiled(config: EdgeConfig, edge: CompiledEdge): CompiledEdge {
     const { log } = this.#options
+    if (this.#entries.get(edge.id)?.config === config) this.#noteBroken(edge)
     for (const { edgeId, routeId, reason } of brokenParts(edge)) {
       if (routeId === undefined) log.warn({ edge: edgeId, reason }, 'edge is broken and refuses traffic')
       else log.warn({ edge: edgeId, route: routeId, reason }, 'route is broken and refuses traffic')
     }
     return edge
   }
+
+  #noteBroken(edge: MaybeBroken & { readonly routes: readonly MaybeBroken[] }): void {
+    const parts = isStored(edge.id) ? brokenParts(edge) : []
+    if (parts.length > 0) this.#broken.set(edge.id, parts)
+    else this.#broken.delete(edge.id)
+  }
+}
+
+/** Not an endpoint of an agent, which comes and goes with its tunnel. */
+function isStored(id: string): boolean {
+  return !id.startsWith('ep_')
 }
 
 interface MaybeBroken {

@@ -1,3 +1,6 @@
+/** How many are told; whoever has more has other worries. */
+export const MAX_BROKEN_TOLD = 100
+
 /** A stored edge that cannot be served as it is set up, or a route of one: it refuses traffic. */
 export interface BrokenEdge {
   readonly edgeId: string
