@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { describe, type TestContext, test } from 'node:test'
+import { visitsOfAll } from '../support/test-workers.ts'
 import { until } from '../support/until.ts'
 import { ownAgent } from './edges/agents.ts'
 import { isAlive, listener, type Recorder, recorder, shouts, timeout } from './edges/upstreams.ts'
@@ -64,10 +65,11 @@ describe('a shutdown', () => {
     const service = await patient(t)
     const { name } = await world.httpsTo(service)
     const door = doorOf(world, name)
-    const socket = await dialled(door)
+    const visits = Array.from({ length: visitsOfAll(world.platform.planeCount) })
+    const idle = await Promise.all(visits.map(() => dialled(door)))
     const session = http2Over(await dialled(door, { version: '2' }), door)
     const goaway = once(session, 'goaway')
-    const closed = once(socket, 'close')
+    const closed = Promise.all(idle.map((socket) => once(socket, 'close')))
     // The head of this one is made after the stop.
     const lazy = Promise.withResolvers<() => void>()
     const later = await recorder(t, (_, response) => lazy.resolve(() => response.end('late')))
@@ -78,12 +80,13 @@ describe('a shutdown', () => {
     await until('the other is under way', () => service.seen.length === 1)
     const stopped = world.platform.stop()
     await goaway
+    // Then every worker has begun to stop.
+    await closed
     answer()
     service.finish()
     const [first, second] = await Promise.all(asked)
     assert.deepEqual([first?.text, first?.headers.connection], ['late', 'close'])
     assert.equal(second?.text, 'first last')
-    await closed
     await stopped
   })
 
