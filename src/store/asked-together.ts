@@ -8,8 +8,8 @@
 const MAX_TOGETHER = 500
 
 /**
- * Between two queries, unless one who is alone asks one after the other, in milliseconds. A query costs this process and the database
- * more than all the answers in it, and a fast database would be asked for each answer alone.
+ * The least time between two queries in a crowd, in milliseconds; who asks alone is answered at once. A query costs this
+ * process and the database more than all the answers in it, and a fast database would be asked for each answer alone.
  */
 const APART_MS = 50
 

@@ -4,6 +4,7 @@
  */
 import { RecordRing } from '../../lib/bytes/record-ring.ts'
 import type { HeaderList } from '../../lib/http/header-list.ts'
+import { utf8Text } from '../../lib/text/utf8-text.ts'
 import { othersTurn } from '../../lib/threads/others-turn.ts'
 import type { KeptBody, KeptHeader, KeptMessage, SeenExchange } from '../../model/exchange.ts'
 
@@ -113,7 +114,7 @@ export function messagesOf(
 }
 
 function bodyOf(kept: Buffer, size: number): KeptBody {
-  const text = textOf(kept, { isCut: kept.length < size })
+  const text = utf8Text(kept, { isCut: kept.length < size })
   if (text === undefined || Buffer.byteLength(JSON.stringify(text)) > MAX_TEXT)
     return { size, kept: kept.length, encoding: 'base64', content: kept.toString('base64') }
   return { size, kept: kept.length, encoding: 'text', content: text }
@@ -121,12 +122,3 @@ function bodyOf(kept: Buffer, size: number): KeptBody {
 
 /** A text that takes more than this as JSON, in bytes, is told as bytes: a call between nodes has room for two. */
 const MAX_TEXT = 360 * 1024
-
-/** Undefined when it is not UTF-8. Of a body that was cut, the last character may be a part, and is left off. */
-function textOf(bytes: Buffer, { isCut }: { readonly isCut: boolean }): string | undefined {
-  try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes, { stream: isCut })
-  } catch {
-    return undefined
-  }
-}

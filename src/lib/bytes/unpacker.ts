@@ -1,6 +1,7 @@
 /** Bodies that were sent compressed, as the text that they were before. */
 import type { Transform } from 'node:stream'
 import * as zlib from 'node:zlib'
+import { utf8Text } from '../text/utf8-text.ts'
 
 /** The most that is unpacked of one body, in bytes: a few bytes may become gigabytes. */
 const MAX_UNPACKED = 1024 * 1024
@@ -55,7 +56,7 @@ export class Unpacker {
     await this.#turn()
     try {
       const { bytes, isCut } = await unpack(packed, begin())
-      const content = textOf(bytes, isCut)
+      const content = utf8Text(bytes, { isCut })
       return content ? { coding, content, size: bytes.length, isCut } : undefined
     } finally {
       const next = this.#waiting.shift()
@@ -88,14 +89,4 @@ function unpack(packed: Buffer, unpacking: Transform): Promise<{ readonly bytes:
   unpacking.on('error', () => finish(true))
   unpacking.end(packed)
   return promise
-}
-
-/** Undefined for what is no text. */
-function textOf(bytes: Buffer, isCut: boolean): string | undefined {
-  try {
-    // Of a text that is cut, the last character may be a part.
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes, { stream: isCut })
-  } catch {
-    return undefined
-  }
 }
