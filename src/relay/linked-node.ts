@@ -45,13 +45,18 @@ const IDLE_MS = 10 * 60_000
 const MAX_LINKS = 64
 
 /**
- * Connections tried for each known plane of a node to find one that has no link. Among four planes twelve tries find a
- * certain one in 97 of 100 cases.
+ * Connections tried for each known plane of a node to find one that has no link. Among four planes 24 tries find a
+ * certain one in 999 of 1000 cases.
  */
-const TRIES_PER_PLANE = 3
+const TRIES_PER_PLANE = 6
 
-/** After those, how often one more is tried while the plane is asked for, in milliseconds. */
-const SEEK_MS = 30_000
+/**
+ * After those, how long until one more is tried while the plane is asked for, in milliseconds: soon at first, since it was
+ * likely chance that missed it, and each time half as long again, since it may be gone.
+ */
+const SEEK_SOONEST_MS = 200
+const SEEK_LATEST_MS = 30_000
+const SEEK_GROWTH = 1.5
 
 /** Planes without a link that are remembered. */
 const MAX_SOUGHT = 256
@@ -59,6 +64,7 @@ const MAX_SOUGHT = 256
 interface Search {
   tries: number
   triedAt: number
+  pauseMs: number
 }
 
 export class LinkedNode {
@@ -147,11 +153,14 @@ export class LinkedNode {
   #seek(planeId: string): void {
     if (this.#connecting) return
     if (!this.#sought.has(planeId) && this.#sought.size >= MAX_SOUGHT) this.#sought.clear()
-    const search = this.#sought.get(planeId) ?? { tries: 0, triedAt: 0 }
+    const search = this.#sought.get(planeId) ?? { tries: 0, triedAt: 0, pauseMs: SEEK_SOONEST_MS }
     this.#sought.set(planeId, search)
     const known = this.#book.size + this.#sought.size
     const now = performance.now()
-    if (search.tries >= TRIES_PER_PLANE * known && now - search.triedAt < SEEK_MS) return
+    if (search.tries >= TRIES_PER_PLANE * known) {
+      if (now - search.triedAt < search.pauseMs) return
+      search.pauseMs = Math.min(search.pauseMs * SEEK_GROWTH, SEEK_LATEST_MS)
+    }
     search.tries++
     search.triedAt = now
     void this.#connect()

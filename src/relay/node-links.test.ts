@@ -388,7 +388,8 @@ describe('a node with several planes at one port', () => {
     }
     assert.equal(b.asked.length, 40)
     await until('all but one are closed', () => b.door.links === 1)
-    assert.ok(most <= 7, `${most} connections`)
+    // The link itself, and six tries for each of the two planes that are known.
+    assert.ok(most <= 13, `${most} connections`)
   })
 
   test('loses a plane that leaves: open streams go on, new ones take another', async () => {
