@@ -15,7 +15,7 @@ test('an answer that is none of the API is told by its status', () => {
   for (const body of ['<html>', '[]', '{"msg": 1}']) {
     assert.deepEqual(
       [faultOf(502, body).kind, faultOf(502, body).text],
-      ['refused', 'The server answered with status 502.'],
+      ['refused', 'The answer had status 502.'],
     )
   }
 })

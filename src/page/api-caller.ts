@@ -136,7 +136,7 @@ export function faultOf(status: number, text: string): CallFault {
     text:
       typeof body.msg === 'string'
         ? `${body.msg.replace(/^[a-z]/, (letter) => letter.toUpperCase())}${why}`
-        : `The server answered with status ${status}.`,
+        : `The answer had status ${status}.`,
     code: typeof body.error_code === 'string' ? body.error_code : '',
     field: typeof details.field === 'string' ? details.field : '',
     operation: typeof details.operation_id === 'string' ? details.operation_id : '',
