@@ -39,8 +39,8 @@ export interface RunningServer {
   readonly sshHostKey: string
   /** What the very first start made, to be shown once. */
   readonly firstStart: FirstStart | null
-  /** Goes over to other settings, as far as they can change while it runs. */
-  use(settings: Settings): void
+  /** Goes over to other settings, as far as they can change while it runs; resolves with the processes that have not yet. */
+  use(settings: Settings): Promise<readonly string[]>
   /** Finishes what is open within the drain time, then closes everything. */
   stop(): Promise<void>
 }
@@ -170,9 +170,10 @@ export async function startServer(
       addresses,
       sshHostKey: control.sshHostKey,
       firstStart,
-      use: (next) => {
+      use: async (next) => {
         for (const each of planes.values()) each.plane.use(next)
         api.use(next)
+        return []
       },
       planes: {
         open: async (planeId) => (await openBeside(planeId)).letVisitorsIn(),

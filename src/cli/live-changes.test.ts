@@ -14,12 +14,16 @@ const at = (region: string, maxConnections = 0): Settings =>
     cwd: '/srv',
   })
 
-/** A server whose settings on disk are `disk.settings`. */
-function server(upgrade: Upgrade | undefined) {
+/** A server whose settings on disk are `disk.settings`; `isApplied` resolves when they are in force. */
+function server(upgrade: Upgrade | undefined, isApplied?: () => Promise<void>) {
   const disk = { settings: (): Settings => at('here') }
   const applied: Settings[] = []
   const settings = at('here')
-  const apply = (next: Settings): void => void applied.push(next)
+  const apply = async (next: Settings): Promise<readonly string[]> => {
+    applied.push(next)
+    await isApplied?.()
+    return []
+  }
   return { disk, applied, changes: new LiveChanges({ settings, read: () => disk.settings(), apply, upgrade, log }) }
 }
 
@@ -53,16 +57,48 @@ test('a reload during an upgrade waits for it', async () => {
   })
   const upgrade = changes.upgrade()
   disk.settings = () => at('here', 7)
-  changes.reload()
+  const reload = changes.reload()
   await new Promise(setImmediate)
   assert.deepEqual(applied, [])
   gate.resolve()
   await upgrade
-  await new Promise(setImmediate)
+  await reload
   assert.deepEqual(
     applied.map(({ maxConnections }) => maxConnections),
     [7],
   )
+})
+
+test('a reload while another is applied goes after it; those that wait are one, and an upgrade goes last', async () => {
+  const gates: PromiseWithResolvers<void>[] = []
+  const begun: string[] = []
+  const upgrade: Upgrade = async ({ maxConnections }) => {
+    begun.push(`upgrade ${maxConnections}`)
+    return { from: '1', to: '2' }
+  }
+  const { disk, applied, changes } = server(upgrade, () => {
+    begun.push(`reload ${applied.at(-1)?.maxConnections}`)
+    const gate = Promise.withResolvers<void>()
+    gates.push(gate)
+    return gate.promise
+  })
+  disk.settings = () => at('here', 1)
+  const first = changes.reload()
+  await new Promise(setImmediate)
+  disk.settings = () => at('here', 2)
+  const second = changes.reload()
+  const last = changes.upgrade()
+  const third = changes.reload()
+  disk.settings = () => at('here', 3)
+  await new Promise(setImmediate)
+  assert.deepEqual(begun, ['reload 1'])
+  gates[0]?.resolve()
+  await first
+  await new Promise(setImmediate)
+  assert.deepEqual(begun, ['reload 1', 'reload 3'])
+  gates[1]?.resolve()
+  await Promise.all([second, third, last])
+  assert.deepEqual(begun, ['reload 1', 'reload 3', 'upgrade 3'])
 })
 
 test('an upgrade that fails, or settings that are faulty, are told, and the next is not held up', async () => {

@@ -10,7 +10,8 @@ export interface LiveChangesOptions {
   readonly settings: Settings
   /** Throws `SettingsError`. */
   readonly read: () => Settings
-  readonly apply: (settings: Settings) => void
+  /** Resolves when they are in force, with the processes that do not use them yet. */
+  readonly apply: (settings: Settings) => Promise<readonly string[]>
   /** Undefined for a server of one process. */
   readonly upgrade: Upgrade | undefined
   readonly log: Logger
@@ -19,33 +20,41 @@ export interface LiveChangesOptions {
 export class LiveChanges {
   readonly #options: LiveChangesOptions
   #running: Settings
-  /** The end of the last upgrade that was ordered; undefined when none is under way. */
-  #upgrading: Promise<unknown> | undefined
+  /** The end of the last change that was ordered. */
+  #last: Promise<unknown> = Promise.resolve()
+  /** A reload that was ordered and has not begun. */
+  #waiting: Promise<void> | undefined
 
   constructor(options: LiveChangesOptions) {
     this.#options = options
     this.#running = options.settings
   }
 
-  /** At once, unless an upgrade is under way: a reload would miss the processes that are about to take over. */
-  reload(): void {
-    if (this.#upgrading) void this.#upgrading.then(() => this.#reload())
-    else this.#reload()
+  /**
+   * Reloads when what was ordered before is over, since it would miss processes that are about to take over; never rejects.
+   * One that has yet to begin reads what is on disk then, so that those ordered meanwhile are the same one.
+   */
+  reload(): Promise<void> {
+    this.#waiting ??= this.#next(() => this.#reload())
+    return this.#waiting
   }
 
-  /** Upgrades when those that were ordered before are over; never rejects. */
+  /** Upgrades when what was ordered before is over; never rejects. */
   upgrade(onStep: (step: UpgradeStep) => void = () => {}): Promise<UpgradeOutcome> {
-    const done = (this.#upgrading ?? Promise.resolve()).then(() => this.#upgrade(onStep))
-    const over = done.then(() => {
-      if (this.#upgrading === over) this.#upgrading = undefined
-    })
-    this.#upgrading = over
+    return this.#next(() => this.#upgrade(onStep))
+  }
+
+  #next<T>(change: () => Promise<T>): Promise<T> {
+    const done = this.#last.then(change)
+    this.#last = done
     return done
   }
 
-  #reload(): void {
+  async #reload(): Promise<void> {
+    this.#waiting = undefined
     const { read, apply, log } = this.#options
-    this.#running = reload({ running: this.#running, read, apply, log }).settings
+    const { settings } = await reload({ running: this.#running, read, apply, log })
+    this.#running = settings
   }
 
   async #upgrade(onStep: (step: UpgradeStep) => void): Promise<UpgradeOutcome> {

@@ -8,7 +8,8 @@ export interface Reloading {
   readonly running: Settings
   /** Throws `SettingsError`. */
   readonly read: () => Settings
-  readonly apply: (settings: Settings) => void
+  /** Resolves when they are in force, with the processes that do not use them yet. */
+  readonly apply: (settings: Settings) => Promise<readonly string[]>
   readonly log: Logger
 }
 
@@ -21,8 +22,8 @@ export interface ReloadEnd {
   readonly needsRestart: readonly string[]
 }
 
-/** Faulty new settings never end the server. */
-export function reload({ running, read, apply, log }: Reloading): ReloadEnd {
+/** Resolves when the new settings are in force. Faulty ones never end the server. */
+export async function reload({ running, read, apply, log }: Reloading): Promise<ReloadEnd> {
   let changes: Changes
   try {
     changes = changesOf(running, read())
@@ -32,21 +33,24 @@ export function reload({ running, read, apply, log }: Reloading): ReloadEnd {
     return { settings: running, fault: settingsFault(error), needsRestart: [] }
   }
   const { settings, taken, pending } = changes
-  const tell = (): void => {
-    if (pending.length > 0)
-      log.warn({ changed: taken, needs_restart: pending }, 'settings reloaded; some changes need a restart')
-    else log.info({ changed: taken }, 'settings reloaded')
-  }
-  // Logged at the more verbose of the old and new levels, so that the change is not missed.
-  const isHeard = log.isLevelEnabled('info')
-  if (isHeard) tell()
+  let late: readonly string[]
   try {
-    apply(settings)
-    log.level = settings.logLevel
+    late = await apply(settings)
   } catch (error) {
     log.error({ err: error }, notApplied)
     return { settings, fault: notApplied, needsRestart: pending }
   }
+  const level = pending.length > 0 || late.length > 0 ? 'warn' : 'info'
+  const tell = (): void => {
+    const needs = pending.length > 0 && { needs_restart: pending }
+    if (late.length > 0) log.warn({ changed: taken, ...needs, late }, notByAll)
+    else if (needs) log.warn({ changed: taken, ...needs }, 'settings reloaded; some changes need a restart')
+    else log.info({ changed: taken }, 'settings reloaded')
+  }
+  // Logged at the more verbose of the old and new levels, so that the change is not missed.
+  const isHeard = log.isLevelEnabled(level)
+  if (isHeard) tell()
+  log.level = settings.logLevel
   if (!isHeard) tell()
   return { settings, needsRestart: pending }
 }
@@ -58,4 +62,5 @@ export function settingsFault(error: unknown): string {
 }
 
 const faulty = 'settings cannot be reloaded; nothing has changed'
+const notByAll = 'settings were reloaded but some processes do not use them yet; they will when they answer again'
 const notApplied = 'settings were reloaded but cannot all be applied; restart the server'

@@ -63,7 +63,7 @@ function serving(given: Given = {}) {
     addresses: listening,
     sshHostKey: 'SHA256:of_the_host_key',
     firstStart: null,
-    use() {},
+    use: async () => [],
     stop() {
       stopping.resolve()
       return stopped.promise
@@ -112,13 +112,19 @@ test('SIGHUP reloads the settings and ends nothing, whatever is in them', async 
   ]
   const { signals, exits, finish, done } = serving({
     read: () => files.shift()?.() ?? settings,
-    use: ({ maxConnections }) => void used.push(maxConnections),
+    use: async ({ maxConnections }) => {
+      used.push(maxConnections)
+      return []
+    },
   })
   // The first one arrives during the start.
   signals.emit('SIGHUP')
   await new Promise(setImmediate)
   assert.deepEqual(used, [5])
-  for (let i = 0; i < 3; i++) signals.emit('SIGHUP')
+  for (let i = 0; i < 3; i++) {
+    signals.emit('SIGHUP')
+    await new Promise(setImmediate)
+  }
   assert.deepEqual(used, [5, 6])
   assert.deepEqual(exits, [])
   signals.emit('SIGTERM')
@@ -294,7 +300,7 @@ test('with workers, the same is printed of several processes, and nothing is ope
   const several = { ...settings, workers: 2 }
   const stopped: string[] = []
   const server: RunningServer = {
-    ...{ addresses: listening, sshHostKey: 'SHA256:of_the_host_key', firstStart, use() {} },
+    ...{ addresses: listening, sshHostKey: 'SHA256:of_the_host_key', firstStart, use: async () => [] },
     stop: async () => void stopped.push('stopped'),
   }
   const done = serve(() => several, terminal, {

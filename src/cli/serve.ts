@@ -110,7 +110,7 @@ export async function serve(
     log,
   })
   tellSystemd('READY=1', { env: terminal.env, log })
-  hangup.each(() => changes.reload())
+  hangup.each(() => void changes.reload())
   order.each(() => void changes.upgrade())
   await stop
   tellSystemd('STOPPING=1', { env: terminal.env, log })

@@ -48,10 +48,10 @@ export async function upgradeRunning({ upgrade, onStep, ...reloading }: UpgradeR
   }
 }
 
-function reloadAlone(reloading: Reloading): UpgradeEnd {
+async function reloadAlone(reloading: Reloading): Promise<UpgradeEnd> {
   const log: Logger = reloading.log
   log.warn('a server of one process (`workers` is 0) cannot be upgraded while it runs; its settings are read again')
-  const { settings, fault, needsRestart } = reload(reloading)
+  const { settings, fault, needsRestart } = await reload(reloading)
   if (fault !== undefined) return { outcome: { type: 'failed', reason: fault }, settings }
   return { outcome: { type: 'reloaded', needsRestart }, settings }
 }

@@ -15,11 +15,20 @@ import { type Logger, lostLines } from '../lib/log/log.ts'
 import type { ServerHandle } from '../lib/net/early-listener.ts'
 import type { HeldSockets, SocketName } from './held-sockets.ts'
 import type { Launch } from './launch.ts'
-import type { ChildRole, ControlReady, FromChild, SupervisorFigures, ToChild, WorkerAddresses } from './messages.ts'
-import { SUPERVISION } from './messages.ts'
+import {
+  type ChildRole,
+  type ControlReady,
+  type FromChild,
+  type LoadedMessage,
+  SUPERVISION,
+  type SupervisorFigures,
+  type ToChild,
+  type WorkerAddresses,
+} from './messages.ts'
 import { type Ending, Seat } from './seat.ts'
 import type { BoundSocket } from './socket-handle.ts'
 import { placeIn } from './socket-places.ts'
+import { UseAnswers } from './use-answers.ts'
 
 export interface GenerationOptions {
   readonly settings: Settings
@@ -36,6 +45,8 @@ export interface GenerationOptions {
   readonly sockets: Readonly<Record<ChildRole, HeldSockets<BoundSocket>>>
   readonly log: Logger
   readonly now: () => number
+  /** How long children may take to answer that they use other settings, in milliseconds. */
+  readonly answerMs: number | undefined
   /** Whether another generation serves meanwhile. */
   readonly isBeside: boolean
   /** A control process is to be reached here, by the workers of all generations. */
@@ -84,6 +95,7 @@ export class Generation {
   readonly #loaded = Promise.withResolvers<void>()
   readonly #started = Promise.withResolvers<GenerationReport>()
   readonly #notLoaded: Set<Seat>
+  readonly #answers: UseAnswers
   readonly #figuresTimer: NodeJS.Timeout
   #settings: Settings
   #node: Promise<OwnNode> | undefined
@@ -101,6 +113,7 @@ export class Generation {
   constructor(options: GenerationOptions) {
     this.#options = options
     this.#settings = options.settings
+    this.#answers = new UseAnswers(options.answerMs)
     this.#control = this.#seat('control', 0)
     this.#workers = Array.from({ length: options.settings.workers }, (_, slot) => this.#seat('worker', slot))
     this.#notLoaded = new Set(this.#seats)
@@ -146,9 +159,15 @@ export class Generation {
     await Promise.all(this.#seats.map((seat) => seat.kill()))
   }
 
-  use(settings: Settings): void {
+  /** Resolves when all children use them, or with the ids of those that took too long. */
+  use(settings: Settings): Promise<readonly string[]> {
     this.#settings = settings
-    for (const seat of this.#seats) seat.send({ type: 'use', settings: this.#carried(seat.role) })
+    // Whoever has not begun will begin with them.
+    const told = this.#seats.filter(({ pid, hasBegun }) => pid !== undefined && hasBegun)
+    const answering = told.filter(({ answersUse }) => answersUse !== false).map(({ id }) => id)
+    return this.#answers.ask(answering, (round) => {
+      for (const seat of told) seat.send({ type: 'use', settings: this.#carried(seat.role), round })
+    })
   }
 
   /** Resolves when the control process has closed the store. It waits, to go on if it must. */
@@ -285,6 +304,7 @@ export class Generation {
       return socket ? [{ name, socket }] : []
     })
     seat.send(first(found.map(({ name }) => name)))
+    seat.hasBegun = true
     for (const { name, socket } of found) {
       // Whoever asks the API whether the server is ready would have to wait for the answer.
       const isEarly = role === 'worker' && !this.#isBeside && !held.isServed(name, slot, id)
@@ -307,6 +327,9 @@ export class Generation {
       case 'loaded':
         this.#onLoaded(seat, message)
         return
+      case 'using':
+        this.#onUsing(seat, message)
+        return
       case 'listening':
         this.#options.controlListens(this.#linkPath(seat.id))
         return
@@ -328,7 +351,16 @@ export class Generation {
     }
   }
 
-  #onLoaded(seat: Seat, { version, supervision }: { readonly version: string; readonly supervision: number }): void {
+  #onUsing({ role, id }: Seat, { round, fault }: { readonly round: number; readonly fault?: string }): void {
+    const isLate = this.#answers.answered(id, round, fault)
+    // A fault is in its own log.
+    if (isLate && fault === undefined)
+      this.#options.log.info({ process: role, id }, 'process uses the reloaded settings now')
+  }
+
+  #onLoaded(seat: Seat, { version, supervision, answersUse = false }: LoadedMessage): void {
+    seat.answersUse = answersUse
+    if (!answersUse) this.#answers.left(seat.id)
     if (!this.#isStarting && version !== this.#version) {
       const fields = { process: seat.role, id: seat.id, version, others: this.#version }
       this.#options.log.warn(fields, 'what is on disk has another version than the other processes; upgrade the server')
@@ -365,6 +397,7 @@ export class Generation {
     const { log, sockets, replaced, folder } = this.#options
     const { role, slot } = seat
     sockets[role].died(id)
+    this.#answers.left(id)
     if (role === 'control') {
       this.#controlPath = undefined
       this.#turnControl('ended')

@@ -92,14 +92,21 @@ export interface LendMessage {
   readonly slot: number
 }
 
+export interface UseMessage {
+  readonly type: 'use'
+  readonly settings: CarriedSettings
+  /** What `using` is to say. */
+  readonly round: number
+}
+
 export type ToChild =
   | StartMessage
   | SocketMessage
   | PortMessage
   | LendMessage
   | { readonly type: 'unlend'; readonly name: SocketName; readonly slot: number }
-  /** Settings that were read again. */
-  | { readonly type: 'use'; readonly settings: CarriedSettings }
+  /** Settings that were read again; `using` answers. */
+  | UseMessage
   /** To a child that waits: start. */
   | { readonly type: 'go' }
   /** To the control process: give up the store and the API, and wait; `paused` answers. */
@@ -120,8 +127,9 @@ export type ToChild =
   | { readonly type: 'stop' }
 
 export type FromChild =
-  /** Its code is loaded. */
-  | { readonly type: 'loaded'; readonly version: string; readonly supervision: number }
+  | LoadedMessage
+  /** The settings of `use` hold from now on, or the fault says why not all of them do. */
+  | { readonly type: 'using'; readonly round: number; readonly fault?: string }
   /** Of the control process: the store is closed, and nobody is served. */
   | { readonly type: 'paused' }
   /** Of the control process: workers may attach at its link path. */
@@ -133,6 +141,15 @@ export type FromChild =
   /** Of a worker: wants the socket of its slot for the port of a TCP edge; `port` answers. */
   | { readonly type: 'openPort'; readonly request: number; readonly port: number }
   | { readonly type: 'closePort'; readonly port: number }
+
+/** Its code is loaded. */
+export interface LoadedMessage {
+  readonly type: 'loaded'
+  readonly version: string
+  readonly supervision: number
+  /** Whether it answers `use`; not said by children that are older than that answer. */
+  readonly answersUse?: boolean
+}
 
 export interface ControlReady {
   readonly type: 'ready'

@@ -35,6 +35,10 @@ export class Seat {
   /** Of the child that is there, or was last. */
   id = ''
   isReady = false
+  /** Whether it was told with which settings to start. */
+  hasBegun = false
+  /** Whether it says so when it uses other settings; undefined until it is known. */
+  answersUse: boolean | undefined
   /** Whether a child that ends is replaced. */
   isKept = false
   #child: Child | undefined
@@ -58,6 +62,8 @@ export class Seat {
     this.id = newId()
     this.#began = now()
     this.#reason = undefined
+    this.hasBegun = false
+    this.answersUse = undefined
     this.#child = launch(role, {
       message: (message) => {
         if (message.type === 'failed') this.#reason = message.reason

@@ -6,7 +6,7 @@ import { Descriptors } from '../lib/files/descriptors.ts'
 import { createLog, flushLog, type Logger } from '../lib/log/log.ts'
 import type { ServerHandle } from '../lib/net/early-listener.ts'
 import { ChildSockets } from './child-sockets.ts'
-import { type FromChild, type StartMessage, SUPERVISION, type ToChild } from './messages.ts'
+import { type FromChild, type StartMessage, SUPERVISION, type ToChild, type UseMessage } from './messages.ts'
 
 /** The channel to the supervisor: `process`, in a child. */
 export interface ParentChannel {
@@ -87,6 +87,8 @@ class ChildLife {
   #running: RunningChild | undefined
   /** Those that came since the start. */
   #newer: Settings | undefined
+  /** What the supervisor is to be told once they are used. */
+  #round: number | undefined
   #taken: Promise<void>[] = []
   #pausing: Promise<void> | undefined
   #isEnding = false
@@ -114,7 +116,7 @@ class ChildLife {
   }
 
   told(message: ToChild, handle: ServerHandle | undefined): void {
-    const { sockets, log } = this.#beginning
+    const { sockets } = this.#beginning
     switch (message.type) {
       case 'socket':
         this.#taken.push(sockets.take(message, handle))
@@ -129,13 +131,9 @@ class ChildLife {
       case 'unlend':
         sockets.unlend(message)
         return
-      case 'use': {
-        const settings = carriedSettings(message.settings)
-        log.level = settings.logLevel
-        this.#newer = settings
-        this.#running?.use(settings)
+      case 'use':
+        this.#use(message)
         return
-      }
       case 'go':
         this.#may.resolve()
         return
@@ -166,11 +164,31 @@ class ChildLife {
   async #load(): Promise<void> {
     const { descriptors, send } = this.#beginning
     await Promise.all([descriptors.start(), this.#work.load()])
-    send({ type: 'loaded', version: this.#parts.version, supervision: SUPERVISION })
+    send({ type: 'loaded', version: this.#parts.version, supervision: SUPERVISION, answersUse: true })
+  }
+
+  #use({ settings: carried, round }: UseMessage): void {
+    const { log, send } = this.#beginning
+    const settings = carriedSettings(carried)
+    log.level = settings.logLevel
+    this.#newer = settings
+    if (!this.#running) {
+      // Answered when it runs.
+      this.#round = round
+      return
+    }
+    try {
+      this.#running.use(settings)
+      send({ type: 'using', round })
+    } catch (err) {
+      // All children would end here at the same time, and everybody's connections with them.
+      log.error({ err }, 'settings cannot all be applied')
+      send({ type: 'using', round, fault: err instanceof Error ? err.message : String(err) })
+    }
   }
 
   async #run(): Promise<void> {
-    const { settings, sockets } = this.#beginning
+    const { settings, sockets, send } = this.#beginning
     try {
       await Promise.all([this.#loading, this.#may.promise, ...this.#taken])
       const { running, announce } = await this.#work.run()
@@ -178,6 +196,8 @@ class ChildLife {
       if (this.#newer) running.use(this.#newer)
       sockets.letIn()
       announce()
+      if (this.#round !== undefined) send({ type: 'using', round: this.#round })
+      this.#round = undefined
     } catch (error) {
       if (this.#isEnding) return
       const { parent, fault, exit } = this.#parts

@@ -4,11 +4,19 @@ import { once } from 'node:events'
 import { existsSync, readdirSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { createInterface } from 'node:readline'
-import { test } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import { freeTcpPort } from '../../test/support/free-port.ts'
 import { until } from '../../test/support/until.ts'
 import type { OwnNode } from '../config/own-node.ts'
 import { anywhere, ask, askAll, isAlive, script, supervised } from './test-supervised.ts'
+
+/** Stops a process, which hears nothing until it goes on. */
+function freeze(t: TestContext, pid = 0) {
+  const goOn = (): void => void (isAlive(pid) && process.kill(pid, 'SIGCONT'))
+  process.kill(pid, 'SIGSTOP')
+  t.after(goOn)
+  return { goOn }
+}
 
 test('all processes serve, connections reach every worker, and workers know no secret', async (t) => {
   const { server, api, settings } = await supervised(t)
@@ -24,11 +32,70 @@ test('all processes serve, connections reach every worker, and workers know no s
 
 test('settings that are read again reach the children, and their lines reach the log whole', async (t) => {
   const { server, settings, api, printed } = await supervised(t)
-  server.use({ ...settings, region: 'eu-9' })
-  await until('the new region is in use', async () => (await api()).region === 'eu-9')
+  assert.deepEqual(await server.use({ ...settings, region: 'eu-9' }), [])
+  assert.equal((await api()).region, 'eu-9')
+  await askAll(server.addresses.http, ['w1 eu-9', 'w2 eu-9'], 'region')
   for (let i = 0; i < 20; i++) await ask(server.addresses.http, 'log')
   await until('twenty lines', () => printed.log.match(/asked to/g)?.length === 20)
   for (const line of printed.log.trimEnd().split('\n')) JSON.parse(line)
+})
+
+test('settings are in use when every process has said so, however late', async (t) => {
+  const using: string[] = []
+  const heard = (role: string, { type }: { readonly type: string }) => void (type === 'using' && using.push(role))
+  const { server, settings, pids } = await supervised(t, {}, { heard })
+  const frozen = freeze(t, pids.worker[1])
+  let isOver = false
+  const over = server.use({ ...settings, region: 'eu-9' }).finally(() => {
+    isOver = true
+  })
+  await until('the others have answered', () => using.length === 2)
+  await new Promise(setImmediate)
+  assert.equal(isOver, false)
+  frozen.goOn()
+  assert.deepEqual(await over, [])
+  for (let i = 0; i < 20; i++) assert.match(await ask(server.addresses.http, 'region'), /^w[12] eu-9$/)
+})
+
+test('a process that does not answer is named, and has the settings when it goes on', async (t) => {
+  const { server, settings, pids, printed } = await supervised(t, { workers: '1' }, { answerMs: 500 })
+  const frozen = freeze(t, pids.worker[0])
+  const late = await server.use({ ...settings, region: 'eu-9' })
+  assert.equal(late.at(-1), 'w1')
+  frozen.goOn()
+  await until('it says so', () => /"process":"worker","id":"w1","msg":"process uses the reloaded/.test(printed.log))
+  assert.equal(await ask(server.addresses.http, 'region'), 'w1 eu-9')
+})
+
+test('a process that ends instead of an answer is not waited for, and replaced with the new settings', async (t) => {
+  const { server, settings, pids } = await supervised(t, { workers: '1' })
+  freeze(t, pids.worker[0])
+  const over = server.use({ ...settings, region: 'eu-9' })
+  process.kill(pids.worker[0] ?? 0, 'SIGKILL')
+  assert.deepEqual(await over, [])
+  assert.equal(await ask(server.addresses.http, 'region'), 'w2 eu-9')
+})
+
+test('a process that is starting is waited for, or has not begun and begins with the settings', async (t) => {
+  const { server, settings, pids } = await supervised(t, { workers: '1' })
+  process.kill(pids.worker[0] ?? 0, 'SIGKILL')
+  await until('another is launched', () => pids.worker.length === 2)
+  // Whatever the moment.
+  for (const region of ['eu-1', 'eu-2', 'eu-3']) assert.deepEqual(await server.use({ ...settings, region }), [])
+  assert.equal(await ask(server.addresses.http, 'region'), 'w2 eu-3')
+})
+
+test('a process that cannot use the settings is named, and goes on', async (t) => {
+  const { server, settings, pids } = await supervised(t)
+  await assert.rejects(server.use({ ...settings, region: 'refused' }), { message: /^w[12]: no such region; w[12]: no/ })
+  await askAll(server.addresses.http, ['w1 local', 'w2 local'], 'region')
+  assert.equal(pids.worker.length, 2)
+})
+
+test('processes of a version that does not answer are told, and not waited for', async (t) => {
+  const { server, settings } = await supervised(t, { workers: '1' }, { isOlder: true })
+  assert.deepEqual(await server.use({ ...settings, region: 'eu-9' }), [])
+  await askAll(server.addresses.http, ['w1 eu-9'], 'region')
 })
 
 test('a worker that ends is replaced in its slot; nobody is refused, and the other serves meanwhile', async (t) => {

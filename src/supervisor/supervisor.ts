@@ -20,10 +20,13 @@ export interface SupervisorOptions {
   /** What a service manager handed in. */
   readonly handed: Pick<HandedOpen<BoundSocket>, 'named' | 'tcp'>
   readonly now?: () => number
+  /** How long children may take to answer that they use other settings, in milliseconds; shorter is for tests. */
+  readonly answerMs?: number
 }
 
 export interface Supervised extends GenerationReport {
-  use(settings: Settings): void
+  /** Resolves when all processes use them, or with the ids of those that took too long; they do once they can. */
+  use(settings: Settings): Promise<readonly string[]>
   /** Starts what is on disk now beside what runs, and goes over to it; rejects with `UpgradeFailure` if it cannot. */
   upgrade(settings: Settings, onStep: (step: UpgradeStep) => void): Promise<Upgraded>
   /** Of the code that serves. */
@@ -100,8 +103,8 @@ class Supervisor {
     }
   }
 
-  use(settings: Settings): void {
-    this.#current.use(settings)
+  use(settings: Settings): Promise<readonly string[]> {
+    return this.#current.use(settings)
   }
 
   async upgrade(settings: Settings, onStep: (step: UpgradeStep) => void): Promise<Upgraded> {
@@ -152,9 +155,19 @@ class Supervisor {
   }
 
   #generation(settings: Settings, { isBeside }: { readonly isBeside: boolean }): Generation {
-    const { log, launch, handed, now = () => performance.now() } = this.#options
+    const { log, launch, handed, now = () => performance.now(), answerMs } = this.#options
     const generation = new Generation({
-      ...{ settings, launch, life: this.#life, folder: this.folder, sockets: this.#sockets, log, now, isBeside },
+      ...{
+        settings,
+        launch,
+        life: this.#life,
+        folder: this.folder,
+        sockets: this.#sockets,
+        log,
+        now,
+        isBeside,
+        answerMs,
+      },
       ticketSecret: this.#ticketSecret,
       handedPorts: [...handed.tcp.keys()],
       newId: (role) => `${role === 'control' ? 'c' : 'w'}${++this.#counts[role]}`,

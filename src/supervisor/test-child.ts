@@ -48,6 +48,7 @@ const worker: StartWorker = async (settings, { id, slot, nodeId, log, listeners,
   if (settings.region === 'broken-worker') throw new Error('worker is broken')
   if (settings.region === 'crashing-worker') process.exit(4)
   const servers: Server[] = []
+  let { region } = settings
   let path = controlPath
   await attach(controlPath)
   const answer = (said: string): string | Promise<string> => {
@@ -56,6 +57,7 @@ const worker: StartWorker = async (settings, { id, slot, nodeId, log, listeners,
     if (command === 'crash') process.exit(3)
     if (command === 'control') return path
     if (command === 'node') return nodeId
+    if (command === 'region') return `${id} ${region}`
     if (command === 'settings') return JSON.stringify({ ...settings, env: process.env.POSTERN_SECRET })
     if (command === 'log') log.info({ slot }, 'asked to')
     return id
@@ -83,7 +85,10 @@ const worker: StartWorker = async (settings, { id, slot, nodeId, log, listeners,
   }
   return {
     addresses,
-    use: ignore,
+    use: (next) => {
+      if (next.region === 'refused') throw new Error('no such region')
+      region = next.region
+    },
     drain: async () => {
       await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))))
     },

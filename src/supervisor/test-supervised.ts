@@ -15,6 +15,9 @@ export const anywhere = Object.fromEntries(
   ['api', 'metrics', 'agent', 'ssh', 'https', 'http'].map((name) => [`${name}-listen`, '127.0.0.1:0']),
 )
 
+/** How long an answer to `use` may take, in milliseconds: longer than on any busy machine. */
+const ANSWER_MS = 60_000
+
 /** A server whose children are those of test-child.ts; `code.script` is the one that children run from now on. */
 export async function supervised(
   t: TestContext,
@@ -24,6 +27,10 @@ export async function supervised(
     readonly handed?: SupervisorOptions['handed']
     /** Called with each message of a child before the supervisor has it. */
     readonly heard?: (role: ChildRole, message: FromChild) => void
+    /** How long an answer to `use` is waited for. */
+    readonly answerMs?: number
+    /** Whether children are of a version that does not answer `use`. */
+    readonly isOlder?: boolean
   } = {},
 ) {
   const printed = { out: '', log: '' }
@@ -55,12 +62,14 @@ export async function supervised(
   const server = await startSupervisor(settings, {
     log,
     handed: given.handed ?? { named: new Map(), tcp: new Map() },
+    answerMs: given.answerMs ?? ANSWER_MS,
     launch: (role, events) => {
       const child = launch(role, {
         ...events,
         message: (message) => {
           given.heard?.(role, message)
-          events.message(message)
+          const said = given.isOlder ? asOlder(message) : message
+          if (said) events.message(said)
         },
       })
       if (child.pid !== undefined) pids[role].push(child.pid)
@@ -71,6 +80,14 @@ export async function supervised(
   const api = async (path = '/') =>
     (await fetch(`http://${server.addresses.api}${path}`)).json() as Promise<Record<string, unknown>>
   return { server, settings, settingsWith, code, printed, pids, api }
+}
+
+/** What a child says that does not know `using`. */
+function asOlder(message: FromChild): FromChild | undefined {
+  if (message.type === 'using') return undefined
+  if (message.type !== 'loaded') return message
+  const { answersUse: _, ...known } = message
+  return known
 }
 
 /** What the worker that gets the connection answers. */
