@@ -72,6 +72,9 @@ const GATHER_MS = 50
 /** So many claims are worth a transaction at once. */
 const ENOUGH = 50
 
+/** How long the agent of a place that is still ours waits until others can read what it is now, in milliseconds. */
+const RENEW_MS = 1000
+
 /** Sessions that were here lately and are remembered, by id; more than a node has agents. */
 const MAX_REMEMBERED = 100_000
 
@@ -94,8 +97,12 @@ export class OnlineRows {
   #tunnels = new Map<string, boolean>()
   #places = new Set<string>()
   #claims: Waiting[] = []
-  /** Who had a slot here when it was last given up, until that is written: in the database it is theirs still. */
+  /** Claims that nobody has decided on yet. */
+  readonly #asked = new Set<PlaceClaim>()
+  /** Who had a slot here when it was last given up, until that is being written: in the database it is theirs still. */
   readonly #left = new Map<string, PlaceClaim>()
+  /** The same, of which the transaction that is under way tells the database: from then on the place is anybody's. */
+  readonly #told = new Map<string, PlaceClaim>()
   /** Ids of sessions that are or were here, the latest at the end. */
   readonly #seen = new Set<string>()
   /** Ids of sessions that came here from other nodes, by the revision that says so. */
@@ -144,21 +151,19 @@ export class OnlineRows {
   }
 
   placeLeft(claim: PlaceClaim): void {
-    this.#left.set(slotOf(claim), claim)
+    // What was not granted yet was never ours.
+    if (!this.#asked.has(claim)) this.#left.set(slotOf(claim), claim)
     this.placeChanged(claim.place)
   }
 
   /** Whether the place is this tunnel's, at all nodes; rejects when the database does not say. */
   claim(claim: LocatedClaim): Promise<boolean> {
-    // Its agent is back before the database was told that it had gone: the place is still ours there, away or not.
-    if (this.#left.get(slotOf(claim))?.sessionId === claim.sessionId) {
-      this.placeChanged(claim.place)
-      return Promise.resolve(true)
-    }
+    if (this.#isOursStill(claim)) return this.#renew(claim)
     const { promise, resolve, reject } = Promise.withResolvers<boolean>()
+    this.#asked.add(claim)
     this.#claims.push({ claim, resolve, reject })
     this.#writeSoon(0)
-    return promise
+    return promise.finally(() => this.#asked.delete(claim))
   }
 
   /** Writes what waits; resolves when that is done, or the database is away. */
@@ -185,6 +190,18 @@ export class OnlineRows {
     await this.#writing
     this.#next.resolve()
     for (const { reject } of this.#claims.splice(0)) reject(new Error('the node stops'))
+  }
+
+  /** Its agent is back before the database was told that it had gone: the place is still ours there, away or not. */
+  #isOursStill(claim: PlaceClaim): boolean {
+    return this.#left.get(slotOf(claim))?.sessionId === claim.sessionId
+  }
+
+  /** Visitors at other nodes find what the place is now, unless the database takes long: then they ask once more. */
+  async #renew({ place }: LocatedClaim): Promise<boolean> {
+    this.placeChanged(place)
+    await Promise.race([this.noted(), pause(RENEW_MS, undefined, { ref: false })])
+    return true
   }
 
   #remember(sessionId: string): void {
@@ -250,7 +267,6 @@ export class OnlineRows {
 
   async #writeBatch(batch: Batch): Promise<void> {
     const { store, nodeId, onPlaceTaken, onSessionTaken } = this.#options
-    const left = [...this.#left.values()].filter(({ place }) => batch.places.has(place))
     const outcome = await store.write(async (writer) => {
       // Locked until the end of the transaction: nobody sweeps what is written here.
       if (!(await writer.online.holdLease(nodeId))) throw new LeaseLost()
@@ -258,7 +274,7 @@ export class OnlineRows {
       await this.#writeTunnels(writer.online, batch.tunnels)
       return { sessions, ...(await this.#writePlaces(writer, batch)) }
     })
-    for (const claim of left) if (this.#left.get(slotOf(claim)) === claim) this.#left.delete(slotOf(claim))
+    this.#told.clear()
     for (const { claim, resolve } of batch.claims) resolve(!outcome.refused.has(claim))
     for (const claim of outcome.taken) onPlaceTaken(claim)
     for (const id of outcome.sessions) onSessionTaken(id)
@@ -315,7 +331,9 @@ export class OnlineRows {
     )
     const all = [...new Set([...claims.keys(), ...batch.places])]
     if (all.length === 0) return { refused: new Set(), taken: [] }
-    const settled = (await online.lockPlaces(all)).map((row) => this.#settle(row, claims.get(row.place) ?? []))
+    const locked = await online.lockPlaces(all)
+    this.#tell(new Set(all))
+    const settled = locked.map((row) => this.#settle(row, claims.get(row.place) ?? []))
     for (const { sessionId } of settled.flatMap(({ movedHere }) => movedHere)) {
       // Its node learns it from the feed, even when it cannot be reached.
       writer.changed(SESSION_MOVED, sessionId, (revision) => this.#noteMove(revision, sessionId))
@@ -337,6 +355,27 @@ export class OnlineRows {
     return {
       refused: new Set(settled.flatMap(({ refused }) => refused)),
       taken: settled.flatMap(({ taken }) => taken),
+    }
+  }
+
+  /** Whoever comes back to one of these places from now on has to ask for it. */
+  #tell(places: ReadonlySet<string>): void {
+    for (const [slot, claim] of this.#left) {
+      if (!places.has(claim.place)) continue
+      this.#left.delete(slot)
+      this.#told.set(slot, claim)
+    }
+  }
+
+  /** The database was not told after all; who came back meanwhile need not ask. */
+  #takeBack(): void {
+    for (const [slot, claim] of this.#told) if (!this.#left.has(slot)) this.#left.set(slot, claim)
+    this.#told.clear()
+    const [ours, asked] = parted(this.#claims, ({ claim }) => this.#isOursStill(claim))
+    this.#claims = asked
+    for (const { claim, resolve } of ours) {
+      this.#places.add(claim.place)
+      resolve(true)
     }
   }
 
@@ -391,6 +430,7 @@ export class OnlineRows {
       this.#places.add(claim.place)
       reject(err)
     }
+    this.#takeBack()
     if (err instanceof LeaseLost) onLeaseLost()
     else log.warn({ err, waiting: this.waiting }, 'what is online here cannot be written; retrying')
     this.#isAway = true
