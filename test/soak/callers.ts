@@ -43,11 +43,12 @@ export async function startCallers(options: CallersOptions): Promise<Callers> {
 if (!isMainThread) {
   const { apiUrl, apiKey, path, visited } = workerData as CallersOptions
   const api = new ApiClient(apiUrl, apiKey)
-  parentPort?.on('message', async () => {
+  const look = async () => {
     const calls = await timesOf(() => api.get(path))
     const visits = await timesOf(() => visit(visited, { ca: '' }))
     parentPort?.postMessage(`API ${calls}, visitors ${visits}`)
-  })
+  }
+  parentPort?.on('message', () => void look())
 }
 
 async function timesOf(work: () => Promise<unknown>): Promise<string> {
