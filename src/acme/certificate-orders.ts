@@ -1,6 +1,6 @@
 /**
- * Works on the names that are due, a few at a time and never more orders an hour than the operator allows. Each node looks
- * for itself; the database says who works on which name.
+ * Works on the names that are due, a few at a time and never more orders an hour than the operator allows; renewals wait for
+ * their turn. Each node looks for itself; the database says who works on which name.
  */
 import type { Clock } from '../lib/clock.ts'
 import type { Logger } from '../lib/log/log.ts'
@@ -9,6 +9,7 @@ import type { Store } from '../store/store.ts'
 import type { EndpointNames } from './endpoint-names.ts'
 import { HOLD_MS, type KeptNames, TakenOver } from './kept-names.ts'
 import { readState } from './name-state.ts'
+import { orderRoom } from './order-pace.ts'
 import { OrderWork, type OrderWorkOptions, type WorkOutcome } from './order-work.ts'
 import type { WantedName, WantedNames } from './wanted-names.ts'
 
@@ -53,8 +54,6 @@ const UNPROVEN_MS = 3_600_000
 
 /** How long a server that stops waits for work that is under way, in milliseconds; what it came to is kept anyway. */
 const STOP_MS = 1000
-
-const HOUR_MS = 3_600_000
 
 export class CertificateOrders {
   readonly #options: CertificateOrdersOptions
@@ -115,17 +114,24 @@ export class CertificateOrders {
     }
   }
 
-  /** Orders that are under way first, then names without a certificate, then renewals. */
+  /**
+   * Orders that are under way first, then names without a certificate, then renewals whose turn it is, and at last names
+   * that may have to be renewed: to look at one begins no order unless there is room.
+   */
   async #due(): Promise<string[]> {
     const { store, ordersPerHour } = this.#options
     const room = AT_ONCE - this.#running.size
     if (room <= 0) return []
     return store.read(async ({ certificates }) => {
-      const ordering = await certificates.due(nameStage.ordering, room)
-      const mayBegin = Math.max(0, ordersPerHour - (await certificates.ordersWithin(HOUR_MS)))
-      const first = await certificates.due(nameStage.first, Math.min(room - ordering.length, mayBegin))
-      const left = Math.min(room - ordering.length, mayBegin) - first.length
-      return [...ordering, ...first, ...(await certificates.due(nameStage.renewal, left))]
+      const { urgent, paced } = await orderRoom(certificates, ordersPerHour)
+      const found = await certificates.due(nameStage.ordering, room)
+      const mayBegin = Math.min(room - found.length, urgent)
+      const first = await certificates.due(nameStage.first, mayBegin)
+      found.push(...first)
+      const waiting = await certificates.waiting(mayBegin - first.length)
+      const inTurn = Math.max(0, paced - first.length)
+      found.push(...waiting.filter(({ isDue }, i) => isDue || i < inTurn).map(({ name }) => name))
+      return [...found, ...(await certificates.due(nameStage.renewal, room - found.length))]
     })
   }
 

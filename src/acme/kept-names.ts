@@ -15,16 +15,16 @@ import { agentIngresses } from '../resources/agent-ingresses.ts'
 import { CERTIFICATE_SLOT, type ManagedCertificate, type ManagedStatus } from '../resources/managed-certificate.ts'
 import { reservedDomains } from '../resources/reserved-domains.ts'
 import { issuedCertificate, tlsCertificates } from '../resources/tls-certificates.ts'
-import type { ManagedName, NameStage, StoredChallenge } from '../store/certificate-reader.ts'
+import type { CertificateReader, ManagedName, NameStage, StoredChallenge } from '../store/certificate-reader.ts'
 import type { Store } from '../store/store.ts'
 import type { Writer } from '../store/writer.ts'
 import { type NameState, statusOf } from './name-state.ts'
+import { HOUR_MS, orderRoom } from './order-pace.ts'
 import type { WantedName } from './wanted-names.ts'
 
 /** How long a node has a name without a sign of life, in milliseconds: as long as it has all else (D56). */
 export const HOLD_MS = 10_000
 
-const HOUR_MS = 3_600_000
 const WEEK_MS = 7 * 24 * HOUR_MS
 
 /** Another node works on the name: this one stood still for too long. */
@@ -65,13 +65,19 @@ export class KeptNames {
     })
   }
 
+  /** Whether an order may begin now; one that is not urgent waits for its turn. */
+  async hasRoom({ isUrgent }: { readonly isUrgent: boolean }): Promise<boolean> {
+    return this.#options.store.read(({ certificates }) => this.#hasRoom(certificates, isUrgent))
+  }
+
   /** Begins an order, unless there were too many in the last hour, or names in the last week; gives whether it may. */
-  async begin(wanted: WantedName, step: NameStep): Promise<boolean> {
-    const { ids, ordersPerHour } = this.#options
+  async begin(wanted: WantedName, { isUrgent, ...step }: NameStep & { readonly isUrgent: boolean }): Promise<boolean> {
+    const { ids } = this.#options
     const { name, perWeek } = wanted
     return this.#holding(name, async (writer) => {
       if (perWeek !== undefined && !(await writer.certificates.countName(name, perWeek, WEEK_MS))) return false
-      if (!(await writer.certificates.beginOrder(ids.next('order_'), ordersPerHour, HOUR_MS))) return false
+      const hasRoom = () => this.#hasRoom(writer.certificates, isUrgent)
+      if (!(await writer.certificates.beginOrder(ids.next('order_'), { hasRoom, countedMs: HOUR_MS }))) return false
       await this.#put(writer, wanted, step, step.state.certificateId ?? null)
       return true
     })
@@ -169,6 +175,11 @@ export class KeptNames {
 
   async letGo(name: string): Promise<void> {
     await this.#options.store.write(({ certificates }) => certificates.letGo(name, this.#options.holder))
+  }
+
+  async #hasRoom(orders: CertificateReader, isUrgent: boolean): Promise<boolean> {
+    const { urgent, paced } = await orderRoom(orders, this.#options.ordersPerHour)
+    return (isUrgent ? urgent : paced) > 0
   }
 
   async #put(writer: Writer, wanted: WantedName, step: NameStep, certificateId: string | null): Promise<void> {

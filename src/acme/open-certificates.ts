@@ -6,13 +6,16 @@ import type { Logger } from '../lib/log/log.ts'
 import type { Sealer } from '../lib/secrets/seal.ts'
 import type { Secret } from '../lib/secrets/secret.ts'
 import type { NameChallenge } from '../planes/port.ts'
+import type { NameCounts } from '../store/certificate-reader.ts'
 import type { Store } from '../store/store.ts'
 import { AcmeAccount } from './accounts.ts'
 import { CertificateOrders, type OrderCounts } from './certificate-orders.ts'
+import { CountedNames } from './counted-names.ts'
 import { type DnsSetup, dnsRecordsBy } from './dns-setup.ts'
 import { EndpointNames } from './endpoint-names.ts'
 import { ExpiredCertificates } from './expired-certificates.ts'
 import { KeptNames } from './kept-names.ts'
+import { HOUR_MS } from './order-pace.ts'
 import { type OrderTimes, orderTimes } from './timing.ts'
 import { isOrdered, WantedNames } from './wanted-names.ts'
 
@@ -63,17 +66,9 @@ export interface ManagedCertificates {
 }
 
 /** For the metrics. */
-export interface CertificateNumbers extends OrderCounts {
-  /** Names by what is to be done for them. */
-  readonly ordering: number
-  readonly first: number
-  readonly renewal: number
-  /** Names whose last try failed. */
-  readonly failing: number
+export interface CertificateNumbers extends OrderCounts, NameCounts {
   readonly ordersWithinHour: number
 }
-
-const HOUR_MS = 3_600_000
 
 export function openCertificates(options: CertificatesByThemselvesOptions): ManagedCertificates {
   const { store, sealer, ids, now, log, version, acme, env, domain, ownNames, isInFile, isOnline } = options
@@ -110,6 +105,10 @@ export function openCertificates(options: CertificatesByThemselvesOptions): Mana
     now,
     log,
   })
+  const counted = new CountedNames({
+    count: () => store.read(({ certificates }) => certificates.nameCounts()),
+    steady: () => performance.now(),
+  })
   const expired = new ExpiredCertificates({ store, wanted, now, log })
   return {
     wanted,
@@ -126,12 +125,9 @@ export function openCertificates(options: CertificatesByThemselvesOptions): Mana
       expired.stop()
       await orders.stop()
     },
-    numbers: () =>
-      store.read(async ({ certificates }) => {
-        const [ordering, first, renewal] = await certificates.stageCounts()
-        const failing = await certificates.failingCount()
-        const ordersWithinHour = await certificates.ordersWithin(HOUR_MS)
-        return { ordering, first, renewal, failing, ordersWithinHour, ...orders.counts }
-      }),
+    async numbers() {
+      const ordersWithinHour = await store.read(({ certificates }) => certificates.ordersWithin(HOUR_MS))
+      return { ...(await counted.get()), ordersWithinHour, ...orders.counts }
+    },
   }
 }

@@ -16,7 +16,7 @@ import { AcmeFault } from './fault.ts'
 import { type KeptCertificate, type KeptNames, TakenOver } from './kept-names.ts'
 import { type NameState, readState } from './name-state.ts'
 import { renewalId } from './renewal-info.ts'
-import { type OrderTimes, renewalTime, retryPause } from './timing.ts'
+import { type OrderTimes, renewalTime, retryPause, urgentTime } from './timing.ts'
 import { usableLife } from './usable-life.ts'
 import type { WantedName } from './wanted-names.ts'
 
@@ -54,6 +54,8 @@ export class OrderWork {
   #state: NameState
   #key: string
   #certificate: KeptCertificate | undefined
+  /** When the authority wants to be asked again when to renew, from now, in milliseconds. */
+  #askAgainMs = Number.POSITIVE_INFINITY
 
   constructor(options: OrderWorkOptions, work: { taken: ManagedName; wanted: WantedName; signal: AbortSignal }) {
     const { taken, wanted, signal } = work
@@ -89,7 +91,6 @@ export class OrderWork {
     const certificate = this.#certificate
     if (!certificate) return false
     let renewsAt = this.#state.renewsAt ?? renewalTime(certificate, random)
-    let askAgainMs = Number.POSITIVE_INFINITY
     let { window } = this.#state
     try {
       const authority = await this.#options.account.authority()
@@ -99,7 +100,7 @@ export class OrderWork {
         renewsAt = told.start + random() * (told.end - told.start)
         window = { start: told.start, end: told.end }
       }
-      if (told) askAgainMs = told.askAgainMs
+      if (told) this.#askAgainMs = told.askAgainMs
     } catch (err) {
       // Without its hint there is still the time that was set before.
       log.debug({ err, name: this.#wanted.name }, 'the certificate authority does not say when to renew')
@@ -109,7 +110,7 @@ export class OrderWork {
     this.#state = { ...this.#state, renewsAt, ...(window && { window }) }
     if (renewsAt <= now()) return false
     this.#state = without(this.#state, 'startedAt', 'failures', 'fault')
-    await this.#keep(nameStage.renewal, Math.min(renewsAt - now(), askAgainMs))
+    await this.#keep(nameStage.renewal, Math.min(renewsAt - now(), this.#askAgainMs))
     return true
   }
 
@@ -130,6 +131,7 @@ export class OrderWork {
     if (name.startsWith('*.') && !this.#options.dns) throw new AcmeFault('CERTIFICATE_NEEDS_DNS', '')
     const authority = await this.#options.account.authority()
     if (!this.#state.order) {
+      if (!(await this.#options.names.hasRoom({ isUrgent: now() >= this.#urgentAt }))) return this.#wait()
       const key = await newPrivateKey(keyType)
       const order = { url: '', directory, isAsked: true }
       // Kept before it is begun: after a crash it goes on with the same key.
@@ -147,9 +149,27 @@ export class OrderWork {
     return 'issued'
   }
 
-  /** Counts one more order and keeps `state`; false when the operator's bound is reached, and the name waits for its turn. */
+  /** From when on it does not wait for its turn, in milliseconds since 1970. */
+  get #urgentAt(): number {
+    const { window } = this.#state
+    if (!this.#certificate || this.#certificate.isRenewalAsked) return 0
+    // Past its window it is renewed at once (RFC 9773 §4.2): so an authority says that it is revoked.
+    return Math.min(urgentTime(this.#certificate), window?.end ?? Number.POSITIVE_INFINITY)
+  }
+
+  /** Waits for its turn, and is looked at earlier when the authority wants to be asked: it may be revoked meanwhile. */
+  async #wait(): Promise<WorkOutcome> {
+    const waitMs = Math.min(this.#urgentAt - this.#options.now(), this.#askAgainMs)
+    if (this.#certificate) await this.#keep(nameStage.waiting, Math.max(0, waitMs))
+    else await this.#keep(this.#stage, NEXT_TURN_MS)
+    return 'waiting'
+  }
+
+  /** Counts one more order and keeps `state`; false when others were faster to begin theirs, and the name waits. */
   async #count(state: NameState, key?: string): Promise<boolean> {
-    const step = { stage: nameStage.ordering, dueInMs: 0, state, ...(key !== undefined && { key }) }
+    // An order under way was counted when it was its turn.
+    const isUrgent = this.#state.order !== undefined || this.#options.now() >= this.#urgentAt
+    const step = { stage: nameStage.ordering, dueInMs: 0, state, isUrgent, ...(key !== undefined && { key }) }
     const mayBegin = await this.#options.names.begin(this.#wanted, step)
     if (mayBegin) this.#state = state
     else await this.#keep(this.#stage, NEXT_TURN_MS)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { renewalTime, retryPause } from './timing.ts'
+import { renewalTime, retryPause, urgentTime } from './timing.ts'
 
 const HOUR_MS = 3_600_000
 const quarter = { notBefore: 0, notAfter: 90 * 24 * HOUR_MS }
@@ -18,6 +18,15 @@ test('a certificate is renewed at two thirds of its life, at the latest a thirti
     renewalTime({ notBefore: 0, notAfter: 6 * 60_000 }, () => 0),
     4 * 60_000,
   )
+})
+
+test('a renewal waits for its turn until a tenth of the life is left, and never in the last hour', () => {
+  assert.equal(urgentTime(quarter), 81 * 24 * HOUR_MS)
+  assert.equal(urgentTime({ notBefore: 0, notAfter: 6 * HOUR_MS }), 5 * HOUR_MS)
+  for (const minutes of [1, 10, 60]) {
+    const life = { notBefore: 0, notAfter: minutes * 60_000 }
+    assert.ok(urgentTime(life) <= renewalTime(life, () => 0), 'one that lives for minutes never waits')
+  }
 })
 
 test('pauses grow fourfold from seconds to six hours', () => {

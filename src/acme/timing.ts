@@ -41,6 +41,17 @@ export function renewalTime({ notBefore, notAfter }: Life, random: () => number)
   return notBefore + (life * 2) / 3 + (random() * life) / 30
 }
 
+/** How long before its end a renewal waits no more, in milliseconds, at least: an hour's orders may be begun already. */
+const LEAST_LEFT_MS = 3_600_000
+
+/**
+ * From when on a renewal does not wait for its turn: when a tenth of the life is left. Certificates that live for minutes
+ * never wait.
+ */
+export function urgentTime({ notBefore, notAfter }: Life): number {
+  return notAfter - Math.max((notAfter - notBefore) / 10, LEAST_LEFT_MS)
+}
+
 /**
  * How long to wait after so many failures in a row, in milliseconds. Half of it is random. Certificates that live for
  * minutes cannot wait for hours.

@@ -22,7 +22,8 @@ describe('names whose certificates the server gets by itself', () => {
       // What was counted may begin again, and what was not may not.
       assert.deepEqual(await Promise.all(names.map(count)), may)
       assert.equal(await store.read(({ certificates }) => certificates.ordersWithin(week)), 0, 'they are no orders')
-      assert.equal(await store.write(({ certificates }) => certificates.beginOrder('order_1', 1, 1)), true)
+      const always = { hasRoom: async () => true, countedMs: 1 }
+      assert.equal(await store.write(({ certificates }) => certificates.beginOrder('order_1', always)), true)
       assert.deepEqual(await Promise.all(names.map(count)), may, 'the orders of an hour leave them alone')
     })
 
@@ -39,8 +40,52 @@ describe('names whose certificates the server gets by itself', () => {
           await certificates.keep(name, { ...step, state: JSON.stringify(state) })
         }
       })
-      assert.equal(await store.read(({ certificates }) => certificates.failingCount()), 1)
-      assert.deepEqual(await store.read(({ certificates }) => certificates.stageCounts()), [0, 3, 0])
+      const counts = await store.read(({ certificates }) => certificates.nameCounts())
+      assert.deepEqual(counts, { ordering: 0, first: 3, renewal: 0, failing: 1 })
+    })
+
+    test('begin one after the other, however many see the same room', async () => {
+      const begun = await Promise.all(
+        Array.from({ length: 5 }, (_, i) =>
+          store.write(({ certificates }) => {
+            const hasRoom = async () => (await certificates.ordersWithin(3_600_000)) < 3
+            return certificates.beginOrder(`order_one_of_${i}`, { hasRoom, countedMs: 3_600_000 })
+          }),
+        ),
+      )
+      assert.equal(await store.read(({ certificates }) => certificates.ordersWithin(3_600_000)), 3)
+      assert.ok(begun.includes(false))
+    })
+
+    test('wait for their turn, the most urgent first, and are taken out of turn when they are due', async () => {
+      const waits = { 'long.wait.test': 3e6, 'over.wait.test': -1, 'short.wait.test': 1e6 }
+      await store.write(async ({ certificates }) => {
+        await certificates.manage(Object.keys(waits))
+        for (const [name, dueInMs] of Object.entries(waits)) {
+          await certificates.keep(name, { stage: nameStage.waiting, dueInMs, orderKey: '', state: '{}' })
+        }
+      })
+      const waiting = (limit = 10) => store.read(({ certificates }) => certificates.waiting(limit))
+      const over = { name: 'over.wait.test', isDue: true }
+      const long = { name: 'long.wait.test', isDue: false }
+      assert.deepEqual(await waiting(), [over, { name: 'short.wait.test', isDue: false }, long])
+      assert.deepEqual(await waiting(1), [over])
+      assert.deepEqual(await waiting(0), [])
+      assert.equal((await store.read(({ certificates }) => certificates.nameCounts())).renewal, 3)
+      // Of two who see the same turn one gets it. Should it die, the name is a renewal that is due.
+      const takes = ['one', 'two'].map((holder) =>
+        store.write(({ certificates }) => certificates.take('short.wait.test', holder, 60_000)),
+      )
+      const taken = (await Promise.all(takes)).flatMap((each) => each ?? [])
+      assert.deepEqual(taken, [{ name: 'short.wait.test', stage: nameStage.renewal, orderKey: '', state: '{}' }])
+      assert.deepEqual(await waiting(), [over, long])
+      await store.write(({ certificates }) => certificates.letGoOfAll())
+      const due = () => store.read(({ certificates }) => certificates.due(nameStage.renewal, 10))
+      assert.deepEqual(await due(), ['short.wait.test'])
+      // Somebody asked for another certificate: it is looked at now.
+      await store.write(({ certificates }) => certificates.lookAgain(['long.wait.test']))
+      assert.deepEqual(await waiting(), [over])
+      assert.deepEqual((await due()).sort(), ['long.wait.test', 'short.wait.test'])
     })
   })
 })

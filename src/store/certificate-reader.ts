@@ -6,8 +6,11 @@ import type { Tables } from './tables.ts'
 export type StoredChallenge = Readonly<Selectable<Tables['acme_challenges']>>
 export type StoredAcmeAccount = Readonly<Selectable<Tables['acme_accounts']>>
 
-/** What is to be done for a name: continue an order, get a first certificate, or renew one. */
-export const nameStage = { ordering: 0, first: 1, renewal: 2 } as const
+/**
+ * What is to be done for a name: continue an order, get a first certificate, look whether to renew one, or renew it when it
+ * is its turn. One that waits for its turn is due when it can wait no longer.
+ */
+export const nameStage = { ordering: 0, first: 1, renewal: 2, waiting: 3 } as const
 export type NameStage = (typeof nameStage)[keyof typeof nameStage]
 
 /** A name that is looked after. */
@@ -18,6 +21,14 @@ export interface ManagedName {
   readonly orderKey: string
   /** JSON. */
   readonly state: string
+}
+
+/** How many names there are, by what is to be done for them, and how many whose last try failed. */
+export interface NameCounts {
+  readonly ordering: number
+  readonly first: number
+  readonly renewal: number
+  readonly failing: number
 }
 
 /** What ids in `acme_orders` begin with that count names and not orders; the name follows. */
@@ -56,30 +67,44 @@ export class CertificateReader {
     return rows.map(({ name }) => name)
   }
 
+  /** Names that wait for their turn, those that can wait for the shortest time first. */
+  async waiting(limit: number): Promise<{ readonly name: string; readonly isDue: boolean }[]> {
+    if (limit <= 0) return []
+    const rows = await this.db
+      .selectFrom('managed_names')
+      .select(['name', sql<number>`${this.facts.nowMs} - due_at`.as('overdue_ms')])
+      .where('stage', '=', nameStage.waiting)
+      .where('held_until', '<=', this.facts.nowMs)
+      .orderBy('stage')
+      .orderBy('due_at')
+      .limit(limit)
+      .execute()
+    return rows.map(({ name, overdue_ms }) => ({ name, isDue: Number(overdue_ms) >= 0 }))
+  }
+
   async managedName(name: string): Promise<ManagedName | undefined> {
     const row = await this.db.selectFrom('managed_names').selectAll().where('name', '=', name).executeTakeFirst()
     return row && { name, stage: row.stage, orderKey: row.order_key, state: row.state }
   }
 
-  /** How many names there are in each stage, in the order of `nameStage`. */
-  async stageCounts(): Promise<readonly [ordering: number, first: number, renewal: number]> {
+  /** Looks at all names: the more there are, the longer it takes. */
+  async nameCounts(): Promise<NameCounts> {
     const rows = await this.db
       .selectFrom('managed_names')
       .select(['stage', (eb) => eb.fn.countAll<number>().as('count')])
+      // `state` is JSON of ours, and quotes inside its texts are escaped.
+      .select(sql<number>`sum(case when state like '%"fault":{%' then 1 else 0 end)`.as('failing'))
       .groupBy('stage')
       .execute()
-    const count = (stage: NameStage) => Number(rows.find((row) => row.stage === stage)?.count ?? 0)
-    return [count(nameStage.ordering), count(nameStage.first), count(nameStage.renewal)]
-  }
-
-  /** How many names there are whose last try failed: `state` is JSON of ours, and quotes inside its texts are escaped. */
-  async failingCount(): Promise<number> {
-    const row = await this.db
-      .selectFrom('managed_names')
-      .select((eb) => eb.fn.countAll<number>().as('count'))
-      .where('state', 'like', '%"fault":{%')
-      .executeTakeFirstOrThrow()
-    return Number(row.count)
+    const sum = (part: 'count' | 'failing', stages: readonly number[]) =>
+      rows.filter(({ stage }) => stages.includes(stage)).reduce((all, row) => all + Number(row[part]), 0)
+    const { ordering, first, renewal, waiting } = nameStage
+    return {
+      ordering: sum('count', [ordering]),
+      first: sum('count', [first]),
+      renewal: sum('count', [renewal, waiting]),
+      failing: sum('failing', Object.values(nameStage)),
+    }
   }
 
   /** How many orders were begun in the last `withinMs`. */

@@ -72,15 +72,25 @@ export class CertificateWriter extends CertificateReader {
     await inBatches(names.toSorted(), (some) =>
       this.db
         .updateTable('managed_names')
-        .set({ due_at: this.facts.nowMs, holder: '', held_until: 0 })
+        .set({ stage: nameStage.renewal, due_at: this.facts.nowMs, holder: '', held_until: 0 })
         .where('name', 'in', some)
-        .where('stage', '=', nameStage.renewal)
+        .where('stage', 'in', [nameStage.renewal, nameStage.waiting])
         .execute(),
     )
   }
 
-  /** Takes a name that is due and that nobody works on, for `forMs`; undefined when somebody was faster. */
+  /**
+   * Takes a name that is due, or waits for its turn, and that nobody works on, for `forMs`; undefined when somebody was
+   * faster. It waits no more then: whatever comes of the work says when it is due again.
+   */
   async take(name: string, holder: string, forMs: number): Promise<ManagedName | undefined> {
+    await this.db
+      .updateTable('managed_names')
+      .set({ stage: nameStage.renewal, due_at: this.facts.nowMs })
+      .where('name', '=', name)
+      .where('stage', '=', nameStage.waiting)
+      .where('held_until', '<=', this.facts.nowMs)
+      .execute()
     const row = await this.db
       .updateTable('managed_names')
       .set({ holder, held_until: sql<number>`${this.facts.nowMs} + ${forMs}` })
@@ -164,16 +174,16 @@ export class CertificateWriter extends CertificateReader {
     return rows.map(({ name, order_key }) => ({ name, orderKey: order_key }))
   }
 
-  /**
-   * Counts one more order, unless there were `most` within `withinMs`; returns whether it may begin. Nodes that ask at the
-   * same time wait for each other.
-   */
-  async beginOrder(id: string, most: number, withinMs: number): Promise<boolean> {
+  /** Counts one more order, if `hasRoom` says so; gives whether it did. Nodes that ask at the same time wait for each other. */
+  async beginOrder(
+    id: string,
+    { hasRoom, countedMs }: { readonly hasRoom: () => Promise<boolean>; readonly countedMs: number },
+  ): Promise<boolean> {
     await this.#lockOrders()
-    if ((await this.ordersWithin(withinMs)) >= most) return false
+    if (!(await hasRoom())) return false
     await this.db
       .deleteFrom('acme_orders')
-      .where('begun_at', '<=', sql<number>`${this.facts.nowMs} - ${withinMs}`)
+      .where('begun_at', '<=', sql<number>`${this.facts.nowMs} - ${countedMs}`)
       .where('id', 'not like', `${COUNTED_NAME}%`)
       .execute()
     await this.db.insertInto('acme_orders').values({ id, begun_at: this.facts.nowMs }).execute()

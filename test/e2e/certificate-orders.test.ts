@@ -8,6 +8,7 @@ import { connect as connectTls } from 'node:tls'
 import { type AcmeServer, startAcmeServer } from '../support/acme-server.ts'
 import { startAgent } from '../support/agent-process.ts'
 import type { ApiClient, Json } from '../support/api-client.ts'
+import { changeDatabase, queryDatabase } from '../support/change-database.ts'
 import { eachStore } from '../support/databases.ts'
 import { startDnsServer } from '../support/dns-server.ts'
 import { metric } from '../support/metrics.ts'
@@ -39,31 +40,62 @@ async function issuedNames(api: ApiClient): Promise<string[]> {
   return all.flatMap((each: Json) => each.subject_alternative_names.dns_names).sort()
 }
 
-test('what is due at once goes at the pace that is set: first certificates, then renewals, then nothing', async (t) => {
+test('what is due at once goes at the pace that is set: first certificates, then renewals in turn, then nothing', async (t) => {
   const acme = await authorityFor(t)
-  const flags = { 'acme-directory': acme.directory, 'acme-orders-per-hour': '11' }
+  // Every five minutes one renewal.
+  const flags = { 'acme-directory': acme.directory, 'acme-orders-per-hour': '13' }
   const platform = await startPlatform({ flags, orderTimes: { lookMs: 200 } })
   t.after(() => platform.stop())
+  const { admin, databaseUrl } = platform
   acme.mood.nodes = [platform]
-  // Due again as soon as it is there.
-  acme.mood.lifeMs = 30 * 60_000
-  acme.mood.ageMs = 22 * 60_000
+  const day = 86_400_000
+  // Due again as soon as it is there, and good for weeks.
+  acme.mood.ageMs = 65 * day
   const created = Promise.withResolvers<void>()
   acme.mood.before = () => created.promise
   const names = Array.from({ length: 8 }, (_, i) => `n${i}.example.com`)
-  for (const name of names) await edge(platform.admin, name)
+  for (const name of names) await edge(admin, name)
   created.resolve()
-  await until('as many as may be were issued', async () => {
-    return (await metric(platform.metricsUrl, 'postern_acme_issued_total')) === 11
-  })
-  assert.deepEqual(await issuedNames(platform.admin), names)
-  const ordered = acme.orders.map(({ name }) => name)
-  assert.deepEqual(ordered.slice(0, 8).sort(), names)
-  assert.equal(ordered.length, 11)
-  assert.equal(await metric(platform.metricsUrl, 'postern_acme_orders_last_hour'), 11)
-  // Nothing else waits for it.
-  await edge(platform.admin, 'late.example.com')
-  assert.equal((await platform.admin.get('/edges/https')).https_edges.length, 9)
+  const ordered = () => acme.orders.map(({ name }) => name)
+  const untilAllWait = (count: number) =>
+    until(`${count} were issued, and all wait for their turn`, async () => {
+      const [row] = await queryDatabase(databaseUrl, `select count(*) as count from managed_names where stage = 3`)
+      return row?.count === names.length && (await metric(platform.metricsUrl, 'postern_acme_issued_total')) === count
+    })
+  /** As if so much time had passed since the orders. */
+  const pass = (minutes: number) =>
+    changeDatabase(databaseUrl, [`update acme_orders set begun_at = begun_at - ${minutes * 60_000}`])
+
+  await untilAllWait(8)
+  assert.deepEqual(await issuedNames(admin), names)
+  assert.deepEqual(ordered().sort(), names)
+
+  // Whoever asks for another certificate does not wait.
+  const { tls_certificates: all } = await admin.get('/tls_certificates')
+  const [name] = all[3].subject_alternative_names.dns_names
+  assert.equal((await admin.send('POST', `/tls_certificates/${all[3].id}/renew`)).status, 204)
+  await untilAllWait(9)
+  assert.deepEqual(ordered().slice(8), [name])
+
+  for (const count of [10, 11]) {
+    await pass(5)
+    await untilAllWait(count)
+  }
+
+  // Neither does one that is close to its end.
+  acme.mood.ageMs = 85 * day
+  await pass(5)
+  await untilAllWait(13)
+  assert.equal(ordered()[11], ordered()[12])
+
+  // Now nothing begins, and nothing else waits for it.
+  await pass(5)
+  await edge(admin, 'late.example.com')
+  assert.equal((await admin.get('/edges/https')).https_edges.length, 9)
+  assert.equal(await metric(platform.metricsUrl, 'postern_acme_orders_last_hour'), 13)
+  assert.equal(acme.orders.length, 13)
+  await pass(60)
+  await until('the new name has its certificate', async () => (await issuedNames(admin)).includes('late.example.com'))
 })
 
 test('certificates are renewed in their place while visitors connect, and no handshake fails', async (t) => {
@@ -119,7 +151,8 @@ test('the authority says when to renew, and is told what a renewal replaces', as
     const window = isFirst ? { start: Date.now() - hour, end: Date.now() - 1 } : { start: future, end: future + hour }
     return window
   }
-  const platform = await startPlatform({ flags: { 'acme-directory': acme.directory } })
+  // Other renewals would have to wait: one order is the hour's part that begins at once.
+  const platform = await startPlatform({ flags: { 'acme-directory': acme.directory, 'acme-orders-per-hour': '2' } })
   t.after(() => platform.stop())
   acme.mood.nodes = [platform]
   const { id } = await reserve(platform.admin, 'app.example.com')

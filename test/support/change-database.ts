@@ -2,6 +2,9 @@
 import { DatabaseSync } from 'node:sqlite'
 import { Client } from 'pg'
 
+/** How long a server that writes is waited for, in milliseconds. */
+const BUSY_MS = 30_000
+
 /** Runs statements, one after the other. */
 export async function changeDatabase(databaseUrl: string, statements: readonly string[]): Promise<void> {
   for (const statement of statements) await queryDatabase(databaseUrl, statement)
@@ -10,7 +13,8 @@ export async function changeDatabase(databaseUrl: string, statements: readonly s
 /** The rows that a statement gives. */
 export async function queryDatabase(databaseUrl: string, statement: string): Promise<Record<string, unknown>[]> {
   if (databaseUrl.startsWith('sqlite:')) {
-    const database = new DatabaseSync(databaseUrl.slice('sqlite:'.length))
+    // The server may be writing.
+    const database = new DatabaseSync(databaseUrl.slice('sqlite:'.length), { timeout: BUSY_MS })
     try {
       return database.prepare(statement).all()
     } finally {
