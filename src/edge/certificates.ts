@@ -37,6 +37,12 @@ const DAY_MS = 86_400_000
 /** How long before it expires a certificate of our own is renewed, in milliseconds. */
 const RENEW_MS = 30 * DAY_MS
 
+/**
+ * What was asked for so lately stays where it is among the others while there is room, in milliseconds: a Map that changes
+ * with every visitor is rebuilt all the time.
+ */
+const LATELY_MS = 1000
+
 export class Certificates {
   readonly #authority: CertificatesOptions['authority']
   readonly #now: Clock
@@ -138,7 +144,10 @@ export class Certificates {
     const now = this.#now()
     const key = names.join(' ')
     const known = this.#issued.get(key)
-    const entry = known && known.renewAt > now ? known : this.#issue(names, now)
+    const isGood = known !== undefined && known.renewAt > now
+    const hasRoom = 2 * this.#issued.size <= this.#maxIssued
+    if (isGood && hasRoom && Math.abs(now - known.askedAt) < LATELY_MS) return known.certificate
+    const entry = isGood ? known : this.#issue(names, now)
     entry.askedAt = now
     this.#issued.delete(key)
     this.#issued.set(key, entry)

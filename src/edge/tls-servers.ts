@@ -77,6 +77,12 @@ const IDLE_MS = 3_600_000
 /** The same for a name that nobody serves any more: an agent that reconnects is back within this time. */
 const GONE_MS = 60_000
 
+/**
+ * What was used so lately stays where it is among those in use while there is room, in milliseconds: a Map that changes with
+ * every visitor is rebuilt all the time.
+ */
+const LATELY_MS = 1000
+
 interface Entry {
   /** Undefined when it cannot be made; remembered, so that it is tried and logged once. */
   readonly server: Server | undefined
@@ -183,7 +189,12 @@ export class TlsServers {
     const owner = edge.tls.clientAuthorities ? edge.id : ''
     const key = `${owner} ${offer} ${certificate.id} ${edge.tlsKey}`
     const name = hello.serverName
-    const entry = this.#servers.get(key) ?? {
+    const known = this.#servers.get(key)
+    if (known && Math.abs(now - known.usedAt) < LATELY_MS && 2 * this.#servers.size <= this.#maxServers) {
+      known.name = name
+      return known.server
+    }
+    const entry = known ?? {
       server: this.#create(edge, { key, offer, certificate, tickets: this.#tickets(edge, owner, offer, certificate) }),
       usedAt: now,
       name,
