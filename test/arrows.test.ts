@@ -7,6 +7,7 @@ import {
   arrowFaults,
   barrelFaults,
   cycleFaults,
+  loadedFaults,
   packageFaults,
   pathFaults,
   roomFaults,
@@ -37,6 +38,7 @@ const rules: Record<string, (sources: Sources, exists: (path: string) => boolean
   'relative imports end in .ts and exist': pathFaults,
   'rooms import only along the arrows': arrowFaults,
   'libraries stay in their rooms': packageFaults,
+  'of some libraries only the types are used': loadedFaults,
   'no files import each other in a circle': cycleFaults,
   'no file only passes on the exports of others': barrelFaults,
   'the wall of the edge: it never reaches the store, the control plane or the API': (s) => wallFaults(s, edgeWall),
@@ -119,6 +121,17 @@ describe('the rules find', () => {
       name: 'nothing in a library at home',
       rule: 'libraries',
       files: { 'lib/log/log.ts': "import 'pino'", 'api/a.ts': "import 'fastify'" },
+    },
+    {
+      name: 'a library that is loaded for its types',
+      rule: 'of some libraries',
+      files: { 'lib/a.ts': "import { type TSchema, Type } from 'typebox'" },
+      fault: /lib\/shape\/type\.ts/,
+    },
+    {
+      name: 'nothing in its types alone',
+      rule: 'of some libraries',
+      files: { 'lib/a.ts': "import type { TSchema } from 'typebox'" },
     },
     {
       name: 'a circle of three',

@@ -1,9 +1,9 @@
 /** Mounts the dashboard: its files, and the sign-in that keeps an API key in a cookie. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { Type } from 'typebox'
 import { timestamp } from '../lib/clock.ts'
 import { check } from '../lib/shape/check.ts'
 import { closed } from '../lib/shape/schema.ts'
+import { Type } from '../lib/shape/type.ts'
 import { Refusal } from '../model/errors.ts'
 import { parseBody } from './body.ts'
 import type { ApiDoor } from './door.ts'

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type TSchema, Type } from 'typebox'
+import type { TSchema } from 'typebox'
 import { BadValue, check, type SchemaNode } from '../lib/shape/check.ts'
+import { Type } from '../lib/shape/type.ts'
 import { answered, type PublishedSchema, sent } from './openapi-schemas.ts'
 import { routeTable } from './routes.ts'
 

@@ -35,8 +35,8 @@ function published(node: SchemaNode, inner: (schema: unknown) => PublishedSchema
   const value = patternProperties ? Object.values(patternProperties)[0] : additionalProperties
   return {
     ...(node.enum && node.type === undefined && { type: typeOfWords(node.enum) }),
-    // TypeBox marks what it made with words that begin with `~`.
-    ...Object.fromEntries(Object.entries(rest).filter(([word]) => !word.startsWith('~'))),
+    // Without the mark of optional fields, which is no JSON.
+    ...Object.fromEntries(Object.entries(rest)),
     // So many bytes are never more characters.
     ...(maxBytes !== undefined && { maxLength: maxBytes, 'x-max-bytes': maxBytes }),
     ...(maxKeyBytes !== undefined && { 'x-max-key-bytes': maxKeyBytes }),

@@ -1,8 +1,9 @@
 /** The query of a request: `limit`, `before_id` and what a resource filters by on lists, nothing elsewhere (D3, D4). */
-import { type TProperties, Type } from 'typebox'
+import type { TProperties } from 'typebox'
 import { isId } from '../lib/ids.ts'
 import { check } from '../lib/shape/check.ts'
 import { closed } from '../lib/shape/schema.ts'
+import { Type } from '../lib/shape/type.ts'
 import { nearest } from '../lib/text/nearest.ts'
 import { plural } from '../lib/text/plural.ts'
 import { Refusal } from '../model/errors.ts'

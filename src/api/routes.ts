@@ -1,8 +1,8 @@
 /** The route table: every operation of the API, derived from the registries. Server, document and tests all use it. */
 import type { TObject, TSchema } from 'typebox'
-import { Type } from 'typebox'
 import type { Period } from '../control/traffic-history.ts'
 import { closed, nullable } from '../lib/shape/schema.ts'
+import { Type } from '../lib/shape/type.ts'
 import { plural } from '../lib/text/plural.ts'
 import type { AgentCommand } from '../model/presence.ts'
 import { formsOf, type ModuleForm } from '../modules/forms.ts'

@@ -1,6 +1,7 @@
 /** `postern api <resource> <verb>`: every operation of the management API, generated from the registries. */
 import { Command, InvalidArgumentError, Option } from 'commander'
-import { type TObject, type TProperties, Type } from 'typebox'
+import type { TObject, TProperties } from 'typebox'
+import { Type } from '../lib/shape/type.ts'
 import { nearest } from '../lib/text/nearest.ts'
 import type { Module, Place } from '../modules/module.ts'
 import type { Verb } from '../resources/resource.ts'

@@ -1,7 +1,8 @@
 /** The exchanges at the data planes of this node, as the API of this node and other nodes ask for them. */
-import { Type } from 'typebox'
+
 import { BadValue, check } from '../lib/shape/check.ts'
 import { closed } from '../lib/shape/schema.ts'
+import { Type } from '../lib/shape/type.ts'
 import type { ExchangeAsk, ExchangeNews, ExchangeQuery, SeenExchange, WholeExchange } from '../model/exchange.ts'
 import { readExchangeId, tagOf } from '../model/exchange-id.ts'
 import { replayForm } from '../resources/exchanges.ts'

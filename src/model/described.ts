@@ -1,5 +1,6 @@
 /** The description of traffic for a dry run: a request or connection, and what the world around it is assumed to do (D55). */
-import { type Static, type TObject, type TProperties, Type } from 'typebox'
+import type { Static, TObject, TProperties } from 'typebox'
+import { Type } from '../lib/shape/type.ts'
 
 const MAX_TEXT_BYTES = 8192
 /** The longest described body; the whole API request may have 1 MiB. */

@@ -1,8 +1,9 @@
 /** The result of a dry run: what each module would do to the described traffic, and what the visitor would get (D55). */
-import { Type } from 'typebox'
+
 import type { LimitPart } from '../lib/limits/divided-counters.ts'
 import type { CountedWindow } from '../lib/limits/sliding-counters.ts'
 import { closed, nullable } from '../lib/shape/schema.ts'
+import { Type } from '../lib/shape/type.ts'
 import type { Described } from './described.ts'
 import type { EdgeConfig } from './edge-config.ts'
 

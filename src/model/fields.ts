@@ -1,6 +1,7 @@
 /** Fields and checks that the request forms of several modules share. */
-import { Type } from 'typebox'
+
 import { BadValue } from '../lib/shape/check.ts'
+import { Type } from '../lib/shape/type.ts'
 
 /** The largest value of a field that clients hold in 32 bits. */
 export const MAX_UINT32 = 2 ** 32 - 1

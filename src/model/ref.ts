@@ -1,5 +1,5 @@
 /** References as the API shows them. */
-import { Type } from 'typebox'
+import { Type } from '../lib/shape/type.ts'
 
 export interface Ref {
   readonly id: string

@@ -1,6 +1,7 @@
 /** What the modules that log visitors in have in common: fields of their request forms, and scopes. */
-import { Type } from 'typebox'
+
 import { BadValue } from '../lib/shape/check.ts'
+import { Type } from '../lib/shape/type.ts'
 import { MAX_UINT32 } from '../model/fields.ts'
 
 /** The limits on the number and length of scopes keep the redirect to the provider under 8 KiB, which providers accept. */

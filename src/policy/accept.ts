@@ -1,7 +1,8 @@
 /** Checks a policy as far as it can be checked before traffic flows (D40). */
-import { Type } from 'typebox'
+
 import { BadPattern, checkPattern } from '../lib/patterns/pattern.ts'
 import { check } from '../lib/shape/check.ts'
+import { Type } from '../lib/shape/type.ts'
 import { nearest } from '../lib/text/nearest.ts'
 import { Refusal } from '../model/errors.ts'
 import type { Place, Where } from '../model/place.ts'

@@ -1,10 +1,10 @@
 /** What an action is: when it may run, its settings, and how they are made into what runs. */
 import type { Static, TObject, TProperties } from 'typebox'
-import { Type } from 'typebox'
 import type { HeaderList } from '../lib/http/header-list.ts'
 import type { Fetch } from '../lib/http/outbound-fetch.ts'
 import type { Counters } from '../lib/limits/sliding-counters.ts'
 import type { Logger } from '../lib/log/log.ts'
+import { Type } from '../lib/shape/type.ts'
 import type { Evaluate, Evaluator } from './evaluator.ts'
 import type { PolicyWatch } from './explain-watch.ts'
 import type { OAuthProviderName } from './login-form.ts'

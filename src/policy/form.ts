@@ -1,5 +1,6 @@
 /** The request form of a traffic policy. */
-import { type Static, Type } from 'typebox'
+import type { Static } from 'typebox'
+import { Type } from '../lib/shape/type.ts'
 import { enabled } from '../model/fields.ts'
 import { type Direction, type ListNames, ownLists } from './phases.ts'
 

@@ -1,6 +1,7 @@
 /** The settings of `http-request`: the request, its retries, and what happens when there is no answer. */
-import { type Static, Type } from 'typebox'
+import type { Static } from 'typebox'
 import { FETCH_MAX_REDIRECTS, FETCH_TIMEOUT_MS } from '../lib/http/outbound-fetch.ts'
+import { Type } from '../lib/shape/type.ts'
 import { checkHeaders } from '../model/header-rules.ts'
 import { closed } from './action.ts'
 import { bad, checkDuration, duration, headerMap, text } from './settings.ts'

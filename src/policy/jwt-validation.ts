@@ -1,5 +1,6 @@
 /** The settings of `jwt-validation`: where tokens stand in a request, and who may have signed them for whom. */
-import { type Static, Type } from 'typebox'
+import type { Static } from 'typebox'
+import { Type } from '../lib/shape/type.ts'
 import { checkHeaderName } from '../model/header-rules.ts'
 import { bad, refuseExpressions, text } from './settings.ts'
 import { isTrustworthyUrl } from './trustworthy-url.ts'

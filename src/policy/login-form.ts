@@ -1,5 +1,6 @@
 /** What `oauth` and `openid-connect` have in common: their settings, and what rules after them read. */
-import { type Static, Type } from 'typebox'
+import type { Static } from 'typebox'
+import { Type } from '../lib/shape/type.ts'
 import type { FoundLogin, LoginGuard, LoginGuardSettings, Step } from './action.ts'
 import { readDuration } from './duration.ts'
 import { bad, checkDuration, refuseExpressions } from './settings.ts'

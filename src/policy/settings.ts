@@ -1,8 +1,9 @@
 /** Settings that several actions have in common, and the checks that a schema cannot express. */
-import { Type } from 'typebox'
+
 import { readCidr } from '../lib/net/cidr.ts'
 import { BadInput } from '../lib/shape/bad-input.ts'
 import { BadValue } from '../lib/shape/check.ts'
+import { Type } from '../lib/shape/type.ts'
 import { readDuration } from './duration.ts'
 
 const MAX_HEADERS = 10

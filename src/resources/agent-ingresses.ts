@@ -1,5 +1,5 @@
 /** Agent ingresses: further names by which agents reach the server, and their certificates. */
-import { Type } from 'typebox'
+import { Type } from '../lib/shape/type.ts'
 import { Refusal } from '../model/errors.ts'
 import { readName } from '../model/hostport.ts'
 import { description, domainName, metadata } from './fields.ts'

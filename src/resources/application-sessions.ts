@@ -1,6 +1,7 @@
 /** Application sessions: logins of visitors, each of one browser at one route. */
-import { Type } from 'typebox'
+
 import { nullable } from '../lib/shape/schema.ts'
+import { Type } from '../lib/shape/type.ts'
 import { RefSchema } from '../model/ref.ts'
 import { loggedIn } from './resource.ts'
 

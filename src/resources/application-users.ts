@@ -1,5 +1,5 @@
 /** Application users: visitors who logged in at a route. */
-import { Type } from 'typebox'
+import { Type } from '../lib/shape/type.ts'
 import { loggedIn } from './resource.ts'
 
 export const applicationUsers = loggedIn({

@@ -1,5 +1,5 @@
 /** Bots: principals that are not people, made by admins to own keys and credentials. */
-import { Type } from 'typebox'
+import { Type } from '../lib/shape/type.ts'
 import { stored } from './resource.ts'
 
 export const botUsers = stored({

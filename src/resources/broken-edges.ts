@@ -1,6 +1,7 @@
 /** Edges that data planes cannot serve. Found by them and kept nowhere, so this is not in the registry of resources. */
-import { Type } from 'typebox'
+
 import { closed, nullable } from '../lib/shape/schema.ts'
+import { Type } from '../lib/shape/type.ts'
 import { counted } from './resource.ts'
 
 export const brokenEdges = counted({

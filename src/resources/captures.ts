@@ -1,5 +1,5 @@
 /** Captures: for a while, heads and bodies of the exchanges of an edge are kept, so that they can be read and repeated. */
-import { Type } from 'typebox'
+import { Type } from '../lib/shape/type.ts'
 import { MAX_CAPTURED_BODY } from '../model/capture.ts'
 import { type Resource, stored } from './resource.ts'
 

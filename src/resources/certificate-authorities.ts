@@ -1,5 +1,5 @@
 /** Certificate authorities: who signs the client certificates that mutual TLS asks for. */
-import { Type } from 'typebox'
+import { Type } from '../lib/shape/type.ts'
 import { MAX_CA_PEM_BYTES, readCaCertificates } from '../lib/x509/certificate.ts'
 import { certificatePrice } from '../modules/certificate-price.ts'
 import { description, metadata, readOr } from './fields.ts'

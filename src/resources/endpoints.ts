@@ -1,5 +1,5 @@
 /** Endpoints: public addresses that are being served. */
-import { Type } from 'typebox'
+import { Type } from '../lib/shape/type.ts'
 import { RefSchema } from '../model/ref.ts'
 import { present } from './resource.ts'
 

@@ -1,6 +1,7 @@
 /** Exchanges: the latest requests of visitors and their answers, which the nodes remember for a while. */
-import { type TProperties, Type } from 'typebox'
+import type { TProperties } from 'typebox'
 import { closed, nullable } from '../lib/shape/schema.ts'
+import { Type } from '../lib/shape/type.ts'
 import { passed } from './resource.ts'
 
 const ms = (description: string) => nullable(Type.Integer({ description }))

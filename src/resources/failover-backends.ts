@@ -1,5 +1,5 @@
 /** Failover backends: the first of several backends that can be dialled. */
-import { Type } from 'typebox'
+import { Type } from '../lib/shape/type.ts'
 import { refuseRepeats } from '../model/fields.ts'
 import { childMentions, MAX_CHILDREN } from './backend-lists.ts'
 import { description, metadata } from './fields.ts'

@@ -1,7 +1,7 @@
 /** Fields that several resources share. */
 import { isIP } from 'node:net'
-import { Type } from 'typebox'
 import { BadInput } from '../lib/shape/bad-input.ts'
+import { Type } from '../lib/shape/type.ts'
 import { checkAclRule, MAX_ACL_RULE_BYTES, MAX_ACL_RULES } from '../model/acl.ts'
 import { type ErrorCode, Refusal } from '../model/errors.ts'
 import { readName } from '../model/hostport.ts'

@@ -1,7 +1,7 @@
 /** The hostports of an edge: read, checked against the server's listeners, and claimed. */
 import { isIP } from 'node:net'
-import { Type } from 'typebox'
 import { BadValue } from '../lib/shape/check.ts'
+import { Type } from '../lib/shape/type.ts'
 import { Refusal } from '../model/errors.ts'
 import { type Hostport, readHostport } from '../model/hostport.ts'
 import { readOr } from './fields.ts'

@@ -1,5 +1,5 @@
 /** HTTP response backends: a fixed answer, for maintenance pages and redirects. */
-import { Type } from 'typebox'
+import { Type } from '../lib/shape/type.ts'
 import { checkHeaders } from '../model/header-rules.ts'
 import { description, metadata } from './fields.ts'
 import { stored } from './resource.ts'

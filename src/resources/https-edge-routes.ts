@@ -1,6 +1,7 @@
 /** Routes of an HTTPS edge: a path, and the modules that guard and serve it. */
-import { Type } from 'typebox'
+
 import { BadValue } from '../lib/shape/check.ts'
+import { Type } from '../lib/shape/type.ts'
 import { description, metadata } from './fields.ts'
 import { stored } from './resource.ts'
 

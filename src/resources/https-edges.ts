@@ -1,5 +1,5 @@
 /** HTTPS edges: public names that serve HTTP by routes. */
-import { Type } from 'typebox'
+import { Type } from '../lib/shape/type.ts'
 import { description, metadata } from './fields.ts'
 import { checkNames, hostports, nameClaims } from './hostports.ts'
 import { httpsEdgeRoutes } from './https-edge-routes.ts'

@@ -1,6 +1,7 @@
 /** Rules of an IP policy: one network each, let in or kept out. */
-import { Type } from 'typebox'
+
 import { readCidr } from '../lib/net/cidr.ts'
+import { Type } from '../lib/shape/type.ts'
 import { description, metadata, readOr } from './fields.ts'
 import { stored } from './resource.ts'
 

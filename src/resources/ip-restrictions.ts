@@ -1,5 +1,5 @@
 /** IP restrictions: which addresses may reach the API, the dashboard, the agent listener, or every endpoint. */
-import { Type } from 'typebox'
+import { Type } from '../lib/shape/type.ts'
 import { refuseRepeats } from '../model/fields.ts'
 import { RefListSchema } from '../model/ref.ts'
 import { description, metadata } from './fields.ts'

@@ -1,6 +1,7 @@
 /** The certificate that this server is to get for a name: how a resource asks for one, and what it shows of it. */
-import { Type } from 'typebox'
+
 import { closed, nullable } from '../lib/shape/schema.ts'
+import { Type } from '../lib/shape/type.ts'
 import type { Mention } from '../modules/module.ts'
 import type { Surroundings } from './resource.ts'
 

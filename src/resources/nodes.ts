@@ -1,6 +1,7 @@
 /** Nodes: the servers that share the database. Admins only, since it tells the addresses of machines. */
-import { Type } from 'typebox'
+
 import { nullable } from '../lib/shape/schema.ts'
+import { Type } from '../lib/shape/type.ts'
 import { present } from './resource.ts'
 
 export const nodes = present({

@@ -1,6 +1,7 @@
 /** Explanations of policies (D55). Nothing is stored, so this is not in the registry of resources. */
-import { Type } from 'typebox'
+
 import { closed } from '../lib/shape/schema.ts'
+import { Type } from '../lib/shape/type.ts'
 import { describedFields } from '../model/described.ts'
 import { explanationView } from '../model/explanation.ts'
 import { formsOf } from '../modules/forms.ts'

@@ -1,6 +1,7 @@
 /** The region of a reservation. One server is one region, but scripts for the hosted service name one of its regions. */
-import { Type } from 'typebox'
+
 import { BadValue } from '../lib/shape/check.ts'
+import { Type } from '../lib/shape/type.ts'
 import type { Surroundings } from './resource.ts'
 
 /** The regions of the hosted service. All are accepted and shown as they were sent, but served from here. */

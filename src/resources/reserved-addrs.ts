@@ -1,6 +1,6 @@
 /** Reserved addresses: TCP ports that the server chooses, and then assigns to nobody else. */
 import { randomInt } from 'node:crypto'
-import { Type } from 'typebox'
+import { Type } from '../lib/shape/type.ts'
 import { Refusal } from '../model/errors.ts'
 import { description, metadata } from './fields.ts'
 import { EDGE_PORTS } from './hostports.ts'

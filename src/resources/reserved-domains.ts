@@ -1,8 +1,9 @@
 /** Reserved domains: names that are kept for the account, and the certificates that serve them. */
-import { Type } from 'typebox'
+
 import { timestamp } from '../lib/clock.ts'
 import { BadValue } from '../lib/shape/check.ts'
 import { nullable } from '../lib/shape/schema.ts'
+import { Type } from '../lib/shape/type.ts'
 import { Refusal } from '../model/errors.ts'
 import { readName } from '../model/hostport.ts'
 import { proofKey, readProof } from '../model/name-proof.ts'

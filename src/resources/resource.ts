@@ -1,7 +1,8 @@
 /** Defines what an API resource is. Every file beside this one describes one. */
-import { type Static, type TObject, type TProperties, type TSchema, Type } from 'typebox'
+import type { Static, TObject, TProperties, TSchema } from 'typebox'
 import type { Clock } from '../lib/clock.ts'
 import { closed, nullable, viewOf } from '../lib/shape/schema.ts'
+import { Type } from '../lib/shape/type.ts'
 import type { SshKeyChoice, SshKeyPair } from '../lib/ssh-keys/ssh-key-pair.ts'
 import type { ErrorCode } from '../model/errors.ts'
 import type { AgentCommand, Presence } from '../model/presence.ts'

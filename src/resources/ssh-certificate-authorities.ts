@@ -1,5 +1,5 @@
 /** SSH certificate authorities: keys that sign SSH certificates and never leave this server. */
-import { Type } from 'typebox'
+import { Type } from '../lib/shape/type.ts'
 import type { SshKeyChoice } from '../lib/ssh-keys/ssh-key-pair.ts'
 import { Refusal } from '../model/errors.ts'
 import { description, metadata } from './fields.ts'

@@ -1,9 +1,9 @@
 /** What SSH certificates for users and for hosts share: their form, and how one is signed. */
 import { createPrivateKey, randomBytes } from 'node:crypto'
-import { Type } from 'typebox'
 import { timestamp } from '../lib/clock.ts'
 import { BadInput } from '../lib/shape/bad-input.ts'
 import { BadValue } from '../lib/shape/check.ts'
+import { Type } from '../lib/shape/type.ts'
 import {
   MAX_SSH_PRINCIPALS,
   makeSshCertificate,

@@ -1,5 +1,5 @@
 /** SSH credentials: uploaded public keys that start tunnels through the SSH gateway. */
-import { Type } from 'typebox'
+import { Type } from '../lib/shape/type.ts'
 import { readSshPublicKey } from '../lib/ssh-keys/ssh-public-key.ts'
 import { acl, checkAcl, description, metadata, readOr } from './fields.ts'
 import { stored } from './resource.ts'

@@ -1,9 +1,9 @@
 /** SSH user certificates: let the holder of a key log in, for a while, wherever their authority is trusted. */
 import { isIP } from 'node:net'
-import { Type } from 'typebox'
 import { readCidr } from '../lib/net/cidr.ts'
 import { BadInput } from '../lib/shape/bad-input.ts'
 import { BadValue } from '../lib/shape/check.ts'
+import { Type } from '../lib/shape/type.ts'
 import { MAX_SSH_OPTIONS } from '../lib/ssh-keys/ssh-certificate.ts'
 import { stored } from './resource.ts'
 import { authorityOf, certificateForm, certificateShows, signed, signedFields } from './ssh-certificates.ts'

@@ -1,6 +1,6 @@
 /** Static backends: one address that the server dials itself, without an agent. */
 import { isIP } from 'node:net'
-import { Type } from 'typebox'
+import { Type } from '../lib/shape/type.ts'
 import { Refusal } from '../model/errors.ts'
 import { readHostport } from '../model/hostport.ts'
 import { description, metadata, readOr } from './fields.ts'

@@ -1,6 +1,7 @@
 /** What went on lately, in numbers. They are counted by data planes and kept for a day, so this is not in the registry of resources. */
-import { Type } from 'typebox'
+
 import { closed, nullable } from '../lib/shape/schema.ts'
+import { Type } from '../lib/shape/type.ts'
 import { counted } from './resource.ts'
 
 const count = (description: string) => Type.Integer({ description })

@@ -1,6 +1,7 @@
 /** Tunnel group backends: every online tunnel that carries the group's labels. */
-import { Type } from 'typebox'
+
 import { BadValue } from '../lib/shape/check.ts'
+import { Type } from '../lib/shape/type.ts'
 import { RefListSchema } from '../model/ref.ts'
 import { description, metadata } from './fields.ts'
 import { stored } from './resource.ts'

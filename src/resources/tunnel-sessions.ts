@@ -1,5 +1,5 @@
 /** Tunnel sessions: the agents that are online. */
-import { Type } from 'typebox'
+import { Type } from '../lib/shape/type.ts'
 import { RefSchema } from '../model/ref.ts'
 import { present } from './resource.ts'
 

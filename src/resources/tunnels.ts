@@ -1,5 +1,5 @@
 /** Tunnels: what online sessions serve. */
-import { Type } from 'typebox'
+import { Type } from '../lib/shape/type.ts'
 import { RefListSchema, RefSchema } from '../model/ref.ts'
 import { present } from './resource.ts'
 

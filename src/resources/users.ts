@@ -1,5 +1,5 @@
 /** Users: the people of the account, admins or members. */
-import { Type } from 'typebox'
+import { Type } from '../lib/shape/type.ts'
 import { stored } from './resource.ts'
 
 export const users = stored({

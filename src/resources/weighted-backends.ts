@@ -1,5 +1,5 @@
 /** Weighted backends: share traffic between other backends in proportion to their weights. */
-import { Type } from 'typebox'
+import { Type } from '../lib/shape/type.ts'
 import { childMentions, MAX_CHILDREN } from './backend-lists.ts'
 import { description, metadata } from './fields.ts'
 import { stored } from './resource.ts'

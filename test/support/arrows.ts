@@ -107,6 +107,9 @@ const packages: Readonly<Record<string, readonly string[]>> = {
   yaml: ['config/', 'agent/', 'policy/'],
 }
 
+/** Packages of which only the types are used, since their code takes long to load, and what is used in its place. */
+const typesOnly: Readonly<Record<string, string>> = { typebox: 'src/lib/shape/type.ts' }
+
 const registries = ['src/modules/index.ts', 'src/resources/index.ts']
 
 export function roomFaults(sources: Sources): string[] {
@@ -146,6 +149,16 @@ export function packageFaults(sources: Sources): string[] {
       .map((name) => ({ name, places: packages[name ?? ''] ?? [] }))
       .filter(({ places }) => !places.some((place) => `src/${place}` === file || inFolder(file, place)))
       .map(({ name, places }) => `${file} imports ${name}; only ${places.join(', ')} may`),
+  )
+}
+
+export function loadedFaults(sources: Sources): string[] {
+  return code(sources).flatMap(([file, source]) =>
+    findImports(source)
+      .imports.filter(({ kind }) => kind !== 'type')
+      .map(({ specifier }) => packageOf(specifier) ?? '')
+      .filter((name) => Object.hasOwn(typesOnly, name))
+      .map((name) => `${file} loads ${name}; import its types, and the rest from ${typesOnly[name]}`),
   )
 }
 

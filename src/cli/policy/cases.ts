@@ -1,6 +1,7 @@
 /** A file of test cases: described traffic, what it passes through, and the expected outcome. */
-import { type Static, type TObject, type TProperties, Type } from 'typebox'
+import type { Static, TObject, TProperties } from 'typebox'
 import { check } from '../../lib/shape/check.ts'
+import { Type } from '../../lib/shape/type.ts'
 import { describedFields } from '../../model/described.ts'
 import { verdicts } from '../../model/explanation.ts'
 

@@ -2,8 +2,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Ajv } from 'ajv'
 import fc from 'fast-check'
-import { type TSchema, Type } from 'typebox'
+import type { TSchema } from 'typebox'
 import { BadValue, type BadValueKind, check, type SchemaNode } from './check.ts'
+import { Type } from './type.ts'
 
 const text = Type.String({ maxBytes: 10 })
 const closed = (properties: Record<string, TSchema>) => Type.Object(properties, { additionalProperties: false })

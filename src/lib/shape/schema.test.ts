@@ -2,8 +2,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import fc from 'fast-check'
-import { type TSchema, Type } from 'typebox'
+import type { TSchema } from 'typebox'
 import { closed, nullable, shape, viewOf } from './schema.ts'
+import { Type } from './type.ts'
 
 const views: [what: string, form: TSchema, view: object][] = [
   ['a limit is the request’s business', Type.String({ maxBytes: 5, minLength: 1, pattern: 'x' }), { type: 'string' }],

@@ -1,6 +1,7 @@
 /** Builds schemas: closed objects, nullable values, and the schema of an answer from that of a request. */
-import { type TObject, type TProperties, type TSchema, Type } from 'typebox'
+import type { TObject, TProperties, TSchema } from 'typebox'
 import type { SchemaNode } from './check.ts'
+import { Type } from './type.ts'
 
 /** An object with these fields and no others. */
 export function closed(properties: TProperties, options: { description?: string } = {}): TObject {

@@ -1,6 +1,7 @@
 /** Reads the header rules of a bind: `name:value` to add, names to remove. */
-import { Type } from 'typebox'
+
 import { isConnectionHeader, isHeaderName, isHeaderValue } from '../../lib/http/http-header.ts'
+import { Type } from '../../lib/shape/type.ts'
 import { isEdgeHeader } from '../../model/header-rules.ts'
 import type { HeaderSettings } from '../headers/header-changes.ts'
 import {

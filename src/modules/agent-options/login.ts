@@ -1,6 +1,7 @@
 /** Reads the logins that a bind asks for: with a well-known provider, or with any that speaks OpenID Connect. */
-import { Type } from 'typebox'
+
 import { BadValue } from '../../lib/shape/check.ts'
+import { Type } from '../../lib/shape/type.ts'
 import { MAX_SCOPE_BYTES, MAX_SCOPES } from '../login-form.ts'
 import type { ModuleConfig } from '../module.ts'
 import { oauth } from '../oauth/index.ts'

@@ -1,6 +1,7 @@
 /** Reads what a bind says about TLS: authorities of client certificates, and a certificate to end TLS with. */
-import { Type } from 'typebox'
+
 import { BadInput } from '../../lib/shape/bad-input.ts'
+import { Type } from '../../lib/shape/type.ts'
 import { readCaCertificates } from '../../lib/x509/certificate.ts'
 import { decodeBase64 } from '../../lib/x509/pem.ts'
 import { BadTlsCertificate, readTlsCertificate } from '../../lib/x509/tls-certificate.ts'

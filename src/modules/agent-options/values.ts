@@ -1,8 +1,9 @@
 /** Reads the options of binds in the form that agents send: names in any case, defaults left out, bytes in base64. */
-import { type Static, type TObject, Type } from 'typebox'
+import type { Static, TObject } from 'typebox'
 import { readCidr } from '../../lib/net/cidr.ts'
 import { BadInput } from '../../lib/shape/bad-input.ts'
 import { BadValue, check } from '../../lib/shape/check.ts'
+import { Type } from '../../lib/shape/type.ts'
 import { webhookProviders } from '../../model/webhook-providers.ts'
 import type { BasicAuthSettings } from '../basic_auth/traffic.ts'
 import { circuitBreaker } from '../circuit_breaker/index.ts'

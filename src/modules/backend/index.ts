@@ -1,5 +1,5 @@
 /** The `backend` module: where the traffic of an edge or route goes. */
-import { Type } from 'typebox'
+import { Type } from '../../lib/shape/type.ts'
 import { enabled } from '../../model/fields.ts'
 import { defineModule } from '../module.ts'
 

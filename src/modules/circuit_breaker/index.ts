@@ -1,5 +1,5 @@
 /** The `circuit_breaker` module: sends no requests for a while to an upstream that fails too often. */
-import { Type } from 'typebox'
+import { Type } from '../../lib/shape/type.ts'
 import { enabled, MAX_UINT32 } from '../../model/fields.ts'
 import { defineModule } from '../module.ts'
 import { type CircuitBreakerSettings, compileCircuitBreaker } from './traffic.ts'

@@ -1,5 +1,5 @@
 /** The `compression` module: responses go to the visitor compressed. */
-import { Type } from 'typebox'
+import { Type } from '../../lib/shape/type.ts'
 import { enabled } from '../../model/fields.ts'
 import { defineModule } from '../module.ts'
 import { type CompressionSettings, compileCompression } from './traffic.ts'

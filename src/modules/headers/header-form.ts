@@ -1,5 +1,6 @@
 /** The form that `request_headers` and `response_headers` share: headers to remove, and headers to add. */
-import { type Static, Type } from 'typebox'
+import type { Static } from 'typebox'
+import { Type } from '../../lib/shape/type.ts'
 import { enabled, refuseRepeats } from '../../model/fields.ts'
 import { badHeader, checkHeaderName, checkHeaders, headerPrice } from '../../model/header-rules.ts'
 import { countVariables, MAX_VARIABLES } from '../templates/templates.ts'

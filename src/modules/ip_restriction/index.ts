@@ -1,5 +1,5 @@
 /** The `ip_restriction` module: which source addresses may connect. */
-import { Type } from 'typebox'
+import { Type } from '../../lib/shape/type.ts'
 import { enabled, refuseRepeats } from '../../model/fields.ts'
 import { defineModule } from '../module.ts'
 import { compileIpRestriction, type IpRestrictionSettings } from './traffic.ts'

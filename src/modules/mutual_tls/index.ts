@@ -1,5 +1,5 @@
 /** The `mutual_tls` module: visitors prove themselves with a client certificate. */
-import { Type } from 'typebox'
+import { Type } from '../../lib/shape/type.ts'
 import { enabled, refuseRepeats } from '../../model/fields.ts'
 import { defineModule } from '../module.ts'
 import { compileMutualTls, type MutualTlsSettings } from './traffic.ts'

@@ -1,6 +1,7 @@
 /** The `oauth` module: visitors of a route log in with one of the well-known providers. */
-import { Type } from 'typebox'
+
 import { BadValue } from '../../lib/shape/check.ts'
+import { Type } from '../../lib/shape/type.ts'
 import { Refusal } from '../../model/errors.ts'
 import { enabled } from '../../model/fields.ts'
 import { loginFields, seconds } from '../login-form.ts'

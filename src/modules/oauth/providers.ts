@@ -1,8 +1,9 @@
 /** The providers that `oauth` knows, and their settings: the application to log in with, and who is let in. */
 import { isIP } from 'node:net'
-import { type Static, type TProperties, Type } from 'typebox'
+import type { Static, TProperties } from 'typebox'
 import { BadInput } from '../../lib/shape/bad-input.ts'
 import { BadValue } from '../../lib/shape/check.ts'
+import { Type } from '../../lib/shape/type.ts'
 import { refuseRepeats } from '../../model/fields.ts'
 import { readName } from '../../model/hostport.ts'
 import { checkScopes, scopeList } from '../login-form.ts'

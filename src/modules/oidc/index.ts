@@ -1,7 +1,7 @@
 /** The `oidc` module: visitors of a route log in with an OpenID Connect provider. */
 import { isIPv4 } from 'node:net'
-import { Type } from 'typebox'
 import { BadValue } from '../../lib/shape/check.ts'
+import { Type } from '../../lib/shape/type.ts'
 import { enabled } from '../../model/fields.ts'
 import { checkScopes, loginFields, scopeList } from '../login-form.ts'
 import { defineModule } from '../module.ts'

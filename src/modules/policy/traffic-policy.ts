@@ -1,7 +1,8 @@
 /** `traffic_policy`: the newer spelling of `policy`, with all rules in one text of YAML or JSON (R-4.1, R-4.2). */
-import { type Static, Type } from 'typebox'
+import type { Static } from 'typebox'
 import { NEVER_HERE } from '../../lib/patterns/pattern-price.ts'
 import { check } from '../../lib/shape/check.ts'
+import { Type } from '../../lib/shape/type.ts'
 import { BadJson, MAX_JSON_VALUES, parseJson } from '../../lib/text/json.ts'
 import { Refusal } from '../../model/errors.ts'
 import { enabled } from '../../model/fields.ts'

@@ -1,6 +1,7 @@
 /** The `saml` module: visitors of a route log in with an identity provider that speaks SAML 2.0. */
-import { Type } from 'typebox'
+
 import { BadValue } from '../../lib/shape/check.ts'
+import { Type } from '../../lib/shape/type.ts'
 import { enabled, refuseRepeats } from '../../model/fields.ts'
 import { loginFields } from '../login-form.ts'
 import { defineModule, type ShownAt } from '../module.ts'

@@ -1,5 +1,5 @@
 /** The `tls_termination` module: where TLS ends, and which versions of it are served. */
-import { Type } from 'typebox'
+import { Type } from '../../lib/shape/type.ts'
 import { Refusal } from '../../model/errors.ts'
 import { enabled } from '../../model/fields.ts'
 import { defineModule } from '../module.ts'

@@ -1,7 +1,8 @@
 /** The `user_agent_filter` module: which programs, by their `User-Agent`, may send requests. */
-import { Type } from 'typebox'
+
 import { affordable, BadPattern, checkPattern, MAX_PATTERN_BYTES } from '../../lib/patterns/pattern.ts'
 import { totalPrice } from '../../lib/patterns/pattern-price.ts'
+import { Type } from '../../lib/shape/type.ts'
 import { Refusal } from '../../model/errors.ts'
 import { enabled } from '../../model/fields.ts'
 import { defineModule } from '../module.ts'

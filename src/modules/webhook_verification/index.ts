@@ -1,6 +1,7 @@
 /** The `webhook_verification` module: only requests that a known sender signed. */
-import { Type } from 'typebox'
+
 import { BadValue } from '../../lib/shape/check.ts'
+import { Type } from '../../lib/shape/type.ts'
 import { enabled } from '../../model/fields.ts'
 import { webhookProviders } from '../../model/webhook-providers.ts'
 import { defineModule } from '../module.ts'

@@ -1,5 +1,5 @@
 /** The `websocket_tcp_converter` module: WebSocket messages of the visitor are plain bytes for the upstream. */
-import { Type } from 'typebox'
+import { Type } from '../../lib/shape/type.ts'
 import { enabled } from '../../model/fields.ts'
 import { defineModule } from '../module.ts'
 import { compileWebsocketTcpConverter, type WebsocketTcpConverterSettings } from './traffic.ts'

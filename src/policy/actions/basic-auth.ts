@@ -1,5 +1,5 @@
 /** `basic-auth`: lets in requests with the user name and password of one of the credentials. */
-import { Type } from 'typebox'
+import { Type } from '../../lib/shape/type.ts'
 import { closed, defineAction, guardStep } from '../action.ts'
 import { bad, enforce } from '../settings.ts'
 

@@ -1,5 +1,5 @@
 /** `circuit-breaker`: refuses requests for a while when too many of them failed upstream. */
-import { Type } from 'typebox'
+import { Type } from '../../lib/shape/type.ts'
 import { closed, defineAction, guardStep } from '../action.ts'
 import { readDuration } from '../duration.ts'
 import { checkDuration, duration, enforce } from '../settings.ts'

@@ -1,5 +1,5 @@
 /** `compress-response`: sends the response compressed when the visitor accepts it. */
-import { Type } from 'typebox'
+import { Type } from '../../lib/shape/type.ts'
 import { closed, defineAction } from '../action.ts'
 
 export const compressResponse = defineAction({

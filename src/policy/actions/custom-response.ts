@@ -1,6 +1,7 @@
 /** `custom-response`: answers in the place of the upstream. */
-import { Type } from 'typebox'
+
 import { toHeaderValue } from '../../lib/http/http-header.ts'
+import { Type } from '../../lib/shape/type.ts'
 import { checkHeaders } from '../../model/header-rules.ts'
 import { closed, defineAction } from '../action.ts'
 import { bad, headerMap } from '../settings.ts'

@@ -1,5 +1,5 @@
 /** `deny`: refuses the request with a bare status, or closes the connection. */
-import { Type } from 'typebox'
+import { Type } from '../../lib/shape/type.ts'
 import { closed, defineAction } from '../action.ts'
 import { bad } from '../settings.ts'
 

@@ -1,5 +1,5 @@
 /** `log`: writes what a rule wants to be known, beside the line of the request or of the connection. */
-import { Type } from 'typebox'
+import { Type } from '../../lib/shape/type.ts'
 import { closed, defineAction } from '../action.ts'
 import { compileDocument } from '../document-template.ts'
 

@@ -1,5 +1,5 @@
 /** `oauth`: lets in visitors who logged in with one of the well-known providers. */
-import { Type } from 'typebox'
+import { Type } from '../../lib/shape/type.ts'
 import { closed, defineAction } from '../action.ts'
 import { checkLogin, loginFields, loginSettings, loginStep, oauthProviderNames } from '../login-form.ts'
 

@@ -1,6 +1,6 @@
 /** `rate-limit`: lets in a number of requests per time window; those with the same bucket key are counted together. */
 import { hash } from 'node:crypto'
-import { Type } from 'typebox'
+import { Type } from '../../lib/shape/type.ts'
 import { closed, defineAction, type Outcome } from '../action.ts'
 import { readDuration } from '../duration.ts'
 import { checkDuration, enforce, text } from '../settings.ts'

@@ -1,6 +1,7 @@
 /** `redirect`: sends the visitor to another URL, unless that is the one that was asked for. */
-import { Type } from 'typebox'
+
 import { toHeaderValue } from '../../lib/http/http-header.ts'
+import { Type } from '../../lib/shape/type.ts'
 import { checkHeaders } from '../../model/header-rules.ts'
 import { closed, defineAction } from '../action.ts'
 import { compileReplace } from '../replace-pattern.ts'

@@ -1,6 +1,7 @@
 /** `restrict-ips`: lets in addresses by their network. */
-import { Type } from 'typebox'
+
 import { compilePeerRules, type IpRule } from '../../lib/net/ip-rules.ts'
+import { Type } from '../../lib/shape/type.ts'
 import { closed, defineAction } from '../action.ts'
 import { bad, checkCidrs, enforce } from '../settings.ts'
 

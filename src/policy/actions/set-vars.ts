@@ -1,5 +1,5 @@
 /** `set-vars`: sets variables that the rules after it read as `vars.name`. */
-import { Type } from 'typebox'
+import { Type } from '../../lib/shape/type.ts'
 import { closed, defineAction } from '../action.ts'
 import { compileDocument } from '../document-template.ts'
 import { bad } from '../settings.ts'

@@ -1,5 +1,5 @@
 /** `verify-webhook`: lets in webhooks that their sender signed. */
-import { Type } from 'typebox'
+import { Type } from '../../lib/shape/type.ts'
 import { webhookProviders } from '../../model/webhook-providers.ts'
 import { closed, defineAction, guardStep } from '../action.ts'
 import { enforce, text } from '../settings.ts'
