@@ -35,6 +35,7 @@ import { methodsAt } from './paths.ts'
 import { mountPublic, type PublicPages } from './public-pages.ts'
 import { readQuery } from './query.ts'
 import { type ApiRoute, routeTable } from './routes.ts'
+import { withoutSchemas } from './without-schemas.ts'
 
 /** Long, since clients reuse connections: a POST on a connection that just closed would fail, and clients do not retry. */
 const KEEP_ALIVE_MS = 75_000
@@ -83,6 +84,7 @@ export async function buildApi(options: ApiOptions): Promise<FastifyInstance> {
     return503OnClosing: false,
     routerOptions: { maxParamLength: MAX_PARAM, ignoreDuplicateSlashes: true, ignoreTrailingSlash: true },
     rewriteUrl: decodable,
+    schemaController: withoutSchemas,
     // Switches off Fastify's own answer; `guardConnections` writes ours.
     clientErrorHandler: () => {},
   })
