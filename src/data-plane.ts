@@ -42,7 +42,6 @@ import { Secret } from './lib/secrets/secret.ts'
 import { Authority } from './lib/x509/certificate-authority.ts'
 import type { LookUp } from './model/look-up.ts'
 import { EdgeWork } from './modules/edge-work.ts'
-import { loadLibraries } from './modules/oidc/libraries.ts'
 import { samlThreads } from './modules/saml/document-threads.ts'
 import { DrainTogether } from './neighbours/drain-together.ts'
 import { PeerLinks } from './neighbours/peer-links.ts'
@@ -411,7 +410,7 @@ export async function openDataPlane(options: DataPlaneOptions) {
     await shown.ready()
     const agentAddress = await agents.listen(listeners.agent)
     opened.push(() => agents.stop())
-    // Behind the door of agents: its library is a large one.
+    // Loaded behind the door of agents, who are in more of a hurry.
     const { SshDoor } = await import('./ssh/ssh-door.ts')
     const gateway = new SshDoor({
       online,
@@ -458,9 +457,6 @@ export async function openDataPlane(options: DataPlaneOptions) {
     return {
       /** Resolves once every stored edge is served. */
       async letVisitorsIn() {
-        // Now, since it takes a tenth of a second: later it would hold up everybody when the first visitor logs in.
-        await loadLibraries()
-        edges.load()
         await isStocked.promise
         held.letIn()
       },

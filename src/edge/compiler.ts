@@ -23,6 +23,9 @@ export interface CompilerOptions {
   readonly prepareExpressions: PrepareExpressions
 }
 
+/** Modules that need libraries of their own. */
+const loading = modules.filter(({ load }) => load)
+
 /** Price of a route without its patterns, in the unit of `patternPrice`. */
 const ROUTE_PRICE = 20
 
@@ -31,6 +34,13 @@ export class Compiler {
 
   constructor(options: CompilerOptions) {
     this.#options = options
+  }
+
+  /** Loads the libraries that `config` needs, before a visitor waits for them. */
+  load({ modules: own, routes }: EdgeConfig): void {
+    for (const settings of [own, ...routes.map((route) => route.modules)]) {
+      for (const { name, load } of loading) if (settings[name] !== undefined) load?.(settings[name])
+    }
   }
 
   /** Compiles `config`, reusing what did not change since `previous`; at once unless it is expensive. */

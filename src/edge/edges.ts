@@ -3,7 +3,6 @@ import type { Logger } from '../lib/log/log.ts'
 import { type BrokenEdge, MAX_BROKEN_TOLD } from '../model/broken-edge.ts'
 import type { EdgeConfig } from '../model/edge-config.ts'
 import type { Listener } from '../model/look-up.ts'
-import { PolicyExpressions } from '../modules/policy-expressions.ts'
 import { type CompiledEdge, releaseReplaced } from './compile.ts'
 import { Compiler, type CompilerOptions } from './compiler.ts'
 import type { Edge } from './edge.ts'
@@ -43,11 +42,6 @@ export class Edges {
   constructor(options: EdgesOptions) {
     this.#options = options
     this.#compiler = new Compiler(options)
-  }
-
-  /** Loads what policies need; to be called before visitors come, who would wait for it otherwise. */
-  load(): void {
-    PolicyExpressions.load()
   }
 
   /** Stored edges that refuse traffic, and why. Of one that is still to be compiled, only what is known without that. */
@@ -143,6 +137,7 @@ export class Edges {
     const { id } = config
     const served = this.#entries.get(id)?.compiled
     this.#coming.delete(id)
+    this.#compiler.load(config)
     if (isIdle && !served) return this.#swap(new EdgeEntry(config, () => this.#compile(config)))
     const compiled = this.#compile(config, served)
     if (!served || !(compiled instanceof Promise)) return this.#swap(new EdgeEntry(config, compiled))
@@ -168,6 +163,7 @@ export class Edges {
 
   /** Compiles an edge that is not served yet. */
   async compileAhead(config: EdgeConfig): Promise<CompiledEdge> {
+    this.#compiler.load(config)
     return this.#compile(config)
   }
 

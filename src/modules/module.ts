@@ -73,6 +73,11 @@ export interface ModuleOf<Forms extends FormsAt, Stored extends ModuleConfig, Se
   compile?(this: void, settings: Settings, tools: ModuleTools): Phases
   /** Like `compile`, for costly settings: in steps, so that other work can run between them. */
   steps?(this: void, settings: Settings, tools: ModuleTools): Generator<void, Phases, void>
+  /**
+   * Starts to load the libraries that such settings need, when an edge first has them: a visitor who comes later must not
+   * wait for that.
+   */
+  load?(this: void, settings: Settings): void
   /** The expressions that `compile` will ask its tools for, so that they can be parsed beforehand. */
   expressions?(this: void, settings: Settings): readonly string[]
   /** The lists of patterns that `compile` will ask its tools for, so that costly ones can be compiled beforehand. */

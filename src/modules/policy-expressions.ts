@@ -1,17 +1,11 @@
 /** The expressions of an edge's policies: parsed on another thread beforehand, or here when nobody waits. */
 import { type ParsedExpression, type PreparedExpression, parseHere, readPrepared } from '../policy/parsed.ts'
-import { preparePolicies } from './policy/traffic.ts'
 
 /** Parses expressions off the event loop. */
 export type PrepareExpressions = (texts: readonly string[]) => Promise<readonly PreparedExpression[]>
 
 export class PolicyExpressions {
   readonly #prepared = new Map<string, PreparedExpression>()
-
-  /** Loads what policies need. It takes a tenth of a second, so it is done before anybody can connect. */
-  static load(): void {
-    preparePolicies()
-  }
 
   /** Has `elsewhere` parse the expressions that are not parsed yet. */
   async prepare(texts: readonly string[], elsewhere: PrepareExpressions): Promise<void> {

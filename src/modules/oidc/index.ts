@@ -5,6 +5,7 @@ import { Type } from '../../lib/shape/type.ts'
 import { enabled } from '../../model/fields.ts'
 import { checkScopes, loginFields, scopeList } from '../login-form.ts'
 import { defineModule } from '../module.ts'
+import { loadLibrariesAhead } from './libraries.ts'
 import { compileOidc } from './traffic.ts'
 
 const form = Type.Object(
@@ -45,6 +46,7 @@ export const oidc = defineModule({
     return config
   },
   compile: compileOidc,
+  load: loadLibrariesAhead,
 })
 
 /** D38: a disabled module may be stored bare. */

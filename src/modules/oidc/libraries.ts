@@ -1,4 +1,4 @@
-/** Loads the libraries for OpenID Connect. A server does so when it starts; other commands, which need no logins, never. */
+/** Loads the libraries for OpenID Connect, when an edge first needs them: a server without logins does without. */
 import type * as Jose from 'jose'
 import type * as OpenId from 'openid-client'
 
@@ -7,7 +7,14 @@ export interface Libraries {
   readonly jose: typeof Jose
 }
 
-export async function loadLibraries(): Promise<Libraries> {
-  const [openid, jose] = await Promise.all([import('openid-client'), import('jose')])
-  return { openid, jose }
+let loading: Promise<Libraries> | undefined
+
+/** Loads them while nobody waits; whoever logs in hears of a failure. */
+export function loadLibrariesAhead(): void {
+  loadLibraries().catch(() => {})
+}
+
+export function loadLibraries(): Promise<Libraries> {
+  loading ??= Promise.all([import('openid-client'), import('jose')]).then(([openid, jose]) => ({ openid, jose }))
+  return loading
 }

@@ -8,7 +8,7 @@ import type { PolicySettings } from '../../policy/policy.ts'
 import { defineModule } from '../module.ts'
 import { policyNeeds } from './needs.ts'
 import { policyMentions } from './references.ts'
-import { compileTraffic, trafficSteps } from './traffic.ts'
+import { compileTraffic, loadPolicies, trafficSteps } from './traffic.ts'
 import { trafficPolicy } from './traffic-policy.ts'
 
 export const policy = defineModule({
@@ -34,5 +34,6 @@ export const policy = defineModule({
   }),
   compile: compileTraffic,
   steps: trafficSteps,
+  load: loadPolicies,
   expressions: (settings) => expressionsIn(settings),
 })

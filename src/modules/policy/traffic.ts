@@ -10,6 +10,7 @@ import { compileCircuitBreaker } from '../circuit_breaker/traffic.ts'
 import { compileCompression } from '../compression/traffic.ts'
 import type { LoginPhases } from '../login/traffic.ts'
 import { compileOAuth } from '../oauth/traffic.ts'
+import { loadLibrariesAhead } from '../oidc/libraries.ts'
 import { compileOidc } from '../oidc/traffic.ts'
 import { type ConnectionVerdict, type Phases, type RequestContext, Slot } from '../phases.ts'
 import type { ModuleTools } from '../tools.ts'
@@ -27,9 +28,10 @@ export function* trafficSteps(settings: PolicySettings, tools: ModuleTools): Gen
   return phasesOf(yield* compilePolicySteps(settings, own, optionsFor(settings)), { logins, settings, tools })
 }
 
-/** Loads what policies need, which takes a tenth of a second; called while nobody waits. */
-export function preparePolicies(): void {
+/** Loads what a policy needs, which takes a tenth of a second; called while nobody waits. */
+export function loadPolicies({ inbound }: PolicySettings): void {
   evaluator()
+  if (inbound.some(({ actions }) => actions.some(({ type }) => type === 'openid-connect'))) loadLibrariesAhead()
 }
 
 function optionsFor(settings: PolicySettings): { evaluator: Evaluator; key: string } {
