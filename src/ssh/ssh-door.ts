@@ -1,7 +1,6 @@
 /** The SSH gateway: the door for plain `ssh` clients, whose credentials are public keys. */
-import './without-native.ts'
 import type { AddressInfo, Socket } from 'node:net'
-import ssh2, { type Header, type Incoming, type Server } from 'ssh2'
+import type { Header, Incoming, Server } from 'ssh2'
 import type { Clock } from '../lib/clock.ts'
 import type { Descriptors } from '../lib/files/descriptors.ts'
 import type { IdSource } from '../lib/ids.ts'
@@ -17,6 +16,7 @@ import type { Trial } from '../tunnel/trial.ts'
 import { algorithms } from './algorithms.ts'
 import { SshConnection } from './connection.ts'
 import type { SshContext, SshCredentials } from './door-context.ts'
+import { loadLibrary } from './library.ts'
 import { type SshLimits, sshLimits } from './limits.ts'
 import { SshLink } from './link.ts'
 
@@ -40,11 +40,14 @@ export interface SshDoorOptions {
 
 export class SshDoor {
   readonly #doorstep: Doorstep
-  readonly #server: Server
+  readonly #hostKey: Secret
+  /** Made when the first client comes. */
+  #server: Server | undefined
   readonly #context: SshContext
   readonly #trials = new WeakMap<Socket, { readonly trial: Trial; readonly peer: Peer }>()
 
   constructor({ hostKey, meet = meetVisitors([]), caps, descriptors, limits, ...given }: SshDoorOptions) {
+    this.#hostKey = hostKey
     this.#context = { ...given, limits: { ...sshLimits, ...limits } }
     const { admits, now, log } = given
     this.#doorstep = new Doorstep({
@@ -56,20 +59,10 @@ export class SshDoor {
       descriptors,
       onTrial: (socket, trial, peer) => {
         this.#trials.set(socket, { trial, peer })
+        this.#server ??= this.#makeServer()
         this.#server.injectSocket(socket)
       },
     })
-    this.#server = new ssh2.Server({
-      hostKeys: [hostKey.reveal()],
-      // Without a version, which would only help attackers who look for old ones.
-      ident: 'Postern',
-      algorithms,
-      keepaliveInterval: this.#context.limits.keepAliveMs,
-      keepaliveCountMax: this.#context.limits.missedKeepAlives,
-    })
-    // Emitted once a client has sent its first line; until then the trial limits its time.
-    this.#server.on('connection', (client: Incoming, { header }: { header: Header }) => this.#begin(client, header))
-    this.#server.on('error', (error: Error) => log.error({ error }, 'SSH listener failed'))
   }
 
   listen(on: ListenOn): Promise<AddressInfo> {
@@ -89,6 +82,23 @@ export class SshDoor {
   /** Resolves when all connections are closed; the caller must end the sessions that are online. */
   closed(): Promise<void> {
     return this.#doorstep.closed()
+  }
+
+  #makeServer(): Server {
+    const { limits, log } = this.#context
+    const { Server } = loadLibrary()
+    const server = new Server({
+      hostKeys: [this.#hostKey.reveal()],
+      // Without a version, which would only help attackers who look for old ones.
+      ident: 'Postern',
+      algorithms,
+      keepaliveInterval: limits.keepAliveMs,
+      keepaliveCountMax: limits.missedKeepAlives,
+    })
+    // Emitted once a client has sent its first line; until then the trial limits its time.
+    server.on('connection', (client: Incoming, { header }: { header: Header }) => this.#begin(client, header))
+    server.on('error', (error: Error) => log.error({ error }, 'SSH listener failed'))
+    return server
   }
 
   #begin(client: Incoming, { versions: { software } }: Header): void {
