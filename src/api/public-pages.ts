@@ -38,13 +38,17 @@ export function mountPublic(app: FastifyInstance, pages: PublicPages, routes: re
     return reply.code(isReady ? 200 : 503).send({ status, addresses, ssh_host_key: pages.sshHostKey })
   })
 
-  // Made once: the registries do not change while the server runs.
-  const body = Buffer.from(JSON.stringify(openApiDocument(routes, pages)))
+  // Made once, and not at the start: the registries do not change while the server runs.
   let document: Promise<KeptPage> | undefined
   app.get('/openapi.json', page, async (request, reply) => {
-    document ??= keepPage({ body, type: 'application/json', cacheControl: 'no-cache' })
+    document ??= keepDocument(routes, pages)
     return sendPage(request, reply, await document)
   })
 
   mountDocs(app, page)
+}
+
+function keepDocument(routes: readonly ApiRoute[], pages: PublicPages): Promise<KeptPage> {
+  const body = Buffer.from(JSON.stringify(openApiDocument(routes, pages)))
+  return keepPage({ body, type: 'application/json', cacheControl: 'no-cache' })
 }
