@@ -129,6 +129,12 @@ describe('the rules find', () => {
       fault: /lib\/shape\/type\.ts/,
     },
     {
+      name: 'a part of Node that is dear to import',
+      rule: 'of some libraries',
+      files: { 'api/a.ts': "import { createServer } from 'node:http'" },
+      fault: /lib\/http\/node-http\.ts/,
+    },
+    {
       name: 'nothing in its types alone',
       rule: 'of some libraries',
       files: { 'lib/a.ts': "import type { TSchema } from 'typebox'" },

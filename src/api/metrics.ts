@@ -1,6 +1,7 @@
 /** Metrics about the API, and the page for Prometheus. */
-import { createServer, type Server } from 'node:http'
+import type { Server } from 'node:http'
 import { Counter, collectDefaultMetrics, Histogram, Registry } from '@prometheus-io/client'
+import { createServer } from '../lib/http/node-http.ts'
 import { metricsPage } from './metrics-page.ts'
 
 export interface Served {

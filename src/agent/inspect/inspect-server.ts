@@ -1,7 +1,7 @@
 /** The listener of an agent's local API and page: at its address, or at the next port that is free. */
 import { once } from 'node:events'
-import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { createServer } from '../../lib/http/node-http.ts'
 import { readBuiltPage } from './built-page.ts'
 import type { InspectAddress } from './listen-address.ts'
 import { type InspectorPage, localApi } from './local-api.ts'

@@ -1,6 +1,7 @@
 /** HTTP requests that, unlike those of `fetch`, can trust one CA of the caller's and no other. */
-import { type IncomingMessage, request as requestPlain } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import { request as requestSecure } from 'node:https'
+import { request as requestPlain } from '../../lib/http/node-http.ts'
 
 export interface SentRequest {
   readonly method: string

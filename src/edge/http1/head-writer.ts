@@ -1,7 +1,8 @@
 /** Writes heads. Headers about framing and the connection are ours; all others are given. */
-import { STATUS_CODES } from 'node:http'
+
 import type { HeaderList } from '../../lib/http/header-list.ts'
 import { isFieldContent } from '../../lib/http/http-header.ts'
+import { STATUS_CODES } from '../../lib/http/node-http.ts'
 import type { BodyLength, ResponseHead, UpstreamRequest } from '../exchange.ts'
 import { isTrailer } from '../trailers.ts'
 

@@ -4,11 +4,12 @@
  * address each time. Node's own `fetch` has no hook between resolving a name and connecting.
  */
 import { lookup as resolveName } from 'node:dns'
-import { type IncomingMessage, request as requestPlain } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import { request as requestSecure } from 'node:https'
 import { isIP, type LookupFunction } from 'node:net'
 import { plainAddress } from '../net/ip-rules.ts'
 import { isLoopbackAddress, isPublicAddress } from '../net/public-address.ts'
+import { request as requestPlain } from './node-http.ts'
 
 /** Rejects with `FetchFault`. */
 export type Fetch = (url: string | URL, request?: FetchRequest) => Promise<FetchAnswer>
