@@ -7,7 +7,7 @@ const variables: Readonly<Record<LongForm, string>> = {
 POSTERN_FUZZ_MUTATIONS=1000000 says how many SSH messages, and POSTERN_FUZZ_SEED=<seed> repeats a run.`,
   crash: 'It takes no variables.',
   soak: `POSTERN_SOAK_SECONDS, POSTERN_SOAK_IDLE_SECONDS and POSTERN_SOAK_SEED are for traffic, POSTERN_SOAK_EXCHANGES for exchanges,
-POSTERN_SOAK_NAMES for due-names; each file says what it does without them.`,
+POSTERN_SOAK_NAMES for due-names and due-renewals; each file says what it does without them.`,
 }
 
 export function runUsage(long: LongForm | undefined): string {
