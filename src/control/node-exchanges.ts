@@ -1,5 +1,4 @@
 /** The exchanges at the data planes of this node, as the API of this node and other nodes ask for them. */
-
 import { BadValue, check } from '../lib/shape/check.ts'
 import { closed } from '../lib/shape/schema.ts'
 import { Type } from '../lib/shape/type.ts'

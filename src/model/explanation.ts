@@ -1,5 +1,4 @@
 /** The result of a dry run: what each module would do to the described traffic, and what the visitor would get (D55). */
-
 import type { LimitPart } from '../lib/limits/divided-counters.ts'
 import type { CountedWindow } from '../lib/limits/sliding-counters.ts'
 import { closed, nullable } from '../lib/shape/schema.ts'

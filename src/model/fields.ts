@@ -1,5 +1,4 @@
 /** Fields and checks that the request forms of several modules share. */
-
 import { BadValue } from '../lib/shape/check.ts'
 import { Type } from '../lib/shape/type.ts'
 

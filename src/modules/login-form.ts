@@ -1,5 +1,4 @@
 /** What the modules that log visitors in have in common: fields of their request forms, and scopes. */
-
 import { BadValue } from '../lib/shape/check.ts'
 import { Type } from '../lib/shape/type.ts'
 import { MAX_UINT32 } from '../model/fields.ts'

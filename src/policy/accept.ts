@@ -1,5 +1,4 @@
 /** Checks a policy as far as it can be checked before traffic flows (D40). */
-
 import { BadPattern, checkPattern } from '../lib/patterns/pattern.ts'
 import { check } from '../lib/shape/check.ts'
 import { Type } from '../lib/shape/type.ts'

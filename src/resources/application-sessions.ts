@@ -1,5 +1,4 @@
 /** Application sessions: logins of visitors, each of one browser at one route. */
-
 import { nullable } from '../lib/shape/schema.ts'
 import { Type } from '../lib/shape/type.ts'
 import { RefSchema } from '../model/ref.ts'

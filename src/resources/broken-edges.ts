@@ -1,5 +1,4 @@
 /** Edges that data planes cannot serve. Found by them and kept nowhere, so this is not in the registry of resources. */
-
 import { closed, nullable } from '../lib/shape/schema.ts'
 import { Type } from '../lib/shape/type.ts'
 import { counted } from './resource.ts'

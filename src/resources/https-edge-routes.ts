@@ -1,5 +1,4 @@
 /** Routes of an HTTPS edge: a path, and the modules that guard and serve it. */
-
 import { BadValue } from '../lib/shape/check.ts'
 import { Type } from '../lib/shape/type.ts'
 import { description, metadata } from './fields.ts'

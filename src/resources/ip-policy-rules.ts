@@ -1,5 +1,4 @@
 /** Rules of an IP policy: one network each, let in or kept out. */
-
 import { readCidr } from '../lib/net/cidr.ts'
 import { Type } from '../lib/shape/type.ts'
 import { description, metadata, readOr } from './fields.ts'

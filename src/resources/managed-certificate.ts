@@ -1,5 +1,4 @@
 /** The certificate that this server is to get for a name: how a resource asks for one, and what it shows of it. */
-
 import { closed, nullable } from '../lib/shape/schema.ts'
 import { Type } from '../lib/shape/type.ts'
 import type { Mention } from '../modules/module.ts'

@@ -1,5 +1,4 @@
 /** Nodes: the servers that share the database. Admins only, since it tells the addresses of machines. */
-
 import { nullable } from '../lib/shape/schema.ts'
 import { Type } from '../lib/shape/type.ts'
 import { present } from './resource.ts'

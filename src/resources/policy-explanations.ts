@@ -1,5 +1,4 @@
 /** Explanations of policies (D55). Nothing is stored, so this is not in the registry of resources. */
-
 import { closed } from '../lib/shape/schema.ts'
 import { Type } from '../lib/shape/type.ts'
 import { describedFields } from '../model/described.ts'

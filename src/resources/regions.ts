@@ -1,5 +1,4 @@
 /** The region of a reservation. One server is one region, but scripts for the hosted service name one of its regions. */
-
 import { BadValue } from '../lib/shape/check.ts'
 import { Type } from '../lib/shape/type.ts'
 import type { Surroundings } from './resource.ts'

@@ -1,5 +1,4 @@
 /** Reserved domains: names that are kept for the account, and the certificates that serve them. */
-
 import { timestamp } from '../lib/clock.ts'
 import { BadValue } from '../lib/shape/check.ts'
 import { nullable } from '../lib/shape/schema.ts'

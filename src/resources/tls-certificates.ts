@@ -1,5 +1,4 @@
 /** TLS certificates: uploaded with their chain and private key, and served for the names that use them. */
-
 import { closed, nullable } from '../lib/shape/schema.ts'
 import { Type } from '../lib/shape/type.ts'
 import { MAX_PRIVATE_KEY_BYTES } from '../lib/x509/private-key.ts'

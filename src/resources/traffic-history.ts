@@ -1,5 +1,4 @@
 /** What went on lately, in numbers. They are counted by data planes and kept for a day, so this is not in the registry of resources. */
-
 import { closed, nullable } from '../lib/shape/schema.ts'
 import { Type } from '../lib/shape/type.ts'
 import { counted } from './resource.ts'

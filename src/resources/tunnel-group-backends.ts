@@ -1,5 +1,4 @@
 /** Tunnel group backends: every online tunnel that carries the group's labels. */
-
 import { BadValue } from '../lib/shape/check.ts'
 import { Type } from '../lib/shape/type.ts'
 import { RefListSchema } from '../model/ref.ts'

@@ -1,5 +1,4 @@
 /** Writes heads. Headers about framing and the connection are ours; all others are given. */
-
 import type { HeaderList } from '../../lib/http/header-list.ts'
 import { isFieldContent } from '../../lib/http/http-header.ts'
 import { STATUS_CODES } from '../../lib/http/node-http.ts'

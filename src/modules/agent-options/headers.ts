@@ -1,5 +1,4 @@
 /** Reads the header rules of a bind: `name:value` to add, names to remove. */
-
 import { isConnectionHeader, isHeaderName, isHeaderValue } from '../../lib/http/http-header.ts'
 import { Type } from '../../lib/shape/type.ts'
 import { isEdgeHeader } from '../../model/header-rules.ts'

@@ -1,5 +1,4 @@
 /** Reads the logins that a bind asks for: with a well-known provider, or with any that speaks OpenID Connect. */
-
 import { BadValue } from '../../lib/shape/check.ts'
 import { Type } from '../../lib/shape/type.ts'
 import { MAX_SCOPE_BYTES, MAX_SCOPES } from '../login-form.ts'

@@ -1,5 +1,4 @@
 /** Reads what a bind says about TLS: authorities of client certificates, and a certificate to end TLS with. */
-
 import { BadInput } from '../../lib/shape/bad-input.ts'
 import { Type } from '../../lib/shape/type.ts'
 import { readCaCertificates } from '../../lib/x509/certificate.ts'

@@ -1,5 +1,4 @@
 /** The `oauth` module: visitors of a route log in with one of the well-known providers. */
-
 import { BadValue } from '../../lib/shape/check.ts'
 import { Type } from '../../lib/shape/type.ts'
 import { Refusal } from '../../model/errors.ts'

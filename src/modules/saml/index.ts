@@ -1,5 +1,4 @@
 /** The `saml` module: visitors of a route log in with an identity provider that speaks SAML 2.0. */
-
 import { BadValue } from '../../lib/shape/check.ts'
 import { Type } from '../../lib/shape/type.ts'
 import { enabled, refuseRepeats } from '../../model/fields.ts'

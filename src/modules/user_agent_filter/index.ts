@@ -1,5 +1,4 @@
 /** The `user_agent_filter` module: which programs, by their `User-Agent`, may send requests. */
-
 import { affordable, BadPattern, checkPattern, MAX_PATTERN_BYTES } from '../../lib/patterns/pattern.ts'
 import { totalPrice } from '../../lib/patterns/pattern-price.ts'
 import { Type } from '../../lib/shape/type.ts'

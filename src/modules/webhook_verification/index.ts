@@ -1,5 +1,4 @@
 /** The `webhook_verification` module: only requests that a known sender signed. */
-
 import { BadValue } from '../../lib/shape/check.ts'
 import { Type } from '../../lib/shape/type.ts'
 import { enabled } from '../../model/fields.ts'

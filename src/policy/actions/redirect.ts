@@ -1,5 +1,4 @@
 /** `redirect`: sends the visitor to another URL, unless that is the one that was asked for. */
-
 import { toHeaderValue } from '../../lib/http/http-header.ts'
 import { Type } from '../../lib/shape/type.ts'
 import { checkHeaders } from '../../model/header-rules.ts'

@@ -1,5 +1,4 @@
 /** `restrict-ips`: lets in addresses by their network. */
-
 import { compilePeerRules, type IpRule } from '../../lib/net/ip-rules.ts'
 import { Type } from '../../lib/shape/type.ts'
 import { closed, defineAction } from '../action.ts'
