@@ -227,7 +227,7 @@ export async function openDataPlane(options: DataPlaneOptions) {
     const departed = new DepartedVisitors()
     opened.push(() => departed.close())
     // Only where there may be other nodes.
-    const lookUp: LookUp | undefined = listeners.cluster && ((listener, name) => elsewhere.lookUp?.(listener, name))
+    const lookUp: LookUp | undefined = listeners.cluster && ((...asked) => elsewhere.lookUp?.(...asked))
     const front = new HttpFront({
       edges,
       counts,

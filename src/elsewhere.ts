@@ -109,6 +109,7 @@ export function openElsewhere(options: ReachElsewhereOptions) {
       edges: {
         exact: (listener, name) => edges.exact(listener, name),
         onPort: (port) => edges.holder('tcp', { port }),
+        serves: (listener, name) => edges.serves(name, listener),
         serveIdle: (config) => shared.serveIdle(config, OTHER_NODES),
         letGo: (id) => shared.letGo(id, OTHER_NODES),
       },
@@ -129,7 +130,7 @@ export function openElsewhere(options: ReachElsewhereOptions) {
   /** Where nodes that stay accept agents. */
   const agentAddresses = (): string[] =>
     [...known.values()].flatMap(({ isLeaving, agentAddresses: accept }) => (isLeaving ? [] : accept))
-  const lookUp: LookUp | undefined = nodes && ((listener, name) => nodes.lookUp(listener, name))
+  const lookUp: LookUp | undefined = nodes && ((...asked) => nodes.lookUp(...asked))
 
   return {
     links,

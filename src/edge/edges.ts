@@ -70,9 +70,9 @@ export class Edges {
     return this.#secure.find(name)?.edge
   }
 
-  /** Whether an edge answers to a name on the TLS listener; does not compile it. */
-  serves(name: string): boolean {
-    return this.#secure.find(name) !== undefined
+  /** Whether an edge answers to a name, on the plain listener perhaps by sending visitors to TLS; does not compile it. */
+  serves(name: string, listener: Listener = 'secure'): boolean {
+    return this.#secure.find(name) !== undefined || (listener === 'plain' && this.#plain.find(name) !== undefined)
   }
 
   /** How many edges are served in their old version while a change is compiled. */

@@ -102,7 +102,7 @@ export class PublicDoor {
   }
 
   /** A connection to the TLS listener, whose hello is known. */
-  onGreeted = (greeted: Greeted): void => {
+  onGreeted = (greeted: Greeted, visitor = { hasWaited: false }): void => {
     const { socket, hello, peer } = greeted
     const { edges, tls, serveHttp, defaultCertificate, challenges } = this.#options
     const shown = challenges?.forHandshake(hello)
@@ -110,8 +110,8 @@ export class PublicDoor {
       if (this.#mayShake(socket, peer)) showCertificate(socket, shown)
       return
     }
-    const pending = this.#options.lookUp?.('secure', hello.serverName)
-    if (pending && this.#held.hold(socket, pending, () => this.onGreeted(greeted))) return
+    const pending = this.#options.lookUp?.('secure', hello.serverName, visitor)
+    if (pending && this.#held.hold(socket, pending, () => this.onGreeted(greeted, { hasWaited: true }))) return
     const edge = edges.find(hello.serverName)
     if (!edge) {
       if (!this.#mayShake(socket, peer)) return
@@ -123,7 +123,7 @@ export class PublicDoor {
       return
     }
     if (edge.broken !== undefined) {
-      if (edge.starting && this.#held.hold(socket, edge.starting, () => this.onGreeted(greeted))) return
+      if (edge.starting && this.#held.hold(socket, edge.starting, () => this.onGreeted(greeted, visitor))) return
       this.#refuse(socket, edge, peer, hello.serverName, edge.starting ? 'EDGE_STARTING' : 'MODULE_UNAVAILABLE')
       return
     }

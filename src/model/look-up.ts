@@ -3,5 +3,12 @@
 /** Names on the TLS listener, and names on the plain one. */
 export type Listener = 'secure' | 'plain'
 
-/** Undefined when it is known who serves a name; else resolves when it is, or cannot be known. Never rejects. */
-export type LookUp = (listener: Listener, name: string) => Promise<void> | undefined
+/**
+ * Undefined when it is known who serves a name; else resolves when it is, or cannot be known. Never rejects. A visitor who
+ * has waited for it goes by what is known then; nobody else is told that nobody is there without a question.
+ */
+export type LookUp = (
+  listener: Listener,
+  name: string,
+  visitor: { readonly hasWaited: boolean },
+) => Promise<void> | undefined

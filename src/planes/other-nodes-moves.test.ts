@@ -39,6 +39,7 @@ describe('tunnels at other nodes', () => {
       edges: {
         exact: () => undefined,
         onPort: () => undefined,
+        serves: () => false,
         serveIdle: async ({ id }) => heard.served.add(id),
         letGo: (id) => void heard.served.delete(id),
       },

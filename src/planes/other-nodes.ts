@@ -1,7 +1,7 @@
 /**
  * What other nodes have online, as far as visitors here asked for it: looked up on first use and kept. What is kept may
  * be old, which harms nobody: the node that is dialled says whether it still serves that tunnel in that version, and if
- * not, one fresh look-up follows.
+ * not, one fresh look-up follows. That nobody has a name is not kept.
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { ByteStream } from '../lib/bytes/byte-stream.ts'
@@ -32,6 +32,8 @@ export interface OtherNodesOptions extends Omit<DistantGroupsOptions, 'asking'> 
     exact(listener: Listener, name: string): string | undefined
     /** The same for a port. */
     onPort(port: number): string | undefined
+    /** Whether anything answers to a name, such as a wildcard. */
+    serves(listener: Listener, name: string): boolean
     serveIdle(config: EdgeConfig): Promise<unknown>
     /** Other nodes do not have it any more; it may be served on for a tunnel of this node. */
     letGo(id: string): void
@@ -112,13 +114,19 @@ export class OtherNodes {
   }
 
   /** Undefined when it is known who serves a name; else resolves when it is, or cannot be. */
-  lookUp(listener: Listener, name: string): Promise<void> | undefined {
+  lookUp(
+    listener: Listener,
+    name: string,
+    { hasWaited = false }: { readonly hasWaited?: boolean } = {},
+  ): Promise<void> | undefined {
     const holder = this.#options.edges.exact(listener, name)
     // No two nodes have one name.
     if (holder !== undefined && !this.#byEndpoint.has(holder)) return undefined
     const key = `${listener}:${name}`
+    // Who is sent to a wildcard here is not asked for again at once: a busy one would have the database asked all the time.
+    const mayBeOld = hasWaited || this.#options.edges.serves(listener, name)
     const known = this.#names.get(key)
-    if (known) return this.#current(key, known)
+    if (known) return this.#current(key, known, { mayBeOld })
     // What strangers make up is not found, and nobody waits for it.
     if (this.#asking.isBusy) return undefined
     const fresh = { places: placesOf(listener, name), ...neverAsked }
@@ -127,7 +135,7 @@ export class OtherNodes {
       if (this.#names.size <= MAX_NAMES) break
       this.#forgetName(oldest, each)
     }
-    return this.#current(key, fresh)
+    return this.#current(key, fresh, { mayBeOld })
   }
 
   /** Follows a group with its members at other nodes. */
@@ -268,9 +276,12 @@ export class OtherNodes {
     return this.#groups.lookAgain(keys)
   }
 
-  #current(key: string, name: KnownName): Promise<void> | undefined {
-    const isFound = name.places.some((place) => this.#places.has(place))
-    return this.#asking.current(name, () => this.#askName(key, name), { isFound })
+  /** `mayBeOld`: that nobody has it may be an answer from before. */
+  #current(key: string, name: KnownName, { mayBeOld }: { readonly mayBeOld: boolean }): Promise<void> | undefined {
+    const isFound = (): boolean => name.places.some((place) => this.#places.has(place))
+    const ask = (): Promise<void> => this.#askName(key, name)
+    if (mayBeOld || isFound()) return this.#asking.current(name, ask, { isFound: isFound() })
+    return this.#asking.afresh(name, ask, isFound)
   }
 
   async #askName(key: string, name: KnownName): Promise<void> {

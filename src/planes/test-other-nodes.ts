@@ -71,6 +71,8 @@ export class DistantPlane {
   /** What is served, by id. */
   readonly served = new Map<string, EdgeConfig>()
   readonly own = new Map<string, string>()
+  /** Names that a wildcard here answers to. */
+  readonly covered = new Set<string>()
   readonly here = new Set<string>()
   readonly groups = new LabelGroups<LabelledTunnel>()
   readonly dialled: string[] = []
@@ -81,6 +83,7 @@ export class DistantPlane {
     edges: {
       exact: (listener, name) => this.own.get(`${listener}:${name}`) ?? this.#servedAt(listener, name),
       onPort: (port) => this.own.get(`:${port}`),
+      serves: (_, name) => this.covered.has(name),
       serveIdle: async (config) => void this.served.set(config.id, config),
       letGo: (id) => void this.served.delete(id),
     },
@@ -129,6 +132,8 @@ export class DistantPlane {
   async look(name: string, listener: Listener = 'secure'): Promise<boolean> {
     const pending = this.nodes.lookUp(listener, name)
     await pending
+    // It comes again, and goes by what is known by then.
+    if (pending) await this.nodes.lookUp(listener, name, { hasWaited: true })
     return pending !== undefined
   }
 

@@ -41,6 +41,9 @@ export interface Routed extends Found {
   readonly ctx: Context
 }
 
+const waited = { hasWaited: true }
+const notWaited = { hasWaited: false }
+
 /** For a request that was not routed. */
 export const nothingFound: Found = found({})
 
@@ -59,8 +62,8 @@ export function offlineCode({ edge }: Routed): VisitorErrorCode {
   return edge.isEndpoint ? 'ENDPOINT_OFFLINE' : 'BACKEND_OFFLINE'
 }
 
-/** Also removes headers that visitors must not send. */
-export function findRoute(search: Search): Found {
+/** Also removes headers that visitors must not send. `before` is what it found when it has begun anew. */
+export function findRoute(search: Search, before = nothingFound): Found {
   const { head, connection, tools } = search
   // D64: before the rules of any edge, and again for every request on a kept connection.
   if (!tools.admits(connection.peer)) return found({ fault: 'IP_REFUSED' })
@@ -70,7 +73,7 @@ export function findRoute(search: Search): Found {
   if (host === undefined) return found({ fault: 'BAD_VISITOR_REQUEST' })
 
   // The edge of that name, if this connection may reach it.
-  const pending = tools.lookUp?.(connection.tls ? 'secure' : 'plain', host)
+  const pending = tools.lookUp?.(connection.tls ? 'secure' : 'plain', host, before.pending ? waited : notWaited)
   if (pending) return found({ host, pending })
   const edge = pickEdge(host, connection, tools.edges)
   if (edge === 'to_https') return found({ host, location: httpsUrl(host, tools.publicHttpsPort(), head.target) })

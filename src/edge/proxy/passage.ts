@@ -77,7 +77,7 @@ export class Passage implements Search, ForwardingOwner, AnswerOwner, Expiring {
   /** Never throws. */
   start(): void {
     try {
-      const found = findRoute(this)
+      const found = findRoute(this, this.#found)
       this.#found = found
       if (found.edge && (this.connection.replay || !this.tools.captures.isOff)) this.#keep(found.edge.id)
       if (found.pending) void this.#startAgain(found.pending)
