@@ -1,9 +1,7 @@
 /** Composes the control plane: what is stored, who may use it, and which data planes serve it, in the order written here. */
 import { join } from 'node:path'
 import { forgetStatuses } from './acme/forget-statuses.ts'
-import { openCertificates } from './acme/open-certificates.ts'
 import type { OrderTimes } from './acme/timing.ts'
-import { openCluster } from './cluster/open-cluster.ts'
 import { ownNames } from './config/own-names.ts'
 import type { OwnNode } from './config/own-node.ts'
 import type { Settings } from './config/read.ts'
@@ -153,7 +151,7 @@ export async function openControlPlane(options: ControlPlaneOptions) {
     const cluster =
       options.clusterAddress === null
         ? undefined
-        : openCluster({
+        : (await import('./cluster/open-cluster.ts')).openCluster({
             ...{ store, sealer, log, planes: () => planes, history: () => history },
             node: { ...node, agentAddresses },
           })
@@ -222,7 +220,7 @@ export async function openControlPlane(options: ControlPlaneOptions) {
     const certificates =
       settings.acmeDirectory === ''
         ? undefined
-        : openCertificates({
+        : (await import('./acme/open-certificates.ts')).openCertificates({
             ...{ store, sealer, ids, now, log, version },
             acme: {
               directory: settings.acmeDirectory,
