@@ -24,6 +24,12 @@ const AT_ONCE = 32
 /** How long one connection may take, in milliseconds: more than any time limit on the way, and a busy machine. */
 const LIMIT_MS = 30_000
 
+/** How long the server waits for a header, and for a hello, in milliseconds: when the machine stood still, it may refuse them. */
+const SERVER_WAITS_MS = 3000
+
+/** How often a case is sent for which that was too long. */
+const TRIES = 5
+
 export interface ProxyTally {
   sent: number
   served: number
@@ -118,7 +124,13 @@ export class ProxyHeaders {
   async #check({ door, isHop, bytes, cuts }: Case): Promise<void> {
     const read = isHop ? readStrictly(bytes) : ({ is: 'visitor', ip: STRANGER, rest: bytes } as const)
     const logFrom = this.#world.platform.log.length
-    const answer = await this.#send(door, isHop ? HOP : STRANGER, bytes, cuts)
+    const isAnswered = read.is !== 'nothing' && (door === 'tcp' ? read.rest.length > 0 : read.rest.equals(this.#hello))
+    let answer: Buffer = Buffer.alloc(0)
+    for (let tries = 1; tries <= TRIES; tries++) {
+      const begunAt = performance.now()
+      answer = await this.#send(door, isHop ? HOP : STRANGER, bytes, cuts)
+      if (!isAnswered || answer.length > 0 || performance.now() - begunAt < SERVER_WAITS_MS) break
+    }
     const what = `${door}, from ${isHop ? 'a hop' : 'a stranger'}: ${bytes.toString('hex')} cut at ${cuts.join(' ')}`
     if (read.is === 'nothing') {
       this.tally.refused++
