@@ -180,6 +180,17 @@ describe('who sends no hello', () => {
     return changed
   }
 
+  test('a hello that came while the process stood still is read, however late it is', async () => {
+    const { visitor, accepted } = await pair()
+    const result = peeked(accepted, { timeoutMs: 20 })
+    visitor.write(hello)
+    const until = performance.now() + 60
+    while (performance.now() < until);
+    assert.equal(((await result) as ClientHello).serverName, 'a.test')
+    visitor.destroy()
+    accepted.destroy()
+  })
+
   test('who sends drops has no longer than the whole time', async () => {
     const { visitor, accepted } = await pair()
     const result = peeked(accepted, { timeoutMs: 150 })

@@ -1,5 +1,6 @@
 /** Reads the hello of a connection and leaves every byte in it; turns away clients that send none. */
 import type { Socket } from 'node:net'
+import { limitTime } from '../lib/net/time-limit.ts'
 import { type ClientHello, type HelloFault, HelloReader } from './client-hello.ts'
 
 export type PeekFault = HelloFault | 'no_name' | 'timeout' | 'closed'
@@ -21,7 +22,7 @@ export function peekHello(
 ): void {
   const reader = new HelloReader()
   const finish = (result: ClientHello | PeekFault): void => {
-    clearTimeout(timer)
+    callOff()
     socket.off('readable', onReadable)
     socket.off('end', onClosed)
     socket.off('close', onClosed)
@@ -36,7 +37,7 @@ export function peekHello(
     finish(typeof result !== 'string' && result.serverName === '' ? 'no_name' : result)
   }
   const onClosed = (): void => finish('closed')
-  const timer = setTimeout(() => finish('timeout'), timeoutMs)
+  const callOff = limitTime(timeoutMs, () => finish('timeout'))
   socket.on('readable', onReadable)
   socket.on('end', onClosed)
   socket.on('close', onClosed)

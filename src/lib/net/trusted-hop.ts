@@ -3,6 +3,7 @@ import type { Socket } from 'node:net'
 import { compileIpRules, plainAddress } from './ip-rules.ts'
 import type { Peer } from './peer.ts'
 import { ProxyHeaderReader } from './proxy-protocol.ts'
+import { limitTime } from './time-limit.ts'
 
 /** How long a hop may take to send its header, in milliseconds. */
 const HEADER_TIMEOUT_MS = 3000
@@ -27,7 +28,7 @@ export function meetVisitors(networks: readonly string[]): MeetVisitor {
 function readHeader(socket: Socket, peer: Peer, done: (visitor: Peer | undefined) => void): void {
   const reader = new ProxyHeaderReader()
   const finish = (visitor: Peer | undefined, rest?: Buffer): void => {
-    clearTimeout(timer)
+    callOff()
     socket.off('data', onData)
     socket.off('end', onGone)
     socket.off('close', onGone)
@@ -43,7 +44,7 @@ function readHeader(socket: Socket, peer: Peer, done: (visitor: Peer | undefined
     else finish(read.ends ? { ...peer, ...read.ends, ip: plainAddress(read.ends.ip) } : peer, read.rest)
   }
   const onGone = (): void => finish(undefined)
-  const timer = setTimeout(() => finish(undefined), HEADER_TIMEOUT_MS)
+  const callOff = limitTime(HEADER_TIMEOUT_MS, () => finish(undefined))
   socket.on('data', onData)
   socket.on('end', onGone)
   socket.on('close', onGone)
