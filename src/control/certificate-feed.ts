@@ -1,27 +1,47 @@
 /** Sends a data plane which uploaded certificate is shown for which name: what changed, and not everything each time. */
 import type { CertificateChange, ServedCertificate } from '../planes/port.ts'
-import type { CertificatesByName } from './live-certificates.ts'
+import type { CertificatesByName } from './certificate-choice.ts'
 
 export class CertificateFeed {
   readonly #send: (change: CertificateChange) => void
-  #sent: CertificatesByName | undefined
+  readonly #sent = new Map<string, ServedCertificate>()
+  /** How many names each certificate has at the plane. */
+  readonly #uses = new Map<ServedCertificate, number>()
+  #isBegun = false
 
   constructor(send: (change: CertificateChange) => void) {
     this.#send = send
   }
 
-  replace(served: CertificatesByName): void {
-    const before = this.#sent
-    const known = new Set(before?.values())
+  /** `changed` are the names that may have another certificate than when this was last called. */
+  replace(served: CertificatesByName, changed: Iterable<string>): void {
     const certificates = new Map<string, ServedCertificate>()
     const names: (readonly [string, string])[] = []
-    for (const [name, certificate] of served) {
-      if (before?.get(name) === certificate) continue
-      names.push([name, certificate.id])
-      if (!known.has(certificate)) certificates.set(certificate.id, certificate)
+    const removedNames: string[] = []
+    const left: ServedCertificate[] = []
+    for (const name of changed) {
+      const [before, now] = [this.#sent.get(name), served.get(name)]
+      if (before === now) continue
+      if (before) left.push(before)
+      if (!now) {
+        removedNames.push(name)
+        this.#sent.delete(name)
+        continue
+      }
+      names.push([name, now.id])
+      const uses = this.#uses.get(now) ?? 0
+      if (uses === 0) certificates.set(now.id, now)
+      this.#uses.set(now, uses + 1)
+      this.#sent.set(name, now)
     }
-    const removedNames = [...(before?.keys() ?? [])].filter((name) => !served.has(name))
-    this.#sent = served
-    this.#send({ isAll: !before, certificates: [...certificates.values()], names, removedNames })
+    for (const certificate of left) this.#leave(certificate)
+    this.#send({ isAll: !this.#isBegun, certificates: [...certificates.values()], names, removedNames })
+    this.#isBegun = true
+  }
+
+  #leave(certificate: ServedCertificate): void {
+    const uses = (this.#uses.get(certificate) ?? 0) - 1
+    if (uses > 0) this.#uses.set(certificate, uses)
+    else this.#uses.delete(certificate)
   }
 }

@@ -7,7 +7,8 @@ import { Sealer } from '../lib/secrets/seal.ts'
 import { reservedDomains } from '../resources/reserved-domains.ts'
 import { tlsCertificates } from '../resources/tls-certificates.ts'
 import { openStore, type Store } from '../store/store.ts'
-import { type CertificatesByName, LiveCertificates } from './live-certificates.ts'
+import type { CertificatesByName } from './certificate-choice.ts'
+import { LiveCertificates } from './live-certificates.ts'
 import { resourceAt, sealFields } from './secrets.ts'
 
 /** Counts what is opened, the most costly step of all. */

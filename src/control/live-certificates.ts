@@ -8,12 +8,15 @@ import { tlsCertificates } from '../resources/tls-certificates.ts'
 import type { Change } from '../store/feed.ts'
 import type { StoredResource } from '../store/reader.ts'
 import type { Store } from '../store/store.ts'
+import {
+  CertificateChoice,
+  type CertificatesByName,
+  type NamingDomain,
+  type StoredCertificate,
+} from './certificate-choice.ts'
 import type { Followed } from './follower.ts'
 import { openFields, resourceAt } from './secrets.ts'
 import { StoredParts } from './stored-parts.ts'
-
-/** All certificates by name, exact or `*.…`. */
-export type CertificatesByName = ReadonlyMap<string, ServedCertificate>
 
 /** Certificates that are files on this machine; see `CertificateFiles`. */
 export interface FileCertificates {
@@ -21,35 +24,26 @@ export interface FileCertificates {
   readonly byName: CertificatesByName
 }
 
-interface StoredCertificate {
-  readonly names: readonly string[]
-  readonly served: ServedCertificate
-  /** This server got it from an authority. */
-  readonly isIssued: boolean
-}
-
-/** A reserved domain that names its certificate. */
-interface NamingDomain {
-  readonly name: string
-  readonly certificateId: string
-}
+/** `changed`: names that have another certificate than before, or none any more. The map goes on to change with each call. */
+export type ReplaceCertificates = (served: CertificatesByName, changed: readonly string[]) => void
 
 type Part = { readonly certificate: StoredCertificate } | { readonly domain: NamingDomain }
 
 export class LiveCertificates implements Followed {
   readonly #sealer: Sealer
   readonly #files: FileCertificates | undefined
-  readonly #replace: (served: CertificatesByName) => void
+  readonly #replace: ReplaceCertificates
   readonly #log: Logger
   #isLoaded = false
   /** Certificates are opened once, when they are added or changed. */
   readonly #stored: StoredParts<Part>
+  #choice = new CertificateChoice()
 
   constructor(options: {
     store: Store
     sealer: Sealer
     files?: FileCertificates | undefined
-    replace: (served: CertificatesByName) => void
+    replace: ReplaceCertificates
     log: Logger
   }) {
     const kinds = [tlsCertificates.kind, reservedDomains.kind]
@@ -65,16 +59,39 @@ export class LiveCertificates implements Followed {
     await this.#files?.ready()
     await this.#stored.load()
     this.#isLoaded = true
-    this.#publish()
+    const former = this.#choice.served
+    this.#choice = new CertificateChoice()
+    for (const part of this.#stored.byId.values()) this.#add(part)
+    this.#choice.useFiles(this.#files?.byName ?? new Map())
+    this.#replace(this.#choice.served, [...new Set([...former.keys(), ...this.#choice.settle()])])
   }
 
   /** Other files are there now; while everything is being read, that is seen at the end. */
   filesChanged(): void {
-    if (this.#isLoaded) this.#publish()
+    if (!this.#isLoaded) return
+    this.#choice.useFiles(this.#files?.byName ?? new Map())
+    this.#publish()
   }
 
   async apply(changes: readonly Change[]): Promise<void> {
-    if (await this.#stored.apply(changes)) this.#publish()
+    const change = await this.#stored.apply(changes)
+    if (!change) return
+    for (const [, part] of change.before) {
+      if ('certificate' in part) this.#choice.removeCertificate(part.certificate)
+      else this.#choice.removeDomain(part.domain)
+    }
+    for (const [, part] of change.after) this.#add(part)
+    this.#publish()
+  }
+
+  #add(part: Part): void {
+    if ('certificate' in part) this.#choice.addCertificate(part.certificate)
+    else this.#choice.addDomain(part.domain)
+  }
+
+  #publish(): void {
+    const changed = this.#choice.settle()
+    if (changed.length > 0) this.#replace(this.#choice.served, changed)
   }
 
   #partOf(resource: StoredResource): Part | undefined {
@@ -86,31 +103,6 @@ export class LiveCertificates implements Followed {
     // What is stored has passed the form of its resource.
     const { domain, certificate_id: certificateId } = fields as { domain: string; certificate_id?: string | null }
     return certificateId ? { domain: { name: readName(domain), certificateId } } : undefined
-  }
-
-  /**
-   * What was uploaded wins over files, and these over what this server got by itself, also where only a wildcard covers
-   * the name. A newer certificate wins over an older one of the same name, and what a reserved domain names over all.
-   */
-  #publish(): void {
-    const served = new Map<string, ServedCertificate>()
-    const parts = [...this.#stored.byId.values()]
-    const certificates = parts.flatMap((part) => ('certificate' in part ? [part.certificate] : []))
-    const byAge = certificates.sort((a, b) => (a.served.id < b.served.id ? -1 : 1))
-    const byRank: Iterable<readonly [string, ServedCertificate]>[] = [
-      named(byAge.filter(({ isIssued }) => !isIssued)),
-      this.#files?.byName ?? [],
-      named(byAge.filter(({ isIssued }) => isIssued)),
-    ]
-    for (const rank of byRank) {
-      const isCovered = coveredBy(new Set(served.keys()))
-      for (const [name, each] of rank) if (!isCovered(name)) served.set(name, each)
-    }
-    for (const part of parts) {
-      const chosen = 'domain' in part ? this.#stored.byId.get(part.domain.certificateId) : undefined
-      if ('domain' in part && chosen && 'certificate' in chosen) served.set(part.domain.name, chosen.certificate.served)
-    }
-    this.#replace(served)
   }
 
   #open({ id, fields }: StoredResource): ServedCertificate | undefined {
@@ -127,10 +119,6 @@ export class LiveCertificates implements Followed {
       return undefined
     }
   }
-}
-
-function named(certificates: readonly StoredCertificate[]): (readonly [string, ServedCertificate])[] {
-  return certificates.flatMap(({ names, served }) => names.map((name) => [name, served] as const))
 }
 
 /** Whether one of `names`, some of which are wildcards, covers a name as certificates do: `*` is one label. */

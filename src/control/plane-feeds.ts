@@ -8,7 +8,7 @@ import { CaptureFeed } from './capture-feed.ts'
 import { CertificateFeed } from './certificate-feed.ts'
 import type { Followed } from './follower.ts'
 import { IngressNameFeed } from './ingress-name-feed.ts'
-import { type FileCertificates, LiveCertificates } from './live-certificates.ts'
+import { type FileCertificates, LiveCertificates, type ReplaceCertificates } from './live-certificates.ts'
 import { LiveChallenges } from './live-challenges.ts'
 import { LiveEdges } from './live-edges.ts'
 import type { ClusterOfPlanes } from './plane-port.ts'
@@ -28,7 +28,7 @@ export interface PlaneFeedsOptions {
 /** Doors open when they know their names and who may connect; edges come when their certificates are there. */
 export function planeFeeds(link: PlaneLink, { store, sealer, files, log, nodes }: PlaneFeedsOptions): Followed[] {
   const certificates = new CertificateFeed((change) => link.tell('certificates', change))
-  const replace: CertificateFeed['replace'] = (served) => certificates.replace(served)
+  const replace: ReplaceCertificates = (served, changed) => certificates.replace(served, changed)
   const live = new LiveCertificates({ store, sealer, files, replace, log })
   const forget = files?.whenChanged(() => live.filesChanged())
   void link.closed.then(forget)

@@ -1,28 +1,52 @@
 /** The uploaded certificates by name, as the control plane says they change. */
 import type { CertificateChange, ServedCertificate } from './port.ts'
 
+interface Known {
+  readonly certificate: ServedCertificate
+  /** How many names have it. */
+  uses: number
+}
+
 export class UploadedCertificates {
   readonly #first = Promise.withResolvers<void>()
   /** Resolves when they were told for the first time. */
   readonly known = this.#first.promise
   readonly #replace: (served: ReadonlyMap<string, ServedCertificate>) => void
-  #byName: ReadonlyMap<string, ServedCertificate> = new Map()
+  readonly #byName = new Map<string, ServedCertificate>()
+  /** As they are now; of one that was renewed, the former may still have names until the end of the change. */
+  readonly #byId = new Map<string, Known>()
 
-  /** `replace` is given a map that does not change afterwards; certificates that stay are the same objects. */
+  /** `replace` is given the same map each time, as it is then; certificates that stay are the same objects. */
   constructor(replace: (served: ReadonlyMap<string, ServedCertificate>) => void) {
     this.#replace = replace
   }
 
   take({ isAll, certificates, names, removedNames }: CertificateChange): void {
-    const byName = new Map(isAll ? [] : this.#byName)
-    const known = new Map([...byName.values(), ...certificates].map((each) => [each.id, each]))
-    for (const name of removedNames) byName.delete(name)
-    for (const [name, id] of names) {
-      const certificate = known.get(id)
-      if (certificate) byName.set(name, certificate)
+    if (isAll) {
+      this.#byName.clear()
+      this.#byId.clear()
     }
-    this.#byName = byName
-    this.#replace(byName)
+    for (const certificate of certificates) this.#byId.set(certificate.id, { certificate, uses: 0 })
+    const left = new Set<string>()
+    for (const name of removedNames) this.#leave(name, left)
+    for (const [name, id] of names) {
+      const known = this.#byId.get(id)
+      if (!known) continue
+      this.#leave(name, left)
+      this.#byName.set(name, known.certificate)
+      known.uses++
+    }
+    for (const id of left) if (this.#byId.get(id)?.uses === 0) this.#byId.delete(id)
+    this.#replace(this.#byName)
     this.#first.resolve()
+  }
+
+  #leave(name: string, left: Set<string>): void {
+    const certificate = this.#byName.get(name)
+    if (!certificate) return
+    this.#byName.delete(name)
+    left.add(certificate.id)
+    const known = this.#byId.get(certificate.id)
+    if (known?.certificate === certificate) known.uses--
   }
 }
