@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import fc from 'fast-check'
 import { eachStore } from '../../test/support/databases.ts'
 import { sealedBy, storeRows, type TestRow } from '../control/test-rows.ts'
 import { agentIngresses } from '../resources/agent-ingresses.ts'
@@ -141,6 +142,58 @@ eachStore(
       await renewLater()
       await wanted.apply([{ revision: 3, kind, id: 'i3' }])
       assert.deepEqual(await due(), [])
+    })
+
+    test('after any series of changes, what is wanted is what everything there is wants', async (t) => {
+      const store = await sealedBy(await openStore(await databases.url()))
+      t.after(() => store.close())
+      const names = ['a.test.org', 'b.test.org', '*.test.org', 'test.org', 'x.a.test.org', 'other.org']
+      const policies = [{ private_key_type: 'rsa' }, { private_key_type: 'ecdsa' }, null]
+      const made = (id: string, name: string, n: number): TestRow =>
+        [
+          edge(id, name, names[n % names.length] ?? ''),
+          certificate(id, name),
+          certificate(id, name, name),
+          domain(id, name, policies[n % 3] ?? null),
+          ingress(id, name, policies[n % 2] ?? null),
+        ][n % 5] ?? assert.fail()
+      const options = { store, wildcard: '*.test.org', ownNames: ['b.test.org'], onChange: () => {} }
+      const wanted = new WantedNames(options)
+      await wanted.load()
+      const there = new Map<string, TestRow>()
+      await fc.assert(
+        fc.asyncProperty(
+          fc.nat(11),
+          fc.constantFrom(...names),
+          fc.nat(29),
+          fc.boolean(),
+          async (slot, name, n, isThere) => {
+            const id = `r${slot}`
+            const kinds = new Set<string>()
+            const before = there.get(id)
+            if (before) {
+              kinds.add(before.kind)
+              await store.write((writer) => writer.remove(id))
+              there.delete(id)
+            }
+            if (isThere) {
+              const row = made(id, name, n)
+              kinds.add(row.kind)
+              await storeRows(store, [row])
+              there.set(id, row)
+            }
+            await wanted.apply([...kinds].map((kind, revision) => ({ revision, kind, id })))
+            const anew = new WantedNames(options)
+            await anew.load()
+            for (const each of names) {
+              assert.deepEqual(wanted.get(each), anew.get(each), each)
+              assert.equal(wanted.isUploaded(each), anew.isUploaded(each), each)
+            }
+            assert.equal(wanted.size, anew.size)
+          },
+        ),
+        { numRuns: 300 },
+      )
     })
   },
   ['sqlite'],

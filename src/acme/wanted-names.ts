@@ -1,8 +1,10 @@
 /** Which names are to have a certificate of an authority: those of edges that end TLS, and others that ask for it. */
 
 import type { Followed } from '../control/follower.ts'
-import { coveredBy, namesOf } from '../control/live-certificates.ts'
+import { namesOf } from '../control/live-certificates.ts'
 import { type PartChange, StoredParts } from '../control/stored-parts.ts'
+import { Groups } from '../lib/groups.ts'
+import { coveredBy, wildcardOver } from '../model/certificate-names.ts'
 import { readHostport, readName } from '../model/hostport.ts'
 import { agentIngresses } from '../resources/agent-ingresses.ts'
 import { httpsEdges } from '../resources/https-edges.ts'
@@ -51,14 +53,27 @@ const kinds = [httpsEdges, tlsEdges, reservedDomains, agentIngresses, tlsCertifi
 export class WantedNames implements Followed {
   readonly #stored: StoredParts<Part>
   /** Ids of certificates by the name that they were issued for. */
-  readonly #issued = new Map<string, Set<string>>()
-  #wanted: ReadonlyMap<string, WantedName> = new Map()
-  #isUploaded: (name: string) => boolean = () => false
+  readonly #issued = new Groups<string>()
+  /** Ids of what wants a certificate for a name, and of what brings one along. */
+  readonly #wants = new Groups<string>()
+  readonly #covers = new Groups<string>()
+  /** Names that are in `#wants`, by the wildcard over them. */
+  readonly #below = new Groups<string>()
+  /** Names that are wanted whatever is stored. */
+  readonly #own: ReadonlySet<string>
+  readonly #isCovered = coveredBy(this.#covers)
+  readonly #isBelow: (name: string) => boolean
+  readonly #wanted = new Map<string, WantedName>()
+  /** Names that something has changed for since it was last worked out which are wanted. */
+  readonly #touched = new Set<string>()
   readonly #options: WantedNamesOptions
 
   constructor(options: WantedNamesOptions) {
-    this.#stored = new StoredParts({ store: options.store, kinds, partOf })
+    const { store, wildcard, ownNames = [] } = options
+    this.#stored = new StoredParts({ store, kinds, partOf })
     this.#options = options
+    this.#own = new Set([wildcard ?? [], ownNames.filter(isOrdered)].flat())
+    this.#isBelow = coveredBy(new Set(wildcard === undefined ? [] : [wildcard]))
   }
 
   get(name: string): WantedName | undefined {
@@ -71,19 +86,19 @@ export class WantedNames implements Followed {
 
   /** The id of a certificate that was issued for a name, the newest if there are several. */
   issuedFor(name: string): string | undefined {
-    return [...(this.#issued.get(name) ?? [])].sort().at(-1)
+    return [...this.#issued.get(name)].sort().at(-1)
   }
 
   /** Whether an uploaded certificate covers a name. */
   isUploaded(name: string): boolean {
-    return this.#isUploaded(name)
+    return this.#isCovered(name)
   }
 
   /** Names that got a certificate since a time, in milliseconds since 1970, without being wanted by what is stored. */
   issuedAlone(since: number): string[] {
     const { byId } = this.#stored
     const isRecent = (id: string): boolean => (byId.get(id)?.issuedAt ?? 0) >= since
-    const issued = [...this.#issued].filter(([name]) => !this.#wanted.has(name))
+    const issued = [...this.#issued.entries()].filter(([name]) => !this.#wanted.has(name))
     return issued.filter(([, ids]) => [...ids].some(isRecent)).map(([name]) => name)
   }
 
@@ -96,8 +111,9 @@ export class WantedNames implements Followed {
 
   async load(): Promise<void> {
     await this.#stored.load()
-    this.#issued.clear()
+    for (const groups of [this.#issued, this.#wants, this.#covers, this.#below]) groups.clear()
     for (const [id, part] of this.#stored.byId) this.#note(id, part)
+    for (const name of [...this.#own, ...this.#wanted.keys()]) this.#touched.add(name)
     await this.#settle({ isLoad: true })
   }
 
@@ -105,23 +121,45 @@ export class WantedNames implements Followed {
     const change = await this.#stored.apply(changes)
     if (!change) return
     const { before, after } = change
-    for (const [id, { issuedFor = '' }] of before) {
-      const ids = this.#issued.get(issuedFor)
-      ids?.delete(id)
-      if (ids?.size === 0) this.#issued.delete(issuedFor)
-    }
+    for (const [id, part] of before) this.#forget(id, part)
     for (const [id, part] of after) this.#note(id, part)
     const gone = before.flatMap(([, { issuedFor }]) => issuedFor ?? []).filter((name) => !this.#issued.has(name))
-    // A certificate that was issued or renewed changes nothing of what is wanted.
-    const isSame = gone.length === 0 && [...before, ...after].every(([, { issuedFor }]) => issuedFor !== undefined)
-    if (!isSame) await this.#settle({ gone, asking: newlyAsking(before, after) })
+    await this.#settle({ gone, asking: newlyAsking(before, after) })
   }
 
-  #note(id: string, { issuedFor }: Part): void {
-    if (issuedFor !== undefined) this.#issued.set(issuedFor, (this.#issued.get(issuedFor) ?? new Set()).add(id))
+  #note(id: string, part: Part): void {
+    const { issuedFor, wants = [], covers = [] } = part
+    if (issuedFor !== undefined) this.#issued.add(issuedFor, id)
+    for (const name of covers) this.#covers.add(name, id)
+    for (const name of wants) {
+      this.#wants.add(name, id)
+      this.#below.add(wildcardOver(name), name)
+    }
+    this.#touch(part)
   }
 
-  /** Works out what is wanted now, and has new names looked after. */
+  #forget(id: string, part: Part): void {
+    const { issuedFor, wants = [], covers = [] } = part
+    if (issuedFor !== undefined) this.#issued.delete(issuedFor, id)
+    for (const name of covers) this.#covers.delete(name, id)
+    for (const name of wants) {
+      this.#wants.delete(name, id)
+      if (!this.#wants.has(name)) this.#below.delete(wildcardOver(name), name)
+    }
+    this.#touch(part)
+  }
+
+  #touch({ issuedFor, wants = [], covers = [] }: Part): void {
+    if (issuedFor !== undefined) this.#touched.add(issuedFor)
+    for (const name of wants) this.#touched.add(name)
+    for (const name of covers) {
+      this.#touched.add(name)
+      for (const below of this.#below.get(name)) this.#touched.add(below)
+      for (const own of this.#own) if (wildcardOver(own) === name) this.#touched.add(own)
+    }
+  }
+
+  /** Works out which of the names that were touched are wanted now, and has new ones looked after. */
   async #settle({
     gone = [],
     asking = [],
@@ -131,39 +169,44 @@ export class WantedNames implements Followed {
     asking?: readonly string[]
     isLoad?: boolean
   }): Promise<void> {
-    const before = this.#wanted
-    const { store, wildcard, ownNames = [] } = this.#options
+    const { store } = this.#options
     const parts = this.#stored.byId
-    const isUploaded = coveredBy(new Set([...parts.values()].flatMap(({ covers = [] }) => covers)))
-    this.#isUploaded = isUploaded
-    const isBelow = coveredBy(new Set(wildcard === undefined ? [] : [wildcard]))
-    const wanted = new Map<string, WantedName>()
-    for (const name of [wildcard ?? [], ownNames.filter(isOrdered)].flat()) {
-      if (!isUploaded(name)) wanted.set(name, { name, keyType: 'ecdsa', domainIds: [] })
-    }
-    for (const [id, { wants = [], policy }] of parts) {
-      for (const name of wants) {
-        if (isUploaded(name) || (isBelow(name) && !policy && !this.#issued.has(name))) continue
-        const { keyType = 'ecdsa', domainIds = [] } = wanted.get(name) ?? {}
-        wanted.set(name, {
-          name,
-          keyType: policy?.keyType ?? keyType,
-          domainIds: policy ? [...domainIds, id] : domainIds,
-        })
-      }
-    }
-    const added = [...wanted.keys()].filter((name) => !before.has(name))
+    const touched = [...this.#touched]
+    const now = new Map(touched.flatMap((name) => this.#wantedAs(name) ?? []).map((each) => [each.name, each]))
+    const added = [...now.keys()].filter((name) => !this.#wanted.has(name))
     if (added.length > 0) await store.write(({ certificates }) => certificates.manage(added))
-    const untold = [...wanted.values()].filter(({ name, domainIds }) =>
+    const untold = [...now.values()].filter(({ name, domainIds }) =>
       isLoad
         ? domainIds.some((id) => parts.get(id)?.policy?.isUntold)
-        : domainIds.length > (before.get(name)?.domainIds.length ?? 0),
+        : domainIds.length > (this.#wanted.get(name)?.domainIds.length ?? 0),
     )
+    const isWanted = (name: string): boolean => now.has(name) || (this.#wanted.has(name) && !this.#touched.has(name))
     // A reserved domain that is new beside an edge wants to be told how far its name is.
-    const again = [...gone, ...asking, ...untold.map(({ name }) => name)].filter((name) => wanted.has(name))
+    const again = [...gone, ...asking, ...untold.map(({ name }) => name)].filter(isWanted)
     if (again.length > 0) await store.write(({ certificates }) => certificates.lookAgain(again))
-    this.#wanted = wanted
-    this.#options.onChange()
+    // Not before all is written: otherwise it would not be written when this is tried again.
+    for (const name of touched) {
+      const wanted = now.get(name)
+      if (wanted) this.#wanted.set(name, wanted)
+      else this.#wanted.delete(name)
+      this.#touched.delete(name)
+    }
+    // A certificate that was issued or renewed, and what is wanted no longer, leave nothing to do.
+    if (isLoad || added.length > 0 || again.length > 0) this.#options.onChange()
+  }
+
+  #wantedAs(name: string): WantedName | undefined {
+    if (this.#isCovered(name)) return undefined
+    let wanted: WantedName | undefined = this.#own.has(name) ? { name, keyType: 'ecdsa', domainIds: [] } : undefined
+    const isBelow = this.#isBelow(name) && !this.#issued.has(name)
+    // In an order that all nodes agree on.
+    for (const id of [...this.#wants.get(name)].sort()) {
+      const policy = this.#stored.byId.get(id)?.policy
+      if (isBelow && !policy) continue
+      const { keyType = 'ecdsa', domainIds = [] } = wanted ?? {}
+      wanted = { name, keyType: policy?.keyType ?? keyType, domainIds: policy ? [...domainIds, id] : domainIds }
+    }
+    return wanted
   }
 }
 

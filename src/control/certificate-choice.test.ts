@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { coveredBy } from '../model/certificate-names.ts'
 import type { ServedCertificate } from '../planes/port.ts'
 import { CertificateChoice, type NamingDomain, type StoredCertificate } from './certificate-choice.ts'
-import { coveredBy } from './live-certificates.ts'
 
 const names = ['a.test', 'b.test', '*.test', 'x.a.test', '*.a.test', 'localhost']
 const ids = ['cert_1', 'cert_2', 'cert_3', 'cert_4']

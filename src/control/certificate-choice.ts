@@ -4,6 +4,8 @@
  * What was uploaded wins over files, and these over what this server got by itself, also where only a wildcard covers the
  * name. A newer certificate wins over an older one of the same name, and what a reserved domain names over all.
  */
+import { Groups } from '../lib/groups.ts'
+import { wildcardOver } from '../model/certificate-names.ts'
 import type { ServedCertificate } from '../planes/port.ts'
 
 /** Certificates by name, exact or `*.…`. */
@@ -126,39 +128,9 @@ export class CertificateChoice {
   }
 }
 
-/** Sets by key; a key without anything takes no room. */
-class Groups<T> {
-  readonly #byKey = new Map<string, Set<T>>()
-
-  get(key: string): Iterable<T> {
-    return this.#byKey.get(key) ?? []
-  }
-
-  has(key: string): boolean {
-    return this.#byKey.has(key)
-  }
-
-  add(key: string, value: T): void {
-    const group = this.#byKey.get(key)
-    if (group) group.add(value)
-    else this.#byKey.set(key, new Set([value]))
-  }
-
-  delete(key: string, value: T): void {
-    const group = this.#byKey.get(key)
-    group?.delete(value)
-    if (group?.size === 0) this.#byKey.delete(key)
-  }
-}
-
 /** Ids are in the order of their age. */
 function newest(certificates: Iterable<ServedCertificate>): ServedCertificate | undefined {
   let found: ServedCertificate | undefined
   for (const each of certificates) if (!found || each.id > found.id) found = each
   return found
-}
-
-/** As certificates have it: `*` is one label. */
-function wildcardOver(name: string): string {
-  return `*${name.slice(name.indexOf('.'))}`
 }

@@ -12,9 +12,9 @@ import { readSmallFileAsync } from '../lib/files/read-small-file.ts'
 import type { Logger } from '../lib/log/log.ts'
 import { MAX_PRIVATE_KEY_BYTES } from '../lib/x509/private-key.ts'
 import { BadTlsCertificate, MAX_TLS_PEM_BYTES, readTlsCertificate } from '../lib/x509/tls-certificate.ts'
+import { coveredBy } from '../model/certificate-names.ts'
 import { readNames } from '../model/hostport.ts'
 import type { ServedCertificate } from '../planes/port.ts'
-import { coveredBy } from './live-certificates.ts'
 
 export interface CertificateFilesOptions {
   readonly folder: string

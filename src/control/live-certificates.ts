@@ -121,11 +121,6 @@ export class LiveCertificates implements Followed {
   }
 }
 
-/** Whether one of `names`, some of which are wildcards, covers a name as certificates do: `*` is one label. */
-export function coveredBy(names: ReadonlySet<string>): (name: string) => boolean {
-  return (name) => names.has(name) || names.has(`*${name.slice(name.indexOf('.'))}`)
-}
-
 /** Normalised names; other entries of a certificate are of no use here. */
 export function namesOf({ fields }: Pick<StoredResource, 'fields'>): string[] {
   // What is stored has passed the form of its resource.

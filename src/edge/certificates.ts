@@ -2,6 +2,7 @@
 import { createHash, X509Certificate } from 'node:crypto'
 import type { Clock } from '../lib/clock.ts'
 import type { IssuedCertificate } from '../lib/x509/certificate-authority.ts'
+import { wildcardOver } from '../model/certificate-names.ts'
 import { DeepNames } from './deep-names.ts'
 
 /** A certificate with its chain, and its key, both in PEM. */
@@ -167,11 +168,6 @@ export class Certificates {
       askedAt: now,
     }
   }
-}
-
-/** RFC 6125 §6.4.3: a wildcard of a certificate stands for one label, unlike that of an edge. */
-function wildcardOver(name: string): string {
-  return `*${name.slice(name.indexOf('.'))}`
 }
 
 function identified({ cert, key }: CertificatePair, sharedId?: string): ServerCertificate {
