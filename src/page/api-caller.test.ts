@@ -13,9 +13,6 @@ test('what the API refuses is a sentence, with its field and its operation', () 
 
 test('an answer that is none of the API is told by its status', () => {
   for (const body of ['<html>', '[]', '{"msg": 1}']) {
-    assert.deepEqual(
-      [faultOf(502, body).kind, faultOf(502, body).text],
-      ['refused', 'The answer had status 502.'],
-    )
+    assert.deepEqual([faultOf(502, body).kind, faultOf(502, body).text], ['refused', 'The answer had status 502.'])
   }
 })
