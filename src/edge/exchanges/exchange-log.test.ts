@@ -36,8 +36,8 @@ const given: AccessRecord = {
   replay: undefined,
 }
 
-function logOf({ bytes = 64 * 1024, now = () => 5000 }: { bytes?: number; now?: () => number } = {}): ExchangeLog {
-  return new ExchangeLog({ bytes, now, tags, sessionOf: (id) => (id === 'tn_1' ? 'ts_1' : undefined) })
+function logOf({ bytes = 64 * 1024 }: { bytes?: number } = {}): ExchangeLog {
+  return new ExchangeLog({ bytes, tags, sessionOf: (id) => (id === 'tn_1' ? 'ts_1' : undefined) })
 }
 
 const everything = { filter: {}, limit: 1000 }
@@ -119,12 +119,10 @@ test('a value that a module decided cannot pass for the decision of another', as
 })
 
 test('ids go up, even when the clock is set back, and lead to their exchange alone', async () => {
-  let now = 5000
-  const log = logOf({ now: () => now })
+  const log = logOf()
   const ids: string[] = []
   for (const at of [5000, 5000, 4000, 6000]) {
-    now = at
-    log.note({ ...given, status: 200 + ids.length })
+    log.note({ ...given, startedAt: at, status: 200 + ids.length })
     ids.push(log.lastId)
   }
   assert.deepEqual(ids, ids.toSorted())
@@ -134,7 +132,6 @@ test('ids go up, even when the clock is set back, and lead to their exchange alo
   )
   const other = new ExchangeLog({
     bytes: 4096,
-    now: () => now,
     tags: { ...tags, planeTag: '00000003' },
     sessionOf: () => undefined,
   })

@@ -1,7 +1,6 @@
 /** The latest exchanges of this data plane: a few hundred bytes each in a ring, read only when somebody asks. */
 
 import { RecordRing } from '../../lib/bytes/record-ring.ts'
-import type { Clock } from '../../lib/clock.ts'
 import { othersTurn } from '../../lib/threads/others-turn.ts'
 import { type ExchangeFilter, type ExchangeQuery, isThrough, type SeenExchange } from '../../model/exchange.ts'
 import { type ExchangeId, exchangeId, readExchangeId } from '../../model/exchange-id.ts'
@@ -11,7 +10,6 @@ import { ExchangeRecord, ReadRecord, writeRecord } from './exchange-record.ts'
 export interface ExchangeLogOptions {
   /** Memory for everything, in bytes. */
   readonly bytes: number
-  readonly now: Clock
   /** Of this node and data plane; see `tagOf`. */
   readonly tags: Pick<ExchangeId, 'nodeTag' | 'planeTag'>
   /** The session of a tunnel that is online. */
@@ -50,8 +48,8 @@ export class ExchangeLog {
 
   /** Notes an exchange that is over. Called for every request. */
   note(given: AccessRecord): void {
-    // Ids go up, even when the clock was set back.
-    this.#lastAt = Math.max(this.#lastAt, this.#options.now())
+    // Ids go up, even when the clock was set back. It is not read again: that would cost as much as all numbers of a record.
+    this.#lastAt = Math.max(this.#lastAt, given.startedAt + given.durationMs)
     const length = writeRecord(this.#record, given, this.#lastAt)
     const at = this.#ring.reserve(length)
     if (at >= 0) this.#record.bytes.copy(this.#ring.bytes, at, 0, length)

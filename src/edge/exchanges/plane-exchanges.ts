@@ -33,7 +33,7 @@ export class PlaneExchanges {
     const tags = { nodeTag: tagOf(nodeId), planeTag: tagOf(planeId) }
     this.captures = new Captures({ bytes: Math.ceil(bytes * CAPTURED_PART), now })
     this.#replays = new Replays({ ...replays, captures: this.captures, now })
-    this.#log = new ExchangeLog({ bytes: Math.floor(bytes * (1 - CAPTURED_PART)), now, tags, sessionOf })
+    this.#log = new ExchangeLog({ bytes: Math.floor(bytes * (1 - CAPTURED_PART)), tags, sessionOf })
   }
 
   /** Called for every request when it is over. */
