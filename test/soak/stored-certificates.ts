@@ -2,24 +2,16 @@
  * Writes certificates into a database that no server uses, as if the server had got them from an authority long ago: valid,
  * sealed and served like those, and due to be renewed. Nobody ordered them, and all have one key.
  */
-import { createPrivateKey, generateKeyPairSync, randomBytes, X509Certificate } from 'node:crypto'
+import { generateKeyPairSync } from 'node:crypto'
 import { openSealer } from '../../src/control/sealing.ts'
 import { resourceAt, sealFields } from '../../src/control/secrets.ts'
 import { timestamp } from '../../src/lib/clock.ts'
 import { IdSource } from '../../src/lib/ids.ts'
 import { createAuthority } from '../../src/lib/x509/certificate-authority.ts'
-import { certificateParts } from '../../src/lib/x509/certificate-fields.ts'
-import {
-  distinguishedName,
-  extensions,
-  keyId,
-  keyUsageBit,
-  writeCertificate,
-} from '../../src/lib/x509/certificate-writer.ts'
-import { derSequence } from '../../src/lib/x509/der-writer.ts'
 import { issuedCertificate, tlsCertificates } from '../../src/resources/tls-certificates.ts'
 import { nameStage } from '../../src/store/certificate-reader.ts'
 import { openStore } from '../../src/store/store.ts'
+import { leafIssuer } from '../support/issue-leaf.ts'
 
 const DAY_MS = 86_400_000
 
@@ -68,31 +60,10 @@ export async function storeCertificates({
 
 /** An authority of its own, and certificates of it. */
 function issuer(): (name: string) => { cert: string; key: string } {
-  const { certPem, keyPem } = createAuthority()
-  const root = new X509Certificate(certPem)
-  const signs = createPrivateKey(keyPem)
+  const issueLeaf = leafIssuer(createAuthority())
   const pair = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const key = pair.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
   const publicKey = pair.publicKey.export({ type: 'spki', format: 'der' })
-  const rootKeyId = keyId(root.publicKey.export({ type: 'spki', format: 'der' }))
-  const issuerName = derSequence(certificateParts(root.raw).subject.body)
   const notBefore = Math.floor((Date.now() - AGE_MS) / 1000) * 1000
-  return (name) => {
-    const leaf = {
-      serialNumber: randomBytes(8),
-      issuer: issuerName,
-      subject: distinguishedName([['commonName', name]]),
-      notBefore,
-      notAfter: notBefore + LIFE_MS,
-      publicKey,
-      extensions: [
-        extensions.basicConstraints({ isCa: false }),
-        extensions.keyUsage(keyUsageBit.digitalSignature),
-        extensions.extendedKeyUsage('serverAuth'),
-        extensions.subjectAltName([name], { isCritical: false }),
-        extensions.authorityKeyId(rootKeyId),
-      ],
-    }
-    return { cert: writeCertificate(leaf, signs) + certPem, key }
-  }
+  return (name) => ({ cert: issueLeaf({ name, publicKey, notBefore, notAfter: notBefore + LIFE_MS }).pem, key })
 }

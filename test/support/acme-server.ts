@@ -2,14 +2,7 @@
  * A small certificate authority for tests that speaks ACME (RFC 8555): it validates by really connecting to the platform,
  * counts what it is asked, and can be slow, wrong, dead, or in a bad mood.
  */
-import {
-  createHash,
-  createHmac,
-  createPrivateKey,
-  generateKeyPairSync,
-  randomBytes,
-  X509Certificate,
-} from 'node:crypto'
+import { createHash, createHmac, generateKeyPairSync, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { createServer as createSecureServer } from 'node:https'
@@ -17,16 +10,8 @@ import type { AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 import { calculateJwkThumbprint, flattenedVerify, importJWK, type JWK } from 'jose'
 import { createAuthority } from '../../src/lib/x509/certificate-authority.ts'
-import { certificateParts } from '../../src/lib/x509/certificate-fields.ts'
-import {
-  distinguishedName,
-  extensions,
-  keyId,
-  keyUsageBit,
-  writeCertificate,
-} from '../../src/lib/x509/certificate-writer.ts'
-import { derSequence } from '../../src/lib/x509/der-writer.ts'
 import { handshake, plainGet } from './acme-validation.ts'
+import { leafIssuer } from './issue-leaf.ts'
 import { loadX509 } from './make-certificate.ts'
 
 type Kind = 'http-01' | 'tls-alpn-01' | 'dns-01'
@@ -133,6 +118,7 @@ const ON_A_PAGE = 3
 
 export async function startAcmeServer({ identity, binding }: AcmeServerOptions = {}): Promise<AcmeServer> {
   const { certPem, keyPem } = createAuthority()
+  const issueLeaf = leafIssuer({ certPem, keyPem })
   const accounts = new Map<string, Account>()
   const orders = new Map<string, Order>()
   const issued = new Map<string, { name: string; notBefore: number; notAfter: number }>()
@@ -393,32 +379,16 @@ export async function startAcmeServer({ identity, binding }: AcmeServerOptions =
   }
 
   function issue(name: string, publicKey: Buffer): string {
-    const root = new X509Certificate(certPem)
     const notBefore = Math.floor((Date.now() - mood.ageMs) / 1000) * 1000
     const notAfter = notBefore + mood.lifeMs
-    const serialNumber = randomBytes(8)
-    const rootKeyId = keyId(root.publicKey.export({ type: 'spki', format: 'der' }))
-    const leaf = writeCertificate(
-      {
-        serialNumber,
-        issuer: derSequence(certificateParts(root.raw).subject.body),
-        subject: distinguishedName([['commonName', name.slice(0, 64)]]),
-        notBefore,
-        notAfter,
-        publicKey,
-        extensions: [
-          extensions.basicConstraints({ isCa: false }),
-          extensions.keyUsage(keyUsageBit.digitalSignature),
-          extensions.extendedKeyUsage('serverAuth'),
-          extensions.subjectAltName([name], { isCritical: false }),
-          extensions.authorityKeyId(rootKeyId),
-        ],
-      },
-      createPrivateKey(keyPem),
-    )
+    const { pem, serialNumber, authorityKeyId } = issueLeaf({ name, publicKey, notBefore, notAfter })
     const positive = (serialNumber[0] ?? 0) >= 0x80 ? Buffer.concat([Buffer.of(0), serialNumber]) : serialNumber
-    issued.set(`${rootKeyId.toString('base64url')}.${positive.toString('base64url')}`, { name, notBefore, notAfter })
-    return leaf + certPem
+    issued.set(`${authorityKeyId.toString('base64url')}.${positive.toString('base64url')}`, {
+      name,
+      notBefore,
+      notAfter,
+    })
+    return pem
   }
 
   async function renewal(id: string, response: ServerResponse): Promise<void> {
