@@ -44,13 +44,14 @@ export class CapturedParts {
     let from = 0
     do {
       const to = Math.min(bytes.length, from + PART_BYTES)
-      const at = this.#ring.reserve(PART_HEAD + to - from)
+      const length = PART_HEAD + to - from
+      const at = this.#ring.room(length)
       if (at < 0) return last
-      const { next } = this.#ring
       this.#ring.bytes.writeDoubleBE(last, at)
       this.#ring.bytes.writeUInt8(kind, at + 8)
       bytes.copy(this.#ring.bytes, at + PART_HEAD, from, to)
-      last = next - 1
+      this.#ring.keep(length)
+      last = this.#ring.next - 1
       from = to
     } while (from < bytes.length)
     return last

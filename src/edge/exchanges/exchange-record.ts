@@ -1,4 +1,5 @@
 /** One exchange as bytes: numbers at fixed places, then the lengths of the texts, then all texts as one. */
+import type { RecordRing } from '../../lib/bytes/record-ring.ts'
 import type { SeenExchange } from '../../model/exchange.ts'
 import type { VisitorErrorCode } from '../../model/visitor-errors.ts'
 import type { AccessRecord } from '../proxy/access-record.ts'
@@ -49,40 +50,19 @@ const BODIES = 16
 /** The most bytes of UTF-8 that one character of a string takes. */
 const MAX_BYTES_PER_CHARACTER = 3
 
-const MAX_BYTES =
-  TEXT + MAX_BYTES_PER_CHARACTER * Object.values(texts).reduce((sum: number, length: number) => sum + length, 0)
-
 /** Between the names and values of what was decided. */
 const SEPARATOR = '\0'
 
-/** Where a record is written before its length is known. */
-export class ExchangeRecord {
-  readonly bytes = Buffer.alloc(MAX_BYTES)
-  readonly view = new DataView(this.bytes.buffer, this.bytes.byteOffset, MAX_BYTES)
+/** Where records are kept. */
+export interface Records {
+  readonly ring: RecordRing
+  /** Of the ring's bytes: numbers are written several times as fast through it. */
+  readonly view: DataView
 }
 
-/** Writes an exchange that ended at `endedAt`; gives the length in bytes. */
-export function writeRecord({ bytes, view }: ExchangeRecord, given: AccessRecord, endedAt: number): number {
+/** Writes an exchange that ended at `endedAt` into its place at once. */
+export function writeRecord({ ring, view }: Records, given: AccessRecord, endedAt: number): void {
   const { kept, sentTarget } = given
-  view.setFloat64(ENDED_AT, endedAt)
-  view.setFloat64(STARTED_AT, given.startedAt)
-  view.setFloat64(BYTES_IN, given.bytesIn)
-  view.setFloat64(BYTES_OUT, given.bytesOut)
-  view.setFloat64(LAST_PART, kept?.lastPart ?? -1)
-  // A clock that was set back makes no negative times.
-  view.setInt32(DURATION, Math.max(0, given.durationMs))
-  view.setInt32(PASSED, given.passedMs)
-  view.setInt32(SENT, given.sentMs)
-  view.setInt32(ANSWERED, given.answeredMs)
-  view.setUint16(STATUS, given.status)
-  view.setUint8(
-    FLAGS,
-    (given.isCut ? CUT : 0) |
-      (given.scheme === 'https' ? SECURE : 0) |
-      (given.version === '2' ? HTTP2 : 0) |
-      (sentTarget.length > texts.path ? PATH_CUT : 0) |
-      (kept?.hasBodies ? BODIES : 0),
-  )
   const method = cut(given.method, texts.method)
   const host = cut(given.host, texts.host)
   const path = cut(sentTarget, texts.path)
@@ -95,7 +75,30 @@ export function writeRecord({ bytes, view }: ExchangeRecord, given: AccessRecord
   const capture = kept?.captureId ?? ''
   const replay = given.replay?.of ?? ''
   const decided = given.found === undefined ? '' : written(given.found)
-  let at = LENGTHS
+  // One text is written several times as fast as twelve. A broken character becomes another of the same length.
+  const text = method + host + path + ip + edge + route + target + owner + fault + capture + replay + decided
+  const from = ring.room(TEXT + MAX_BYTES_PER_CHARACTER * text.length)
+  if (from < 0) return
+  view.setFloat64(from + ENDED_AT, endedAt)
+  view.setFloat64(from + STARTED_AT, given.startedAt)
+  view.setFloat64(from + BYTES_IN, given.bytesIn)
+  view.setFloat64(from + BYTES_OUT, given.bytesOut)
+  view.setFloat64(from + LAST_PART, kept?.lastPart ?? -1)
+  // A clock that was set back makes no negative times.
+  view.setInt32(from + DURATION, Math.max(0, given.durationMs))
+  view.setInt32(from + PASSED, given.passedMs)
+  view.setInt32(from + SENT, given.sentMs)
+  view.setInt32(from + ANSWERED, given.answeredMs)
+  view.setUint16(from + STATUS, given.status)
+  view.setUint8(
+    from + FLAGS,
+    (given.isCut ? CUT : 0) |
+      (given.scheme === 'https' ? SECURE : 0) |
+      (given.version === '2' ? HTTP2 : 0) |
+      (sentTarget.length > texts.path ? PATH_CUT : 0) |
+      (kept?.hasBodies ? BODIES : 0),
+  )
+  let at = from + LENGTHS
   at = setLength(view, at, method)
   at = setLength(view, at, host)
   at = setLength(view, at, path)
@@ -108,10 +111,7 @@ export function writeRecord({ bytes, view }: ExchangeRecord, given: AccessRecord
   at = setLength(view, at, capture)
   at = setLength(view, at, replay)
   at = setLength(view, at, decided)
-  // One text is written several times as fast as twelve. A broken character becomes another of the same length.
-  return (
-    at + bytes.write(method + host + path + ip + edge + route + target + owner + fault + capture + replay + decided, at)
-  )
+  ring.keep(TEXT + ring.bytes.write(text, at))
 }
 
 function setLength(view: DataView, at: number, text: string): number {

@@ -24,8 +24,8 @@ import type { VisitorBody } from './request-body.ts'
 export interface ForwardingOwner {
   /** The visit, for a service that has to be dialled. */
   visit(): Visit
-  /** There is a connection to a service, and the request is about to be sent on it. */
-  sent(): void
+  /** The request is about to be sent, and was not at once: a service had to be dialled first. */
+  dialled(): void
   /** The backend has a fixed response. */
   fixed(target: FixedTarget): void
   inform(status: number, headers: HeaderList): void
@@ -66,6 +66,7 @@ export class Forwarding implements UpstreamSink {
   #fault: VisitorErrorCode
   #cause: Error | undefined
   #sending: UpstreamSending | undefined
+  #hasDialled = false
   /** A member of a pool broke off, and another one was asked. */
   #hasGoneElsewhere = false
   #isAnswered = false
@@ -143,6 +144,7 @@ export class Forwarding implements UpstreamSink {
 
   async #dial(target: DialTarget): Promise<void> {
     const { pool, ends, owner } = this.#options
+    this.#hasDialled = true
     try {
       const dialled = await pool.open(target, owner.visit(), ends)
       if (this.#isOver) {
@@ -164,7 +166,7 @@ export class Forwarding implements UpstreamSink {
     const { request, body, pool, owner } = this.#options
     this.target = target
     this.isReused = isReused
-    owner.sent()
+    if (this.#hasDialled) owner.dialled()
     let sending: UpstreamSending
     try {
       // HTTP/2 has no upgrades: the request is sent without, and the service answers as it likes.

@@ -19,6 +19,7 @@ import type { VisitorConnection } from './pick-edge.ts'
 import type { ProxyTools } from './proxy-tools.ts'
 import { type GivenAnswer, givenBy, Reply } from './reply.ts'
 import { noRequestBody, RequestBody, type VisitorBody } from './request-body.ts'
+import { tellDone } from './tell-done.ts'
 import { WatchedStream } from './watched-stream.ts'
 import { acceptWebSocket } from './websocket.ts'
 
@@ -51,6 +52,8 @@ export class Passage implements Search, ForwardingOwner, AnswerOwner, Expiring {
   #upstreamFault: VisitorErrorCode | undefined
   /** Whether all modules let it pass. */
   #isReached = false
+  /** While a service's answer is being taken; what is whole at once ends in the moment in which it begins. */
+  #isAnswering = false
   #deadline: Deadline | undefined
   /** The service's side of a connection that is being upgraded. */
   #upgraded: ByteStream | undefined
@@ -171,7 +174,9 @@ export class Passage implements Search, ForwardingOwner, AnswerOwner, Expiring {
       return
     }
     this.#isReached = true
-    this.#passedMs = this.#age()
+    // No time passes between modules if there are none: the clock costs as much as much of what is done for a request.
+    this.#passedMs = routed.route.request.length === 0 ? 0 : this.#age()
+    this.#sentMs = this.#passedMs
     this.#readUntil = Number.POSITIVE_INFINITY
     this.#watch()
     const pending = backend.found?.()
@@ -182,6 +187,7 @@ export class Passage implements Search, ForwardingOwner, AnswerOwner, Expiring {
   async #reachFound(pending: Promise<unknown>, backend: Backend, routed: Routed): Promise<void> {
     await pending
     if (this.#isSettled) return
+    this.#sentMs = this.#age()
     try {
       this.#dial(backend, routed)
     } catch (error) {
@@ -211,7 +217,7 @@ export class Passage implements Search, ForwardingOwner, AnswerOwner, Expiring {
     this.#forwarding.start()
   }
 
-  sent(): void {
+  dialled(): void {
     this.#sentMs = this.#age()
   }
 
@@ -275,7 +281,9 @@ export class Passage implements Search, ForwardingOwner, AnswerOwner, Expiring {
     const { removedFromResponse } = routed(this.#found).route
     // Only a body of unknown length has trailers.
     const removed = head.body === 'unknown' ? removedAsTrailers(head.headers, removedFromResponse) : undefined
+    this.#isAnswering = true
     this.#give({ head, body, isFromUpstream: true, removed })
+    this.#isAnswering = false
   }
 
   upgraded(head: ResponseHead, stream: ByteStream): void {
@@ -445,21 +453,15 @@ export class Passage implements Search, ForwardingOwner, AnswerOwner, Expiring {
     const { log, onRequest } = this.tools
     const { status, isFromUpstream, fault, sent } = this.#reply
     const { edge, host, route, ctx } = this.#found
-    if (route && ctx && route.done.length > 0) {
-      const summary = { status, isFromUpstream, fault: this.#upstreamFault }
-      for (const phase of route.done) {
-        try {
-          phase(summary, ctx)
-        } catch (error) {
-          log.error({ edge: edge?.id, route: route.id, err: error }, 'module failed after a request')
-        }
-      }
-    }
     const { head } = this
+    const target = this.#forwarding?.target
+    if (route && ctx && route.done.length > 0) {
+      tellDone(route, { status, isFromUpstream, fault: this.#upstreamFault }, ctx, log)
+    }
     onRequest?.({
       peer: this.connection.peer,
       startedAt: this.startedAt,
-      durationMs: this.#age(),
+      durationMs: this.#isAnswering ? this.#answeredMs : this.#age(),
       request: ctx ?? (this.#ownId === undefined ? undefined : { requestId: this.#ownId }),
       scheme: this.connection.tls ? 'https' : 'http',
       version: head.version,
@@ -470,10 +472,10 @@ export class Passage implements Search, ForwardingOwner, AnswerOwner, Expiring {
       edge: edge?.id,
       ownerId: edge?.ownerId,
       route: route?.id,
-      target: this.#forwarding?.target?.key ?? this.#bridge?.key,
+      target: target?.key ?? this.#bridge?.key,
       isReused: this.#forwarding?.isReused ?? false,
       passedMs: this.#passedMs,
-      sentMs: this.#sentMs,
+      sentMs: target ? this.#sentMs : -1,
       answeredMs: this.#answeredMs,
       status,
       isFromUpstream,

@@ -17,7 +17,7 @@ export interface VisitorConnection {
    * The edge that served the last request, as compiled then, if any; before the first request, that of the handshake.
    */
   current: Edge | undefined
-  /** The host of its last request, as sent and as parsed. */
+  /** The host of its last request, as sent and as parsed; before the first, the name of the handshake. */
   asked: { readonly authority: string; readonly host: string } | undefined
   /** Set when its one request repeats another. */
   readonly replay?: Replay | undefined

@@ -3,9 +3,12 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { RecordRing } from './record-ring.ts'
 
-function write(ring: RecordRing, text: string): number {
-  const at = ring.reserve(text.length)
-  if (at >= 0) ring.bytes.write(text, at, 'latin1')
+/** Asks for `more` bytes than the record takes. */
+function write(ring: RecordRing, text: string, more = 0): number {
+  const at = ring.room(text.length + more)
+  if (at < 0) return at
+  ring.bytes.write(text, at, 'latin1')
+  ring.keep(text.length)
   return at
 }
 
@@ -20,12 +23,12 @@ test('the latest records are there, as they were written', () => {
     fc.property(
       fc.integer({ min: 40, max: 400 }),
       fc.integer({ min: 1, max: 40 }),
-      fc.array(fc.string({ unit: 'grapheme-ascii', maxLength: 60 }), { maxLength: 200 }),
+      fc.array(fc.tuple(fc.string({ unit: 'grapheme-ascii', maxLength: 60 }), fc.nat({ max: 30 })), { maxLength: 200 }),
       (bytes, usualBytes, texts) => {
         const ring = new RecordRing({ bytes, usualBytes })
         const written: string[] = []
-        for (const text of texts) {
-          if (write(ring, text) >= 0) written.push(text)
+        for (const [text, more] of texts) {
+          if (write(ring, text, more) >= 0) written.push(text)
           const there = all(ring)
           assert.deepEqual(there, written.slice(written.length - there.length))
         }
@@ -51,6 +54,13 @@ test('the oldest goes first, when there is no room or no place', () => {
   assert.equal(long.read(0)?.toString(), 'a')
   write(long, 'c'.repeat(6))
   assert.deepEqual([long.read(0), long.read(1), long.read(2)?.toString()], [undefined, undefined, 'cccccc'])
+})
+
+test('room that was not needed is left to the next', () => {
+  const ring = new RecordRing({ bytes: 20 + 2 * 16, usualBytes: 10 })
+  write(ring, 'a', 19)
+  write(ring, 'b'.repeat(19))
+  assert.deepEqual(all(ring), ['a', 'b'.repeat(19)])
 })
 
 test('a number that was not given yet, or is none, finds nothing', () => {

@@ -14,7 +14,7 @@ export interface RecordRingOptions {
 const PLACE_BYTES = 16
 
 export class RecordRing {
-  /** What records are written into; see `reserve`. */
+  /** What records are written into; see `room`. */
   readonly bytes: Buffer
   readonly #size: number
   readonly #places: number
@@ -23,7 +23,12 @@ export class RecordRing {
   readonly #lengths: Float64Array
   #oldest = 0
   #next = 0
+  /** Where the next record begins, if the buffer had no end, and in it. */
   #head = 0
+  #at = 0
+  /** The places of the oldest record and of the next: a division for each would cost more than all the rest. */
+  #oldestPlace = 0
+  #nextPlace = 0
 
   constructor({ bytes, usualBytes }: RecordRingOptions) {
     this.#places = Math.max(1, Math.floor(bytes / (usualBytes + PLACE_BYTES)))
@@ -44,36 +49,44 @@ export class RecordRing {
     return this.#oldest
   }
 
-  /** Makes room for the next record; gives where in `bytes` it must be written at once, or -1 when it never fits. */
-  reserve(length: number): number {
+  /**
+   * Makes room for a record of at most `length` bytes; gives where in `bytes` it must be written at once, before `keep`,
+   * or -1 when it never fits.
+   */
+  room(length: number): number {
     const size = this.#size
     if (length > size) return -1
-    const at = this.#head % size
     // A record lies in one piece: what is left at the end stays empty.
-    const start = at + length > size ? this.#head + size - at : this.#head
-    const head = start + length
+    if (this.#at + length > size) {
+      this.#head += size - this.#at
+      this.#at = 0
+    }
+    const free = this.#head + length - size
     while (
       this.#oldest < this.#next &&
-      (this.#next - this.#oldest === this.#places || this.#startOf(this.#oldest) + size < head)
+      (this.#next - this.#oldest === this.#places || (this.#starts[this.#oldestPlace] ?? 0) < free)
     ) {
       this.#oldest++
+      if (++this.#oldestPlace === this.#places) this.#oldestPlace = 0
     }
-    const place = this.#next % this.#places
-    this.#starts[place] = start
-    this.#lengths[place] = length
+    return this.#at
+  }
+
+  /** Takes the record that was written into the room, with its true length. */
+  keep(length: number): void {
+    this.#starts[this.#nextPlace] = this.#head
+    this.#lengths[this.#nextPlace] = length
     this.#next++
-    this.#head = head
-    return start % size
+    if (++this.#nextPlace === this.#places) this.#nextPlace = 0
+    this.#head += length
+    this.#at += length
   }
 
   /** A record by its number, while it is there. The bytes are lent: they may be another record's later. */
   read(number: number): Buffer | undefined {
     if (!(number >= this.#oldest && number < this.#next)) return undefined
-    const start = this.#startOf(number) % this.#size
-    return this.bytes.subarray(start, start + (this.#lengths[number % this.#places] ?? 0))
-  }
-
-  #startOf(number: number): number {
-    return this.#starts[number % this.#places] ?? 0
+    const place = number % this.#places
+    const start = (this.#starts[place] ?? 0) % this.#size
+    return this.bytes.subarray(start, start + (this.#lengths[place] ?? 0))
   }
 }

@@ -1,0 +1,14 @@
+/** Tells modules what became of a request: all of them, also when one throws. */
+import type { Logger } from '../../lib/log/log.ts'
+import type { RequestContext, Summary } from '../../modules/phases.ts'
+import type { Route } from '../edge.ts'
+
+export function tellDone(route: Route, summary: Summary, ctx: RequestContext, log: Logger): void {
+  for (const phase of route.done) {
+    try {
+      phase(summary, ctx)
+    } catch (error) {
+      log.error({ edge: ctx.edgeId, route: route.id, err: error }, 'module failed after a request')
+    }
+  }
+}
