@@ -77,10 +77,10 @@ export class Certificates {
    */
   find(name: string, { wildcard }: { readonly wildcard?: string | undefined } = {}): ServerCertificate {
     const uploaded = this.#uploadedFor(name)
-    if (uploaded || wildcard === undefined) return uploaded ?? this.#issuedFor([name])
+    if (uploaded || wildcard === undefined) return uploaded ?? this.#issuedFor(name)
     const parent = wildcardOver(name)
-    if (parent === wildcard || this.#deepNames.admits(wildcard, parent)) return this.#issuedFor([parent])
-    return this.#uploadedFor(wildcard) ?? this.#issuedFor([wildcard])
+    if (parent === wildcard || this.#deepNames.admits(wildcard, parent)) return this.#issuedFor(parent)
+    return this.#uploadedFor(wildcard) ?? this.#issuedFor(wildcard)
   }
 
   /**
@@ -89,7 +89,7 @@ export class Certificates {
    */
   findDefault(name: string, { domain }: { readonly domain: string }): ServerCertificate {
     const below = `*.${domain}`
-    return this.#uploadedFor(wildcardOver(name) === below ? name : domain) ?? this.#issuedFor([domain, below])
+    return this.#uploadedFor(wildcardOver(name) === below ? name : domain) ?? this.#issuedFor(`${domain} ${below}`)
   }
 
   /** The certificate for a name that is not of our own authority. */
@@ -99,7 +99,7 @@ export class Certificates {
 
   /** The certificate of our own authority for a name, whatever others there are. */
   findOwn(name: string): ServerCertificate {
-    return this.#issuedFor([name])
+    return this.#issuedFor(name)
   }
 
   /** Identifies a pair that comes from elsewhere, such as from an agent. */
@@ -141,29 +141,29 @@ export class Certificates {
     return uploaded && this.identify(uploaded)
   }
 
-  #issuedFor(names: readonly string[]): ServerCertificate {
+  /** Several names have a space between them. */
+  #issuedFor(names: string): ServerCertificate {
     const now = this.#now()
-    const key = names.join(' ')
-    const known = this.#issued.get(key)
+    const known = this.#issued.get(names)
     const isGood = known !== undefined && known.renewAt > now
     const hasRoom = 2 * this.#issued.size <= this.#maxIssued
     if (isGood && hasRoom && Math.abs(now - known.askedAt) < LATELY_MS) return known.certificate
     const entry = isGood ? known : this.#issue(names, now)
     entry.askedAt = now
-    this.#issued.delete(key)
-    this.#issued.set(key, entry)
+    this.#issued.delete(names)
+    this.#issued.set(names, entry)
     if (this.#issued.size > this.#maxIssued) {
-      const [oldest = key] = this.#issued.keys()
+      const [oldest = names] = this.#issued.keys()
       this.#issued.delete(oldest)
     }
     return entry.certificate
   }
 
-  #issue(names: readonly string[], now: number): Issued {
-    const issued = this.#authority.issue(names)
+  #issue(names: string, now: number): Issued {
+    const issued = this.#authority.issue(names.split(' '))
     // An authority that is about to expire issues short-lived certificates; renew them daily at most.
     return {
-      certificate: identified(issued, `issued ${names.join(' ')}`),
+      certificate: identified(issued, `issued ${names}`),
       renewAt: Math.max(issued.notAfter - RENEW_MS, now + DAY_MS),
       askedAt: now,
     }

@@ -157,7 +157,8 @@ export class HttpFront {
       edge,
       tlsKey: edge?.tlsKey ?? '',
       current: edge,
-      asked: undefined,
+      // Nearly all ask for the name of their handshake, which is known to be a host.
+      asked: tls && { authority: tls.serverName, host: tls.serverName },
       replay: undefined,
     }
     const mayAsk = this.#options.requestsOf?.(peer.ip)

@@ -1,5 +1,7 @@
 /** Reads the hello of a connection and leaves every byte in it; turns away clients that send none. */
 import type { Socket } from 'node:net'
+import { kept } from '../lib/bytes/byte-stream.ts'
+import { readLent } from '../lib/bytes/lent-reads.ts'
 import { limitTime } from '../lib/net/time-limit.ts'
 import { type ClientHello, type HelloFault, HelloReader } from './client-hello.ts'
 
@@ -20,27 +22,42 @@ export function peekHello(
   done: (result: ClientHello | PeekFault) => void,
   { timeoutMs = HELLO_TIMEOUT_MS }: { readonly timeoutMs?: number } = {},
 ): void {
-  const reader = new HelloReader()
+  // The socket keeps `take` for as long as it lives, so it must not keep the bytes.
+  let reader: HelloReader | undefined = new HelloReader()
   const finish = (result: ClientHello | PeekFault): void => {
+    const bytes = reader?.bytes
+    reader = undefined
     callOff()
-    socket.off('readable', onReadable)
+    stopReading()
     socket.off('end', onClosed)
     socket.off('close', onClosed)
-    if (typeof result !== 'string') socket.unshift(reader.bytes)
+    if (typeof result !== 'string') socket.unshift(bytes)
     done(result)
   }
-  // Not `data`: starting and stopping the flow of a stream costs a tenth of a handshake.
-  const onReadable = (): void => {
-    const chunk = socket.read() as Buffer | null
-    const result = chunk && reader.push(chunk)
-    if (!result) return
-    finish(typeof result !== 'string' && result.serverName === '' ? 'no_name' : result)
+  const take = (chunk: Buffer): boolean => {
+    // Nobody has taken it over yet, or TLS has let go of it.
+    if (!reader) return socket.push(kept(chunk))
+    const result = reader.push(kept(chunk))
+    if (result) finish(typeof result !== 'string' && result.serverName === '' ? 'no_name' : result)
+    return true
   }
   const onClosed = (): void => finish('closed')
   const callOff = limitTime(timeoutMs, () => finish('timeout'))
-  socket.on('readable', onReadable)
   socket.on('end', onClosed)
   socket.on('close', onClosed)
+  const stopReading = readInto(socket, take)
+}
+
+/** Gives how to stop. A stream's own events would cost a tenth of a handshake; they are for where nothing else works. */
+function readInto(socket: Socket, take: (chunk: Buffer) => boolean): () => void {
+  const onReadable = (): void => {
+    const chunk = socket.read() as Buffer | null
+    if (chunk) take(chunk)
+  }
+  // After the header of a hop, bytes may be waiting.
+  if (socket.readableLength === 0 && readLent(socket, take)) return () => {}
+  socket.on('readable', onReadable)
+  return () => socket.off('readable', onReadable)
 }
 
 /** Tells the visitor why, if it can understand that, and closes. */

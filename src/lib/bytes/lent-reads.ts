@@ -24,6 +24,12 @@ interface Fields {
   readonly next: symbol | undefined
 }
 
+/** A socket by its fields. `Reflect` would need many times as long for each. */
+interface Open {
+  readonly _handle?: unknown
+  [field: symbol]: unknown
+}
+
 interface Handle {
   readonly useUserBuffer?: unknown
   /** The handle below a TLS handle. */
@@ -38,13 +44,14 @@ export function readLent(socket: Duplex, take: (chunk: Buffer) => boolean): bool
   if (!(socket instanceof Socket)) return false
   fields ??= fieldsOf(socket)
   const { buffer, callback, next } = fields
-  const handle: unknown = Reflect.get(socket, '_handle')
+  const open = socket as unknown as Open
+  const handle = open._handle
   if (!buffer || !callback || !next || !isNative(handle)) return false
   memory ??= Buffer.allocUnsafeSlow(LENT_BYTES)
   const shared = memory
-  Reflect.set(socket, callback, (length: number): boolean => take(shared.subarray(0, length)))
-  Reflect.set(socket, next, null)
-  Reflect.set(socket, buffer, shared)
+  open[callback] = (length: number): boolean => take(shared.subarray(0, length))
+  open[next] = null
+  open[buffer] = shared
   handle.useUserBuffer(shared)
   return true
 }
