@@ -108,7 +108,7 @@ async function dial(): Promise<Http1Upstream> {
   dials++
   const socket = net.connect({ port: portOf(server), allowHalfOpen: true, noDelay: true })
   await once(socket, 'connect')
-  const upstream = new Http1Upstream({ stream: socketStream(socket), sweep })
+  const upstream = new Http1Upstream({ stream: socketStream(socket, { outlivesFailedWrite: true }), sweep })
   upstream.onChange = () => {
     if (upstream.isFree) kept.push(upstream)
     else if (kept.includes(upstream)) kept.splice(kept.indexOf(upstream), 1)

@@ -15,6 +15,10 @@ export const LENT_BYTES = 2 * (64 * 1024 - 8)
 /** Read callbacks never nest, so one buffer serves the whole process. Node holds its address, so it is never freed. */
 let memory: Buffer | undefined
 
+/** Its first bytes, by their number, up to this many: most reads are short, and a view of each would be garbage at once. */
+const SHORT_BYTES = 4096
+const firsts: (Buffer | undefined)[] = Array.from({ length: SHORT_BYTES + 1 }, () => undefined)
+
 /** The names of Node's private fields: the same for every socket, so they are looked up once. */
 let fields: Fields | undefined
 
@@ -49,11 +53,18 @@ export function readLent(socket: Duplex, take: (chunk: Buffer) => boolean): bool
   if (!buffer || !callback || !next || !isNative(handle)) return false
   memory ??= Buffer.allocUnsafeSlow(LENT_BYTES)
   const shared = memory
-  open[callback] = (length: number): boolean => take(shared.subarray(0, length))
+  open[callback] = (length: number): boolean => take(firstOf(shared, length))
   open[next] = null
   open[buffer] = shared
   handle.useUserBuffer(shared)
   return true
+}
+
+function firstOf(shared: Buffer, length: number): Buffer {
+  if (length > SHORT_BYTES) return shared.subarray(0, length)
+  const known = firsts[length] ?? shared.subarray(0, length)
+  firsts[length] = known
+  return known
 }
 
 /** Sockets have them from the start, whatever they are used for. */
