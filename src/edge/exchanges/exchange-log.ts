@@ -5,7 +5,7 @@ import { othersTurn } from '../../lib/threads/others-turn.ts'
 import { type ExchangeFilter, type ExchangeQuery, isThrough, type SeenExchange } from '../../model/exchange.ts'
 import { type ExchangeId, exchangeId, readExchangeId } from '../../model/exchange-id.ts'
 import type { AccessRecord } from '../proxy/access-record.ts'
-import { ReadRecord, type Records, writeRecord } from './exchange-record.ts'
+import { ReadRecord, RecordWriter } from './exchange-record.ts'
 
 export interface ExchangeLogOptions {
   /** Memory for everything, in bytes. */
@@ -33,15 +33,13 @@ const STEPS = 32
 export class ExchangeLog {
   readonly #options: ExchangeLogOptions
   readonly #ring: RecordRing
-  readonly #records: Records
+  readonly #writer: RecordWriter
   #lastAt = 0
 
   constructor(options: ExchangeLogOptions) {
     this.#options = options
-    const ring = new RecordRing({ bytes: options.bytes, usualBytes: USUAL_BYTES })
-    const { buffer, byteOffset, length } = ring.bytes
-    this.#ring = ring
-    this.#records = { ring, view: new DataView(buffer, byteOffset, length) }
+    this.#ring = new RecordRing({ bytes: options.bytes, usualBytes: USUAL_BYTES })
+    this.#writer = new RecordWriter(this.#ring)
   }
 
   /** The number that the next exchange will have. */
@@ -53,7 +51,7 @@ export class ExchangeLog {
   note(given: AccessRecord): void {
     // Ids go up, even when the clock was set back. It is not read again: that would cost as much as all numbers of a record.
     this.#lastAt = Math.max(this.#lastAt, given.startedAt + given.durationMs)
-    writeRecord(this.#records, given, this.#lastAt)
+    this.#writer.write(given, this.#lastAt)
   }
 
   /** The id of the exchange that was noted last. */

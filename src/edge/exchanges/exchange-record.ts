@@ -1,5 +1,9 @@
-/** One exchange as bytes: numbers at fixed places, then the lengths of the texts, then all texts as one. */
+/**
+ * One exchange as bytes: numbers at fixed places, then the lengths of the texts, then all texts as one. Those that tell where
+ * it went come last: they are the same for most exchanges with a service, and are copied as they are.
+ */
 import type { RecordRing } from '../../lib/bytes/record-ring.ts'
+import { flatText } from '../../lib/text/flat-text.ts'
 import type { SeenExchange } from '../../model/exchange.ts'
 import type { VisitorErrorCode } from '../../model/visitor-errors.ts'
 import type { AccessRecord } from '../proxy/access-record.ts'
@@ -7,17 +11,17 @@ import type { AccessRecord } from '../proxy/access-record.ts'
 /** The texts in their order, and the most characters of each that are kept. */
 const texts = {
   method: 32,
-  host: 255,
   path: 1024,
   ip: 64,
-  edge: 64,
-  route: 64,
-  target: 128,
-  owner: 64,
   fault: 64,
   capture: 64,
   replay: 64,
   decided: 2048,
+  host: 255,
+  edge: 64,
+  route: 64,
+  target: 128,
+  owner: 64,
 } as const
 
 type TextName = keyof typeof texts
@@ -53,69 +57,137 @@ const MAX_BYTES_PER_CHARACTER = 3
 /** Between the names and values of what was decided. */
 const SEPARATOR = '\0'
 
-/** Where records are kept. */
-export interface Records {
-  readonly ring: RecordRing
+/** Where an exchange went. */
+type Way = Pick<AccessRecord, 'host' | 'edge' | 'route' | 'target' | 'ownerId'>
+
+/** The same as bytes, and the lengths in characters. */
+interface WrittenWay extends Way {
+  readonly bytes: Buffer
+  readonly lengths: readonly [host: number, edge: number, route: number, target: number, owner: number]
+}
+
+/** How many ways are remembered; then all are forgotten, which costs each one writing. */
+const MAX_WAYS = 1000
+
+/** Writes records into their places in a ring. */
+export class RecordWriter {
+  readonly #ring: RecordRing
   /** Of the ring's bytes: numbers are written several times as fast through it. */
-  readonly view: DataView
+  readonly #view: DataView
+  /** By service; by edge or host where there was none. */
+  readonly #ways = new Map<string, WrittenWay>()
+
+  constructor(ring: RecordRing) {
+    const { buffer, byteOffset, length } = ring.bytes
+    this.#ring = ring
+    this.#view = new DataView(buffer, byteOffset, length)
+  }
+
+  /** Writes an exchange that ended at `endedAt`. */
+  write(given: AccessRecord, endedAt: number): void {
+    const { kept, sentTarget } = given
+    const way = this.#wayOf(given)
+    const method = cut(given.method, texts.method)
+    const path = cut(sentTarget, texts.path)
+    const ip = cut(given.peer.ip, texts.ip)
+    const fault = given.fault ?? ''
+    const capture = kept?.captureId ?? ''
+    const replay = given.replay?.of ?? ''
+    const decided = given.found === undefined ? '' : written(given.found)
+    const rest = fault + capture + replay + decided
+    const characters = method.length + path.length + ip.length + rest.length
+    const ring = this.#ring
+    const from = ring.room(TEXT + MAX_BYTES_PER_CHARACTER * characters + way.bytes.length)
+    if (from < 0) return
+    const view = this.#view
+    view.setFloat64(from + ENDED_AT, endedAt)
+    view.setFloat64(from + STARTED_AT, given.startedAt)
+    view.setFloat64(from + BYTES_IN, given.bytesIn)
+    view.setFloat64(from + BYTES_OUT, given.bytesOut)
+    view.setFloat64(from + LAST_PART, kept?.lastPart ?? -1)
+    // A clock that was set back makes no negative times.
+    view.setInt32(from + DURATION, Math.max(0, given.durationMs))
+    view.setInt32(from + PASSED, given.passedMs)
+    view.setInt32(from + SENT, given.sentMs)
+    view.setInt32(from + ANSWERED, given.answeredMs)
+    view.setUint16(from + STATUS, given.status)
+    view.setUint8(
+      from + FLAGS,
+      (given.isCut ? CUT : 0) |
+        (given.scheme === 'https' ? SECURE : 0) |
+        (given.version === '2' ? HTTP2 : 0) |
+        (sentTarget.length > texts.path ? PATH_CUT : 0) |
+        (kept?.hasBodies ? BODIES : 0),
+    )
+    let at = from + LENGTHS
+    at = setLength(view, at, method.length)
+    at = setLength(view, at, path.length)
+    at = setLength(view, at, ip.length)
+    at = setLength(view, at, fault.length)
+    at = setLength(view, at, capture.length)
+    at = setLength(view, at, replay.length)
+    at = setLength(view, at, decided.length)
+    for (let i = 0; i < way.lengths.length; i++) at = setLength(view, at, way.lengths[i] ?? 0)
+    at = writeText(ring.bytes, at, method)
+    at = writeText(ring.bytes, at, path)
+    at = writeText(ring.bytes, at, ip)
+    if (rest !== '') at += ring.bytes.write(rest, at)
+    ring.bytes.set(way.bytes, at)
+    ring.keep(at + way.bytes.length - from)
+  }
+
+  #wayOf(given: AccessRecord): WrittenWay {
+    const key = given.target ?? given.edge ?? given.host
+    const known = this.#ways.get(key)
+    if (known && isSame(known, given)) return known
+    const { host, edge, route, target, ownerId } = given
+    const parts = [
+      cut(host, texts.host),
+      cut(edge ?? '', texts.edge),
+      cut(route ?? '', texts.route),
+      cut(target ?? '', texts.target),
+      cut(ownerId ?? '', texts.owner),
+    ] as const
+    const [h, e, r, t, o] = parts
+    const lengths = [h.length, e.length, r.length, t.length, o.length] as const
+    // Of strings that are kept, none may be a part of a longer one.
+    const way = { host: flatText(host), edge, route, target, ownerId, bytes: Buffer.from(parts.join('')), lengths }
+    if (this.#ways.size >= MAX_WAYS) this.#ways.clear()
+    this.#ways.set(target ?? edge ?? way.host, way)
+    return way
+  }
 }
 
-/** Writes an exchange that ended at `endedAt` into its place at once. */
-export function writeRecord({ ring, view }: Records, given: AccessRecord, endedAt: number): void {
-  const { kept, sentTarget } = given
-  const method = cut(given.method, texts.method)
-  const host = cut(given.host, texts.host)
-  const path = cut(sentTarget, texts.path)
-  const ip = cut(given.peer.ip, texts.ip)
-  const edge = cut(given.edge ?? '', texts.edge)
-  const route = cut(given.route ?? '', texts.route)
-  const target = cut(given.target ?? '', texts.target)
-  const owner = cut(given.ownerId ?? '', texts.owner)
-  const fault = given.fault ?? ''
-  const capture = kept?.captureId ?? ''
-  const replay = given.replay?.of ?? ''
-  const decided = given.found === undefined ? '' : written(given.found)
-  // One text is written several times as fast as twelve. A broken character becomes another of the same length.
-  const text = method + host + path + ip + edge + route + target + owner + fault + capture + replay + decided
-  const from = ring.room(TEXT + MAX_BYTES_PER_CHARACTER * text.length)
-  if (from < 0) return
-  view.setFloat64(from + ENDED_AT, endedAt)
-  view.setFloat64(from + STARTED_AT, given.startedAt)
-  view.setFloat64(from + BYTES_IN, given.bytesIn)
-  view.setFloat64(from + BYTES_OUT, given.bytesOut)
-  view.setFloat64(from + LAST_PART, kept?.lastPart ?? -1)
-  // A clock that was set back makes no negative times.
-  view.setInt32(from + DURATION, Math.max(0, given.durationMs))
-  view.setInt32(from + PASSED, given.passedMs)
-  view.setInt32(from + SENT, given.sentMs)
-  view.setInt32(from + ANSWERED, given.answeredMs)
-  view.setUint16(from + STATUS, given.status)
-  view.setUint8(
-    from + FLAGS,
-    (given.isCut ? CUT : 0) |
-      (given.scheme === 'https' ? SECURE : 0) |
-      (given.version === '2' ? HTTP2 : 0) |
-      (sentTarget.length > texts.path ? PATH_CUT : 0) |
-      (kept?.hasBodies ? BODIES : 0),
+function isSame(one: Way, other: Way): boolean {
+  return (
+    one.host === other.host &&
+    one.edge === other.edge &&
+    one.route === other.route &&
+    one.target === other.target &&
+    one.ownerId === other.ownerId
   )
-  let at = from + LENGTHS
-  at = setLength(view, at, method)
-  at = setLength(view, at, host)
-  at = setLength(view, at, path)
-  at = setLength(view, at, ip)
-  at = setLength(view, at, edge)
-  at = setLength(view, at, route)
-  at = setLength(view, at, target)
-  at = setLength(view, at, owner)
-  at = setLength(view, at, fault)
-  at = setLength(view, at, capture)
-  at = setLength(view, at, replay)
-  at = setLength(view, at, decided)
-  ring.keep(TEXT + ring.bytes.write(text, at))
 }
 
-function setLength(view: DataView, at: number, text: string): number {
-  view.setUint16(at, text.length)
+/** Up to this many characters a text is written faster here than by Node. */
+const SHORT_CHARACTERS = 100
+
+/** The last character that is one byte in UTF-8. */
+const LAST_ASCII = 0x7f
+
+/** Gives where it ends. A broken character becomes another of the same length. */
+function writeText(bytes: Buffer, at: number, text: string): number {
+  const { length } = text
+  if (length > SHORT_CHARACTERS) return at + bytes.write(text, at)
+  for (let i = 0; i < length; i++) {
+    const character = text.charCodeAt(i)
+    if (character > LAST_ASCII) return at + bytes.write(text, at)
+    bytes[at + i] = character
+  }
+  return at + length
+}
+
+function setLength(view: DataView, at: number, length: number): number {
+  view.setUint16(at, length)
   return at + 2
 }
 
