@@ -8,6 +8,7 @@
  * before it. Where the system shows no table the idle time is all there is.
  */
 import type { Socket } from 'node:net'
+import { type Aged, AgeList } from '../lib/limits/age-list.ts'
 import { readTcpTable, type TcpTable, tcpKey, tcpStates } from '../lib/net/tcp-table.ts'
 
 /** Time between two checks, in milliseconds. */
@@ -19,7 +20,7 @@ const PAUSED_LOOKS = 2
 /** Checks in a row that miss a connection before it counts as reset: the table changes while it is read. */
 const MISSING_LOOKS = 2
 
-interface Watched {
+interface Watched extends Aged<Watched> {
   readonly socket: Socket
   /** Whether the visitor may end its own side and go on to read. */
   readonly mayHalfClose: () => boolean
@@ -37,7 +38,7 @@ export interface DepartedVisitorsOptions {
 export class DepartedVisitors {
   readonly #everyMs: number
   readonly #readTable: (family: 4 | 6) => Promise<TcpTable | undefined>
-  readonly #watched = new Set<Watched>()
+  readonly #watched = new AgeList<Watched>()
   #timer: NodeJS.Timeout | undefined
   #isLooking = false
 
@@ -51,7 +52,8 @@ export class DepartedVisitors {
     socket: Socket,
     { mayHalfClose, isPaused = () => socket.isPaused() }: Pick<Watched, 'mayHalfClose'> & Partial<Watched>,
   ): () => void {
-    const watched: Watched = { socket, mayHalfClose, isPaused, pausedLooks: 0, missingLooks: 0 }
+    const looks = { pausedLooks: 0, missingLooks: 0 }
+    const watched: Watched = { socket, mayHalfClose, isPaused, ...looks, older: undefined, newer: undefined }
     this.#watched.add(watched)
     this.#timer ??= setInterval(() => void this.#look(), this.#everyMs).unref()
     return () => {

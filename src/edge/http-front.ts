@@ -4,6 +4,7 @@ import type { Socket } from 'node:net'
 import type { Movable } from '../lib/bytes/cut-at-rest.ts'
 import { socketStream } from '../lib/bytes/socket-stream.ts'
 import type { Clock } from '../lib/clock.ts'
+import { type Aged, AgeList } from '../lib/limits/age-list.ts'
 import type { Logger } from '../lib/log/log.ts'
 import type { LookUp } from '../model/look-up.ts'
 import type { VisitorErrorCode } from '../model/visitor-errors.ts'
@@ -63,7 +64,8 @@ interface Connection {
   reset(): void
 }
 
-interface Served {
+interface Served extends Aged<Served> {
+  readonly connection: Connection
   readonly visitor: VisitorConnection
   readonly socket: Socket
 }
@@ -76,7 +78,7 @@ export class HttpFront {
   readonly #sweep = new Sweep()
   readonly #pool: UpstreamPool
   readonly #proxy: HttpProxy
-  readonly #connections = new Map<Connection, Served>()
+  readonly #connections = new AgeList<Served>()
   #isDraining = false
 
   constructor(options: HttpFrontOptions) {
@@ -130,7 +132,7 @@ export class HttpFront {
 
   /** Those connections, by what they carry. */
   get connections(): Movable[] {
-    return [...this.#connections].map(([connection, { socket }]) => ({
+    return [...this.#connections].map(({ connection, socket }) => ({
       get bytesRead() {
         return socket.bytesRead
       },
@@ -178,10 +180,11 @@ export class HttpFront {
           }
     const onBroken = (err: unknown): void => log.error({ err, edge: edge?.id }, 'HTTP connection failed')
     let unwatch: (() => void) | undefined
+    let served: Served | undefined
     const onClosed = (): void => {
       unwatch?.()
       counts.closed(count)
-      this.#connections.delete(connection)
+      if (served) this.#connections.delete(served)
     }
     const limits = this.#limits
     const common = { sweep: this.#sweep, limits, onExchange, onBad: this.#onBad, onClosed, onBroken }
@@ -204,7 +207,8 @@ export class HttpFront {
       // D69: a visitor that ends its side while it waits has left. After an upgrade it may do so.
       unwatch = departed.watch(socket, { mayHalfClose: () => http1.isGone })
     }
-    this.#connections.set(connection, { visitor, socket })
+    served = { connection, visitor, socket, older: undefined, newer: undefined }
+    this.#connections.add(served)
     if (this.#isDraining) connection.drain()
   }
 
@@ -216,7 +220,7 @@ export class HttpFront {
   /** Closes each connection after the requests that are under way. */
   drain(): void {
     this.#isDraining = true
-    for (const connection of [...this.#connections.keys()]) connection.drain()
+    for (const { connection } of [...this.#connections]) connection.drain()
     this.#pool.close()
   }
 
@@ -229,12 +233,13 @@ export class HttpFront {
    * An edge was removed. Gives back how to end its remaining connections, without touching a later edge of the same id.
    */
   retire(edgeId: string): () => void {
-    const left = [...this.#connections].filter(([, { visitor }]) =>
+    const left = [...this.#connections].filter(({ visitor }) =>
       [visitor.edge?.id, visitor.current?.id].includes(edgeId),
     )
     return () => {
-      for (const [connection, { visitor }] of left) {
-        if (!this.#connections.has(connection)) continue
+      for (const served of left) {
+        if (!this.#connections.has(served)) continue
+        const { connection, visitor } = served
         const { current } = visitor
         // Requests made since then may be for another edge. Over HTTP/2 an older request may still be under way.
         const isOver = current?.id !== edgeId && !(connection instanceof Http2Connection && connection.open > 0)
@@ -248,7 +253,7 @@ export class HttpFront {
 
   /** Resets every connection. */
   cut(): void {
-    for (const connection of [...this.#connections.keys()]) connection.reset()
+    for (const { connection } of [...this.#connections]) connection.reset()
   }
 
   #count(record: AccessRecord): void {

@@ -1,7 +1,7 @@
 /** Reads the hello of a connection and leaves every byte in it; turns away clients that send none. */
 import type { Socket } from 'node:net'
 import { kept } from '../lib/bytes/byte-stream.ts'
-import { readLent } from '../lib/bytes/lent-reads.ts'
+import { readLent, stopLending } from '../lib/bytes/lent-reads.ts'
 import { limitTime } from '../lib/net/time-limit.ts'
 import { type ClientHello, type HelloFault, HelloReader } from './client-hello.ts'
 
@@ -22,21 +22,16 @@ export function peekHello(
   done: (result: ClientHello | PeekFault) => void,
   { timeoutMs = HELLO_TIMEOUT_MS }: { readonly timeoutMs?: number } = {},
 ): void {
-  // The socket keeps `take` for as long as it lives, so it must not keep the bytes.
-  let reader: HelloReader | undefined = new HelloReader()
+  const reader = new HelloReader()
   const finish = (result: ClientHello | PeekFault): void => {
-    const bytes = reader?.bytes
-    reader = undefined
     callOff()
     stopReading()
     socket.off('end', onClosed)
     socket.off('close', onClosed)
-    if (typeof result !== 'string') socket.unshift(bytes)
+    if (typeof result !== 'string') socket.unshift(reader.bytes)
     done(result)
   }
   const take = (chunk: Buffer): boolean => {
-    // Nobody has taken it over yet, or TLS has let go of it.
-    if (!reader) return socket.push(kept(chunk))
     const result = reader.push(kept(chunk))
     if (result) finish(typeof result !== 'string' && result.serverName === '' ? 'no_name' : result)
     return true
@@ -55,7 +50,7 @@ function readInto(socket: Socket, take: (chunk: Buffer) => boolean): () => void 
     if (chunk) take(chunk)
   }
   // After the header of a hop, bytes may be waiting.
-  if (socket.readableLength === 0 && readLent(socket, take)) return () => {}
+  if (socket.readableLength === 0 && readLent(socket, take)) return () => stopLending(socket)
   socket.on('readable', onReadable)
   return () => socket.off('readable', onReadable)
 }

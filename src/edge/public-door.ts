@@ -1,6 +1,7 @@
 /** The door visitors use: finds the edge of an accepted connection, and hands the connection to whoever carries it. */
 import type { Socket } from 'node:net'
 import { socketStream } from '../lib/bytes/socket-stream.ts'
+import { type Aged, AgeList } from '../lib/limits/age-list.ts'
 import type { Logger } from '../lib/log/log.ts'
 import { MinuteLog } from '../lib/log/minute-log.ts'
 import type { LookUp } from '../model/look-up.ts'
@@ -51,12 +52,16 @@ export interface PublicDoorOptions {
 /** How long a connection may be idle unless the operator says otherwise, in milliseconds. */
 const IDLE_MS = 5 * 60_000
 
+interface Carried extends Aged<Carried> {
+  readonly socket: Socket
+}
+
 export class PublicDoor {
   readonly #options: PublicDoorOptions
   /** Connections of TCP and TLS edges, by edge: they are ended some time after the edge is removed. */
-  readonly #carried = new Map<string, Set<Socket>>()
+  readonly #carried = new Map<string, AgeList<Carried>>()
   /** Connections of removed edges. */
-  readonly #retired = new Set<Set<Socket>>()
+  readonly #retired = new Set<AgeList<Carried>>()
   readonly #held = new HeldConnections()
   #idleMs: number
 
@@ -80,7 +85,7 @@ export class PublicDoor {
 
   /** Connections of TCP and TLS edges. */
   get sockets(): Socket[] {
-    return [...this.#carried.values(), ...this.#retired].flatMap((sockets) => [...sockets])
+    return [...this.#carried.values(), ...this.#retired].flatMap((all) => [...all].map(({ socket }) => socket))
   }
 
   /** From here on, connections may be idle for so long, in milliseconds. */
@@ -160,14 +165,14 @@ export class PublicDoor {
     this.#retired.add(left)
     return () => {
       this.#retired.delete(left)
-      for (const socket of left) socket.destroy()
+      for (const { socket } of [...left]) socket.destroy()
     }
   }
 
   /** Closes all remaining connections. */
   cut(): void {
     this.#held.cut()
-    for (const sockets of [...this.#carried.values(), ...this.#retired]) for (const socket of sockets) socket.destroy()
+    for (const socket of this.sockets) socket.destroy()
   }
 
   /** Logs how often modules failed since the last line about them. */
@@ -241,17 +246,15 @@ export class PublicDoor {
   }
 
   #remember(edgeId: string, socket: Socket): () => void {
-    let sockets = this.#carried.get(edgeId)
-    if (!sockets) {
-      sockets = new Set()
-      this.#carried.set(edgeId, sockets)
-    }
-    const kept = sockets.add(socket)
+    const kept = this.#carried.get(edgeId) ?? new AgeList<Carried>()
+    if (kept.size === 0) this.#carried.set(edgeId, kept)
+    const carried: Carried = { socket, older: undefined, newer: undefined }
+    kept.add(carried)
     // After a visitor has ended its side, what it sent is still wanted, and it may wait for an answer.
     const unwatch = this.#options.departed.watch(socket, { mayHalfClose: () => true })
     return () => {
       unwatch()
-      kept.delete(socket)
+      kept.delete(carried)
       if (kept.size === 0 && this.#carried.get(edgeId) === kept) this.#carried.delete(edgeId)
     }
   }

@@ -2,6 +2,7 @@
 import type { AddressInfo, Server, Socket } from 'node:net'
 import type { Clock } from '../lib/clock.ts'
 import type { Descriptors } from '../lib/files/descriptors.ts'
+import { type Aged, AgeList } from '../lib/limits/age-list.ts'
 import type { Logger } from '../lib/log/log.ts'
 import type { ConnectionCaps } from '../lib/net/connection-caps.ts'
 import type { ListenOn } from '../lib/net/listen-on.ts'
@@ -40,12 +41,17 @@ export interface PublicListenerOptions {
  */
 const MAX_PENDING = 4096
 
+interface Waiting extends Aged<Waiting> {
+  readonly socket: Socket
+  readonly peer: Peer
+}
+
 export class PublicListener {
   readonly #options: PublicListenerOptions
   readonly #now: Clock
   readonly #maxPending: number
-  /** Connections without a complete hello, oldest first. */
-  readonly #pending = new Map<Socket, Peer>()
+  /** Connections without a complete hello. */
+  readonly #pending = new AgeList<Waiting>()
   /** Connections that are being refused. */
   readonly #leaving = new Set<Socket>()
   #server: Server | undefined
@@ -95,19 +101,22 @@ export class PublicListener {
 
   /** Closes connections that have not sent their hello. */
   sendAway(): void {
-    for (const socket of [...this.#pending.keys(), ...this.#leaving]) socket.destroy()
+    for (const { socket } of [...this.#pending]) socket.destroy()
+    for (const socket of this.#leaving) socket.destroy()
   }
 
   #accept(socket: Socket, peer: Peer): void {
     if (this.pending >= this.#maxPending) this.#makeRoom()
-    this.#pending.set(socket, peer)
+    const waiting: Waiting = { socket, peer, older: undefined, newer: undefined }
+    this.#pending.add(waiting)
     const timeoutMs = this.#options.helloTimeoutMs
-    peekHello(socket, (result) => this.#greeted(socket, peer, result), timeoutMs === undefined ? {} : { timeoutMs })
+    peekHello(socket, (result) => this.#greeted(waiting, result), timeoutMs === undefined ? {} : { timeoutMs })
   }
 
-  #greeted(socket: Socket, peer: Peer, result: ClientHello | PeekFault): void {
+  #greeted(waiting: Waiting, result: ClientHello | PeekFault): void {
     // Missing when it had to make room for another.
-    if (!this.#pending.delete(socket)) return
+    if (!this.#pending.delete(waiting)) return
+    const { socket, peer } = waiting
     if (typeof result === 'string') {
       this.#leave(socket)
       turnAway(socket, result)
@@ -140,12 +149,11 @@ export class PublicListener {
       socket.destroy()
       return
     }
-    for (const [socket, peer] of this.#pending) {
-      this.#pending.delete(socket)
-      socket.destroy()
-      this.#logRefusal('crowded', peer)
-      return
-    }
+    const { oldest } = this.#pending
+    if (!oldest) return
+    this.#pending.delete(oldest)
+    oldest.socket.destroy()
+    this.#logRefusal('crowded', oldest.peer)
   }
 
   #checkEmpty(): void {

@@ -10,6 +10,7 @@
 import { Socket } from 'node:net'
 import { createSecureContext, createServer, type Server, TLSSocket } from 'node:tls'
 import type { Clock } from '../lib/clock.ts'
+import { type Aged, AgeList } from '../lib/limits/age-list.ts'
 import type { Logger } from '../lib/log/log.ts'
 import type { TlsDemands, TlsFacts } from '../modules/phases.ts'
 import { alertBadCertificates } from './certificate-alert.ts'
@@ -91,11 +92,19 @@ interface Entry {
   name: string
 }
 
-interface Pending {
+interface Pending extends Aged<Pending> {
+  readonly socket: Socket
   readonly edge: TlsEdge
   readonly serverName: string
   readonly timer: NodeJS.Timeout
   readonly done: (result: Secured | HandshakeFault) => void
+}
+
+/** Where a socket has its handshake. */
+const pendingOf = Symbol('pending')
+
+interface ShakingSocket extends Socket {
+  [pendingOf]?: Pending | undefined
 }
 
 export class TlsServers {
@@ -108,8 +117,7 @@ export class TlsServers {
   readonly #timeoutMs: number
   /** Least recently used first. */
   readonly #servers = new Map<string, Entry>()
-  /** Handshakes, by the socket below TLS. */
-  readonly #pending = new Map<Socket, Pending>()
+  readonly #pending = new AgeList<Pending>()
 
   /** Throws when this version of Node lacks something it needs, so that the server does not start. */
   constructor(options: TlsServersOptions) {
@@ -163,12 +171,14 @@ export class TlsServers {
       this.#call(done, { fault: 'broken', detail: '' })
       return
     }
-    if (this.#pending.size >= this.#maxPending) {
-      const [oldest = socket] = this.#pending.keys()
-      this.#abort(oldest, 'crowded')
-    }
+    const { oldest } = this.#pending
+    if (oldest && this.#pending.size >= this.#maxPending) this.#abort(oldest.socket, 'crowded')
     const timer = setTimeout(() => this.#abort(socket, 'timeout'), this.#timeoutMs)
-    this.#pending.set(socket, { edge, serverName: hello.serverName, timer, done })
+    const { serverName } = hello
+    const pending: Pending = { socket, edge, serverName, timer, done, older: undefined, newer: undefined }
+    this.#pending.add(pending)
+    const shaking: ShakingSocket = socket
+    shaking[pendingOf] = pending
     // A client that ends its side during the handshake is gone; Node closes the socket, which it would not do if half-
     // open were allowed.
     socket.allowHalfOpen = false
@@ -245,7 +255,7 @@ export class TlsServers {
 
   #secured(socket: TLSSocket): void {
     const below = socketBelow(socket)
-    const pending = below && this.#pending.get(below)
+    const pending = below?.[pendingOf]
     if (!below || !pending) {
       socket.destroy()
       return
@@ -270,10 +280,11 @@ export class TlsServers {
     if (below) this.#finish(below, faultOf(socket, error))
   }
 
-  #finish(below: Socket, result: Secured | HandshakeFault): void {
-    const pending = this.#pending.get(below)
+  #finish(below: ShakingSocket, result: Secured | HandshakeFault): void {
+    const pending = below[pendingOf]
     if (!pending) return
-    this.#pending.delete(below)
+    below[pendingOf] = undefined
+    this.#pending.delete(pending)
     clearTimeout(pending.timer)
     this.#call(pending.done, result)
   }
@@ -332,6 +343,6 @@ export function checkSocketBelow(find: typeof socketBelow = socketBelow): void {
 }
 
 /** There is no public way from a TLS socket to the one below it; see `checkSocketBelow`. */
-function socketBelow(socket: TLSSocket): Socket | undefined {
-  return (socket as unknown as { readonly _parent?: Socket })._parent
+function socketBelow(socket: TLSSocket): ShakingSocket | undefined {
+  return (socket as unknown as { readonly _parent?: ShakingSocket })._parent
 }

@@ -8,6 +8,7 @@
  */
 import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
+import { kept } from './byte-stream.ts'
 
 /** Size of one read, in bytes: two of the largest mux frames. Larger reads do not fit the processor's cache. */
 export const LENT_BYTES = 2 * (64 * 1024 - 8)
@@ -58,6 +59,17 @@ export function readLent(socket: Duplex, take: (chunk: Buffer) => boolean): bool
   open[buffer] = shared
   handle.useUserBuffer(shared)
   return true
+}
+
+/** From here on bytes that arrive wait in the socket, as they would had nobody read them; nobody is kept for that. */
+export function stopLending(socket: Socket): void {
+  const callback = fields?.callback
+  if (callback) (socket as unknown as Open)[callback] = queued
+}
+
+/** Node calls it as a method of the socket. */
+function queued(this: Socket, length: number): boolean {
+  return memory === undefined || this.push(kept(firstOf(memory, length)))
 }
 
 function firstOf(shared: Buffer, length: number): Buffer {

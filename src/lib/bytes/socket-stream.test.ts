@@ -36,6 +36,21 @@ describe('a socket that is reset', () => {
 
 for (const tls of [false, true]) {
   describe(`a socket ${tls ? 'with' : 'without'} TLS`, () => {
+    test('that has closed keeps nobody who was told', async () => {
+      const { connected: near, accepted: far } = await socketPair({ tls })
+      const closed = Promise.withResolvers<void>()
+      // Who listened before is told, too.
+      near.on('close', () => closed.resolve())
+      const stream = socketStream(near)
+      stream.attach(nothing)
+      stream.reset()
+      far.on('error', () => {}).destroy()
+      await closed.promise
+      await turn()
+      assert.deepEqual(near.eventNames(), ['error'])
+      near.emit('error', new Error('late'))
+    })
+
     test('lends the bytes it reads, at the pace of a reader that pauses after every piece', async () => {
       const { connected: near, accepted: far } = await socketPair({ tls })
       const stream = socketStream(near)

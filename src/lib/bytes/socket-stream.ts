@@ -1,9 +1,10 @@
 /** A TCP or TLS socket as a byte stream. */
+import { EventEmitter } from 'node:events'
 import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { TLSSocket } from 'node:tls'
 import { type ByteSink, type ByteStream, kept } from './byte-stream.ts'
-import { readLent } from './lent-reads.ts'
+import { readLent, stopLending } from './lent-reads.ts'
 import { noteRead } from './read-memory.ts'
 import { StagedWrites } from './staged-writes.ts'
 
@@ -83,7 +84,10 @@ class SocketStream implements ByteStream {
       this.#failWrite?.()
     })
     socket.on('drain', () => this.#drain())
-    socket.on('close', () => this.#close())
+    socket.on('close', () => {
+      this.#close()
+      this.#leave()
+    })
     if (outlivesFailedWrite && socket instanceof Socket) this.#deferFailedWrites(socket)
     if (socket.destroyed) process.nextTick(() => this.#close())
   }
@@ -217,9 +221,23 @@ class SocketStream implements ByteStream {
     this.#sink?.closed(this.#error)
   }
 
+  /**
+   * Nobody needs the socket any more. Those of TLS live until the next full collection, however short their connection was:
+   * Node gives each a property of its own (`defineHandleReading`), and so a hidden class, which points to it. What was made
+   * for the connection must not live on with it, and be copied twice meanwhile.
+   */
+  #leave(): void {
+    const socket = this.#socket
+    EventEmitter.prototype.removeAllListeners.call(socket)
+    socket.on('error', ignore)
+    if (socket instanceof Socket) stopLending(socket)
+  }
+
   /** A sink that throws ends this connection and nothing else. */
   #fail(cause: unknown): void {
     this.#error ??= new Error('the handler of a connection failed', { cause })
     this.#socket.destroy()
   }
 }
+
+function ignore(): void {}

@@ -37,6 +37,10 @@ test('after any additions and removals it has what a Set would have, in the same
           fromOldest(list).map((one) => one.name),
           names,
         )
+        assert.deepEqual(
+          Array.from(list, (one) => one.name),
+          names,
+        )
         assert.equal(list.size, model.size)
         for (const one of things) assert.equal(list.has(one), model.has(one))
       }
