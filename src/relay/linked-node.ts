@@ -2,6 +2,7 @@
  * The links to one other node. Its planes share one address, and the system chooses which of them a connection reaches, so
  * links are sorted by what the certificate of the other end says. Connections are tried one at a time.
  */
+import { setTimeout as pause } from 'node:timers/promises'
 import type { TLSSocket } from 'node:tls'
 import type { Logger } from '../lib/log/log.ts'
 import { MinuteLog } from '../lib/log/minute-log.ts'
@@ -35,8 +36,11 @@ export interface NodeLink {
   readonly pulse: LinkPulse
 }
 
-/** After a failed connection, how long nobody waits for another, in milliseconds. */
-const RETRY_MS = 500
+/** After a failed connection, how long nobody tries another, in milliseconds. */
+const RETRY_MS = 100
+
+/** How long somebody waits for a connection that another has begun to a node that failed to answer, in milliseconds. */
+const OTHERS_MS = 250
 
 /** How long a link may be without streams, in milliseconds. */
 const IDLE_MS = 10 * 60_000
@@ -141,12 +145,16 @@ export class LinkedNode {
     return { link, pulse }
   }
 
-  /** A node that failed to answer costs visitors no time: one of them finds out whether it is back, now and then. */
+  /**
+   * A node that failed to answer costs visitors little time: one of them finds out whether it is back, now and then. The
+   * others wait a moment, since it may be back just now.
+   */
   #reachAnew(): Promise<NodeLink | Error> | Error {
     const { retryMs = RETRY_MS } = this.#options
     const failure = this.#failure
-    if (failure && (this.#connecting || performance.now() - failure.at < retryMs)) return failure.error
-    return this.#connect()
+    if (!failure) return this.#connect()
+    if (this.#connecting) return Promise.race([this.#connecting, pause(OTHERS_MS, failure.error, { ref: false })])
+    return performance.now() - failure.at < retryMs ? failure.error : this.#connect()
   }
 
   /** Tries to find a link to a plane, without anybody waiting for it. */

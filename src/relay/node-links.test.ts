@@ -235,7 +235,7 @@ describe('a dial at another node', () => {
     })
   }
 
-  test('fails at once while the node is known to be silent, and one at a time finds out whether it is back', async () => {
+  test('fails soon while the node is known to be silent, and one at a time finds out whether it is back', async () => {
     let connections = 0
     const server = createServer((socket) => {
       connections++
@@ -282,6 +282,18 @@ describe('a dial at another node', () => {
 })
 
 describe('a node that freezes', () => {
+  test('serves all who ask in the moment in which it is back', async () => {
+    const { nodes, a, b } = await pair({ a: { links: { dialMs: 200, retryMs: 0 } } })
+    const gate = await openGate(b.port)
+    closers.push(() => gate.shut())
+    nodes.addresses.set('b', { host: '127.0.0.1', port: gate.port })
+    gate.hush()
+    assert.equal(faultOf(await a.links.dial(atB, request)).reason, 'unreachable')
+    const asked = [a.links.dial(atB, request), a.links.dial(atB, request), a.links.dial(atB, request)]
+    gate.speak()
+    for (const stream of await Promise.all(asked)) assert.ok(!(stream instanceof DialFault))
+  })
+
   test('loses its streams and its link, at both ends', async () => {
     const { nodes, a, b } = await pair({
       a: { links: { lookMs: 30, dialMs: 200, retryMs: 0 } },
