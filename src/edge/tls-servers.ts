@@ -92,6 +92,12 @@ interface Entry {
   name: string
 }
 
+interface LastKey {
+  readonly offer: Offer
+  readonly certificate: ServerCertificate
+  readonly key: string
+}
+
 interface Pending extends Aged<Pending> {
   readonly socket: Socket
   readonly edge: TlsEdge
@@ -117,6 +123,8 @@ export class TlsServers {
   readonly #timeoutMs: number
   /** Least recently used first. */
   readonly #servers = new Map<string, Entry>()
+  /** Of the last visitor of each edge: a long text that is made anew is looked up many times as slowly. */
+  readonly #lastKeys = new WeakMap<TlsEdge, LastKey>()
   readonly #pending = new AgeList<Pending>()
 
   /** Throws when this version of Node lacks something it needs, so that the server does not start. */
@@ -197,7 +205,7 @@ export class TlsServers {
     if (!certificate) return undefined
     // Edges that ask for client certificates never share a server, even if all else is equal.
     const owner = edge.tls.clientAuthorities ? edge.id : ''
-    const key = `${owner} ${offer} ${certificate.id} ${edge.tlsKey}`
+    const key = this.#keyOf(edge, owner, offer, certificate)
     const name = hello.serverName
     const known = this.#servers.get(key)
     if (known && Math.abs(now - known.usedAt) < LATELY_MS && 2 * this.#servers.size <= this.#maxServers) {
@@ -215,6 +223,15 @@ export class TlsServers {
     this.#servers.set(key, entry)
     this.#dropUnused(now)
     return entry.server
+  }
+
+  #keyOf(edge: TlsEdge, owner: string, offer: Offer, certificate: ServerCertificate): string {
+    const last = this.#lastKeys.get(edge)
+    if (last?.offer === offer && last.certificate === certificate) return last.key
+    const key = `${owner} ${offer} ${certificate.id} ${edge.tlsKey}`
+    // Those that stand for nobody's names are made for each visitor.
+    if (edge.id !== '') this.#lastKeys.set(edge, { offer, certificate, key })
+    return key
   }
 
   /** The scope is the key of the server, with the name of the certificate that other planes know it by. */
@@ -271,7 +288,7 @@ export class TlsServers {
     socket.allowHalfOpen = true
     // Node reports invalid records and alerts, and then leaves the connection open.
     socket.on('error', () => socket.destroy())
-    this.#finish(below, { socket, facts: factsOf(socket, pending) })
+    this.#finish(below, { socket, facts: new SocketFacts(socket, pending) })
   }
 
   #failed(socket: TLSSocket, error: NodeJS.ErrnoException): void {
@@ -308,15 +325,27 @@ function isForName(socket: TLSSocket, serverName: string): boolean {
   return servername ? normalServerName(servername) === serverName : socket.isSessionReused()
 }
 
-function factsOf(socket: TLSSocket, { edge, serverName }: Pending): TlsFacts {
-  return {
-    serverName,
-    version: socket.getProtocol() ?? '',
+class SocketFacts implements TlsFacts {
+  readonly serverName: string
+  readonly version: string
+  readonly alpn: string
+  readonly isResumed: boolean
+  readonly clientCertificate: TlsFacts['clientCertificate']
+  readonly #socket: TLSSocket
+
+  constructor(socket: TLSSocket, { edge, serverName }: Pending) {
+    this.serverName = serverName
+    this.version = socket.getProtocol() ?? ''
+    this.alpn = socket.alpnProtocol || ''
+    this.isResumed = socket.isSessionReused()
+    this.clientCertificate = edge.tls.clientAuthorities ? socket.getPeerX509Certificate() : undefined
+    this.#socket = socket
+  }
+
+  /** Few policies ask for it, and telling it costs as much as all the others. */
+  get cipher(): string {
     // Null on a closed socket, whatever the types say.
-    cipher: socket.getCipher()?.name ?? '',
-    alpn: socket.alpnProtocol || '',
-    isResumed: socket.isSessionReused(),
-    clientCertificate: edge.tls.clientAuthorities ? socket.getPeerX509Certificate() : undefined,
+    return this.#socket.getCipher()?.name ?? ''
   }
 }
 
