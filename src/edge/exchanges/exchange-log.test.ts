@@ -91,6 +91,25 @@ test('what it did not come to is not told', async () => {
   assert.deepEqual([exchange?.edgeId, exchange?.target, exchange?.sessionId], [undefined, undefined, undefined])
 })
 
+test('where each exchange went is its own, however often that changes', async () => {
+  const log = logOf({ bytes: 4 * 1024 * 1024 })
+  const ways = Array.from({ length: 2500 }, (_, i) => ({
+    host: `h${i % 7}.example.com`,
+    edge: i % 5 === 0 ? undefined : `edghts_${i % 3}`,
+    route: `edghtsrt_${i % 2}`,
+    target: i % 4 === 0 ? undefined : `tn_${i % 1300}`,
+    ownerId: i % 6 === 0 ? 'usr_1' : undefined,
+  }))
+  for (const way of ways) log.note({ ...given, ...way })
+  const found = await log.page({ filter: {}, limit: ways.length })
+  assert.deepEqual(
+    found.toReversed().map(({ host, edgeId, routeId, target, ownerId }) => ({
+      ...{ host, edge: edgeId, route: routeId, target, ownerId },
+    })),
+    ways,
+  )
+})
+
 test('hostile texts come back as text of the same meaning, or cut, and never as another field', async () => {
   const text = fc.string({ unit: 'binary', maxLength: 3000 })
   await fc.assert(

@@ -74,7 +74,7 @@ export class RecordWriter {
   readonly #ring: RecordRing
   /** Of the ring's bytes: numbers are written several times as fast through it. */
   readonly #view: DataView
-  /** By service; by edge or host where there was none. */
+  /** By service; by edge where there was none. */
   readonly #ways = new Map<string, WrittenWay>()
 
   constructor(ring: RecordRing) {
@@ -137,10 +137,11 @@ export class RecordWriter {
   }
 
   #wayOf(given: AccessRecord): WrittenWay {
-    const key = given.target ?? given.edge ?? given.host
-    const known = this.#ways.get(key)
-    if (known && isSame(known, given)) return known
     const { host, edge, route, target, ownerId } = given
+    // Where there is no edge, a host is whatever a visitor sent, of any length, and is not remembered.
+    const key = edge === undefined ? undefined : (target ?? edge)
+    const known = key === undefined ? undefined : this.#ways.get(key)
+    if (known && isSame(known, given)) return known
     const parts = [
       cut(host, texts.host),
       cut(edge ?? '', texts.edge),
@@ -150,10 +151,11 @@ export class RecordWriter {
     ] as const
     const [h, e, r, t, o] = parts
     const lengths = [h.length, e.length, r.length, t.length, o.length] as const
-    // Of strings that are kept, none may be a part of a longer one.
-    const way = { host: flatText(host), edge, route, target, ownerId, bytes: Buffer.from(parts.join('')), lengths }
+    const way = { host, edge, route, target, ownerId, bytes: Buffer.from(parts.join('')), lengths }
+    if (key === undefined) return way
     if (this.#ways.size >= MAX_WAYS) this.#ways.clear()
-    this.#ways.set(target ?? edge ?? way.host, way)
+    // A string that is kept must not be a part of a longer one.
+    this.#ways.set(key, { ...way, host: flatText(host) })
     return way
   }
 }

@@ -174,7 +174,7 @@ export class Passage implements Search, ForwardingOwner, AnswerOwner, Expiring {
       return
     }
     this.#isReached = true
-    // No time passes between modules if there are none: the clock costs as much as much of what is done for a request.
+    // Where there are no modules no time has passed, and reading the clock is not free.
     this.#passedMs = routed.route.request.length === 0 ? 0 : this.#age()
     this.#sentMs = this.#passedMs
     this.#readUntil = Number.POSITIVE_INFINITY
@@ -461,7 +461,7 @@ export class Passage implements Search, ForwardingOwner, AnswerOwner, Expiring {
     onRequest?.({
       peer: this.connection.peer,
       startedAt: this.startedAt,
-      durationMs: this.#isAnswering ? this.#answeredMs : this.#age(),
+      durationMs: this.#isAnswering && this.#answeredMs >= 0 ? this.#answeredMs : this.#age(),
       request: ctx ?? (this.#ownId === undefined ? undefined : { requestId: this.#ownId }),
       scheme: this.connection.tls ? 'https' : 'http',
       version: head.version,

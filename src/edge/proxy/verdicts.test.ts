@@ -123,6 +123,19 @@ for (const version of versions) {
   })
 }
 
+test('a connection that a module closes instead of the answer is recorded with the time it took', async (t) => {
+  const service = await httpService(t, (_request, response) => response.end('hi'))
+  const close: Response = () => ({ close: true })
+  const routes = [{ backend: service.backend, response: [close] }]
+  const plane = await Plane.start(t, [testEdge({ kind: 'http', names: ['a.test'], routes })])
+  const visitor = plainRequest({ port: plane.httpPort, host: '127.0.0.1', headers: { host: 'a.test' }, agent: false })
+  const closed = new Promise((resolve) => visitor.on('close', resolve))
+  visitor.on('error', () => {}).end()
+  await closed
+  const [record] = await plane.recorded(1)
+  assert.ok(record && record.durationMs >= 0 && record.answeredMs === -1)
+})
+
 test('a visitor that leaves while a module looks at the answer leaves nothing behind', async (t) => {
   const service = await httpService(t, (_request, response) => response.end('x'.repeat(3_000_000)))
   const looking = Promise.withResolvers<void>()

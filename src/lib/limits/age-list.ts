@@ -1,9 +1,6 @@
 /**
- * A linked list from the oldest to the newest; the things themselves hold the links, and it allocates nothing.
- *
- * A Set or a Map that changes with every connection or request is rebuilt again and again. Each time V8 leaves a link from
- * the old table to the new one: once an old table has outlived the young collector, all that follow do, and with them
- * whatever was in them, though it is long gone. That made new connections a tenth slower.
+ * A linked list from the oldest to the newest; the things themselves hold the links. A Set or a Map would do the same, but
+ * one that changes with every connection or request is rebuilt again and again, and this list allocates nothing.
  */
 
 /** A thing that can be in one such list; only the list sets these fields. */
