@@ -12,6 +12,8 @@ test('a minor collection runs once for every `ROUND_BYTES`, and not for fewer', 
       if (detail.kind === constants.NODE_PERFORMANCE_GC_MINOR && detail.flags & FORCED) minor.push(detail)
     }
   })
+  // Other tests of this process may have read something.
+  noteRead(ROUND_BYTES)
   observer.observe({ entryTypes: ['gc'] })
   noteRead(ROUND_BYTES - 1)
   assert.equal((await seen(minor)).length, 0)
