@@ -25,6 +25,7 @@ export interface LinkedNodeOptions extends Pick<ConnectNodeOptions, 'identity' |
   readonly connectMs: number
   /** Instead of the limits below, for tests. */
   readonly retryMs?: number | undefined
+  readonly othersMs?: number | undefined
   readonly idleMs?: number | undefined
   /** See `LinkPulse`, for tests. */
   readonly lookMs?: number | undefined
@@ -150,10 +151,10 @@ export class LinkedNode {
    * others wait a moment, since it may be back just now.
    */
   #reachAnew(): Promise<NodeLink | Error> | Error {
-    const { retryMs = RETRY_MS } = this.#options
+    const { retryMs = RETRY_MS, othersMs = OTHERS_MS } = this.#options
     const failure = this.#failure
     if (!failure) return this.#connect()
-    if (this.#connecting) return Promise.race([this.#connecting, pause(OTHERS_MS, failure.error, { ref: false })])
+    if (this.#connecting) return Promise.race([this.#connecting, pause(othersMs, failure.error, { ref: false })])
     return performance.now() - failure.at < retryMs ? failure.error : this.#connect()
   }
 
