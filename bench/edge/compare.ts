@@ -55,28 +55,30 @@ export function together(
   return { lane, samples: [...(before?.samples ?? []), ...samples], failure: before?.failure ?? failure }
 }
 
-/** The medians of all lanes, and their ratios. */
+/**
+ * The medians of all lanes, and their ratios: the median of the rounds' ratios, since the speed of a machine changes by the
+ * minute, and what ran in the same round ran at much the same speed.
+ */
 export function comparedOf(
   { row, unit }: Pick<Comparison, 'row' | 'unit'>,
   sampled: readonly Sampled<EdgeLane>[],
 ): Compared[] {
   return sampled.filter(isWhole).map(({ lane, samples }) => {
-    const { speed, cpu } = medians(samples)
     const { name, link, isOurs, bar, against = sampled[0]?.lane.name ?? '' } = lane
     const other = sampled.find((each) => each.lane.name === against)
-    const base = other && isWhole(other) ? medians(other.samples) : null
+    const base = other && isWhole(other) ? other.samples : null
     return {
       row,
       name,
       link,
       isOurs,
-      speed: speed / unit.speedPer,
+      speed: median(samples.map(({ perSecond }) => perSecond)) / unit.speedPer,
       speedUnit: unit.speed,
-      cpu: cpu * unit.cpuPer,
+      cpu: median(samples.map(({ cpuPerUnit }) => cpuPerUnit)) * unit.cpuPer,
       cpuUnit: unit.cpu,
-      ratio: base && speed / base.speed,
+      ratio: base && ratioOf('perSecond', samples, base),
       // A base below one tick of the CPU clock cannot be compared with.
-      costRatio: base && base.cpu > 0 ? cpu / base.cpu : null,
+      costRatio: base?.every(({ cpuPerUnit }) => cpuPerUnit > 0) ? ratioOf('cpuPerUnit', samples, base) : null,
       against,
       bar: bar && 'speed' in bar ? bar.speed : null,
       costBar: bar && 'cost' in bar ? bar.cost : null,
@@ -85,10 +87,10 @@ export function comparedOf(
   })
 }
 
-function isWhole({ failure, samples }: Sampled<EdgeLane>): boolean {
-  return failure === null && samples.length > 0
+function ratioOf(figure: keyof Sample, samples: readonly Sample[], base: readonly Sample[]): number {
+  return median(samples.map((sample, round) => sample[figure] / (base[round]?.[figure] ?? Number.NaN)))
 }
 
-function medians(samples: readonly Sample[]): { speed: number; cpu: number } {
-  return { speed: median(samples.map((s) => s.perSecond)), cpu: median(samples.map((s) => s.cpuPerUnit)) }
+function isWhole({ failure, samples }: Sampled<EdgeLane>): boolean {
+  return failure === null && samples.length > 0
 }
