@@ -1,9 +1,11 @@
 /** The program `postern`: runs the command its arguments name and leaves with that command's exit code. */
 import { keepObjectsYoung } from './cli/collector.ts'
 import { keepCompiledCode } from './cli/compile-cache.ts'
+import { inlineMore } from './cli/compiler.ts'
 import { followLauncher } from './cli/launcher.ts'
 
 keepObjectsYoung()
+inlineMore()
 followLauncher()
 keepCompiledCode()
 // Imported only now, so that their code is kept too.

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { createHash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { connect, createServer } from 'node:net'
+import { connect, createServer, type Socket } from 'node:net'
 import { after, describe, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { openGate } from '../../test/support/tcp-gate.ts'
@@ -23,6 +23,14 @@ function newNodes(): TestNodes {
   const nodes = new TestNodes()
   closers.push(() => nodes.close())
   return nodes
+}
+
+/** A server that speaks no TLS; resolves with its port. */
+async function listening(onConnection: (socket: Socket) => void): Promise<number> {
+  const server = createServer(onConnection).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  closers.push(() => server.close())
+  return (server.address() as { port: number }).port // it listens on a port
 }
 
 /** The node `a`, which has visitors, and `b`, which has tunnels. */
@@ -207,11 +215,7 @@ describe('a dial at another node', () => {
     assert.equal(faultOf(await a.links.dial({ nodeId: 'z', planeId: 'w1' }, request)).reason, 'unreachable')
     await b.close()
     assert.equal(faultOf(await a.links.dial(atB, request)).reason, 'unreachable')
-    const broken = createServer((socket) => socket.destroy()).listen(0, '127.0.0.1')
-    await once(broken, 'listening')
-    closers.push(() => broken.close())
-    const { port } = broken.address() as { port: number } // it listens on a port
-    nodes.addresses.set('b', { host: '127.0.0.1', port })
+    nodes.addresses.set('b', { host: '127.0.0.1', port: await listening((socket) => socket.destroy()) })
     assert.equal(faultOf(await a.links.dial(atB, request)).reason, 'unreachable')
     a.links.close()
     assert.equal(faultOf(await a.links.dial(atB, request)).reason, 'unreachable')
@@ -241,13 +245,10 @@ describe('a dial at another node', () => {
 
   test('fails soon while the node is known to be silent, and one at a time finds out whether it is back', async () => {
     let connections = 0
-    const server = createServer((socket) => {
+    const port = await listening((socket) => {
       connections++
       socket.on('error', () => {})
-    }).listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    closers.push(() => server.close())
-    const { port } = server.address() as { port: number } // it listens on a port
+    })
     const nodes = newNodes()
     nodes.addresses.set('z', { host: '127.0.0.1', port })
     const dialMany = async (node: TestNode): Promise<void> => {
@@ -271,11 +272,7 @@ describe('a dial at another node', () => {
 
   test('serves all who ask in the moment in which it is back', async () => {
     const { nodes, a, b } = await pair({ a: { links: { retryMs: 0, othersMs: 1e9 } } })
-    const broken = createServer((socket) => socket.destroy()).listen(0, '127.0.0.1')
-    await once(broken, 'listening')
-    closers.push(() => broken.close())
-    const { port } = broken.address() as { port: number } // it listens on a port
-    nodes.addresses.set('b', { host: '127.0.0.1', port })
+    nodes.addresses.set('b', { host: '127.0.0.1', port: await listening((socket) => socket.destroy()) })
     assert.equal(faultOf(await a.links.dial(atB, request)).reason, 'unreachable')
     nodes.addresses.set('b', { host: '127.0.0.1', port: b.port })
     const asked = [a.links.dial(atB, request), a.links.dial(atB, request), a.links.dial(atB, request)]
