@@ -3,10 +3,9 @@
  * the same wait as an agent of ours, the same cookie and the same token for their address. Each answers its visitors.
  * Writes the URLs of all to a file and prints `ready`; prints `back` when all are online again.
  *
- * Arguments: how many, a file for the URLs, file of the CA, the port of their node, and that of the other. The authtoken is in
- * BENCH_AUTHTOKEN.
+ * Arguments: how many, a file for the URLs, the port of their node, and that of the other. The authtoken is in BENCH_AUTHTOKEN.
  */
-import { readFileSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import { retryDelay } from '../../src/agent/backoff.ts'
 import { Secret } from '../../src/lib/secrets/secret.ts'
@@ -19,9 +18,8 @@ const AT_ONCE = 64
 
 const ANSWER = Buffer.from('HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok')
 
-const [count = '', urlFile = '', caFile = '', ownPort = '', otherPort = ''] = process.argv.slice(2)
+const [count = '', urlFile = '', ownPort = '', otherPort = ''] = process.argv.slice(2)
 const authtoken = new Secret(process.env.BENCH_AUTHTOKEN ?? '')
-const ca = readFileSync(caFile)
 
 process.once('SIGTERM', () => process.exit(0))
 
@@ -61,7 +59,7 @@ async function connected(
 ): Promise<Former> {
   let mine: Former | undefined
   mine = await goOnline({
-    ...{ host: '127.0.0.1', port, ca, authtoken, inTurn, scheme: 'http' as const, onVisitor: answerVisitor },
+    ...{ host: '127.0.0.1', port, authtoken, inTurn, scheme: 'http' as const, onVisitor: answerVisitor },
     // Each from an address of its own, as they would come: the server counts by source.
     localAddress: `127.1.${number >> 8}.${number & 255 || 1}`,
     ...(former && { former }),

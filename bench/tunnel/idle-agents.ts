@@ -2,9 +2,8 @@
  * Many idle agents in one process, each like an agent of ours that nobody visits. Prints `ready` when all are online, and
  * fails when one is lost.
  *
- * Arguments: how many, host, port, file of the CA. The authtoken is in BENCH_AUTHTOKEN.
+ * Arguments: how many, host, port. The authtoken is in BENCH_AUTHTOKEN.
  */
-import { readFileSync } from 'node:fs'
 import { Secret } from '../../src/lib/secrets/secret.ts'
 import type { WireError } from '../../src/wire/wire-error.ts'
 import { goOnline } from './light-agent.ts'
@@ -12,9 +11,8 @@ import { goOnline } from './light-agent.ts'
 /** How many connect at the same time. */
 const AT_ONCE = 16
 
-const [count = '', host = '', port = '', caFile = ''] = process.argv.slice(2)
+const [count = '', host = '', port = ''] = process.argv.slice(2)
 const authtoken = new Secret(process.env.BENCH_AUTHTOKEN ?? '')
-const ca = readFileSync(caFile)
 
 let isStopping = false
 process.once('SIGTERM', () => {
@@ -25,7 +23,7 @@ process.once('SIGTERM', () => {
 let left = Number(count)
 await Promise.all(
   Array.from({ length: AT_ONCE }, async () => {
-    while (left-- > 0) await goOnline({ host, port: Number(port), ca, authtoken, scheme: 'http', onLost: lost })
+    while (left-- > 0) await goOnline({ host, port: Number(port), authtoken, scheme: 'http', onLost: lost })
   }),
 )
 console.log('ready')

@@ -60,9 +60,9 @@ export async function measureIdle({ stages, agents, ground }: IdleOptions): Prom
 }
 
 /** Starts a process with this many idle agents; resolves when all are online. */
-export async function bringAgents(crowd: Stage, { agentAddress, caFile }: PosternServer, count: number): Promise<void> {
+export async function bringAgents(crowd: Stage, { agentAddress }: PosternServer, count: number): Promise<void> {
   const [host = '', port = ''] = agentAddress.split(':')
-  const args = [program, String(count), host, port, caFile]
+  const args = [program, String(count), host, port]
   const started = crowd.programs.start(process.execPath, args, { env: { BENCH_AUTHTOKEN: AUTHTOKEN } })
   await started.says(/^ready$/m, { timeoutMs: FIRST_MS + count * CONNECT_MS })
 }
