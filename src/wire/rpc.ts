@@ -50,9 +50,14 @@ export function readMessage(
       isDone = true
       void readLargeMessage(whole, maxValues, done)
     },
-    end: () => finish(invalid('the stream ended within the message')),
+    // An error is made only where it is told: making one takes as long as reading the message.
+    end() {
+      if (!isDone) finish(invalid('the stream ended within the message'))
+    },
     drain() {},
-    closed: (error) => finish(error ?? invalid('the stream closed within the message')),
+    closed(error) {
+      if (!isDone) finish(error ?? invalid('the stream closed within the message'))
+    },
   })
 }
 

@@ -97,7 +97,8 @@ export class Sealer {
     const decipher = createDecipheriv('aes-256-gcm', this.#key, bytes.subarray(0, NONCE_BYTES), options)
     if (aad) decipher.setAAD(aad)
     decipher.setAuthTag(bytes.subarray(-TAG_BYTES))
-    return decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES), undefined, 'utf8') + decipher.final('utf8')
+    // As bytes first: for a text, Node would make a decoder of its own each time.
+    return Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES)), decipher.final()]).toString('utf8')
   }
 }
 
