@@ -3,7 +3,7 @@ import type { PassingRequest } from './connection-watch.ts'
 import { type ExchangeKeeper, type ExchangeOrigin, InspectedExchange } from './inspected-exchange.ts'
 
 /** How many exchanges are kept, and how many bytes of them in all. */
-export const MAX_EXCHANGES = 500
+const MAX_EXCHANGES = 500
 const MAX_BYTES = 32 * 1024 * 1024
 
 export interface InspectedExchangesOptions {

@@ -6,14 +6,14 @@ import type { AgentEvent } from '../events.ts'
 import type { Visitor } from '../forward.ts'
 import type { AgentTunnel } from '../tunnel.ts'
 import type { ExchangeNotes, ExchangeWatcher } from './connection-watch.ts'
-import { InspectedExchanges, MAX_EXCHANGES } from './inspected-exchanges.ts'
+import { InspectedExchanges } from './inspected-exchanges.ts'
 import { type TunnelMeter, TunnelMeters } from './tunnel-meters.ts'
 
 /**
- * How many exchanges a second are kept in the long run; at once, as many as there is room for. Beyond that they would be gone
- * before anybody could look, and to read them costs an agent as much as it costs to forward ten.
+ * How many exchanges a second are kept, and twice as many at once. Beyond that they would be gone before anybody could look,
+ * so reading them would only cost time.
  */
-const KEPT_PER_SECOND = 50
+const KEPT_PER_SECOND = 200
 
 export interface InspectorOptions {
   /** Milliseconds, for durations. */
@@ -37,7 +37,7 @@ export class Inspector implements AgentInspector {
     this.exchanges = new InspectedExchanges({ now, clock })
     this.#meters = new TunnelMeters(now)
     this.#now = now
-    this.#allowance = new TokenBucket(KEPT_PER_SECOND, now(), MAX_EXCHANGES)
+    this.#allowance = new TokenBucket(KEPT_PER_SECOND, now())
   }
 
   /** How many exchanges were not kept, since too many came at once. */

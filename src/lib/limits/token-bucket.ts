@@ -1,6 +1,5 @@
-/** Allows a steady rate a second, and more at once: page loads and reconnecting agents come in bursts. */
+/** Allows a steady rate a second, and twice as many at once: page loads and reconnecting agents come in bursts. */
 
-/** What comes at once, without another measure. */
 export const BURST_SECONDS = 2
 
 export class TokenBucket {
@@ -10,9 +9,9 @@ export class TokenBucket {
   #at: number
 
   /** `now` is in milliseconds, of a clock that never goes back. */
-  constructor(perSecond: number, now: number, atOnce: number = perSecond * BURST_SECONDS) {
+  constructor(perSecond: number, now: number) {
     this.#perSecond = perSecond
-    this.#depth = atOnce
+    this.#depth = perSecond * BURST_SECONDS
     this.#tokens = this.#depth
     this.#at = now
   }
