@@ -133,7 +133,7 @@ async function untilAllAnswer(names: readonly string[], port: number): Promise<v
   await Promise.all(Array.from({ length: VISITORS }, visit))
 }
 
-/** A bare socket: a client of Node's would take more than the node that it asks. */
+/** A bare socket, so that visitors take little of the cores that they share with the node. */
 function answers(name: string, port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(port, LOOPBACK)

@@ -50,7 +50,7 @@ export function readMessage(
       isDone = true
       void readLargeMessage(whole, maxValues, done)
     },
-    // An error is made only where it is told: making one takes as long as reading the message.
+    // An error is made only where it is told, since each captures a stack.
     end() {
       if (!isDone) finish(invalid('the stream ended within the message'))
     },
