@@ -342,7 +342,7 @@ class SocketFacts implements TlsFacts {
     this.#socket = socket
   }
 
-  /** Few policies ask for it, and telling it costs as much as all the others. */
+  /** Few policies ask for it, so OpenSSL is asked only then. */
   get cipher(): string {
     // Null on a closed socket, whatever the types say.
     return this.#socket.getCipher()?.name ?? ''

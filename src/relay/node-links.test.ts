@@ -270,7 +270,7 @@ describe('a dial at another node', () => {
     })
   })
 
-  test('serves all who ask in the moment in which it is back', async () => {
+  test('reaches a node that is back just now, for all who ask', async () => {
     const { nodes, a, b } = await pair({ a: { links: { retryMs: 0, othersMs: 1e9 } } })
     nodes.addresses.set('b', { host: '127.0.0.1', port: await listening((socket) => socket.destroy()) })
     assert.equal(faultOf(await a.links.dial(atB, request)).reason, 'unreachable')

@@ -31,7 +31,6 @@ export function readMessage(
   const bytes = new ByteQueue()
   let isDone = false
   const finish = (result: Message | WireError): void => {
-    if (isDone) return
     isDone = true
     done(result)
   }
