@@ -6,6 +6,7 @@ import { type EdgeConfig, httpVersionOf } from '../model/edge-config.ts'
 import { labelTexts } from '../model/label-groups.ts'
 import type { DistantPlace, DistantTunnel } from '../planes/port.ts'
 import { AskedTogether } from '../store/asked-together.ts'
+import { gatherMs } from '../store/gather-time.ts'
 import type { OnlineReader } from '../store/online-reader.ts'
 import type { StoredHeldPlace, StoredOnlineTunnel } from '../store/online-rows.ts'
 import type { Store } from '../store/store.ts'
@@ -17,7 +18,7 @@ const MAX_MEMBERS = 1000
 /** How long a look-up may take, in milliseconds: a visitor waits for it. */
 const LOOK_UP_MS = 2500
 
-/** Between two queries for names, in milliseconds: visitors are in more of a hurry than agents. */
+/** At most between two queries for names, in milliseconds: visitors are in more of a hurry than agents. */
 const APART_MS = 20
 
 /** How many ports are read at once. */
@@ -46,7 +47,9 @@ export class LookUps {
     this.#nodeId = nodeId
     this.#log = log
     this.#introduce = introduce
-    this.#places = new AskedTogether((asked) => this.#placesOf(asked), { apartMs: APART_MS })
+    this.#places = new AskedTogether((asked) => this.#placesOf(asked), {
+      apartMs: (together) => gatherMs(together, APART_MS),
+    })
   }
 
   places(places: readonly string[]): Promise<readonly DistantPlace[]> {

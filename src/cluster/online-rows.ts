@@ -11,6 +11,7 @@ import { memberLabels, poolDifference, slotOf } from '../model/pool.ts'
 import type { PresentEndpoint, PresentTunnel } from '../model/presence.ts'
 import type { OnlineSession, OnlineTunnel, PlaceClaim } from '../planes/port.ts'
 import type { Change } from '../store/feed.ts'
+import { ENOUGH, gatherMs } from '../store/gather-time.ts'
 import type { StoredHeldPlace } from '../store/online-rows.ts'
 import type { FoundHolder, OnlineWriter } from '../store/online-writer.ts'
 import type { Store } from '../store/store.ts'
@@ -63,14 +64,8 @@ export const PORT_CHANGED = 'port'
 export const SESSION_MOVED = 'session'
 export const NODE_LEAVES = 'node'
 
-/**
- * How long what nobody waits for is gathered, in milliseconds: a session, and a moment later its tunnels. So are claims that
- * come while others are written: a transaction costs much the same for one and for a hundred.
- */
+/** How long what nobody waits for is gathered, in milliseconds: a session, and a moment later its tunnels. */
 const GATHER_MS = 50
-
-/** So many claims are worth a transaction at once. */
-const ENOUGH = 50
 
 /** How long the agent of a place that is still ours waits until others can read what it is now, in milliseconds. */
 const RENEW_MS = 1000
@@ -260,8 +255,11 @@ export class OnlineRows {
         this.#current = undefined
         resolve()
       }
-      if (this.#claims.length === 0 || this.#isClosed) return
-      if (this.#claims.length < ENOUGH) await pause(Math.max(0, begunAt + GATHER_MS - performance.now()))
+      // In a crowd more come within a moment, even when nobody waits just now.
+      const { length } = batch.claims
+      if (this.#isClosed || (this.#claims.length === 0 && length <= 1)) return
+      if (this.#claims.length < ENOUGH) await pause(Math.max(0, begunAt + gatherMs(length) - performance.now()))
+      if (this.#claims.length === 0) return
     }
   }
 

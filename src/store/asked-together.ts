@@ -3,18 +3,10 @@
  * answers them all, and which begins a moment after the one before. Thousands of agents that come back at once cost a few
  * queries of each kind, and one alone waits for nobody. No answer is older than its question.
  */
+import { ENOUGH, gatherMs } from './gather-time.ts'
 
 /** How many one query answers. */
 const MAX_TOGETHER = 500
-
-/**
- * The least time between two queries in a crowd, in milliseconds; who asks alone is answered at once. A query costs this
- * process and the database more than all the answers in it, and a fast database would be asked for each answer alone.
- */
-const APART_MS = 50
-
-/** So many questions are worth a query at once. */
-const ENOUGH = 50
 
 /** How long others wait for a query that is under way, in milliseconds: a database that says nothing holds it for long. */
 const PATIENCE_MS = 100
@@ -27,13 +19,19 @@ interface Asked<Key, Answer> {
 
 export class AskedTogether<Key, Answer> {
   readonly #answer: (keys: readonly Key[]) => Promise<(key: Key) => Answer>
-  readonly #apartMs: number
+  readonly #apartMs: (together: number) => number
   #waiting: Asked<Key, Answer>[] = []
   /** The query that others wait for, or the time after it. */
   #current: object | undefined
 
-  /** `answer` asks the database about several keys, and gives what to answer for each. */
-  constructor(answer: (keys: readonly Key[]) => Promise<(key: Key) => Answer>, { apartMs = APART_MS } = {}) {
+  /**
+   * `answer` asks the database about several keys, and gives what to answer for each. `apartMs` is the least time between two
+   * queries after one that answered so many, in milliseconds; who asks alone is answered at once.
+   */
+  constructor(
+    answer: (keys: readonly Key[]) => Promise<(key: Key) => Answer>,
+    { apartMs = gatherMs }: { readonly apartMs?: (together: number) => number } = {},
+  ) {
     this.#answer = answer
     this.#apartMs = apartMs
   }
@@ -60,7 +58,7 @@ export class AskedTogether<Key, Answer> {
       // In a crowd more come within a moment, even when nobody waits just now.
       const isAlone = asked.length === 1 && this.#waiting.length === 0
       const isWorthIt = isAlone || this.#waiting.length >= ENOUGH
-      const earlyMs = isWorthIt ? 0 : begunAt + this.#apartMs - performance.now()
+      const earlyMs = isWorthIt ? 0 : begunAt + this.#apartMs(asked.length) - performance.now()
       // Those who come meanwhile go along.
       this.#current = {}
       if (earlyMs > 0) setTimeout(next, earlyMs).unref()
