@@ -1,6 +1,7 @@
 /** Ids that sort by creation: a prefix and 27 base62 characters, strictly increasing within a process. */
 import { randomBytes } from 'node:crypto'
 import type { Clock } from './clock.ts'
+import { drawBytes } from './secrets/draw-bytes.ts'
 
 /** In byte order, so that comparing ids as text compares them as numbers. */
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
@@ -16,7 +17,7 @@ export class IdSource {
   #millis = 0
   #counter = 0
 
-  constructor({ now, random = randomBytes }: { now: Clock; random?: (bytes: number) => Uint8Array }) {
+  constructor({ now, random = drawBytes }: { now: Clock; random?: (bytes: number) => Uint8Array }) {
     this.#now = now
     this.#random = random
   }

@@ -1,5 +1,5 @@
 /** Heartbeats: answers the peer's pings, sends our own, and notices when a peer is silent. */
-import { randomBytes } from 'node:crypto'
+import { drawBytes } from '../lib/secrets/draw-bytes.ts'
 import type { Mux } from './mux.ts'
 import { streamTypes, typeHead } from './stream-types.ts'
 import { WireError } from './wire-error.ts'
@@ -71,7 +71,7 @@ export class Heartbeat {
   #settle = (): void => {}
 
   constructor(mux: Mux, options: HeartbeatOptions) {
-    const defaults = { intervalMs: DEFAULT_INTERVAL_MS, toleranceMs: DEFAULT_TOLERANCE_MS, random: randomBytes }
+    const defaults = { intervalMs: DEFAULT_INTERVAL_MS, toleranceMs: DEFAULT_TOLERANCE_MS, random: drawBytes }
     this.#mux = mux
     this.#options = { ...defaults, now: () => performance.now(), ...options }
     const stream = mux.open(typeHead(streamTypes.heartbeat))

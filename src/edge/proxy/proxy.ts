@@ -1,7 +1,7 @@
 /** Takes requests of visitors, over any version of HTTP, to the services behind the edge. */
-import { randomBytes } from 'node:crypto'
 import type { Clock } from '../../lib/clock.ts'
 import type { Logger } from '../../lib/log/log.ts'
+import { drawHex } from '../../lib/secrets/draw-bytes.ts'
 import type { LookUp } from '../../model/look-up.ts'
 import type { Peer } from '../../modules/phases.ts'
 import type { BodyMemory } from '../body-memory.ts'
@@ -46,7 +46,7 @@ const IDLE_MS = 5 * 60_000
 export class HttpProxy {
   #tools: ProxyTools
 
-  constructor({ now = Date.now, newRequestId = requestIds(), idleMs = IDLE_MS, ...options }: HttpProxyOptions) {
+  constructor({ now = Date.now, newRequestId = requestId, idleMs = IDLE_MS, ...options }: HttpProxyOptions) {
     const { admits = everybody, pages = errorPages, captures = noCaptures } = options
     this.#tools = { onRequest: undefined, ...options, admits, pages, captures, now, newRequestId, idleMs }
   }
@@ -66,18 +66,5 @@ const everybody = (): boolean => true
 
 /** Bytes of a request id. */
 const ID_BYTES = 16
-const IDS_AT_ONCE = 256
 
-/** 128 random bits each, drawn in batches: a system call per id would cost more than all the rest. */
-function requestIds(): () => string {
-  let drawn = Buffer.alloc(0)
-  let at = 0
-  return () => {
-    if (at === drawn.length) {
-      drawn = randomBytes(ID_BYTES * IDS_AT_ONCE)
-      at = 0
-    }
-    at += ID_BYTES
-    return drawn.toString('hex', at - ID_BYTES, at)
-  }
-}
+const requestId = (): string => drawHex(ID_BYTES)

@@ -13,6 +13,7 @@ import { existsSync, linkSync, renameSync, rmSync, unlinkSync, writeFileSync } f
 import { dirname } from 'node:path'
 import { makeFolder } from '../files/make-folder.ts'
 import { readSmallFile } from '../files/read-small-file.ts'
+import { drawBytes } from './draw-bytes.ts'
 
 const KEY_BYTES = 32
 /** Largest key file that is read, in bytes; ours have 45. */
@@ -66,7 +67,7 @@ export class Sealer {
 
   /** `context` names what the value belongs to. It is not stored: opening the value takes the same context again. */
   seal(text: string, context: string): string {
-    const nonce = randomBytes(NONCE_BYTES)
+    const nonce = drawBytes(NONCE_BYTES)
     const cipher = createCipheriv('aes-256-gcm', this.#key, nonce).setAAD(bound(context))
     const sealed = Buffer.concat([nonce, cipher.update(text, 'utf8'), cipher.final(), cipher.getAuthTag()])
     return `${MARK}${this.keyId}:${sealed.toString('base64')}`
