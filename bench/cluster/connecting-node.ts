@@ -73,8 +73,9 @@ async function connectAll(lane: number): Promise<number> {
     sessions.set(sessionId, onlineSession(sessionId))
     rows.sessionChanged(sessionId, { isNew: true })
     const claim = placeClaim(tunnelId, sessionId, name)
-    if (!(await rows.claim({ ...claim, planeId }))) return fail('a name that nobody has was refused')
+    // As at a real node, which has a name before it asks whether it may: what it does not have by then, it has given up.
     places.set(claim.place, claim)
+    if (!(await rows.claim({ ...claim, planeId }))) return fail('a name that nobody has was refused')
     tunnels.set(tunnelId, endpointTunnel(tunnelId, sessionId, name))
     rows.tunnelChanged(tunnelId, { isNew: true })
   }

@@ -8,8 +8,8 @@ import { cpuSeconds } from '../stage/proc.ts'
 import { grouped, table } from '../table.ts'
 import type { Database } from './database.ts'
 
-/** Agents of one node that wait for their name at the same time. */
-const AT_ONCE = 64
+/** Agents of one node that wait for their name at the same time: as many as come back when another node is gone. */
+const AT_ONCE = 500
 
 const MILLION = 1e6
 

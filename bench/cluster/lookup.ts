@@ -1,4 +1,5 @@
 /** Does a look-up, or the death of a node, cost more when the directory is large? */
+import { setImmediate } from 'node:timers/promises'
 import { LookUps } from '../../src/cluster/look-ups.ts'
 import { SWEPT_TOGETHER } from '../../src/cluster/node-lease.ts'
 import { createLog } from '../../src/lib/log/log.ts'
@@ -96,6 +97,8 @@ async function raise(tunnels: number, { database, lookUps: count }: LookUpOption
 async function timeLookUps({ lookUps, names }: Side): Promise<number[]> {
   const times: number[] = []
   for (const name of names) {
+    // Whoever asks while the answer before is given out counts as one of a crowd, and waits for others to come.
+    await setImmediate()
     const begun = performance.now()
     const found = await lookUps.places([name])
     times.push(performance.now() - begun)
