@@ -14,6 +14,12 @@ test('no portion is drawn twice, and none changes afterwards', () => {
   assert.deepEqual([drawn[0]?.length, drawn[6]?.length], [12, 18])
 })
 
+test('a portion is whole, up to the most that there is, and more is refused', () => {
+  for (const count of [0, 1, 4095, 4096, 4096, 1]) assert.equal(drawBytes(count).length, count)
+  assert.throws(() => drawBytes(4097), RangeError)
+  assert.throws(() => drawHex(4097), RangeError)
+})
+
 test('all bits change', () => {
   const set = Buffer.alloc(16)
   const clear = Buffer.alloc(16)

@@ -23,6 +23,8 @@ export function drawHex(count: number): string {
 
 /** Where in `drawn` they are. */
 function draw(count: number): number {
+  // Fewer than were asked for would be worse.
+  if (count > AT_ONCE) throw new RangeError(`at most ${AT_ONCE} bytes are drawn at once`)
   if (at + count > AT_ONCE) {
     randomFillSync(drawn)
     at = 0
