@@ -3,7 +3,9 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, beforeEach, describe, test } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
 import { startTestResolver, type TestResolver } from '../../test/support/test-resolver.ts'
+import { until } from '../../test/support/until.ts'
 import { createLog } from '../lib/log/log.ts'
 import { recordLookUp } from '../lib/net/record-look-up.ts'
 import { openStore, type Store } from '../store/store.ts'
@@ -107,8 +109,23 @@ describe('names that are proven', () => {
   })
 
   test('are looked up once for all who ask meanwhile', async () => {
-    prove('crowd.test')
-    await Promise.all(Array.from({ length: 20 }, () => names.whyNot('crowd.test')))
-    assert.equal(dns.asked.filter((name) => name === '_postern.crowd.test').length, 1)
+    const { txtName, txtValue } = names.recordsFor('crowd.test')
+    const { promise: answered, resolve: answer } = Promise.withResolvers<void>()
+    const asked: string[] = []
+    const texts = async (name: string) => {
+      asked.push(name)
+      await answered
+      return [txtValue]
+    }
+    const lookUp = { texts, aliases: async () => [] }
+    const slow = await openProvenNames({ store, domain: 'tunnels.test', lookUp, now: () => now, log })
+    const all = Promise.all(Array.from({ length: 20 }, () => slow.whyNot('crowd.test')))
+    await until('the first waits for the DNS', () => asked.length > 0)
+    // Each reads first what is stored, in turn; this is read behind them.
+    await store.read((reader) => reader.meta('nothing'))
+    await setImmediate()
+    answer()
+    assert.deepEqual(new Set(await all), new Set([undefined]))
+    assert.deepEqual(asked, [txtName])
   })
 })

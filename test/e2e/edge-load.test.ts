@@ -66,15 +66,22 @@ for (const way of ['dialled by the server', 'behind one agent']) {
     }
 
     const all = await Promise.all(kinds.map((kind) => arrive(names[kind] ?? '', VISITORS[kind])))
-    const [good = [], dead = [], slow = [], hostile = []] = all
-    let isDeadTold = false
-    const deadTold = Promise.allSettled(dead.map((visitor) => visitor.ask('/'))).then((outcomes) => {
-      isDeadTold = true
-      return outcomes
+    t.after(() => {
+      for (const visitor of all.flat()) visitor.leave()
     })
+    const [good = [], dead = [], slow = [], hostile = []] = all
+    const times: number[] = []
+    /** Good answers until the first of those who wait for the dead is told. */
+    let meanwhile: number | undefined
+    const deadTold = Promise.allSettled(
+      dead.map((visitor) =>
+        visitor.ask('/').finally(() => {
+          meanwhile ??= times.length
+        }),
+      ),
+    )
     const hostileTold = Promise.allSettled(hostile.map((visitor) => visitor.ask('/')))
     const slowly = Promise.all(slow.map((visitor, i) => visitor.ask(`/${i}`)))
-    const times: number[] = []
     const started = performance.now()
     await Promise.all(
       good.map(async (visitor, i) => {
@@ -87,7 +94,8 @@ for (const way of ['dialled by the server', 'behind one agent']) {
       }),
     )
     const took = performance.now() - started
-    assert.equal(isDeadTold, false, 'who waits for the dead holds up nobody')
+    // As many as there are good visitors: how many more depends on the machine. Held up by the dead, none would be answered.
+    assert.ok((meanwhile ?? times.length) >= good.length, `who waits for the dead holds up nobody: ${meanwhile}`)
     for (const [i, { status, text }] of (await slowly).entries()) assert.deepEqual([status, text], [200, `slow /${i}`])
     // Behind an agent the wait for the dead is the agent's business.
     const ofDead = agent ? [] : await deadTold

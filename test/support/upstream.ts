@@ -8,6 +8,12 @@ import { buffer } from 'node:stream/consumers'
 import { createServer as createTlsServer, type TlsOptions } from 'node:tls'
 import { portToKeep } from './free-port.ts'
 
+/**
+ * Connections that may wait until a busy test accepts them. Of a thousand at once those beyond Node's 511 would be dropped, and
+ * come back only after seconds.
+ */
+const BACKLOG = 2048
+
 /** A test, or anything else that closes what was started for it. */
 export interface Owner {
   after(close: () => unknown): void
@@ -88,7 +94,7 @@ async function listening(owner: Owner, server: Server): Promise<Upstream> {
     sockets.add(socket)
     socket.once('close', () => sockets.delete(socket))
   })
-  server.listen(0, '127.0.0.1')
+  server.listen({ port: 0, host: '127.0.0.1', backlog: BACKLOG })
   await once(server, 'listening')
   owner.after(() => {
     server.close()
