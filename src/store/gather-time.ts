@@ -1,10 +1,10 @@
 /**
- * How long whoever asks or writes for many waits before it does so again, so that more come along: the more came along the last
- * time, the longer. Two that come together hardly wait. In a crowd a query costs this process and the database more than what it
- * carries for each, so it should be for many; those in it wait for one another anyway.
+ * How long to gather questions or writes before the next query: the more the last one carried, the longer. In a crowd most of
+ * the cost is that of the query itself, for this process and for the database, so each should carry many. Two that come together
+ * hardly wait.
  */
 
-/** For each of the last time, and at most, in milliseconds. */
+/** For each that the last query carried, and at most, in milliseconds. */
 const EACH_MS = 10
 const LONGEST_MS = 150
 
