@@ -13,6 +13,7 @@ import { parseArgs } from 'node:util'
 import { faultLine } from '../bench/flags.ts'
 import { ALONE } from './support/alone.ts'
 import { chooseTests } from './support/choose-tests.ts'
+import { filesAtOnce } from './support/files-at-once.ts'
 import { groupTests, writeGroups } from './support/group-tests.ts'
 import { startPostgres } from './support/postgres.ts'
 import { runChecks } from './support/run-checks.ts'
@@ -51,6 +52,7 @@ async function main(signal: AbortSignal): Promise<boolean> {
 
   // Servers of the tests read it when they start.
   execFileSync(process.execPath, ['build/page.js'], { stdio: 'inherit' })
+  const atOnce = filesAtOnce()
   const started = performance.now()
   const postgres = await startPostgres({ durable: long === 'crash' })
   say(`PostgreSQL is up (${seconds(started)})`)
@@ -63,7 +65,9 @@ async function main(signal: AbortSignal): Promise<boolean> {
       const named = patterns.map((pattern) => ` named /${pattern}/`).join(',')
       const servers = values.workers === undefined ? '' : `, servers with workers: ${values.workers}`
       const twice = again.length === 0 ? '' : `, ${again.length} of them again with two workers`
-      say(`tests: ${files.length} ${files.length === 1 ? 'file' : 'files'}${named}${servers}${twice}`)
+      say(
+        `tests: ${files.length} ${files.length === 1 ? 'file' : 'files'}${named}${servers}${twice}; ${atOnce} at once`,
+      )
       const groups = [
         ...again.map((file) => ({ files: [file], workers: '2' })),
         ...groupTests(files).map((each) => ({ files: each })),
@@ -72,6 +76,7 @@ async function main(signal: AbortSignal): Promise<boolean> {
         files: whole ? writeGroups(groups, mkdtempSync(join(grouped, 'run-'))) : files,
         patterns,
         signal,
+        atOnce,
         isTalkative: long !== undefined,
         fileLimitMs: long ? LONG_FILE_LIMIT_MS : FILE_LIMIT_MS,
         env: { ...env, [WORKERS_VARIABLE]: values.workers ?? '0' },

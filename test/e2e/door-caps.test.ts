@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { connect as connectTcp, type Socket } from 'node:net'
 import { describe, type TestContext, test } from 'node:test'
 import { connect as connectTls } from 'node:tls'
-import { type PlatformOptions, startPlatform } from '../support/platform.ts'
+import { type Platform, type PlatformOptions, startPlatform } from '../support/platform.ts'
 import { until } from '../support/until.ts'
 import { listener, recorder } from './edges/upstreams.ts'
 import { ask, askHttp1, askHttp2, dial, dialled, http2Over, readToEnd } from './edges/visitor.ts'
@@ -38,8 +38,8 @@ function doorOf(world: World, { name }: Pick<HttpsEdge, 'name'>) {
   return { name, port: world.platform.httpsPort, ca: world.platform.ca }
 }
 
-async function metric(world: World, door: string, setting: string): Promise<number> {
-  const text = await (await fetch(world.platform.metricsUrl)).text()
+async function metric(platform: Platform, door: string, setting: string): Promise<number> {
+  const text = await (await fetch(platform.metricsUrl)).text()
   const line = text
     .split('\n')
     .find((each) => each.startsWith(`postern_cap_refusals_total{door="${door}",setting="${setting}"}`))
@@ -91,7 +91,7 @@ describe('--max-connections', () => {
     again.write(`GET / HTTP/1.1\r\nHost: ${edge.name}\r\n\r\n`)
     assert.match(String((await once(again, 'data'))[0]), /^HTTP\/1\.1 307 /)
 
-    assert.equal(await metric(world, 'visitors', 'max-connections'), 3)
+    assert.equal(await metric(world.platform, 'visitors', 'max-connections'), 3)
     const lines = told(world)
     assert.deepEqual(
       lines.map(({ door, setting, limit }) => [door, setting, limit]),
@@ -193,12 +193,13 @@ describe('--max-requests-per-source', () => {
   }
 
   test('applies to the API too, and is not logged as an error', async (t) => {
-    const world = await start(t, { 'max-requests-per-source': '20' })
-    const call = () => fetch(`${world.platform.url}/edges/https`)
+    const platform = await startPlatform({ flags: { 'log-level': 'warn', 'max-requests-per-source': '1' } })
+    t.after(() => platform.stop())
+    const call = () => fetch(`${platform.url}/edges/https`)
     const statuses = (await Promise.all(Array.from({ length: 100 }, call))).map(({ status }) => status)
     assert.deepEqual(new Set(statuses), new Set([401, 503]))
-    assert.ok((await metric(world, 'api', 'max-requests-per-source')) > 0)
-    assert.ok(!world.platform.log.some((line) => line.includes('"level":"error"')))
+    assert.ok((await metric(platform, 'api', 'max-requests-per-source')) > 0)
+    assert.ok(!platform.log.some((line) => line.includes('"level":"error"')))
   })
 
   test('the API does not limit a trusted proxy, which may carry everybody', async (t) => {
@@ -260,7 +261,7 @@ describe('--max-handshakes', () => {
         const outcomes = await Promise.all(Array.from({ length: 150 }, () => tryOnce(port)))
         assert.ok(outcomes.includes(true))
         assert.ok(outcomes.includes(false))
-        assert.ok((await metric(world, who, setting)) > 0)
+        assert.ok((await metric(world.platform, who, setting)) > 0)
       }
       assert.equal((await askHttp1(kept, edge)).status, 200)
       if (setting === 'max-handshakes-per-source') {

@@ -18,8 +18,11 @@ import { MARK, World } from './edges/world.ts'
 
 const doorOf = (world: World, name: string): Door => ({ name, port: world.platform.httpsPort, ca: world.platform.ca })
 
-/** D42 says 200 ms; this allows for a busy machine. */
-const IN_FORCE_MS = 1000
+/**
+ * How often a change may be looked for until it is there. D42 says 200 ms, which are about ten looks on a quiet machine; on
+ * a busy one a look takes as much longer as the change does.
+ */
+const MAX_LOOKS = 10
 
 eachStore((store) => {
   describe('a write', () => {
@@ -104,17 +107,16 @@ eachStore((store) => {
       ]
       const gone = async () => (await world.ask(edge.name, { tls: { rejectUnauthorized: false } })).code ?? 'served'
 
-      const delays: number[] = []
       for (const [what, write, look, sees] of writes) {
-        // The same filter refuses those who name no program.
         await write()
-        const started = performance.now()
-        await until(what, async () => (await look()) === sees)
-        delays.push(performance.now() - started)
+        let looks = 0
+        await until(what, async () => {
+          looks++
+          return (await look()) === sees
+        })
+        t.diagnostic(`${what}: seen at look ${looks}`)
+        assert.ok(looks <= MAX_LOOKS, `${what} was seen only at look ${looks}`)
       }
-      const slowest = Math.max(...delays)
-      t.diagnostic(`in force after ${delays.map((ms) => ms.toFixed(0)).join(', ')} ms`)
-      assert.ok(slowest < IN_FORCE_MS, `${slowest} ms`)
       session.destroy()
       socket.destroy()
       await bystanders.end()

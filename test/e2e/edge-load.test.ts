@@ -21,6 +21,9 @@ const ROUNDS = 3
 
 const SLOW_MS = 1500
 
+/** How many connect at once: the edge gives a handshake ten seconds, and both of its ends are in this process. */
+const ARRIVING = 100
+
 let world: World
 let services: Record<Kind, Upstream>
 before(async () => {
@@ -65,10 +68,11 @@ for (const way of ['dialled by the server', 'behind one agent']) {
       names[kind] = (await world.httpsEdge({ routes: [{ backend }] })).name
     }
 
-    const all = await Promise.all(kinds.map((kind) => arrive(names[kind] ?? '', VISITORS[kind])))
+    const all: Visitor[][] = []
     t.after(() => {
       for (const visitor of all.flat()) visitor.leave()
     })
+    for (const kind of kinds) all.push(await arrive(names[kind] ?? '', VISITORS[kind]))
     const [good = [], dead = [], slow = [], hostile = []] = all
     const times: number[] = []
     /** Good answers until the first of those who wait for the dead is told. */
@@ -125,23 +129,27 @@ interface Visitor {
   leave(): void
 }
 
-/** So many visitors with a connection each, every fourth over HTTP/2, all of them at once. */
+/** So many visitors with a connection each, every fourth over HTTP/2. */
 async function arrive(name: string, count: number): Promise<Visitor[]> {
   const door: Door = { name, port: world.platform.httpsPort, ca: world.platform.ca }
   const first = await dialled(door)
   const [session] = (await once(first, 'session')) as [Buffer]
   first.destroy()
   const tls: ConnectionOptions = { session }
-  return Promise.all(
-    Array.from({ length: count }, async (_, i) => {
-      if (i % 4 === 3) {
-        const session = http2Over(await dialled(door, { version: '2', tls }), door)
-        return { ask: (path: string) => askHttp2(session, door, { path }), leave: () => session.destroy() }
-      }
-      const socket = await dialled(door, { tls })
-      return { ask: (path: string) => askHttp1(socket, door, { path }), leave: () => void socket.destroy() }
-    }),
-  )
+  const visit = async (i: number): Promise<Visitor> => {
+    if (i % 4 === 3) {
+      const session = http2Over(await dialled(door, { version: '2', tls }), door)
+      return { ask: (path) => askHttp2(session, door, { path }), leave: () => session.destroy() }
+    }
+    const socket = await dialled(door, { tls })
+    return { ask: (path) => askHttp1(socket, door, { path }), leave: () => void socket.destroy() }
+  }
+  const visitors: Visitor[] = []
+  while (visitors.length < count) {
+    const next = Math.min(ARRIVING, count - visitors.length)
+    visitors.push(...(await Promise.all(Array.from({ length: next }, (_, i) => visit(visitors.length + i)))))
+  }
+  return visitors
 }
 
 async function openConnections(): Promise<number> {

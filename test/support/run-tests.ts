@@ -9,6 +9,8 @@ import type { Chosen } from './choose-tests.ts'
 export interface TestRun extends Chosen {
   readonly signal: AbortSignal
   readonly fileLimitMs: number
+  /** How many files run at once. */
+  readonly atOnce: number
   /** Whether the output of passing tests is shown too, such as the progress of a long one. */
   readonly isTalkative: boolean
   readonly env: Readonly<Record<string, string>>
@@ -25,9 +27,10 @@ const SILENCE_GRACE_MS = 60_000
 /** How long node may take to report what was running after it was told to end. */
 const LAST_WORDS_MS = 5_000
 
-export async function runTests({ files, patterns, signal, fileLimitMs, isTalkative, env }: TestRun): Promise<Outcome> {
+export async function runTests(run: TestRun): Promise<Outcome> {
+  const { files, patterns, signal, fileLimitMs, atOnce, isTalkative, env } = run
   const color = process.stdout.isTTY ? { FORCE_COLOR: '1' } : {}
-  const child = spawn(process.execPath, [...flags(patterns, isTalkative), ...files], {
+  const child = spawn(process.execPath, [...flags(patterns, isTalkative, atOnce), ...files], {
     detached: true,
     stdio: ['ignore', 'pipe', 'inherit'],
     // Without NODE_TEST_CONTEXT, node reports in readable form, even when a test runs us.
@@ -68,7 +71,7 @@ export async function runTests({ files, patterns, signal, fileLimitMs, isTalkati
   return { ok: code === 0, counts: await counts }
 }
 
-function flags(patterns: readonly string[], isTalkative: boolean): string[] {
+function flags(patterns: readonly string[], isTalkative: boolean, atOnce: number): string[] {
   const reporter =
     isTalkative || process.stdout.isTTY ? 'spec' : fileURLToPath(new URL('compact-reporter.ts', import.meta.url))
   return [
@@ -77,8 +80,7 @@ function flags(patterns: readonly string[], isTalkative: boolean): string[] {
     // ones, each server and each test would discard the cache of the other.
     '--no-allocation-site-pretenuring',
     '--test',
-    // More than twice the cores of the reference machine, since tests also wait for clocks and for other processes.
-    '--test-concurrency=5',
+    `--test-concurrency=${atOnce}`,
     `--test-reporter=${reporter}`,
     ...patterns.map((pattern) => `--test-name-pattern=${pattern}`),
   ]

@@ -1,0 +1,15 @@
+/** Fewer files at once where the machine is slow, and as many as ever where it only stood still for a moment. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { filesAtOnce } from './files-at-once.ts'
+
+const taking = (times: readonly number[]) => {
+  const left = [...times]
+  return filesAtOnce(() => left.shift() ?? 0)
+}
+
+test('a slow machine runs fewer files at once', () => {
+  assert.equal(taking([40, 41, 40, 42, 40]), 5)
+  assert.equal(taking([40, 900, 40, 900, 40]), 5)
+  assert.equal(taking([120, 110, 130, 40, 125]), 3)
+})
