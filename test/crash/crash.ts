@@ -9,6 +9,7 @@ import { Client } from 'pg'
 import { ApiClient, type Json } from '../support/api-client.ts'
 import type { Postgres } from '../support/postgres.ts'
 import { type ServerProcess, serve } from '../support/server-process.ts'
+import { until } from '../support/until.ts'
 import { Memory } from './memory.ts'
 import { type Tally, write } from './writer.ts'
 
@@ -27,7 +28,7 @@ export interface CrashReport extends Tally {
 }
 
 const WRITERS = 6
-/** The kill comes at a random moment of this time, in milliseconds, after the writers began. */
+/** The kill comes at a random moment of this time, in milliseconds, after the writers began or were first answered. */
 const KILL_WITHIN_MS = 300
 const PROGRESS_EVERY = 10
 const API_KEY = 'crash_test_api_key_of_the_first_admin'
@@ -49,8 +50,13 @@ export async function crash({ rounds, postgres, progress = () => {} }: CrashOpti
       const writing = Promise.all(
         memories.map((memory) => write({ api, memory, policies, tally, signal: stopped.signal })),
       )
+      const moment = async () => {
+        // Later rounds may end before a write was answered; with nothing acknowledged at all, nothing would be compared.
+        if (round === 1) await until('a write was acknowledged', () => tally.acknowledged > 0)
+        await delay(Math.random() * KILL_WITHIN_MS)
+      }
       // A writer that finds something lost ends the round at once.
-      await Promise.race([writing, delay(Math.random() * KILL_WITHIN_MS)])
+      await Promise.race([writing, moment()])
       if (postgres && round % 3 === 0) {
         await killDatabase(postgres)
         report.databaseKills++

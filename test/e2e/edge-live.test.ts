@@ -107,6 +107,7 @@ eachStore((store) => {
       ]
       const gone = async () => (await world.ask(edge.name, { tls: { rejectUnauthorized: false } })).code ?? 'served'
 
+      const seenAt: number[] = []
       for (const [what, write, look, sees] of writes) {
         await write()
         let looks = 0
@@ -114,9 +115,10 @@ eachStore((store) => {
           looks++
           return (await look()) === sees
         })
-        t.diagnostic(`${what}: seen at look ${looks}`)
+        seenAt.push(looks)
         assert.ok(looks <= MAX_LOOKS, `${what} was seen only at look ${looks}`)
       }
+      t.diagnostic(`in force at look ${seenAt.join(', ')}`)
       session.destroy()
       socket.destroy()
       await bystanders.end()

@@ -4,7 +4,7 @@
  * Tests wait for clocks and for other processes, so there may be more files than cores. But each server of a test gives its
  * database five seconds and each of its agents ten: on a slow machine, too many at once take these from each other.
  */
-const USUAL = 5
+const USUAL = 4
 const WHERE_SLOW = 3
 
 /** Of a fixed piece of work, in milliseconds: about 40 on a server of the year 2020, and more than this on a slow machine. */
