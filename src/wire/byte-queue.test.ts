@@ -63,6 +63,16 @@ describe('the memory held is about that of the bytes', () => {
   }
 })
 
+test('a short message in two parts takes little', () => {
+  const queue = new ByteQueue()
+  queue.pushLent(Buffer.alloc(4))
+  queue.pushLent(Buffer.alloc(600))
+  assert.equal(queue.shift(4)?.length, 4)
+  const rest = queue.shift(600)
+  assert.equal(rest?.length, 600)
+  assert.ok((rest?.buffer.byteLength ?? Number.NaN) <= 1024)
+})
+
 test('a queue that was long is used again, emptied or cleared', () => {
   const queue = new ByteQueue()
   const chunks = Array.from({ length: 200 }, (_, i) => Buffer.alloc(3000, i))

@@ -4,6 +4,9 @@ import { Stages } from '../lib/bytes/stages.ts'
 /** Size of the blocks that collect small chunks, in bytes. */
 const BLOCK_BYTES = 8 * 1024
 
+/** Size of the block of a queue that holds no more than this, in bytes: most messages are shorter, and come in two parts. */
+const SMALL_BLOCK_BYTES = 1024
+
 /** Chunks smaller than this are collected, in bytes. */
 const SMALL_BYTES = 2 * 1024
 
@@ -136,7 +139,11 @@ export class ByteQueue {
     const isRow = this.#isLastInBlock && this.#length > BLOCK_BYTES
     this.#used = 0
     this.#isLastInBlock = false
-    this.#block = isRow || bytes > BLOCK_BYTES ? largeBlocks.borrow() : Buffer.allocUnsafeSlow(BLOCK_BYTES)
-    if (this.#block.length === LARGE_BLOCK_BYTES) this.#borrowed.push(this.#block)
+    if (isRow || bytes > BLOCK_BYTES) {
+      this.#block = largeBlocks.borrow()
+      this.#borrowed.push(this.#block)
+    } else {
+      this.#block = Buffer.allocUnsafeSlow(this.#length > SMALL_BLOCK_BYTES ? BLOCK_BYTES : SMALL_BLOCK_BYTES)
+    }
   }
 }
