@@ -28,12 +28,12 @@ function nextGoesOn(): void {
  *   await breath()
  * }
  */
-export function othersTurn(): () => Promise<void> | undefined {
-  let until = performance.now() + TURN_MS
+export function othersTurn(now = () => performance.now()): () => Promise<void> | undefined {
+  let until = now() + TURN_MS
   return () => {
-    if (performance.now() < until) return undefined
+    if (now() < until) return undefined
     return ownTurn().then(() => {
-      until = performance.now() + TURN_MS
+      until = now() + TURN_MS
     })
   }
 }
