@@ -5,7 +5,7 @@
 import type { Secret } from '../lib/secrets/secret.ts'
 import { type Commands, noCommands, reportedCommands } from './commands.ts'
 import { type Connections, shareConnections } from './connections.ts'
-import type { AgentEvent } from './events.ts'
+import type { AgentEvent, Connected } from './events.ts'
 import { AgentFault } from './fault.ts'
 import { Figures } from './figures.ts'
 import { forwardConnection, type Visitor } from './forward.ts'
@@ -204,8 +204,7 @@ export class Agent {
       isSpare: () => this.#pooled.every(({ main }) => main.isOnline),
       onOnline: (session) => {
         this.#isSecondToldOnline = true
-        const { sessionId, clientId, region } = session.welcome
-        this.#emit({ type: 'second-online', session: sessionId || clientId, region })
+        this.#emit({ type: 'second-online', ...placeOf(session) })
         this.#check()
       },
       onMoved: () => this.#check(),
@@ -257,15 +256,14 @@ export class Agent {
     if (!this.#isClosed) for (const session of this.#sessions) session.check()
   }
 
-  #online({ welcome }: Session, isResumed: boolean): void {
-    const { sessionId, clientId, region, serverVersion } = welcome
-    const told = { session: sessionId || clientId, region, serverVersion }
+  #online(session: Session, isResumed: boolean): void {
+    const told = { ...placeOf(session), serverVersion: session.welcome.serverVersion }
     this.#emit(this.#isToldOnline ? { type: 'moved', ...told } : { type: 'online', ...told, isResumed })
     this.#isToldOnline = true
   }
 
-  #moved({ welcome: { sessionId, clientId, region, serverVersion } }: Session): void {
-    this.#emit({ type: 'moved', session: sessionId || clientId, region, serverVersion })
+  #moved(session: Session): void {
+    this.#emit({ type: 'moved', ...placeOf(session), serverVersion: session.welcome.serverVersion })
   }
 
   #offline(fault: AgentFault, retryMs: number): void {
@@ -328,6 +326,10 @@ export class Agent {
 }
 
 const libraryCommands = noCommands('this agent is part of another program, which takes no commands')
+
+function placeOf({ server, welcome: { sessionId, clientId, region } }: Session): Connected {
+  return { server, session: sessionId || clientId, region }
+}
 
 function now(): number {
   return performance.now()

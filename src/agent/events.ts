@@ -2,22 +2,25 @@
 import type { Command } from './commands.ts'
 import type { AgentFault } from './fault.ts'
 import type { ConnectionEnd, Visitor } from './forward.ts'
+import type { ServerAddress } from './server-address.ts'
 import type { AgentTunnel } from './tunnel.ts'
 
+/** Where an agent is connected. */
+export interface Connected {
+  /** Not always the one it was told to connect to: other nodes serve it too. */
+  readonly server: ServerAddress
+  /** The id that the API shows. */
+  readonly session: string
+  readonly region: string
+}
+
 export type AgentEvent =
-  | {
-      readonly type: 'online'
-      /** The id that the API shows. */
-      readonly session: string
-      readonly region: string
-      readonly serverVersion: string
-      readonly isResumed: boolean
-    }
+  | (Connected & { readonly type: 'online'; readonly serverVersion: string; readonly isResumed: boolean })
   /** The agent connected anew, and its tunnels were online all the while. */
-  | { readonly type: 'moved'; readonly session: string; readonly region: string; readonly serverVersion: string }
+  | (Connected & { readonly type: 'moved'; readonly serverVersion: string })
   | { readonly type: 'offline'; readonly fault: AgentFault; readonly retryMs: number }
   /** Pooled tunnels are served through a second node as well. */
-  | { readonly type: 'second-online'; readonly session: string; readonly region: string }
+  | (Connected & { readonly type: 'second-online' })
   /** Only one node serves them again, for now. */
   | { readonly type: 'second-offline'; readonly fault: AgentFault }
   /** The tunnel has its first address, or another one than before. */

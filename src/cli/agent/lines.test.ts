@@ -24,15 +24,19 @@ const tunnel = tunnelOf('https://quiet-fox.example.com')
 const visitor = { address: '192.0.2.1:4711', proto: 'https' }
 const end = { visitor, durationMs: 12.4, bytesIn: 10, bytesOut: 2000, error: undefined, requestId: '' }
 
+const server = { host: 'tunnels.example.com', port: 7443 }
+/** Another node of it. */
+const other = { host: 'node-2.example.com', port: 7443 }
+
 const events: readonly AgentEvent[] = [
-  { type: 'online', session: 'ts_1', region: 'eu', serverVersion: '0.1.0', isResumed: false },
+  { type: 'online', server, session: 'ts_1', region: 'eu', serverVersion: '0.1.0', isResumed: false },
   { type: 'tunnel-online', tunnel },
   { type: 'tunnel-online', tunnel: tunnelOf('', { app: 'shop' }) },
   { type: 'connection-opened', tunnel, visitor },
   { type: 'connection-closed', tunnel, end },
   { type: 'request' },
   { type: 'offline', fault: new AgentFault('lost', 'the connection ended'), retryMs: 312.7 },
-  { type: 'online', session: 'ts_1', region: 'eu', serverVersion: '0.1.0', isResumed: true },
+  { type: 'online', server: other, session: 'ts_1', region: 'eu', serverVersion: '0.1.0', isResumed: true },
   {
     type: 'tunnel-refused',
     tunnel,
@@ -54,7 +58,6 @@ function printed(format: 'auto' | 'lines' | 'json', level: 'info' | 'debug', tol
     }),
     format,
     level,
-    server: { host: 'tunnels.example.com', port: 7443 },
     now: () => Date.UTC(2026, 0, 2, 3, 4, 5, 678),
   })
   for (const event of told) display.event(event)
@@ -71,7 +74,7 @@ test('each event is one line, and connections are logged at debug only', () => {
 03:04:05.678 DEBUG connection opened tunnel=web visitor=192.0.2.1:4711 proto=https
 03:04:05.678 DEBUG connection closed tunnel=web visitor=192.0.2.1:4711 duration_ms=12 bytes_in=10 bytes_out=2000
 03:04:05.678 WARN  not connected; trying again reason="the connection ended" retry_ms=313
-03:04:05.678 INFO  connected again server=tunnels.example.com:7443 session=ts_1 region=eu server_version=0.1.0
+03:04:05.678 INFO  connected again server=node-2.example.com:7443 session=ts_1 region=eu server_version=0.1.0
 03:04:05.678 WARN  tunnel refused; trying again tunnel=web url=https://quiet-fox.example.com forwards_to=http://localhost:3000 reason="The name is taken." code=ERR_NGROK_334
 03:04:05.678 WARN  tunnel stopped by the server tunnel=web url=https://quiet-fox.example.com forwards_to=http://localhost:3000 reason="Over\\nquota."
 03:04:05.678 INFO  command name=update refused="no update is available"
@@ -129,7 +132,6 @@ test('a flood of failed visits does not fill the log: some are logged per minute
     }),
     format: 'lines',
     level: 'info',
-    server: { host: 'tunnels.example.com', port: 7443 },
     now: () => time,
   })
   for (let i = 0; i < 100; i++) display.event(down(`r${i}`))

@@ -1,8 +1,8 @@
 /** Writes one line for each event, for logs, pipes and services. */
 import { ServiceFault } from '../../agent/dial-upstream.ts'
-import type { AgentEvent } from '../../agent/events.ts'
+import type { AgentEvent, Connected } from '../../agent/events.ts'
 import type { ConnectionEnd } from '../../agent/forward.ts'
-import { formatServer, type ServerAddress } from '../../agent/server-address.ts'
+import { formatServer } from '../../agent/server-address.ts'
 import type { AgentTunnel } from '../../agent/tunnel.ts'
 import { masked } from '../../lib/log/log-mask.ts'
 import { prettyLine } from '../../lib/log/log-pretty.ts'
@@ -16,7 +16,6 @@ const MINUTE_MS = 60_000
 
 export interface LinesOptions extends Output {
   readonly openLines: Terminal['openLines']
-  readonly server: ServerAddress
   readonly now?: () => number
 }
 
@@ -26,7 +25,7 @@ interface Line {
   readonly fields?: Record<string, unknown>
 }
 
-export function linesDisplay({ openLines, format, level: least, server, now = Date.now }: LinesOptions): Display {
+export function linesDisplay({ openLines, format, level: least, now = Date.now }: LinesOptions): Display {
   const failures = { since: Number.NEGATIVE_INFINITY, told: 0, untold: 0 }
   const shown = ({ level, msg, fields = {} }: Line): string => {
     const line = JSON.stringify({ time: new Date(now()).toISOString(), level, msg, ...masked(fields) })
@@ -38,7 +37,7 @@ export function linesDisplay({ openLines, format, level: least, server, now = Da
   }
   return {
     event(event) {
-      const line = lineOf(event, server)
+      const line = lineOf(event)
       if (line) print(line)
       if (event.type !== 'connection-closed' || !(event.end.error instanceof ServiceFault)) return
       if (now() - failures.since >= MINUTE_MS) Object.assign(failures, { since: now(), told: 0 })
@@ -68,26 +67,22 @@ export function linesDisplay({ openLines, format, level: least, server, now = Da
   }
 }
 
-function lineOf(event: AgentEvent, server: ServerAddress): Line | undefined {
+function lineOf(event: AgentEvent): Line | undefined {
   switch (event.type) {
     case 'online': {
-      const { session, region, serverVersion } = event
-      const fields = { server: formatServer(server), session, region, server_version: serverVersion }
+      const fields = { ...placeOf(event), server_version: event.serverVersion }
       return { level: 'info', msg: event.isResumed ? 'connected again' : 'connected', fields }
     }
     case 'moved': {
-      const { session, region, serverVersion } = event
-      const fields = { server: formatServer(server), session, region, server_version: serverVersion }
+      const fields = { ...placeOf(event), server_version: event.serverVersion }
       return { level: 'info', msg: 'moved to another connection', fields }
     }
     case 'offline': {
       const fields = { reason: event.fault.message, retry_ms: Math.round(event.retryMs) }
       return { level: 'warn', msg: 'not connected; trying again', fields }
     }
-    case 'second-online': {
-      const { session, region } = event
-      return { level: 'info', msg: 'connected to a second node', fields: { session, region } }
-    }
+    case 'second-online':
+      return { level: 'info', msg: 'connected to a second node', fields: placeOf(event) }
     case 'second-offline':
       return { level: 'info', msg: 'not connected to a second node', fields: { reason: event.fault.message } }
     case 'tunnel-online':
@@ -147,6 +142,10 @@ function failureOf({ plan }: AgentTunnel, { error, requestId }: ConnectionEnd, u
     ...(untold > 0 && { untold }),
   }
   return { level: 'warn', msg: 'service does not answer', fields }
+}
+
+function placeOf({ server, session, region }: Connected): Record<string, unknown> {
+  return { server: formatServer(server), session, region }
 }
 
 function fieldsOf({ plan, url, labels }: AgentTunnel): Record<string, unknown> {

@@ -115,7 +115,7 @@ export async function runAgent(
         screen: parts.screen(),
         env: terminal.env,
       })
-    : linesDisplay({ openLines: terminal.openLines, ...output, server: config.server })
+    : linesDisplay({ openLines: terminal.openLines, ...output })
   const { version } = parts
   const { inspectListen: address } = config
   const inspecting = address && inspector ? openInspector({ address, agent, inspector, version, display }) : undefined

@@ -79,6 +79,7 @@ const told = {
   status: 'online' as const,
   reason: '',
   retryAt: 0,
+  server,
   session: 'ts_1',
   secondSession: '',
   region: 'eu',
@@ -110,7 +111,7 @@ test('the view shows session, server, latency, tunnels, connections and requests
       tunnelOf('shop', '', 'https://localhost:8443', { app: 'shop', env: 'test' }),
     ]),
   }
-  const frame = { agent, config: { server }, version: '0.1.0', told, rows: 24, paint: plain, now: 0 }
+  const frame = { agent, version: '0.1.0', told, rows: 24, paint: plain, now: 0 }
   assert.equal(
     viewLines(frame).join('\n'),
     `\
@@ -144,7 +145,6 @@ test('the view shows why there is no session, when the next attempt is, and mess
   }
   const lines = viewLines({
     agent,
-    config: { server },
     version: '0.1.0',
     told: offline,
     rows: 24,
@@ -181,9 +181,11 @@ for (const [env, hasColor] of [
     const agent = new Agent({ server, authtoken: new Secret('t'), version: '0.1.0' })
     const display = viewDisplay({ agent, config: { server }, version: '0.1.0', screen, env, now: () => 0 })
     assert.match(screen.shown, /Session {7}connecting/)
-    display.event({ type: 'online', session: 'ts_9', region: 'eu', serverVersion: '0.1.0', isResumed: false })
+    const online = { type: 'online', session: 'ts_9', region: 'eu', serverVersion: '0.1.0', isResumed: false } as const
+    display.event({ ...online, server: { host: 'node-2.example.com', port: 7443 } })
     t.mock.timers.tick(100)
     assert.match(screen.shown, /online ts_9/)
+    assert.match(screen.shown, /Server {8}node-2\.example\.com:7443, region eu/)
     assert.equal(screen.written.at(-1)?.includes('\x1b[32monline'), hasColor)
     const frames = screen.written.length
     t.mock.timers.tick(1000)

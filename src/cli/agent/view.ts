@@ -2,7 +2,7 @@
 import { styleText } from 'node:util'
 import type { Agent } from '../../agent/agent.ts'
 import type { AgentConfig } from '../../agent/config/connection.ts'
-import { formatServer } from '../../agent/server-address.ts'
+import { formatServer, type ServerAddress } from '../../agent/server-address.ts'
 import type { AgentTunnel } from '../../agent/tunnel.ts'
 import { printable } from '../../lib/text/printable.ts'
 import type { Display } from './display.ts'
@@ -30,6 +30,8 @@ interface Told {
   status: 'connecting' | 'online' | 'offline'
   reason: string
   retryAt: number
+  /** Where it is connected, or is to be. */
+  server: ServerAddress
   session: string
   /** That at a second node; `''` without one. */
   secondSession: string
@@ -53,6 +55,7 @@ export function viewDisplay({ agent, config, version, screen, env, now = Date.no
     status: 'connecting',
     reason: '',
     retryAt: 0,
+    server: config.server,
     session: '',
     secondSession: '',
     region: '',
@@ -61,8 +64,7 @@ export function viewDisplay({ agent, config, version, screen, env, now = Date.no
     note: '',
     down: new Map(),
   }
-  const draw = (): void =>
-    canvas.draw(viewLines({ agent, config, version, told, rows: screen.rows, paint, now: now() }))
+  const draw = (): void => canvas.draw(viewLines({ agent, version, told, rows: screen.rows, paint, now: now() }))
   let isDue = false
   const soon = (): void => {
     if (isDue) return
@@ -100,8 +102,8 @@ export function viewDisplay({ agent, config, version, screen, env, now = Date.no
   return {
     event(event) {
       if (event.type === 'online' || event.type === 'moved') {
-        const { session, region, serverVersion } = event
-        Object.assign(told, { status: 'online', session, region, serverVersion })
+        const { server, session, region, serverVersion } = event
+        Object.assign(told, { status: 'online', server, session, region, serverVersion })
       } else if (event.type === 'offline') {
         Object.assign(told, { status: 'offline', reason: event.fault.message, retryAt: now() + event.retryMs })
       } else if (event.type === 'second-online') told.secondSession = event.session
@@ -141,7 +143,6 @@ export function viewDisplay({ agent, config, version, screen, env, now = Date.no
 
 interface Frame {
   readonly agent: Pick<Agent, 'tunnels' | 'latencyMs' | 'figures'>
-  readonly config: Pick<AgentConfig, 'server'>
   readonly version: string
   readonly told: Told
   readonly rows: number
@@ -150,14 +151,14 @@ interface Frame {
 }
 
 /** The lines of the view; control characters in text from elsewhere are made harmless. */
-export function viewLines({ agent, config, version, told, rows, paint, now }: Frame): string[] {
+export function viewLines({ agent, version, told, rows, paint, now }: Frame): string[] {
   const { figures, latencyMs, tunnels } = agent
   const row = (name: string, value: string): string => `${name.padEnd(14)}${value}`
   const lines = [
     `${paint('bold', 'Postern')} ${paint('dim', '(Ctrl+C to quit)')}`,
     '',
     row('Session', status(told, { paint, now })),
-    row('Server', printable(serverOf(config, told))),
+    row('Server', printable(serverOf(told))),
     row('Latency', latencyMs === undefined ? '' : milliseconds(latencyMs)),
     row('Version', version),
     ...(told.inspector === '' ? [] : [row('Inspector', told.inspector)]),
@@ -193,7 +194,7 @@ function status(
   return `${paint('red', 'offline')} ${printable(reason)}; trying again in ${left} s`
 }
 
-function serverOf({ server }: Frame['config'], { region, serverVersion }: Told): string {
+function serverOf({ server, region, serverVersion }: Told): string {
   const more = [region && `region ${region}`, serverVersion && `version ${serverVersion}`].filter(Boolean)
   return [formatServer(server), ...more].join(', ')
 }
