@@ -14,8 +14,13 @@ const SLOW_MS = 80
 const TIMES = 5
 
 export function filesAtOnce(timeMs: () => number = workMs): number {
+  return isSlow(timeMs) ? WHERE_SLOW : USUAL
+}
+
+/** Whether the machine is slow at the moment. */
+export function isSlow(timeMs: () => number = workMs): boolean {
   const times = Array.from({ length: TIMES }, timeMs).sort((a, b) => a - b)
-  return (times[Math.floor(TIMES / 2)] ?? 0) > SLOW_MS ? WHERE_SLOW : USUAL
+  return (times[Math.floor(TIMES / 2)] ?? 0) > SLOW_MS
 }
 
 function workMs(): number {

@@ -20,6 +20,8 @@ export interface Outcome {
   readonly ok: boolean
   /** Node's own counts: tests, pass, fail and so on; empty when the run ended before them. */
   readonly counts: Readonly<Record<string, string>>
+  /** The files with a test that failed, as the report names them. */
+  readonly failed: readonly string[]
 }
 
 /** A run counts as hung when it prints nothing for the time limit of a file and this much more. */
@@ -59,7 +61,7 @@ export async function runTests(run: TestRun): Promise<Outcome> {
     silence.refresh()
     process.stdout.write(chunk)
   })
-  const counts = countsIn(child.stdout)
+  const counted = countIn(child.stdout)
   signal.addEventListener('abort', end)
   if (signal.aborted) end()
 
@@ -68,7 +70,7 @@ export async function runTests(run: TestRun): Promise<Outcome> {
   for (const timer of [silence, killing]) clearTimeout(timer)
   // Kills what a test left running, which might still hold our pipe open.
   killGroup('SIGKILL')
-  return { ok: code === 0, counts: await counts }
+  return { ok: code === 0, ...(await counted) }
 }
 
 function flags(patterns: readonly string[], isTalkative: boolean, atOnce: number): string[] {
@@ -86,14 +88,17 @@ function flags(patterns: readonly string[], isTalkative: boolean, atOnce: number
   ]
 }
 
-async function countsIn(output: NodeJS.ReadableStream): Promise<Record<string, string>> {
+async function countIn(output: NodeJS.ReadableStream): Promise<Pick<Outcome, 'counts' | 'failed'>> {
   const counts: Record<string, string> = {}
-  for await (const line of createInterface({ input: output })) {
-    const [, name, count] =
-      /^ℹ (tests|pass|fail|cancelled|skipped|todo) (\d+)$/.exec(stripVTControlCharacters(line)) ?? []
+  const failed = new Set<string>()
+  for await (const coloured of createInterface({ input: output })) {
+    const line = stripVTControlCharacters(coloured)
+    const [, name, count] = /^ℹ (tests|pass|fail|cancelled|skipped|todo) (\d+)$/.exec(line) ?? []
     if (name && count) counts[name] = count
+    const [, file] = /^✖ (\S+\.test\.ts(?: with \d+ workers)?) \(/.exec(line) ?? []
+    if (file) failed.add(file)
   }
-  return counts
+  return { counts, failed: [...failed] }
 }
 
 function endGroup(pid: number | undefined, signal: NodeJS.Signals): void {

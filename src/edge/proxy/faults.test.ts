@@ -115,7 +115,7 @@ for (const version of versions) {
       const service = await httpService(t, (request, response) => {
         if (request.url === '/half') response.write('half')
       })
-      const plane = await Plane.start(t, [edgeOf(service)], { idleMs: 60 })
+      const plane = await Plane.start(t, [edgeOf(service)], { idleMs: 500 })
       const none = await ask(t, plane, version)
       assert.deepEqual([none.status, none.headers['postern-error-code']], [504, 'ERR_UPSTREAM_TIMEOUT'])
       await assert.rejects(ask(t, plane, version, { path: '/half' }))
@@ -169,7 +169,7 @@ describe('a module that waits', () => {
         { match: '/never', request: [() => new Promise<undefined>(() => {})] },
       ]
       const edges = (['https', 'http'] as const).map((kind) => testEdge({ names: ['a.test'], kind, routes }))
-      const plane = await Plane.start(t, edges, { idleMs: 60 })
+      const plane = await Plane.start(t, edges, { idleMs: 500 })
       const { response, close } = await open(t, plane, version, { method: 'POST', path: '/body', isLeftOpen: true })
       assert.deepEqual([response.status, response['postern-error-code']], [408, 'ERR_REQUEST_BODY_TIMEOUT'])
       await plane.record()
