@@ -20,8 +20,8 @@ export interface Outcome {
   readonly ok: boolean
   /** Node's own counts: tests, pass, fail and so on; empty when the run ended before them. */
   readonly counts: Readonly<Record<string, string>>
-  /** The files with a test that failed, as the report names them. */
-  readonly failed: readonly string[]
+  /** The files with a test that failed, as the report names them; undefined when something else failed too, or not all was run. */
+  readonly failed: readonly string[] | undefined
 }
 
 /** A run counts as hung when it prints nothing for the time limit of a file and this much more. */
@@ -91,14 +91,19 @@ function flags(patterns: readonly string[], isTalkative: boolean, atOnce: number
 async function countIn(output: NodeJS.ReadableStream): Promise<Pick<Outcome, 'counts' | 'failed'>> {
   const counts: Record<string, string> = {}
   const failed = new Set<string>()
+  let [isTold, isKnown] = [false, true]
   for await (const coloured of createInterface({ input: output })) {
     const line = stripVTControlCharacters(coloured)
     const [, name, count] = /^ℹ (tests|pass|fail|cancelled|skipped|todo) (\d+)$/.exec(line) ?? []
     if (name && count) counts[name] = count
-    const [, file] = /^✖ (\S+\.test\.ts(?: with \d+ workers)?) \(/.exec(line) ?? []
+    // What follows are the same failures again, by the names of their tests.
+    if (line === '✖ failing tests:') isTold = true
+    if (isTold || !line.startsWith('✖ ')) continue
+    const [, file] = /^✖ ((?:src|test|bench)\/\S+\.test\.ts(?: with \d+ workers)?) \(/.exec(line) ?? []
     if (file) failed.add(file)
+    else isKnown = false
   }
-  return { counts, failed: [...failed] }
+  return { counts, failed: isKnown && counts.cancelled === '0' ? [...failed] : undefined }
 }
 
 function endGroup(pid: number | undefined, signal: NodeJS.Signals): void {
