@@ -6,6 +6,10 @@ import type { Stage } from '../stage/stage.ts'
 /** In microseconds: long enough for a process to run at full speed for a while, as it does without a limit. */
 const PERIOD_US = 100_000
 
+/** How long the last process of a group may take to be gone after the program that had started it, in milliseconds. */
+const GONE_MS = 5000
+const LOOK_MS = 20
+
 /** Where each version of control groups is, and how a limit is written there. */
 const versions = [
   {
@@ -28,11 +32,23 @@ export function limitCpu(stage: Stage, pid: number, percent: number): void {
   const folder = join(version.root, `postern-bench-${pid}`)
   try {
     mkdirSync(folder)
-    // When the programs have ended, the group is empty and can be removed.
-    stage.onClose(() => rmdirSync(folder))
+    stage.onClose(() => removeGroup(folder))
     version.limit(folder, Math.round((PERIOD_US * percent) / 100))
     writeFileSync(join(folder, 'cgroup.procs'), String(pid))
   } catch (cause) {
     throw new Error(`the CPU time of workers cannot be limited here, as root can: ${String(cause)}`, { cause })
+  }
+}
+
+/** Only an empty group can be removed. Waits without the event loop, since a bench that is about to exit has none. */
+function removeGroup(folder: string): void {
+  const clock = new Int32Array(new SharedArrayBuffer(4))
+  for (const deadline = performance.now() + GONE_MS; ; Atomics.wait(clock, 0, 0, LOOK_MS)) {
+    try {
+      rmdirSync(folder)
+      return
+    } catch (error) {
+      if (performance.now() > deadline) throw error
+    }
   }
 }
