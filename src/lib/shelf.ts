@@ -12,8 +12,11 @@ export class Shelf<T> {
   readonly #byId = new Map<string, T>()
   /** Ascending. A new id is usually the greatest; an agent that reconnects brings an older one. */
   #ids: string[] = []
-  /** Ids added out of order, sorted in when somebody asks for a page. Reading the store newest first adds all that way. */
-  readonly #late: string[] = []
+  /**
+   * Ids added out of order, sorted in when somebody asks for a page. Reading the store newest first adds all that way, and
+   * so do agents that come back from a node that died.
+   */
+  readonly #late = new Set<string>()
 
   get size(): number {
     return this.#byId.size
@@ -31,15 +34,14 @@ export class Shelf<T> {
     if (!this.#byId.has(id)) {
       const last = this.#ids.at(-1)
       if (last === undefined || last < id) this.#ids.push(id)
-      else this.#late.push(id)
+      else this.#late.add(id)
     }
     this.#byId.set(id, thing)
   }
 
   delete(id: string): void {
-    if (!this.#byId.delete(id)) return
-    const ids = this.#inOrder()
-    ids.splice(placeOf(ids, id), 1)
+    if (!this.#byId.delete(id) || this.#late.delete(id)) return
+    this.#ids.splice(placeOf(this.#ids, id), 1)
   }
 
   /** Newest first, at most `limit`, with ids less than `beforeId`, which need not exist. */
@@ -55,9 +57,9 @@ export class Shelf<T> {
   }
 
   #inOrder(): string[] {
-    const late = this.#late.splice(0)
-    if (late.length > FEW) this.#ids = [...this.#ids, ...late].sort()
-    else for (const id of late) this.#ids.splice(placeOf(this.#ids, id), 0, id)
+    if (this.#late.size > FEW) this.#ids = [...this.#ids, ...this.#late].sort()
+    else for (const id of this.#late) this.#ids.splice(placeOf(this.#ids, id), 0, id)
+    this.#late.clear()
     return this.#ids
   }
 }
