@@ -6,18 +6,13 @@
  * where containers have no network of their own, can be given: `npm run container -- --network=host`.
  */
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
-import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { get } from 'node:https'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { parse, stringify } from 'yaml'
+import { parse } from 'yaml'
 import { blocksOf } from '../docs/page.ts'
 import { until } from '../support/until.ts'
-
-const root = fileURLToPath(new URL('../../', import.meta.url))
-const IMAGE = 'postern'
+import { buildImage, IMAGE, mayOpen, must, run, startAgent, step, visit as visitAt } from './containers.ts'
 
 const scratch = mkdtempSync(join(tmpdir(), 'postern-container-'))
 const server = composeFolder('server')
@@ -32,13 +27,13 @@ try {
 
 async function check(): Promise<void> {
   const page = blocksOf('docs/docker.md')
-  const [serverFile = '', agentFile = ''] = page.filter(({ use }) => use === 'file').map(({ text }) => text)
-  const [build = '', start = '', copyCa = '', data = '', startAgent = ''] = page
+  const serverFile = page.find(({ about }) => about === 'compose.yaml')?.text ?? ''
+  const [, start = '', copyCa = '', data = ''] = page
     .filter(({ language }) => language === 'sh')
     .map(({ text }) => text)
 
   step('the image is built, and does not run as root')
-  must(build.replace('docker build', ['docker build', ...process.argv.slice(2)].join(' ')), root)
+  buildImage()
   assert.equal(must(`docker inspect --format '{{.Config.User}}' ${IMAGE}`), '1000:1000\n')
 
   step('the health check fails where no server answers')
@@ -75,15 +70,7 @@ async function check(): Promise<void> {
   const users = must('docker compose exec -T postern postern admin list-users', server)
 
   step('an agent in another container reaches it, and visitors reach the agent')
-  writeFileSync(join(agent, 'compose.yaml'), agentFile)
-  writeFileSync(join(agent, 'compose.override.yaml'), stringify(standIns(agentFile)))
-  writeFileSync(join(agent, '.env'), `POSTERN_AUTHTOKEN=${authtoken}\n`)
-  copyFileSync(join(server, 'ca.pem'), join(agent, 'ca.pem'))
-  must(startAgent, agent)
-  const url = await until(
-    'the tunnel is online',
-    () => /url=(https:\S+)/.exec(must('docker compose logs tunnel', agent))?.[1],
-  )
+  const url = await startAgent(agent, { authtoken, caFile: join(server, 'ca.pem') })
   await until('visitors reach the agent', async () => (await visit(url)) === 'hello')
 
   step('a new container has the same data, and the agent comes back to its address')
@@ -104,30 +91,9 @@ async function check(): Promise<void> {
   }
 }
 
-/** What the page leaves to its reader: the service, which is not nginx here, and the name of the server. */
-function standIns(file: string): unknown {
-  const { command } = parse(file).services.tunnel as { command: string }
-  const [, host = ''] = /--server (\S+):/.exec(command) ?? []
-  const serve = 'require("http").createServer((_, response) => response.end("hello")).listen(80)'
-  return {
-    services: {
-      web: {
-        image: IMAGE,
-        user: '0:0',
-        entrypoint: ['node', '-e', serve],
-        command: [],
-        healthcheck: { disable: true },
-      },
-      tunnel: { extra_hosts: [`${host}:host-gateway`] },
-    },
-  }
-}
-
-/** A daemon without the right to raise limits cannot give a container more files than it may open itself. */
 function allowFewerFiles(file: string): void {
   const { nofile } = parse(file).services.postern.ulimits as { nofile: number }
-  if (run(`docker run --rm --ulimit nofile=${nofile} --entrypoint true ${IMAGE}`).status === 0) return
-  console.log(`# this Docker may not open ${nofile} files, so the container gets 10000`)
+  if (mayOpen(nofile)) return
   writeFileSync(join(server, 'compose.override.yaml'), 'services: {postern: {ulimits: {nofile: 10000}}}\n')
 }
 
@@ -136,40 +102,12 @@ function healthOf(folder: string): string {
   return must(`docker inspect --format '{{.State.Health.Status}}' ${id}`).trim()
 }
 
-/** A visitor on this machine; undefined while the address is not reached. */
 function visit(url: string): Promise<string | undefined> {
-  const ca = readFileSync(join(server, 'ca.pem'))
-  const { hostname } = new URL(url)
-  return new Promise((resolve) => {
-    const request = get({ host: '127.0.0.1', servername: hostname, ca, headers: { host: hostname }, agent: false })
-    request.on('error', () => resolve(undefined))
-    request.on('response', (response) => {
-      let body = ''
-      response.setEncoding('utf8').on('data', (text: string) => {
-        body += text
-      })
-      response.on('close', () => resolve(body))
-    })
-  })
-}
-
-function step(what: string): void {
-  console.log(`- ${what}`)
+  return visitAt(url, readFileSync(join(server, 'ca.pem')))
 }
 
 function composeFolder(name: string): string {
   const folder = join(scratch, `postern-check-${name}`)
   mkdirSync(folder)
   return folder
-}
-
-/** Runs a command to its end and gives what it printed; throws when it fails. */
-function must(command: string, cwd = scratch): string {
-  const { status, stdout, stderr } = run(command, cwd)
-  if (status !== 0) throw new Error(`${command.trim()} failed with ${status}:\n${stdout}${stderr}`)
-  return stdout
-}
-
-function run(command: string, cwd = scratch) {
-  return spawnSync('sh', ['-euc', command], { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] })
 }

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { BlockList } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, type TestContext, test } from 'node:test'
@@ -111,6 +112,18 @@ describe('the compose file of a cluster', () => {
   test('trusts the balancer alone', () => {
     const { ipv4_address: address } = services.balancer.networks.inside
     for (const { trustedProxies } of settings) assert.deepEqual(trustedProxies, [`${address}/32`])
+  })
+
+  test('gives the address of the balancer to nobody who starts before it', () => {
+    const { ipv4_address: address } = services.balancer.networks.inside
+    const [{ subnet, ip_range: given }] = file.networks.inside.ipam.config
+    const isIn = (range: string): boolean => {
+      const list = new BlockList()
+      const [start = '', prefix = ''] = range.split('/')
+      list.addSubnet(start, Number(prefix))
+      return list.check(address)
+    }
+    assert.deepEqual([isIn(subnet), isIn(given)], [true, false])
   })
 
   test('tells agents where the balancer takes them', () => {

@@ -1,0 +1,131 @@
+/**
+ * `npm run container-cluster`: builds the image, starts deploy/cluster as docs/cluster.md says, and checks that any node serves
+ * every address, and that nodes can be stopped, killed and replaced while an agent is visited.
+ *
+ * Needs what `npm run container` does, and takes the same flags.
+ */
+import assert from 'node:assert/strict'
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { parse, stringify } from 'yaml'
+import { blocksOf, readPage } from '../docs/page.ts'
+import type { Json } from '../support/api-client.ts'
+import { until } from '../support/until.ts'
+import { buildImage, mayOpen, must, run, startAgent, step, visit } from './containers.ts'
+
+/** Where the API of all nodes is, through the balancer. */
+const API = 'http://127.0.0.1:7400'
+
+const NODES = ['node-1', 'node-2', 'node-3']
+
+const scratch = mkdtempSync(join(tmpdir(), 'postern-container-cluster-'))
+const cluster = join(scratch, 'deploy/cluster')
+const agent = join(scratch, 'postern-check-agent')
+cpSync(fileURLToPath(new URL('../../deploy/cluster', import.meta.url)), cluster, { recursive: true })
+mkdirSync(agent)
+try {
+  await check()
+  console.log('# the cluster of containers does what docs/cluster.md says')
+} finally {
+  for (const folder of [agent, cluster]) run('docker compose down --volumes --timeout 1', folder)
+  rmSync(scratch, { recursive: true })
+}
+
+async function check(): Promise<void> {
+  step('the image is built')
+  buildImage()
+
+  step('three nodes, the database and the balancer start')
+  allowFewerFiles()
+  const [start] = blocksOf('docs/cluster.md').filter(({ text }) => text.startsWith('cd deploy/cluster\n'))
+  const log = must(start?.text ?? '', scratch)
+  const secretOf = (what: RegExp): string => {
+    const [found, ...others] = [...log.matchAll(what)].map(([, secret]) => secret)
+    assert.ok(found !== undefined && others.length === 0, `${what.source} is shown once`)
+    return found
+  }
+  const authtoken = secretOf(/Agent authtoken +(\S+)/g)
+  const key = secretOf(/Admin API key +(\S+)/g)
+  const names = async () => (await ask(key, '/nodes'))?.nodes.map(({ name }: Json) => name).toSorted()
+  await until('the nodes know each other', async () => String(await names()) === String(NODES))
+
+  step('an agent is reached through the balancer, and its visitors by their own address')
+  const caFile = join(scratch, 'ca.pem')
+  must(`docker compose cp node-1:/data/ca.pem ${caFile}`, cluster)
+  const ca = readFileSync(caFile)
+  const url = await startAgent(agent, { authtoken, caFile })
+  const isServed = async (): Promise<boolean> => (await visit(url, ca)) === 'hello'
+  await until('visitors reach it', isServed)
+  // The balancer takes turns, so each node was visited.
+  for (let i = 0; i < 2 * NODES.length; i++) assert.ok(await isServed(), 'all nodes serve it')
+  const exchanges: Json[] = await until('the visits are seen', async () => (await ask(key, '/exchanges'))?.exchanges)
+  const ips = new Set(exchanges.map(({ client_ip: ip }) => ip))
+  assert.equal(ips.has(balancerIp()), false, 'a visitor has the address of the balancer')
+
+  const visits = visitUntilTold(isServed)
+  for (const node of NODES) {
+    step(`${node} stops in order, is replaced, and no visit fails`)
+    const id = must(`docker compose ps --quiet ${node}`, cluster).trim()
+    must(`docker compose stop ${node}`, cluster)
+    assert.equal(must(`docker inspect --format '{{.State.ExitCode}}' ${id}`), '0\n', `${node} was killed`)
+    must(`docker compose rm --force ${node}`, cluster)
+    must(replaceCommand(node), cluster)
+    assert.equal(visits.failed(), 0)
+  }
+  await visits.stop()
+
+  step('two nodes are killed, and then the third: wherever the agent was, it is reached at what is left')
+  const [first = '', ...others] = NODES
+  for (const killed of [others, [first]]) {
+    for (const node of killed) must(`docker compose kill ${node}`, cluster)
+    await until('it is reached again', isServed)
+    for (const node of killed) must(replaceCommand(node), cluster)
+    await until('the nodes know each other again', async () => String(await names()) === String(NODES))
+  }
+}
+
+/** The command that docs/cluster.md has for a new container in the place of one, for this node. */
+function replaceCommand(node: string): string {
+  const [, command = ''] = /`(docker compose up [^`]*) node-1`/.exec(readPage('docs/cluster.md')) ?? []
+  return `${command} ${node}`
+}
+
+/** Visits one after the other, until it is stopped. */
+function visitUntilTold(isServed: () => Promise<boolean>) {
+  let isOver = false
+  let failed = 0
+  const done = (async () => {
+    while (!isOver) if (!(await isServed())) failed++
+  })()
+  return {
+    failed: () => failed,
+    stop: () => {
+      isOver = true
+      return done
+    },
+  }
+}
+
+function balancerIp(): string {
+  return composeFile().services.balancer.networks.inside.ipv4_address
+}
+
+function composeFile(): Json {
+  return parse(readFileSync(join(cluster, 'compose.yml'), 'utf8'))
+}
+
+function allowFewerFiles(): void {
+  const { services } = composeFile()
+  if (mayOpen(services.balancer.ulimits.nofile)) return
+  const fewer = [...NODES, 'balancer'].map((name) => [name, { ulimits: { nofile: 10_000 } }])
+  writeFileSync(join(cluster, 'compose.override.yml'), stringify({ services: Object.fromEntries(fewer) }))
+}
+
+/** Undefined while nobody answers. */
+async function ask(key: string, path: string): Promise<Json | undefined> {
+  const headers = { Authorization: `Bearer ${key}`, 'Service-Version': '2' }
+  const response = await fetch(API + path, { headers }).catch(() => undefined)
+  return response?.ok ? ((await response.json()) as Json) : undefined
+}
