@@ -124,7 +124,7 @@ function allowFewerFiles(): void {
 }
 
 /** Undefined while nobody answers. */
-async function ask(key: string, path: string): Promise<Json | undefined> {
+async function ask(key: string, path: string): Promise<Json> {
   const headers = { Authorization: `Bearer ${key}`, 'Service-Version': '2' }
   const response = await fetch(API + path, { headers }).catch(() => undefined)
   return response?.ok ? ((await response.json()) as Json) : undefined
