@@ -5,10 +5,12 @@
  * Needs what `npm run container` does, and takes the same flags.
  */
 import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import { parse, stringify } from 'yaml'
 import { blocksOf, readPage } from '../docs/page.ts'
 import type { Json } from '../support/api-client.ts'
@@ -19,6 +21,9 @@ import { buildImage, mayOpen, must, run, startAgent, step, visit } from './conta
 const API = 'http://127.0.0.1:7400'
 
 const NODES = ['node-1', 'node-2', 'node-3']
+
+/** What the service of the agent says. */
+const HELLO = 'hello'
 
 const scratch = mkdtempSync(join(tmpdir(), 'postern-container-cluster-'))
 const cluster = join(scratch, 'deploy/cluster')
@@ -56,25 +61,28 @@ async function check(): Promise<void> {
   must(`docker compose cp node-1:/data/ca.pem ${caFile}`, cluster)
   const ca = readFileSync(caFile)
   const url = await startAgent(agent, { authtoken, caFile })
-  const isServed = async (): Promise<boolean> => (await visit(url, ca)) === 'hello'
+  const isServed = async (): Promise<boolean> => (await visit(url, ca)) === HELLO
   await until('visitors reach it', isServed)
-  // The balancer takes turns, so each node was visited.
+  // Nodes without connections are asked in turns, so each of them is visited.
   for (let i = 0; i < 2 * NODES.length; i++) assert.ok(await isServed(), 'all nodes serve it')
-  const exchanges: Json[] = await until('the visits are seen', async () => (await ask(key, '/exchanges'))?.exchanges)
+  const exchanges: Json[] = (await ask(key, '/exchanges'))?.exchanges ?? []
   const ips = new Set(exchanges.map(({ client_ip: ip }) => ip))
+  assert.ok(exchanges.length >= 2 * NODES.length, 'the visits are seen')
   assert.equal(ips.has(balancerIp()), false, 'a visitor has the address of the balancer')
 
-  const visits = visitUntilTold(isServed)
-  for (const node of NODES) {
-    step(`${node} stops in order, is replaced, and no visit fails`)
-    const id = must(`docker compose ps --quiet ${node}`, cluster).trim()
-    must(`docker compose stop ${node}`, cluster)
-    assert.equal(must(`docker inspect --format '{{.State.ExitCode}}' ${id}`), '0\n', `${node} was killed`)
-    must(`docker compose rm --force ${node}`, cluster)
-    must(replaceCommand(node), cluster)
-    assert.equal(visits.failed(), 0)
+  const visits = visitUntilTold(() => visit(url, ca))
+  try {
+    for (const node of NODES) {
+      step(`${node} stops in order, is replaced, and no visit fails`)
+      const id = must(`docker compose ps --quiet ${node}`, cluster).trim()
+      await whileVisited(visits, `docker compose stop ${node}`)
+      assert.equal(must(`docker inspect --format '{{.State.ExitCode}}' ${id}`), '0\n', `${node} was killed`)
+      must(`docker compose rm --force ${node}`, cluster)
+      await whileVisited(visits, replaceCommand(node))
+    }
+  } finally {
+    await visits.stop()
   }
-  await visits.stop()
 
   step('two nodes are killed, and then the third: wherever the agent was, it is reached at what is left')
   const [first = '', ...others] = NODES
@@ -92,20 +100,42 @@ function replaceCommand(node: string): string {
   return `${command} ${node}`
 }
 
+interface Visits {
+  /** How many there were, and what those got that failed. */
+  readonly made: number
+  readonly failed: readonly string[]
+  stop(): Promise<void>
+}
+
 /** Visits one after the other, until it is stopped. */
-function visitUntilTold(isServed: () => Promise<boolean>) {
+function visitUntilTold(visitOnce: () => Promise<string>): Visits {
   let isOver = false
-  let failed = 0
+  let made = 0
+  const failed: string[] = []
   const done = (async () => {
-    while (!isOver) if (!(await isServed())) failed++
+    for (; !isOver; made++) {
+      const got = await visitOnce()
+      if (got !== HELLO) failed.push(`${new Date().toISOString()} ${got}`)
+    }
   })()
   return {
-    failed: () => failed,
-    stop: () => {
+    failed,
+    get made() {
+      return made
+    },
+    stop() {
       isOver = true
       return done
     },
   }
+}
+
+/** Runs a command of Compose beside the visits, of which none may fail. */
+async function whileVisited(visits: Visits, command: string): Promise<void> {
+  const before = visits.made
+  await promisify(execFile)('sh', ['-euc', command], { cwd: cluster })
+  assert.ok(visits.made > before, 'nobody was visited meanwhile')
+  assert.deepEqual(visits.failed, [])
 }
 
 function balancerIp(): string {

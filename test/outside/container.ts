@@ -102,7 +102,7 @@ function healthOf(folder: string): string {
   return must(`docker inspect --format '{{.State.Health.Status}}' ${id}`).trim()
 }
 
-function visit(url: string): Promise<string | undefined> {
+function visit(url: string): Promise<string> {
   return visitAt(url, readFileSync(join(server, 'ca.pem')))
 }
 

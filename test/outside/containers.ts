@@ -75,12 +75,12 @@ function standIns(file: string): unknown {
   }
 }
 
-/** What a visitor on this machine gets; undefined while the address is not reached. */
-export function visit(url: string, ca: Buffer): Promise<string | undefined> {
+/** What a visitor on this machine gets; while the address is not reached, why. */
+export function visit(url: string, ca: Buffer): Promise<string> {
   const { hostname } = new URL(url)
   return new Promise((resolve) => {
     const request = get({ host: '127.0.0.1', servername: hostname, ca, headers: { host: hostname }, agent: false })
-    request.on('error', () => resolve(undefined))
+    request.on('error', (error) => resolve(String(error)))
     request.on('response', (response) => {
       let body = ''
       response.setEncoding('utf8').on('data', (text: string) => {
