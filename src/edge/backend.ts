@@ -1,5 +1,6 @@
 /** Turns the plan of a backend into targets: where the next connection or request goes, and what to try after that. */
 
+import { flatText } from '../lib/text/flat-text.ts'
 import type { Dial, FollowGroup, GroupMember } from '../model/dial.ts'
 import type { BackendPlan, TunnelPlan } from '../model/edge-config.ts'
 import { dialStatic } from './static-dial.ts'
@@ -50,7 +51,8 @@ function tunnelTarget({ tunnelId, httpVersion, proxyHeader, version }: TunnelPla
   return {
     kind: 'dial',
     key: tunnelId,
-    version,
+    // Only for visitors that the same version of an address let in; see `TunnelPlan`.
+    reuseKey: version === undefined ? tunnelId : flatText(`${tunnelId} @${version}`),
     httpVersion,
     proxyHeader,
     open: (visit) => dial(version === undefined ? { tunnelId, ...visit } : { tunnelId, version, ...visit }),

@@ -8,10 +8,13 @@ export type Visit = Pick<DialRequest, 'ip' | 'port' | 'proto' | 'edge' | 'passth
 /** A service that can be dialled. */
 export interface DialTarget {
   readonly kind: 'dial'
-  /** Identifies the service: connections with the same key may be reused. */
+  /** Identifies the service. */
   readonly key: string
-  /** Connections are reused only for visitors that the same version of an address let in; see `TunnelPlan`. */
-  readonly version?: string | undefined
+  /**
+   * Connections are reused among targets with the same, which begins with the key; left out, it is the key. Made once and
+   * not for each request, which would cost as much as all else that finds a connection.
+   */
+  readonly reuseKey?: string | undefined
   readonly httpVersion: 1 | 2
   /** The PROXY header that begins each connection; with one, a connection serves a single visitor's connection. */
   readonly proxyHeader: 0 | 1 | 2

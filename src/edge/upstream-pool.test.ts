@@ -47,7 +47,8 @@ describe('a connection to a service', () => {
     const service = await httpService(t, (_request, response) => response.end('hi'))
     const plane = await Plane.start(t, [])
     const serve = (version: string | undefined) => {
-      const backend = backendOf({ ...service.target, version })
+      const reuseKey = version && `${service.target.key} @${version}`
+      const backend = backendOf({ ...service.target, reuseKey })
       plane.edges.set('a.test', testEdge({ names: ['a.test'], routes: [{ backend }] }))
     }
     for (const version of ['one', 'one', 'two', undefined, 'one', 'two']) {

@@ -154,7 +154,7 @@ export class UpstreamPool {
       }
     }
     for (const [key, all] of [...this.#shared]) {
-      if (key === `2 ${targetKey}` || key.startsWith(`2 ${targetKey} `)) for (const shared of all) shared.close()
+      if (key === targetKey || key.startsWith(`${targetKey} `)) for (const shared of all) shared.close()
     }
   }
 
@@ -269,10 +269,8 @@ export class UpstreamPool {
 
 /** R-7.7: a connection that begins with a PROXY header serves one visitor's connection only. */
 function keyOf(target: DialTarget, { ip, port, serverIp, serverPort }: Ends): string {
-  const { version, httpVersion, proxyHeader } = target
-  const key = version === undefined ? target.key : `${target.key} @${version}`
-  const service = httpVersion === 2 ? `2 ${key}` : key
-  return proxyHeader === 0 ? service : `${service} v${proxyHeader} ${ip} ${port} ${serverIp} ${serverPort}`
+  const { key, reuseKey = key, proxyHeader } = target
+  return proxyHeader === 0 ? reuseKey : `${reuseKey} v${proxyHeader} ${ip} ${port} ${serverIp} ${serverPort}`
 }
 
 function hasRoom(shared: SharedUpstream): boolean {
