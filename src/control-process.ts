@@ -72,6 +72,11 @@ export async function startControl(settings: Settings, given: ControlGiven): Pro
     api.isServing = true
     const { addresses } = api
     let inUse = settings
+    const stopping = (): void => {
+      if (!api.isServing) return
+      api.isServing = false
+      log.info('server stopping')
+    }
     log.info({ ...addresses, database: control.store.dialect, region: settings.region }, 'server ready')
     await control.orderCertificates()
     return {
@@ -82,9 +87,9 @@ export async function startControl(settings: Settings, given: ControlGiven): Pro
         inUse = next
         api.use(next)
       },
+      stopping,
       draining() {
-        api.isServing = false
-        log.info('server stopping')
+        stopping()
         control.leaving().catch((err: unknown) => log.debug({ err }, 'other nodes do not know that this one leaves'))
         // Callers first, as in one process; what is under way is answered.
         closing ??= api.close()

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import { bootstrapTokens } from './config/bootstrap.ts'
 import { withKnownPorts } from './config/known-ports.ts'
 import { type Listeners, plainListeners } from './config/listeners.ts'
@@ -163,6 +164,7 @@ export async function startServer(
     api.isServing = true
 
     const { addresses } = api
+    let { stopDelayMs } = settings
     const database = control.store.dialect
     log.info({ ...addresses, database, region: settings.region, ...handedIn(listeners) }, 'server ready')
     await control.orderCertificates()
@@ -173,6 +175,7 @@ export async function startServer(
       use: async (next) => {
         for (const each of planes.values()) each.plane.use(next)
         api.use(next)
+        stopDelayMs = next.stopDelayMs
         return []
       },
       planes: {
@@ -187,6 +190,7 @@ export async function startServer(
       stop: async () => {
         api.isServing = false
         log.info('server stopping')
+        if (stopDelayMs > 0) await pause(stopDelayMs)
         await control
           .leaving()
           .catch((err: unknown) => log.debug({ err }, 'other nodes do not know that this one leaves'))

@@ -63,6 +63,7 @@ export interface Settings {
   /** Processes that serve visitors and agents; 0 means one process for everything. */
   readonly workers: number
   readonly drainTimeoutMs: number
+  readonly stopDelayMs: number
   readonly logLevel: LogLevel
   readonly logFormat: LogFormat
   /** A folder of certificates and keys; null when there is none. */

@@ -371,6 +371,16 @@ export const table = {
     example: '30s',
     isLive: true,
   }),
+  stopDelayMs: setting({
+    name: 'stop-delay',
+    takes: 'duration',
+    parse: parse.duration,
+    default: '0s',
+    about:
+      'how long a stopping server still accepts connections after `/readyz` has said that it is not ready, so that a load balancer notices first',
+    example: '5s',
+    isLive: true,
+  }),
   logLevel: setting({
     name: 'log-level',
     takes: 'level',

@@ -29,7 +29,9 @@ export interface StartedControl extends RunningChild {
   readonly addresses: ControlAddresses
   readonly sshHostKey: string
   readonly firstStart: FirstCredentials | null
-  /** The workers drain: the server is ready no more. */
+  /** The server is ready no more, though it serves on for a while. */
+  stopping(): void
+  /** The workers drain. */
   draining(): void
   pause(): Promise<void>
 }
@@ -70,6 +72,7 @@ export function runControl(load: () => Promise<StartControl>, parts: ChildParts)
       told(message: ToChild) {
         if (message.type === 'workers') workers.resolve(message.addresses)
         else if (message.type === 'figures') figures = message.figures
+        else if (message.type === 'stopping') running?.stopping()
         else if (message.type === 'draining') running?.draining()
       },
     }

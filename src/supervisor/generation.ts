@@ -212,6 +212,10 @@ export class Generation {
     for (const seat of this.#seats) seat.isKept = false
   }
 
+  tellStopping(): void {
+    this.#control.send({ type: 'stopping' })
+  }
+
   tellDraining(): void {
     this.#control.send({ type: 'draining' })
   }

@@ -119,6 +119,8 @@ export type ToChild =
   | { readonly type: 'workers'; readonly addresses: WorkerAddresses }
   /** To the control process. */
   | { readonly type: 'figures'; readonly figures: SupervisorFigures }
+  /** To the control process: the server is ready no more, though it serves on for a while. */
+  | { readonly type: 'stopping' }
   /** To the control process: the workers drain. */
   | { readonly type: 'draining' }
   /** Finish what is open within the drain time, then end. */

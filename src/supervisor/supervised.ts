@@ -154,6 +154,7 @@ class ChildLife {
       case 'control':
       case 'workers':
       case 'figures':
+      case 'stopping':
       case 'draining':
         this.#work.told(message)
         return

@@ -193,12 +193,28 @@ test('a stop drains the workers, then ends the control process, and leaves nothi
   const folder = (await ask(server.addresses.http, 'control')).replace(/\/[^/]*$/, '')
   assert.ok(readdirSync(folder).length > 0)
   await server.stop()
-  assert.deepEqual(printed.out.split('\n').toSorted(), ['', 'control stopped', 'worker stopped', 'worker stopped'])
+  assert.deepEqual(printed.out.split('\n').toSorted(), [
+    '',
+    'control stopped',
+    'control stopping',
+    'worker stopped',
+    'worker stopped',
+  ])
   assert.match(printed.out, /control stopped\n$/)
   assert.equal(await ask(server.addresses.https), 'ECONNREFUSED')
   assert.equal(existsSync(folder), false)
   for (const pid of [...pids.control, ...pids.worker]) assert.equal(isAlive(pid), false)
   assert.doesNotMatch(printed.log, /"level":"(warn|error)"/)
+})
+
+test('a stop serves on for its delay', async (t) => {
+  const { server, printed } = await supervised(t, { 'stop-delay': '5s' }, { keep: true })
+  const stopped = server.stop()
+  await until('the control process knows', () => printed.out === 'control stopping\n')
+  await askAll(server.addresses.http, ['w1', 'w2'])
+  assert.equal(printed.out, 'control stopping\n')
+  await stopped
+  assert.equal(await ask(server.addresses.http), 'ECONNREFUSED')
 })
 
 for (const role of ['control', 'worker']) {

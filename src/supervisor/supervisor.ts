@@ -1,6 +1,7 @@
 /** The supervisor: opens and keeps the listening sockets, keeps the processes that serve them, and does nothing else. */
 import { randomBytes } from 'node:crypto'
 import { rmSync } from 'node:fs'
+import { setTimeout as pause } from 'node:timers/promises'
 import type { HandedOpen } from '../config/listeners.ts'
 import { newNode } from '../config/own-node.ts'
 import type { Settings } from '../config/read.ts'
@@ -128,9 +129,12 @@ class Supervisor {
     }
   }
 
-  /** The workers finish what is open, then the control process ends. */
+  /** When balancers have had the time to notice, the workers finish what is open, then the control process ends. */
   async stop(): Promise<void> {
     this.#isStopping = true
+    this.#current.tellStopping()
+    const { stopDelayMs } = this.#current.settings
+    if (stopDelayMs > 0) await pause(stopDelayMs)
     const all = [...this.#generations]
     for (const each of all) each.leave()
     this.#current.tellDraining()

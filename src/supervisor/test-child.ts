@@ -29,6 +29,7 @@ const control: StartControl = async (settings, { listeners, linkPath, onListenin
     use: (next) => {
       region = next.region
     },
+    stopping: () => console.log('control stopping'),
     draining: () => {
       isDraining = true
     },

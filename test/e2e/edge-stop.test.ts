@@ -60,6 +60,18 @@ describe('a shutdown', () => {
     })
   }
 
+  test('with a delay serves new visitors on while it is not ready', async (t) => {
+    const world = await World.start({ flags: { 'stop-delay': '5s' } })
+    const { name } = await world.httpsTo(await recorder(t, (_, response) => response.end('served')))
+    const readiness = async (): Promise<number> => (await fetch(`${world.platform.url}/readyz`)).status
+    assert.equal(await readiness(), 200)
+    const stopped = world.platform.stop()
+    await until('it is not ready', async () => (await readiness()) === 503)
+    assert.equal((await world.ask(name, {})).text, 'served')
+    await stopped
+    await refuses(world.platform.httpsPort)
+  })
+
   test('marks every answer as the last of its connection', async (t) => {
     const world = await start(LONG_DRAIN_MS)
     const service = await patient(t)
