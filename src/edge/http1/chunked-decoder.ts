@@ -7,7 +7,7 @@ import { asTrailers } from '../trailers.ts'
 import type { BodyDecoder } from './body-decoder.ts'
 import { CHUNK_EXTENSION_BYTES, CHUNK_SIZE_DIGITS, SMALL_CHUNK_BYTES, TRAILER_BYTES, TRAILERS } from './bounds.ts'
 import { CR, characters, LF, VALUE } from './characters.ts'
-import { parseFields, usualNames } from './fields.ts'
+import { parseFields } from './fields.ts'
 import { HeadFault, malformed } from './head-fault.ts'
 import { HeadReader } from './head-reader.ts'
 
@@ -17,9 +17,6 @@ const SEMICOLON = 0x3b
 
 /** What follows the data of the last chunk when there are no trailers. */
 const LAST_BYTES = '\r\n0\r\n\r\n'.length
-
-/** Of trailers. */
-const usual = usualNames()
 
 export class ChunkedDecoder implements BodyDecoder {
   at = 0
@@ -137,7 +134,7 @@ export class ChunkedDecoder implements BodyDecoder {
     // No trailers, as nearly always: the blank line alone.
     if (reader.to - reader.from === 2) return undefined
     if (!reader.text.startsWith('\r\n')) return malformed('a carriage return alone after the last chunk')
-    const rules = { maxFields: TRAILERS, dropsUnderscores: this.#dropsUnderscores, usual }
+    const rules = { maxFields: TRAILERS, dropsUnderscores: this.#dropsUnderscores }
     const fields = parseFields(reader, reader.from + 2, rules)
     if (fields instanceof HeadFault) return fields
     this.trailers = asTrailers(fields.headers)

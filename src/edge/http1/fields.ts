@@ -1,6 +1,6 @@
 /** Reads the fields of a head or of trailers: strictly, in one pass, with those that frame the message set apart. */
 import { HeaderList } from '../../lib/http/header-list.ts'
-import { type HeaderName, mixed, nameIn } from '../../lib/http/header-name.ts'
+import { mixed, nameIn } from '../../lib/http/header-name.ts'
 import { COLON, CR, characters, LF, SPACE, TAB, TOKEN, VALUE } from './characters.ts'
 import { HeadFault, malformed } from './head-fault.ts'
 import type { Head } from './head-reader.ts'
@@ -26,17 +26,6 @@ export interface FieldRules {
   readonly maxFields: number
   /** Requests only. */
   readonly dropsUnderscores: boolean
-  readonly usual: UsualNames
-}
-
-/** The names in the last message of a kind, by their places: most messages have the same, and comparing is cheap. */
-export type UsualNames = (HeaderName | undefined)[]
-
-/** How many of them are remembered. */
-const USUAL_FIELDS = 32
-
-export function usualNames(): UsualNames {
-  return Array.from({ length: USUAL_FIELDS }, () => undefined)
 }
 
 /** Reads the lines of `head` from `at` on. */
@@ -46,18 +35,12 @@ export function parseFields(head: Head, at: number, rules: FieldRules): HeadFiel
   let count = 0
   for (let i = at; i < to; ) {
     if (++count > rules.maxFields) return new HeadFault('too_large', `more than ${rules.maxFields} fields`)
-    let name = rules.usual[count]
-    if (name && standsAt(bytes, i, name)) i += name.spelling.length
-    else {
-      const nameFrom = i
-      let hash = 0
-      for (let byte = bytes[i] ?? 0; (bitsOf(byte) & TOKEN) !== 0; byte = bytes[++i] ?? 0) hash = mixed(hash, byte)
-      // Folded lines, blanks before the colon and empty names are refused here.
-      if (i === nameFrom || bytes[i] !== COLON) return malformed('a line that does not begin with a name and a colon')
-      name = nameIn(bytes, nameFrom, i, hash)
-      if (count < USUAL_FIELDS) rules.usual[count] = name
-    }
-    i++
+    const nameFrom = i
+    let hash = 0
+    for (let byte = bytes[i] ?? 0; (bitsOf(byte) & TOKEN) !== 0; byte = bytes[++i] ?? 0) hash = mixed(hash, byte)
+    // Folded lines, blanks before the colon and empty names are refused here.
+    if (i === nameFrom || bytes[i] !== COLON) return malformed('a line that does not begin with a name and a colon')
+    const nameTo = i++
     while (bytes[i] === SPACE || bytes[i] === TAB) i++
     const valueFrom = i
     while ((bitsOf(bytes[i] ?? 0) & VALUE) !== 0) i++
@@ -65,6 +48,7 @@ export function parseFields(head: Head, at: number, rules: FieldRules): HeadFiel
     while (valueTo > valueFrom && (bytes[valueTo - 1] === SPACE || bytes[valueTo - 1] === TAB)) valueTo--
     if (bytes[i] !== CR || bytes[i + 1] !== LF) return malformed('a value with a control character')
     i += 2
+    const name = nameIn(bytes, nameFrom, nameTo, hash)
     if (rules.dropsUnderscores && name.key.includes('_')) continue
     const value = text.slice(valueFrom - from, valueTo - from)
     const fault = setApart(fields, name.key, value)
@@ -72,14 +56,6 @@ export function parseFields(head: Head, at: number, rules: FieldRules): HeadFiel
     else if (fault !== true) return fault
   }
   return fields
-}
-
-/** Whether this name is there, and a colon after it. */
-function standsAt(bytes: Buffer, at: number, { spelling }: HeaderName): boolean {
-  const { length } = spelling
-  if (bytes[at + length] !== COLON) return false
-  for (let i = 0; i < length; i++) if (bytes[at + i] !== spelling.charCodeAt(i)) return false
-  return true
 }
 
 function bitsOf(byte: number): number {

@@ -264,37 +264,6 @@ describe('a request head is refused:', () => {
   }
 })
 
-describe('after a head with nearly the same names', () => {
-  const before = (): void => void parse(`GET / HTTP/1.1\r\n${host}Accept: a\r\nX-Two: b\r\n\r\n`)
-  const names = ['Accept', 'accept', 'Accep', 'Accept-', 'Bccept', 'Accepu', 'X-Two', 'A']
-  for (const name of names) {
-    test(`${name} is read as it stands`, () => {
-      before()
-      const parsed = parse(`GET / HTTP/1.1\r\n${host}${name}: a\r\nX-Two: c\r\n\r\n`)
-      assert.ok(typeof parsed === 'object')
-      assert.deepEqual(
-        [...parsed.headers],
-        [
-          [name, 'a'],
-          ['X-Two', 'c'],
-        ],
-      )
-    })
-  }
-  for (const line of ['Accept : a', 'Accept', ': a', ' Accept: a', 'Accept\0: a', 'Accept\r\n: a']) {
-    test(`${JSON.stringify(line)} is refused`, () => {
-      before()
-      assert.equal(parse(`GET / HTTP/1.1\r\n${host}${line}\r\nX-Two: b\r\n\r\n`), 'malformed')
-    })
-  }
-  test('one with fewer has fewer', () => {
-    before()
-    const parsed = parse(`GET / HTTP/1.1\r\n${host}\r\nAccept: a\r\n`)
-    assert.ok(typeof parsed === 'object')
-    assert.deepEqual([...parsed.headers], [])
-  })
-})
-
 describe('split at every byte', () => {
   const short = (text: string): boolean => text.length < 1000
   test('a good head gives the same', () => {

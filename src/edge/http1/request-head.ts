@@ -8,7 +8,7 @@
 import { flatText } from '../../lib/text/flat-text.ts'
 import type { RequestHead } from '../exchange.ts'
 import { characters, SPACE, TARGET, TOKEN } from './characters.ts'
-import { type HeadFields, parseFields, usualNames } from './fields.ts'
+import { type HeadFields, parseFields } from './fields.ts'
 import { announcedBody } from './framing.ts'
 import { HeadFault, malformed } from './head-fault.ts'
 import type { Head } from './head-reader.ts'
@@ -24,8 +24,6 @@ const VERSION_LINE = 'HTTP/1.1\r\n'
 /** A name or an address, and a port: no userinfo, no percent signs, nothing that could end a host elsewhere. */
 const authority = /^(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{0,5})?$/
 const absolute = /^https?:\/\/([^/?]*)(.*)$/i
-
-const usual = usualNames()
 
 export function parseRequestHead(head: Head, { maxHeaders }: { maxHeaders: number }): ParsedRequest | HeadFault {
   const { bytes, text } = head
@@ -43,7 +41,7 @@ export function parseRequestHead(head: Head, { maxHeaders }: { maxHeaders: numbe
     if (isOther) return new HeadFault('version', 'another version of HTTP')
     return malformed('a request line without a version')
   }
-  const fields = parseFields(head, i + VERSION_LINE.length, { maxFields: maxHeaders, dropsUnderscores: true, usual })
+  const fields = parseFields(head, i + VERSION_LINE.length, { maxFields: maxHeaders, dropsUnderscores: true })
   if (fields instanceof HeadFault) return fields
   const method = text.slice(from - head.from, methodTo - head.from)
   return assemble(method, text.slice(methodTo + 1 - head.from, targetTo - head.from), fields)

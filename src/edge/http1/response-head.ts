@@ -2,7 +2,7 @@
 import type { ResponseHead } from '../exchange.ts'
 import { RESPONSE_HEADERS } from './bounds.ts'
 import { CR, characters, LF, SPACE, VALUE } from './characters.ts'
-import { type HeadFields, parseFields, usualNames } from './fields.ts'
+import { type HeadFields, parseFields } from './fields.ts'
 import { announcedBody } from './framing.ts'
 import { HeadFault, malformed } from './head-fault.ts'
 import type { Head } from './head-reader.ts'
@@ -23,8 +23,6 @@ const STATUS_AT = RESPONSE_BEGIN.length + 2
 const REASON_AT = STATUS_AT + 3
 const ZERO = '0'.charCodeAt(0)
 
-const usual = usualNames()
-
 export function parseResponseHead(head: Head, { method }: { method: string }): ParsedResponse | HeadFault {
   const { bytes, from, text } = head
   const minor = digitAt(bytes, from + RESPONSE_BEGIN.length)
@@ -36,7 +34,7 @@ export function parseResponseHead(head: Head, { method }: { method: string }): P
   const hasReason = bytes[from + REASON_AT] === SPACE
   // Without a reason phrase the blank is still required, though many servers leave it out.
   if ((i > from + REASON_AT && !hasReason) || bytes[i] !== CR || bytes[i + 1] !== LF) return malformed('no status line')
-  const fields = parseFields(head, i + 2, { maxFields: RESPONSE_HEADERS, dropsUnderscores: false, usual })
+  const fields = parseFields(head, i + 2, { maxFields: RESPONSE_HEADERS, dropsUnderscores: false })
   if (fields instanceof HeadFault) return fields
   const reason = hasReason ? text.slice(REASON_AT + 1, i - from) : ''
   return assemble({ status, reason, fields, isOld: minor === 0, method })
