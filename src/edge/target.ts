@@ -11,8 +11,8 @@ export interface DialTarget {
   /** Identifies the service. */
   readonly key: string
   /**
-   * Connections are reused among targets with the same, which begins with the key; left out, it is the key. Made once and
-   * not for each request, which would cost as much as all else that finds a connection.
+   * Connections are reused among targets with the same one, which begins with the key; left out, it is the key. Made with
+   * the target, not for each request.
    */
   readonly reuseKey?: string | undefined
   readonly httpVersion: 1 | 2
