@@ -210,6 +210,7 @@ function shown(event: AgentEvent): ConnectionEvent | undefined {
     case 'moved':
     case 'second-online':
     case 'second-offline':
+    case 'standby':
     case 'tunnel-online':
     case 'connection-opened':
     case 'connection-closed':

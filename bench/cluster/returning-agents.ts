@@ -1,7 +1,7 @@
 /**
- * Many agents in one process, which come back at another node when theirs is gone, with what they keep of their sessions:
- * the same wait as an agent of ours, the same cookie and the same token for their address. Each answers its visitors.
- * Writes the URLs of all to a file and prints `ready`; prints `back` when all are online again.
+ * Many agents in one process, which go on at another node when theirs is gone, as agents of ours do: each has a connection
+ * ready there, its cookie, and the token for its address. Each answers its visitors. Writes the URLs of all to a file and
+ * prints `ready`; prints `back` when all are online again.
  *
  * Arguments: how many, a file for the URLs, the port of their node, and that of the other. The authtoken is in BENCH_AUTHTOKEN.
  */
@@ -9,9 +9,10 @@ import { writeFileSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import { retryDelay } from '../../src/agent/backoff.ts'
 import { Secret } from '../../src/lib/secrets/secret.ts'
+import type { Mux } from '../../src/wire/mux.ts'
 import { readProxyHeader } from '../../src/wire/proxy-header.ts'
 import type { WireStream } from '../../src/wire/wire-stream.ts'
-import { type Former, goOnline } from '../tunnel/light-agent.ts'
+import { begin, type Former, goOnline, type LightAgent, standBy } from '../tunnel/light-agent.ts'
 
 /** How many shake hands at the same time: all at once, one process would be too late for most of them. */
 const AT_ONCE = 64
@@ -27,47 +28,68 @@ let shaking = 0
 const turns: (() => void)[] = []
 let back = 0
 
-const first = Array.from({ length: Number(count) }, (_, i) => start(i))
-writeFileSync(urlFile, JSON.stringify(await Promise.all(first)))
-console.log('ready')
+class ReturningAgent {
+  readonly #number: number
+  #former: Former | undefined
+  #standby: Mux | undefined
 
-/** Resolves with the URL once it is online; from then on it comes back whenever it is lost. */
-async function start(number: number): Promise<string> {
-  const former = await connected(number, Number(ownPort), undefined, (mine) => void comeBack(number, mine))
-  return former.url
-}
+  constructor(number: number) {
+    this.#number = number
+  }
 
-async function comeBack(number: number, former: Former): Promise<void> {
-  for (let failures = 0; ; failures++) {
-    await pause(retryDelay({ failures, isRefused: false, random: Math.random }))
-    try {
-      await connected(number, Number(otherPort), former, (mine) => void comeBack(number, mine))
-    } catch (error) {
-      console.error(error instanceof Error ? error.message : String(error))
-      continue
+  get url(): string {
+    return this.#former?.url ?? ''
+  }
+
+  /** From then on it comes back whenever it is lost. */
+  async start(): Promise<void> {
+    this.#former = await goOnline(this.#at(Number(ownPort)))
+  }
+
+  async standBy(): Promise<void> {
+    this.#standby = await standBy(this.#returning())
+  }
+
+  async #comeBack(): Promise<void> {
+    for (let failures = 0; ; failures++) {
+      const standby = this.#standby
+      this.#standby = undefined
+      if (!standby) await pause(retryDelay({ failures, isRefused: false, random: Math.random }))
+      try {
+        this.#former = standby ? await begin(standby, this.#returning()) : await goOnline(this.#returning())
+      } catch (error) {
+        console.error(error instanceof Error ? error.message : String(error))
+        continue
+      }
+      if (++back === Number(count)) console.log('back')
+      return
     }
-    if (++back === Number(count)) console.log('back')
-    return
+  }
+
+  /** At the other node, as what it was. */
+  #returning(): LightAgent & { readonly former: Former } {
+    if (!this.#former) throw new Error('the agent was never online')
+    return { ...this.#at(Number(otherPort)), former: this.#former }
+  }
+
+  #at(port: number): LightAgent {
+    return {
+      ...{ host: '127.0.0.1', port, authtoken, inTurn, scheme: 'http', onVisitor: answerVisitor },
+      // Each from an address of its own, as they would come: the server counts by source.
+      localAddress: `127.1.${this.#number >> 8}.${this.#number & 255 || 1}`,
+      // One that is lost before it is online rejects instead, and one that waits takes nothing with it.
+      onLost: () => {
+        if (port === Number(ownPort) && this.#former) void this.#comeBack()
+      },
+    }
   }
 }
 
-async function connected(
-  number: number,
-  port: number,
-  former: Former | undefined,
-  onLost: (mine: Former) => void,
-): Promise<Former> {
-  let mine: Former | undefined
-  mine = await goOnline({
-    ...{ host: '127.0.0.1', port, authtoken, inTurn, scheme: 'http' as const, onVisitor: answerVisitor },
-    // Each from an address of its own, as they would come: the server counts by source.
-    localAddress: `127.1.${number >> 8}.${number & 255 || 1}`,
-    ...(former && { former }),
-    // One that is lost before it is online rejects instead.
-    onLost: () => mine && onLost(mine),
-  })
-  return mine
-}
+const agents = Array.from({ length: Number(count) }, (_, number) => new ReturningAgent(number))
+await Promise.all(agents.map((agent) => agent.start()))
+await Promise.all(agents.map((agent) => agent.standBy()))
+writeFileSync(urlFile, JSON.stringify(agents.map(({ url }) => url)))
+console.log('ready')
 
 async function inTurn<T>(work: () => Promise<T>): Promise<T> {
   if (shaking === AT_ONCE) await new Promise<void>((resolve) => turns.push(resolve))

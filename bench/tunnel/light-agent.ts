@@ -3,8 +3,15 @@ import { connect, createSecureContext, type TLSSocket } from 'node:tls'
 import { Secret } from '../../src/lib/secrets/secret.ts'
 import { GROWN_WINDOW_BYTES } from '../../src/wire/bounds.ts'
 import { answerPings, DEFAULT_INTERVAL_MS, DEFAULT_TOLERANCE_MS, Heartbeat } from '../../src/wire/heartbeat.ts'
-import { buildAuth, parseAuthAnswer } from '../../src/wire/messages/auth.ts'
+import {
+  type AuthAnswer,
+  type AuthRequest,
+  buildAuth,
+  buildBegin,
+  parseAuthAnswer,
+} from '../../src/wire/messages/auth.ts'
 import { buildBind, parseBindAnswer } from '../../src/wire/messages/bind.ts'
+import { parseAnswer } from '../../src/wire/messages/error-text.ts'
 import { Mux } from '../../src/wire/mux.ts'
 import { serverTraits } from '../../src/wire/peer.ts'
 import { call, type Message } from '../../src/wire/rpc.ts'
@@ -12,6 +19,9 @@ import { type StreamType, streamTypes } from '../../src/wire/stream-types.ts'
 import { socketTransport } from '../../src/wire/transport.ts'
 import { WireError } from '../../src/wire/wire-error.ts'
 import type { WireStream } from '../../src/wire/wire-stream.ts'
+
+/** How long the server may take to answer, in milliseconds: as long as an agent of ours waits for a bind. */
+const ANSWER_MS = 20_000
 
 export interface LightAgent {
   readonly host: string
@@ -41,7 +51,41 @@ export interface Former {
 
 /** Resolves with what it got once it is online; rejects when it is refused. */
 export async function goOnline(agent: LightAgent): Promise<Former> {
-  const { former, onVisitor, inTurn = (work) => work() } = agent
+  const mux = await connected(agent)
+  const { clientId, cookie } = await authenticated(mux, authOf(agent))
+  return { clientId, cookie, ...(await bound(mux, agent)) }
+}
+
+/** Resolves with a connection that waits for the session of this agent, for `begin`. */
+export async function standBy(agent: LightAgent & { readonly former: Former }): Promise<Mux> {
+  const mux = await connected(agent)
+  const { clientId, cookie } = agent.former
+  const request = { ...authOf(agent), clientId: '', cookie: new Secret(''), standbyOf: { clientId, cookie } }
+  const { isStandby } = await authenticated(mux, request)
+  if (!isStandby) throw new Error('the server knows no standbys')
+  return mux
+}
+
+/** Goes online over a connection that waited. */
+export async function begin(mux: Mux, agent: LightAgent & { readonly former: Former }): Promise<Former> {
+  const begun = asked(mux, streamTypes.begin, buildBegin({ isMoving: false }))
+  const [answered, got] = await Promise.all([begun, bound(mux, agent)])
+  const { error } = known(parseAnswer(answered))
+  if (error !== '') throw new Error(`an agent may not begin: ${error}`)
+  return { ...agent.former, ...got }
+}
+
+async function bound(mux: Mux, agent: LightAgent): Promise<Pick<Former, 'bindId' | 'token' | 'url'>> {
+  const { former } = agent
+  const { error, answer } = known(parseBindAnswer(await asked(mux, streamTypes.bind, buildBind(bindOf(agent)))))
+  if (error !== '') throw new Error(`a bind was refused: ${error}`)
+  const { id: bindId, token, url } = answer
+  if (former && former.url !== url) throw new Error(`an agent got ${url} instead of ${former.url}`)
+  return { bindId, token, url }
+}
+
+async function connected(agent: LightAgent): Promise<Mux> {
+  const { onVisitor, inTurn = (work) => work() } = agent
   let isLost = false
   const lost = (error: WireError | undefined): void => {
     if (!isLost) agent.onLost(error)
@@ -58,23 +102,22 @@ export async function goOnline(agent: LightAgent): Promise<Former> {
     onClosed: lost,
   })
   mux.adapt(serverTraits())
-  const auth = known(parseAuthAnswer(await asked(mux, streamTypes.auth, buildAuth(authOf(agent)))))
-  if (auth.error !== '') throw new Error(`an agent was refused: ${auth.error}`)
-  const bound = known(parseBindAnswer(await asked(mux, streamTypes.bind, buildBind(bindOf(agent)))))
-  if (bound.error !== '') throw new Error(`a bind was refused: ${bound.error}`)
-  const { clientId, cookie } = auth.answer
-  const { id: bindId, token, url } = bound.answer
-  if (former && former.url !== url) throw new Error(`an agent got ${url} instead of ${former.url}`)
   new Heartbeat(mux, {
     onDead: (error) => {
       mux.close()
       lost(error)
     },
   })
-  return { clientId, cookie, bindId, token, url }
+  return mux
 }
 
-function authOf({ authtoken, former }: LightAgent) {
+async function authenticated(mux: Mux, request: AuthRequest): Promise<AuthAnswer> {
+  const { error, answer } = known(parseAuthAnswer(await asked(mux, streamTypes.auth, buildAuth(request))))
+  if (error !== '') throw new Error(`an agent was refused: ${error}`)
+  return answer
+}
+
+function authOf({ authtoken, former }: LightAgent): AuthRequest {
   return {
     versions: ['3', '2'],
     clientId: former?.clientId ?? '',
@@ -142,7 +185,7 @@ function dial({ host, port, localAddress }: LightAgent): Promise<TLSSocket> {
 }
 
 async function asked(mux: Mux, type: StreamType, message: Message): Promise<Message> {
-  return known(await call(mux, type, message))
+  return known(await call(mux, type, message, { timeoutMs: ANSWER_MS }))
 }
 
 function known<T>(result: T | WireError): T {

@@ -163,6 +163,8 @@ export class Agent {
       connections: () => (this.#isSecondWanted() ? this.#shares.first : this.#connections),
       wants: () => true,
       bindOf: ({ main }) => main,
+      mayStandBy: ({ welcome }) => this.#mayStandBy(welcome.planeCount),
+      onStandby: ({ server, welcome: { region } }) => this.#emit({ type: 'standby', server, region }),
       avoided: () => this.#second.current?.server,
       notAt: () => '',
       isWanted: () => true,
@@ -198,6 +200,8 @@ export class Agent {
       connections: () => this.#shares.second,
       wants: ({ isPooled, wasOnline }) => isPooled && wasOnline,
       bindOf: ({ second }) => second,
+      mayStandBy: () => false,
+      onStandby() {},
       avoided: () => this.#first.current?.server,
       notAt: () => this.#first.current?.welcome.nodeId ?? '',
       isWanted: () => this.#isSecondWanted(),
@@ -249,6 +253,12 @@ export class Agent {
   #isSecondWanted(): boolean {
     const isOfUse = this.#shares.second !== 0 && this.#first.nodes.hasOthers
     return isOfUse && this.#pooled.some(({ wasOnline }) => wasOnline)
+  }
+
+  /** Whether it may have a connection ready at another node, besides one to each data plane. A second session is one. */
+  #mayStandBy(planeCount: number): boolean {
+    const isLeft = this.#connections === 'auto' || this.#connections > planeCount
+    return isLeft && this.#first.nodes.hasOthers && !this.#isSecondWanted()
   }
 
   /** What decides about the second session may have changed. */

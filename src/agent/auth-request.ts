@@ -1,5 +1,5 @@
 /** The message with which an agent authenticates and describes itself. */
-import type { Secret } from '../lib/secrets/secret.ts'
+import { Secret } from '../lib/secrets/secret.ts'
 import { GROWN_WINDOW_BYTES } from '../wire/bounds.ts'
 import { DEFAULT_INTERVAL_MS, DEFAULT_TOLERANCE_MS } from '../wire/heartbeat.ts'
 import type { AuthRequest } from '../wire/messages/auth.ts'
@@ -25,6 +25,8 @@ export interface Resumption {
   readonly notAt: string
   /** The number of a further connection, and the data planes that have one already. */
   readonly leg?: { readonly number: number; readonly heldPlanes: readonly string[] } | undefined
+  /** The connection only waits for the session to begin. */
+  readonly isStandby?: boolean
 }
 
 export function authRequest(
@@ -36,13 +38,13 @@ export function authRequest(
     heartbeatIntervalMs = DEFAULT_INTERVAL_MS,
     heartbeatToleranceMs = DEFAULT_TOLERANCE_MS,
   }: Introduction,
-  { clientId, cookie, commands: { restart, stop, update }, isMoving, notAt, leg }: Resumption,
+  { clientId, cookie, commands: { restart, stop, update }, isMoving, notAt, leg, isStandby = false }: Resumption,
 ): AuthRequest {
   return {
     versions: ['3', '2'],
-    clientId,
+    clientId: isStandby ? '' : clientId,
     authtoken,
-    cookie,
+    cookie: isStandby ? new Secret('') : cookie,
     // Go's names for systems and processors, which ngrok's agents use.
     os: process.platform === 'win32' ? 'windows' : process.platform,
     arch: process.arch === 'x64' ? 'amd64' : process.arch,
@@ -63,5 +65,6 @@ export function authRequest(
     isMoving,
     notAt,
     heldPlanes: leg?.heldPlanes,
+    standbyOf: isStandby ? { clientId, cookie } : undefined,
   }
 }

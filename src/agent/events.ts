@@ -23,6 +23,8 @@ export type AgentEvent =
   | (Connected & { readonly type: 'second-online' })
   /** Only one node serves them again, for now. */
   | { readonly type: 'second-offline'; readonly fault: AgentFault }
+  /** A connection waits at another node, for the case that this one is lost. */
+  | { readonly type: 'standby'; readonly server: ServerAddress; readonly region: string }
   /** The tunnel has its first address, or another one than before. */
   | { readonly type: 'tunnel-online'; readonly tunnel: AgentTunnel }
   /** The server did not give the tunnel its address back; the agent will ask again. */

@@ -1,5 +1,5 @@
 /** Why an agent is not online or a tunnel is not open, with a message for people. */
-import type { WireError } from '../wire/wire-error.ts'
+import { WireError } from '../wire/wire-error.ts'
 
 /**
  * `unreachable`: no connection. `untrusted`: the certificate is not accepted. `refused`: the server said no.
@@ -21,6 +21,11 @@ export class AgentFault extends Error {
     this.name = 'AgentFault'
     this.code = code
     this.serverCode = serverCode
+  }
+
+  /** Whether the server was not heard any more; whatever else leads to it may be cut as well. */
+  get isSilence(): boolean {
+    return this.cause instanceof WireError && this.cause.code === 'dead_peer'
   }
 
   /** Whether a retry can help: a server may come back, but a wrong authtoken stays wrong. */

@@ -4,6 +4,7 @@
  */
 import type { Duplex } from 'node:stream'
 import { Secret } from '../lib/secrets/secret.ts'
+import type { AuthRequest } from '../wire/messages/auth.ts'
 import type { StopTunnel } from '../wire/messages/commands.ts'
 import { authRequest, type Introduction } from './auth-request.ts'
 import { retryDelay } from './backoff.ts'
@@ -18,6 +19,7 @@ import type { ServerAddress } from './server-address.ts'
 import { ServerNodes } from './server-nodes.ts'
 import { Session, type SessionVisitor } from './session.ts'
 import { SessionBinds, type SessionBindsOptions } from './session-binds.ts'
+import { Standby } from './standby.ts'
 import type { Timers } from './timers.ts'
 import type { AgentTunnel } from './tunnel.ts'
 
@@ -47,6 +49,9 @@ export interface KeptSessionOptions
   readonly commands: Commands
   /** How many connections it may have now. */
   readonly connections: () => Connections
+  /** Whether it may have a connection ready at another node. */
+  readonly mayStandBy: (session: Session) => boolean
+  readonly onStandby: (session: Session) => void
   /** Where the agent has another session, which is better kept apart from this one. */
   readonly avoided: () => ServerAddress | undefined
   /** The node where it must not be; `''` for none. */
@@ -65,6 +70,18 @@ export interface KeptSessionOptions
   readonly onNodes: (addresses: readonly string[]) => void
 }
 
+/** What a connection is to be. */
+interface Greeting {
+  /** It takes over from one that is open still. */
+  readonly isMoving?: boolean
+  /** A further connection of the session. */
+  readonly leg?: LegRequest
+  /** One that waits. */
+  readonly isStandby?: boolean
+  /** The server is about to close it. */
+  readonly onMove?: () => void
+}
+
 /** How the first attempts to connect are judged. */
 export interface FirstAttempts {
   readonly online: () => void
@@ -81,6 +98,8 @@ export class KeptSession {
   /** Earlier connections, which serve the visitors that they have. */
   readonly #former = new FormerSessions()
   #legs: Legs
+  /** Where it goes on at once when it is lost. */
+  readonly #standby: Standby
   /** Resolves when another connection has taken over, or the session was given up. */
   #moved = Promise.withResolvers<void>()
   /** The attempt to connect anew, while it goes on. */
@@ -100,6 +119,7 @@ export class KeptSession {
     const { agent, timers, random, tunnels, wants, bindOf, onBound, onRefused } = options
     this.nodes = new ServerNodes(agent.server, random)
     this.#legs = this.#newLegs()
+    this.#standby = this.#newStandby()
     this.binds = new SessionBinds({
       ...{ timers, tunnels, wants, bindOf, onRefused },
       session: () => this.#session,
@@ -131,6 +151,7 @@ export class KeptSession {
       if (this.#isIdle && isWanted()) this.#retryNow?.()
       return
     }
+    this.#standby.check()
     const isMisplaced = notAt() !== '' && session.welcome.nodeId === notAt()
     if ((isMisplaced || !isWanted()) && isSpare()) this.#giveUp(session)
   }
@@ -148,6 +169,7 @@ export class KeptSession {
     this.#failures = 0
     this.#session?.probe(PROBE_MS)
     this.#legs.probe(PROBE_MS)
+    this.#standby.probe(PROBE_MS)
     this.#retryNow?.()
   }
 
@@ -165,7 +187,7 @@ export class KeptSession {
   async close(): Promise<void> {
     const session = this.#session
     this.stop()
-    await Promise.all([session?.close(), this.#former.close(), this.#legs.close()])
+    await Promise.all([session?.close(), this.#former.close(), this.#legs.close(), this.#standby.close()])
     await this.#running
   }
 
@@ -187,6 +209,12 @@ export class KeptSession {
       if (!wasOnline && !first.mayGoOn(fault)) return
       if (signal.aborted) return
       this.#failures = lastedMs >= STEADY_MS ? 0 : this.#failures + 1
+      if (this.#standby.isReady) {
+        this.#options.onOffline(fault, 0)
+        // Where one connection has fallen silent, the other may have too.
+        if (fault.isSilence) this.#standby.probe(PROBE_MS)
+        continue
+      }
       const isRefused = !fault.mayPass
       const retryMs = retryDelay({ failures: this.#failures, isRefused, random })
       this.#options.onOffline(fault, retryMs)
@@ -196,9 +224,10 @@ export class KeptSession {
 
   /** Runs one session to its end, over one connection after the other; resolves with why it ended or could not begin, and how long it lasted. */
   async #live(online: () => void): Promise<{ fault: AgentFault; lastedMs: number }> {
+    const standby = this.#standby.take()
     let session: Session
     try {
-      session = await this.#connectFirst(this.nodes.all({ avoided: this.#options.avoided() }), { isMoving: false })
+      session = standby ?? (await this.#connectFirst(this.nodes.all({ avoided: this.#options.avoided() }), {}))
     } catch (error) {
       return { fault: asFault(error), lastedMs: 0 }
     }
@@ -208,11 +237,17 @@ export class KeptSession {
     const isResumed = clientId === this.#clientId
     this.#clientId = clientId
     this.#cookie = cookie
+    // What it asks for goes along with the wish to begin: visitors wait.
+    const begun = standby?.begin({ isMoving: false })
     this.#use(session)
-    this.#options.onOnline(session, { isResumed })
-    void this.binds.bindAll()
-    online()
-    if (session.isAskedToMove) this.#moveIfAsked()
+    if (begun) void this.binds.bindAll()
+    await begun
+    if (!session.isEnded) {
+      this.#options.onOnline(session, { isResumed })
+      if (!begun) void this.binds.bindAll()
+      online()
+      if (session.isAskedToMove) this.#moveIfAsked()
+    }
     const fault = await this.#lasts(session)
     this.#session = undefined
     void this.#legs.close()
@@ -235,12 +270,11 @@ export class KeptSession {
   /** Connects anew while the current connection goes on, and lets that take over. Tries again while the first lasts. */
   async #move(): Promise<void> {
     const { signal } = this.#closing
-    const { avoided, isSpare } = this.#options
+    const { isSpare } = this.#options
     for (;;) {
       const from = this.#session
       if (!from?.isAskedToMove || from.isEnded || signal.aborted) return
-      const servers = from.isNodeLeaving ? this.nodes.awayFrom(from.server, { avoided: avoided() }) : [from.server]
-      const to = await this.#connectFirst(servers, { isMoving: true }).catch(() => undefined)
+      const to = await this.#another(from)
       if (!to) {
         // No other node takes it, and one that is about to stop waits for it to go.
         if (from.isNodeLeaving && from === this.#session && isSpare()) this.#giveUp(from)
@@ -304,11 +338,13 @@ export class KeptSession {
     this.nodes.isAt(session.server)
     // Asked to move before it got here, it was told already.
     if (!session.isNodeLeaving) this.#told(session.welcome.nodeAddresses)
+    this.#standby.check()
   }
 
   #told(addresses: readonly string[]): void {
     this.nodes.told(addresses)
     this.#options.onNodes(addresses)
+    if (this.#session) this.#standby.check()
   }
 
   /** Resolves when all tunnels are online at `to`; those that are not may be so at `from`, while that lasts. */
@@ -328,11 +364,27 @@ export class KeptSession {
     })
   }
 
-  #connectFirst(servers: readonly ServerAddress[], { isMoving }: { readonly isMoving: boolean }): Promise<Session> {
+  /** Another connection for the session while it has one; undefined when there is none to be had now. */
+  async #another(from: Session): Promise<Session | undefined> {
+    if (!from.isNodeLeaving) return this.#connectFirst([from.server], { isMoving: true }).catch(() => undefined)
+    const standby = this.#standby.take()
+    if (standby) {
+      const { signal } = this.#closing
+      const abort = (): void => void standby.close()
+      signal.addEventListener('abort', abort)
+      await standby.begin({ isMoving: true })
+      signal.removeEventListener('abort', abort)
+      if (!standby.isEnded) return standby
+    }
+    const servers = this.nodes.awayFrom(from.server, { avoided: this.#options.avoided() })
+    return this.#connectFirst(servers, { isMoving: true }).catch(() => undefined)
+  }
+
+  #connectFirst(servers: readonly ServerAddress[], how: Greeting): Promise<Session> {
     return connectFirst(servers, {
       timers: this.#options.timers,
       dial: (server, signal) => this.#dial(server, signal),
-      greet: (server, socket) => this.#greet(server, socket, { isMoving }),
+      greet: (server, socket) => this.#greet(server, socket, how),
     })
   }
 
@@ -341,26 +393,24 @@ export class KeptSession {
     return dial({ server, ca, signal: AbortSignal.any([over, this.#closing.signal]) })
   }
 
-  async #greet(
-    server: ServerAddress,
-    socket: Duplex,
-    { isMoving, leg }: { readonly isMoving: boolean; readonly leg?: LegRequest },
-  ): Promise<Session> {
+  async #greet(server: ServerAddress, socket: Duplex, how: Greeting): Promise<Session> {
     const { signal } = this.#closing
-    const { agent, commands, notAt } = this.#options
+    const { commands } = this.#options
     const abort = (): void => void socket.destroy()
     signal.addEventListener('abort', abort)
     try {
-      const who = { clientId: this.#clientId, cookie: this.#cookie, commands, notAt: leg ? '' : notAt() }
       const session = await Session.start({
         ...{ socket, server, commands },
-        auth: authRequest(agent, { ...who, isMoving, leg }),
+        auth: this.#authRequest(how),
         onVisitor: (visitor) => this.#serve(session, visitor),
         onStopTunnel: (stop) => {
           // What a former connection no longer serves is served by the current one.
           if (session === this.#session) this.#stopTunnel(stop)
         },
-        onMove: () => (leg ? leg.onMove() : this.#moveIfAsked()),
+        onMove: () => {
+          how.onMove?.()
+          this.#moveIfAsked()
+        },
         onNodes: (addresses) => this.#told(addresses),
       })
       session.release()
@@ -368,6 +418,30 @@ export class KeptSession {
     } finally {
       signal.removeEventListener('abort', abort)
     }
+  }
+
+  #authRequest({ isMoving = false, leg, isStandby = false }: Greeting): AuthRequest {
+    const { agent, commands, notAt } = this.#options
+    const apartFrom = isStandby ? (this.#session?.welcome.nodeId ?? '') : notAt()
+    return authRequest(agent, {
+      ...{ clientId: this.#clientId, cookie: this.#cookie, commands, isMoving, leg, isStandby },
+      notAt: leg ? '' : apartFrom,
+    })
+  }
+
+  #newStandby(): Standby {
+    const { timers, random, mayStandBy, avoided, onStandby } = this.#options
+    return new Standby({
+      ...{ timers, random },
+      onReady: onStandby,
+      isWanted: () => this.#session !== undefined && mayStandBy(this.#session),
+      sessionId: () => this.#clientId,
+      notAt: () => this.#session?.welcome.nodeId ?? '',
+      connect: async (onMove) => {
+        const from = this.#session?.server ?? this.#options.agent.server
+        return this.#connectFirst(this.nodes.awayFrom(from, { avoided: avoided() }), { isStandby: true, onMove })
+      },
+    })
   }
 
   #newLegs(): Legs {
@@ -378,7 +452,7 @@ export class KeptSession {
       connect: async (leg) => {
         const server = this.#session?.server ?? agent.server
         const socket = await this.#dial(server, this.#closing.signal)
-        return this.#greet(server, socket, { isMoving: false, leg })
+        return this.#greet(server, socket, { leg, onMove: leg.onMove })
       },
     })
   }

@@ -3,10 +3,17 @@ import { randomBytes } from 'node:crypto'
 import type { Duplex } from 'node:stream'
 import { setTimeout as pause } from 'node:timers/promises'
 import { answerPings, Heartbeat } from '../wire/heartbeat.ts'
-import { type AuthAnswer, type AuthRequest, buildAuth, parseAuthAnswer } from '../wire/messages/auth.ts'
+import {
+  type AuthAnswer,
+  type AuthRequest,
+  type Begin,
+  buildAuth,
+  buildBegin,
+  parseAuthAnswer,
+} from '../wire/messages/auth.ts'
 import { type BindAnswer, type BindMessage, buildBind, parseBindAnswer } from '../wire/messages/bind.ts'
 import { parseNodes, parseStopTunnel, parseUpdate, type StopTunnel } from '../wire/messages/commands.ts'
-import { buildAnswer, readErrorText } from '../wire/messages/error-text.ts'
+import { buildAnswer, parseAnswer, readErrorText } from '../wire/messages/error-text.ts'
 import { buildLabelRequest, buildUnbind, type LabelMessage, parseLabelAnswer } from '../wire/messages/tunnels.ts'
 import { Mux } from '../wire/mux.ts'
 import { agreeWindow, serverTraits } from '../wire/peer.ts'
@@ -23,7 +30,10 @@ import type { ServerAddress } from './server-address.ts'
 /** How long closing a tunnel may take, in milliseconds. */
 const FAREWELL_MS = 1000
 
-/** How long a bind may take, in milliseconds: it may wait for a name to be freed and for listeners to open. */
+/**
+ * How long a bind may take, in milliseconds: it may wait for a name to be freed and for listeners to open. As long may a
+ * session take to begin: after a node's death many do at the same time, and each that gave up would come again.
+ */
 const BIND_TIMEOUT_MS = 20_000
 
 /** How often a connection that is left looks whether its last visitor is gone, in milliseconds. */
@@ -134,6 +144,17 @@ export class Session {
   /** Never rejects: a tunnel ends with its session anyway. */
   async unbind(id: string): Promise<void> {
     await call(this.#mux, streamTypes.unbind, buildUnbind(id), { timeoutMs: FAREWELL_MS })
+  }
+
+  /** What waited becomes a session, or has ended when this resolves. */
+  async begin(request: Begin): Promise<void> {
+    const answered = await call(this.#mux, streamTypes.begin, buildBegin(request), { timeoutMs: BIND_TIMEOUT_MS })
+    const parsed = answered instanceof WireError ? answered : parseAnswer(answered)
+    if (parsed instanceof WireError) this.lose(parsed)
+    else if (parsed.error !== '') {
+      this.#over(refusal(parsed.error))
+      this.#mux.close()
+    }
   }
 
   /** Passes on visitors that came too early; to be called once the session and the tunnel of a bind are recorded. */

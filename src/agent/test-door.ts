@@ -6,7 +6,14 @@ import { createServer, type Server, type TLSSocket } from 'node:tls'
 import { ByteDuplex } from '../lib/bytes/byte-duplex.ts'
 import { Secret } from '../lib/secrets/secret.ts'
 import { answerPings } from '../wire/heartbeat.ts'
-import { type AuthRequest, buildAuthAnswer, buildAuthRefusal, parseAuth } from '../wire/messages/auth.ts'
+import {
+  type AuthRequest,
+  type Begin,
+  buildAuthAnswer,
+  buildAuthRefusal,
+  parseAuth,
+  parseBegin,
+} from '../wire/messages/auth.ts'
 import { type BindMessage, buildBindAnswer, parseBind } from '../wire/messages/bind.ts'
 import { echoOptions, requestedName } from '../wire/messages/bind-options.ts'
 import { buildNodes, moveMessage } from '../wire/messages/commands.ts'
@@ -35,12 +42,16 @@ export interface DoorRules {
   /** The error to refuse with; an empty one accepts. */
   auth?: (request: AuthRequest) => string
   bind?: (request: BindMessage) => string
+  /** The same for a connection that waited. */
+  begin?: (request: Begin) => string
   /** The node that answers, and where the others are. */
   node?: { readonly nodeId: string; readonly nodeAddresses: readonly string[] }
   /** The data plane that answers, and how many there are; by default it is the only one. */
   plane?: (request: AuthRequest) => { readonly planeId: string; readonly planeCount: number }
   /** Does not answer pings. */
   isMute?: boolean
+  /** Knows nothing of standbys, and begins a session instead. */
+  isOlder?: boolean
   /** Does not answer binds. */
   isSlow?: boolean
   /** Called right after an agent was let in, in the same turn of the event loop. */
@@ -53,6 +64,8 @@ export class TestDoor {
   readonly rules: DoorRules
   /** In order of arrival, including those that have ended. */
   readonly sessions: DoorSession[] = []
+  /** Connections that only wait, in order of arrival; those that have become a session too. */
+  readonly standbys: DoorSession[] = []
   readonly #server: Server
   readonly #sockets = new Set<TLSSocket>()
   readonly #cookies = new Map<string, string>()
@@ -187,7 +200,8 @@ export class TestDoor {
         } else
           readMessage(stream, (message) => {
             if (message instanceof WireError) return
-            if (session) this.#serve(session, stream, type, message)
+            if (session?.auth.standbyOf && type === streamTypes.begin) this.#begin(session, stream, message)
+            else if (session) this.#serve(session, stream, type, message)
             else if (type === streamTypes.auth) session = this.#authenticate(message, stream, { mux, socket, closed })
           })
       },
@@ -207,11 +221,12 @@ export class TestDoor {
       answer(stream, buildAuthRefusal(error))
       return undefined
     }
-    const cookie = `cookie_${++this.#ids}`
+    const standbyOf = this.rules.isOlder ? undefined : auth.standbyOf
+    const cookie = standbyOf?.cookie.reveal() ?? `cookie_${++this.#ids}`
     const isResumed = this.#cookies.get(auth.clientId) === auth.cookie.reveal()
-    const clientId = isResumed ? auth.clientId : `ts_${this.#ids}`
+    const clientId = standbyOf?.clientId ?? (isResumed ? auth.clientId : `ts_${this.#ids}`)
     // A leg gets a cookie too, and is no reason to forget that of the session.
-    if (!auth.heldPlanes) this.#cookies.set(clientId, cookie)
+    if (!auth.heldPlanes && !standbyOf) this.#cookies.set(clientId, cookie)
     const windowBytes = agreeWindow(auth.windowBytes)
     mux.adapt(peerTraits(auth.userAgent, { agreedWindow: windowBytes }))
     answer(
@@ -230,14 +245,28 @@ export class TestDoor {
         windowBytes,
         ...(this.rules.plane?.(auth) ?? { planeId: '', planeCount: 1 }),
         ...(this.rules.node ?? { nodeId: '', nodeAddresses: [] }),
+        isStandby: standbyOf !== undefined,
       }),
     )
     const session = { auth, mux, socket, binds: [], labels: [], unbound: [], closed: closed.promise }
+    if (standbyOf) this.standbys.push(session)
+    else this.#arrive(session)
+    return session
+  }
+
+  #begin(session: DoorSession, stream: WireStream, message: Message): void {
+    const begin = parseBegin(message)
+    if (begin instanceof WireError) assert.fail(begin)
+    const error = this.rules.begin?.(begin) ?? ''
+    answer(stream, buildAnswer(error))
+    if (error === '') this.#arrive(session)
+  }
+
+  #arrive(session: DoorSession): void {
     this.sessions.push(session)
     this.#arrived.resolve()
     this.#arrived = Promise.withResolvers()
     this.rules.onSession?.(session)
-    return session
   }
 
   #serve(session: DoorSession, stream: WireStream, type: number, message: Message): void {

@@ -16,6 +16,7 @@ import type { StoredHeldPlace } from '../store/online-rows.ts'
 import type { FoundHolder, OnlineWriter } from '../store/online-writer.ts'
 import type { Store } from '../store/store.ts'
 import type { Writer } from '../store/writer.ts'
+import { type Batch, type LocatedClaim, piecesOf, type WaitingClaim } from './batch.ts'
 import { decideClaim, termsOf } from './decide-claim.ts'
 
 /** What is online here, by id; undefined for what is not. */
@@ -39,24 +40,6 @@ export interface OnlineRowsOptions {
   readonly onPlaceTaken: (place: PlaceClaim) => void
   /** The agent of a session that is held here has come back at another node. */
   readonly onSessionTaken: (sessionId: string) => void
-}
-
-type LocatedClaim = PlaceClaim & { readonly planeId: string }
-
-interface Waiting {
-  readonly claim: LocatedClaim
-  readonly resolve: (isGranted: boolean) => void
-  readonly reject: (error: unknown) => void
-}
-
-/** What one transaction writes. */
-interface Batch {
-  /** Ids, and whether it has just come here: what was announced before is not taken from a node that has it by now. */
-  readonly sessions: ReadonlyMap<string, boolean>
-  readonly tunnels: ReadonlyMap<string, boolean>
-  /** Places whose holder here may have changed, by place. */
-  readonly places: ReadonlySet<string>
-  readonly claims: readonly Waiting[]
 }
 
 /** The kinds of changes that other nodes follow. */
@@ -91,7 +74,7 @@ export class OnlineRows {
   #sessions = new Map<string, boolean>()
   #tunnels = new Map<string, boolean>()
   #places = new Set<string>()
-  #claims: Waiting[] = []
+  #claims: WaitingClaim[] = []
   /** Claims that nobody has decided on yet. */
   readonly #asked = new Set<PlaceClaim>()
   /** Who had a slot here when it was last given up, until that is being written: in the database it is theirs still. */
@@ -244,10 +227,14 @@ export class OnlineRows {
       const { promise, resolve } = this.#next
       this.#current = promise
       this.#next = Promise.withResolvers()
+      const pieces = piecesOf(batch)
       try {
-        await this.#writeBatch(batch)
+        for (let piece = pieces[0]; piece; piece = pieces[0]) {
+          await this.#writeBatch(piece)
+          pieces.shift()
+        }
       } catch (err) {
-        this.#failed(batch, err)
+        this.#failed(pieces, err)
         this.#next.resolve()
         this.#next = Promise.withResolvers()
         return
@@ -418,15 +405,17 @@ export class OnlineRows {
     return { place, ...terms, isUnnamed, port: portOf(place), config: sealed }
   }
 
-  #failed(batch: Batch, err: unknown): void {
+  #failed(pieces: readonly Batch[], err: unknown): void {
     const { log, onLeaseLost } = this.#options
-    for (const [id, isNew] of batch.sessions) this.sessionChanged(id, { isNew })
-    for (const [id, isNew] of batch.tunnels) this.tunnelChanged(id, { isNew })
-    for (const place of batch.places) this.#places.add(place)
-    // Whether they were granted is not known; whoever asked gives up, and what it may have been given is looked at again.
-    for (const { claim, reject } of batch.claims) {
-      this.#places.add(claim.place)
-      reject(err)
+    for (const batch of pieces) {
+      for (const [id, isNew] of batch.sessions) this.sessionChanged(id, { isNew })
+      for (const [id, isNew] of batch.tunnels) this.tunnelChanged(id, { isNew })
+      for (const place of batch.places) this.#places.add(place)
+      // Whether they were granted is not known; whoever asked gives up, and what it may have been given is looked at again.
+      for (const { claim, reject } of batch.claims) {
+        this.#places.add(claim.place)
+        reject(err)
+      }
     }
     this.#takeBack()
     if (err instanceof LeaseLost) onLeaseLost()

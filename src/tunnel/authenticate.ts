@@ -22,8 +22,8 @@ export interface Authenticated extends Cookie {
   /** The protocol version. */
   readonly version: string
   readonly isResumed: boolean
-  /** It is a further connection of a session that is online elsewhere. */
-  readonly isLeg: boolean
+  /** What the connection is: a session, a further connection of one that is online elsewhere, or one that waits. */
+  readonly as: 'session' | 'leg' | 'standby'
 }
 
 /** The form of an authtoken; those chosen by operators have 32 or more characters. */
@@ -53,11 +53,16 @@ export async function authenticate(
     // It proves itself as one that returns does, but is no session when it cannot.
     const of = await findReturn(seal, { clientId, cookie: request.cookie.reveal(), leg: 0, credentialId })
     if (!of || leg < 1 || leg > MAX_LEG) return refusals.legUnknown()
-    return { ...of, version, isResumed: true, isLeg: true }
+    return { ...of, version, isResumed: true, as: 'leg' }
+  }
+  if (request.standbyOf) {
+    const { clientId: sessionId, cookie } = request.standbyOf
+    const of = await findReturn(seal, { clientId: sessionId, cookie: cookie.reveal(), leg: 0, credentialId })
+    return of ? { ...of, version, isResumed: true, as: 'standby' } : refusals.standbyUnknown()
   }
   const former = await findReturn(seal, { clientId, cookie: request.cookie.reveal(), leg, credentialId })
-  if (former) return { ...former, version, isResumed: true, isLeg: false }
-  return { sessionId: ids.next('ts_'), credentialId, startedAt: now(), version, isResumed: false, isLeg: false }
+  if (former) return { ...former, version, isResumed: true, as: 'session' }
+  return { sessionId: ids.next('ts_'), credentialId, startedAt: now(), version, isResumed: false, as: 'session' }
 }
 
 /** The credential of an agent whose cookie proves that it was here. */

@@ -1,9 +1,9 @@
-/** One connection of an agent: unauthenticated at first, then its session. */
+/** One connection of an agent: unauthenticated at first, then its session, or a standby of one that begins later. */
 
 import { Secret } from '../lib/secrets/secret.ts'
 import { UNAUTHENTICATED_BYTES } from '../wire/bounds.ts'
 import { answerPings } from '../wire/heartbeat.ts'
-import { type AuthRequest, buildAuthAnswer, buildAuthRefusal, parseAuth } from '../wire/messages/auth.ts'
+import { type AuthRequest, buildAuthAnswer, buildAuthRefusal, parseAuth, parseBegin } from '../wire/messages/auth.ts'
 import { buildAnswer } from '../wire/messages/error-text.ts'
 import { buildServerInfo } from '../wire/messages/tunnels.ts'
 import { Mux } from '../wire/mux.ts'
@@ -20,6 +20,7 @@ import { BindRefusal } from './ports.ts'
 import { refusals, refusalText } from './refusals.ts'
 import { sealCookie } from './resume.ts'
 import { AgentSession, type SessionOptions } from './session.ts'
+import { AgentStandby } from './standby.ts'
 
 /** Events of the connection; exactly one of the two, once. */
 export interface AuthenticationOutcome {
@@ -44,7 +45,7 @@ export class AgentConnection {
   readonly #mux: Mux
   #hasAsked = false
   #grace: NodeJS.Timeout | undefined
-  #session: AgentSession | AgentLeg | undefined
+  #session: AgentSession | AgentLeg | AgentStandby | undefined
 
   constructor(options: ConnectionOptions) {
     this.#options = options
@@ -61,6 +62,7 @@ export class AgentConnection {
     if (type === streamTypes.heartbeat) answerPings(stream)
     else if (type === streamTypes.serverInfo) this.#tellRegion(stream)
     else if (type === streamTypes.auth) this.#hear(stream)
+    else if (type === streamTypes.begin && this.#session instanceof AgentStandby) this.#begin(stream, this.#session)
     else if (this.#session) this.#session.serve(stream, type)
     else answer(stream, buildAnswer(refusalText(refusals.notAuthenticated())))
   }
@@ -104,15 +106,16 @@ export class AgentConnection {
     }
     const { door, peer } = this.#options
     const { isMoving, notAt, heldPlanes = [] } = request
-    const { isLeg, isResumed } = authenticated
+    const { as, isResumed } = authenticated
     const isHeld = notAt !== '' && notAt === door.nodes?.id
-    const refusal = isLeg ? await this.#legRefusal(authenticated, heldPlanes) : isHeld && refusals.nodeHeld()
+    const refusal = as === 'leg' ? await this.#legRefusal(authenticated, heldPlanes) : isHeld && refusals.nodeHeld()
     if (this.#mux.isClosed) return
     if (refusal) {
       this.#refuse(stream, refusal, { isFault: false })
       return
     }
-    const former = isResumed && !isLeg ? await door.online.returning(authenticated.sessionId, { isMoving }) : []
+    const former =
+      isResumed && as === 'session' ? await door.online.returning(authenticated.sessionId, { isMoving }) : []
     if (this.#mux.isClosed) return
     // The restriction may have been enforced while this connection authenticated.
     if (door.admits?.(peer) === false) this.#refuse(stream, refusals.addressRestricted(), { isFault: false })
@@ -154,7 +157,7 @@ export class AgentConnection {
     const traits = peerTraits(request.userAgent, { agreedWindow: windowBytes })
     this.#mux.adapt(traits)
     outcome.passed()
-    const { sessionId } = authenticated
+    const { sessionId, as } = authenticated
     // Written before the session begins: its heartbeat must not come first.
     answer(
       stream,
@@ -175,21 +178,54 @@ export class AgentConnection {
         planeCount: door.planeCount,
         nodeId: request.knowsNodes ? (door.nodes?.id ?? '') : '',
         nodeAddresses: door.nodes?.addresses() ?? [],
+        isStandby: as === 'standby',
       }),
     )
     const parts = { mux: this.#mux, traits, peer, request, authenticated, door }
-    const session = authenticated.isLeg ? new AgentLeg(parts) : new AgentSession({ ...parts, former })
+    if (as === 'standby') this.#session = new AgentStandby(parts)
+    else if (as === 'leg') this.#session = new AgentLeg(parts)
+    else this.#session = new AgentSession({ ...parts, former })
+    void this.#checkAgain(this.#session)
+  }
+
+  #begin(stream: WireStream, standby: AgentStandby): void {
+    readMessage(stream, (message) => {
+      const request = message instanceof WireError ? message : parseBegin(message)
+      if (request instanceof WireError) answer(stream, buildAnswer(refusalText(refusals.callInvalid(request.message))))
+      else void this.#beginAs(stream, standby, request.isMoving)
+    })
+  }
+
+  async #beginAs(stream: WireStream, standby: AgentStandby, isMoving: boolean): Promise<void> {
+    const { online } = this.#options.door
+    const { authenticated } = standby.options
+    const returning = online.returning(authenticated.sessionId, { isMoving })
+    // What it has at a node that leaves stays there until it has it here. One that was lost goes on at once.
+    const former = isMoving ? await returning : returning
+    if (standby.isEnded || this.#session !== standby) return
+    if (standby.isToldToMove) {
+      // What it asks for at the same time is as good as lost, too.
+      standby.end('the server is stopping')
+      return
+    }
+    standby.left('its session is here')
+    // Written before the session begins: its heartbeat must not come first.
+    answer(stream, buildAnswer())
+    const session = new AgentSession({ ...standby.options, former })
     this.#session = session
-    void this.#checkAgain(session)
+    // Nobody has asked about it since it began to wait.
+    await this.#checkAgain(session, { mustKnow: true })
   }
 
   /** The credential may have been deleted during the lookup, before this session could be told (D25). */
-  async #checkAgain(session: AgentSession | AgentLeg): Promise<void> {
+  async #checkAgain(session: AgentSession | AgentLeg | AgentStandby, { mustKnow = false } = {}): Promise<void> {
     const { credentials, log } = this.#options.door
+    const { credentialId } = session
     try {
-      if (!(await credentials.current(session.credentialId))) session.end('its credential was deleted')
+      if (!(await credentials.current(credentialId))) session.end('its credential was deleted')
     } catch (error) {
-      log.warn({ session: session.id, error }, 'credential cannot be looked up')
+      log.warn({ credential: credentialId, error }, 'credential cannot be looked up')
+      if (mustKnow) session.end('its credential cannot be looked up')
     }
   }
 

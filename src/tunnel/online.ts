@@ -13,6 +13,7 @@ import type { RandomBytes } from './names.ts'
 import { type BindRefusal, type CurrentCredentials, type Elsewhere, type Endpoints, nowhere } from './ports.ts'
 import { Registry } from './registry.ts'
 import type { Seal } from './sealed.ts'
+import { StandbyTable } from './standby-table.ts'
 import { StoppedTunnels } from './stopped-tunnels.ts'
 import { type AgentPortRange, AgentTcpPorts } from './tcp-ports.ts'
 import type { BindRequest, LabelRequest } from './tunnel-request.ts'
@@ -48,6 +49,8 @@ export class Online {
   readonly registry: Registry
   /** Further connections of sessions that are online elsewhere. */
   readonly legs: LegTable
+  /** Connections of agents whose sessions are at other nodes, for the day that these are lost. */
+  readonly standbys: StandbyTable
   /** Requests, as reported by the edge. */
   readonly requests = new WatchedRequests()
   readonly region: string
@@ -55,7 +58,7 @@ export class Online {
   readonly #log: Logger
   readonly #binding: Binding
   readonly #stopped = new StoppedTunnels()
-  /** Sessions and legs that were asked to move. */
+  /** Sessions, legs and standbys that were asked to move. */
   readonly #told = new Set<{ readonly isEnded: boolean }>()
   /** How often agents were told of other nodes. */
   #nodesTold = 0
@@ -65,6 +68,7 @@ export class Online {
     this.#elsewhere = elsewhere
     this.registry = new Registry({ region, elsewhere })
     this.legs = new LegTable(elsewhere)
+    this.standbys = new StandbyTable(async (id) => (await given.credentials.current(id)) !== undefined)
     this.region = region
     this.domain = given.domain
     this.#log = given.log
@@ -139,7 +143,7 @@ export class Online {
     for (const session of this.registry.liveSessions()) {
       if (!admits({ ip: session.present.ip })) session.end(notAdmitted)
     }
-    for (const leg of this.legs.all) if (!admits({ ip: leg.ip })) leg.end(notAdmitted)
+    for (const other of [...this.legs.all, ...this.standbys.all]) if (!admits({ ip: other.ip })) other.end(notAdmitted)
   }
 
   /**
@@ -147,6 +151,8 @@ export class Online {
    * since this one is about to stop. A few at a time.
    */
   async tellToMove(nodes?: readonly string[]): Promise<void> {
+    // First of all, and at once: none becomes a session that nobody tells.
+    for (const standby of this.standbys.all) if (standby.tellToMove()) this.#told.add(standby)
     for (const session of this.registry.liveSessions()) {
       if (session.isEnded || session.tellToMove?.(nodes) !== true) continue
       this.#told.add(session)
@@ -168,7 +174,7 @@ export class Online {
     }
   }
 
-  /** Sessions and legs that were asked to move and are here still. */
+  /** Sessions, legs and standbys that were asked to move and are here still. */
   get moving(): number {
     let count = 0
     for (const session of this.#told) if (!session.isEnded) count++
@@ -177,7 +183,9 @@ export class Online {
 
   /** Ends every session; the doors must be closed before. */
   endAll(reason: string): void {
-    for (const session of [...this.registry.liveSessions(), ...this.legs.all]) session.end(reason)
+    for (const session of [...this.registry.liveSessions(), ...this.legs.all, ...this.standbys.all]) {
+      session.end(reason)
+    }
   }
 
   /** Numbers for metrics; bytes are those of all sessions since the start. */

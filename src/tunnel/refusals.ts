@@ -24,6 +24,8 @@ export const refusals = {
     refuse(109, 'A further connection needs a session that is online, its cookie, and the authtoken it began with.'),
   legHeld: () => refuse(108, 'This data plane has a connection of the session already.'),
   nodeHeld: () => refuse(108, 'This node has a session of the agent already, which wants the other one elsewhere.'),
+  standbyUnknown: () =>
+    refuse(109, 'A standby needs the id of a session, its cookie, and the authtoken it began with.'),
   authTwice: () => refuse(109, 'This connection has been authenticated already.'),
   addressRestricted: () =>
     refuse(
@@ -42,6 +44,7 @@ export const refusals = {
   callInvalid: (what: string) => refuse(801, `The message cannot be read: ${what}.`),
   notAuthenticated: () => refuse(801, 'Authenticate first.'),
   legCalls: () => refuse(801, 'A further connection carries visitors only. Use the first connection of the session.'),
+  standbyCalls: () => refuse(801, 'A standby has no session yet. Begin it first.'),
   broken: () => refuse(802, 'Something broke on the side of the server; its log says what. Try again shortly.'),
   storeAway: () => refuse(802, 'The server cannot reach its database. Try again shortly.'),
   stopping: () => refuse(803, 'The server is stopping. Try again shortly.'),

@@ -2,10 +2,10 @@
 import { connect } from 'node:tls'
 import { Secret } from '../lib/secrets/secret.ts'
 import { answerPings, Heartbeat } from '../wire/heartbeat.ts'
-import { type AuthAnswer, type AuthRequest, buildAuth, parseAuthAnswer } from '../wire/messages/auth.ts'
+import { type AuthAnswer, type AuthRequest, buildAuth, buildBegin, parseAuthAnswer } from '../wire/messages/auth.ts'
 import { type BindAnswer, type BindMessage, buildBind, parseBindAnswer } from '../wire/messages/bind.ts'
 import { parseNodes } from '../wire/messages/commands.ts'
-import { readErrorText } from '../wire/messages/error-text.ts'
+import { parseAnswer, readErrorText } from '../wire/messages/error-text.ts'
 import { buildLabelRequest, buildUnbind, type LabelMessage, parseLabelAnswer } from '../wire/messages/tunnels.ts'
 import { Mux } from '../wire/mux.ts'
 import { answer, call, type Message, readMessage } from '../wire/rpc.ts'
@@ -67,6 +67,12 @@ export class TestAgent {
   async authenticate(overrides: Partial<AuthRequest> = {}): Promise<Outcome<AuthAnswer>> {
     const result = parseAuthAnswer(await this.call(streamTypes.auth, buildAuth({ ...authRequest, ...overrides })))
     return outcome(result, ({ answer }) => answer)
+  }
+
+  /** Makes a session of a standby. */
+  async begin({ isMoving = false } = {}): Promise<Outcome<undefined>> {
+    const result = parseAnswer(await this.call(streamTypes.begin, buildBegin({ isMoving })))
+    return outcome(result, () => undefined)
   }
 
   async bind(overrides: Partial<BindMessage> = {}): Promise<Outcome<BindAnswer>> {

@@ -16,6 +16,8 @@ export const streamTypes = {
   move: 0x6d6f7665,
   /** Our own, `node` in ASCII: tells agents that say that they know it which other nodes there are. */
   nodes: 0x6e6f6465,
+  /** Our own, `begi` in ASCII: a connection that waited becomes its session. */
+  begin: 0x62656769,
   heartbeat: 0xffffffff,
 } as const
 

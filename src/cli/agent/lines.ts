@@ -85,6 +85,10 @@ function lineOf(event: AgentEvent): Line | undefined {
       return { level: 'info', msg: 'connected to a second node', fields: placeOf(event) }
     case 'second-offline':
       return { level: 'info', msg: 'not connected to a second node', fields: { reason: event.fault.message } }
+    case 'standby': {
+      const { server, region } = event
+      return { level: 'info', msg: 'ready at another node', fields: { server: formatServer(server), region } }
+    }
     case 'tunnel-online':
       return { level: 'info', msg: 'tunnel online', fields: fieldsOf(event.tunnel) }
     case 'tunnel-refused': {

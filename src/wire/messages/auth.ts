@@ -44,6 +44,11 @@ export interface AuthRequest {
    * Undefined from agents that are not ours, whose legs are sessions of their own.
    */
   readonly heldPlanes?: readonly string[] | undefined
+  /**
+   * The connection only waits: its session is at another node, and it begins here when that is lost. `clientId` and `cookie`
+   * are empty then, since older servers would take it for that session at once. Undefined from agents that are not ours.
+   */
+  readonly standbyOf?: { readonly clientId: string; readonly cookie: Secret } | undefined
 }
 
 /** Versions of the protocol that we speak. */
@@ -81,6 +86,9 @@ export function parseAuth(message: Message): AuthRequest | WireError {
       isMoving: extra.flag('Moving'),
       notAt: extra.text('NotAtNode'),
       heldPlanes: extra.flag('FurtherLeg') ? extra.texts('HeldPlanes') : undefined,
+      standbyOf: extra.flag('Standby')
+        ? { clientId: extra.text('StandbyClientId'), cookie: new Secret(extra.text('StandbyCookie')) }
+        : undefined,
     }
   })
 }
@@ -111,6 +119,11 @@ export function buildAuth(request: AuthRequest): Message {
       ...(request.isMoving && { Moving: true }),
       ...(request.notAt !== '' && { NotAtNode: request.notAt }),
       ...(request.heldPlanes && { FurtherLeg: true, HeldPlanes: request.heldPlanes }),
+      ...(request.standbyOf && {
+        Standby: true,
+        StandbyClientId: request.standbyOf.clientId,
+        StandbyCookie: request.standbyOf.cookie.reveal(),
+      }),
     },
   }
 }
@@ -138,6 +151,8 @@ export interface AuthAnswer {
   readonly nodeId: string
   /** Where other nodes accept agents, as `host:port`; sent with `nodeId`. */
   readonly nodeAddresses: readonly string[]
+  /** The connection waits for its session to begin. False from older servers, which have begun another one. */
+  readonly isStandby: boolean
 }
 
 export function buildAuthAnswer(answer: AuthAnswer): Message {
@@ -159,6 +174,7 @@ export function buildAuthAnswer(answer: AuthAnswer): Message {
       ...(answer.windowBytes > 0 && { StreamWindow: answer.windowBytes }),
       ...(answer.planeId !== '' && { Plane: answer.planeId, Planes: answer.planeCount }),
       ...(answer.nodeId !== '' && { Node: answer.nodeId, NodeAddresses: answer.nodeAddresses }),
+      ...(answer.isStandby && { Standby: true }),
     },
   }
 }
@@ -188,9 +204,24 @@ export function parseAuthAnswer(message: Message): { error: string; answer: Auth
       planeCount: extra.count('Planes') || 1,
       nodeId: extra.text('Node'),
       nodeAddresses: extra.texts('NodeAddresses').slice(0, MAX_NODE_ADDRESSES),
+      isStandby: extra.flag('Standby'),
     }
     return { error: fields.text('Error'), answer }
   })
+}
+
+/** A connection that waited becomes its session. */
+export interface Begin {
+  /** It takes over from another one of the same session, which is open still. */
+  readonly isMoving: boolean
+}
+
+export function buildBegin({ isMoving }: Begin): Message {
+  return { Moving: isMoving }
+}
+
+export function parseBegin(message: Message): Begin | WireError {
+  return MessageFields.parse(message, (fields) => ({ isMoving: fields.flag('Moving') }))
 }
 
 const NANOSECONDS_PER_MILLISECOND = 1_000_000

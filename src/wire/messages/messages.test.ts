@@ -74,7 +74,13 @@ describe('authentication', () => {
   })
 
   test('what one end builds the other reads', () => {
-    const request: AuthRequest = { ...ok(parseAuth(rustAuth)), windowBytes: 1_000_000, leg: 2, heldPlanes: ['w1'] }
+    const request: AuthRequest = {
+      ...ok(parseAuth(rustAuth)),
+      windowBytes: 1_000_000,
+      leg: 2,
+      heldPlanes: ['w1'],
+      standbyOf: { clientId: 'ts_1', cookie: new Secret('c') },
+    }
     assert.deepEqual(ok(parseAuth(buildAuth(request))), request)
     const answer: AuthAnswer = {
       version: '3',
@@ -92,6 +98,7 @@ describe('authentication', () => {
       planeCount: 4,
       nodeId: 'nd_1',
       nodeAddresses: ['a.example.com:7443'],
+      isStandby: true,
     }
     assert.deepEqual(ok(parseAuthAnswer(buildAuthAnswer(answer))), { error: '', answer })
     assert.equal(ok(parseAuthAnswer(buildAuthRefusal('no'))).error, 'no')

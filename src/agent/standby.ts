@@ -1,0 +1,136 @@
+/**
+ * A connection that an agent has ready at another node than that of its session: when the session is lost, it goes on there
+ * without a handshake. It carries nothing before.
+ */
+import type { Session } from './session.ts'
+import type { Timers } from './timers.ts'
+
+export interface StandbyOptions {
+  readonly timers: Timers
+  /** Returns a number from 0 up to, but not including, 1. */
+  readonly random: () => number
+  /** Whether there may be one now: the session is online, and the server has other nodes. */
+  readonly isWanted: () => boolean
+  /** The id of the session, and of the node that has it, where a standby is of no use. */
+  readonly sessionId: () => string
+  readonly notAt: () => string
+  /** Connects at another node; rejects when none takes it. `onMove` is called when that is about to stop. */
+  readonly connect: (onMove: () => void) => Promise<Session>
+  readonly onReady: (session: Session) => void
+}
+
+/**
+ * First and longest wait before it connects, in milliseconds. After a node's death all its agents want another one, and are in
+ * a hurry for nothing but their tunnels.
+ */
+const FIRST_MS = 5000
+const LONGEST_MS = 300_000
+
+/** One that lasted this long was no failure, in milliseconds. */
+const STEADY_MS = 10_000
+
+export class Standby {
+  readonly #options: StandbyOptions
+  #ready: Session | undefined
+  #failures = 0
+  #isTrying = false
+  #isClosed = false
+  /** Cancels the next attempt. */
+  #cancel: (() => void) | undefined
+
+  constructor(options: StandbyOptions) {
+    this.#options = options
+  }
+
+  get isReady(): boolean {
+    return this.#ready !== undefined
+  }
+
+  /** Whether and where it is to be may have changed. */
+  check(): void {
+    if (this.#ready && !this.#isOfUse(this.#ready)) this.#drop(this.#ready)
+    if (!this.#cancel) this.#plan()
+  }
+
+  /** Hands it over to become a session, if there is one. */
+  take(): Session | undefined {
+    const session = this.#ready
+    this.#ready = undefined
+    return session
+  }
+
+  /** This machine slept, or its network changed. */
+  probe(timeoutMs: number): void {
+    this.#failures = 0
+    this.#ready?.probe(timeoutMs)
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    this.#cancel?.()
+    await this.take()?.close()
+  }
+
+  /** Connects after a while, if there is none and there may be one. */
+  #plan(): void {
+    this.#cancel?.()
+    this.#cancel = undefined
+    const { timers, random, isWanted } = this.#options
+    if (this.#isClosed || this.#isTrying || this.#ready || !isWanted()) return
+    const waitMs = Math.min(LONGEST_MS, FIRST_MS * 2 ** this.#failures)
+    // Half of each wait is random, so that not all agents of a server come at once.
+    this.#cancel = timers.after(waitMs / 2 + (random() * waitMs) / 2, () => void this.#try())
+  }
+
+  async #try(): Promise<void> {
+    const { connect, isWanted } = this.#options
+    this.#cancel = undefined
+    if (!isWanted()) return
+    this.#isTrying = true
+    this.#failures++
+    const opened: { session?: Session } = {}
+    const onMove = (): void => {
+      if (opened.session === this.#ready && this.#ready) this.#drop(this.#ready)
+    }
+    try {
+      opened.session = await connect(onMove)
+      this.#use(opened.session)
+    } catch {
+      // The next attempt comes later.
+    }
+    this.#isTrying = false
+    this.#plan()
+  }
+
+  #use(session: Session): void {
+    const { timers, onReady } = this.#options
+    if (this.#isClosed || !this.#isOfUse(session)) {
+      void session.close()
+      return
+    }
+    this.#ready = session
+    onReady(session)
+    const startedAt = timers.now()
+    void session.ended.then(() => {
+      if (timers.now() - startedAt >= STEADY_MS) this.#failures = 0
+      if (this.#ready !== session) return
+      this.#ready = undefined
+      this.#plan()
+    })
+  }
+
+  #isOfUse(session: Session): boolean {
+    const { isWanted, sessionId, notAt } = this.#options
+    // An older server has begun another session instead.
+    const { isStandby, clientId, nodeId } = session.welcome
+    return isWanted() && isStandby && clientId === sessionId() && nodeId !== notAt() && !session.isAskedToMove
+  }
+
+  #drop(session: Session): void {
+    void session.close()
+    if (this.#ready !== session) return
+    this.#ready = undefined
+    this.#failures = 0
+    this.#plan()
+  }
+}

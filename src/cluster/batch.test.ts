@@ -1,0 +1,53 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { type Batch, type LocatedClaim, piecesOf } from './batch.ts'
+
+const claim = (place: string, tunnelId = `tn_${place}`) => ({
+  // No more of a claim is looked at.
+  claim: { place, tunnelId } as LocatedClaim,
+  resolve() {},
+  reject() {},
+})
+
+const noted = (ids: readonly string[]) => new Map(ids.map((id) => [id, true]))
+
+test('a crowd is written in several pieces, in its order, and nothing is left out', () => {
+  const ids = ['a', 'b', 'c', 'd', 'e']
+  const batch: Batch = {
+    sessions: noted(ids),
+    tunnels: noted(ids.slice(0, 1)),
+    places: new Set(['x', 'y', 'z']),
+    claims: [claim('x'), claim('w')],
+  }
+  const pieces = piecesOf(batch, 2)
+  assert.deepEqual(
+    pieces.map(({ sessions }) => [...sessions.keys()]),
+    [['a', 'b'], ['c', 'd'], ['e']],
+  )
+  assert.deepEqual(
+    pieces.flatMap(({ tunnels }) => [...tunnels]),
+    [['a', true]],
+  )
+  assert.deepEqual(pieces.flatMap(({ places }) => [...places]).toSorted(), ['w', 'x', 'y', 'z'])
+  assert.deepEqual(
+    pieces.flatMap(({ claims }) => claims),
+    batch.claims,
+  )
+})
+
+test('all that is said of one place is in one piece, however often it is claimed', () => {
+  const claims = [claim('p', 'tn_1'), claim('q'), claim('p', 'tn_2'), claim('p', 'tn_3')]
+  const [first, second, ...more] = piecesOf(
+    { sessions: new Map(), tunnels: new Map(), places: new Set(['p']), claims },
+    1,
+  )
+  assert.deepEqual([[...(first?.places ?? [])], [...(second?.places ?? [])], more], [['p'], ['q'], []])
+  assert.deepEqual(
+    first?.claims.map(({ claim: { tunnelId } }) => tunnelId),
+    ['tn_1', 'tn_2', 'tn_3'],
+  )
+})
+
+test('without anything to write there is no piece', () => {
+  assert.deepEqual(piecesOf({ sessions: new Map(), tunnels: new Map(), places: new Set(), claims: [] }), [])
+})

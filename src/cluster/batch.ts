@@ -1,0 +1,47 @@
+/** What one transaction writes of what is online here, and how much. */
+import type { PlaceClaim } from '../planes/port.ts'
+
+export type LocatedClaim = PlaceClaim & { readonly planeId: string }
+
+/** A claim whose agent waits for the answer. */
+export interface WaitingClaim {
+  readonly claim: LocatedClaim
+  readonly resolve: (isGranted: boolean) => void
+  readonly reject: (error: unknown) => void
+}
+
+export interface Batch {
+  /** Ids, and whether it has just come here: what was announced before is not taken from a node that has it by now. */
+  readonly sessions: ReadonlyMap<string, boolean>
+  readonly tunnels: ReadonlyMap<string, boolean>
+  /** Places whose holder here may have changed, by place. */
+  readonly places: ReadonlySet<string>
+  readonly claims: readonly WaitingClaim[]
+}
+
+/**
+ * Rows of each kind that one transaction writes. When thousands of agents come at once, the first are online while the claims
+ * of the others are written, and neither this process nor the database waits for the other to finish with all.
+ */
+const AT_ONCE = 500
+
+/** The same in several transactions, in the order in which it came. All that is said of one place is in one of them. */
+export function piecesOf(batch: Batch, atOnce = AT_ONCE): Batch[] {
+  const claims = [...Map.groupBy(batch.claims, ({ claim }) => claim.place)]
+  const claimed = new Set(claims.map(([place]) => place))
+  const sessions = [...batch.sessions]
+  const tunnels = [...batch.tunnels]
+  const places = [...batch.places].filter((place) => !claimed.has(place))
+  const pieces: Batch[] = []
+  const longest = Math.max(sessions.length, tunnels.length, places.length, claims.length)
+  for (let i = 0; i < longest; i += atOnce) {
+    const here = claims.slice(i, i + atOnce)
+    pieces.push({
+      sessions: new Map(sessions.slice(i, i + atOnce)),
+      tunnels: new Map(tunnels.slice(i, i + atOnce)),
+      places: new Set([...places.slice(i, i + atOnce), ...here.map(([place]) => place)]),
+      claims: here.flatMap(([, waiting]) => waiting),
+    })
+  }
+  return pieces
+}

@@ -1,0 +1,175 @@
+/** Standbys: connections of agents whose sessions are at other nodes. */
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { after, describe, test } from 'node:test'
+import { makeIdentity } from '../../test/support/make-certificate.ts'
+import { Sealer } from '../lib/secrets/seal.ts'
+import { Secret } from '../lib/secrets/secret.ts'
+import type { AuthAnswer, AuthRequest } from '../wire/messages/auth.ts'
+import { nowhere } from './ports.ts'
+import { TOKEN } from './test-agent.ts'
+import { type DoorOptions, ok, refusedWith, TestDoor, until } from './test-door.ts'
+
+const identity = await makeIdentity()
+
+/** What our agents say when they want one. */
+const asStandby = ({ clientId, cookie }: AuthAnswer, more: Partial<AuthRequest> = {}): Partial<AuthRequest> => ({
+  standbyOf: { clientId, cookie },
+  canMove: true,
+  knowsNodes: true,
+  ...more,
+})
+
+/** Two nodes of one server: `first` has a session, and `second` none. */
+async function twoNodes(options: DoorOptions = {}) {
+  const seal = new Sealer(randomBytes(32))
+  const open = async (id: string) => {
+    const given = { seal, nodes: { id, addresses: () => [] }, limits: { refusalMs: 10, leastHeartbeatMs: 10 } }
+    const door = await new TestDoor(identity, { ...given, ...options }).listen()
+    after(() => door.close())
+    return door
+  }
+  const [first, second] = [await open('nd_1'), await open('nd_2')]
+  const { agent: own, auth: session } = await first.online({ canMove: true, knowsNodes: true })
+  return { first, second, own, session }
+}
+
+/** The same, with a standby at `second`. */
+async function withStandby(options: DoorOptions = {}) {
+  const made = await twoNodes(options)
+  const { agent, auth } = await made.second.online(asStandby(made.session))
+  return { ...made, agent, auth }
+}
+
+const isEmpty = (door: TestDoor) => assert.deepEqual(door.registry.counts, { sessions: 0, tunnels: 0, endpoints: 0 })
+
+describe('a standby', () => {
+  test('is let in as that of a session, is none, and may ask for nothing', async () => {
+    const { second, agent, auth, session } = await withStandby()
+    assert.deepEqual([auth.isStandby, auth.clientId], [true, session.clientId])
+    assert.equal(refusedWith(await agent.bind()), 801)
+    assert.equal(refusedWith(await agent.startLabels({ a: 'b' })), 801)
+    assert.equal(refusedWith(await agent.authenticate()), 109)
+    isEmpty(second)
+    assert.deepEqual([second.load.unproven, second.tunnels.standbys.size], [0, 1])
+    await agent.leave()
+    await until(() => second.tunnels.standbys.size === 0)
+  })
+
+  test('is refused without the proof that the session is its own', async () => {
+    const { first, second, session } = await twoNodes()
+    const other = 'b'.repeat(40)
+    for (const door of [first, second]) door.credentials.all.set(other, { id: 'cr_other', acl: [] })
+    const stranger = await first.online({ authtoken: new Secret(other) })
+    const hostile: [name: string, request: Partial<AuthRequest>, number: number][] = [
+      ["another's session with its own cookie", asStandby({ ...session, cookie: stranger.auth.cookie }), 109],
+      ["another's with its own authtoken", asStandby(session, { authtoken: new Secret(other) }), 109],
+      ['no cookie', asStandby({ ...session, cookie: new Secret('') }), 109],
+      ['no session', asStandby({ ...session, clientId: '' }), 109],
+      ['an authtoken that nobody has', asStandby(session, { authtoken: new Secret('c'.repeat(40)) }), 107],
+      ['the node that has the session', asStandby(session, { notAt: 'nd_2' }), 108],
+    ]
+    for (const [name, request, number] of hostile) {
+      assert.equal(refusedWith(await second.agent().authenticate(request)), number, name)
+    }
+    assert.equal(refusedWith(await second.agent().begin()), 801, 'nobody begins what did not wait')
+    assert.equal(second.tunnels.standbys.size, 0)
+    isEmpty(second)
+  })
+
+  test('becomes the session when that is lost, with the address that it had', async () => {
+    const { first, second, own, agent, session } = await withStandby()
+    const had = ok(await own.bind())
+    await first.close()
+    ok(await agent.begin())
+    const got = ok(await agent.bind({ id: had.id, token: had.token }))
+    assert.equal(got.url, had.url)
+    const { sessions, tunnels, connections } = second.load
+    assert.deepEqual([sessions, tunnels, connections, second.tunnels.standbys.size], [1, 1, 0, 0])
+    assert.ok(second.registry.liveSession(session.clientId))
+    assert.equal(refusedWith(await agent.begin()), 800, 'and begins once')
+    assert.equal(second.load.sessions, 1)
+  })
+
+  test('waits with label tunnels until it is known which it had, and with nothing else', async () => {
+    const had = { id: 'tn_had', startedAt: 1, labels: { app: 'web' } }
+    const known = Promise.withResolvers<readonly (typeof had)[]>()
+    const { agent } = await withStandby({ elsewhere: { ...nowhere, returning: () => known.promise } })
+    ok(await agent.begin())
+    ok(await agent.bind())
+    const labelled = agent.startLabels({ app: 'web' })
+    known.resolve([had])
+    assert.equal(ok(await labelled), 'tn_had')
+  })
+
+  test('that moves begins when what it has elsewhere is known to stay there', async () => {
+    const known = Promise.withResolvers<readonly []>()
+    const { second, agent } = await withStandby({ elsewhere: { ...nowhere, returning: () => known.promise } })
+    const begun = agent.begin({ isMoving: true })
+    await until(() => agent.mux.bytesIn > 0)
+    isEmpty(second)
+    known.resolve([])
+    ok(await begun)
+    assert.equal(second.load.sessions, 1)
+  })
+
+  test('whose credential is gone by then opens nothing', async () => {
+    const { second, agent } = await withStandby()
+    second.credentials.all.delete(TOKEN)
+    await agent.begin()
+    await agent.closed
+    isEmpty(second)
+  })
+
+  test('does not begin while nobody can tell whether its credential is valid', async () => {
+    const { second, agent } = await withStandby()
+    second.credentials.isAway = true
+    await agent.begin()
+    await agent.closed
+    isEmpty(second)
+  })
+
+  test('ends when its credential is gone, and not because that cannot be looked up', async () => {
+    const { second, agent } = await withStandby()
+    second.credentials.isAway = true
+    await second.tunnels.standbys.check()
+    second.credentials.isAway = false
+    await second.tunnels.standbys.check()
+    assert.equal(second.tunnels.standbys.size, 1)
+    second.credentials.all.delete(TOKEN)
+    await second.tunnels.standbys.check()
+    await agent.closed
+    assert.equal(second.tunnels.standbys.size, 0)
+  })
+
+  test('ends when an IP restriction no longer admits its address', async () => {
+    const { second, agent } = await withStandby()
+    second.tunnels.dropUnadmitted(() => true)
+    assert.equal(second.tunnels.standbys.size, 1)
+    second.tunnels.dropUnadmitted(() => false)
+    await agent.closed
+    assert.equal(second.tunnels.standbys.size, 0)
+  })
+
+  test('ends when its agent is silent', async () => {
+    const { second, session } = await twoNodes()
+    const silent = asStandby(session, { heartbeatIntervalMs: 10, heartbeatToleranceMs: 10 })
+    const { agent } = await second.online(silent, { isAlive: false })
+    await agent.closed
+    assert.equal(second.tunnels.standbys.size, 0)
+  })
+
+  test('is sent away by a node that stops, and does not begin there', async () => {
+    const { second, agent, session } = await withStandby()
+    const { agent: slow } = await second.online(asStandby(session))
+    await second.tunnels.tellToMove(['127.0.0.1:1'])
+    await until(() => agent.moves === 1 && slow.moves === 1)
+    assert.equal(second.tunnels.moving, 2)
+    await agent.leave()
+    await until(() => second.tunnels.moving === 1)
+    await assert.rejects(slow.begin())
+    await slow.closed
+    await until(() => second.tunnels.moving === 0)
+    isEmpty(second)
+  })
+})

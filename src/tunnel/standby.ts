@@ -1,0 +1,73 @@
+/**
+ * A standby: an authenticated connection of an agent whose session is at another node. When that is lost it begins here,
+ * without another handshake or authentication.
+ */
+import { watchSilence } from '../wire/heartbeat.ts'
+import { moveMessage } from '../wire/messages/commands.ts'
+import { buildAnswer } from '../wire/messages/error-text.ts'
+import { answer, tell } from '../wire/rpc.ts'
+import { streamTypes } from '../wire/stream-types.ts'
+import type { WireStream } from '../wire/wire-stream.ts'
+import { refusals, refusalText } from './refusals.ts'
+import type { SessionOptions } from './session.ts'
+import { signsOfLife } from './signs-of-life.ts'
+
+/** What the session will be made of. */
+export type StandbyOptions = Omit<SessionOptions, 'former'>
+
+export class AgentStandby {
+  readonly credentialId: string
+  readonly ip: string
+  readonly options: StandbyOptions
+  readonly #stopWatching: () => void
+  #isEnded = false
+  #isToldToMove = false
+
+  constructor(options: StandbyOptions) {
+    const { mux, peer, request, authenticated, door } = options
+    this.credentialId = authenticated.credentialId
+    this.ip = peer.ip
+    this.options = options
+    // Its agent pings. We do not: a session has one heartbeat of ours, and this may become one.
+    this.#stopWatching = watchSilence(mux, {
+      limitMs: signsOfLife(request, door.limits).silenceMs,
+      onDead: () => this.end('its agent gave no sign of life'),
+    })
+    door.online.standbys.add(this)
+    door.log.debug({ session: authenticated.sessionId, peer: peer.ip }, 'standby of an agent')
+  }
+
+  get isEnded(): boolean {
+    return this.#isEnded
+  }
+
+  get isToldToMove(): boolean {
+    return this.#isToldToMove
+  }
+
+  /** A stream that the agent opened, other than a heartbeat or the one that begins the session. */
+  serve(stream: WireStream): void {
+    answer(stream, buildAnswer(refusalText(refusals.standbyCalls())))
+  }
+
+  /** Asks the agent to have it elsewhere; no session begins here. */
+  tellToMove(): boolean {
+    this.#isToldToMove = true
+    return tell(this.options.mux, streamTypes.move, moveMessage) === undefined
+  }
+
+  end(reason: string): void {
+    this.left(reason)
+    this.options.mux.close('no_error', reason)
+  }
+
+  /** The connection is closed, or is its session from here on. */
+  left(reason: string): void {
+    if (this.#isEnded) return
+    this.#isEnded = true
+    this.#stopWatching()
+    const { door, peer, authenticated } = this.options
+    door.online.standbys.remove(this)
+    door.log.debug({ session: authenticated.sessionId, peer: peer.ip, reason }, 'standby of an agent is over')
+  }
+}
