@@ -42,8 +42,8 @@ export interface ConnectOptions {
   /** Shown with the session in the API. */
   readonly session_metadata?: string | undefined
   /**
-   * How many connections to have at most, from 1 to 16: one to each worker of the server, and for pooled tunnels at two of
-   * its nodes. `'auto'`, as many as are of use, when left out.
+   * How many connections to have at most, from 1 to 16: one to each worker of the server, and to a second of its nodes if it
+   * has one. `'auto'`, as many as are of use, when left out.
    */
   readonly connections?: number | 'auto' | undefined
   /** Waits for a server that cannot be reached, rather than rejecting. One that refuses us is not waited for. */

@@ -11,7 +11,7 @@ import type { Online } from './tunnel/online.ts'
 export interface CountingParts {
   readonly counts: TrafficCount
   readonly doors: readonly ConnectionCaps[]
-  readonly online: Pick<Online, 'load'>
+  readonly online: Pick<Online, 'load' | 'standbys'>
   readonly bodyMemory: BodyMemory
   readonly edges: Pick<Edges, 'size' | 'coming'>
   readonly certificates: Pick<Certificates, 'firstExpiry'>
@@ -45,6 +45,7 @@ export function planeNumbers(parts: CountingParts): PlaneNumbers {
       sessions,
       tunnels,
       streams: connections,
+      standbys: online.standbys.size,
       unproven: sum(strangers.map(({ unproven }) => unproven)),
       bodyMemory: bodyMemory.used,
       ...elsewhere.present,

@@ -9,7 +9,7 @@ const { totals, present, ...rest } = sumOf([])
 const planes = {
   ...rest,
   totals: { ...totals, toNodes: 7, fromNodes: 5, unreachedNodes: 2, lookUps: 9, failedLookUps: 1 },
-  present: { ...present, linksToNodes: 2, linksFromNodes: 3, streamsToNodes: 6, streamsFromNodes: 4 },
+  present: { ...present, linksToNodes: 2, linksFromNodes: 3, streamsToNodes: 6, streamsFromNodes: 4, standbys: 1 },
 }
 
 test('the page says whether this node counts, whom it reaches, and what it asked for', async () => {
@@ -23,6 +23,7 @@ test('the page says whether this node counts, whom it reaches, and what it asked
     'postern_cluster_lease_held 1',
     'postern_cluster_lease_age_seconds 1.5',
     'postern_cluster_rows_waiting 8',
+    'postern_cluster_standbys 1',
     'postern_cluster_links{way="to"} 2',
     'postern_cluster_links{way="from"} 3',
     'postern_cluster_streams{way="to"} 6',

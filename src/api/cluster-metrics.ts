@@ -30,6 +30,14 @@ export function registerCluster(registry: Registry, { cluster, planes }: Cluster
       },
     })
   }
+  new Gauge({
+    name: 'postern_cluster_standbys',
+    help: 'Connections of agents that wait here while their sessions are at other nodes.',
+    registers: [registry],
+    collect() {
+      this.set(planes().present.standbys)
+    },
+  })
   const ways: readonly (readonly [name: string, help: string, read: (numbers: PlaneNumbers) => Ways])[] = [
     [
       'links',

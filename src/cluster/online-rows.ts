@@ -16,8 +16,8 @@ import type { StoredHeldPlace } from '../store/online-rows.ts'
 import type { FoundHolder, OnlineWriter } from '../store/online-writer.ts'
 import type { Store } from '../store/store.ts'
 import type { Writer } from '../store/writer.ts'
-import { type Batch, type LocatedClaim, piecesOf, type WaitingClaim } from './batch.ts'
 import { decideClaim, termsOf } from './decide-claim.ts'
+import { type LocatedClaim, piecesOf, type RowBatch, type WaitingClaim } from './row-batch.ts'
 
 /** What is online here, by id; undefined for what is not. */
 export interface HeldHere {
@@ -250,7 +250,7 @@ export class OnlineRows {
     }
   }
 
-  async #writeBatch(batch: Batch): Promise<void> {
+  async #writeBatch(batch: RowBatch): Promise<void> {
     const { store, nodeId, onPlaceTaken, onSessionTaken } = this.#options
     const outcome = await store.write(async (writer) => {
       // Locked until the end of the transaction: nobody sweeps what is written here.
@@ -266,7 +266,7 @@ export class OnlineRows {
   }
 
   /** Gives the ids of those that another node has by now. */
-  async #writeSessions(online: OnlineWriter, ids: Batch['sessions']): Promise<readonly string[]> {
+  async #writeSessions(online: OnlineWriter, ids: RowBatch['sessions']): Promise<readonly string[]> {
     const { nodeId, held } = this.#options
     const [there, gone] = split(ids.keys(), (id) => held.session(id))
     const rows = there.map(({ planeId, session, certificateId }) => {
@@ -287,7 +287,7 @@ export class OnlineRows {
     return announced.flatMap(({ id }) => (kept.has(id) ? [] : [id]))
   }
 
-  async #writeTunnels(online: OnlineWriter, ids: Batch['tunnels']): Promise<void> {
+  async #writeTunnels(online: OnlineWriter, ids: RowBatch['tunnels']): Promise<void> {
     const { nodeId, held } = this.#options
     const [there, gone] = split(ids.keys(), (id) => held.tunnel(id))
     await online.removeTunnels(nodeId, gone)
@@ -306,7 +306,10 @@ export class OnlineRows {
   }
 
   /** Gives places to claims, and gives up those that nobody has here any more. */
-  async #writePlaces(writer: Writer, batch: Batch): Promise<{ refused: ReadonlySet<PlaceClaim>; taken: PlaceClaim[] }> {
+  async #writePlaces(
+    writer: Writer,
+    batch: RowBatch,
+  ): Promise<{ refused: ReadonlySet<PlaceClaim>; taken: PlaceClaim[] }> {
     const { nodeId } = this.#options
     const { online } = writer
     // Of two claims of one slot in a batch the later is the same agent's, or this node would not have asked for it.
@@ -405,7 +408,7 @@ export class OnlineRows {
     return { place, ...terms, isUnnamed, port: portOf(place), config: sealed }
   }
 
-  #failed(pieces: readonly Batch[], err: unknown): void {
+  #failed(pieces: readonly RowBatch[], err: unknown): void {
     const { log, onLeaseLost } = this.#options
     for (const batch of pieces) {
       for (const [id, isNew] of batch.sessions) this.sessionChanged(id, { isNew })

@@ -46,6 +46,7 @@ const numbers: fc.Arbitrary<PlaneNumbers> = fc.record({
     tunnels: count,
     streams: count,
     unproven: count,
+    standbys: count,
     bodyMemory: count,
     linksToNodes: count,
     linksFromNodes: count,

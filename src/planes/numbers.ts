@@ -66,6 +66,8 @@ export interface PlaneNumbers {
     readonly tunnels: number
     readonly streams: number
     readonly unproven: number
+    /** Connections of agents that wait here while their sessions are at other nodes. */
+    readonly standbys: number
     /** Bytes of `--body-memory` in use. */
     readonly bodyMemory: number
   }
@@ -119,7 +121,7 @@ const nothing: PlaneNumbers = {
     ...{ toNodes: 0, unreachedNodes: 0, fromNodes: 0, lookUps: 0, failedLookUps: 0 },
   },
   present: {
-    ...{ sessions: 0, tunnels: 0, streams: 0, unproven: 0, bodyMemory: 0 },
+    ...{ sessions: 0, tunnels: 0, streams: 0, unproven: 0, standbys: 0, bodyMemory: 0 },
     ...{ linksToNodes: 0, linksFromNodes: 0, streamsToNodes: 0, streamsFromNodes: 0 },
   },
   servedEdges: 0,

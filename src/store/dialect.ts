@@ -1,5 +1,5 @@
 /** The differences between SQLite and PostgreSQL, as facts that one set of queries uses. */
-import type { Dialect, RawBuilder, Transaction } from 'kysely'
+import type { Dialect, RawBuilder, SqlBool, Transaction } from 'kysely'
 import type { Tables } from './tables.ts'
 
 export interface DialectFacts {
@@ -12,6 +12,10 @@ export interface DialectFacts {
   readonly nowMs: RawBuilder<number>
   /** Tells one run of the database server from another, which may lack what was written last. */
   readonly server: RawBuilder<string>
+  /** The elements of an array in JSON, as the rows of a table `each` with one column `value`. */
+  readonly eachOf: (json: string) => RawBuilder<unknown>
+  /** Whether a column is one of `values`, by its index. In PostgreSQL a query of them would leave the plan to chance. */
+  readonly isAmong: (column: string, values: readonly string[]) => RawBuilder<SqlBool>
   /** Whether a row must be locked explicitly before it is read and rewritten; SQLite has one writer at a time anyway. */
   readonly locksRows: boolean
   /** Runs just before a transaction writes to the change feed, so that revisions become visible in order. */

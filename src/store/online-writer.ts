@@ -6,6 +6,7 @@
  */
 import { type RawBuilder, type SqlBool, sql } from 'kysely'
 import { inBatches, sortedBy } from './batches.ts'
+import { rowsOf } from './many-rows.ts'
 import { OnlineReader } from './online-reader.ts'
 import {
   holderOf,
@@ -37,6 +38,18 @@ export interface FoundHolder extends StoredHolder {
 
 /** What a place is before anybody has it. */
 const FREE = { ownerId: '', isPooled: false, digest: '', isUnnamed: false, port: null, config: '{}' } as const
+
+const sessionColumns = {
+  names: ['id', 'node_id', 'plane_id', 'credential_id', 'certificate_id', 'fields'],
+} as const
+const tunnelColumns = { names: ['id', 'node_id', 'plane_id', 'session_id', 'endpoint_id', 'fields'] } as const
+const placeColumns = {
+  names: ['place', 'owner_id', 'is_pooled', 'digest', 'is_unnamed', 'port', 'config'],
+  numbers: ['is_pooled', 'is_unnamed', 'port'],
+} as const
+const holderColumns = {
+  names: ['place', 'slot', 'tunnel_id', 'session_id', 'node_id', 'plane_id', 'version'],
+} as const
 
 /** Of an upsert that takes every row. */
 const ALWAYS: RawBuilder<SqlBool> = sql<SqlBool>`1 = 1`
@@ -87,7 +100,7 @@ export class OnlineWriter extends OnlineReader {
   /** Removes sessions, except those that another node has by now. */
   async removeSessions(nodeId: string, ids: readonly string[]): Promise<void> {
     await inBatches(ids.toSorted(), (some) =>
-      this.db.deleteFrom('online_sessions').where('node_id', '=', nodeId).where('id', 'in', some).execute(),
+      this.db.deleteFrom('online_sessions').where('node_id', '=', nodeId).where(this.#isAmong('id', some)).execute(),
     )
   }
 
@@ -107,7 +120,7 @@ export class OnlineWriter extends OnlineReader {
       const gone = await this.db
         .deleteFrom('online_tunnels')
         .where('node_id', '=', nodeId)
-        .where('id', 'in', some)
+        .where(this.#isAmong('id', some))
         .returning('id')
         .execute()
       await this.#dropLabels(gone.map(({ id }) => id))
@@ -124,7 +137,14 @@ export class OnlineWriter extends OnlineReader {
       // A change that changes nothing locks a row, or makes it, in one step: between two, somebody could remove it.
       const rows = await this.db
         .insertInto('places')
-        .values(some.map((place) => placeRow({ ...FREE, place })))
+        .columns(placeColumns.names)
+        .expression(
+          rowsOf(
+            this.facts,
+            placeColumns,
+            some.map((place) => placeRow({ ...FREE, place })),
+          ),
+        )
         .onConflict((oc) => oc.column('place').doUpdateSet((eb) => ({ owner_id: eb.ref('places.owner_id') })))
         .returningAll()
         .execute()
@@ -133,7 +153,7 @@ export class OnlineWriter extends OnlineReader {
         .selectFrom('place_holders')
         .selectAll()
         .select(sql<number>`case when ${this.isLive('place_holders.node_id')} then 1 else 0 end`.as('is_alive'))
-        .where('place', 'in', some)
+        .where(this.#isAmong('place', some))
         .execute()
       return withHolders(
         sortedBy(rows.map(placeOf), ({ place }) => place),
@@ -149,7 +169,8 @@ export class OnlineWriter extends OnlineReader {
       (some) =>
         this.db
           .insertInto('places')
-          .values(some.map(placeRow))
+          .columns(placeColumns.names)
+          .expression(rowsOf(this.facts, placeColumns, some.map(placeRow)))
           .onConflict((oc) =>
             oc.column('place').doUpdateSet((eb) => ({
               owner_id: eb.ref('excluded.owner_id'),
@@ -172,7 +193,8 @@ export class OnlineWriter extends OnlineReader {
     await inBatches(holders, async (some) => {
       const keys = some.map(({ place, slot, tunnelId }) => [place, slot, tunnelId])
       await this.#deleteHolders(['place', 'slot', 'tunnel_id'], keys)
-      return this.db.insertInto('place_holders').values(some.map(holderRow)).execute()
+      const rows = rowsOf(this.facts, holderColumns, some.map(holderRow))
+      return this.db.insertInto('place_holders').columns(holderColumns.names).expression(rows).execute()
     })
   }
 
@@ -265,7 +287,10 @@ export class OnlineWriter extends OnlineReader {
       .execute()
     const gone = await inBatches(found, async (some) => {
       const { rows: locked } = await sql<{ place: string }>`
-        select place from places where place in (${sql.join(some.map(({ place }) => place))}) ${this.#skipLocked}
+        select place from places where ${this.#isAmong(
+          'place',
+          some.map(({ place }) => place),
+        )} ${this.#skipLocked}
       `.execute(this.db)
       const places = new Set(locked.map(({ place }) => place))
       const keys = some.filter(({ place }) => places.has(place)).map(({ place, slot }) => [place, slot, nodeId])
@@ -292,7 +317,8 @@ export class OnlineWriter extends OnlineReader {
       async (some) => {
         const stored = await this.db
           .insertInto('online_sessions')
-          .values(some.map(sessionRow))
+          .columns(sessionColumns.names)
+          .expression(rowsOf(this.facts, sessionColumns, some.map(sessionRow)))
           .onConflict((oc) =>
             oc
               .column('id')
@@ -319,7 +345,8 @@ export class OnlineWriter extends OnlineReader {
         await this.#dropFormer(some)
         const stored = await this.db
           .insertInto('online_tunnels')
-          .values(some.map(tunnelRow))
+          .columns(tunnelColumns.names)
+          .expression(rowsOf(this.facts, tunnelColumns, some.map(tunnelRow)))
           .onConflict((oc) =>
             oc
               .column('id')
@@ -359,23 +386,22 @@ export class OnlineWriter extends OnlineReader {
 
   /** Removes tunnels that had the endpoints of these and are not among them. */
   async #dropFormer(tunnels: readonly StoredOnlineTunnel[]): Promise<void> {
-    const byEndpoint = new Map(tunnels.map(({ endpointId, id }) => [endpointId, id]))
-    byEndpoint.delete(null)
+    const byEndpoint = new Map(tunnels.flatMap(({ endpointId, id }) => (endpointId === null ? [] : [[endpointId, id]])))
     if (byEndpoint.size === 0) return
     const holding = await this.db
       .selectFrom('online_tunnels')
       .select(['id', 'endpoint_id'])
-      .where('endpoint_id', 'in', [...byEndpoint.keys()])
+      .where(this.#isAmong('endpoint_id', byEndpoint.keys()))
       .execute()
-    const former = holding.filter(({ id, endpoint_id }) => byEndpoint.get(endpoint_id) !== id).map(({ id }) => id)
+    const former = holding.filter(({ id, endpoint_id }) => byEndpoint.get(endpoint_id ?? '') !== id).map(({ id }) => id)
     if (former.length === 0) return
-    await this.db.deleteFrom('online_tunnels').where('id', 'in', former).execute()
+    await this.db.deleteFrom('online_tunnels').where(this.#isAmong('id', former)).execute()
     await this.#dropLabels(former)
   }
 
   async #dropLabels(tunnelIds: readonly string[]): Promise<void> {
     if (tunnelIds.length === 0) return
-    await this.db.deleteFrom('online_labels').where('tunnel_id', 'in', tunnelIds).execute()
+    await this.db.deleteFrom('online_labels').where(this.#isAmong('tunnel_id', tunnelIds)).execute()
   }
 
   async #deleteHolders(
@@ -392,7 +418,7 @@ export class OnlineWriter extends OnlineReader {
     await this.db
       .selectFrom('places')
       .select('place')
-      .where('place', 'in', places)
+      .where(this.#isAmong('place', places))
       .orderBy('place')
       .forUpdate()
       .execute()
@@ -403,7 +429,7 @@ export class OnlineWriter extends OnlineReader {
     if (places.length === 0) return []
     return this.db
       .deleteFrom('places')
-      .where('place', 'in', places)
+      .where(this.#isAmong('places.place', places))
       .where((eb) =>
         eb.not(
           eb.exists(eb.selectFrom('place_holders').select('slot').whereRef('place_holders.place', '=', 'places.place')),
@@ -411,6 +437,10 @@ export class OnlineWriter extends OnlineReader {
       )
       .returning('place')
       .execute()
+  }
+
+  #isAmong(column: string, values: Iterable<string>): RawBuilder<SqlBool> {
+    return this.facts.isAmong(column, [...values])
   }
 
   get #skipLocked(): RawBuilder<unknown> {

@@ -1,5 +1,5 @@
 /** PostgreSQL through pg: a pool for queries, and one connection that listens for changes. */
-import { type Dialect, PostgresDialect, sql } from 'kysely'
+import { type Dialect, PostgresDialect, type SqlBool, sql } from 'kysely'
 import pg from 'pg'
 import type { OpenedDialect, Trouble } from './dialect.ts'
 import { type StoreLimits, storeLimits } from './limits.ts'
@@ -64,6 +64,8 @@ export function openPostgres(url: string, limits: StoreLimits = storeLimits): Op
       // Not `now()`, which stands still during a transaction.
       nowMs: sql<number>`cast(extract(epoch from clock_timestamp()) * 1000 as bigint)`,
       server: sql<string>`cast(pg_postmaster_start_time() as text)`,
+      eachOf: (json) => sql`jsonb_array_elements(cast(${json} as jsonb)) as each(value)`,
+      isAmong: (column, values) => sql<SqlBool>`${sql.ref(column)} = any(cast(${values} as text[]))`,
       locksRows: true,
       orderChanges: async (tx) => {
         // A revision is assigned before its transaction commits. Without the lock a reader could see 8 and only later 7.

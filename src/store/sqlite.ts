@@ -5,6 +5,7 @@ import {
   type Driver,
   type Kysely,
   type QueryCompiler,
+  type SqlBool,
   SqliteAdapter,
   SqliteIntrospector,
   SqliteQueryCompiler,
@@ -34,6 +35,9 @@ export async function openSqlite(path: string, limits: StoreLimits = storeLimits
       autoIncrement: 'integer',
       nowMs: sql<number>`cast(unixepoch('subsec') * 1000 as integer)`,
       server: sql<string>`''`,
+      eachOf: (json) => sql`json_each(${json}) as each`,
+      isAmong: (column, values) =>
+        sql<SqlBool>`${sql.ref(column)} in (select value from json_each(${JSON.stringify(values)}))`,
       locksRows: false,
       orderChanges: async () => {},
       allowSlowReader: async () => {},

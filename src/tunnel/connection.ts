@@ -198,7 +198,7 @@ export class AgentConnection {
 
   async #beginAs(stream: WireStream, standby: AgentStandby, isMoving: boolean): Promise<void> {
     const { online } = this.#options.door
-    const { authenticated } = standby.options
+    const { authenticated } = standby.parts
     const returning = online.returning(authenticated.sessionId, { isMoving })
     // What it has at a node that leaves stays there until it has it here. One that was lost goes on at once.
     const former = isMoving ? await returning : returning
@@ -211,7 +211,7 @@ export class AgentConnection {
     standby.left('its session is here')
     // Written before the session begins: its heartbeat must not come first.
     answer(stream, buildAnswer())
-    const session = new AgentSession({ ...standby.options, former })
+    const session = new AgentSession({ ...standby.parts, former })
     this.#session = session
     // Nobody has asked about it since it began to wait.
     await this.#checkAgain(session, { mustKnow: true })

@@ -13,21 +13,21 @@ import type { SessionOptions } from './session.ts'
 import { signsOfLife } from './signs-of-life.ts'
 
 /** What the session will be made of. */
-export type StandbyOptions = Omit<SessionOptions, 'former'>
+export type StandbyParts = Omit<SessionOptions, 'former'>
 
 export class AgentStandby {
   readonly credentialId: string
   readonly ip: string
-  readonly options: StandbyOptions
+  readonly parts: StandbyParts
   readonly #stopWatching: () => void
   #isEnded = false
   #isToldToMove = false
 
-  constructor(options: StandbyOptions) {
-    const { mux, peer, request, authenticated, door } = options
+  constructor(parts: StandbyParts) {
+    const { mux, peer, request, authenticated, door } = parts
     this.credentialId = authenticated.credentialId
     this.ip = peer.ip
-    this.options = options
+    this.parts = parts
     // Its agent pings. We do not: a session has one heartbeat of ours, and this may become one.
     this.#stopWatching = watchSilence(mux, {
       limitMs: signsOfLife(request, door.limits).silenceMs,
@@ -53,12 +53,12 @@ export class AgentStandby {
   /** Asks the agent to have it elsewhere; no session begins here. */
   tellToMove(): boolean {
     this.#isToldToMove = true
-    return tell(this.options.mux, streamTypes.move, moveMessage) === undefined
+    return tell(this.parts.mux, streamTypes.move, moveMessage) === undefined
   }
 
   end(reason: string): void {
     this.left(reason)
-    this.options.mux.close('no_error', reason)
+    this.parts.mux.close('no_error', reason)
   }
 
   /** The connection is closed, or is its session from here on. */
@@ -66,7 +66,7 @@ export class AgentStandby {
     if (this.#isEnded) return
     this.#isEnded = true
     this.#stopWatching()
-    const { door, peer, authenticated } = this.options
+    const { door, peer, authenticated } = this.parts
     door.online.standbys.remove(this)
     door.log.debug({ session: authenticated.sessionId, peer: peer.ip, reason }, 'standby of an agent is over')
   }

@@ -28,10 +28,7 @@ export function addAgentFlags(command: Command): Command {
       '--config <file>',
       'configuration file, also an ngrok.yml (default: ./postern-agent.yml, ~/.config/postern/agent.yml)',
     )
-    .option(
-      '--connections <n>',
-      'most connections to the server: one to each worker, with pooling at two nodes (default: auto)',
-    )
+    .option('--connections <n>', 'most connections to the server: to each worker, and to a second node (default: auto)')
     .option(
       '--inspect-listen <address>',
       'where requests can be inspected and replayed, or false (default: 127.0.0.1:4040, or the next free port)',

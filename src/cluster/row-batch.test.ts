@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type Batch, type LocatedClaim, piecesOf } from './batch.ts'
+import { type LocatedClaim, piecesOf, type RowBatch } from './row-batch.ts'
 
 const claim = (place: string, tunnelId = `tn_${place}`) => ({
   // No more of a claim is looked at.
@@ -13,7 +13,7 @@ const noted = (ids: readonly string[]) => new Map(ids.map((id) => [id, true]))
 
 test('a crowd is written in several pieces, in its order, and nothing is left out', () => {
   const ids = ['a', 'b', 'c', 'd', 'e']
-  const batch: Batch = {
+  const batch: RowBatch = {
     sessions: noted(ids),
     tunnels: noted(ids.slice(0, 1)),
     places: new Set(['x', 'y', 'z']),

@@ -10,7 +10,7 @@ export interface WaitingClaim {
   readonly reject: (error: unknown) => void
 }
 
-export interface Batch {
+export interface RowBatch {
   /** Ids, and whether it has just come here: what was announced before is not taken from a node that has it by now. */
   readonly sessions: ReadonlyMap<string, boolean>
   readonly tunnels: ReadonlyMap<string, boolean>
@@ -26,13 +26,13 @@ export interface Batch {
 const AT_ONCE = 500
 
 /** The same in several transactions, in the order in which it came. All that is said of one place is in one of them. */
-export function piecesOf(batch: Batch, atOnce = AT_ONCE): Batch[] {
+export function piecesOf(batch: RowBatch, atOnce = AT_ONCE): RowBatch[] {
   const claims = [...Map.groupBy(batch.claims, ({ claim }) => claim.place)]
   const claimed = new Set(claims.map(([place]) => place))
   const sessions = [...batch.sessions]
   const tunnels = [...batch.tunnels]
   const places = [...batch.places].filter((place) => !claimed.has(place))
-  const pieces: Batch[] = []
+  const pieces: RowBatch[] = []
   const longest = Math.max(sessions.length, tunnels.length, places.length, claims.length)
   for (let i = 0; i < longest; i += atOnce) {
     const here = claims.slice(i, i + atOnce)
