@@ -2,22 +2,18 @@
  * A session that an agent keeps: connects, connects again when it ends, moves when the server asks for it, and has the
  * agent's tunnels bound all the while.
  */
-import type { Duplex } from 'node:stream'
 import { Secret } from '../lib/secrets/secret.ts'
-import type { AuthRequest } from '../wire/messages/auth.ts'
 import type { StopTunnel } from '../wire/messages/commands.ts'
-import { authRequest, type Introduction } from './auth-request.ts'
 import { retryDelay } from './backoff.ts'
 import type { Commands } from './commands.ts'
-import { type DialServer, dialServer } from './connect.ts'
-import { connectFirst } from './connect-first.ts'
 import type { Connections } from './connections.ts'
+import { Connector, type SessionAgent } from './connector.ts'
 import { AgentFault, asFault } from './fault.ts'
 import { FormerSessions } from './former-sessions.ts'
-import { type LegRequest, Legs } from './legs.ts'
+import { Legs } from './legs.ts'
 import type { ServerAddress } from './server-address.ts'
 import { ServerNodes } from './server-nodes.ts'
-import { Session, type SessionVisitor } from './session.ts'
+import type { Session, SessionVisitor } from './session.ts'
 import { SessionBinds, type SessionBindsOptions } from './session-binds.ts'
 import { Standby } from './standby.ts'
 import type { Timers } from './timers.ts'
@@ -31,14 +27,6 @@ const PROBE_MS = 3000
 
 /** How long to wait before trying again to connect anew while the former connection lasts, in milliseconds. */
 const MOVE_AGAIN_MS = 1000
-
-/** Who the agent is, and how it reaches its server. */
-export interface SessionAgent extends Introduction {
-  readonly server: ServerAddress
-  /** PEM of the only CAs to trust; without it, those of the machine. */
-  readonly ca?: string | undefined
-  readonly dial?: ((options: DialServer & { readonly signal: AbortSignal }) => Promise<Duplex>) | undefined
-}
 
 export interface KeptSessionOptions
   extends Pick<SessionBindsOptions, 'tunnels' | 'wants' | 'bindOf' | 'onBound' | 'onRefused'> {
@@ -70,18 +58,6 @@ export interface KeptSessionOptions
   readonly onNodes: (addresses: readonly string[]) => void
 }
 
-/** What a connection is to be. */
-interface Greeting {
-  /** It takes over from one that is open still. */
-  readonly isMoving?: boolean
-  /** A further connection of the session. */
-  readonly leg?: LegRequest
-  /** One that waits. */
-  readonly isStandby?: boolean
-  /** The server is about to close it. */
-  readonly onMove?: () => void
-}
-
 /** How the first attempts to connect are judged. */
 export interface FirstAttempts {
   readonly online: () => void
@@ -94,6 +70,7 @@ export class KeptSession {
   readonly nodes: ServerNodes
   readonly #options: KeptSessionOptions
   readonly #closing = new AbortController()
+  readonly #connector: Connector
   #session: Session | undefined
   /** Earlier connections, which serve the visitors that they have. */
   readonly #former = new FormerSessions()
@@ -118,6 +95,7 @@ export class KeptSession {
     this.#options = options
     const { agent, timers, random, tunnels, wants, bindOf, onBound, onRefused } = options
     this.nodes = new ServerNodes(agent.server, random)
+    this.#connector = this.#newConnector()
     this.#legs = this.#newLegs()
     this.#standby = this.#newStandby()
     this.binds = new SessionBinds({
@@ -227,7 +205,7 @@ export class KeptSession {
     const standby = this.#standby.take()
     let session: Session
     try {
-      session = standby ?? (await this.#connectFirst(this.nodes.all({ avoided: this.#options.avoided() }), {}))
+      session = standby ?? (await this.#connector.connect(this.nodes.all({ avoided: this.#options.avoided() }), {}))
     } catch (error) {
       return { fault: asFault(error), lastedMs: 0 }
     }
@@ -237,12 +215,14 @@ export class KeptSession {
     const isResumed = clientId === this.#clientId
     this.#clientId = clientId
     this.#cookie = cookie
-    // What it asks for goes along with the wish to begin: visitors wait.
     const begun = standby?.begin({ isMoving: false })
     this.#use(session)
-    if (begun) void this.binds.bindAll()
-    await begun
-    if (!session.isEnded) {
+    if (begun) {
+      // What is asked for goes along with the wish to begin: visitors wait.
+      void this.binds.bindAll()
+      await begun
+    }
+    if (!begun || !session.isEnded) {
       this.#options.onOnline(session, { isResumed })
       if (!begun) void this.binds.bindAll()
       online()
@@ -366,7 +346,7 @@ export class KeptSession {
 
   /** Another connection for the session while it has one; undefined when there is none to be had now. */
   async #another(from: Session): Promise<Session | undefined> {
-    if (!from.isNodeLeaving) return this.#connectFirst([from.server], { isMoving: true }).catch(() => undefined)
+    if (!from.isNodeLeaving) return this.#connector.connect([from.server], { isMoving: true }).catch(() => undefined)
     const standby = this.#standby.take()
     if (standby) {
       const { signal } = this.#closing
@@ -377,55 +357,25 @@ export class KeptSession {
       if (!standby.isEnded) return standby
     }
     const servers = this.nodes.awayFrom(from.server, { avoided: this.#options.avoided() })
-    return this.#connectFirst(servers, { isMoving: true }).catch(() => undefined)
+    return this.#connector.connect(servers, { isMoving: true }).catch(() => undefined)
   }
 
-  #connectFirst(servers: readonly ServerAddress[], how: Greeting): Promise<Session> {
-    return connectFirst(servers, {
-      timers: this.#options.timers,
-      dial: (server, signal) => this.#dial(server, signal),
-      greet: (server, socket) => this.#greet(server, socket, how),
-    })
-  }
-
-  #dial(server: ServerAddress, over: AbortSignal): Promise<Duplex> {
-    const { ca, dial = dialServer } = this.#options.agent
-    return dial({ server, ca, signal: AbortSignal.any([over, this.#closing.signal]) })
-  }
-
-  async #greet(server: ServerAddress, socket: Duplex, how: Greeting): Promise<Session> {
-    const { signal } = this.#closing
-    const { commands } = this.#options
-    const abort = (): void => void socket.destroy()
-    signal.addEventListener('abort', abort)
-    try {
-      const session = await Session.start({
-        ...{ socket, server, commands },
-        auth: this.#authRequest(how),
-        onVisitor: (visitor) => this.#serve(session, visitor),
-        onStopTunnel: (stop) => {
-          // What a former connection no longer serves is served by the current one.
-          if (session === this.#session) this.#stopTunnel(stop)
-        },
-        onMove: () => {
-          how.onMove?.()
-          this.#moveIfAsked()
-        },
-        onNodes: (addresses) => this.#told(addresses),
-      })
-      session.release()
-      return session
-    } finally {
-      signal.removeEventListener('abort', abort)
-    }
-  }
-
-  #authRequest({ isMoving = false, leg, isStandby = false }: Greeting): AuthRequest {
-    const { agent, commands, notAt } = this.#options
-    const apartFrom = isStandby ? (this.#session?.welcome.nodeId ?? '') : notAt()
-    return authRequest(agent, {
-      ...{ clientId: this.#clientId, cookie: this.#cookie, commands, isMoving, leg, isStandby },
-      notAt: leg ? '' : apartFrom,
+  #newConnector(): Connector {
+    const { agent, commands, timers, notAt } = this.#options
+    return new Connector({
+      ...{ agent, commands, timers, closing: this.#closing.signal },
+      identity: () => ({ clientId: this.#clientId, cookie: this.#cookie }),
+      notAt: ({ leg, isStandby }) => {
+        if (leg) return ''
+        return isStandby ? (this.#session?.welcome.nodeId ?? '') : notAt()
+      },
+      onVisitor: (session, visitor) => this.#serve(session, visitor),
+      onStopTunnel: (session, stop) => {
+        // What a former connection no longer serves is served by the current one.
+        if (session === this.#session) this.#stopTunnel(stop)
+      },
+      onMove: () => this.#moveIfAsked(),
+      onNodes: (addresses) => this.#told(addresses),
     })
   }
 
@@ -437,9 +387,9 @@ export class KeptSession {
       isWanted: () => this.#session !== undefined && mayStandBy(this.#session),
       sessionId: () => this.#clientId,
       notAt: () => this.#session?.welcome.nodeId ?? '',
-      connect: async (onMove) => {
+      connect: (onMove) => {
         const from = this.#session?.server ?? this.#options.agent.server
-        return this.#connectFirst(this.nodes.awayFrom(from, { avoided: avoided() }), { isStandby: true, onMove })
+        return this.#connector.connect(this.nodes.awayFrom(from, { avoided: avoided() }), { isStandby: true, onMove })
       },
     })
   }
@@ -449,10 +399,9 @@ export class KeptSession {
     return new Legs({
       ...{ connections, timers, random },
       // Only the node that has the session takes them.
-      connect: async (leg) => {
+      connect: (leg) => {
         const server = this.#session?.server ?? agent.server
-        const socket = await this.#dial(server, this.#closing.signal)
-        return this.#greet(server, socket, { leg, onMove: leg.onMove })
+        return this.#connector.connect([server], { leg, onMove: leg.onMove })
       },
     })
   }
