@@ -9,9 +9,9 @@ import {
   buildAuth,
   buildBegin,
   parseAuthAnswer,
+  parseBeginAnswer,
 } from '../../src/wire/messages/auth.ts'
 import { buildBind, parseBindAnswer } from '../../src/wire/messages/bind.ts'
-import { parseAnswer } from '../../src/wire/messages/error-text.ts'
 import { Mux } from '../../src/wire/mux.ts'
 import { serverTraits } from '../../src/wire/peer.ts'
 import { call, type Message } from '../../src/wire/rpc.ts'
@@ -70,7 +70,7 @@ export async function standBy(agent: LightAgent & { readonly former: Former }): 
 export async function begin(mux: Mux, agent: LightAgent & { readonly former: Former }): Promise<Former> {
   const begun = asked(mux, streamTypes.begin, buildBegin({ isMoving: false }))
   const [answered, got] = await Promise.all([begun, bound(mux, agent)])
-  const { error } = known(parseAnswer(answered))
+  const { error } = known(parseBeginAnswer(answered))
   if (error !== '') throw new Error(`an agent may not begin: ${error}`)
   return { ...agent.former, ...got }
 }

@@ -216,13 +216,14 @@ export class KeptSession {
     this.#clientId = clientId
     this.#cookie = cookie
     const begun = standby?.begin({ isMoving: false })
-    this.#use(session)
+    this.#session = session
     if (begun) {
       // What is asked for goes along with the wish to begin: visitors wait.
       void this.binds.bindAll()
       await begun
     }
     if (!begun || !session.isEnded) {
+      this.#use(session)
       this.#options.onOnline(session, { isResumed })
       if (!begun) void this.binds.bindAll()
       online()
@@ -324,7 +325,7 @@ export class KeptSession {
   #told(addresses: readonly string[]): void {
     this.nodes.told(addresses)
     this.#options.onNodes(addresses)
-    if (this.#session) this.#standby.check()
+    this.#standby.hasNews()
   }
 
   /** Resolves when all tunnels are online at `to`; those that are not may be so at `from`, while that lasts. */

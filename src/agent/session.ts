@@ -10,10 +10,11 @@ import {
   buildAuth,
   buildBegin,
   parseAuthAnswer,
+  parseBeginAnswer,
 } from '../wire/messages/auth.ts'
 import { type BindAnswer, type BindMessage, buildBind, parseBindAnswer } from '../wire/messages/bind.ts'
 import { parseNodes, parseStopTunnel, parseUpdate, type StopTunnel } from '../wire/messages/commands.ts'
-import { buildAnswer, parseAnswer, readErrorText } from '../wire/messages/error-text.ts'
+import { buildAnswer, readErrorText } from '../wire/messages/error-text.ts'
 import { buildLabelRequest, buildUnbind, type LabelMessage, parseLabelAnswer } from '../wire/messages/tunnels.ts'
 import { Mux } from '../wire/mux.ts'
 import { agreeWindow, serverTraits } from '../wire/peer.ts'
@@ -35,6 +36,12 @@ const FAREWELL_MS = 1000
  * session take to begin: after a node's death many do at the same time, and each that gave up would come again.
  */
 const BIND_TIMEOUT_MS = 20_000
+
+/**
+ * How long a node may take to answer a ping when a session is to begin there, in milliseconds: it may have died unnoticed, and
+ * it may have thousands of others to answer.
+ */
+const BEGIN_PROBE_MS = 8000
 
 /** How often a connection that is left looks whether its last visitor is gone, in milliseconds. */
 const IDLE_LOOK_MS = 50
@@ -148,10 +155,12 @@ export class Session {
 
   /** What waited becomes a session, or has ended when this resolves. */
   async begin(request: Begin): Promise<void> {
+    this.probe(BEGIN_PROBE_MS)
     const answered = await call(this.#mux, streamTypes.begin, buildBegin(request), { timeoutMs: BIND_TIMEOUT_MS })
-    const parsed = answered instanceof WireError ? answered : parseAnswer(answered)
+    const parsed = answered instanceof WireError ? answered : parseBeginAnswer(answered)
     if (parsed instanceof WireError) this.lose(parsed)
-    else if (parsed.error !== '') {
+    else if (parsed.error === '') this.#answer = { ...this.welcome, ...parsed.answer }
+    else {
       this.#over(refusal(parsed.error))
       this.#mux.close()
     }

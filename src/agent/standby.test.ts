@@ -169,6 +169,36 @@ describe('a standby', () => {
     await until(() => web.isOnline)
   })
 
+  test('that may not begin leads back to the node where the session was', async () => {
+    const { agent, web, first, second, standby, timers } = await withStandby()
+    // Its connection breaks, and it lives: without a database it alone can have the session back.
+    second.rules.begin = () => errorText('Away.', 'ERR_NGROK_802')
+    first.cut()
+    await standby.closed
+    for (; first.sessions.length === 1; timers.pass(100)) await new Promise((resolve) => setTimeout(resolve, 1))
+    await until(() => web.isOnline)
+    assert.deepEqual([first.latest.auth.clientId, second.sessions.length], ['ts_1001', 0])
+    assert.ok(agent.isOnline)
+  })
+
+  test('goes on with what its node says of the others then, not when it came', async () => {
+    const [first, second, third] = (await nodes(3)) as [TestDoor, TestDoor, TestDoor]
+    first.rules.node = { nodeId: 'nd_1', nodeAddresses: [at(second)] }
+    second.rules.node = { nodeId: 'nd_2', nodeAddresses: [at(first)] }
+    const { told, timers } = await onlineAt(first)
+    timers.pass(SOON_MS)
+    await told('standby')
+    // The third has come meanwhile, and the first is gone for good.
+    second.knows(first)
+    second.rules.node = { nodeId: 'nd_2', nodeAddresses: [at(third)] }
+    await first.close()
+    await second.session(1)
+    await told('online')
+    timers.pass(SOON_MS)
+    await told('standby')
+    assert.equal(third.standbys.length, 1)
+  })
+
   test('is not had where one connection is enough, nor besides a second session', async () => {
     const pooled = testPlan({ asks: { proto: 'https', opts: {}, isPooled: true } })
     for (const [connections, plan] of [

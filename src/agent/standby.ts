@@ -52,6 +52,12 @@ export class Standby {
     if (!this.#cancel) this.#plan()
   }
 
+  /** Where nodes are has changed, or this machine's network has: what failed before may work now. */
+  hasNews(): void {
+    this.#failures = 0
+    this.#plan()
+  }
+
   /** Hands it over to become a session, if there is one. */
   take(): Session | undefined {
     const session = this.#ready
@@ -61,8 +67,8 @@ export class Standby {
 
   /** This machine slept, or its network changed. */
   probe(timeoutMs: number): void {
-    this.#failures = 0
     this.#ready?.probe(timeoutMs)
+    this.hasNews()
   }
 
   async close(): Promise<void> {

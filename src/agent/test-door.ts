@@ -11,6 +11,7 @@ import {
   type Begin,
   buildAuthAnswer,
   buildAuthRefusal,
+  buildBeginAnswer,
   parseAuth,
   parseBegin,
 } from '../wire/messages/auth.ts'
@@ -258,8 +259,12 @@ export class TestDoor {
     const begin = parseBegin(message)
     if (begin instanceof WireError) assert.fail(begin)
     const error = this.rules.begin?.(begin) ?? ''
-    answer(stream, buildAnswer(error))
-    if (error === '') this.#arrive(session)
+    if (error !== '') {
+      answer(stream, buildAnswer(error))
+      return
+    }
+    answer(stream, buildBeginAnswer({ nodeAddresses: this.rules.node?.nodeAddresses ?? [] }))
+    this.#arrive(session)
   }
 
   #arrive(session: DoorSession): void {

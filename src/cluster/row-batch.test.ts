@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type LocatedClaim, piecesOf, type RowBatch } from './row-batch.ts'
 
-const claim = (place: string, tunnelId = `tn_${place}`) => ({
+const claim = (place: string, tunnelId = `tn_${place}`, sessionId = `ts_${place}`) => ({
   // No more of a claim is looked at.
-  claim: { place, tunnelId } as LocatedClaim,
+  claim: { place, tunnelId, sessionId } as LocatedClaim,
   resolve() {},
   reject() {},
 })
@@ -45,6 +45,15 @@ test('all that is said of one place is in one piece, however often it is claimed
   assert.deepEqual(
     first?.claims.map(({ claim: { tunnelId } }) => tunnelId),
     ['tn_1', 'tn_2', 'tn_3'],
+  )
+})
+
+test('the session of a claim is in the piece of the claim, wherever it came in the order', () => {
+  const sessions = noted(['ts_1', 'ts_2', 'ts_q', 'ts_3', 'ts_p'])
+  const pieces = piecesOf({ sessions, tunnels: new Map(), places: new Set(), claims: [claim('p'), claim('q')] }, 1)
+  assert.deepEqual(
+    pieces.map((piece) => [...piece.sessions.keys()]),
+    [['ts_p', 'ts_1'], ['ts_q', 'ts_2'], ['ts_3']],
   )
 })
 

@@ -29,15 +29,23 @@ const AT_ONCE = 500
 export function piecesOf(batch: RowBatch, atOnce = AT_ONCE): RowBatch[] {
   const claims = [...Map.groupBy(batch.claims, ({ claim }) => claim.place)]
   const claimed = new Set(claims.map(([place]) => place))
-  const sessions = [...batch.sessions]
+  const claiming = new Set(batch.claims.map(({ claim }) => claim.sessionId))
+  const sessions = [...batch.sessions].filter(([id]) => !claiming.has(id))
   const tunnels = [...batch.tunnels]
   const places = [...batch.places].filter((place) => !claimed.has(place))
   const pieces: RowBatch[] = []
   const longest = Math.max(sessions.length, tunnels.length, places.length, claims.length)
   for (let i = 0; i < longest; i += atOnce) {
     const here = claims.slice(i, i + atOnce)
+    // A node that hears that a place has moved finds that its session has, too.
+    const theirs = new Set(here.flatMap(([, waiting]) => waiting.map(({ claim }) => claim.sessionId)))
     pieces.push({
-      sessions: new Map(sessions.slice(i, i + atOnce)),
+      sessions: new Map([
+        ...[...theirs].flatMap((id) =>
+          batch.sessions.has(id) ? [[id, batch.sessions.get(id) === true] as const] : [],
+        ),
+        ...sessions.slice(i, i + atOnce),
+      ]),
       tunnels: new Map(tunnels.slice(i, i + atOnce)),
       places: new Set([...places.slice(i, i + atOnce), ...here.map(([place]) => place)]),
       claims: here.flatMap(([, waiting]) => waiting),

@@ -64,7 +64,7 @@ export function openPostgres(url: string, limits: StoreLimits = storeLimits): Op
       // Not `now()`, which stands still during a transaction.
       nowMs: sql<number>`cast(extract(epoch from clock_timestamp()) * 1000 as bigint)`,
       server: sql<string>`cast(pg_postmaster_start_time() as text)`,
-      eachOf: (json) => sql`jsonb_array_elements(cast(${json} as jsonb)) as each(value)`,
+      eachOf: (json) => sql`json_array_elements(cast(${json} as json)) as each(value)`,
       isAmong: (column, values) => sql<SqlBool>`${sql.ref(column)} = any(cast(${values} as text[]))`,
       locksRows: true,
       orderChanges: async (tx) => {

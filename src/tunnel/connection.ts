@@ -1,9 +1,18 @@
 /** One connection of an agent: unauthenticated at first, then its session, or a standby of one that begins later. */
 
 import { Secret } from '../lib/secrets/secret.ts'
+import type { FormerLabelTunnel } from '../model/former-labels.ts'
 import { UNAUTHENTICATED_BYTES } from '../wire/bounds.ts'
 import { answerPings } from '../wire/heartbeat.ts'
-import { type AuthRequest, buildAuthAnswer, buildAuthRefusal, parseAuth, parseBegin } from '../wire/messages/auth.ts'
+import {
+  type AuthRequest,
+  type Begin,
+  buildAuthAnswer,
+  buildAuthRefusal,
+  buildBeginAnswer,
+  parseAuth,
+  parseBegin,
+} from '../wire/messages/auth.ts'
 import { buildAnswer } from '../wire/messages/error-text.ts'
 import { buildServerInfo } from '../wire/messages/tunnels.ts'
 import { Mux } from '../wire/mux.ts'
@@ -192,40 +201,45 @@ export class AgentConnection {
     readMessage(stream, (message) => {
       const request = message instanceof WireError ? message : parseBegin(message)
       if (request instanceof WireError) answer(stream, buildAnswer(refusalText(refusals.callInvalid(request.message))))
-      else void this.#beginAs(stream, standby, request.isMoving)
+      else void this.#beginAs(stream, standby, request)
     })
   }
 
-  async #beginAs(stream: WireStream, standby: AgentStandby, isMoving: boolean): Promise<void> {
-    const { online } = this.#options.door
-    const { authenticated } = standby.parts
-    const returning = online.returning(authenticated.sessionId, { isMoving })
-    // What it has at a node that leaves stays there until it has it here. One that was lost goes on at once.
-    const former = isMoving ? await returning : returning
+  async #beginAs(stream: WireStream, standby: AgentStandby, { isMoving }: Begin): Promise<void> {
+    const { online, nodes, log } = this.#options.door
+    const { sessionId } = standby.parts.authenticated
+    let former: readonly FormerLabelTunnel[]
+    standby.begins()
+    try {
+      former = await online.beginning(sessionId, { isMoving })
+    } catch (error) {
+      log.warn({ session: sessionId, error }, 'a session cannot begin here')
+      // The node where it was may have it back without the database, and this one may not.
+      standby.end('the database cannot be reached')
+      return
+    }
     if (standby.isEnded || this.#session !== standby) return
     if (standby.isToldToMove) {
-      // What it asks for at the same time is as good as lost, too.
       standby.end('the server is stopping')
       return
     }
     standby.left('its session is here')
     // Written before the session begins: its heartbeat must not come first.
-    answer(stream, buildAnswer())
+    answer(stream, buildBeginAnswer({ nodeAddresses: nodes?.addresses() ?? [] }))
     const session = new AgentSession({ ...standby.parts, former })
     this.#session = session
-    // Nobody has asked about it since it began to wait.
-    await this.#checkAgain(session, { mustKnow: true })
+    for (const [waiting, type] of standby.waiting) session.serve(waiting, type)
+    await this.#checkAgain(session)
   }
 
   /** The credential may have been deleted during the lookup, before this session could be told (D25). */
-  async #checkAgain(session: AgentSession | AgentLeg | AgentStandby, { mustKnow = false } = {}): Promise<void> {
+  async #checkAgain(session: AgentSession | AgentLeg | AgentStandby): Promise<void> {
     const { credentials, log } = this.#options.door
     const { credentialId } = session
     try {
       if (!(await credentials.current(credentialId))) session.end('its credential was deleted')
     } catch (error) {
       log.warn({ credential: credentialId, error }, 'credential cannot be looked up')
-      if (mustKnow) session.end('its credential cannot be looked up')
     }
   }
 

@@ -15,17 +15,12 @@ const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 /** How many ids of ended tunnels a session remembers. */
 const MAX_ENDED = 1000
 
-/** What is known of the label tunnels that a session had before, or will be. */
-export type FormerTunnels = readonly FormerLabelTunnel[] | Promise<readonly FormerLabelTunnel[]>
-
 /** The ids that one session gives to its label tunnels. */
 export class LabelIds {
   readonly #sessionId: string
-  /** Resolves when it is known what the session had before. */
-  readonly ready: Promise<void>
-  #former = new Map<string, FormerLabelTunnel[]>()
+  readonly #former: Map<string, FormerLabelTunnel[]>
   /** Whether the agent may use ids that this process does not know. */
-  #mayKnowOthers: boolean
+  readonly #mayKnowOthers: boolean
   /**
    * Ids that the agent ended: it may repeat that up to three times, and must not hit the next tunnel with the same
    * labels.
@@ -35,14 +30,11 @@ export class LabelIds {
   /** `former` are the label tunnels that the session had before, if that is known. */
   constructor(
     sessionId: string,
-    { isResumed, former }: { readonly isResumed: boolean; readonly former: FormerTunnels },
+    { isResumed, former }: { readonly isResumed: boolean; readonly former: readonly FormerLabelTunnel[] },
   ) {
     this.#sessionId = sessionId
-    this.#mayKnowOthers = isResumed
-    this.ready = Promise.resolve(former).then((tunnels) => {
-      this.#former = Map.groupBy(tunnels, ({ labels }) => digestOf(labels))
-      this.#mayKnowOthers = isResumed && tunnels.length === 0
-    })
+    this.#former = Map.groupBy(former, ({ labels }) => digestOf(labels))
+    this.#mayKnowOthers = isResumed && former.length === 0
   }
 
   /** The id for another tunnel with these labels, and when it started if it existed before. */

@@ -42,8 +42,6 @@ export async function startLabelTunnel(
     // each label needs a rule that allows it.
     const denied = Object.entries(labels).find(([key, value]) => !mayBindLabel(acl, key, value))
     if (denied) return refusals.labelNotAllowed(session.credentialId, denied.join('='))
-    await labelIds.ready
-    if (session.isEnded) return refusals.stopping()
     const { id, startedAt = now() } = labelIds.assign(labels, session.tunnels.values(), () => ids.next('tn_'))
     const tunnel: Tunnel = {
       id,

@@ -120,12 +120,17 @@ export class Online {
   }
 
   /**
-   * An agent comes back: its former session ends, wherever it is, unless it is moving. Gives the label tunnels that it
-   * had.
+   * A session begins here that was elsewhere: its former connection ends, wherever it is, unless it is moving. Gives the
+   * label tunnels that it had; rejects when the database does not tell.
    */
+  beginning(sessionId: string, how: { readonly isMoving: boolean }): Promise<readonly FormerLabelTunnel[]> {
+    return this.#elsewhere.returning(sessionId, how)
+  }
+
+  /** The same for an agent that comes back by itself. */
   async returning(sessionId: string, how: { readonly isMoving: boolean }): Promise<readonly FormerLabelTunnel[]> {
     try {
-      return await this.#elsewhere.returning(sessionId, how)
+      return await this.beginning(sessionId, how)
     } catch (error) {
       // It is let in all the same, with ids that it may not know.
       this.#log.warn({ session: sessionId, error }, 'what an agent had before cannot be looked up')

@@ -2,6 +2,7 @@
 import type { ByteStream } from '../lib/bytes/byte-stream.ts'
 import { timestamp } from '../lib/clock.ts'
 import type { DialFault, DialRequest } from '../model/dial.ts'
+import type { FormerLabelTunnel } from '../model/former-labels.ts'
 import type { AgentCommand, PresentSession } from '../model/presence.ts'
 import { Heartbeat, watchSilence } from '../wire/heartbeat.ts'
 import type { AuthRequest } from '../wire/messages/auth.ts'
@@ -16,7 +17,7 @@ import { AgentCalls } from './calls.ts'
 import { AgentCommands, commandSupport } from './commands.ts'
 import { Dialler } from './dial.ts'
 import type { AgentPeer, DoorContext } from './door-context.ts'
-import { type FormerTunnels, LabelIds } from './label-ids.ts'
+import { LabelIds } from './label-ids.ts'
 import type { LiveSession, Tunnel } from './live.ts'
 import { signsOfLife } from './signs-of-life.ts'
 import { TunnelTable } from './tunnel-table.ts'
@@ -28,7 +29,7 @@ export interface SessionOptions {
   readonly request: AuthRequest
   readonly authenticated: Authenticated
   /** The label tunnels that it had on a former connection. */
-  readonly former: FormerTunnels
+  readonly former: readonly FormerLabelTunnel[]
   readonly door: DoorContext
 }
 

@@ -46,8 +46,8 @@ export class StandbyTable {
 
   #plan(): void {
     this.#timer ??= setTimeout(() => {
+      this.#timer = undefined
       void this.check().then(() => {
-        this.#timer = undefined
         if (this.#all.size > 0) this.#plan()
       })
     }, CHECK_MS).unref()

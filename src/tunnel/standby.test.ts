@@ -91,39 +91,46 @@ describe('a standby', () => {
     assert.equal(second.load.sessions, 1)
   })
 
-  test('waits with label tunnels until it is known which it had, and with nothing else', async () => {
+  test('begins when what it had is known, and what it asks for meanwhile waits', async () => {
     const had = { id: 'tn_had', startedAt: 1, labels: { app: 'web' } }
-    const known = Promise.withResolvers<readonly (typeof had)[]>()
-    const { agent } = await withStandby({ elsewhere: { ...nowhere, returning: () => known.promise } })
-    ok(await agent.begin())
-    ok(await agent.bind())
-    const labelled = agent.startLabels({ app: 'web' })
-    known.resolve([had])
-    assert.equal(ok(await labelled), 'tn_had')
+    for (const isMoving of [false, true]) {
+      const known = Promise.withResolvers<readonly (typeof had)[]>()
+      const { second, agent } = await withStandby({ elsewhere: { ...nowhere, returning: () => known.promise } })
+      const begun = agent.begin({ isMoving })
+      const [bound, labelled] = [agent.bind(), agent.startLabels({ app: 'web' })]
+      await agent.pinged()
+      isEmpty(second)
+      known.resolve([had])
+      ok(await begun)
+      ok(await bound)
+      assert.equal(ok(await labelled), 'tn_had')
+      assert.equal(second.load.sessions, 1)
+    }
   })
 
-  test('that moves begins when what it has elsewhere is known to stay there', async () => {
-    const known = Promise.withResolvers<readonly []>()
-    const { second, agent } = await withStandby({ elsewhere: { ...nowhere, returning: () => known.promise } })
-    const begun = agent.begin({ isMoving: true })
-    await until(() => agent.mux.bytesIn > 0)
+  test('does not begin while the database is away, and what it asked for is as good as lost', async () => {
+    const returning = async () => {
+      throw new Error('the database is away')
+    }
+    const { second, agent } = await withStandby({ elsewhere: { ...nowhere, returning } })
+    const asked = [agent.begin(), agent.bind()]
+    for (const each of asked) await assert.rejects(each)
+    await agent.closed
     isEmpty(second)
-    known.resolve([])
-    ok(await begun)
-    assert.equal(second.load.sessions, 1)
+    assert.equal(second.tunnels.standbys.size, 0)
+  })
+
+  test('hears where other nodes are when it begins, which may be news since it came', async () => {
+    const addresses = ['a.example.com:7443']
+    const { agent, auth } = await withStandby({ nodes: { id: 'nd_2', addresses: () => addresses } })
+    assert.deepEqual(auth.nodeAddresses, ['a.example.com:7443'])
+    addresses[0] = 'b.example.com:7443'
+    assert.deepEqual(ok(await agent.begin()).nodeAddresses, ['b.example.com:7443'])
   })
 
   test('whose credential is gone by then opens nothing', async () => {
     const { second, agent } = await withStandby()
     second.credentials.all.delete(TOKEN)
-    await agent.begin()
-    await agent.closed
-    isEmpty(second)
-  })
-
-  test('does not begin while nobody can tell whether its credential is valid', async () => {
-    const { second, agent } = await withStandby()
-    second.credentials.isAway = true
     await agent.begin()
     await agent.closed
     isEmpty(second)

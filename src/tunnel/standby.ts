@@ -20,6 +20,9 @@ export class AgentStandby {
   readonly ip: string
   readonly parts: StandbyParts
   readonly #stopWatching: () => void
+  /** What its agent asks for while the session begins, with the types of the streams. */
+  readonly waiting: [stream: WireStream, type: number][] = []
+  #hasBegun = false
   #isEnded = false
   #isToldToMove = false
 
@@ -45,9 +48,15 @@ export class AgentStandby {
     return this.#isToldToMove
   }
 
+  /** The session is about to begin: what comes now is for it. */
+  begins(): void {
+    this.#hasBegun = true
+  }
+
   /** A stream that the agent opened, other than a heartbeat or the one that begins the session. */
-  serve(stream: WireStream): void {
-    answer(stream, buildAnswer(refusalText(refusals.standbyCalls())))
+  serve(stream: WireStream, type: number): void {
+    if (this.#hasBegun) this.waiting.push([stream, type])
+    else answer(stream, buildAnswer(refusalText(refusals.standbyCalls())))
   }
 
   /** Asks the agent to have it elsewhere; no session begins here. */

@@ -2,14 +2,22 @@
 import { connect } from 'node:tls'
 import { Secret } from '../lib/secrets/secret.ts'
 import { answerPings, Heartbeat } from '../wire/heartbeat.ts'
-import { type AuthAnswer, type AuthRequest, buildAuth, buildBegin, parseAuthAnswer } from '../wire/messages/auth.ts'
+import {
+  type AuthAnswer,
+  type AuthRequest,
+  type BeginAnswer,
+  buildAuth,
+  buildBegin,
+  parseAuthAnswer,
+  parseBeginAnswer,
+} from '../wire/messages/auth.ts'
 import { type BindAnswer, type BindMessage, buildBind, parseBindAnswer } from '../wire/messages/bind.ts'
 import { parseNodes } from '../wire/messages/commands.ts'
-import { parseAnswer, readErrorText } from '../wire/messages/error-text.ts'
+import { readErrorText } from '../wire/messages/error-text.ts'
 import { buildLabelRequest, buildUnbind, type LabelMessage, parseLabelAnswer } from '../wire/messages/tunnels.ts'
 import { Mux } from '../wire/mux.ts'
 import { answer, call, type Message, readMessage } from '../wire/rpc.ts'
-import { type StreamType, streamTypes } from '../wire/stream-types.ts'
+import { type StreamType, streamTypes, typeHead } from '../wire/stream-types.ts'
 import { socketTransport } from '../wire/transport.ts'
 import { WireError } from '../wire/wire-error.ts'
 import type { WireStream } from '../wire/wire-stream.ts'
@@ -70,9 +78,19 @@ export class TestAgent {
   }
 
   /** Makes a session of a standby. */
-  async begin({ isMoving = false } = {}): Promise<Outcome<undefined>> {
-    const result = parseAnswer(await this.call(streamTypes.begin, buildBegin({ isMoving })))
-    return outcome(result, () => undefined)
+  async begin({ isMoving = false } = {}): Promise<Outcome<BeginAnswer>> {
+    const result = parseBeginAnswer(await this.call(streamTypes.begin, buildBegin({ isMoving })))
+    return outcome(result, ({ answer }) => answer)
+  }
+
+  /** Resolves when the server has read all that was sent before, and has answered. */
+  async pinged(): Promise<void> {
+    const stream = this.mux.open(typeHead(streamTypes.heartbeat))
+    if (stream instanceof WireError) throw stream
+    const { promise, resolve } = Promise.withResolvers<void>()
+    stream.attach({ data: () => stream.close(), end() {}, drain() {}, closed: () => resolve() })
+    stream.write(Buffer.alloc(4))
+    await promise
   }
 
   async bind(overrides: Partial<BindMessage> = {}): Promise<Outcome<BindAnswer>> {

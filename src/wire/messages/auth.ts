@@ -224,6 +224,21 @@ export function parseBegin(message: Message): Begin | WireError {
   return MessageFields.parse(message, (fields) => ({ isMoving: fields.flag('Moving') }))
 }
 
+/** It is the session now. Where other nodes are may be news since it began to wait. */
+export type BeginAnswer = Pick<AuthAnswer, 'nodeAddresses'>
+
+export function buildBeginAnswer({ nodeAddresses }: BeginAnswer): Message {
+  return { Error: '', NodeAddresses: nodeAddresses }
+}
+
+/** `error` is `''` when it is. */
+export function parseBeginAnswer(message: Message): { error: string; answer: BeginAnswer } | WireError {
+  return MessageFields.parse(message, (fields) => {
+    const nodeAddresses = fields.texts('NodeAddresses').slice(0, MAX_NODE_ADDRESSES)
+    return { error: fields.text('Error'), answer: { nodeAddresses } }
+  })
+}
+
 const NANOSECONDS_PER_MILLISECOND = 1_000_000
 
 function milliseconds(nanoseconds: number): number {

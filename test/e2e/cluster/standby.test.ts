@@ -1,52 +1,41 @@
 /** An agent whose tunnels are at one node has a connection that waits at another, and goes on there when its node dies. */
 import assert from 'node:assert/strict'
-import { after, before, describe, test } from 'node:test'
-import { agentAt, type ClusterNode, listed, startCluster, type TestCluster } from '../../support/cluster.ts'
+import { describe, test } from 'node:test'
+import { agentAt, type ClusterNode, listed, startCluster } from '../../support/cluster.ts'
 import { eachStore } from '../../support/databases.ts'
+import { startGatedCluster } from '../../support/gated-cluster.ts'
 import { metric } from '../../support/metrics.ts'
 import { until } from '../../support/until.ts'
-import { httpUpstream, type Owner, tcpUpstream } from '../../support/upstream.ts'
+import { httpUpstream, tcpUpstream } from '../../support/upstream.ts'
 import { dialTcp, visit } from '../../support/visitor.ts'
 
 /** How long the agent may take to have a connection that waits, and others to see where it is, in milliseconds. */
 const SETTLED_MS = 30_000
 
+/** How many wait at a node. */
+const standbys = ({ server }: ClusterNode): Promise<number> => metric(server.metricsUrl, 'postern_cluster_standbys')
+
+/** The one node where one waits. */
+async function waitsAt<Node extends ClusterNode>(among: readonly Node[]): Promise<Node> {
+  let found: Node[] = []
+  const isThere = async (): Promise<boolean> => {
+    const counts = await Promise.all(among.map(standbys))
+    found = among.filter((_, i) => (counts[i] ?? 0) > 0)
+    return found.length === 1
+  }
+  await until('a connection waits at another node', isThere, { limitMs: SETTLED_MS })
+  return found[0] ?? assert.fail()
+}
+
 describe('a connection that waits', () => {
   eachStore(
     (store) => {
-      const closers: (() => unknown)[] = []
-      const owner: Owner = { after: (close) => void closers.unshift(close) }
-      let cluster: TestCluster
-      let nodes: ClusterNode[]
-      before(async () => {
-        cluster = await startCluster(owner, { databaseUrl: await store.url() })
-        nodes = [...cluster.nodes]
-      })
-      after(async () => {
-        for (const close of closers) await close()
-      })
-
-      /** How many wait at a node. */
-      const standbys = ({ server }: ClusterNode): Promise<number> =>
-        metric(server.metricsUrl, 'postern_cluster_standbys')
-
-      /** The one node where one waits. */
-      const waitsAt = async (among: readonly ClusterNode[]): Promise<ClusterNode> => {
-        let found: ClusterNode[] = []
-        const isThere = async (): Promise<boolean> => {
-          const counts = await Promise.all(among.map(standbys))
-          found = among.filter((_, i) => (counts[i] ?? 0) > 0)
-          return found.length === 1
-        }
-        await until('a connection waits at another node', isThere, { limitMs: SETTLED_MS })
-        return found[0] ?? assert.fail()
-      }
-
       test('becomes the session of a node that dies, with its addresses, and another waits at the third', async (t) => {
+        const cluster = await startCluster(t, { databaseUrl: await store.url() })
         const service = await httpUpstream(t, (_, response) => response.end('served'))
         const echo = await tcpUpstream(t)
         const events: { readonly type: string; readonly session?: string }[] = []
-        const [first, ...others] = nodes as [ClusterNode, ...ClusterNode[]]
+        const [first, ...others] = cluster.nodes
         const agent = await agentAt(t, cluster, first, { onEvent: (event) => events.push(event) })
         const { url } = await agent.forward({ addr: service.port })
         const { url: tcp } = await agent.forward({ addr: echo.port, proto: 'tcp' })
@@ -70,6 +59,26 @@ describe('a connection that waits', () => {
         assert.equal(await waitsAt([next, third]), third)
         await agent.close()
         await until('nothing waits any more', async () => (await standbys(third)) === 0)
+      })
+
+      test('is not used while the database is away: its node has the addresses, and gets the session back', async (t) => {
+        const cluster = await startGatedCluster(t, { databaseUrl: await store.url() })
+        const service = await httpUpstream(t, (_, response) => response.end('served'))
+        const [first, ...others] = cluster.nodes
+        const agent = await agentAt(t, cluster, first, { server: first.agentsGate })
+        const { url } = await agent.forward({ addr: service.port })
+        const waiting = await waitsAt(others)
+        for (const { gates } of cluster.nodes) await gates.database.shut()
+        await first.gates.agents.shut()
+        await until('it was let go where it waited', async () => (await standbys(waiting)) === 0)
+        await first.gates.agents.open()
+        const isServed = async () => (await visit(first.at(url), cluster)).status === 200
+        await until('the address is served', isServed)
+        for (const { gates } of cluster.nodes) await gates.database.open()
+        for (const node of cluster.nodes) {
+          const isServedHere = async () => (await visit(node.at(url), cluster)).status === 200
+          await until('the address is served at every node', isServedHere, { limitMs: SETTLED_MS })
+        }
       })
     },
     ['postgres'],
