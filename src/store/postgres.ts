@@ -31,6 +31,12 @@ const FOLLOW_INDEXES = `select ${['seqscan', 'bitmapscan', 'hashjoin', 'mergejoi
   .map((way) => `set_config('enable_${way}', 'off', false)`)
   .join(', ')}`
 
+/**
+ * What is longer is read as `json`, which takes PostgreSQL half as long again: an array of `jsonb` may have 256 MiB, and a
+ * character up to three bytes.
+ */
+const MAX_JSONB_CHARACTERS = 32 * 1024 * 1024
+
 /** Opens the database at a `postgres://` URL; connections are made when first needed. */
 export function openPostgres(url: string, limits: StoreLimits = storeLimits): OpenedDialect {
   const settings = (statementMs: number, lockMs: number) => ({
@@ -64,7 +70,10 @@ export function openPostgres(url: string, limits: StoreLimits = storeLimits): Op
       // Not `now()`, which stands still during a transaction.
       nowMs: sql<number>`cast(extract(epoch from clock_timestamp()) * 1000 as bigint)`,
       server: sql<string>`cast(pg_postmaster_start_time() as text)`,
-      eachOf: (json) => sql`json_array_elements(cast(${json} as json)) as each(value)`,
+      eachOf: (json) =>
+        json.length > MAX_JSONB_CHARACTERS
+          ? sql`json_array_elements(cast(${json} as json)) as each(value)`
+          : sql`jsonb_array_elements(cast(${json} as jsonb)) as each(value)`,
       isAmong: (column, values) => sql<SqlBool>`${sql.ref(column)} = any(cast(${values} as text[]))`,
       locksRows: true,
       orderChanges: async (tx) => {
