@@ -71,8 +71,9 @@ export class AgentConnection {
     if (type === streamTypes.heartbeat) answerPings(stream)
     else if (type === streamTypes.serverInfo) this.#tellRegion(stream)
     else if (type === streamTypes.auth) this.#hear(stream)
-    else if (type === streamTypes.begin && this.#session instanceof AgentStandby) this.#begin(stream, this.#session)
-    else if (this.#session) this.#session.serve(stream, type)
+    else if (this.#session instanceof AgentStandby && !this.#session.hasBegun && type === streamTypes.begin) {
+      this.#begin(stream, this.#session)
+    } else if (this.#session) this.#session.serve(stream, type)
     else answer(stream, buildAnswer(refusalText(refusals.notAuthenticated())))
   }
 
@@ -198,9 +199,10 @@ export class AgentConnection {
   }
 
   #begin(stream: WireStream, standby: AgentStandby): void {
+    standby.begins()
     readMessage(stream, (message) => {
       const request = message instanceof WireError ? message : parseBegin(message)
-      if (request instanceof WireError) answer(stream, buildAnswer(refusalText(refusals.callInvalid(request.message))))
+      if (request instanceof WireError) standby.end(`its session cannot begin: ${request.message}`)
       else void this.#beginAs(stream, standby, request)
     })
   }
@@ -209,7 +211,6 @@ export class AgentConnection {
     const { online, nodes, log } = this.#options.door
     const { sessionId } = standby.parts.authenticated
     let former: readonly FormerLabelTunnel[]
-    standby.begins()
     try {
       former = await online.beginning(sessionId, { isMoving })
     } catch (error) {

@@ -6,6 +6,7 @@ import { makeIdentity } from '../../test/support/make-certificate.ts'
 import { Sealer } from '../lib/secrets/seal.ts'
 import { Secret } from '../lib/secrets/secret.ts'
 import type { AuthAnswer, AuthRequest } from '../wire/messages/auth.ts'
+import { streamTypes } from '../wire/stream-types.ts'
 import { nowhere } from './ports.ts'
 import { TOKEN } from './test-agent.ts'
 import { type DoorOptions, ok, refusedWith, TestDoor, until } from './test-door.ts'
@@ -97,13 +98,14 @@ describe('a standby', () => {
       const known = Promise.withResolvers<readonly (typeof had)[]>()
       const { second, agent } = await withStandby({ elsewhere: { ...nowhere, returning: () => known.promise } })
       const begun = agent.begin({ isMoving })
-      const [bound, labelled] = [agent.bind(), agent.startLabels({ app: 'web' })]
+      const [bound, labelled, again] = [agent.bind(), agent.startLabels({ app: 'web' }), agent.begin({ isMoving })]
       await agent.pinged()
       isEmpty(second)
       known.resolve([had])
       ok(await begun)
       ok(await bound)
       assert.equal(ok(await labelled), 'tn_had')
+      assert.equal(refusedWith(await again), 800, 'it begins once')
       assert.equal(second.load.sessions, 1)
     }
   })
@@ -118,6 +120,13 @@ describe('a standby', () => {
     await agent.closed
     isEmpty(second)
     assert.equal(second.tunnels.standbys.size, 0)
+  })
+
+  test('ends when its wish to begin cannot be read', async () => {
+    const { second, agent } = await withStandby()
+    await assert.rejects(agent.call(streamTypes.begin, { Moving: 'yes' }))
+    await agent.closed
+    isEmpty(second)
   })
 
   test('hears where other nodes are when it begins, which may be news since it came', async () => {

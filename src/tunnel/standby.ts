@@ -44,6 +44,10 @@ export class AgentStandby {
     return this.#isEnded
   }
 
+  get hasBegun(): boolean {
+    return this.#hasBegun
+  }
+
   get isToldToMove(): boolean {
     return this.#isToldToMove
   }
