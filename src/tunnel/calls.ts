@@ -33,8 +33,8 @@ export class AgentCalls {
     this.#door = door
   }
 
-  /** Serves one call, whose type has been read. */
-  serve(stream: WireStream, type: number): void {
+  /** Serves one call, whose type has been read; resolves when it is answered. */
+  async serve(stream: WireStream, type: number): Promise<void> {
     const run = this.#calls.get(type)
     if (!run) {
       answer(stream, buildAnswer(refusalText(refusals.unknownCall(type))))
@@ -42,18 +42,12 @@ export class AgentCalls {
     }
     const maxBytes = this.#reading < LONG_MESSAGES ? MESSAGE_BYTES : UNAUTHENTICATED_BYTES
     this.#reading++
-    readMessage(
-      stream,
-      (message) => {
-        this.#reading--
-        void this.#run(run, message, maxBytes).then(({ reply, tunnel }) => {
-          // The answer reaches nobody, so undo it: whoever asks again must not find the name taken by itself.
-          if (tunnel && stream.isClosed) this.#stop(tunnel)
-          answer(stream, reply)
-        })
-      },
-      { maxBytes },
-    )
+    const message = await new Promise<Message | WireError>((resolve) => readMessage(stream, resolve, { maxBytes }))
+    this.#reading--
+    const { reply, tunnel } = await this.#run(run, message, maxBytes)
+    // The answer reaches nobody, so undo it: whoever asks again must not find the name taken by itself.
+    if (tunnel && stream.isClosed) this.#stop(tunnel)
+    answer(stream, reply)
   }
 
   async #run(run: Call, message: Message | WireError, maxBytes: number): Promise<Done> {

@@ -73,7 +73,7 @@ export class AgentConnection {
     else if (type === streamTypes.auth) this.#hear(stream)
     else if (this.#session instanceof AgentStandby && !this.#session.hasBegun && type === streamTypes.begin) {
       this.#begin(stream, this.#session)
-    } else if (this.#session) this.#session.serve(stream, type)
+    } else if (this.#session) void this.#session.serve(stream, type)
     else answer(stream, buildAnswer(refusalText(refusals.notAuthenticated())))
   }
 
@@ -207,9 +207,22 @@ export class AgentConnection {
     })
   }
 
-  async #beginAs(stream: WireStream, standby: AgentStandby, { isMoving }: Begin): Promise<void> {
+  async #beginAs(stream: WireStream, standby: AgentStandby, request: Begin): Promise<void> {
+    const over = await this.#options.door.online.standbys.turns.take()
+    try {
+      const session = await this.#begun(stream, standby, request)
+      if (session) await Promise.all(standby.waiting.map(([waiting, type]) => session.serve(waiting, type)))
+    } finally {
+      over()
+    }
+  }
+
+  /** The session that the standby is from here on; undefined when it cannot be one. */
+  async #begun(stream: WireStream, standby: AgentStandby, { isMoving }: Begin): Promise<AgentSession | undefined> {
     const { online, nodes, log } = this.#options.door
     const { sessionId } = standby.parts.authenticated
+    // It may have left while it waited for its turn.
+    if (standby.isEnded) return undefined
     let former: readonly FormerLabelTunnel[]
     try {
       former = await online.beginning(sessionId, { isMoving })
@@ -217,20 +230,20 @@ export class AgentConnection {
       log.warn({ session: sessionId, error }, 'a session cannot begin here')
       // The node where it was may have it back without the database, and this one may not.
       standby.end('the database cannot be reached')
-      return
+      return undefined
     }
-    if (standby.isEnded || this.#session !== standby) return
+    if (standby.isEnded || this.#session !== standby) return undefined
     if (standby.isToldToMove) {
       standby.end('the server is stopping')
-      return
+      return undefined
     }
     standby.left('its session is here')
     // Written before the session begins: its heartbeat must not come first.
     answer(stream, buildBeginAnswer({ nodeAddresses: nodes?.addresses() ?? [] }))
     const session = new AgentSession({ ...standby.parts, former })
     this.#session = session
-    for (const [waiting, type] of standby.waiting) session.serve(waiting, type)
-    await this.#checkAgain(session)
+    void this.#checkAgain(session)
+    return session
   }
 
   /** The credential may have been deleted during the lookup, before this session could be told (D25). */

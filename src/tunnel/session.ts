@@ -102,9 +102,9 @@ export class AgentSession implements LiveSession {
     return this.#options.mux.bytesOut
   }
 
-  /** A stream that the agent opened, other than a heartbeat. */
-  serve(stream: WireStream, type: number): void {
-    this.#calls.serve(stream, type)
+  /** A stream that the agent opened, other than a heartbeat; resolves when it is answered. */
+  serve(stream: WireStream, type: number): Promise<void> {
+    return this.#calls.serve(stream, type)
   }
 
   async proveAlive(): Promise<void> {

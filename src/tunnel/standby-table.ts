@@ -1,10 +1,19 @@
 /** The standbys at this data plane. Nothing else knows of them, so whether their credentials still count is asked from here. */
+import { BeginTurns } from './begin-turns.ts'
 import type { AgentStandby } from './standby.ts'
 
 /** How often the credentials of all are asked for, in milliseconds. A standby opens nothing without being asked for its own again. */
 const CHECK_MS = 60_000
 
+/**
+ * How many become sessions at the same time, until what they asked for along with that is answered. After a node's death
+ * thousands want to at once. Far fewer would leave the database waiting, and far more fill the memory with what is half done.
+ */
+const AT_ONCE = 400
+const LONGEST_MS = 2000
+
 export class StandbyTable {
+  readonly turns = new BeginTurns({ atOnce: AT_ONCE, longestMs: LONGEST_MS })
   /** Rejects when that cannot be known. */
   readonly #isCurrent: (credentialId: string) => Promise<boolean>
   readonly #all = new Set<AgentStandby>()

@@ -110,6 +110,33 @@ describe('a standby', () => {
     }
   })
 
+  test('waits for its turn when many begin, and has it until what it asked for is answered', async () => {
+    const known = Promise.withResolvers<readonly []>()
+    let asked = 0
+    const returning = () => {
+      asked++
+      return known.promise
+    }
+    const { second, agent, session } = await withStandby({ elsewhere: { ...nowhere, returning } })
+    const { agent: leaving } = await second.online(asStandby(session))
+    const { turns } = second.tunnels.standbys
+    const others = await Promise.all(Array.from({ length: turns.atOnce }, () => turns.take()))
+    const [begun, bound] = [agent.begin(), agent.bind()]
+    leaving.begin().catch(() => {})
+    await Promise.all([agent.pinged(), leaving.pinged()])
+    assert.equal(asked, 0)
+    await leaving.leave()
+    await until(() => second.tunnels.standbys.size === 1)
+    for (const over of others) over()
+    await until(() => asked === 1)
+    assert.equal(turns.taken, 1, 'it has its turn, and who left took none')
+    known.resolve([])
+    ok(await begun)
+    ok(await bound)
+    await until(() => turns.taken === 0)
+    assert.equal(asked, 1)
+  })
+
   test('does not begin while the database is away, and what it asked for is as good as lost', async () => {
     const returning = async () => {
       throw new Error('the database is away')
@@ -119,7 +146,8 @@ describe('a standby', () => {
     for (const each of asked) await assert.rejects(each)
     await agent.closed
     isEmpty(second)
-    assert.equal(second.tunnels.standbys.size, 0)
+    const { size, turns } = second.tunnels.standbys
+    assert.deepEqual([size, turns.taken], [0, 0])
   })
 
   test('ends when its wish to begin cannot be read', async () => {
