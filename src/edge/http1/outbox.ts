@@ -4,10 +4,12 @@
  */
 import { type ByteStream, kept, memoryFor, writeLent } from '../../lib/bytes/byte-stream.ts'
 import { atEndOfTurn } from '../../lib/bytes/end-of-turn.ts'
+import { firstBytesOf } from '../../lib/bytes/first-bytes-of.ts'
 import { GATHER_BYTES } from './bounds.ts'
 
 /** Scratch memory for pieces that are sent at once: the stream copies them before anybody else can write. */
 const scratch = Buffer.allocUnsafeSlow(GATHER_BYTES)
+const firstOfScratch = firstBytesOf(scratch)
 
 export class Http1Outbox {
   /** Total bytes taken so far. */
@@ -49,7 +51,7 @@ export class Http1Outbox {
     }
     this.bytes += text.length
     scratch.write(text, 0, 'latin1')
-    this.#note(writeLent(this.#stream, scratch.subarray(0, text.length)))
+    this.#note(writeLent(this.#stream, firstOfScratch(text.length)))
   }
 
   /** Adds bytes that are only lent; false asks to wait until the stream drains. */

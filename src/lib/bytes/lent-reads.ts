@@ -9,16 +9,19 @@
 import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { kept } from './byte-stream.ts'
+import { firstBytesOf } from './first-bytes-of.ts'
 
 /** Size of one read, in bytes: two of the largest mux frames. Larger reads do not fit the processor's cache. */
 export const LENT_BYTES = 2 * (64 * 1024 - 8)
 
 /** Read callbacks never nest, so one buffer serves the whole process. Node holds its address, so it is never freed. */
-let memory: Buffer | undefined
+let memory: Shared | undefined
 
-/** Its first bytes, by their number, up to this many: most reads are short, and a view of each would be garbage at once. */
-const SHORT_BYTES = 4096
-const firsts: (Buffer | undefined)[] = Array.from({ length: SHORT_BYTES + 1 }, () => undefined)
+interface Shared {
+  readonly bytes: Buffer
+  /** Its first bytes, by their number. */
+  readonly first: (length: number) => Buffer
+}
 
 /** The names of Node's private fields: the same for every socket, so they are looked up once. */
 let fields: Fields | undefined
@@ -52,12 +55,12 @@ export function readLent(socket: Duplex, take: (chunk: Buffer) => boolean): bool
   const open = socket as unknown as Open
   const handle = open._handle
   if (!buffer || !callback || !next || !isNative(handle)) return false
-  memory ??= Buffer.allocUnsafeSlow(LENT_BYTES)
-  const shared = memory
-  open[callback] = (length: number): boolean => take(firstOf(shared, length))
+  memory ??= newShared()
+  const { bytes, first } = memory
+  open[callback] = (length: number): boolean => take(first(length))
   open[next] = null
-  open[buffer] = shared
-  handle.useUserBuffer(shared)
+  open[buffer] = bytes
+  handle.useUserBuffer(bytes)
   return true
 }
 
@@ -69,14 +72,12 @@ export function stopLending(socket: Socket): void {
 
 /** Node calls it as a method of the socket. */
 function queued(this: Socket, length: number): boolean {
-  return memory === undefined || this.push(kept(firstOf(memory, length)))
+  return memory === undefined || this.push(kept(memory.first(length)))
 }
 
-function firstOf(shared: Buffer, length: number): Buffer {
-  if (length > SHORT_BYTES) return shared.subarray(0, length)
-  const known = firsts[length] ?? shared.subarray(0, length)
-  firsts[length] = known
-  return known
+function newShared(): Shared {
+  const bytes = Buffer.allocUnsafeSlow(LENT_BYTES)
+  return { bytes, first: firstBytesOf(bytes) }
 }
 
 /** Sockets have them from the start, whatever they are used for. */
