@@ -2,7 +2,6 @@
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { ByteDuplex } from '../lib/bytes/byte-duplex.ts'
-import type { ByteStream } from '../lib/bytes/byte-stream.ts'
 import { relay } from '../lib/bytes/relay.ts'
 import { socketStream } from '../lib/bytes/socket-stream.ts'
 import type { ProxyHeader } from '../wire/proxy-header.ts'
@@ -12,7 +11,6 @@ import type { Figures } from './figures.ts'
 import { firstBytes } from './first-bytes.ts'
 import { ConnectionWatch, type ExchangeWatcher } from './inspect/connection-watch.ts'
 import { HEAD_BYTES } from './inspect/http-reader.ts'
-import { watchedStream } from './inspect/watched-stream.ts'
 import { readProxyLine } from './proxy-line.ts'
 
 /** The visitor, as the server saw it. */
@@ -101,8 +99,7 @@ export function forwardConnection(
       socket.write(rest)
       watch?.fromVisitor(rest)
     }
-    const near: ByteStream = watch ? watchedStream(stream, watch) : stream
-    relay(near, socketStream(socket, { outlivesFailedWrite: true }), { onDone: ended })
+    relay(stream, socketStream(socket, { outlivesFailedWrite: true }), { watch, onDone: ended })
   }
   /** The server then sends its own error page, which does not reveal the address of the service. */
   const refuse = (fault: ServiceFault): void => {

@@ -1,30 +1,16 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { ByteSink, ByteStream } from '../../lib/bytes/byte-stream.ts'
+import { relay } from '../../lib/bytes/relay.ts'
 import { Figures } from '../figures.ts'
 import { ConnectionWatch } from './connection-watch.ts'
 import { figuresWatch } from './figures-watch.ts'
-import { watchedStream } from './watched-stream.ts'
 
-/** A visitor whose chunks and responses are watched one by one. */
+/** A visitor and a service whose chunks pass a watch one by one. */
 function watched() {
   const figures = new Figures()
   const through: string[] = []
-  let sink: ByteSink | undefined
   let time = 0
-  const visitor: ByteStream = {
-    write: (chunk) => {
-      through.push(`<${chunk.toString()}`)
-      return true
-    },
-    end() {},
-    reset() {},
-    attach: (given) => {
-      sink = given
-    },
-    pause() {},
-    resume() {},
-  }
   const watcher = figuresWatch({
     figures,
     tunnel: 'web',
@@ -32,21 +18,48 @@ function watched() {
     clock: () => 1000 + time,
     onChange() {},
   })
-  const tap = watchedStream(visitor, new ConnectionWatch(watcher))
-  tap.attach({ data: (chunk) => through.push(`>${chunk.toString()}`), end() {}, drain() {}, closed() {} })
+  const [visitor, service] = [
+    new Peer((text) => through.push(`<${text}`)),
+    new Peer((text) => through.push(`>${text}`)),
+  ]
+  relay(visitor, service, { watch: new ConnectionWatch(watcher) })
   return {
     figures,
     through,
-    asks: (text: string) => sink?.data(Buffer.from(text)),
+    asks: (text: string) => visitor.sink?.data(Buffer.from(text)),
     answers: (text: string, ms = 1) => {
       time += ms
-      tap.write(Buffer.from(text))
+      service.sink?.data(Buffer.from(text))
     },
-    serviceEnds: () => tap.end(),
-    serviceBreaks: () => tap.reset(),
-    visitorLeaves: () => sink?.closed(undefined),
+    serviceEnds: () => service.sink?.end(),
+    serviceBreaks: () => service.sink?.closed(new Error('it broke')),
+    visitorLeaves: () => visitor.sink?.closed(undefined),
     seen: () => figures.recent.map(({ method, path, status, durationMs }) => [method, path, status, durationMs]),
   }
+}
+
+/** One end of a relay, in memory. */
+class Peer implements ByteStream {
+  sink: ByteSink | undefined
+  readonly #onWrite: (text: string) => void
+
+  constructor(onWrite: (text: string) => void) {
+    this.#onWrite = onWrite
+  }
+
+  write(chunk: Buffer): boolean {
+    this.#onWrite(chunk.toString())
+    return true
+  }
+
+  attach(sink: ByteSink): void {
+    this.sink = sink
+  }
+
+  end(): void {}
+  reset(): void {}
+  pause(): void {}
+  resume(): void {}
 }
 
 test('requests and responses are seen, and pass through unchanged', () => {

@@ -44,7 +44,8 @@ export class KeptBytes {
     const needed = this.#kept + length
     if (needed <= before) return 0
     const wanted = before === 0 ? needed : Math.min(this.#limit, Math.max(needed, before * 2, LEAST_GROWTH))
-    const memory = Buffer.allocUnsafe(wanted)
+    // Not of Node's pool: the least body would keep 64 KiB of it, for as long as it is kept itself.
+    const memory = Buffer.allocUnsafeSlow(wanted)
     this.#memory?.copy(memory, 0, 0, this.#kept)
     this.#memory = memory
     return wanted - before

@@ -30,7 +30,7 @@ export class RateMeter {
     this.#open++
   }
 
-  /** One that nobody looked at: it counts, and how long it took is not known. */
+  /** One that nobody looked at: it counts, and how long it took is not known. `now` may be a moment ago. */
   passed(now: number): void {
     this.began(now)
     this.#open--

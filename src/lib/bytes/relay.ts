@@ -8,8 +8,24 @@ export interface RelayOptions {
   readonly idleMs?: number
   /** Instead of `LAST_BYTES_MS`, for tests. */
   readonly lastBytesMs?: number
+  /** Sees what passes, before it is passed on. */
+  readonly watch?: RelayWatch | undefined
   /** Called exactly once, when both streams are closed. */
   readonly onDone?: (result: RelayResult) => void
+}
+
+/**
+ * Looks on. Not a stream of its own around one of both: where some are watched and others are not, the compiler would have to
+ * expect either at each step.
+ */
+export interface RelayWatch {
+  /** Lent bytes of the first stream, and of the second: they change as soon as the call returns. */
+  fromVisitor(chunk: Buffer): void
+  fromService(chunk: Buffer): void
+  /** The second stream sends no more. May be called again when it is closed. */
+  serviceEnded(): void
+  /** The first stream is closed. */
+  closed(): void
 }
 
 export interface RelayResult {
@@ -33,7 +49,7 @@ const DROPPED_BYTES = 1024 * 1024
 export function relay(
   a: ByteStream,
   b: ByteStream,
-  { idleMs, lastBytesMs = LAST_BYTES_MS, onDone }: RelayOptions = {},
+  { idleMs, lastBytesMs = LAST_BYTES_MS, watch, onDone }: RelayOptions = {},
 ): Movable {
   let there = 0
   let back = 0
@@ -82,10 +98,12 @@ export function relay(
   a.attach({
     data(chunk) {
       there += chunk.length
+      watch?.fromVisitor(chunk)
       if (!b.write(chunk)) a.pause()
     },
     lent(chunk) {
       there += chunk.length
+      watch?.fromVisitor(chunk)
       if (!writeLent(b, chunk)) a.pause()
     },
     end() {
@@ -93,23 +111,32 @@ export function relay(
       b.end()
     },
     drain: () => b.resume(),
-    closed: (cause) => closed(b, cause, isAEnded),
+    closed(cause) {
+      watch?.closed()
+      closed(b, cause, isAEnded)
+    },
   })
   b.attach({
     data(chunk) {
       back += chunk.length
+      watch?.fromService(chunk)
       if (!a.write(chunk)) b.pause()
     },
     lent(chunk) {
       back += chunk.length
+      watch?.fromService(chunk)
       if (!writeLent(a, chunk)) b.pause()
     },
     end() {
       isBEnded = true
+      watch?.serviceEnded()
       a.end()
     },
     drain: () => a.resume(),
-    closed: (cause) => closed(a, cause, isBEnded),
+    closed(cause) {
+      watch?.serviceEnded()
+      closed(a, cause, isBEnded)
+    },
   })
 
   return {
