@@ -1,6 +1,6 @@
 /** How long addresses are away when a node dies: their agents come back at the other node, and visitors ask there. */
 import { readFile } from 'node:fs/promises'
-import { connect } from 'node:net'
+import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
@@ -27,8 +27,9 @@ const VISITORS = 16
 const AGAIN_MS = 200
 const ANSWER_MS = 10_000
 
-/** How an answer of an agent begins. */
+/** How an answer of an agent begins and ends. */
 const OK = 'HTTP/1.1 200 '
+const BODY = '\r\n\r\nok'
 
 /** A name that does not answer after this long never will, in milliseconds. */
 const TOO_LONG_MS = 120_000
@@ -122,28 +123,67 @@ async function untilAllAnswer(names: readonly string[], port: number): Promise<v
   const waiting = [...names]
   const deadline = performance.now() + TOO_LONG_MS
   const visit = async (): Promise<void> => {
+    const visitor = new Visitor(port)
     for (let name = waiting.shift(); name !== undefined; name = waiting.shift()) {
-      if (await answers(name, port)) continue
+      if (await visitor.isAnsweredAt(name)) continue
       if (performance.now() > deadline) throw new Error(`${name} does not answer`)
       // Another one first: this one may take a while.
       waiting.push(name)
       await pause(AGAIN_MS)
     }
+    visitor.leave()
   }
   await Promise.all(Array.from({ length: VISITORS }, visit))
 }
 
-/** A bare socket, so that visitors take little of the cores that they share with the node. */
-function answers(name: string, port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connect(port, LOOPBACK)
+/**
+ * A bare socket that is kept while it is answered, and asks for one name after the other, as a proxy in front of the node would:
+ * so visitors take little of the cores that they share with the node.
+ */
+class Visitor {
+  readonly #port: number
+  #socket: Socket | undefined
+  #got = ''
+  #settle: ((isAnswered: boolean) => void) | undefined
+
+  constructor(port: number) {
+    this.#port = port
+  }
+
+  isAnsweredAt(name: string): Promise<boolean> {
+    this.#socket ??= this.#connect()
+    this.#got = ''
+    this.#socket.write(`GET / HTTP/1.1\r\nHost: ${name}\r\n\r\n`)
+    return new Promise((resolve) => {
+      this.#settle = resolve
+    })
+  }
+
+  leave(): void {
+    this.#socket?.destroy()
+    this.#socket = undefined
+  }
+
+  #connect(): Socket {
+    const socket = connect(this.#port, LOOPBACK)
     socket.setTimeout(ANSWER_MS, () => socket.destroy())
     socket.on('error', () => {})
-    socket.on('close', () => resolve(false))
-    socket.on('data', (chunk) => {
-      resolve(chunk.toString('latin1', 0, OK.length) === OK)
-      socket.destroy()
+    socket.on('close', () => {
+      // Of one that was left, nobody waits.
+      if (this.#socket === socket) this.#settled(false)
     })
-    socket.write(`GET / HTTP/1.1\r\nHost: ${name}\r\nConnection: close\r\n\r\n`)
-  })
+    socket.on('data', (chunk) => {
+      this.#got += chunk.toString('latin1')
+      // Whoever is told anything else asks again on another connection.
+      if (!this.#got.startsWith(OK.slice(0, this.#got.length))) this.#settled(false)
+      else if (this.#got.endsWith(BODY)) this.#settled(true)
+    })
+    return socket
+  }
+
+  #settled(isAnswered: boolean): void {
+    if (!isAnswered) this.leave()
+    this.#settle?.(isAnswered)
+    this.#settle = undefined
+  }
 }
