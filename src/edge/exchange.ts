@@ -6,7 +6,7 @@ export interface RequestHead {
   readonly method: string
   /** Path and query: `/a?b`, or `*`. */
   readonly target: string
-  /** `Host` or `:authority` as it was sent. */
+  /** `Host` or `:authority` as it was sent. A string of its own, since connections keep it. */
   readonly authority: string
   /** All headers except framing and `Host`: no `Content-Length`, `Transfer-Encoding` or `Trailer`. */
   readonly headers: HeaderList

@@ -24,6 +24,8 @@ const NONE = -1
 
 /** Gives a function that finds the route of a path. */
 export function routeTable<T>(routes: readonly (readonly [Matched, T])[]): (path: string) => T | undefined {
+  const every = routeOfEveryPath(routes)
+  if (every !== undefined) return (path) => (path.startsWith('/') ? every : undefined)
   const exact = new Map<string, T>()
   const prefixes = new Map<string, T>()
   for (const [{ matchType, match }, route] of routes) (matchType === 'exact_path' ? exact : prefixes).set(match, route)

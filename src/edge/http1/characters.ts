@@ -1,14 +1,9 @@
-/** Which bytes may stand where in a head: one table of bits, so that a scan costs one look for each byte. */
-
-/** RFC 9110 §5.6.2: token. */
-export const TOKEN = 1
-/** RFC 9110 §5.5: field-value, with the blanks inside. */
-export const VALUE = 4
 /**
- * Request targets. Narrower than what some servers take, wider than RFC 3986: browsers leave `|` and `{` as they are.
- * Not `#` nor bytes above ASCII, which one server cuts off or decodes where the next does not.
+ * Which bytes may stand where in a head: one table of bits, so that a scan costs one look for each byte.
+ *
+ * The table and its bits are not exported. Scans ask functions, which V8 compiles into them: what is imported and is no
+ * function is loaded anew for every byte, which took a fifth of the time for a head.
  */
-export const TARGET = 8
 
 export const TAB = 0x09
 export const LF = 0x0a
@@ -17,17 +12,36 @@ export const SPACE = 0x20
 export const COLON = 0x3a
 export const DELETE = 0x7f
 
-export const characters: Uint8Array = fill()
+const IN_TOKEN = 1
+const IN_TARGET = 2
+
+const bits = fill()
+
+/** RFC 9110 §5.6.2: token. */
+export function inToken(byte: number): boolean {
+  return ((bits[byte] ?? 0) & IN_TOKEN) !== 0
+}
+
+/**
+ * Request targets. Narrower than what some servers take, wider than RFC 3986: browsers leave `|` and `{` as they are.
+ * Not `#` nor bytes above ASCII, which one server cuts off or decodes where the next does not.
+ */
+export function inTarget(byte: number): boolean {
+  return ((bits[byte] ?? 0) & IN_TARGET) !== 0
+}
+
+/** RFC 9110 §5.5: field-value, with the blanks inside. Most bytes of a head are asked for this: two comparisons are faster. */
+export function inValue(byte: number): boolean {
+  return byte >= 0x20 ? byte !== 0x7f : byte === 0x09
+}
 
 function fill(): Uint8Array {
-  const bits = new Uint8Array(256)
-  for (let byte = 0; byte < bits.length; byte++) {
+  const table = new Uint8Array(256)
+  for (let byte = 0; byte < table.length; byte++) {
     const character = String.fromCharCode(byte)
-    const isVisible = byte > SPACE && byte < DELETE
-    bits[byte] =
-      (/[!#$%&'*+.^_`|~0-9A-Za-z-]/.test(character) ? TOKEN : 0) |
-      (isVisible || byte === SPACE || byte === TAB || byte > DELETE ? VALUE : 0) |
-      (isVisible && character !== '#' ? TARGET : 0)
+    const isVisible = byte > 0x20 && byte < 0x7f
+    table[byte] =
+      (/[!#$%&'*+.^_`|~0-9A-Za-z-]/.test(character) ? IN_TOKEN : 0) | (isVisible && character !== '#' ? IN_TARGET : 0)
   }
-  return bits
+  return table
 }

@@ -6,7 +6,7 @@ import type { HeaderList } from '../../lib/http/header-list.ts'
 import { asTrailers } from '../trailers.ts'
 import type { BodyDecoder } from './body-decoder.ts'
 import { CHUNK_EXTENSION_BYTES, CHUNK_SIZE_DIGITS, SMALL_CHUNK_BYTES, TRAILER_BYTES, TRAILERS } from './bounds.ts'
-import { CR, characters, LF, VALUE } from './characters.ts'
+import { CR, inValue, LF } from './characters.ts'
 import { parseFields } from './fields.ts'
 import { HeadFault, malformed } from './head-fault.ts'
 import { HeadReader } from './head-reader.ts'
@@ -71,7 +71,7 @@ export class ChunkedDecoder implements BodyDecoder {
         return this.#readSize(byte)
       case 'extension':
         if (byte === CR) return this.#endLine()
-        if (((characters[byte] ?? 0) & VALUE) === 0) return malformed('a chunk extension with a control character')
+        if (!inValue(byte)) return malformed('a chunk extension with a control character')
         if (++this.#extensionBytes > CHUNK_EXTENSION_BYTES) return malformed('chunk extensions without end')
         break
       case 'size_lf':

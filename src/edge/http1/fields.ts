@@ -1,7 +1,7 @@
 /** Reads the fields of a head or of trailers: strictly, in one pass, with those that frame the message set apart. */
 import { HeaderList } from '../../lib/http/header-list.ts'
 import { mixed, nameIn } from '../../lib/http/header-name.ts'
-import { COLON, CR, characters, LF, SPACE, TAB, TOKEN, VALUE } from './characters.ts'
+import { COLON, CR, inToken, inValue, LF, SPACE, TAB } from './characters.ts'
 import { HeadFault, malformed } from './head-fault.ts'
 import type { Head } from './head-reader.ts'
 
@@ -37,13 +37,13 @@ export function parseFields(head: Head, at: number, rules: FieldRules): HeadFiel
     if (++count > rules.maxFields) return new HeadFault('too_large', `more than ${rules.maxFields} fields`)
     const nameFrom = i
     let hash = 0
-    for (let byte = bytes[i] ?? 0; (bitsOf(byte) & TOKEN) !== 0; byte = bytes[++i] ?? 0) hash = mixed(hash, byte)
+    for (let byte = bytes[i] ?? 0; inToken(byte); byte = bytes[++i] ?? 0) hash = mixed(hash, byte)
     // Folded lines, blanks before the colon and empty names are refused here.
     if (i === nameFrom || bytes[i] !== COLON) return malformed('a line that does not begin with a name and a colon')
     const nameTo = i++
     while (bytes[i] === SPACE || bytes[i] === TAB) i++
     const valueFrom = i
-    while ((bitsOf(bytes[i] ?? 0) & VALUE) !== 0) i++
+    while (inValue(bytes[i] ?? 0)) i++
     let valueTo = i
     while (valueTo > valueFrom && (bytes[valueTo - 1] === SPACE || bytes[valueTo - 1] === TAB)) valueTo--
     if (bytes[i] !== CR || bytes[i + 1] !== LF) return malformed('a value with a control character')
@@ -56,10 +56,6 @@ export function parseFields(head: Head, at: number, rules: FieldRules): HeadFiel
     else if (fault !== true) return fault
   }
   return fields
-}
-
-function bitsOf(byte: number): number {
-  return characters[byte] ?? 0
 }
 
 /** Notes headers about the message itself; true when a header has no other purpose. */

@@ -55,10 +55,14 @@ export function lastChunk(trailers: HeaderList | undefined): string {
   return `${lines}\r\n\r\n`
 }
 
+/** By status, with its usual reason. */
+const usualLines: string[] = []
+for (const [status, reason] of Object.entries(STATUS_CODES)) usualLines[Number(status)] = `HTTP/1.1 ${status} ${reason}`
+
 /** Lines are written without their break, which the next line adds. */
 function statusLine(status: number, reason: string): string {
-  const known = STATUS_CODES[status]
-  if (known !== undefined && (reason === '' || reason === known)) return `HTTP/1.1 ${status} ${known}`
+  const usual = usualLines[status]
+  if (usual !== undefined && (reason === '' || reason === STATUS_CODES[status])) return usual
   if (!Number.isInteger(status) || status < 100 || status > 999) throw new Error('a status that cannot be sent')
   if (!isFieldContent(reason)) throw new Error('a reason that cannot be sent')
   return `HTTP/1.1 ${status} ${reason}`

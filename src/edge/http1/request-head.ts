@@ -7,7 +7,7 @@
  */
 import { flatText } from '../../lib/text/flat-text.ts'
 import type { RequestHead } from '../exchange.ts'
-import { characters, SPACE, TARGET, TOKEN } from './characters.ts'
+import { inTarget, inToken, SPACE } from './characters.ts'
 import { type HeadFields, parseFields } from './fields.ts'
 import { announcedBody } from './framing.ts'
 import { HeadFault, malformed } from './head-fault.ts'
@@ -22,7 +22,7 @@ export interface ParsedRequest extends RequestHead {
 const VERSION_LINE = 'HTTP/1.1\r\n'
 
 /** A name or an address, and a port: no userinfo, no percent signs, nothing that could end a host elsewhere. */
-const authority = /^(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{0,5})?$/
+const authorityForm = /^(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{0,5})?$/
 const absolute = /^https?:\/\/([^/?]*)(.*)$/i
 
 export function parseRequestHead(head: Head, { maxHeaders }: { maxHeaders: number }): ParsedRequest | HeadFault {
@@ -30,10 +30,10 @@ export function parseRequestHead(head: Head, { maxHeaders }: { maxHeaders: numbe
   // RFC 9112 §2.2: one empty line before a request is an old mistake and harmless.
   const from = text.startsWith('\r\n') ? head.from + 2 : head.from
   let i = from
-  while (is(bytes, i, TOKEN)) i++
+  while (inToken(bytes[i] ?? 0)) i++
   if (i === from || bytes[i] !== SPACE) return malformed('a request line without a method')
   const methodTo = i++
-  while (is(bytes, i, TARGET)) i++
+  while (inTarget(bytes[i] ?? 0)) i++
   if (i === methodTo + 1 || bytes[i] !== SPACE) return malformed('a request line without a valid target')
   const targetTo = i++
   if (!text.startsWith(VERSION_LINE, i - head.from)) {
@@ -43,18 +43,16 @@ export function parseRequestHead(head: Head, { maxHeaders }: { maxHeaders: numbe
   }
   const fields = parseFields(head, i + VERSION_LINE.length, { maxFields: maxHeaders, dropsUnderscores: true })
   if (fields instanceof HeadFault) return fields
-  const method = text.slice(from - head.from, methodTo - head.from)
+  // The usual one as a literal: comparing it, and finding it in a table, takes its address.
+  const method = text.startsWith('GET ', from - head.from) ? 'GET' : text.slice(from - head.from, methodTo - head.from)
   return assemble(method, text.slice(methodTo + 1 - head.from, targetTo - head.from), fields)
-}
-
-function is(bytes: Buffer, at: number, bit: number): boolean {
-  return ((characters[bytes[at] ?? 0] ?? 0) & bit) !== 0
 }
 
 function assemble(method: string, sentTarget: string, fields: HeadFields): ParsedRequest | HeadFault {
   const { host, headers, expectsContinue, closes } = fields
   if (host === undefined) return malformed('no Host header')
-  if (!isAuthority(host)) return malformed('a Host that is not a name and a port')
+  const authority = authorityOf(host)
+  if (authority === undefined) return malformed('a Host that is not a name and a port')
   const target = targetOf(method, sentTarget, host)
   if (target instanceof HeadFault) return target
   const body = announcedBody(fields)
@@ -63,17 +61,17 @@ function assemble(method: string, sentTarget: string, fields: HeadFields): Parse
   // After a 101 the service and the edge could disagree on where the body ends.
   if (upgrade !== undefined && body !== 'none' && body !== 0) return malformed('an Upgrade with a body')
   if (fields.isDemanding) return new HeadFault('expectation', 'an expectation that is not 100-continue')
-  return { method, target, authority: host, headers, version: '1.1', body, upgrade, closes, expectsContinue }
+  return { method, target, authority, headers, version: '1.1', body, upgrade, closes, expectsContinue }
 }
 
-/** The last one that was an authority: many requests in a row are for the same. */
+/** The last one that was an authority: many requests in a row are for the same, and get the same string. */
 let lastAuthority = ''
 
-function isAuthority(host: string): boolean {
-  if (host === lastAuthority) return true
-  if (!authority.test(host)) return false
+function authorityOf(host: string): string | undefined {
+  if (host === lastAuthority) return lastAuthority
+  if (!authorityForm.test(host)) return undefined
   lastAuthority = flatText(host)
-  return true
+  return lastAuthority
 }
 
 /** Path and query, from whichever of the forms of RFC 9112 §3.2; CONNECT and its form are for forward proxies. */

@@ -1,7 +1,7 @@
 /** Reads the head of a response, and says how its body is framed. */
 import type { ResponseHead } from '../exchange.ts'
 import { RESPONSE_HEADERS } from './bounds.ts'
-import { CR, characters, LF, SPACE, VALUE } from './characters.ts'
+import { CR, inValue, LF, SPACE } from './characters.ts'
 import { type HeadFields, parseFields } from './fields.ts'
 import { announcedBody } from './framing.ts'
 import { HeadFault, malformed } from './head-fault.ts'
@@ -30,7 +30,7 @@ export function parseResponseHead(head: Head, { method }: { method: string }): P
   const isStatus = bytes[from + STATUS_AT - 1] === SPACE && status >= 100
   if (!text.startsWith(RESPONSE_BEGIN) || !(minor <= 1) || !isStatus) return malformed('no status line')
   let i = from + REASON_AT
-  while (((characters[bytes[i] ?? 0] ?? 0) & VALUE) !== 0) i++
+  while (inValue(bytes[i] ?? 0)) i++
   const hasReason = bytes[from + REASON_AT] === SPACE
   // Without a reason phrase the blank is still required, though many servers leave it out.
   if ((i > from + REASON_AT && !hasReason) || bytes[i] !== CR || bytes[i + 1] !== LF) return malformed('no status line')

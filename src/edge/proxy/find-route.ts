@@ -134,7 +134,7 @@ function found({ host, edge, fault, location, pending }: Partial<Found>): Found 
 function askedHost(connection: VisitorConnection, authority: string): string | undefined {
   if (connection.asked?.authority === authority) return connection.asked.host
   const host = hostOf(authority)
-  if (host !== undefined) connection.asked = { authority: flatText(authority), host: flatText(host) }
+  if (host !== undefined) connection.asked = { authority, host: flatText(host) }
   return host
 }
 

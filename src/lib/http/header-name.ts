@@ -22,12 +22,15 @@ export class HeaderName {
   readonly isToken: boolean
   /** What HTTP/1.1 writes before the value: the end of the previous line, the name, and a colon. */
   readonly lineStart: string
+  /** The spelling as bytes, which compare faster with those of a message than characters do. */
+  readonly bytes: Uint8Array
   /** Bits in which the proxy remembers what it found out about this name; 0 before it looked. */
   marks = 0
 
   constructor(spelling: string) {
     this.isToken = isHeaderName(spelling)
     this.spelling = flatText(spelling)
+    this.bytes = new Uint8Array(Buffer.from(spelling, 'latin1'))
     this.key = unique(spelling.toLowerCase())
     this.lineStart = flatText(`\r\n${spelling}: `)
   }
@@ -49,13 +52,13 @@ export function mixed(hash: number, code: number): number {
 /** The name in `bytes` from `from` up to, but not including, `to`. It must be a token, and `hash` its hash. */
 export function nameIn(bytes: Uint8Array, from: number, to: number, hash: number): HeaderName {
   const known = kept[placeOf(hash)]
-  if (known?.isToken && isSame(bytes, from, to, known.spelling)) return known
+  if (known?.isToken && isSame(bytes, from, to, known.bytes)) return known
   return keep(hash, Buffer.from(bytes.subarray(from, to)).toString('latin1'))
 }
 
-function isSame(bytes: Uint8Array, from: number, to: number, spelling: string): boolean {
-  if (spelling.length !== to - from) return false
-  for (let i = 0; i < spelling.length; i++) if (bytes[from + i] !== spelling.charCodeAt(i)) return false
+function isSame(bytes: Uint8Array, from: number, to: number, name: Uint8Array): boolean {
+  if (name.length !== to - from) return false
+  for (let i = 0; i < name.length; i++) if (bytes[from + i] !== name[i]) return false
   return true
 }
 
