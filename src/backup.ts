@@ -1,4 +1,4 @@
-/** Composes what `postern backup` and `postern restore` do to the database and the key file that the settings name. */
+/** Composes `postern backup` and `postern restore`, which work on the database and the key file named by the settings. */
 import { existsSync } from 'node:fs'
 import type { Settings } from './config/read.ts'
 import { type BackupContents, inspectBackup, isSealed, makeBackup, readBackup } from './control/backup.ts'
@@ -12,10 +12,10 @@ export interface BackUp {
   readonly onProgress: (rows: number) => void
 }
 
-/** Makes a backup of one moment, beside a server that runs or not. */
+/** Makes a backup of one moment, whether a server runs or not. */
 export async function backUp(settings: Settings, { take, ...making }: BackUp): Promise<BackupContents> {
   const { databaseUrl, keyFile } = settings
-  // Opening it would make a new one.
+  // Opening a missing database would create one.
   if (isMissing(databaseUrl))
     throw new Error(`there is no database at ${filePath(databaseUrl)}; name it with --data-dir`)
   if (!hasKeyFile(keyFile)) throw new Error(`there is no key file at ${keyFile}; name it with --key-file`)
@@ -28,7 +28,7 @@ export async function backUp(settings: Settings, { take, ...making }: BackUp): P
 }
 
 export interface Restore {
-  /** The file from its beginning, each time it is called: it is read to its end before anything is written. */
+  /** Opens the file from its beginning: it is read to its end once before anything is written. */
   readonly file: () => AsyncIterable<Uint8Array>
   readonly passphrase: string | undefined
 }
@@ -37,10 +37,10 @@ export interface Restore {
 export async function restore(settings: Settings, { file, passphrase }: Restore, key: string): Promise<void> {
   const { databaseUrl, keyFile } = settings
   const hadKey = hasKeyFile(keyFile)
-  // The same key may stand there: a restore that was killed left it.
+  // The same key may be there, left by a restore that was killed.
   if (hadKey && keyText(keyFile) !== key) {
     throw new Error(
-      `there is a key file at ${keyFile} already; restore into an empty place, see --data-dir and --key-file`,
+      `there is already a key file at ${keyFile}; restore into an empty place, see --data-dir and --key-file`,
     )
   }
   const store = await openStore(databaseUrl)
@@ -48,7 +48,7 @@ export async function restore(settings: Settings, { file, passphrase }: Restore,
     if (!(await store.isEmpty())) {
       throw new Error('the database is not empty; restore into an empty one, see --data-dir and --database-url')
     }
-    // The key first: a database without its key would be of no use.
+    // The key first: a database without its key would be useless.
     makeKeyFile(keyFile, key)
     await store.fill(readBackup(file(), passphrase)).catch((error: unknown) => {
       if (!hadKey) removeKeyFile(keyFile)
@@ -59,12 +59,12 @@ export async function restore(settings: Settings, { file, passphrase }: Restore,
   }
 }
 
-/** Reads a whole backup, to see that it can be restored and what it holds. */
+/** Reads a whole backup, to check that it can be restored and what it holds. */
 export async function inspect({ file, passphrase }: Restore): Promise<BackupContents> {
   return inspectBackup(file(), passphrase)
 }
 
-/** Whether a file that begins like this asks for a passphrase. */
+/** Whether a file that begins with these bytes needs a passphrase. */
 export const asksForPassphrase = isSealed
 
 function isMissing(databaseUrl: string): boolean {

@@ -1,4 +1,4 @@
-/** Composes the control plane: what is stored, who may use it, and which data planes serve it, in the order written here. */
+/** Composes the control plane, in the order written here: the store, who may use it, and the data planes that serve it. */
 import { join } from 'node:path'
 import { forgetStatuses } from './acme/forget-statuses.ts'
 import type { OrderTimes } from './acme/timing.ts'
@@ -47,7 +47,7 @@ import type { StoreLimits } from './store/limits.ts'
 import { lockForServing } from './store/serve-lock.ts'
 import { openStore } from './store/store.ts'
 
-/** `clusterAddress` and `agentAddress` have the ports that the node got, where settings leave them to the system. */
+/** `clusterAddress` and `agentAddress` have the node's actual ports, even where the settings leave them to the system. */
 export interface ControlPlaneOptions extends OwnNode {
   readonly settings: Settings
   readonly ids: IdSource
@@ -61,18 +61,18 @@ export interface ControlPlaneOptions extends OwnNode {
 
 export type ControlPlane = Awaited<ReturnType<typeof openControlPlane>>
 
-/** What the key of data planes derives from the key of the database for. */
+/** The purpose for which the key of data planes is derived from the key of the database. */
 const DATA_PLANES = 'data planes'
 
-/** What the place of an endpoint with TLS begins with; its name follows. */
+/** The prefix of the place of an endpoint with TLS; its name follows. */
 const NAMED_PLACE = 'secure:'
 
 const NOBODY: AddressHolders = { edgeId: undefined, reservationId: undefined }
 
-/** What agents carry is sealed for contexts that begin with this; nothing else is opened for a data plane. */
+/** The prefix of contexts for what agents carry; nothing else is unsealed for a data plane. */
 const OF_AGENTS = 'agents/'
 
-/** Opens what is stored; resolves when data planes may attach. */
+/** Opens the control plane; resolves when data planes may attach. */
 export async function openControlPlane(options: ControlPlaneOptions) {
   const { settings, ids, now, log, version, storeLimits: limits } = options
   const opened: (() => Promise<void> | void)[] = []
@@ -93,33 +93,33 @@ export async function openControlPlane(options: ControlPlaneOptions) {
   opened.push(() => store.close())
 
   try {
-    // What is kept.
+    // Keys and certificates of the server itself.
     const sealer = await openSealer(store, settings.keyFile)
     await bindSecrets(store, sealer)
     const authority = await openAuthority(store, sealer, join(settings.dataDir, 'ca.pem'))
     const requestKey = requestKeyOf(store, sealer, now)
     const hostKey = await openSshHostKey(store, sealer)
 
-    // Certificates that others look after; data planes are sent them, and need not be able to read them.
+    // Certificates in files; data planes are sent them, and need no access to the files.
     const { certificateDir } = settings
     const files = certificateDir === null ? undefined : new CertificateFiles({ folder: certificateDir, now, log })
     files?.start()
     opened.push(() => files?.stop())
 
-    // What people write is checked here, and off the event loop where that takes long.
+    // Documents that people write are checked here, on another thread where that takes long.
     const documents = new Documents()
     opened.push(() => documents.close())
     const refused = new RefusedLog({ log })
     opened.push(() => refused.close())
 
-    // Who logged in, and until when.
+    // Logins of visitors.
     const logins = new StoredLogins({ store, sealer, ids })
     await follow(logins)
     const upkeep = new LoginUpkeep({ store, now, log })
     upkeep.start()
     opened.push(() => upkeep.stop())
 
-    // What lets agents in again while the database is away.
+    // Remembered answers, which let agents in again while the database is down.
     const tokens = new Remembered<AgentCredential>()
     const inUse = new Remembered<AgentCredential>()
     const holders = new Remembered<AddressHolders>()
@@ -127,14 +127,14 @@ export async function openControlPlane(options: ControlPlaneOptions) {
     const inUseNow = (id: string) => inUse.answer(id, () => agentCredentials.current(id))
     const addresses = new TakenAddresses(store)
 
-    // Whose the names outside of our domain are.
+    // Who may have names outside of our domain.
     const { domain, verifyDomains, dnsServers } = settings
     const proven = verifyDomains
       ? await openProvenNames({ store, domain, lookUp: recordLookUp(dnsServers), now, log })
       : undefined
     const holdersOfName = async (name: string): Promise<AddressHolders> => {
       const held = await addresses.holdersOfName(name)
-      // Who reserved a name has proven it, or is an admin.
+      // A name was proven when it was reserved, unless an admin reserved it.
       const isHeld = held.edgeId !== undefined || held.reservationId !== undefined || held.wildcard !== undefined
       return isHeld || !proven ? held : { ...held, unproven: await proven.whyNot(name) }
     }
@@ -209,7 +209,7 @@ export async function openControlPlane(options: ControlPlaneOptions) {
     await follow(credentials)
     await follow(new LiveSshCertificates(store, planes))
 
-    // From here on other nodes know of this one.
+    // From here on other nodes know this one.
     let isPaused = false
     if (cluster) {
       await cluster.start()
@@ -217,7 +217,7 @@ export async function openControlPlane(options: ControlPlaneOptions) {
       await follow(cluster.moved())
     }
 
-    // Certificates that this server gets by itself; work begins when data planes can answer for it.
+    // Certificates that this server orders by itself; that begins when data planes can answer challenges.
     const certificates =
       settings.acmeDirectory === ''
         ? undefined
@@ -250,7 +250,7 @@ export async function openControlPlane(options: ControlPlaneOptions) {
             orderTimes: options.orderTimes,
           })
 
-    // What lists show.
+    // What only lists show.
     const groups = new StoredTunnelGroups(store)
     const endpoints = new EdgeEndpoints({ store, region: settings.region, log })
 
@@ -259,11 +259,11 @@ export async function openControlPlane(options: ControlPlaneOptions) {
       sealer,
       documents,
       refused,
-      /** This node, where there may be others. */
+      /** The id of this node; undefined for a node on its own. */
       clusterNodeId: cluster && options.nodeId,
-      /** This node among others, for the metrics; undefined where there are none. */
+      /** Numbers of the cluster, for the metrics; undefined for a node on its own. */
       clusterNumbers: cluster && (() => cluster.numbers),
-      /** What this node has of limits that all nodes share. */
+      /** This node's share of limits that all nodes share. */
       limitPart: () =>
         limitPartOf(
           options.nodeId,
@@ -272,7 +272,7 @@ export async function openControlPlane(options: ControlPlaneOptions) {
       logins,
       requestKey,
       planes,
-      /** How traffic went at all nodes. */
+      /** The traffic history of all nodes. */
       traffic: (period: Period) =>
         trafficOfAll(period, { name: settings.nodeName, own: (of) => history.points(of), cluster, log }),
       /** Edges that refuse traffic, and why. */
@@ -281,29 +281,29 @@ export async function openControlPlane(options: ControlPlaneOptions) {
       exchangeNodes: () => exchangeNodes(options.nodeId, planes, cluster),
       groups,
       presence: endpoints.beside(cluster?.presence() ?? planes.presence),
-      /** What an earlier control plane of this node told the others is put right; data planes have attached by now. */
+      /** Corrects what an earlier control plane of this node wrote for other nodes; data planes must have attached. */
       reconcile: async () => cluster?.reconcile(),
-      /** This node drains. */
+      /** Tells other nodes that this node drains. */
       leaving: async () => cluster?.leaving(),
-      /** The fingerprint of the key that the SSH gateway shows of itself. */
+      /** The fingerprint of the SSH gateway's host key. */
       sshHostKey: hostKey.fingerprint,
-      /** Reads what only the API shows; data planes need not wait for it. */
+      /** Reads what only the API shows, for which data planes do not wait. */
       async readLists() {
         await follow(groups)
         await follow(endpoints)
       },
-      /** Names get their certificates by themselves from here on; data planes have attached by now. */
+      /** Begins to order certificates; data planes must have attached. */
       async orderCertificates() {
         if (!certificates) return forgetStatuses(store)
-        // Names that have a file are not ordered.
+        // No certificate is ordered for a name that has a file.
         await files?.ready()
         await follow(certificates.wanted)
         await certificates.start()
         opened.push(() => certificates.stop())
       },
-      /** Undefined where certificates are not ordered. */
+      /** Undefined when certificates are not ordered. */
       certificateNumbers: certificates && (() => certificates.numbers()),
-      /** Undefined where names need not be proven. */
+      /** Undefined when names need not be proven. */
       proven,
       /** The certificate and key of the server's own authority, in PEM. */
       authority,
@@ -314,10 +314,10 @@ export async function openControlPlane(options: ControlPlaneOptions) {
         opened.push(() => forget?.())
         await follow(live)
       },
-      /** Undefined where no certificates are files. */
+      /** Undefined when no certificates are in files. */
       certificateFileNumbers: files && (() => files.numbers),
       close,
-      /** Closes it for another control plane of this node. */
+      /** Closes it so that another control plane of this node can take over. */
       async pause() {
         isPaused = true
         await close()

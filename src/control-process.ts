@@ -1,4 +1,4 @@
-/** What the control process runs: the control plane, with a door for data planes, and the management API. */
+/** The control process: the control plane, with a door for data planes, and the management API. */
 import { createServer } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { bootstrapTokens } from './config/bootstrap.ts'
@@ -11,13 +11,13 @@ import { openManagementApi } from './management-api.ts'
 import { socketChannel } from './planes/channel.ts'
 import type { ControlGiven, StartedControl } from './supervisor/control-child.ts'
 
-/** How long a control process that was replaced waits for the workers before it answers without some, in milliseconds. */
+/** How long a new control process waits for the workers to attach before it serves without some, in milliseconds. */
 const ATTACH_MS = 5000
 
 /** How long callers of the API may take to finish before another control process takes over, in milliseconds. */
 const PAUSE_MS = 5000
 
-/** Of the code that was loaded: another version may be on disk when this one starts again. */
+/** The version of the loaded code; when this process starts again, another version may be on disk. */
 const version = packageVersion()
 
 /** Resolves once the API serves. */
@@ -31,7 +31,7 @@ export async function startControl(settings: Settings, given: ControlGiven): Pro
   }
 
   try {
-    // What is stored, and the door of the workers that serve it.
+    // The control plane, and the door for the workers.
     const control = await openControlPlane({ ...node, settings, ids, now, log, version })
     let isPaused = false
     opened.push(() => (isPaused ? control.pause() : control.close()))
@@ -43,11 +43,15 @@ export async function startControl(settings: Settings, given: ControlGiven): Pro
     opened.push(() => void door.close())
     given.onListening()
 
-    // The API, when agents and visitors are served: who asks it whether the server is ready would be told so too early.
+    // The API, once agents and visitors are served; otherwise it would report the server as ready too early.
     await control.readLists()
     const planeAddresses = await given.workersReady
     await Promise.race([control.planes.whenReady(settings.workers), pause(ATTACH_MS, undefined, { ref: false })])
-    control.reconcile().catch((err: unknown) => log.warn({ err }, 'what others know of this node may be old'))
+    control
+      .reconcile()
+      .catch((err: unknown) =>
+        log.warn({ err }, 'cannot correct the rows of this node in the database; other nodes may see stale sessions'),
+      )
     const api = await openManagementApi({
       settings,
       listeners,
@@ -67,7 +71,7 @@ export async function startControl(settings: Settings, given: ControlGiven): Pro
       return closing
     })
 
-    // Last, since what it makes is shown once.
+    // Last, since its result is shown once.
     const firstStart = await makeFirstUser({ store: control.store, ids, now }, bootstrapTokens(settings))
     api.isServing = true
     const { addresses } = api
@@ -90,8 +94,10 @@ export async function startControl(settings: Settings, given: ControlGiven): Pro
       stopping,
       draining() {
         stopping()
-        control.leaving().catch((err: unknown) => log.debug({ err }, 'other nodes do not know that this one leaves'))
-        // Callers first, as in one process; what is under way is answered.
+        control
+          .leaving()
+          .catch((err: unknown) => log.debug({ err }, 'cannot tell other nodes that this node is leaving'))
+        // The API closes first, as in one process; calls under way are answered.
         closing ??= api.close()
       },
       async pause() {

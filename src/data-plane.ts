@@ -1,4 +1,4 @@
-/** Composes the data plane: builds, starts and stops all that carries traffic, in the order it is written here. */
+/** Composes the data plane: builds, starts and stops all that carries traffic, in the order written here. */
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import type { Listeners } from './config/listeners.ts'
@@ -71,19 +71,19 @@ export interface DataPlaneOptions {
   readonly settings: Settings
   readonly listeners: Pick<Listeners, 'agent' | 'ssh' | 'https' | 'http' | 'cluster'>
   readonly tcpPorts: PortPlaces & {
-    /** Ports that are open whoever holds them: closed by us, they would only let visitors wait for nobody. */
+    /** Ports that a service manager keeps open: if we closed them, visitors would wait in vain. */
     readonly handed: readonly number[]
   }
   readonly nodeId: string
-  /** Unlike that of any other data plane. */
+  /** Unique among all data planes of the node. */
   readonly planeId: string
-  /** Where everything that is stored comes from, and where what is online is told. */
+  /** Sends the stored configuration, and is told what is online. */
   readonly control: ControlLink
-  /** Data planes of this node, which share its limits. */
+  /** Number of data planes of this node, which share its limits. */
   readonly planeCount: number
-  /** A private folder in which data planes of one node find each other's sockets; without one, there are no others. */
+  /** A private folder with the Unix sockets of the node's data planes; undefined when there is only one. */
   readonly folder?: string | undefined
-  /** What ticket keys derive from, the same at all data planes of the node: 32 bytes. */
+  /** The secret from which TLS ticket keys derive, the same at all data planes of the node: 32 bytes. */
   readonly ticketSecret?: Buffer | undefined
   readonly ids: IdSource
   readonly now: Clock
@@ -94,10 +94,10 @@ export interface DataPlaneOptions {
 
 export type DataPlane = Awaited<ReturnType<typeof openDataPlane>>
 
-/** How often what was made for names that are gone is dropped, in milliseconds. */
+/** How often TLS state of names that are gone is dropped, in milliseconds. */
 const TIDY_MS = 30_000
 
-/** Who holds the ports of TCP edges that a service manager opened. */
+/** The holder of TCP ports that a service manager opened. */
 const HANDED_IN = 'handed in'
 
 /** Listens for agents and visitors; resolves once agents are served. Visitors wait until all edges are there. */
@@ -105,7 +105,7 @@ export async function openDataPlane(options: DataPlaneOptions) {
   const { settings, listeners, nodeId, planeId, planeCount, folder, control, ids, now, log, descriptors, version } =
     options
   const { domain, region, tcpPorts: tcpRange } = settings
-  // What may change while we run; see `use`.
+  // Settings that may change while the server runs; see `use`.
   let { drainTimeoutMs, ngrokErrorHeader, sharedLimits } = settings
   let hops = meetVisitors(settings.trustedProxies)
   let mayBeAsked = allowedBy(settings)
@@ -116,7 +116,7 @@ export async function openDataPlane(options: DataPlaneOptions) {
   }
 
   try {
-    // What the control plane alone can read, as far as it is needed here.
+    // Secrets that only the control plane can read.
     const secrets = await control.secrets()
     const sealer = new Sealer(Buffer.from(secrets.sealingKey))
     const authority = new Authority(secrets.authority.cert, secrets.authority.key)
@@ -138,7 +138,7 @@ export async function openDataPlane(options: DataPlaneOptions) {
     const sessions = new KnownLogins({ rows: linkedLogins(() => control), now, log })
     opened.push(() => sessions.close())
 
-    // What takes long is done on other threads.
+    // Other threads for long work.
     const edgeWork = new EdgeWork()
     opened.push(() => edgeWork.close())
     const samlDocuments = samlThreads()
@@ -152,7 +152,7 @@ export async function openDataPlane(options: DataPlaneOptions) {
     const { ticketSecret } = options
     const tls = new TlsServers({ certificates, log, now, ...(ticketSecret && { ticketSecret }) })
 
-    // Edges, found by name and port. What they dial is the door's business, which is built below.
+    // Edges, found by name and port. They dial through `online` and `elsewhere`, which are built below.
     const counts = new TrafficCount({
       isServed: (id) => edges.has(id),
       addressOf: (id) => edges.endpointAddress(id),
@@ -226,7 +226,7 @@ export async function openDataPlane(options: DataPlaneOptions) {
     const bodyMemory = new BodyMemory({ bytes: bodyMemoryOf(settings.bodyMemory, planeCount) })
     const departed = new DepartedVisitors()
     opened.push(() => departed.close())
-    // Only where there may be other nodes.
+    // Only in a cluster.
     const lookUp: LookUp | undefined = listeners.cluster && ((...asked) => elsewhere.lookUp?.(...asked))
     const front = new HttpFront({
       edges,
@@ -266,7 +266,7 @@ export async function openDataPlane(options: DataPlaneOptions) {
     })
     opened.push(() => visitors.close())
 
-    // Who is online, here and at other data planes.
+    // Sessions and tunnels, here and at other data planes.
     const shared = new SharedEdges(edges)
     const agentEndpoints = new AgentEndpoints({
       ...{ edges, shared },
@@ -311,7 +311,7 @@ export async function openDataPlane(options: DataPlaneOptions) {
     const clusterAddress = await elsewhere.listen()
     if (folder !== undefined) await neighbours.listen()
 
-    // From here on the control plane sends what is stored; who may connect is known before anybody can.
+    // From here on the control plane sends stored configuration; restrictions are known before anybody can connect.
     const isStocked = Promise.withResolvers<void>()
     await control.start({
       attachment: () => ({ planeId, version, isLeaving, ...onlineAt(online) }),
@@ -352,7 +352,7 @@ export async function openDataPlane(options: DataPlaneOptions) {
     })
     await restrictions.known
 
-    // The doors, before anything slow: agents that find nobody wait for minutes before they ask again (D50).
+    // The doors, before anything slow: agents that cannot connect wait for minutes before they try again (D50).
     const secure = new PublicListener({
       onConnection: visitors.onGreeted,
       meet: meetSecure,
@@ -410,7 +410,7 @@ export async function openDataPlane(options: DataPlaneOptions) {
     await shown.ready()
     const agentAddress = await agents.listen(listeners.agent)
     opened.push(() => agents.stop())
-    // Loaded behind the door of agents, who are in more of a hurry.
+    // Loaded after the agents' door, which is more urgent.
     const { SshDoor } = await import('./ssh/ssh-door.ts')
     const gateway = new SshDoor({
       online,
@@ -460,7 +460,7 @@ export async function openDataPlane(options: DataPlaneOptions) {
         await isStocked.promise
         held.letIn()
       },
-      /** Goes over to other settings, as far as they can change while we run (`isLive` in their table). */
+      /** Applies other settings, as far as they can change while the server runs (`isLive` in their table). */
       use(next: Settings) {
         for (const each of [caps, agentCaps, sshCaps]) each.use(next)
         front.use(requestLimits(next))

@@ -1,4 +1,4 @@
-/** How a data plane ends: visitors first, then the agents, which move to other data planes or nodes if there are any. */
+/** Drains a data plane: visitors first, then agents, which move to other data planes or nodes if there are any. */
 import { type Draining, drainVisitors } from './edge/drain-visitors.ts'
 import { cutAtRest, LATE_MS, type Movable } from './lib/bytes/cut-at-rest.ts'
 import type { DrainTogether } from './neighbours/drain-together.ts'
@@ -22,35 +22,35 @@ export interface DrainPlane {
   readonly control: ControlLink
   readonly together: DrainTogether
   readonly counters: SharedCounters
-  /** What it carries for visitors at other planes. */
+  /** Streams that it carries for visitors at other planes. */
   readonly relayed: {
     readonly streams: number
     readonly open: Iterable<Movable>
-    /** Other nodes are to use other planes of this one. */
+    /** Asks other nodes to use other planes of this node. */
     stop(): void
   }
   /** Whether there are other planes. */
   readonly hasOthers: boolean
   /** Where other nodes accept agents. */
   readonly nodes: () => readonly string[]
-  /** From now on, what moves away is given up. */
+  /** Called when the plane begins to give up tunnels that move away. */
   readonly onLeaving: () => void
 }
 
-/** How long the control plane may take to hear that this plane drains, in milliseconds. */
+/** How long the control plane may take to confirm that this plane drains, in milliseconds. */
 const LEAVING_MS = 2000
 
-/** Resolves when nobody is connected any more: everybody is done, or the drain time is over. */
+/** Resolves when no connections are left, since all have ended or the drain time is over. */
 export async function drainPlane(plane: DrainPlane): Promise<void> {
   const { drainMs, visitors, doors, online, together, counters, relayed, hasOthers, nodes } = plane
-  // The others may take as long to let their visitors go.
+  // Other planes may take as long to drain their visitors.
   const until = performance.now() + drainMs + LATE_MS
   together.begun()
   const moved = hasOthers || nodes().length > 0 ? moveAgents(plane) : undefined
   await drainVisitors(visitors, drainMs)
   together.done()
   const isNodeLeft = await moved
-  // Agents that know nothing of moving last, since visitors are served through them, those at other data planes too.
+  // Agents that cannot move stay until the end: visitors, including those at other data planes, are served through them.
   await together.othersDone(until, () => relayed.streams + (isNodeLeft || together.isSurvived ? online.moving : 0))
   await cutAtRest(relayed.open)
   for (const door of doors) door.stop()
@@ -60,8 +60,8 @@ export async function drainPlane(plane: DrainPlane): Promise<void> {
 }
 
 /**
- * Agents that connect anew must get to another plane, which must know that what they ask for is theirs. Gives whether they
- * were sent to other nodes.
+ * Agents that reconnect must reach another plane, which must know that the addresses they ask for are theirs. Resolves with
+ * whether they were sent to other nodes.
  */
 async function moveAgents({
   doors,
@@ -76,11 +76,11 @@ async function moveAgents({
   const leaving = await control.ask('leaving', null, { withinMs: LEAVING_MS }).catch(() => undefined)
   onLeaving()
   const others = nodes()
-  // When other nodes do not know that this one leaves, they would end at once what has not come over yet.
+  // Other nodes that do not know that this one leaves would at once end tunnels that have not moved yet.
   const isNodeLeft = leaving?.isNode === true && others.length > 0
   if (isNodeLeft) await online.tellToMove(others)
   else if (together.isSurvived) {
-    // A node that stops is reached until its agents are gone; a plane that stops is not needed, since others reach them.
+    // A stopping node stays reachable until its agents are gone; a stopping plane need not, since other planes reach them.
     relayed.stop()
     await online.tellToMove()
   }

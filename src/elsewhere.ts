@@ -1,4 +1,4 @@
-/** What is online at other data planes, of this node and of other nodes, and how this one reaches it. */
+/** Composes how this data plane reaches what is online at others, of this node and of other nodes. */
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
@@ -27,9 +27,9 @@ import type { Online } from './tunnel/online.ts'
 export interface ReachElsewhereOptions {
   readonly nodeId: string
   readonly planeId: string
-  /** Where data planes of this node find each other's sockets; without one, there are no others. */
+  /** The folder with the Unix sockets of the node's data planes; undefined when there is only one. */
   readonly folder: string | undefined
-  /** Where other nodes connect; without it, there are none. */
+  /** Where other nodes connect; undefined for a node on its own. */
   readonly clusterListen: ListenOn | undefined
   readonly control: ControlLink
   readonly authority: Authority
@@ -39,15 +39,15 @@ export interface ReachElsewhereOptions {
   readonly isLeaving: () => boolean
   /** Whether an endpoint is being opened at this plane. */
   readonly isOpening: (endpointId: string) => boolean
-  /** A tunnel is reached in another way from now on. */
+  /** Called when a tunnel is reached another way from now on. */
   readonly moved: (tunnelId: string) => void
   readonly log: Logger
 }
 
-/** How long another node may take to do what this one asks of it, in milliseconds: agents have 10 s to obey a command. */
+/** How long a call to another node may take, in milliseconds: agents have 10 s to obey a command. */
 const CALL_MS = 12_000
 
-/** Who has an endpoint that is served here for tunnels at other nodes, beside the ids of tunnels of this node. */
+/** The holder of endpoints that are served here for tunnels at other nodes; other holders are ids of tunnels. */
 const OTHER_NODES = 'other nodes'
 
 export type ReachElsewhere = ReturnType<typeof openElsewhere>
@@ -77,14 +77,14 @@ export function openElsewhere(options: ReachElsewhereOptions) {
     },
     moved: options.moved,
   })
-  /** Whoever reached the tunnel here, or through here, must find out anew where it is. */
+  /** Tells those that reached a tunnel here, or through here, to look it up again. */
   const ended = (tunnelId: string): void => nodeDoor?.tunnelEnded(tunnelId)
   const relayDoor = new RelayDoor({ dial: (request) => online().registry.dialHere(request), log })
 
-  // Other nodes: the same, one distance further.
+  // The same for other nodes.
   const isOfThisNode = (tunnelId: string): boolean =>
     online().registry.liveTunnel(tunnelId) !== undefined || others.holderOf(tunnelId) !== undefined
-  /** Reaches tunnels of this node, for visitors at another: what comes from there is not sent to a third. */
+  /** Dials tunnels of this node for visitors at another node; never goes on to a third node. */
   const dialForNode: Dial = (request) =>
     online().registry.liveTunnel(request.tunnelId) ? online().registry.dialHere(request) : others.dialOnce(request)
   const identity = clusterListen && createNodeIdentity({ nodeId, planeId }, authority)
@@ -127,7 +127,7 @@ export function openElsewhere(options: ReachElsewhereOptions) {
       log,
     })
   shared.whenRemoved(() => void nodes?.edgeRemoved())
-  /** Where nodes that stay accept agents. */
+  /** Where nodes that are not leaving accept agents. */
   const agentAddresses = (): string[] =>
     [...known.values()].flatMap(({ isLeaving, agentAddresses: accept }) => (isLeaving ? [] : accept))
   const lookUp: LookUp | undefined = nodes && ((...asked) => nodes.lookUp(...asked))
@@ -137,27 +137,27 @@ export function openElsewhere(options: ReachElsewhereOptions) {
     others,
     nodes,
     lookUp,
-    /** The session of a tunnel that is not online at this plane, where that is known. */
+    /** The session of a tunnel at another plane or node, if known. */
     sessionOf: (tunnelId: string) => others.holderOf(tunnelId) ?? nodes?.sessionOf(tunnelId),
     followGroup: (labels: Readonly<Record<string, string>>) =>
       nodes ? nodes.follow(labels) : online().registry.followGroup(labels),
-    /** Reaches a tunnel that is not online at this plane, wherever it is. */
+    /** Dials a tunnel at another plane or node. */
     dial: (async (request) => {
       const outcome = await nodes?.dial(request)
       if (outcome && !(outcome instanceof DialFault && isOfThisNode(request.tunnelId))) return outcome
       return others.dial(request)
     }) satisfies Dial,
-    /** A tunnel is online at this plane. */
+    /** A tunnel has come online at this plane. */
     cameHere(tunnelId: string): void {
       others.cameHere(tunnelId)
       nodes?.cameHere(tunnelId)
     },
-    /** A tunnel is not online at this plane any more. */
+    /** A tunnel of this plane has ended or moved away. */
     tunnelEnded(tunnelId: string, labels: Readonly<Record<string, string>> | undefined): void {
       ended(tunnelId)
       if (labels) nodes?.labelsGone(tunnelId, labels)
     },
-    /** What this plane carries for visitors at others. */
+    /** Streams that this plane carries for visitors at others. */
     relayed: {
       get streams(): number {
         return relayDoor.streams + (nodeDoor?.streams ?? 0)
@@ -165,7 +165,7 @@ export function openElsewhere(options: ReachElsewhereOptions) {
       get open(): Movable[] {
         return [...relayDoor.open, ...(nodeDoor?.open ?? [])]
       },
-      /** Other nodes are to use other planes of this one. */
+      /** Asks other nodes to use other planes of this node. */
       stop: () => nodeDoor?.stop(),
     },
     /** For the metrics. */
@@ -188,17 +188,17 @@ export function openElsewhere(options: ReachElsewhereOptions) {
         },
       }
     },
-    /** A tunnel is online at this plane no more. */
+    /** A tunnel has left this plane, which may be draining. */
     leftHere(tunnelId: string, served: ServedHere): void {
       if (options.isLeaving()) nodes?.leftHere(tunnelId, served)
     },
     /** Whether a connection to a tunnel may be kept for the next request. */
     mayKeep: (tunnelId: string) => others.mayKeep(tunnelId) && nodes?.mayKeep(tunnelId) !== false,
-    /** What this node has of limits that all nodes share. */
+    /** This node's share of limits that all nodes share. */
     get limitPart(): LimitPart {
       return limitPart
     },
-    /** This node among others, as agents are told; undefined when there are none. */
+    /** What agents are told of nodes; undefined for a node on its own. */
     agentNodes: identity && { id: nodeId, addresses: agentAddresses },
     calls: {
       async elsewhere(change) {
@@ -208,7 +208,7 @@ export function openElsewhere(options: ReachElsewhereOptions) {
           if (labels) nodes?.labelsGone(id, labels)
         }
         await others.change(change)
-        // Last, so that an address that another node had is served all the while: a port that closes resets visitors.
+        // Last, so that an address that another node had is served without a gap: closing a port resets visitors.
         for (const { tunnelId } of change.added) nodes?.cameHere(tunnelId)
       },
       nodes(given) {
@@ -218,7 +218,7 @@ export function openElsewhere(options: ReachElsewhereOptions) {
         limitPart = limitPartOf(nodeId, known.keys())
         nodes?.nodesChanged(given)
         const addresses = agentAddresses()
-        // Those of a plane that drains are told when they are asked to move.
+        // Agents of a draining plane learn the addresses when they are asked to move.
         if (!isDeepStrictEqual(addresses, told) && !options.isLeaving()) void online().tellNodes(addresses)
         for (const id of before.keys()) {
           if (known.has(id)) continue
@@ -228,11 +228,11 @@ export function openElsewhere(options: ReachElsewhereOptions) {
       },
       distantPorts: async (change) => nodes?.portsChanged(change),
       callNode: async ({ nodeId: to, value }) => {
-        if (!nodeLinks) throw new Error('this node is on its own')
+        if (!nodeLinks) throw new Error('this node is not part of a cluster')
         return nodeLinks.call(to, value, { withinMs: CALL_MS })
       },
     } satisfies Partial<PlaneCalls>,
-    /** Lets other planes of this node in, and then other nodes; gives where those connect. */
+    /** Listens for other planes of this node, and then for other nodes; resolves with the address for nodes. */
     async listen(): Promise<AddressInfo | undefined> {
       if (folder !== undefined) await relayDoor.listen(join(folder, `${planeId}.relay`))
       return clusterListen && nodeDoor?.listen(clusterListen)

@@ -1,4 +1,4 @@
-/** Explains policies without a server, for the policies in a file of `postern policy test`. */
+/** Explains policies without a server, for the files of `postern policy test`. */
 import { explain } from './edge/explain/explain.ts'
 import { undivided } from './lib/limits/divided-counters.ts'
 import { check } from './lib/shape/check.ts'

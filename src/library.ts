@@ -1,5 +1,5 @@
 /**
- * The agent inside a program of one's own: a few lines to a public URL.
+ * The agent as a library: a public URL in a few lines of your program.
  *
  * @example
  * import { forward } from 'postern'
@@ -8,7 +8,7 @@
  * console.log(tunnel.url)
  * await tunnel.close()
  */
-// So that a project which names no types of its own finds those of Node, which our declarations speak of.
+// Lets projects without a `types` setting find the types of Node, which our declarations use.
 /// <reference types="node" preserve="true" />
 import { readFileSync } from 'node:fs'
 import type { Duplex } from 'node:stream'
@@ -31,7 +31,7 @@ export type { AgentFaultCode } from './agent/fault.ts'
 export type { Visitor } from './agent/forward.ts'
 export { AgentFault, ConfigError }
 
-/** Which server, and with what. */
+/** The server to connect to, and how. */
 export interface ConnectOptions {
   /** `host:port`; `POSTERN_SERVER`, else `localhost:7443`, when left out. */
   readonly server?: string | undefined
@@ -46,29 +46,29 @@ export interface ConnectOptions {
    * has one. `'auto'`, as many as are of use, when left out.
    */
   readonly connections?: number | 'auto' | undefined
-  /** Waits for a server that cannot be reached, rather than rejecting. One that refuses us is not waited for. */
+  /** Waits for a server that cannot be reached, rather than rejecting. A refusal by the server always rejects. */
   readonly wait?: boolean | undefined
-  /** Hears what happens afterwards; the tunnels come back by themselves. */
+  /** Called with later events; lost tunnels come back by themselves. */
   readonly onEvent?: ((event: ConnectionEvent) => void) | undefined
 }
 
 export type ConnectionEvent =
   | { readonly type: 'online'; readonly session: string; readonly region: string }
   | { readonly type: 'offline'; readonly reason: string; readonly retryMs: number }
-  /** A tunnel is not given back its address; it is asked for again. */
+  /** The server refused to give a tunnel its address again; the agent keeps asking for it. */
   | { readonly type: 'refused'; readonly url: string; readonly reason: string }
   /** The server ended a tunnel for good. */
   | { readonly type: 'stopped'; readonly url: string; readonly reason: string }
 
-/** A tunnel and, for a web service with both schemes, its twin. */
+/** A tunnel, with its twin when a web service has both schemes. */
 export interface OpenTunnel {
-  /** Where visitors find it; `''` for a tunnel with labels. */
+  /** Its public URL; `''` for a tunnel with labels. */
   readonly url: string
-  /** All of its addresses: two when both `http` and `https` were asked for. */
+  /** All of its URLs: two when both `http` and `https` were asked for. */
   readonly urls: readonly string[]
   /** The id that the API shows. */
   readonly id: string
-  /** Gives the address back. */
+  /** Closes the tunnel and gives up its address. */
   close(): Promise<void>
 }
 
@@ -116,7 +116,7 @@ export async function connect(options: ConnectOptions = {}): Promise<Connection>
   }
 }
 
-/** A tunnel with a session of its own, which ends with it. */
+/** Opens a tunnel with a session of its own, which ends with it. */
 async function alone(options: ConnectOptions, plans: TunnelPlans): Promise<OpenTunnel> {
   const agent = await start(options)
   try {
@@ -183,7 +183,7 @@ function acceptor(handler: Handler): NonNullable<TunnelContext['accept']> {
   return typeof handler === 'function' ? handler : (connection) => void handler.emit('connection', connection)
 }
 
-/** What belongs to the session, and what to the tunnel. */
+/** Separates the options of the session from those of the tunnel. */
 function parted(options: ForwardOptions | ListenOptions) {
   const { server, authtoken, ca, session_metadata, connections, wait, onEvent, ...tunnel } = options
   return { connecting: { server, authtoken, ca, session_metadata, connections, wait, onEvent }, tunnel }
@@ -224,10 +224,10 @@ function shown(event: AgentEvent): ConnectionEvent | undefined {
   }
 }
 
-/** Paths start where the program runs. */
+/** Paths are relative to the working directory. */
 const readText = textReader('.')
 
-/** `package.json` lies as far from `src` as from `dist`. */
+/** `package.json` is at the same relative path from `src` and from `dist`. */
 function ownVersion(): string {
   const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
     version: string

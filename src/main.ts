@@ -1,4 +1,4 @@
-/** The program `postern`: runs the command its arguments name and leaves with that command's exit code. */
+/** The program `postern`: runs the command that its arguments name and exits with its code. */
 import { keepObjectsYoung } from './cli/collector.ts'
 import { keepCompiledCode } from './cli/compile-cache.ts'
 import { inlineMore } from './cli/compiler.ts'
@@ -8,6 +8,6 @@ keepObjectsYoung()
 inlineMore()
 followLauncher()
 keepCompiledCode()
-// Imported only now, so that their code is kept too.
+// Imported only now, so that their compiled code is cached too.
 const [{ run }, { processTerminal }] = await Promise.all([import('./cli/program.ts'), import('./cli/terminal.ts')])
 process.exitCode = await run(process.argv.slice(2), processTerminal())

@@ -1,4 +1,4 @@
-/** Composes the management API and the metrics: builds, starts and stops them, in the order it is written here. */
+/** Composes the management API and the metrics: builds, starts and stops them, in the order written here. */
 import { constants } from 'node:crypto'
 import type { Server } from 'node:http'
 import { Registry } from '@prometheus-io/client'
@@ -55,7 +55,7 @@ export interface ManagementOptions {
   readonly publicHttpsPort: number
   /** Where the data planes listen, as `host:port`. */
   readonly planeAddresses: PlaneAddresses
-  /** What the supervisor of several processes counts. */
+  /** Counts of the supervisor, when there are several processes. */
   readonly supervisor?: SupervisorNumbers | undefined
   readonly version: string
 }
@@ -73,17 +73,17 @@ export interface PlaneAddresses {
   readonly ssh: string
   readonly https: string
   readonly http: string
-  /** Where other nodes connect; left out by a node on its own. */
+  /** Where other nodes connect; undefined for a node on its own. */
   readonly cluster?: string
 }
 
-/** How long `/readyz` waits for the database, in milliseconds: who asks, asks often, and gives up soon. */
+/** How long `/readyz` waits for the database, in milliseconds: health checks are frequent and give up soon. */
 const READINESS_MS = 2000
 
 /** How often the API gets a new certificate of the server's own authority, in milliseconds: each lasts a year. */
 const RENEWAL_LOOK_MS = 24 * 3_600_000
 
-/** Each renegotiation would cost us a handshake and the peer next to nothing. */
+/** Each renegotiation would cost the server a handshake and the peer next to nothing. */
 const secureOptions = constants.SSL_OP_NO_RENEGOTIATION | constants.SSL_OP_PRIORITIZE_CHACHA
 
 /** Listens for callers; resolves once they are served. */
@@ -93,7 +93,7 @@ export async function openManagementApi(options: ManagementOptions) {
   const { directory } = planes
   const { supervisor } = options
   const { tcpPorts, domain, region } = settings
-  // What may change while we run; see `use`.
+  // Settings that may change while the server runs; see `use`.
   let { apiUrl, drainTimeoutMs, ngrokErrorHeader, sharedLimits } = settings
   let isTrusted = isTrustedBy(settings)
   let ownNames = reachedBy(settings)
@@ -103,7 +103,7 @@ export async function openManagementApi(options: ManagementOptions) {
   }
 
   try {
-    // What callers ask for.
+    // The operations of the API.
     const endpointAt: Directory['endpointAt'] = (address) => directory.endpointAt(address)
     const managesCertificates = settings.acmeDirectory !== ''
     const { proven } = control
@@ -166,7 +166,7 @@ export async function openManagementApi(options: ManagementOptions) {
     if (certificates) registerCertificates(registry, () => certificates)
     if (certificateFileNumbers) registerCertificateFiles(registry, certificateFileNumbers)
     if (clusterNumbers) registerCluster(registry, { cluster: clusterNumbers, planes: () => numbers })
-    // The API takes no PROXY header, so the address of a trusted proxy there is that of all its callers.
+    // The API reads no PROXY header, so all callers behind a trusted proxy share its address.
     const caps = new ConnectionCaps({ limits: settings, door: 'api', log, isShared: (ip) => isTrusted(ip) })
     opened.push(() => caps.close())
     registerCaps(
@@ -181,7 +181,7 @@ export async function openManagementApi(options: ManagementOptions) {
     })
     const metricsServer = metrics.server(async () => {
       numbers = await planes.numbers()
-      // Without the database the last ones stand.
+      // While the database is down, the last numbers are used.
       certificates = await certificateNumbers?.().catch(() => certificates)
     })
     const metricsAddress = await listen(metricsServer, listeners.metrics, { descriptors, caller: 'metrics' })
@@ -192,9 +192,9 @@ export async function openManagementApi(options: ManagementOptions) {
     const addresses = { api: '', metrics: metricsAddress, ...options.planeAddresses }
     const opening = {
       addresses,
-      /** Whether it is ready, and told so. */
+      /** Whether the server is ready; set by the caller. */
       isServing: false,
-      /** Goes over to other settings, as far as they can change while we run (`isLive` in their table). */
+      /** Applies other settings, as far as they can change while the server runs (`isLive` in their table). */
       use(next: Settings) {
         caps.use(next)
         rateLimit.use(next.apiRateLimit)
@@ -208,7 +208,7 @@ export async function openManagementApi(options: ManagementOptions) {
       close,
     }
     const pageFiles = await readPageFiles()
-    if (!pageFiles) log.warn('the dashboard is missing: `npm run page` builds it; the API is not affected')
+    if (!pageFiles) log.warn('dashboard files not found; build them with `npm run page` (the API is not affected)')
     const exchangeStreams = new ExchangeStreams({ nodes: control.exchangeNodes, log })
     const api = await buildApi({
       ids,
@@ -241,7 +241,7 @@ export async function openManagementApi(options: ManagementOptions) {
       version,
     })
     api.addHook('onSend', async (_request, reply) => {
-      // An answer under way when we stop is the last on its connection, which would otherwise idle on.
+      // While stopping, an answer is the last on its connection, which would otherwise stay open idle.
       if (!opening.isServing) reply.header('connection', 'close')
     })
     await api.ready()
@@ -279,7 +279,7 @@ function isTrustedBy({ trustedProxies }: Settings): (ip: string) => boolean {
   return compileIpRules(trustedProxies.map((network) => ({ action: 'allow', network })))
 }
 
-/** Listens and gives the address with the port that was chosen. */
+/** Listens; resolves with the address and the actual port. */
 async function listen(
   server: Server,
   on: ListenOn,

@@ -1,4 +1,4 @@
-/** What a data plane has counted, for the metrics. */
+/** Collects the numbers of a data plane, for the metrics. */
 import type { BodyMemory } from './edge/body-memory.ts'
 import type { Certificates } from './edge/certificates.ts'
 import type { Edges } from './edge/edges.ts'
@@ -15,7 +15,7 @@ export interface CountingParts {
   readonly bodyMemory: BodyMemory
   readonly edges: Pick<Edges, 'size' | 'coming'>
   readonly certificates: Pick<Certificates, 'firstExpiry'>
-  /** Those who have not proved who they are, at the door of agents and at that of SSH. */
+  /** Unauthenticated connections at the doors of agents and of SSH. */
   readonly strangers: readonly { readonly unproven: number; readonly turnedAway: number; readonly failures: number }[]
   readonly elsewhere: { readonly numbers: ElsewhereNumbers }
   readonly policyBudgetsSpent: number

@@ -1,4 +1,4 @@
-/** The composition root: builds, starts and stops everything, in the order it is written here. */
+/** The composition root: builds, starts and stops everything, in the order written here. */
 import { randomBytes } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -36,11 +36,11 @@ import { openStore } from './store/store.ts'
 
 export interface RunningServer {
   readonly addresses: Addresses
-  /** The fingerprint of the key that the SSH gateway shows of itself. */
+  /** The fingerprint of the SSH gateway's host key. */
   readonly sshHostKey: string
-  /** What the very first start made, to be shown once. */
+  /** What the very first start created, to be shown once. */
   readonly firstStart: FirstStart | null
-  /** Goes over to other settings, as far as they can change while it runs; resolves with the processes that have not yet. */
+  /** Applies other settings, as far as they can change while it runs; resolves with the processes that have not done so yet. */
   use(settings: Settings): Promise<readonly string[]>
   /** Finishes what is open within the drain time, then closes everything. */
   stop(): Promise<void>
@@ -60,15 +60,15 @@ export interface Addresses {
   readonly ssh: string
   readonly https: string
   readonly http: string
-  /** Left out by a node on its own. */
+  /** Undefined for a node on its own. */
   readonly cluster?: string
 }
 
 export interface ServerOptions {
   readonly log: Logger
-  /** What is open already; otherwise it is opened as the settings say. */
+  /** Listeners that are already open; otherwise they are opened as the settings say. */
   readonly listeners?: Listeners
-  /** Watches over file descriptors already. */
+  /** A watch on file descriptors that already runs. */
   readonly descriptors?: Descriptors
   /** Shorter ones are for tests. */
   readonly storeLimits?: StoreLimits
@@ -77,15 +77,15 @@ export interface ServerOptions {
   readonly planeCount?: number
 }
 
-/** What ticket keys of several planes derive from, in bytes. */
+/** Size of the secret from which TLS ticket keys derive, in bytes. */
 const TICKET_SECRET_BYTES = 32
 
 /**
  * Starts a whole server in this process; resolves once it is ready. Whatever was opened is closed again when something
  * fails.
  *
- * The order is that of who is in a hurry. Agents come first, since some that find nobody wait for minutes before they ask
- * again (D50): nothing is loaded before their door that it can do without. Then visitors, then callers of the API.
+ * The most urgent comes first. Agents do, since some that cannot connect wait for minutes before they try again (D50): nothing
+ * is loaded before their door that it can do without. Visitors follow, then callers of the API.
  */
 export async function startServer(
   settings: Settings,
@@ -110,7 +110,7 @@ export async function startServer(
     opened.push(async () => known.close())
     const node = ownNode(newNode({ ids, now }), settings, known.ports)
 
-    // What is stored.
+    // The control plane.
     const control = await openControlPlane({ ...node, settings, ids, now, log, version, storeLimits, orderTimes })
     opened.push(() => control.close())
 
@@ -121,7 +121,7 @@ export async function startServer(
     const ticketSecret = randomBytes(TICKET_SECRET_BYTES)
     const planes = new Map<string, { readonly plane: DataPlane; readonly link: ControlLink }>()
     opened.push(async () => {
-      // All at the same time: visitors at one may be served through another.
+      // All planes at the same time, since visitors at one may be served through another.
       await Promise.all([...planes.values()].map(({ plane }) => plane.close()))
       for (const { link } of planes.values()) link.close()
     })
@@ -159,7 +159,7 @@ export async function startServer(
     })
     opened.push(() => api.close())
 
-    // Last, since what it makes is shown once: a start that fails before, on a taken port say, must not use it up.
+    // Last, since its result is shown once: a start that fails earlier, on a taken port for example, must not use it up.
     const firstStart = await makeFirstUser({ store: control.store, ids, now }, bootstrapTokens(settings))
     api.isServing = true
 
@@ -193,7 +193,7 @@ export async function startServer(
         if (stopDelayMs > 0) await pause(stopDelayMs)
         await control
           .leaving()
-          .catch((err: unknown) => log.debug({ err }, 'other nodes do not know that this one leaves'))
+          .catch((err: unknown) => log.debug({ err }, 'cannot tell other nodes that this node is leaving'))
         await closeAll()
         log.info('server stopped')
       },
@@ -235,7 +235,7 @@ function beside(
   }
 }
 
-/** Users and keys straight in the database, for when no key is at hand. */
+/** Manages users and keys directly in the database, for when no key is at hand. */
 export async function openAdmin(settings: Settings) {
   const now = Date.now
   const store = await openStore(settings.databaseUrl)

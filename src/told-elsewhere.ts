@@ -1,4 +1,4 @@
-/** What a data plane tells of its sessions and tunnels, so that others can list and reach them. */
+/** Tells the control plane of this data plane's sessions and tunnels, so that others can list and reach them. */
 import type { ReachElsewhere } from './elsewhere.ts'
 import type { ControlLink } from './planes/control-link.ts'
 import type { Attachment, OnlineSession, OnlineTunnel } from './planes/port.ts'
@@ -7,10 +7,10 @@ import type { Online } from './tunnel/online.ts'
 import type { Elsewhere } from './tunnel/ports.ts'
 import type { Registry } from './tunnel/registry.ts'
 
-/** How long an agent waits until others can reach what it serves, in milliseconds. */
+/** How long an agent waits until other planes can reach its tunnel, in milliseconds. */
 const TOLD_MS = 5000
 
-/** How long one that comes back waits until its former session has ended, in milliseconds. */
+/** How long an agent that comes back waits until its former session has ended, in milliseconds. */
 const RETURNING_MS = 3000
 
 export interface ToldElsewhere {

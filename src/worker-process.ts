@@ -1,4 +1,4 @@
-/** What a worker runs: a data plane that has everything from the control process and its sockets from the supervisor. */
+/** A worker: a data plane that gets its configuration from the control process and its sockets from the supervisor. */
 import type { Settings } from './config/read.ts'
 import { packageVersion } from './config/version.ts'
 import { openDataPlane } from './data-plane.ts'
@@ -7,7 +7,7 @@ import { ControlConnection } from './planes/control-connection.ts'
 import { ControlLink } from './planes/control-link.ts'
 import type { StartedWorker, WorkerGiven } from './supervisor/worker-child.ts'
 
-/** Of the code that was loaded. */
+/** The version of the loaded code. */
 const version = packageVersion()
 
 /** Resolves once visitors are let in. */

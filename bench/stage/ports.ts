@@ -1,25 +1,16 @@
 /** Ports on loopback: finding free ones, and waiting until somebody listens. */
 import { once } from 'node:events'
 import { connect } from 'node:net'
-import { isFree } from '../../test/support/free-port.ts'
+import { portsToKeep } from '../../test/support/free-port.ts'
 
 export const LOOPBACK = '127.0.0.1'
 
-/** Below the ports that Linux gives to outgoing connections, so that none of those takes a port between check and use. */
-const RANGE = { from: 10_000, to: 32_000 }
-
-const TRIES = 200
 const RETRY_MS = 20
 
-/** The first of `count` free ports in a row. */
+/** The first of `count` free ports in a row, which nobody else is given while this process runs. */
 export async function freePorts(count: number): Promise<number> {
-  for (let i = 0; i < TRIES; i++) {
-    const first = RANGE.from + Math.floor(Math.random() * (RANGE.to - RANGE.from - count))
-    const ports = Array.from({ length: count }, (_, n) => first + n)
-    const free = await Promise.all(ports.map(isFree))
-    if (free.every(Boolean)) return first
-  }
-  throw new Error(`there are no ${count} free ports in a row`)
+  const [first] = await portsToKeep(count)
+  return first
 }
 
 export function freePort(): Promise<number> {

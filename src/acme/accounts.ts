@@ -1,4 +1,4 @@
-/** The account at the authority: made once for each directory, shared by all nodes, its key sealed in the database. */
+/** The account at the authority: created once for each directory, shared by all nodes, its key sealed in the database. */
 import { generateKeyPair } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
@@ -35,14 +35,14 @@ export class AcmeAccount {
   /** The authority, speaking for our account; rejects with `AcmeFault` when there is none. */
   async authority(): Promise<AcmeAuthority> {
     this.#opened ??= this.#open().catch((error: unknown) => {
-      // Whoever needs it next tries again.
+      // The next call tries again.
       this.#opened = undefined
       throw error
     })
     return this.#opened
   }
 
-  /** The authority does not know the account any more: it is made anew when it is needed next, with the same key. */
+  /** The authority no longer knows the account: it is created again on next use, with the same key. */
   async forget(): Promise<void> {
     this.#opened = undefined
     await this.#options.store.write(({ certificates }) => certificates.confirmAccount(this.#options.directory, ''))
@@ -51,7 +51,10 @@ export class AcmeAccount {
   async #open(): Promise<AcmeAuthority> {
     const { store, sealer, now, version, directory, email, eabKeyId, eabKey, caFile } = this.#options
     if ((eabKeyId === '') !== (eabKey === null)) {
-      throw new AcmeFault('ACME_ACCOUNT_REFUSED', 'The id of the binding and its key are set together or not at all.')
+      throw new AcmeFault(
+        'ACME_ACCOUNT_REFUSED',
+        '`--acme-eab-key-id` and `POSTERN_ACME_EAB_KEY` must be set together.',
+      )
     }
     const ca = caFile === null ? undefined : await readRoots(caFile)
     const kept = (await store.read(({ certificates }) => certificates.account(directory))) ?? (await this.#make())
@@ -66,14 +69,14 @@ export class AcmeAccount {
       version,
     })
     if (kept.url === '') {
-      // With a key that is kept, this can be repeated: it leads to the same account.
+      // This can be repeated: the same key leads to the same account.
       const url = await authority.account()
       await store.write(({ certificates }) => certificates.confirmAccount(directory, url))
     }
     return authority
   }
 
-  /** Another node may be faster; then its key is used. */
+  /** If another node is faster, its key is used. */
   async #make() {
     const { store, sealer, directory } = this.#options
     const key = await newPrivateKey('ecdsa')

@@ -21,7 +21,7 @@ const open = (directory = acme.directory): Promise<AcmeAuthority> =>
     ...{ now: Date.now, version: 'test' },
   })
 
-/** Calls that come to each step, with all before it. */
+/** Runs the calls up to each step. */
 const steps: readonly [step: AcmeStep, call: (authority: AcmeAuthority) => Promise<unknown>][] = [
   ['account', (authority) => authority.account()],
   ['order', (authority) => authority.begin('app.example.com')],
@@ -40,9 +40,9 @@ const rubbish: readonly [what: string, body: string][] = [
 
 for (const [step, call] of steps) {
   for (const [what, body] of rubbish) {
-    // The answer to a new account is its address alone.
+    // The response to a new account is only its address.
     if (step === 'account' && what !== 'a giant') continue
-    test(`${what} in place of the answer to ${step} is the authority's fault`, async () => {
+    test(`${what} in place of the response to ${step} is a fault of the authority`, async () => {
       const authority = await open()
       if (step !== 'account') await authority.account()
       acme.mood.instead.set(step, body)
@@ -59,7 +59,7 @@ for (const [step, call] of steps) {
   }
 }
 
-test('a token that could lead out of its folder is not taken', async () => {
+test('a token that could lead out of its folder is refused', async () => {
   const authority = await open()
   await authority.account()
   const order = await authority.begin('app.example.com')
@@ -72,7 +72,7 @@ test('a token that could lead out of its folder is not taken', async () => {
   acme.mood.instead.delete('authorization')
 })
 
-test('kinds of proof that nobody knows are passed over', async () => {
+test('unknown kinds of challenges are skipped', async () => {
   const authority = await open()
   await authority.account()
   const order = await authority.begin('app.example.com')
@@ -90,7 +90,7 @@ test('kinds of proof that nobody knows are passed over', async () => {
   )
 })
 
-test('an authority that is not there is told so', async () => {
+test('an unreachable authority is reported', async () => {
   const gone = await startAcmeServer()
   await gone.stop()
   const authority = await open(gone.directory)
@@ -100,7 +100,7 @@ test('an authority that is not there is told so', async () => {
   )
 })
 
-test('how long to wait is taken from the answer', async () => {
+test('the time to wait is taken from the response', async () => {
   const authority = await open()
   await authority.account()
   acme.mood.problems.push({ step: 'order', status: 429, type: 'rateLimited', retryAfter: 7200 })
@@ -138,7 +138,7 @@ test('whether an order may have been made is known', async () => {
   assert.ok(error instanceof AcmeFault && !error.isUnsure, 'nothing was sent')
 })
 
-test('an order that was begun is found again, where the authority lists those of an account', async () => {
+test('an order that was begun is found again, if the authority lists the orders of an account', async () => {
   const authority = await open()
   await authority.account()
   const { url } = await authority.begin('lost.example.com')

@@ -1,9 +1,9 @@
 /**
- * An authority that issues certificates over ACME (RFC 8555). The library that speaks it is wrapped here, and none of its
- * shapes leave this file: what it gives is checked, since it passes on what the server sent as it is.
+ * An authority that issues certificates over ACME (RFC 8555). Wraps the ACME library, none of whose types leave this file:
+ * what it returns is checked, since it passes on unchecked what the server sent.
  *
- * Its own HTTP has no limit on time and size, and its settings are those of the whole process; so requests go through our
- * own, by an object in place of its method (`http.request`), which a test holds in place.
+ * The library's own HTTP client has no limits on time and size, and its settings are global; so its method (`http.request`)
+ * is replaced by ours. A test checks that this works.
  */
 import type { Clock } from '../lib/clock.ts'
 import { type Fetch, FetchFault, outboundFetch } from '../lib/http/outbound-fetch.ts'
@@ -12,7 +12,7 @@ import { findListed } from './listed-orders.ts'
 import { fieldsOf, problemFault, readProblem, readRetryAfter } from './problem.ts'
 import { type RenewalWindow, readRenewalWindow, renewalId } from './renewal-info.ts'
 
-/** An order as far as it is followed. */
+/** The fields of an order that are used here. */
 export interface AcmeOrder {
   readonly url: string
   readonly status: 'pending' | 'ready' | 'processing' | 'valid' | 'invalid'
@@ -28,11 +28,11 @@ export interface AcmeChallenge {
   readonly kind: ChallengeKind
   readonly url: string
   readonly token: string
-  /** What the authority expects to find. */
+  /** The response that the authority expects to find. */
   readonly answer: string
 }
 
-/** Whether a name is proven, or how it can be. */
+/** Whether a name is proven, or how it can be proven. */
 export interface AcmeAuthorization {
   readonly status: string
   readonly name: string
@@ -56,7 +56,7 @@ export interface AcmeAuthorityOptions {
 /** How long a request may take, in milliseconds: some authorities are slow with orders. */
 const REQUEST_MS = 20_000
 
-/** The largest answer: a chain of ten certificates is smaller. */
+/** The largest response, in bytes: a chain of ten certificates is smaller. */
 const MAX_BYTES = 256 * 1024
 
 /** How often a nonce may be refused before a request counts as failed. */
@@ -64,7 +64,7 @@ const NONCE_TRIES = 20
 
 export type AcmeAuthority = Awaited<ReturnType<typeof openAuthorityAt>>
 
-/** What the library gives to its HTTP, and expects of it. */
+/** The library's HTTP client, as far as it is used or replaced here. */
 interface LibraryHttp {
   signedRequest(url: string, payload: null, options: { readonly kid: string }): Promise<LibraryAnswer>
   request(url: string, method: string, options?: { readonly data?: unknown }): Promise<LibraryAnswer>
@@ -78,13 +78,13 @@ interface LibraryAnswer {
   readonly data: unknown
 }
 
-/** Speaks for one account; makes it when there is none. */
+/** Opens the authority for one account, which is created if there is none. */
 export async function openAuthorityAt(options: AcmeAuthorityOptions) {
   const { directory, accountKey, accountUrl, email, binding, ca, now, version } = options
-  // Loaded when it is first needed: most servers order nothing.
+  // Loaded on first use: most servers order no certificates.
   const { Client, crypto } = await import('acme-client')
   const fetch = outboundFetch({
-    // The operator named the directory, and it may be inside a company.
+    // The operator chose the directory, which may be on a private network.
     isAllowed: () => true,
     isOwn: () => false,
     longestMs: REQUEST_MS,
@@ -109,7 +109,7 @@ export async function openAuthorityAt(options: AcmeAuthorityOptions) {
     }
   }
 
-  /** The URL of the account; made when there is none. One that exists for the key is found again. */
+  /** The URL of the account, which is created if there is none. An existing account of the key is found again. */
   const account = async (): Promise<string> => {
     const contact = email === '' ? [] : [`mailto:${email}`]
     try {
@@ -123,7 +123,7 @@ export async function openAuthorityAt(options: AcmeAuthorityOptions) {
 
   return {
     account,
-    /** Begins an order for one name; `replaces` names the certificate that it takes the place of (RFC 9773 §5). */
+    /** Begins an order for one name; `replaces` names the certificate that it replaces (RFC 9773 §5). */
     async begin(name: string, replaces?: string): Promise<AcmeOrder> {
       const order = { identifiers: [{ type: 'dns', value: name }], ...(replaces !== undefined && { replaces }) }
       return readOrder(await of(client.createOrder(order)))
@@ -131,7 +131,7 @@ export async function openAuthorityAt(options: AcmeAuthorityOptions) {
     async order(url: string): Promise<AcmeOrder> {
       return readOrder(await of(client.getOrder({ url } as Parameters<typeof client.getOrder>[0]))) // it reads the URL alone
     },
-    /** An order for one name that was begun and is not finalized, where the authority lists the orders of an account. */
+    /** An order for one name that was begun and not finalized, if the authority lists the orders of an account. */
     async unfinished(name: string): Promise<AcmeOrder | undefined> {
       const kid = client.getAccountUrl()
       const found = await findListed(kid, {
@@ -151,7 +151,7 @@ export async function openAuthorityAt(options: AcmeAuthorityOptions) {
         ),
       )
     },
-    /** Says that the answer of a challenge can be looked at. */
+    /** Tells the authority that it can check the response to a challenge. */
     async ready({ url }: AcmeChallenge): Promise<void> {
       await of(client.completeChallenge({ url } as Parameters<typeof client.completeChallenge>[0])) // it reads the URL alone
     },
@@ -164,7 +164,7 @@ export async function openAuthorityAt(options: AcmeAuthorityOptions) {
     async download({ url, status, certificate }: AcmeOrder): Promise<string> {
       const order = { url, status, certificate } as Parameters<typeof client.getCertificate>[0] // it reads these alone
       const sent: unknown = await of(client.getCertificate(order))
-      if (typeof sent !== 'string') throw lying('a certificate that is no text')
+      if (typeof sent !== 'string') throw unreadable('a certificate that is not text')
       return sent
     },
     /** When the authority wants a certificate renewed; undefined when it does not say. */
@@ -181,7 +181,7 @@ export async function openAuthorityAt(options: AcmeAuthorityOptions) {
   }
 }
 
-/** One request, in the form of the library. Errors become faults, but for a refused nonce, which it tries again. */
+/** One request, in the form of the library. Errors become faults, except for a refused nonce, which the library retries. */
 async function request(
   fetch: Fetch,
   { url, method, data, now, version }: { url: string; method: string; data: unknown; now: Clock; version: string },
@@ -220,7 +220,7 @@ const statuses: readonly string[] = ['pending', 'ready', 'processing', 'valid', 
 
 function readOrder(value: unknown): AcmeOrder {
   const { url, status, authorizations, finalize, certificate, error } = fieldsOf(value)
-  if (typeof url !== 'string' || typeof status !== 'string' || !statuses.includes(status)) throw lying('an order')
+  if (typeof url !== 'string' || typeof status !== 'string' || !statuses.includes(status)) throw unreadable('an order')
   const urls = Array.isArray(authorizations) ? authorizations.filter((each) => typeof each === 'string') : []
   return {
     url,
@@ -244,7 +244,7 @@ function isFor(identifiers: unknown, name: string): boolean {
 
 const kinds: readonly string[] = ['http-01', 'tls-alpn-01', 'dns-01']
 
-/** RFC 8555 §8.1: base64url, and with at least 128 bits; longer ones than this are not sent by anybody. */
+/** RFC 8555 §8.1: base64url with at least 128 bits. No authority sends longer ones than this. */
 const TOKEN = /^[A-Za-z0-9_-]{16,256}$/
 
 async function readAuthorization(
@@ -253,7 +253,7 @@ async function readAuthorization(
 ): Promise<AcmeAuthorization> {
   const { status, identifier, challenges } = fieldsOf(value)
   const name = fieldsOf(identifier).value
-  if (typeof status !== 'string' || typeof name !== 'string') throw lying('an authorization')
+  if (typeof status !== 'string' || typeof name !== 'string') throw unreadable('an authorization')
   const all: unknown[] = Array.isArray(challenges) ? challenges : []
   const known: AcmeChallenge[] = []
   let problem: AcmeFault | undefined
@@ -261,12 +261,12 @@ async function readAuthorization(
     const { type, url, token, error } = fieldsOf(each)
     if (error !== undefined) problem = problemFault(0, error)
     if (typeof type !== 'string' || !kinds.includes(type)) continue
-    if (typeof url !== 'string' || typeof token !== 'string' || !TOKEN.test(token)) throw lying('a challenge')
+    if (typeof url !== 'string' || typeof token !== 'string' || !TOKEN.test(token)) throw unreadable('a challenge')
     known.push({ kind: type as ChallengeKind, url, token, answer: await answerOf(each) }) // looked up just above
   }
   return { status, name, challenges: known, problem }
 }
 
-function lying(what: string): AcmeFault {
+function unreadable(what: string): AcmeFault {
   return new AcmeFault('AUTHORITY_UNAVAILABLE', `It sent ${what} that cannot be read.`, { isUnsure: true })
 }

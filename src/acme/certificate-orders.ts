@@ -1,6 +1,6 @@
 /**
- * Works on the names that are due, a few at a time and never more orders an hour than the operator allows; renewals wait for
- * their turn. Each node looks for itself; the database says who works on which name.
+ * Works on the names that are due, a few at a time, and never begins more orders per hour than the operator allows; renewals
+ * wait for their turn. Each node looks for due names; the database decides which node works on which name.
  */
 import type { Clock } from '../lib/clock.ts'
 import type { Logger } from '../lib/log/log.ts'
@@ -20,15 +20,15 @@ export interface CertificateOrdersOptions extends Omit<OrderWorkOptions, 'issued
   /** Names that are wanted while agents are online there. */
   readonly endpoints: Pick<EndpointNames, 'get'> | undefined
   readonly ordersPerHour: number
-  /** Why a name may have no certificate any more: its proof may be gone. */
+  /** Why a name may no longer have a certificate: its proof may be gone. */
   readonly whyNotOrder: (name: string) => Promise<string | undefined>
-  /** Whether a file on this machine has a certificate for a name: then nothing is ordered. */
+  /** Whether a file on this machine has a certificate for a name; then none is ordered. */
   readonly isInFile: (name: string) => boolean
   readonly now: Clock
   readonly log: Logger
 }
 
-/** What came of all the work, for the metrics. */
+/** The outcomes of the work, for the metrics. */
 export interface OrderCounts {
   readonly issued: number
   readonly failed: number
@@ -37,22 +37,22 @@ export interface OrderCounts {
 /** Names that are worked on at a time. */
 const AT_ONCE = 4
 
-/** How often a name that is worked on is held for longer, in milliseconds. */
+/** How often the hold on a name in progress is renewed, in milliseconds. */
 const HOLD_ON_MS = HOLD_MS / 4
 
-/** How long a name stays that nobody seems to want, in milliseconds: this node may not have heard of it yet. */
+/** How long a name that seems unwanted is kept, in milliseconds: this node may not have seen yet that it is wanted. */
 const UNWANTED_MS = 10_000
 
-/** How long a name waits whose work broke off for a reason of our own, in milliseconds. */
+/** How long a name waits after its work was interrupted for a reason of our own, in milliseconds. */
 const INTERRUPTED_MS = 15_000
 
-/** How often a name is looked at that has a file for its certificate, in milliseconds: the file may go. */
+/** How often a name with a certificate file is checked, in milliseconds: the file may be removed. */
 const IN_FILE_MS = 600_000
 
-/** How often a name is looked at whose proof is gone, in milliseconds. */
+/** How often a name without proof is checked, in milliseconds. */
 const UNPROVEN_MS = 3_600_000
 
-/** How long a server that stops waits for work that is under way, in milliseconds; what it came to is kept anyway. */
+/** How long a stopping server waits for work in progress, in milliseconds; finished steps are stored in any case. */
 const STOP_MS = 1000
 
 export class CertificateOrders {
@@ -76,7 +76,7 @@ export class CertificateOrders {
 
   async start(): Promise<void> {
     const { store } = this.#options
-    // One process at a time has a SQLite database, so that nobody else can be at work.
+    // Only one process can have a SQLite database, so nobody else is working on a name.
     if (store.dialect === 'sqlite') await store.write(({ certificates }) => certificates.letGoOfAll())
     this.#isStarted = true
     this.look()
@@ -115,8 +115,8 @@ export class CertificateOrders {
   }
 
   /**
-   * Orders that are under way first, then names without a certificate, then renewals whose turn it is, and at last names
-   * that may have to be renewed: to look at one begins no order unless there is room.
+   * Orders in progress first, then names without a certificate, then renewals whose turn it is, and last names that may have
+   * to be renewed: checking one begins no order unless there is room.
    */
   async #due(): Promise<string[]> {
     const { store, ordersPerHour } = this.#options
@@ -152,7 +152,7 @@ export class CertificateOrders {
     const { name } = taken
     const lost = new AbortController()
     const holding = setInterval(() => {
-      // When the database is away, what is kept next will fail, and the name is another's in time.
+      // If the database is away, the next step cannot be stored, and another node takes the name in time.
       names.holdOn(name).then(
         (isOurs) => isOurs || lost.abort(),
         () => {},
@@ -169,14 +169,14 @@ export class CertificateOrders {
       else await this.#unwanted(taken)
     } catch (err) {
       if (this.#stopping.signal.aborted) return
-      if (err instanceof TakenOver || lost.signal.aborted) log.info({ name }, 'another node works on a name')
+      if (err instanceof TakenOver || lost.signal.aborted) log.info({ name }, 'another node is working on a name')
       else {
         log.warn({ err, name }, 'work on the certificate of a name was interrupted; retrying')
         await names.postpone(name, INTERRUPTED_MS).catch(() => {})
       }
     } finally {
       clearInterval(holding)
-      // It becomes free by itself.
+      // If this fails, the hold expires by itself.
       await names.letGo(name).catch(() => {})
     }
   }
@@ -193,17 +193,17 @@ export class CertificateOrders {
       await names.forget(name)
       return
     }
-    // One that has its certificate is looked at as soon as somebody wants it again (`lookAgain`).
+    // A name with a certificate is checked as soon as it is wanted again (`lookAgain`).
     const next = state.certificateId === undefined ? nameStage.first : nameStage.renewal
     const step = { stage: stage === nameStage.ordering ? stage : next, dueInMs: UNWANTED_MS }
     await names.keep({ name, keyType: 'ecdsa', domainIds: [] }, { ...step, state: { ...state, isUnwanted: true } })
   }
 
-  /** What is there is served until it ends. */
+  /** An existing certificate is served until it expires. */
   async #unproven(taken: ManagedName, { wanted, why }: { wanted: WantedName; why: string }): Promise<void> {
     const { names, now, log } = this.#options
     const { name } = taken
-    log.warn({ name }, 'certificate is not ordered: nothing proves any more that the name belongs here')
+    log.warn({ name }, 'certificate not ordered: the proof that the name belongs here is gone')
     const { startedAt = now(), ...state } = readState(taken.state)
     const fault = { code: 'NAME_NOT_PROVEN', msg: why }
     const stage = taken.stage as NameStage // as it was kept

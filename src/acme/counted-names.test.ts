@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { CountedNames } from './counted-names.ts'
 
-test('names are counted rarely, and more rarely the longer it takes', async () => {
+test('names are counted rarely, and the more rarely the longer it takes', async () => {
   let [time, tookMs, renewal] = [0, 1, 0]
   const count = async () => {
     time += tookMs
@@ -21,7 +21,7 @@ test('names are counted rarely, and more rarely the longer it takes', async () =
   assert.deepEqual(await Promise.all([seenAfter(1), seenAfter(0)]), [3, 3], 'those who ask at once share a count')
 })
 
-test('a count that failed is not remembered', async () => {
+test('a count that failed is not kept', async () => {
   let isAway = true
   const count = async () => {
     if (isAway) throw new Error('away')

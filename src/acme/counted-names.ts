@@ -1,19 +1,19 @@
 /**
- * How many names there are, for the metrics. To count them takes longer the more there are, so that a count is remembered:
- * for a hundred times as long as it took.
+ * How many names there are, for the metrics. Counting takes longer the more there are, so a count is kept for a hundred
+ * times as long as it took.
  */
 import type { NameCounts } from '../store/certificate-reader.ts'
 
 export interface CountedNamesOptions {
   readonly count: () => Promise<NameCounts>
-  /** A clock that nobody sets, in milliseconds. */
+  /** A monotonic clock, in milliseconds. */
   readonly steady: () => number
 }
 
-/** How long a count is remembered at least, in milliseconds. */
+/** How long a count is kept at least, in milliseconds. */
 const LEAST_MS = 5000
 
-/** How much longer a count is remembered than it took. */
+/** How many times longer a count is kept than it took. */
 const TIMES_AS_LONG = 100
 
 export class CountedNames {
@@ -25,7 +25,7 @@ export class CountedNames {
     this.#options = options
   }
 
-  /** Those who ask at the same time share a count. */
+  /** Concurrent callers share a count. */
   async get(): Promise<NameCounts> {
     if (this.#counted && this.#options.steady() < this.#counted.until) return this.#counted.counts
     this.#counting ??= this.#count().finally(() => {

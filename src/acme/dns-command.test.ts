@@ -33,18 +33,18 @@ test('is called with the record and its value, without a shell and without secre
 
 const failures: readonly [what: string, script: string, message: RegExp][] = [
   ['fails', 'echo "no such zone" >&2; exit 3', /failed with exit code 3: no such zone$/],
-  ['never ends', 'exec sleep 60', /took too long and was ended/],
+  ['never ends', 'exec sleep 60', /took too long and was killed/],
   ['says far too much', 'yes', /cannot be run \(ERR_CHILD_PROCESS_STDIO_MAXBUFFER\)|took too long/],
 ]
 for (const [what, script, message] of failures) {
-  test(`a program that ${what} set no record`, async (t) => {
+  test(`a program that ${what} has failed`, async (t) => {
     const { command } = await commandOf(t, script)
     const timeoutMs = what === 'never ends' ? 100 : 60_000
     await assert.rejects(dnsCommand({ command, env, timeoutMs }).present('r', 'v'), message)
   })
 }
 
-test('a program that is not there is told', async () => {
+test('a missing program is reported', async () => {
   const records = dnsCommand({ command: '/nowhere/set-record', env })
   await assert.rejects(records.present('r', 'v'), /cannot be run \(ENOENT\)/)
 })

@@ -1,27 +1,27 @@
-/** Sets DNS records through a program of the operator's (`--acme-dns-command`). */
+/** Sets DNS records through a program of the operator (`--acme-dns-command`). */
 import { execFile } from 'node:child_process'
 import type { DnsRecords } from './dns-records.ts'
 
 export interface DnsCommandOptions {
   /** The path of an executable. */
   readonly command: string
-  /** What the program may know of ours. */
+  /** Our environment, of which the program gets a part. */
   readonly env: Readonly<Record<string, string | undefined>>
   readonly timeoutMs?: number
 }
 
-/** How long the program may take, in milliseconds: it waits until the world sees the record. */
+/** How long the program may take, in milliseconds: it waits until the record has spread. */
 const TIMEOUT_MS = 5 * 60_000
 
 /** What is kept of its output, in bytes; more than that is a fault. */
 const MAX_OUTPUT = 64 * 1024
 
-/** How much of what it printed is told on, in characters. */
-const TOLD = 300
+/** How much of its output a message repeats, in characters. */
+const SHOWN = 300
 
 /**
- * Calls the program with the record's name and its value, and waits for it; no shell is between. It succeeded when its exit
- * code is 0.
+ * Runs the program, without a shell, with the record's name and its value, and waits for it. It succeeded if its exit code
+ * is 0.
  */
 export function dnsCommand({ command, env, timeoutMs = TIMEOUT_MS }: DnsCommandOptions): DnsRecords {
   const call = (action: 'present' | 'cleanup', record: string, value: string) =>
@@ -48,17 +48,17 @@ export function dnsCommand({ command, env, timeoutMs = TIMEOUT_MS }: DnsCommandO
   }
 }
 
-/** Passwords and keys of the server are none of its business; credentials of the DNS service are. */
+/** The program must not get the server's passwords and keys, but it needs the credentials of the DNS service. */
 function withoutOurs(env: DnsCommandOptions['env']): Record<string, string | undefined> {
   return Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith('POSTERN_')))
 }
 
 function fate({ code, killed }: { code?: unknown; killed?: boolean | undefined }): string {
-  if (killed) return 'took too long and was ended'
+  if (killed) return 'took too long and was killed'
   return typeof code === 'number' ? `failed with exit code ${code}` : `cannot be run (${String(code)})`
 }
 
 function said(stderr: string): string {
   const text = stderr.trim()
-  return text === '' ? '' : `: ${text.slice(-TOLD)}`
+  return text === '' ? '' : `: ${text.slice(-SHOWN)}`
 }

@@ -1,4 +1,4 @@
-/** Chooses how DNS records are set, by what the operator set up. */
+/** Chooses how DNS records are set, from the settings. */
 import type { Clock } from '../lib/clock.ts'
 import type { TsigAlgorithm } from '../lib/dns/tsig.ts'
 import type { Secret } from '../lib/secrets/secret.ts'
@@ -9,12 +9,12 @@ import { dnsUpdate } from './dns-update.ts'
 export interface DnsSetup {
   /** An executable that sets DNS records. */
   readonly dnsCommand: string | null
-  /** A name server that takes updates signed with the key. */
+  /** A name server that accepts updates signed with the key. */
   readonly dnsServer: { readonly host: string; readonly port: number } | null
   readonly dnsKey: { readonly name: string; readonly algorithm: TsigAlgorithm; readonly secret: Secret } | null
 }
 
-/** Undefined where nothing is set up. */
+/** Undefined if neither is set. */
 export function dnsRecordsBy(
   { dnsCommand: command, dnsServer: server, dnsKey: key }: DnsSetup,
   { env, now }: { env: Readonly<Record<string, string | undefined>>; now: Clock },
@@ -26,7 +26,7 @@ export function dnsRecordsBy(
   return command === null ? undefined : dnsCommand({ command, env })
 }
 
-/** Told with each name, beside what else is wrong with it. */
+/** Fails for each name, so that the missing key is reported there. */
 const keyless: DnsRecords = {
   present: async () => {
     throw new Error('`--acme-dns-server` needs its key in `POSTERN_ACME_DNS_KEY`.')

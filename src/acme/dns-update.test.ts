@@ -19,7 +19,7 @@ async function serverFor(t: TestContext, zone = 'example.com'): Promise<TestDnsS
 const recordsAt = (server: TestDnsServer, options: Partial<DnsUpdateOptions> = {}) =>
   dnsUpdate({ server, key, now: Date.now, limits: { udpMs: [20_000], tcpMs: 20_000 }, ...options })
 
-test('sets a record in the zone that the server tells, and removes its own value alone', async (t) => {
+test('sets a record in the zone that the server names, and removes only its own value', async (t) => {
   const server = await serverFor(t)
   const records = recordsAt(server)
   await records.present(record, 'one')
@@ -42,7 +42,7 @@ for (const [what, mood] of [
   ['cut short', { isTruncating: true }],
   ['lost', { isSilentOverUdp: true }],
 ] as const) {
-  test(`answers that are ${what} over UDP come over TCP`, async (t) => {
+  test(`responses that are ${what} over UDP are requested over TCP`, async (t) => {
     const server = await serverFor(t)
     Object.assign(server.mood, mood)
     await recordsAt(server, { limits }).present(record, 'one')
@@ -63,7 +63,7 @@ test('an update that is too long for UDP goes over TCP at once', async (t) => {
 })
 
 const refusals: readonly [what: string, mood: Partial<DnsMood>, message: RegExp][] = [
-  ['refuses', { rcode: 5 }, /`--acme-dns-server` did not do it: it refuses.*\(REFUSED\)/],
+  ['refuses', { rcode: 5 }, /`--acme-dns-server` failed: it refuses.*\(REFUSED\)/],
   ['is not in charge', { rcode: 9 }, /NOTAUTH/],
   ['fails', { rcode: 2 }, /SERVFAIL/],
   ['does not sign', { answersWith: undefined }, /it is not signed/],
@@ -72,7 +72,7 @@ const refusals: readonly [what: string, mood: Partial<DnsMood>, message: RegExp]
   ['sends what is no message', { twist: (answer) => answer.subarray(0, 30) }, /cannot be read/],
 ]
 for (const [what, mood, message] of refusals) {
-  test(`a server that ${what} set no record`, async (t) => {
+  test(`a server that ${what} has failed`, async (t) => {
     const server = await serverFor(t)
     Object.assign(server.mood, mood)
     await assert.rejects(recordsAt(server).present(record, 'one'), message)
@@ -86,14 +86,14 @@ function flipped(answer: Buffer, at: number): Buffer {
   return changed
 }
 
-test('answers to other questions are passed over', async (t) => {
+test('responses to other questions are ignored', async (t) => {
   const server = await serverFor(t)
   server.mood.twist = (answer) => flipped(answer, 0)
   const short = { udpMs: [200], tcpMs: 200 }
   await assert.rejects(recordsAt(server, { limits: short }).present(record, 'one'), /cannot be reached/)
 })
 
-test('a key that the server does not know, and a zone that it does not have, are told', async (t) => {
+test('an unknown key and an unknown zone are reported', async (t) => {
   const server = await serverFor(t)
   const unknown = recordsAt(server, { key: { ...key, secret: Buffer.from('wrong') } })
   await assert.rejects(unknown.present(record, 'one'), /refuses the key \(NOTAUTH\)/)
@@ -101,7 +101,7 @@ test('a key that the server does not know, and a zone that it does not have, are
   assert.equal(server.txt.size, 0)
 })
 
-test('a server that takes connections and says nothing is given up', async (t) => {
+test('a server that accepts connections but stays silent is given up', async (t) => {
   const silent = createServer((socket) => socket.resume()).listen(0, '127.0.0.1')
   await once(silent, 'listening')
   const { port } = silent.address() as { port: number }
@@ -115,7 +115,7 @@ test('a server that takes connections and says nothing is given up', async (t) =
   await assert.rejects(records.present(record, 'one'), /cannot be reached: no answer within 0.2 seconds/)
 })
 
-test('it waits for the other name servers of the zone, and not for one that is away', async (t) => {
+test('it waits for the other name servers of the zone, but not for an unreachable one', async (t) => {
   const [server, second] = [await serverFor(t), await serverFor(t)]
   server.mood.nameServers = ['ns1.example.com', 'ns2.example.com', 'away.example.com']
   const addresses: Record<string, readonly TestDnsServer[]> = {

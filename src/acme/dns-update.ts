@@ -1,6 +1,6 @@
 /**
- * Sets DNS records through updates that a name server takes (RFC 2136), signed with a key (TSIG). It is done when all name
- * servers of the zone have the record, for the authority may ask any of them.
+ * Sets DNS records through updates of a name server (RFC 2136), signed with a key (TSIG). Waits until all name servers of
+ * the zone have the record, since the authority may ask any of them.
  */
 import { lookup } from 'node:dns/promises'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -16,34 +16,34 @@ export interface DnsUpdateOptions {
   readonly key: TsigKey
   readonly now: Clock
   readonly limits?: DnsExchangeLimits
-  /** Where a name server can be asked. */
+  /** The addresses of a name server. */
   readonly addressesOf?: (nameServer: string) => Promise<readonly DnsServerAddress[]>
   /** How often the other name servers are asked. */
   readonly looks?: number
 }
 
-/** How long others may keep the record, in seconds. */
+/** How long resolvers may cache the record, in seconds. */
 const TTL_S = 60
 
 /** How often the name servers of a zone are asked whether they have the record, a pause apart: a minute. */
 const LOOKS = 30
 const LOOK_MS = 2000
 
-/** A name server that does not answer at once is not waited for: it may be none that we can reach. */
+/** A name server that does not respond quickly is skipped: it may be unreachable from here. */
 const LOOK_LIMITS: DnsExchangeLimits = { udpMs: [1500], tcpMs: 1500 }
 
-/** Name servers that are asked. */
+/** The most name servers that are asked. */
 const MAX_NAME_SERVERS = 16
 
 export function dnsUpdate(options: DnsUpdateOptions): DnsRecords {
   const { server, key, now, limits, addressesOf = publicAddresses, looks = LOOKS } = options
   const client = dnsClient({ server, key, now, ...(limits && { limits }) })
-  const told = async <T>(work: Promise<T>): Promise<T> => {
+  const explained = async <T>(work: Promise<T>): Promise<T> => {
     try {
       return await work
     } catch (cause) {
       if (!(cause instanceof DnsFault)) throw cause
-      throw new Error(`\`--acme-dns-server\` did not do it: ${cause.message}.`, { cause })
+      throw new Error(`\`--acme-dns-server\` failed: ${cause.message}.`, { cause })
     }
   }
   const change = (record: string, value: string, { isRemoval }: { isRemoval: boolean }): DnsRecord => ({
@@ -55,20 +55,20 @@ export function dnsUpdate(options: DnsUpdateOptions): DnsRecords {
   })
   return {
     async present(record, value) {
-      const zone = await told(zoneOf(client, record))
-      await told(client.update(zone, [change(record, value, { isRemoval: false })]))
-      const others = await told(nameServersOf(client, zone))
+      const zone = await explained(zoneOf(client, record))
+      await explained(client.update(zone, [change(record, value, { isRemoval: false })]))
+      const others = await explained(nameServersOf(client, zone))
       await untilSeen({ others, record, value, now, addressesOf, looks })
     },
     async cleanup(record, value) {
-      const zone = await told(zoneOf(client, record))
-      // This value alone: another order may prove the same name.
-      await told(client.update(zone, [change(record, value, { isRemoval: true })]))
+      const zone = await explained(zoneOf(client, record))
+      // Only this value: another order may prove the same name.
+      await explained(client.update(zone, [change(record, value, { isRemoval: true })]))
     },
   }
 }
 
-/** The zone that a record is in, as the server tells it: with the record's name, or with one above it. */
+/** The zone of a record, according to the server: the record's own name or one above it. */
 async function zoneOf(client: DnsClient, record: string): Promise<string> {
   for (let name = record; name.includes('.'); name = name.slice(name.indexOf('.') + 1)) {
     const { answers, authorities } = await client.look(name, dnsType.soa)
@@ -89,8 +89,8 @@ async function nameServersOf(client: DnsClient, zone: string): Promise<string[]>
 }
 
 /**
- * Waits until each name server has the record. One that cannot be reached from here is left out; and after the last look
- * the authority may ask anyway, since it knows best what it sees.
+ * Waits until each name server has the record. One that cannot be reached from here is skipped. After the last look the
+ * order goes on anyway, since only the authority knows what it sees.
  */
 async function untilSeen({
   others,
@@ -121,7 +121,7 @@ async function untilSeen({
 
 const DNS_PORT = 53
 
-/** None for a name that leads nowhere. */
+/** Empty for a name that does not resolve. */
 async function publicAddresses(nameServer: string): Promise<DnsServerAddress[]> {
   const found = await lookup(nameServer, { all: true }).catch(() => [])
   return found.map(({ address }) => ({ host: address, port: DNS_PORT }))

@@ -12,7 +12,7 @@ const of = (name: string) => ({ name, keyType: 'ecdsa' as const, domainIds: [] }
 
 eachStore(
   (databases) => {
-    test('names of agents below the domain are looked after within a bound, while somebody is there', async (t) => {
+    test('names of agents below the domain are managed within a bound, while an agent is online', async (t) => {
       const store = await sealedBy(await openStore(await databases.url()))
       t.after(() => store.close())
       const issued = ['old.test.org', 'edge.other.org']
@@ -39,7 +39,7 @@ eachStore(
       assert.equal(await first('gone.test.org'), undefined)
       assert.equal(await first('a.b.test.org'), undefined)
 
-      // The bound is reached: what has a certificate or an order goes on, and nothing else begins.
+      // The bound is reached: names with a certificate or an order go on, and no others begin.
       issued.push('new.test.org')
       await names.started('late.test.org')
       assert.equal(changes, 1)

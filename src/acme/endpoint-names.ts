@@ -1,8 +1,8 @@
 /**
- * Endpoints of agents that get a certificate of their own: names directly below `--domain`, where no wildcard can be had.
+ * Endpoints of agents that get a certificate of their own: names directly below `--domain`, if no wildcard is possible.
  *
- * Agents make names up, and an authority counts certificates by week and domain. So there is a bound, and a name counts only
- * while an agent is online there: one that is gone is forgotten when its certificate would be renewed.
+ * Agents choose names freely, and authorities limit certificates per week and domain. So there is a bound, and a name counts
+ * only while an agent is online there: without one it is forgotten when its certificate would be renewed.
  */
 import type { Clock } from '../lib/clock.ts'
 import type { Logger } from '../lib/log/log.ts'
@@ -37,20 +37,23 @@ export class EndpointNames {
     const { store, wanted, onChange, log } = this.#options
     if (!this.#isBelow(name) || wanted.get(name) || wanted.isUploaded(name)) return
     if (wanted.issuedFor(name) === undefined && !this.#hasRoom()) {
-      log.info({ name }, 'no certificate is ordered for an endpoint: there were as many this week as may be')
+      log.info(
+        { name },
+        'no certificate ordered for an endpoint: the limit of the week is reached (--acme-endpoints-per-week)',
+      )
       return
     }
-    // Agents come and go all day: nothing is written for a name that is looked after already.
+    // Agents come and go all day: nothing is written for a name that is already managed.
     if (await store.read(({ certificates }) => certificates.managedName(name))) return
     await store.write(({ certificates }) => certificates.manage([name]))
     onChange()
   }
 
-  /** What is wanted for a name that is due; undefined when it is none of an endpoint, or nobody is there. */
+  /** What is wanted for a name that is due; undefined if it is not the name of an online endpoint. */
   async get({ name, stage }: Pick<ManagedName, 'name' | 'stage'>): Promise<WantedName | undefined> {
     const { wanted, isOnline, perWeek } = this.#options
     if (!this.#isBelow(name) || wanted.isUploaded(name)) return undefined
-    // Others may have been faster; an order that was begun is brought to its end.
+    // Other names may have used up the bound; an order that was begun is finished anyway.
     const isCounted = stage === nameStage.ordering || wanted.issuedFor(name) !== undefined
     if (!isCounted && !this.#hasRoom()) return undefined
     if (!(await isOnline(name))) return undefined

@@ -26,7 +26,7 @@ const certificate = (id: string, name: string, notAfter: string, issuedFor: stri
 
 eachStore(
   (databases) => {
-    test('only what was issued, has expired, and is of no use to anybody goes', async (t) => {
+    test('only issued certificates that have expired and are unused are removed', async (t) => {
       const store = await sealedBy(await openStore(await databases.url()))
       t.after(() => store.close())
       const old = '2029-12-01T00:00:00Z'

@@ -1,4 +1,4 @@
-/** Removes certificates that were issued for names which nobody serves any more, a day after they have expired. */
+/** Removes certificates that were issued for names that are no longer served, a day after they have expired. */
 import type { Clock } from '../lib/clock.ts'
 import type { Logger } from '../lib/log/log.ts'
 import { tlsCertificates } from '../resources/tls-certificates.ts'
@@ -15,10 +15,10 @@ export interface ExpiredCertificatesOptions {
 /** Pause between two rounds, in milliseconds. */
 const EVERY_MS = 3_600_000
 
-/** How long one stays, in milliseconds: by then no clock is so wrong that it still counts. */
+/** How long an expired certificate stays, in milliseconds, in case a clock is wrong. */
 const GRACE_MS = 86_400_000
 
-/** Removed in a round at most, each in a transaction of its own: few enough that nobody waits for it. */
+/** The most that a round removes, each in its own transaction, so that nobody has to wait for it. */
 const AT_A_TIME = 1000
 
 export class ExpiredCertificates {
@@ -50,7 +50,7 @@ export class ExpiredCertificates {
     if (removed > 0) log.info({ removed }, 'expired certificates removed')
   }
 
-  /** Looks once more at what is stored: it may have been written anew, or a reserved domain may have it. */
+  /** Checks the stored certificate once more: it may have been renewed, or a reserved domain may refer to it. */
   async #remove(id: string, before: number): Promise<boolean> {
     const { kind } = tlsCertificates
     return this.#options.store.write(async (writer) => {

@@ -9,7 +9,7 @@ import { forgetStatuses } from './forget-statuses.ts'
 
 eachStore(
   (databases) => {
-    test('where certificates are no longer ordered, nobody is told of a renewal, and what was issued stays', async (t) => {
+    test('when certificates are no longer ordered, no renewals are announced, and issued certificates stay', async (t) => {
       const store = await sealedBy(await openStore(await databases.url()))
       t.after(() => store.close())
       const managed = { certificate_id: null, status: { renews_at: '2030-01-01T00:00:00Z', provisioning_job: null } }

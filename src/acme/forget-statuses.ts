@@ -1,4 +1,4 @@
-/** Takes back what is shown of certificates that were to be ordered, where none are ordered any more. */
+/** Removes the status of managed certificates when certificates are no longer ordered. */
 import { agentIngresses } from '../resources/agent-ingresses.ts'
 import type { ManagedCertificate } from '../resources/managed-certificate.ts'
 import { reservedDomains } from '../resources/reserved-domains.ts'
@@ -7,7 +7,7 @@ import type { Store } from '../store/store.ts'
 
 const AT_A_TIME = 100
 
-/** Otherwise callers would wait for a renewal that never comes. */
+/** Otherwise the API would announce renewals that never come. */
 export async function forgetStatuses(store: Store): Promise<void> {
   for (const { kind } of [reservedDomains, agentIngresses]) await forgetStatusesOf(store, kind)
 }

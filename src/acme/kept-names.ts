@@ -1,6 +1,6 @@
 /**
- * What is stored of names with an order: each step in one transaction, which first makes sure that this node still works on
- * the name, and tells whoever asked for a certificate how far it is.
+ * Stores the state of names: each step in one transaction, which first checks that this node still holds the name, and
+ * updates the status of the resources that asked for the certificate.
  */
 import { isDeepStrictEqual } from 'node:util'
 import { orderAt } from '../control/acme-keys.ts'
@@ -22,12 +22,12 @@ import { type NameState, statusOf } from './name-state.ts'
 import { HOUR_MS, orderRoom } from './order-pace.ts'
 import type { WantedName } from './wanted-names.ts'
 
-/** How long a node has a name without a sign of life, in milliseconds: as long as it has all else (D56). */
+/** How long a node holds a name without renewing the hold, in milliseconds: as long as its lease (D56). */
 export const HOLD_MS = 10_000
 
 const WEEK_MS = 7 * 24 * HOUR_MS
 
-/** Another node works on the name: this one stood still for too long. */
+/** Another node has taken the name, since this one stood still for too long. */
 export class TakenOver extends Error {
   override readonly name = 'TakenOver'
 }
@@ -37,7 +37,7 @@ export interface KeptNamesOptions {
   readonly sealer: Sealer
   readonly ids: IdSource
   readonly now: Clock
-  /** Unlike that of any other process. */
+  /** Unique among all processes. */
   readonly holder: string
   readonly ordersPerHour: number
 }
@@ -47,7 +47,7 @@ export interface NameStep {
   readonly stage: NameStage
   readonly dueInMs: number
   readonly state: NameState
-  /** The private key for the order under way, in PEM; left out, it stays as it is. Empty: there is none. */
+  /** The private key for the order in progress, in PEM. Omitted: unchanged. Empty: there is none. */
   readonly key?: string
 }
 
@@ -58,7 +58,7 @@ export class KeptNames {
     this.#options = options
   }
 
-  /** Keeps what a step came to. */
+  /** Stores the result of a step. */
   async keep(wanted: WantedName, step: NameStep): Promise<void> {
     await this.#holding(wanted.name, async (writer) => {
       await this.#put(writer, wanted, step, step.state.certificateId ?? null)
@@ -70,7 +70,7 @@ export class KeptNames {
     return this.#options.store.read(({ certificates }) => this.#hasRoom(certificates, isUrgent))
   }
 
-  /** Begins an order, unless there were too many in the last hour, or names in the last week; gives whether it may. */
+  /** Begins an order, unless there were too many in the last hour, or too many names in the last week; returns whether it did. */
   async begin(wanted: WantedName, { isUrgent, ...step }: NameStep & { readonly isUrgent: boolean }): Promise<boolean> {
     const { ids } = this.#options
     const { name, perWeek } = wanted
@@ -83,7 +83,7 @@ export class KeptNames {
     })
   }
 
-  /** Keeps a certificate, in the place of the one before, and what follows from it. Gives its id. */
+  /** Stores a certificate, in place of the former one, with the state that follows from it. Returns its id. */
   async issued(
     wanted: WantedName,
     {
@@ -101,7 +101,7 @@ export class KeptNames {
       const isOurs = before?.fields.issued_for === name
       const id = before && isOurs ? before.id : ids.next(prefix)
       if (before && isOurs) {
-        // What people wrote beside it stays.
+        // Fields that people have written stay.
         const { description, metadata } = before.fields
         const renewed = { ...fields, description, metadata }
         await writer.replaceFields(id, sealFields(sealer, secrets, renewed, resourceAt(id)))
@@ -112,29 +112,29 @@ export class KeptNames {
       writer.changed(kind, id)
       const state = { ...step.state, certificateId: id }
       await this.#put(writer, wanted, { ...step, state, key: '' }, id)
-      await this.#unshow(writer, name)
+      await this.#removeChallenge(writer, name)
       return id
     })
   }
 
-  /** Nobody wants a certificate for the name any more. */
+  /** Removes a name for which no certificate is wanted any more. */
   async forget(name: string): Promise<void> {
     await this.#holding(name, async (writer) => {
-      await this.#unshow(writer, name)
+      await this.#removeChallenge(writer, name)
       await writer.certificates.forget(name)
     })
   }
 
-  /** Has data planes of all nodes answer a challenge. */
-  async show(challenge: StoredChallenge): Promise<void> {
+  /** Makes the data planes of all nodes answer a challenge. */
+  async putChallenge(challenge: StoredChallenge): Promise<void> {
     await this.#holding(challenge.name, async (writer) => {
       await writer.certificates.putChallenge(challenge)
       writer.changed(CHALLENGE, challenge.name)
     })
   }
 
-  async unshow(name: string): Promise<void> {
-    await this.#holding(name, (writer) => this.#unshow(writer, name))
+  async removeChallenge(name: string): Promise<void> {
+    await this.#holding(name, (writer) => this.#removeChallenge(writer, name))
   }
 
   async challenge(name: string): Promise<StoredChallenge | undefined> {
@@ -142,7 +142,7 @@ export class KeptNames {
     return found
   }
 
-  /** The certificate of a name, when there is one and we got it. */
+  /** The certificate of a name, if there is one and this server ordered it. */
   async certificate(name: string, id: string | undefined): Promise<KeptCertificate | undefined> {
     if (id === undefined) return undefined
     const row = await this.#options.store.read((reader) => reader.resource(tlsCertificates.kind, id))
@@ -158,17 +158,17 @@ export class KeptNames {
     return this.#options.sealer.open(sealed, orderAt(name))
   }
 
-  /** Holds the name for longer; false when another node has it. */
+  /** Renews the hold on the name; false if another node has it. */
   async holdOn(name: string): Promise<boolean> {
     return this.#options.store.write(({ certificates }) => certificates.hold(name, this.#options.holder, HOLD_MS))
   }
 
-  /** Takes a name that is due; undefined when another node was faster. */
+  /** Takes a name that is due; undefined if another node was faster. */
   async take(name: string): Promise<ManagedName | undefined> {
     return this.#options.store.write(({ certificates }) => certificates.take(name, this.#options.holder, HOLD_MS))
   }
 
-  /** Work on a name broke off: it is tried again, but not at once. */
+  /** Schedules another attempt after interrupted work. */
   async postpone(name: string, inMs: number): Promise<void> {
     await this.#options.store.write(({ certificates }) => certificates.postpone(name, this.#options.holder, inMs))
   }
@@ -196,7 +196,7 @@ export class KeptNames {
     for (const id of domainIds) await tell(writer, id, certificateId, status)
   }
 
-  async #unshow(writer: Writer, name: string): Promise<void> {
+  async #removeChallenge(writer: Writer, name: string): Promise<void> {
     await writer.certificates.removeChallenge(name)
     writer.changed(CHALLENGE, name)
   }
@@ -217,11 +217,11 @@ export interface KeptCertificate {
   readonly notBefore: number
   readonly notAfter: number
   readonly issuedAt: number
-  /** Somebody asked for another in its place. */
+  /** Whether a renewal was requested through the API. */
   readonly isRenewalAsked: boolean
 }
 
-/** Tells a reserved domain or an agent ingress how far its certificate is. */
+/** Updates the certificate status of a reserved domain or an agent ingress. */
 async function tell(writer: Writer, id: string, certificateId: string | null, status: ManagedStatus): Promise<void> {
   const { kind } = id.startsWith(agentIngresses.prefix) ? agentIngresses : reservedDomains
   const row = await writer.lock(kind, id)

@@ -23,7 +23,7 @@ async function search(answers: Readonly<Record<string, unknown>>, next: Readonly
   return { found, asked }
 }
 
-test('an order is found on any page, and nothing is asked after it', async () => {
+test('an order is found on any page, and nothing is requested after it', async () => {
   const { found, asked } = await search(
     {
       [ACCOUNT]: { orders: LIST },
@@ -55,7 +55,7 @@ test('a list without end is given up', async () => {
   assert.equal(long.found, undefined)
 })
 
-test('an order that is gone is passed over, and an authority that is away is told', async () => {
+test('a missing order is skipped, and an unreachable authority is reported', async () => {
   const gone = new AcmeFault('CERTIFICATE_REFUSED', 'no such order')
   const listed = { [ACCOUNT]: { orders: LIST }, [LIST]: { orders: ['a', 'b'] }, b: { status: 'wanted' } }
   assert.equal((await search({ ...listed, a: gone })).found?.url, 'b')

@@ -5,7 +5,7 @@ import { statusOf } from './name-state.ts'
 const at = Date.UTC(2030, 0, 1)
 const shown = '2030-01-01T00:00:00Z'
 
-test('nothing is told of a certificate that is there but when it is renewed', () => {
+test('the status of an existing certificate is only when it is renewed', () => {
   assert.deepEqual(statusOf({ certificateId: 'cert_1', renewsAt: at }, at), {
     renews_at: shown,
     provisioning_job: null,
@@ -20,7 +20,7 @@ test('a name without a certificate waits for its turn, then for its order', () =
   assert.deepEqual(ordering, { ...job, msg: 'A certificate is being ordered.', started_at: shown })
 })
 
-test('a failure is told with when it is tried again, also while the former certificate serves', () => {
+test('a failure is shown with the time of the next attempt, even while the former certificate is served', () => {
   const fault = { code: 'CHALLENGE_FAILED', msg: 'Nobody there.' }
   const { renews_at, provisioning_job } = statusOf(
     { certificateId: 'cert_1', renewsAt: at, startedAt: at, failures: 2, fault },

@@ -1,28 +1,28 @@
-/** What is kept of a name between two steps, and how the API shows it. */
+/** The state of a name between two steps, and how the API shows it. */
 import { timestamp } from '../lib/clock.ts'
 import type { ManagedStatus } from '../resources/managed-certificate.ts'
 
 export interface NameState {
   /** The certificate in `/tls_certificates`. */
   readonly certificateId?: string
-  /** When it is to be renewed, and the window of the authority that this was drawn from, all in milliseconds since 1970. */
+  /** When it will be renewed, and the window of the authority from which that was drawn, all in milliseconds since 1970. */
   readonly renewsAt?: number
   readonly window?: { readonly start: number; readonly end: number }
   /**
-   * The order under way: its address, empty until the authority has told it, and the directory where it was begun.
-   * `isAsked` is kept before the authority is asked, and until it has answered: it may have an order that we do not know.
+   * The order in progress: its address, empty until the authority has sent it, and the directory where it was begun.
+   * `isAsked` is set from before the request until the response: the authority may have an order that we do not know.
    */
   readonly order?: { readonly url: string; readonly directory: string; readonly isAsked?: boolean }
-  /** Certificates in a row that were replaced before their time. */
+  /** How many certificates in a row were replaced early. */
   readonly hurried?: number
   /** When getting this certificate began, in milliseconds since 1970. */
   readonly startedAt?: number
-  /** Failures in a row, and why the last one was. */
+  /** Failures in a row, and the reason of the last one. */
   readonly failures?: number
   readonly fault?: { readonly code: string; readonly msg: string }
-  /** Nobody wanted a certificate for the name when it was last looked at. */
+  /** Whether no certificate was wanted for the name when it was last checked. */
   readonly isUnwanted?: boolean
-  /** The authority takes no order that replaces this certificate, since one did already. */
+  /** Whether the authority refuses orders that replace this certificate, since one did already. */
   readonly isReplaced?: boolean
 }
 

@@ -1,4 +1,4 @@
-/** Composes what gets certificates by itself: which names want one, who works on them, and how the authority is reached. */
+/** Composes automatic certificates: which names want one, the work on orders, and the authority. */
 import type { Followed } from '../control/follower.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { IdSource } from '../lib/ids.ts'
@@ -26,7 +26,7 @@ export interface CertificatesByThemselvesOptions {
   readonly now: Clock
   readonly log: Logger
   readonly version: string
-  /** As the operator set them. */
+  /** The settings of the operator. */
   readonly acme: DnsSetup & {
     readonly directory: string
     readonly email: string
@@ -37,13 +37,13 @@ export interface CertificatesByThemselvesOptions {
     /** Names of agents that get a first certificate in a week. */
     readonly endpointsPerWeek: number
   }
-  /** What a program that sets DNS records may know of our environment. */
+  /** Our environment, of which a program that sets DNS records gets a part. */
   readonly env: Readonly<Record<string, string | undefined>>
   /** Agents get names below it. */
   readonly domain: string
-  /** Names of the server itself, which are to have certificates too. */
+  /** Names of the server itself, which get certificates too. */
   readonly ownNames: readonly string[]
-  /** Why a name may have no certificate any more: its proof may be gone. */
+  /** Why a name may no longer have a certificate: its proof may be gone. */
   readonly whyNotOrder: (name: string) => Promise<string | undefined>
   /** Whether the operator has a file with a certificate for a name, which is served instead. */
   readonly isInFile: (name: string) => boolean
@@ -76,7 +76,7 @@ export function openCertificates(options: CertificatesByThemselvesOptions): Mana
   const { directory, email, caFile, eabKeyId, eabKey, ordersPerHour } = acme
   const account = { directory, email, caFile, eabKeyId, eabKey }
   const dns = dnsRecordsBy(acme, { env, now })
-  // Endpoints of agents share one, where it can be proven.
+  // Endpoints of agents share a wildcard, if it can be proven.
   const wildcard = dns && isOrdered(domain) ? `*.${domain}` : undefined
   const wanted = new WantedNames({ store, wildcard, ownNames, onChange: () => orders.look() })
   const endpoints =
@@ -119,7 +119,12 @@ export function openCertificates(options: CertificatesByThemselvesOptions): Mana
     endpointStarted(name) {
       endpoints
         ?.started(name)
-        .catch((err: unknown) => log.warn({ err, name }, 'an endpoint gets no certificate for now'))
+        .catch((err: unknown) =>
+          log.warn(
+            { err, name },
+            'could not request a certificate for an endpoint; retrying when its agent connects again',
+          ),
+        )
     },
     async stop() {
       expired.stop()

@@ -1,11 +1,11 @@
 /**
- * How many orders may begin now. Somebody waits for a first certificate: it may use all that the operator allows in an hour.
- * Nobody waits for a renewal: beyond a few, they are spread evenly over the hour.
+ * How many orders may begin now. First certificates are urgent: they may use all that the operator allows per hour. Renewals
+ * are not: beyond a few, they are spread evenly over the hour.
  */
 import type { CertificateReader } from '../store/certificate-reader.ts'
 
 export interface OrderRoom {
-  /** Orders that somebody waits for. */
+  /** Orders that are urgent. */
   readonly urgent: number
   /** Renewals that may wait; never more than `urgent`. */
   readonly paced: number
@@ -13,12 +13,12 @@ export interface OrderRoom {
 
 export const HOUR_MS = 3_600_000
 
-/** A part of the hour's orders that renewals begin without a pause, so that a small platform renews all it has at once. */
+/** The share of the hour's orders that renewals may use at once, so that a small platform renews all its certificates together. */
 const AT_ONCE_PART = 1 / 5
 
 /**
- * Parts of an hour whose orders are counted each by itself: minutes. Nodes look every few seconds; of much shorter parts
- * they would miss some.
+ * An hour is divided into so many parts, each with its own count of orders: minutes. Nodes look every few seconds, so they
+ * would miss some of much shorter parts.
  */
 const PARTS = 60
 

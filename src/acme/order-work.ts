@@ -1,7 +1,7 @@
 /**
- * Gets one name its certificate: decides what is to be done, and does it step by step. After each step what it came to is
- * kept, so that whoever comes next goes on from there: an order that was begun is never begun again, and one that was
- * finalized is only downloaded.
+ * Gets the certificate of one name: decides what to do, and does it step by step. The result of each step is stored, so that
+ * any node can continue from there: an order that was begun is never begun again, and one that was finalized is only
+ * downloaded.
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Clock } from '../lib/clock.ts'
@@ -26,25 +26,25 @@ export interface OrderWorkOptions {
   readonly now: Clock
   readonly random: () => number
   readonly log: Logger
-  /** Has every data plane of this node answer a challenge; gives whether all of them do. */
+  /** Makes every data plane of this node answer a challenge; returns whether all of them do. */
   readonly showChallenge: (challenge: NameChallenge) => Promise<boolean>
-  /** How many other nodes there are: they hear of a challenge through the database. */
+  /** How many other nodes there are; they learn of a challenge through the database. */
   readonly otherNodes: () => number
   readonly dns: DnsRecords | undefined
-  /** The URL of the directory: orders at another one are of no use. */
+  /** The URL of the directory; orders at another one are discarded. */
   readonly directory: string
   /** The id of a certificate that was issued for a name before. */
   readonly issuedFor: (name: string) => string | undefined
   readonly times: OrderTimes
 }
 
-/** What came of working on a name. */
+/** The outcome of the work on a name. */
 export type WorkOutcome = 'issued' | 'failed' | 'waiting' | 'kept'
 
-/** How long other nodes have to hear of a challenge, in milliseconds. */
+/** How long other nodes have to learn of a challenge, in milliseconds. */
 const OTHER_NODES_MS = 2000
 
-/** When a name that exceeds the operator's bound is looked at again, in milliseconds. */
+/** When a name that exceeds the operator's limit is checked again, in milliseconds. */
 const NEXT_TURN_MS = 60_000
 
 export class OrderWork {
@@ -54,7 +54,7 @@ export class OrderWork {
   #state: NameState
   #key: string
   #certificate: KeptCertificate | undefined
-  /** When the authority wants to be asked again when to renew, from now, in milliseconds. */
+  /** When to ask the authority again for the renewal window, from now, in milliseconds. */
   #askAgainMs = Number.POSITIVE_INFINITY
 
   constructor(options: OrderWorkOptions, work: { taken: ManagedName; wanted: WantedName; signal: AbortSignal }) {
@@ -68,7 +68,7 @@ export class OrderWork {
     this.#key = taken.orderKey === '' ? '' : options.names.openKey(taken.name, taken.orderKey)
   }
 
-  /** Does what is due. Rejects with `TakenOver` when another node has the name, and when the store is away. */
+  /** Does what is due. Rejects with `TakenOver` if another node has the name, and if the store is unavailable. */
   async run(): Promise<WorkOutcome> {
     const { names, issuedFor } = this.#options
     const { name } = this.#wanted
@@ -85,7 +85,7 @@ export class OrderWork {
     }
   }
 
-  /** Whether the certificate there is can stay for now; then it is looked at again in time. */
+  /** Whether the present certificate can stay for now; then its next check is scheduled. */
   async #isGood(): Promise<boolean> {
     const { now, random, log, times } = this.#options
     const certificate = this.#certificate
@@ -94,16 +94,16 @@ export class OrderWork {
     let { window } = this.#state
     try {
       const authority = await this.#options.account.authority()
-      const told = await authority.renewalWindow(certificate.cert, times.leastAskMs)
+      const hint = await authority.renewalWindow(certificate.cert, times.leastAskMs)
       // Drawn once for each window, so that asking again does not move it.
-      if (told && (told.start !== window?.start || told.end !== window.end)) {
-        renewsAt = told.start + random() * (told.end - told.start)
-        window = { start: told.start, end: told.end }
+      if (hint && (hint.start !== window?.start || hint.end !== window.end)) {
+        renewsAt = hint.start + random() * (hint.end - hint.start)
+        window = { start: hint.start, end: hint.end }
       }
-      if (told) this.#askAgainMs = told.askAgainMs
+      if (hint) this.#askAgainMs = hint.askAgainMs
     } catch (err) {
-      // Without its hint there is still the time that was set before.
-      log.debug({ err, name: this.#wanted.name }, 'the certificate authority does not say when to renew')
+      // Without the hint, the time that was set before counts.
+      log.debug({ err, name: this.#wanted.name }, 'cannot get the renewal window from the certificate authority')
     }
     if (certificate.isRenewalAsked) renewsAt = Math.min(renewsAt, now())
     renewsAt = Math.max(renewsAt, this.#earliestRenewal(certificate))
@@ -115,8 +115,8 @@ export class OrderWork {
   }
 
   /**
-   * The first replacement before its time is at once: the certificate may be revoked. Further ones wait longer and longer,
-   * since an authority may say the same of whatever it issues.
+   * The first early replacement happens at once, since the certificate may be revoked. Further ones wait longer and longer,
+   * since an authority may request early renewal of whatever it issues.
    */
   #earliestRenewal(certificate: KeptCertificate): number {
     const { random, times } = this.#options
@@ -134,7 +134,7 @@ export class OrderWork {
       if (!(await this.#options.names.hasRoom({ isUrgent: now() >= this.#urgentAt }))) return this.#wait()
       const key = await newPrivateKey(keyType)
       const order = { url: '', directory, isAsked: true }
-      // Kept before it is begun: after a crash it goes on with the same key.
+      // Stored before the order begins: after a crash it continues with the same key.
       if (!(await this.#count({ ...this.#state, order, startedAt: this.#state.startedAt ?? now() }, key)))
         return 'waiting'
       this.#key = key
@@ -149,15 +149,15 @@ export class OrderWork {
     return 'issued'
   }
 
-  /** From when on it does not wait for its turn, in milliseconds since 1970. */
+  /** From when on the renewal does not wait for its turn, in milliseconds since 1970. */
   get #urgentAt(): number {
     const { window } = this.#state
     if (!this.#certificate || this.#certificate.isRenewalAsked) return 0
-    // Past its window it is renewed at once (RFC 9773 §4.2): so an authority says that it is revoked.
+    // After the window it is renewed at once (RFC 9773 §4.2): this is how an authority announces a revocation.
     return Math.min(urgentTime(this.#certificate), window?.end ?? Number.POSITIVE_INFINITY)
   }
 
-  /** Waits for its turn, and is looked at earlier when the authority wants to be asked: it may be revoked meanwhile. */
+  /** Waits for its turn, but asks the authority in between: the certificate may be revoked meanwhile. */
   async #wait(): Promise<WorkOutcome> {
     const waitMs = Math.min(this.#urgentAt - this.#options.now(), this.#askAgainMs)
     if (this.#certificate) await this.#keep(nameStage.waiting, Math.max(0, waitMs))
@@ -165,9 +165,9 @@ export class OrderWork {
     return 'waiting'
   }
 
-  /** Counts one more order and keeps `state`; false when others were faster to begin theirs, and the name waits. */
+  /** Counts one more order and stores `state`; false if others were faster to begin theirs, so that the name waits. */
   async #count(state: NameState, key?: string): Promise<boolean> {
-    // An order under way was counted when it was its turn.
+    // An order in progress was counted when it began.
     const isUrgent = this.#state.order !== undefined || this.#options.now() >= this.#urgentAt
     const step = { stage: nameStage.ordering, dueInMs: 0, state, isUrgent, ...(key !== undefined && { key }) }
     const mayBegin = await this.#options.names.begin(this.#wanted, step)
@@ -176,19 +176,19 @@ export class OrderWork {
     return mayBegin
   }
 
-  /** The order under way, as it is now; undefined when it waits for its turn. */
+  /** The order in progress, as it is now; undefined if it waits for its turn. */
   async #begun(authority: AcmeAuthority): Promise<AcmeOrder | undefined> {
     const { directory } = this.#options
     const { url = '', isAsked = false } = this.#state.order ?? {}
     if (url !== '') return authority.order(url)
     const order = { url: '', directory, isAsked: true }
     if (!isAsked) {
-      // It was refused for a while, and is counted already.
+      // The order was refused temporarily, and is counted already.
       this.#state = { ...this.#state, order }
       await this.#keep(nameStage.ordering, 0)
       return this.#ask(authority)
     }
-    // We died, or heard nothing, after the authority was asked. Where it does not say what came of it, another one counts.
+    // A crash or a lost response: the authority may have the order. If it cannot be found there, a new one is counted.
     const found = await authority.unfinished(this.#wanted.name)
     if (found) return this.#known(found, 'certificate order found again')
     return (await this.#count({ ...this.#state, order })) ? this.#ask(authority) : undefined
@@ -215,14 +215,14 @@ export class OrderWork {
 
   async #newOrder(authority: AcmeAuthority, name: string): Promise<AcmeOrder> {
     const { isReplaced, window } = this.#state
-    // Only an authority that gives hints knows what it means to replace a certificate.
+    // Only an authority with renewal windows understands `replaces`.
     const replaces = this.#certificate && window && !isReplaced ? renewalId(this.#certificate.cert) : undefined
     if (replaces === undefined) return authority.begin(name)
     try {
       return await authority.begin(name, replaces)
     } catch (error) {
       if (!(error instanceof AcmeFault) || error.code !== 'CERTIFICATE_REFUSED') throw error
-      // RFC 9773 §5: it was replaced already, or is not known there.
+      // RFC 9773 §5: the certificate was replaced already, or is unknown there.
       this.#state = { ...this.#state, isReplaced: true }
       return authority.begin(name)
     }
@@ -251,7 +251,7 @@ export class OrderWork {
         if (order.status === 'valid') return order
       }
     }
-    // It is gone on with later, after longer and longer pauses: orders that never end must not keep others from their turn.
+    // The order is continued later, with growing pauses: orders that never end must not block others.
     throw new AcmeFault('AUTHORITY_UNAVAILABLE', `Its order is still ${order.status}.`)
   }
 
@@ -262,25 +262,25 @@ export class OrderWork {
     return new AcmeFault(code, problem?.detail ?? '', { isOrderLost: true })
   }
 
-  /** Shows the authority that the name is served here, and says so. */
+  /** Sets up the response to a challenge, and tells the authority that it is ready. */
   async #prove(authority: AcmeAuthority, order: AcmeOrder): Promise<void> {
     const { names } = this.#options
     const [authorization] = await authority.authorizations(order)
     const shown = await names.challenge(this.#wanted.name)
-    if (!authorization) throw new AcmeFault('AUTHORITY_UNAVAILABLE', 'Its order names nothing to prove.')
+    if (!authorization) throw new AcmeFault('AUTHORITY_UNAVAILABLE', 'Its order has no authorization.')
     if (authorization.status !== 'pending') return
     const { challenges } = authorization
-    // What was shown for this order already is still being looked at.
+    // The authority may still be checking the challenge that was set up for this order before.
     const former = challenges.find((each) => each.kind === shown?.kind && each.token === shown.token)
     const challenge = former ?? this.#choose(challenges)
     const { kind, token, answer } = challenge
-    await names.show({ name: this.#wanted.name, kind, token, answer })
+    await names.putChallenge({ name: this.#wanted.name, kind, token, answer })
     if (kind === 'dns-01') await this.#setRecord(answer)
     else await this.#showEverywhere({ name: this.#wanted.name, kind, token, answer })
     await authority.ready(challenge)
   }
 
-  /** Of those that the authority offers; another one after each failure, since a port may be closed on the way. */
+  /** Chooses a challenge that the authority offers; another one after each failure, since a port may be closed. */
   #choose(offered: readonly AcmeChallenge[]): AcmeChallenge {
     const usable: readonly ChallengeKind[] = [
       ...(this.#options.dns ? (['dns-01'] as const) : []),
@@ -290,7 +290,7 @@ export class OrderWork {
     const chosen = possible[(this.#state.failures ?? 0) % Math.max(possible.length, 1)]
     if (chosen) return chosen
     const words = offered.map(({ kind }) => kind).join(', ') || 'nothing'
-    throw new AcmeFault('CHALLENGE_FAILED', `It offers ${words} as a proof, none of which is set up here.`)
+    throw new AcmeFault('CHALLENGE_FAILED', `It offers ${words} as a proof, and none of these is set up here.`)
   }
 
   async #showEverywhere(challenge: NameChallenge): Promise<void> {
@@ -306,18 +306,18 @@ export class OrderWork {
     }
   }
 
-  /** Nothing depends on the record being gone, so that a failure is only logged. */
+  /** A failure is only logged, since a leftover record does no harm. */
   async #removeRecord(): Promise<void> {
     const { names, dns, log } = this.#options
     const { name } = this.#wanted
     const shown = await names.challenge(name)
     if (shown?.kind !== 'dns-01') return
     await dns?.cleanup(recordOf(name), shown.answer).catch((err: unknown) => {
-      log.warn({ err, name }, 'the DNS record that proved a name cannot be removed')
+      log.warn({ err, name }, 'the DNS record that proved a name could not be removed')
     })
   }
 
-  /** Keeps the certificate that came. */
+  /** Stores the certificate. */
   async #take(cert: string): Promise<void> {
     const { names, now, random, log } = this.#options
     const { name } = this.#wanted
@@ -329,7 +329,7 @@ export class OrderWork {
     const state: NameState = { renewsAt, ...(isEarly && { hurried: (this.#state.hurried ?? 0) + 1 }) }
     try {
       const pair = { cert, key: this.#key }
-      // Looked at again at once, for the authority may have a hint on when to renew it.
+      // Checked again at once, since the authority may have a renewal window for it.
       const step = { stage: nameStage.renewal, dueInMs: 0, state }
       const id = await names.issued(this.#wanted, { pair, former: before?.id, step })
       log.info({ name, certificate: id, renewsAt: new Date(renewsAt).toISOString() }, 'certificate issued')
@@ -339,7 +339,7 @@ export class OrderWork {
     }
   }
 
-  /** Keeps why it failed, and when it is tried again. */
+  /** Stores the reason of a failure, and the time of the next attempt. */
   async #failed(error: unknown): Promise<WorkOutcome> {
     const { names, account, now, random, log, times } = this.#options
     const { name } = this.#wanted
@@ -348,7 +348,7 @@ export class OrderWork {
     const isLost = error.isOrderLost || error.isAccountLost
     if (isLost) {
       await this.#removeRecord()
-      await names.unshow(name)
+      await names.removeChallenge(name)
     }
     const failures = (this.#state.failures ?? 0) + 1
     const { firstPauseMs } = times
@@ -363,7 +363,7 @@ export class OrderWork {
     }
     const retriesAt = new Date(now() + waitMs).toISOString()
     const serving = this.#certificate ? 'the former certificate' : "one of the server's own authority"
-    log.warn({ name, err: error, code: error.code, retriesAt, serving }, 'there is no certificate for a name yet')
+    log.warn({ name, err: error, code: error.code, retriesAt, serving }, 'no certificate for a name yet; retrying')
     const step = { stage: this.#stage, dueInMs: waitMs, state: this.#state }
     await names.keep(this.#wanted, isLost ? { ...step, key: '' } : step)
     return 'failed'

@@ -29,7 +29,7 @@ for (const [status, body, code, fate] of problems) {
   })
 }
 
-test('words of the authority are told on one line, and not all of them', () => {
+test('text of the authority is shown on one line, up to a limit', () => {
   const { message } = problemFault(400, { ...urn('dns'), detail: `first\nsecond\u0000\u001b[31m ${'x'.repeat(5000)}` })
   assert.match(message, /first second \[31m xxx/)
   assert.ok(message.length < 700)

@@ -3,7 +3,7 @@ import { AcmeFault, type AcmeFaultCode } from './fault.ts'
 
 const PREFIX = 'urn:ietf:params:acme:error:'
 
-/** What an error of the server means here; all others are a refusal of the order. */
+/** Our code for each error of the server; any other error is a refusal of the order. */
 const codes: Readonly<Record<string, AcmeFaultCode>> = {
   rateLimited: 'AUTHORITY_RATE_LIMIT',
   serverInternal: 'AUTHORITY_UNAVAILABLE',
@@ -24,7 +24,7 @@ const codes: Readonly<Record<string, AcmeFaultCode>> = {
 const LONGEST_WAIT_MS = 7 * 86_400_000
 
 export interface AcmeProblem {
-  /** Without the prefix; empty when there is none. */
+  /** Without the prefix; empty if there is none. */
   readonly type: string
   readonly detail: string
 }
@@ -43,7 +43,7 @@ export function readProblem(value: unknown): AcmeProblem {
   }
 }
 
-/** The fault that an answer with an error status means; `isUnsure` unless nothing was sent that could be carried out. */
+/** The fault for a response with an error status; `isUnsure` unless nothing was sent that could have been carried out. */
 export function problemFault(
   status: number,
   value: unknown,
@@ -52,7 +52,7 @@ export function problemFault(
   const { type, detail } = readProblem(value)
   const isAway = status >= 500 || (status === 429 && type === '')
   const code = isAway && type !== 'rateLimited' ? 'AUTHORITY_UNAVAILABLE' : (codes[type] ?? 'CERTIFICATE_REFUSED')
-  return new AcmeFault(code, detail || type || `It answered with status ${status}.`, {
+  return new AcmeFault(code, detail || type || `It responded with status ${status}.`, {
     isAccountLost: type === 'accountDoesNotExist',
     isOrderLost: isFinal(status, code),
     isUnsure: isSent && status >= 500,
@@ -60,7 +60,7 @@ export function problemFault(
   })
 }
 
-/** Whether asking again for the same would change nothing: it was understood, and refused. */
+/** Whether a retry would be pointless: the request was understood, and refused. */
 function isFinal(status: number, code: AcmeFaultCode): boolean {
   return status >= 400 && status < 500 && (code === 'CERTIFICATE_REFUSED' || code === 'CHALLENGE_FAILED')
 }

@@ -1,4 +1,4 @@
-/** What an authority says on when to renew a certificate (ARI, RFC 9773). */
+/** The time at which an authority suggests renewing a certificate (ARI, RFC 9773). */
 import { X509Certificate } from 'node:crypto'
 import { certificateParts } from '../lib/x509/certificate-fields.ts'
 import { derElements, derOnly, derTag } from '../lib/x509/der.ts'
@@ -19,10 +19,10 @@ const KEY_IDENTIFIER = 0x80
 
 const MINUTE_MS = 60_000
 
-/** When to ask again: unless the authority says, and at the latest (RFC 9773 §4.3.2). */
+/** When to ask again: by default, and at the latest (RFC 9773 §4.3.2). */
 const ASK_MS = { usual: 6 * 60 * MINUTE_MS, most: 24 * 60 * MINUTE_MS }
 
-/** How an authority calls a certificate (RFC 9773 §4.1); undefined for one that does not name its issuer's key. */
+/** The id of a certificate at an authority (RFC 9773 §4.1); undefined for one that does not name its issuer's key. */
 export function renewalId(certificate: string): string | undefined {
   const { raw, serialNumber } = new X509Certificate(certificate)
   const value = certificateParts(raw).extensions.get(AUTHORITY_KEY_ID)
@@ -35,7 +35,7 @@ export function renewalId(certificate: string): string | undefined {
   return `${keyId.body.toString('base64url')}.${bytes.toString('base64url')}`
 }
 
-/** Reads the answer of an authority; undefined when it makes no sense. It is not asked again before `leastAskMs`. */
+/** Reads the response of an authority; undefined if it is invalid. The next request is at least `leastAskMs` later. */
 export function readRenewalWindow(
   value: unknown,
   { retryAfterMs, leastAskMs }: { readonly retryAfterMs: number | undefined; readonly leastAskMs: number },

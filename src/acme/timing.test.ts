@@ -20,7 +20,7 @@ test('a certificate is renewed at two thirds of its life, at the latest a thirti
   )
 })
 
-test('a renewal waits for its turn until a tenth of the life is left, and never in the last hour', () => {
+test('a renewal waits for its turn until a tenth of the life is left, and never during the last hour', () => {
   assert.equal(urgentTime(quarter), 81 * 24 * HOUR_MS)
   assert.equal(urgentTime({ notBefore: 0, notAfter: 6 * HOUR_MS }), 5 * HOUR_MS)
   for (const minutes of [1, 10, 60]) {

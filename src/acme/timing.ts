@@ -1,4 +1,4 @@
-/** When certificates are renewed, and when what failed is tried again. */
+/** When certificates are renewed, and when failed orders are retried. */
 
 export interface Life {
   /** In milliseconds since 1970, as is `notAfter`. */
@@ -6,21 +6,21 @@ export interface Life {
   readonly notAfter: number
 }
 
-/** How long the work on orders waits, in milliseconds. */
+/** The pauses in the work on orders, in milliseconds. */
 export interface OrderTimes {
   /** The first pause after a failure. */
   readonly firstPauseMs: number
   /** How often a node looks for names that are due. */
   readonly lookMs: number
-  /** Pauses between two looks at an order; the last one repeats. */
+  /** Pauses between two checks of an order; the last one repeats. */
   readonly orderLooksMs: readonly [number, ...number[]]
-  /** How often an order is looked at before others get their turn. */
+  /** How often an order is checked before others get their turn. */
   readonly orderLooks: number
-  /** How long an authority is left alone, at least, before it is asked again when to renew a certificate. */
+  /** The least time between two requests for the renewal window of a certificate. */
   readonly leastAskMs: number
 }
 
-/** An order has two minutes at a time. */
+/** With these, an order gets two minutes at a time. */
 export const orderTimes: OrderTimes = {
   firstPauseMs: 15_000,
   lookMs: 5000,
@@ -29,19 +29,19 @@ export const orderTimes: OrderTimes = {
   leastAskMs: 60_000,
 }
 
-/** How much longer each pause is: so that an authority that counts failures an hour sees five of them. */
+/** The growth of pauses: an authority that counts failures per hour sees about five of them. */
 const GROWTH = 4
 
 /** The longest pause, in milliseconds. */
 const LONGEST_PAUSE_MS = 6 * 3_600_000
 
-/** Two thirds of a certificate's life, and up to a thirtieth more, so that those issued together do not all come due at once. */
+/** Two thirds of a certificate's life, and up to a thirtieth more, so that those issued together are not due at the same time. */
 export function renewalTime({ notBefore, notAfter }: Life, random: () => number): number {
   const life = Math.max(notAfter - notBefore, 0)
   return notBefore + (life * 2) / 3 + (random() * life) / 30
 }
 
-/** How long before its end a renewal waits no more, in milliseconds, at least: an hour's orders may be begun already. */
+/** The least time before expiry at which a renewal stops waiting, in milliseconds: an hour's orders may be used up already. */
 const LEAST_LEFT_MS = 3_600_000
 
 /**

@@ -13,11 +13,11 @@ const { certificatePem: pem } = await makeIdentity({
   notAfter,
 })
 
-test('a certificate for the name is good for as long as it says', () => {
+test('a certificate for the name is valid for as long as it says', () => {
   const life = { notBefore: notBefore.getTime(), notAfter: notAfter.getTime() }
   assert.deepEqual(usableLife(pem, 'app.example.com', during), life)
   assert.deepEqual(usableLife(pem, '*.example.org', during), life)
-  // A chain follows it.
+  // Followed by a chain.
   assert.deepEqual(usableLife(pem + pem, 'app.example.com', during), life)
 })
 
@@ -26,11 +26,11 @@ const useless: readonly [what: string, pem: string, name: string, now: number, m
   ['for the wildcard above the name', pem, 'www.example.org', during, /It is not for/],
   ['for a name that begins like it', pem, 'app.example.co', during, /It is not for/],
   ['that is over', pem, 'app.example.com', notAfter.getTime(), /expired/],
-  ['that is none', 'hello', 'app.example.com', during, /no certificate in PEM/],
-  ['that is empty', '', 'app.example.com', during, /no certificate in PEM/],
+  ['that is none', 'hello', 'app.example.com', during, /not a certificate in PEM/],
+  ['that is empty', '', 'app.example.com', during, /not a certificate in PEM/],
 ]
 for (const [what, sent, name, now, message] of useless) {
-  test(`a certificate ${what} is of no use, and neither is its order`, () => {
+  test(`a certificate ${what} is unusable, and so is its order`, () => {
     assert.throws(
       () => usableLife(sent, name, now),
       (error) => error instanceof AcmeFault && error.isOrderLost && message.test(error.message),

@@ -1,9 +1,9 @@
-/** Whether what an authority sent is a certificate for the name that was ordered, and for how long. */
+/** Checks that an authority sent a certificate for the name that was ordered, and how long it is valid. */
 import { X509Certificate } from 'node:crypto'
 import { AcmeFault } from './fault.ts'
 import type { Life } from './timing.ts'
 
-/** Throws `AcmeFault` when it is of no use; whether its key fits is looked at when it is kept. */
+/** Throws `AcmeFault` if it is unusable. Whether its key matches is checked when it is stored. */
 export function usableLife(pem: string, name: string, now: number): Life {
   const leaf = readLeaf(pem)
   const names = (leaf.subjectAltName ?? '').split(', ')
@@ -17,7 +17,7 @@ function readLeaf(pem: string): X509Certificate {
   try {
     return new X509Certificate(pem)
   } catch (cause) {
-    throw unusable('It is no certificate in PEM form.', cause)
+    throw unusable('It is not a certificate in PEM.', cause)
   }
 }
 

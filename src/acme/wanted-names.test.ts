@@ -112,7 +112,7 @@ eachStore(
       })
     }
 
-    test('what takes the place of another that asked for the same name is told how far that is', async (t) => {
+    test('a resource that replaces another one for the same name gets its status', async (t) => {
       const store = await sealedBy(await openStore(await databases.url()))
       t.after(() => store.close())
       const policy = { private_key_type: 'ecdsa' }
@@ -129,7 +129,7 @@ eachStore(
         for (const name of [a, b]) await store.write(({ certificates }) => certificates.keep(name, kept))
       }
       await renewLater()
-      // All in one batch: one is deleted and made anew, the other has its policy cleared and set again.
+      // All in one batch: one is deleted and created again, the other has its policy cleared and set again.
       await store.write(async (writer) => {
         await writer.remove('i1')
         await writer.replaceFields('i2', { domain: b, certificate_management_policy: policy, managed: waiting })
@@ -138,13 +138,13 @@ eachStore(
       const { kind } = agentIngresses
       await wanted.apply(['i1', 'i2', 'i3'].map((id, i) => ({ revision: i, kind, id })))
       assert.deepEqual((await due()).sort(), [a, b])
-      // It still waits: somebody is at work on it, and need not look again for each step.
+      // It still waits for work in progress, which need not be checked again for each step.
       await renewLater()
       await wanted.apply([{ revision: 3, kind, id: 'i3' }])
       assert.deepEqual(await due(), [])
     })
 
-    test('after any series of changes, what is wanted is what everything there is wants', async (t) => {
+    test('after any series of changes, the wanted names are those that all resources together want', async (t) => {
       const store = await sealedBy(await openStore(await databases.url()))
       t.after(() => store.close())
       const names = ['a.test.org', 'b.test.org', '*.test.org', 'test.org', 'x.a.test.org', 'other.org']

@@ -1,4 +1,4 @@
-/** Which names are to have a certificate of an authority: those of edges that end TLS, and others that ask for it. */
+/** Which names want a certificate from the authority: those of edges that terminate TLS, and others that ask for it. */
 
 import type { Followed } from '../control/follower.ts'
 import { namesOf } from '../control/live-certificates.ts'
@@ -21,24 +21,24 @@ export interface WantedName {
   readonly keyType: 'ecdsa' | 'rsa'
   /** The reserved domain or agent ingress of this name that asks for a certificate. */
   readonly domainIds: readonly string[]
-  /** Of names with this, as many get a first certificate within a week. */
+  /** The most names with this field that may get a first certificate within a week. */
   readonly perWeek?: number
 }
 
 export interface WantedNamesOptions {
   readonly store: Store
   readonly onChange: () => void
-  /** A wildcard that is wanted whatever is stored; names of edges that it covers get no certificate of their own. */
+  /** A wildcard that is always wanted; names of edges that it covers get no certificate of their own. */
   readonly wildcard?: string | undefined
-  /** Those of the server itself. */
+  /** The names of the server itself. */
   readonly ownNames?: readonly string[]
 }
 
-/** What one resource has to do with names. */
+/** What one resource contributes to the wanted names. */
 interface Part {
   /** Names that it wants to have certificates. */
   readonly wants?: readonly string[]
-  /** `isUntold`: it does not know how far its certificate is, or has none yet. */
+  /** `isUntold`: the resource has no status of its certificate, or no certificate yet. */
   readonly policy?: { readonly keyType: 'ecdsa' | 'rsa'; readonly isUntold: boolean }
   /** Names that an uploaded certificate covers. */
   readonly covers?: readonly string[]
@@ -54,17 +54,17 @@ export class WantedNames implements Followed {
   readonly #stored: StoredParts<Part>
   /** Ids of certificates by the name that they were issued for. */
   readonly #issued = new Groups<string>()
-  /** Ids of what wants a certificate for a name, and of what brings one along. */
+  /** Ids of resources that want a certificate for a name, and of those that provide one. */
   readonly #wants = new Groups<string>()
   readonly #covers = new Groups<string>()
   /** Names that are in `#wants`, by the wildcard over them. */
   readonly #below = new Groups<string>()
-  /** Names that are wanted whatever is stored. */
+  /** Names that are always wanted. */
   readonly #own: ReadonlySet<string>
   readonly #isCovered = coveredBy(this.#covers)
   readonly #isBelow: (name: string) => boolean
   readonly #wanted = new Map<string, WantedName>()
-  /** Names that something has changed for since it was last worked out which are wanted. */
+  /** Names for which something has changed since `#settle` last ran. */
   readonly #touched = new Set<string>()
   readonly #options: WantedNamesOptions
 
@@ -94,7 +94,7 @@ export class WantedNames implements Followed {
     return this.#isCovered(name)
   }
 
-  /** Names that got a certificate since a time, in milliseconds since 1970, without being wanted by what is stored. */
+  /** Names that got a certificate since a time, in milliseconds since 1970, although no resource wants one. */
   issuedAlone(since: number): string[] {
     const { byId } = this.#stored
     const isRecent = (id: string): boolean => (byId.get(id)?.issuedAt ?? 0) >= since
@@ -102,7 +102,7 @@ export class WantedNames implements Followed {
     return issued.filter(([, ids]) => [...ids].some(isRecent)).map(([name]) => name)
   }
 
-  /** Ids of issued certificates that ended before a time, in milliseconds since 1970, and whose names nobody wants. */
+  /** Ids of issued certificates that expired before a time, in milliseconds since 1970, and whose names are not wanted. */
   leftOver(before: number): string[] {
     const isOver = ([, { issuedFor, notAfter = Number.POSITIVE_INFINITY }]: readonly [string, Part]) =>
       issuedFor !== undefined && notAfter < before && !this.#wanted.has(issuedFor)
@@ -159,7 +159,7 @@ export class WantedNames implements Followed {
     }
   }
 
-  /** Works out which of the names that were touched are wanted now, and has new ones looked after. */
+  /** Decides which of the touched names are wanted now, and registers new ones. */
   async #settle({
     gone = [],
     asking = [],
@@ -181,17 +181,17 @@ export class WantedNames implements Followed {
         : domainIds.length > (this.#wanted.get(name)?.domainIds.length ?? 0),
     )
     const isWanted = (name: string): boolean => now.has(name) || (this.#wanted.has(name) && !this.#touched.has(name))
-    // A reserved domain that is new beside an edge wants to be told how far its name is.
+    // A reserved domain that joins an edge needs the status of the name.
     const again = [...gone, ...asking, ...untold.map(({ name }) => name)].filter(isWanted)
     if (again.length > 0) await store.write(({ certificates }) => certificates.lookAgain(again))
-    // Not before all is written: otherwise it would not be written when this is tried again.
+    // Only after all writes: if one fails, the retry must write everything again.
     for (const name of touched) {
       const wanted = now.get(name)
       if (wanted) this.#wanted.set(name, wanted)
       else this.#wanted.delete(name)
       this.#touched.delete(name)
     }
-    // A certificate that was issued or renewed, and what is wanted no longer, leave nothing to do.
+    // Issued or renewed certificates and names that are no longer wanted need no work.
     if (isLoad || added.length > 0 || again.length > 0) this.#options.onChange()
   }
 
@@ -199,7 +199,7 @@ export class WantedNames implements Followed {
     if (this.#isCovered(name)) return undefined
     let wanted: WantedName | undefined = this.#own.has(name) ? { name, keyType: 'ecdsa', domainIds: [] } : undefined
     const isBelow = this.#isBelow(name) && !this.#issued.has(name)
-    // In an order that all nodes agree on.
+    // Sorted, so that all nodes agree.
     for (const id of [...this.#wants.get(name)].sort()) {
       const policy = this.#stored.byId.get(id)?.policy
       if (isBelow && !policy) continue
@@ -210,7 +210,7 @@ export class WantedNames implements Followed {
   }
 }
 
-/** Names of what asks for a certificate from now on, also where it takes the place of what asked for the same before. */
+/** Names of resources that newly ask for a certificate, even if they replace one that asked for the same name. */
 function newlyAsking(before: PartChange<Part>['before'], after: PartChange<Part>['after']): string[] {
   const waiting = new Set(before.filter(([, { policy }]) => policy?.isUntold).map(([id]) => id))
   return after.flatMap(([id, { wants = [], policy }]) => (policy?.isUntold && !waiting.has(id) ? wants : []))
@@ -244,7 +244,7 @@ function partOf({ kind, fields, modules }: StoredResource): Part | undefined {
   }
 }
 
-/** D31: TLS ends at an edge that says so, and at one that asks for client certificates. */
+/** D31: TLS is terminated at an edge that says so, and at one that asks for client certificates. */
 function endsTls(modules: StoredResource['modules']): boolean {
   const termination = modules.get('tls_termination')
   if (termination?.enabled === true) return termination.terminate_at === 'edge'
@@ -256,7 +256,7 @@ function hostsOf(fields: StoredResource['fields']): string[] {
   return (fields.hostports as readonly string[]).map((each) => readHostport(each).host).filter(isOrdered)
 }
 
-/** Names that no authority can issue for are not asked for: they belong to each machine itself (RFC 6761 §6.3). */
+/** Whether an authority can issue for a name; local names belong to each machine itself (RFC 6761 §6.3). */
 export function isOrdered(name: string): boolean {
   return name.replace(/^\*\./, '').includes('.') && !/(^|\.)localhost$/.test(name)
 }

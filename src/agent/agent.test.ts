@@ -75,7 +75,7 @@ describe('the first connection', () => {
       'the host does not exist',
       () => ({ server: { host: 'nowhere.invalid', port: 1 } }),
       'unreachable',
-      /^there is no host called nowhere\.invalid|^nowhere\.invalid cannot be looked up/,
+      /^there is no host called nowhere\.invalid|^nowhere\.invalid cannot be resolved/,
     ],
     [
       'its CA is not known',
@@ -116,7 +116,7 @@ describe('the first connection', () => {
     const address = plain.address()
     assert.ok(typeof address === 'object' && address)
     const { agent } = agentOf(address)
-    await assert.rejects(agent.start(), /does not speak TLS as a Postern server does/)
+    await assert.rejects(agent.start(), /does not speak TLS like a Postern server/)
   })
 
   test('is aborted when the agent is closed', async () => {
@@ -166,7 +166,7 @@ describe('after the connection broke', () => {
     assert.equal(await readAll(door.visit(web.id)), 'served')
   })
 
-  test('a server that has forgotten the session gives a new one, and the addresses stay', async () => {
+  test('a server that has forgotten the session starts a new one, and the addresses stay', async () => {
     const door = await openDoor({}, await portToKeep())
     const { agent, timers, told } = agentOf(door)
     await agent.start()
@@ -184,7 +184,7 @@ describe('after the connection broke', () => {
     assert.equal(next.latest.binds[0]?.token.reveal(), `token_of_${web.id}`)
   })
 
-  test('a server that is down for an hour is retried ever more slowly, and nothing piles up', async () => {
+  test('a server that is down for an hour is retried with growing pauses, and nothing piles up', async () => {
     const door = await openDoor({}, await portToKeep())
     const { agent, timers, told, events } = agentOf(door)
     await agent.start()
@@ -348,7 +348,7 @@ test('a silent server counts as dead after interval and tolerance', async (t) =>
   const { agent, told } = agentOf(door, { heartbeatIntervalMs: 1000, heartbeatToleranceMs: 500 })
   t.mock.timers.enable({ apis: ['setTimeout'] })
   await agent.start()
-  // In small steps: a single long one would count as the agent's own standstill, and blame nobody.
+  // In small steps: a single long one would count as a standstill of the agent, not of the server.
   for (let ms = 0; ms < 1500; ms++) t.mock.timers.tick(1)
   assert.equal((await told('offline')).fault.message, 'the server stopped responding')
 })

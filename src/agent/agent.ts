@@ -1,6 +1,6 @@
 /**
  * An agent: keeps a session with its server and its tunnels open, and serves their visitors. Pooled tunnels have a second
- * session, at another node where the server has one, so that visitors of neither notice when a node dies.
+ * session at another node, if the server has one, so that visitors do not notice when either node dies.
  */
 import type { Secret } from '../lib/secrets/secret.ts'
 import { type Commands, noCommands, reportedCommands } from './commands.ts'
@@ -29,15 +29,15 @@ export interface AgentOptions {
   readonly version: string
   readonly clientType?: string
   readonly metadata?: string
-  /** How many connections it has at most, each to another data plane of the server; `auto` by default. */
+  /** The most connections, each to another data plane of the server; `auto` by default. */
   readonly connections?: Connections
   readonly heartbeatIntervalMs?: number
   readonly heartbeatToleranceMs?: number
   readonly commands?: Commands
   readonly onEvent?: (event: AgentEvent) => void
-  /** Whether to count requests, since somebody watches. */
+  /** Whether to count requests, for a live view. */
   readonly isWatched?: boolean
-  /** Is told of requests and responses. */
+  /** Gets requests and responses. */
   readonly inspector?: AgentInspector | undefined
   readonly timers?: Timers
   readonly random?: () => number
@@ -45,7 +45,7 @@ export interface AgentOptions {
   readonly dial?: SessionAgent['dial']
 }
 
-/** Who wants to know what passes through tunnels. */
+/** Observes what passes through tunnels. */
 export interface AgentInspector {
   watch(tunnel: AgentTunnel, visitor: Visitor): ExchangeWatcher
 }
@@ -59,9 +59,9 @@ export class Agent {
   readonly #first: KeptSession
   /** At another node than the first, for pooled tunnels. */
   readonly #second: KeptSession
-  /** What was told last: an agent whose tunnels are all served by one session is online while the other is not. */
-  #isToldOnline = false
-  #isSecondToldOnline = false
+  /** What was reported last: an agent whose tunnels are all served by one session is online even if the other is not. */
+  #isReportedOnline = false
+  #isSecondReportedOnline = false
   #isClosed = false
   #running: Promise<unknown> | undefined
 
@@ -153,7 +153,7 @@ export class Agent {
     return [this.#first, this.#second]
   }
 
-  /** The one that is shown. */
+  /** The session that is shown to users. */
   get #session(): Session | undefined {
     return this.#first.current ?? this.#second.current
   }
@@ -208,18 +208,18 @@ export class Agent {
       isWanted: () => this.#isSecondWanted(),
       isSpare: () => this.#pooled.every(({ main }) => main.isOnline),
       onOnline: (session) => {
-        this.#isSecondToldOnline = true
+        this.#isSecondReportedOnline = true
         this.#emit({ type: 'second-online', ...placeOf(session) })
         this.#check()
       },
       onMoved: () => this.#check(),
       onOffline: (fault, retryMs) => {
-        if (this.#isSecondToldOnline) this.#emit({ type: 'second-offline', fault })
-        this.#isSecondToldOnline = false
+        if (this.#isSecondReportedOnline) this.#emit({ type: 'second-offline', fault })
+        this.#isSecondReportedOnline = false
         if (!this.#first.current) this.#offline(fault, retryMs)
       },
       onBound() {},
-      // It is served by the first, which tells what there is to tell.
+      // The tunnel is served by the first session, which reports its state.
       onRefused() {},
       onStopped: (tunnel) => this.#second.binds.stopped(tunnel),
       onNodes() {},
@@ -250,27 +250,27 @@ export class Agent {
     return [...this.#tunnels].filter(({ isPooled }) => isPooled)
   }
 
-  /** Where an address is its tunnel's alone, two sessions would fight for it. */
+  /** Only pooled tunnels have a second session: for an address of one tunnel alone, two sessions would compete. */
   #isSecondWanted(): boolean {
-    const isOfUse = this.#shares.second !== 0 && this.#first.nodes.hasOthers
-    return isOfUse && this.#pooled.some(({ wasOnline }) => wasOnline)
+    const isPossible = this.#shares.second !== 0 && this.#first.nodes.hasOthers
+    return isPossible && this.#pooled.some(({ wasOnline }) => wasOnline)
   }
 
-  /** Whether it may have a connection ready at another node, besides one to each data plane. A second session is one. */
+  /** Whether there may be a standby at another node, besides a connection to each data plane. A second session replaces it. */
   #mayStandBy(planeCount: number): boolean {
     const isLeft = this.#connections === 'auto' || this.#connections > planeCount
     return isLeft && this.#first.nodes.hasOthers && !this.#isSecondWanted()
   }
 
-  /** What decides about the second session may have changed. */
+  /** Called when something that decides about the second session may have changed. */
   #check(): void {
     if (!this.#isClosed) for (const session of this.#sessions) session.check()
   }
 
   #online(session: Session, isResumed: boolean): void {
-    const told = { ...placeOf(session), serverVersion: session.welcome.serverVersion }
-    this.#emit(this.#isToldOnline ? { type: 'moved', ...told } : { type: 'online', ...told, isResumed })
-    this.#isToldOnline = true
+    const connected = { ...placeOf(session), serverVersion: session.welcome.serverVersion }
+    this.#emit(this.#isReportedOnline ? { type: 'moved', ...connected } : { type: 'online', ...connected, isResumed })
+    this.#isReportedOnline = true
   }
 
   #moved(session: Session): void {
@@ -280,8 +280,8 @@ export class Agent {
   #offline(fault: AgentFault, retryMs: number): void {
     const tunnels = [...this.#tunnels]
     const isServed = tunnels.length > 0 && tunnels.every(({ isOnline }) => isOnline)
-    if (isServed && this.#isToldOnline) return
-    this.#isToldOnline = false
+    if (isServed && this.#isReportedOnline) return
+    this.#isReportedOnline = false
     this.#emit({ type: 'offline', fault, retryMs })
   }
 
@@ -299,7 +299,7 @@ export class Agent {
       now,
       watcher: this.#watcherOf(tunnel, visitor),
       onDialled: (fault, request) => {
-        // Connections of a closed tunnel go on, but the state of its service is of no interest any more.
+        // Connections of a closed tunnel go on, but the state of its service no longer matters.
         if (!this.#tunnels.has(tunnel)) return
         if (fault) this.#services.failed(tunnel, fault, request)
         else this.#services.answered(tunnel)

@@ -19,13 +19,13 @@ export interface Resumption {
   readonly clientId: string
   readonly cookie: Secret
   readonly commands: Commands
-  /** The connection takes over from one that is open still. */
+  /** The connection takes over from one that is still open. */
   readonly isMoving: boolean
-  /** The id of a node that is not to take it, since the agent has a session there; `''` for none. */
+  /** The id of a node that must refuse it, since the agent has a session there; `''` for none. */
   readonly notAt: string
   /** The number of a further connection, and the data planes that have one already. */
   readonly leg?: { readonly number: number; readonly heldPlanes: readonly string[] } | undefined
-  /** The connection only waits for the session to begin. */
+  /** The connection is a standby, which only waits to become the session. */
   readonly isStandby?: boolean
 }
 

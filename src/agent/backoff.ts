@@ -4,7 +4,7 @@
 const FIRST_MS = 500
 const LONGEST_MS = 30_000
 
-/** The same for a server that refused the agent for a lasting reason: asking more often would not help. */
+/** The same for a server that refused the agent for a lasting reason: retrying more often would not help. */
 const FIRST_REFUSED_MS = 15_000
 const LONGEST_REFUSED_MS = 120_000
 

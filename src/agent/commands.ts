@@ -31,13 +31,13 @@ export async function runCommand(commands: Commands, name: Command, update?: Upd
   }
 }
 
-/** For an agent that takes no commands, with the reason. */
+/** Refuses all commands, with the reason. */
 export function noCommands(reason: string): Commands {
   const handler = { unsupported: reason, run: () => ({ error: reason }) }
   return { restart: handler, stop: handler, update: handler }
 }
 
-/** The same commands; tells of each one that was run, with its error or `''`. */
+/** The same commands; calls `onRun` for each one that was run, with its error or `''`. */
 export function reportedCommands(commands: Commands, onRun: (name: Command, error: string) => void): Commands {
   const reported = (name: Command): Commands[Command] => ({
     unsupported: commands[name].unsupported,

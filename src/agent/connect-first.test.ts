@@ -18,7 +18,7 @@ class TestSocket extends PassThrough {
   }
 }
 
-/** Attempts at addresses where nobody answers until the test says so. */
+/** Attempts at addresses that do not respond until the test says so. */
 function attempts() {
   const timers = new TestTimers()
   const dials = new Map<string, PromiseWithResolvers<TestSocket> & { readonly signal: AbortSignal }>()
@@ -48,10 +48,10 @@ function attempts() {
 const refused = (code: string) => new AgentFault('refused', 'no', { serverCode: code })
 const away = (message: string) => new AgentFault('unreachable', message)
 
-describe('connecting at the first of several', () => {
+describe('connecting to the first of several addresses', () => {
   const faults = { away: away('away'), unknown: new AgentFault('untrusted', 'unknown') }
   for (const [name, fault] of Object.entries(faults)) {
-    test(`goes on at once where the first is ${name}`, async () => {
+    test(`tries the next at once if the first is ${name}`, async () => {
       const { connecting, dials, greetings, answers, timers } = attempts()
       dials.get('a')?.reject(fault)
       await until(() => dials.size === 2)
@@ -63,7 +63,7 @@ describe('connecting at the first of several', () => {
     })
   }
 
-  test('goes on where the first is shutting down', async () => {
+  test('tries the next if the first is shutting down', async () => {
     const { connecting, dials, greetings, answers } = attempts()
     answers('a')
     await until(() => greetings.has('a'))
@@ -75,7 +75,7 @@ describe('connecting at the first of several', () => {
     assert.equal(await connecting, 'welcome')
   })
 
-  test('tries the next soon while one does not answer, and closes what came too late', async () => {
+  test('tries the next soon while one does not respond, and closes connections that came too late', async () => {
     const { connecting, timers, dials, greetings, answers } = attempts()
     timers.pass(499)
     assert.deepEqual([...dials.keys()], ['a'])
@@ -90,7 +90,7 @@ describe('connecting at the first of several', () => {
     await until(() => late.destroyed)
   })
 
-  test('authenticates over one connection at a time, and over no other once that is welcome', async () => {
+  test('authenticates over one connection at a time, and over no other once one succeeded', async () => {
     const { connecting, timers, dials, greetings, answers } = attempts()
     timers.pass(500)
     await until(() => dials.size === 2)
@@ -104,7 +104,7 @@ describe('connecting at the first of several', () => {
     assert.deepEqual([[...greetings.keys()], first.destroyed], [['b'], true])
   })
 
-  test('uses a connection that waited when the other is turned away', async () => {
+  test('uses a waiting connection when the other is refused', async () => {
     const { connecting, timers, dials, greetings, answers } = attempts()
     timers.pass(500)
     await until(() => dials.size === 2)
@@ -134,7 +134,7 @@ describe('connecting at the first of several', () => {
     await assert.rejects(connecting, { message: 'a:1 closed the connection' })
   })
 
-  test('ends where an authtoken is refused for good', async () => {
+  test('ends when an authtoken is refused permanently', async () => {
     const { connecting, dials, greetings, answers } = attempts()
     answers('a')
     await until(() => greetings.has('a'))
@@ -143,7 +143,7 @@ describe('connecting at the first of several', () => {
     assert.deepEqual([...dials.keys()], ['a'])
   })
 
-  test('tells of the first when all fail, in whatever order', async () => {
+  test('rejects with the fault of the first when all fail, in whatever order', async () => {
     const { connecting, timers, dials } = attempts()
     timers.pass(500)
     await until(() => dials.size === 2)

@@ -1,27 +1,27 @@
 /**
- * Connects at the first of several addresses where that works. One that does not answer holds up no other: the next is
- * tried soon after it, while it may still answer.
+ * Connects to the first of several addresses that works. An address that does not respond does not block the others: the
+ * next one is tried soon after it, while the first may still respond.
  */
 import type { Duplex } from 'node:stream'
 import { AgentFault } from './fault.ts'
 import { formatServer, type ServerAddress } from './server-address.ts'
 import type { Timers } from './timers.ts'
 
-/** How long an address has for itself before the next one is tried too, in milliseconds. */
+/** The head start of an address before the next one is tried too, in milliseconds. */
 const NEXT_MS = 500
 
 export interface Attempts<S, T> {
-  /** Connects, and says nothing yet. */
+  /** Connects, without sending anything. */
   readonly dial: (server: ServerAddress, signal: AbortSignal) => Promise<S>
   /**
-   * Authenticates over a connection, and owns it from here on. Never called for two at once: they would be two
+   * Authenticates over a connection, and owns it from here on. Never called for two at once, since they would be two
    * connections of one session.
    */
   readonly greet: (server: ServerAddress, socket: S) => Promise<T>
   readonly timers: Timers
 }
 
-/** Rejects with the fault of the first address, which is the one to put right. */
+/** Rejects with the fault of the first address, which is the one to fix. */
 export async function connectFirst<S extends Duplex, T>(
   servers: readonly ServerAddress[],
   { dial, greet, timers }: Attempts<S, T>,
@@ -50,7 +50,7 @@ export async function connectFirst<S extends Duplex, T>(
     if (begun < servers.length) cancelNext = timers.after(NEXT_MS, nextIsDue)
     void dial(server, over.signal)
       .then((socket) => {
-        // It may break while another one is asked.
+        // It may break while another one authenticates.
         socket.on('error', () => {})
         if (over.signal.aborted) socket.destroy()
         else connected.push({ index, server, socket })
@@ -90,7 +90,7 @@ function brokenEarly(server: ServerAddress): AgentFault {
   return new AgentFault('unreachable', `${formatServer(server)} closed the connection`)
 }
 
-/** What a server refuses for good, its other nodes refuse too. */
+/** What one node refuses permanently, the others refuse too. */
 function isLasting(fault: unknown): boolean {
   return fault instanceof AgentFault && ['refused', 'closed'].includes(fault.code) && !fault.mayPass
 }

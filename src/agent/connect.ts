@@ -82,13 +82,13 @@ function networkFault(code: string, at: string, host: string): string | undefine
     case 'ENOTFOUND':
       return `there is no host called ${host}; check \`server\``
     case 'EAI_AGAIN':
-      return `${host} cannot be looked up now; is this machine online?`
+      return `${host} cannot be resolved; is this machine online?`
     case 'EHOSTUNREACH':
     case 'ENETUNREACH':
     case 'ENETDOWN':
       return `there is no route to ${at}; is this machine online?`
     case 'ETIMEDOUT':
-      return `${at} does not answer; check \`server\`, and any firewall on the way`
+      return `${at} does not respond; check \`server\`, and any firewall on the way`
     case 'ECONNRESET':
     case 'EPIPE':
       return `${at} closed the connection during the TLS handshake`
@@ -125,7 +125,7 @@ function certificateFault(code: string, server: ServerAddress, cause: Error): st
     )
   }
   if (code === 'CERT_HAS_EXPIRED') return `the certificate of ${at} has expired`
-  if (/^(EPROTO|ERR_SSL_)/.test(code)) return `${at} does not speak TLS as a Postern server does; check \`server\``
+  if (/^(EPROTO|ERR_SSL_)/.test(code)) return `${at} does not speak TLS like a Postern server; check \`server\``
   return undefined
 }
 
@@ -135,7 +135,7 @@ function namesOf(certificate: unknown): string {
 }
 
 function slow(server: ServerAddress, timeoutMs: number): string {
-  return `${formatServer(server)} does not answer within ${timeoutMs / 1000} s; check \`server\`, and any firewall on the way`
+  return `${formatServer(server)} did not respond within ${timeoutMs / 1000} s; check \`server\`, and any firewall on the way`
 }
 
 function closedEarly(server: ServerAddress): string {

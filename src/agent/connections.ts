@@ -1,6 +1,6 @@
 /** How many connections an agent has to its server. */
 
-/** How many there are at most; `auto`: one to each data plane of a node, and for pooled tunnels the same at a second node. */
+/** The most connections; `auto`: one to each data plane of a node, and for pooled tunnels the same at a second node. */
 export type Connections = number | 'auto'
 
 export const MAX_CONNECTIONS = 16
@@ -13,7 +13,7 @@ export function parseConnections(text: string): Connections {
   throw new Error(`must be \`auto\` or a number from 1 to ${MAX_CONNECTIONS}`)
 }
 
-/** What each of two sessions may have: half, and the first one more when that does not come out even. */
+/** Splits the connections between two sessions; an odd one goes to the first. */
 export function shareConnections(connections: Connections): {
   readonly first: Connections
   readonly second: Connections

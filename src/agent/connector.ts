@@ -1,4 +1,4 @@
-/** Opens connections for a session of an agent, each authenticated as what it is to be. */
+/** Opens the connections of a session of an agent, each authenticated for its role. */
 import type { Duplex } from 'node:stream'
 import type { Secret } from '../lib/secrets/secret.ts'
 import { authRequest, type Introduction } from './auth-request.ts'
@@ -18,13 +18,13 @@ export interface SessionAgent extends Introduction {
   readonly dial?: ((options: DialServer & { readonly signal: AbortSignal }) => Promise<Duplex>) | undefined
 }
 
-/** What a connection is to be: the session itself, unless it says otherwise. */
+/** The role of a connection; by default it is the session itself. */
 export interface Greeting {
-  /** It takes over from one that is open still. */
+  /** It takes over from one that is still open. */
   readonly isMoving?: boolean
   /** A further connection of the session. */
   readonly leg?: LegRequest
-  /** One that waits. */
+  /** A connection that only waits. */
   readonly isStandby?: boolean
   /** The server is about to close it. */
   readonly onMove?: () => void
@@ -53,7 +53,7 @@ export class Connector {
     this.#options = options
   }
 
-  /** Connects at the first of several addresses where that works; rejects with an `AgentFault`. */
+  /** Connects to the first of several addresses that works; rejects with an `AgentFault`. */
   connect(servers: readonly ServerAddress[], greeting: Greeting): Promise<Session> {
     const { agent, timers, closing } = this.#options
     const { ca, dial = dialServer } = agent

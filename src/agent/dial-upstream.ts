@@ -10,7 +10,7 @@ const DIAL_TIMEOUT_MS = 10_000
 const KEEP_ALIVE_MS = 30_000
 
 export interface UpstreamTls {
-  /** PEM of the CAs that may have signed the service's certificate; setting it checks the certificate. */
+  /** PEM of the CAs to trust for the service's certificate; setting it turns the check on. */
   readonly ca?: string | undefined
   /** Checks the certificate; otherwise any is accepted, since the service is usually on the same machine. */
   readonly verify?: boolean | undefined
@@ -38,7 +38,7 @@ export class ServiceFault extends Error {
 /** Calls `done` once, with a connection that may be half open or with the fault; returns a function that cancels. */
 export type DialUpstream = (request: ServiceDial, done: (result: Socket | ServiceFault) => void) => () => void
 
-/** Keeps what is shared by all connections to one service: its TLS settings, and which of its addresses answered last. */
+/** Keeps what all connections to one service share: its TLS settings, and which of its addresses accepted last. */
 export function upstreamDialer(upstream: Upstream, tls: UpstreamTls = {}, timeoutMs = DIAL_TIMEOUT_MS): DialUpstream {
   const { at, isTls } = upstream
   const secure = isTls ? tlsWrapper(upstream, tls) : undefined
@@ -64,7 +64,7 @@ export function upstreamDialer(upstream: Upstream, tls: UpstreamTls = {}, timeou
       clearTimeout(timer)
       socket.destroy()
     }
-    const timer = setTimeout(() => fail(new Error(`no answer within ${timeoutMs / 1000} s`)), timeoutMs)
+    const timer = setTimeout(() => fail(new Error(`no response within ${timeoutMs / 1000} s`)), timeoutMs)
 
     const attempt = (): void => {
       const host = addresses?.[preferred]

@@ -1,6 +1,6 @@
-/** The latest durations, and what shares of them did not exceed. */
+/** The latest durations, and their percentiles. */
 
-/** How many are kept. */
+/** How many durations are kept. */
 const SAMPLES = 500
 
 export class Durations {

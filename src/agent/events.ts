@@ -16,14 +16,14 @@ export interface Connected {
 
 export type AgentEvent =
   | (Connected & { readonly type: 'online'; readonly serverVersion: string; readonly isResumed: boolean })
-  /** The agent connected anew, and its tunnels were online all the while. */
+  /** The agent has a new connection; its tunnels stayed online. */
   | (Connected & { readonly type: 'moved'; readonly serverVersion: string })
   | { readonly type: 'offline'; readonly fault: AgentFault; readonly retryMs: number }
   /** Pooled tunnels are served through a second node as well. */
   | (Connected & { readonly type: 'second-online' })
-  /** Only one node serves them again, for now. */
+  /** Only one node serves them again. */
   | { readonly type: 'second-offline'; readonly fault: AgentFault }
-  /** A connection waits at another node, for the case that this one is lost. */
+  /** A standby waits at another node, in case this connection is lost. */
   | { readonly type: 'standby'; readonly server: ServerAddress; readonly region: string }
   /** The tunnel has its first address, or another one than before. */
   | { readonly type: 'tunnel-online'; readonly tunnel: AgentTunnel }

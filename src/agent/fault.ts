@@ -23,7 +23,7 @@ export class AgentFault extends Error {
     this.serverCode = serverCode
   }
 
-  /** Whether the server was not heard any more; whatever else leads to it may be cut as well. */
+  /** Whether the server fell silent; other connections to it may be cut as well. */
   get isSilence(): boolean {
     return this.cause instanceof WireError && this.cause.code === 'dead_peer'
   }

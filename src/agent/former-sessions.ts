@@ -1,7 +1,7 @@
-/** Connections that an agent has moved away from: each serves the visitors that it has, and is closed after the last. */
+/** Connections that an agent has moved away from: each keeps its visitors, and is closed after the last one. */
 import type { Session } from './session.ts'
 
-/** How many there may be; over that, the oldest is closed. A server has at most a few that drain at the same time. */
+/** How many there may be; beyond that, the oldest is closed. A server drains at most a few at the same time. */
 const MAX_FORMER = 8
 
 export class FormerSessions {

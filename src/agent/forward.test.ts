@@ -329,7 +329,7 @@ describe('a service with TLS', () => {
   }
 })
 
-describe('a service that is not there', () => {
+describe('an unreachable service', () => {
   for (const isWatched of [true, false]) {
     test(`leaves the response to the server${isWatched ? ', and the request is shown' : ''}`, async () => {
       const { visit, events, agent } = await tunnelTo({ addr: 'http://127.0.0.1:1', options: { isWatched } })
@@ -373,7 +373,7 @@ describe('a service that is not there', () => {
     assert.equal(count('service-down'), 1)
   })
 
-  test('is up as soon as a visitor reaches it', async () => {
+  test('is reported as back as soon as a visitor reaches it', async () => {
     let fault: ServiceFault | undefined = new ServiceFault('it sleeps')
     const port = await service((socket) => socket.end('here'))
     const awake = upstreamDialer(parseUpstream(`127.0.0.1:${port}`))
@@ -391,7 +391,7 @@ describe('a service that is not there', () => {
     await told(events, 'service-up')
   })
 
-  test('is not tried any more once its tunnel is closed', async () => {
+  test('is no longer tried once its tunnel is closed', async () => {
     const timers = new TestTimers()
     const { agent, tunnel, visit, events } = await tunnelTo({ addr: '127.0.0.1:1', options: { timers } })
     const waiting = timers.waiting
@@ -418,7 +418,7 @@ describe('a service that is not there', () => {
     const port = await service(() => {})
     const dial = upstreamDialer(parseUpstream(`https://127.0.0.1:${port}`), {}, 50)
     const result = await new Promise((resolve) => dial({ isPassthrough: false }, resolve))
-    assert.match(String(result), /cannot be reached: no answer within 0\.05 s/)
+    assert.match(String(result), /cannot be reached: no response within 0\.05 s/)
   })
 
   test('a visitor of an unknown tunnel is refused', async () => {

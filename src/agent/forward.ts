@@ -28,7 +28,7 @@ export type ForwardTarget =
       readonly takesProxyLine: boolean
       /** The stream carries HTTP/2, in which requests cannot be seen. */
       readonly isHttp2: boolean
-      /** Whether requests may be shown to people who watch. */
+      /** Whether requests may be shown in views of the agent. */
       readonly isInspected: boolean
     }
   | { readonly accept: (connection: Duplex, visitor: Visitor) => void }
@@ -48,7 +48,7 @@ export interface ConnectionEnd {
 export interface ForwardContext {
   readonly figures: Figures
   readonly now: () => number
-  /** Is told of requests and responses; omitted while nobody watches. */
+  /** Gets requests and responses; omitted while nobody watches. */
   readonly watcher?: ExchangeWatcher | undefined
   /** Called when the service accepted the connection, or with the fault if it did not. */
   readonly onDialled?: (fault: ServiceFault | undefined, request: ServiceDial) => void

@@ -1,6 +1,6 @@
 /**
- * A session that an agent keeps: connects, connects again when it ends, moves when the server asks for it, and has the
- * agent's tunnels bound all the while.
+ * A session that an agent keeps alive: connects, reconnects when it ends, moves when the server asks for it, and keeps the
+ * agent's tunnels bound.
  */
 import { Secret } from '../lib/secrets/secret.ts'
 import type { StopTunnel } from '../wire/messages/commands.ts'
@@ -25,7 +25,7 @@ const STEADY_MS = 10_000
 /** How long a server may take to answer a ping after this machine slept or its network changed, in milliseconds. */
 const PROBE_MS = 3000
 
-/** How long to wait before trying again to connect anew while the former connection lasts, in milliseconds. */
+/** How long to wait before the next attempt to move while the former connection lasts, in milliseconds. */
 const MOVE_AGAIN_MS = 1000
 
 export interface KeptSessionOptions
@@ -35,30 +35,30 @@ export interface KeptSessionOptions
   /** Returns a number from 0 up to, but not including, 1. */
   readonly random: () => number
   readonly commands: Commands
-  /** How many connections it may have now. */
+  /** How many connections the session may have now. */
   readonly connections: () => Connections
-  /** Whether it may have a connection ready at another node. */
+  /** Whether the session may have a standby at another node. */
   readonly mayStandBy: (session: Session) => boolean
   readonly onStandby: (session: Session) => void
-  /** Where the agent has another session, which is better kept apart from this one. */
+  /** Where the agent has another session, which should not be at the same node as this one. */
   readonly avoided: () => ServerAddress | undefined
-  /** The node where it must not be; `''` for none. */
+  /** The node where the session must not be; `''` for none. */
   readonly notAt: () => string
-  /** False while it is not to connect. */
+  /** False while the session must not connect. */
   readonly isWanted: () => boolean
   /** Whether another session serves all that this one does. */
   readonly isSpare: () => boolean
   readonly onOnline: (session: Session, state: { readonly isResumed: boolean }) => void
-  /** Its connection is another one, which the server asked for. */
+  /** The session has a new connection, which the server asked for. */
   readonly onMoved: (session: Session) => void
   readonly onOffline: (fault: AgentFault, retryMs: number) => void
   readonly onVisitor: (tunnel: AgentTunnel, visitor: SessionVisitor) => void
   readonly onStopped: (tunnel: AgentTunnel, message: string) => void
-  /** The server told where its other nodes are. */
+  /** The server sent the addresses of its other nodes. */
   readonly onNodes: (addresses: readonly string[]) => void
 }
 
-/** How the first attempts to connect are judged. */
+/** Decides about the first attempts to connect. */
 export interface FirstAttempts {
   readonly online: () => void
   /** Whether to try again after a fault, before the session was ever online. */
@@ -72,14 +72,14 @@ export class KeptSession {
   readonly #closing = new AbortController()
   readonly #connector: Connector
   #session: Session | undefined
-  /** Earlier connections, which serve the visitors that they have. */
+  /** Earlier connections, which only keep their visitors. */
   readonly #former = new FormerSessions()
   #legs: Legs
-  /** Where it goes on at once when it is lost. */
+  /** Takes over at once when the session is lost. */
   readonly #standby: Standby
   /** Resolves when another connection has taken over, or the session was given up. */
   #moved = Promise.withResolvers<void>()
-  /** The attempt to connect anew, while it goes on. */
+  /** The move in progress, if any. */
   #moving: Promise<void> | undefined
   /** Identifies the session to resume. A new process starts without one, and gets a new session. */
   #clientId = ''
@@ -87,7 +87,7 @@ export class KeptSession {
   #failures = 0
   /** Ends the wait for the next attempt. */
   #retryNow: (() => void) | undefined
-  /** It waits until it is wanted. */
+  /** Whether it is waiting to be wanted. */
   #isIdle = false
   #running: Promise<void> | undefined
 
@@ -109,7 +109,7 @@ export class KeptSession {
     })
   }
 
-  /** Its connection, while it is online. */
+  /** The connection of the session, while it is online. */
   get current(): Session | undefined {
     return this.#session
   }
@@ -120,7 +120,7 @@ export class KeptSession {
     return this.#running
   }
 
-  /** Whether and where it is to be may have changed. */
+  /** Called when something that decides whether and where the session should be may have changed. */
   check(): void {
     this.#legs.refit()
     const { isWanted, isSpare, notAt } = this.#options
@@ -134,11 +134,11 @@ export class KeptSession {
     if ((isMisplaced || !isWanted()) && isSpare()) this.#giveUp(session)
   }
 
-  /** Another session of the agent was told where nodes are. */
+  /** Another session of the agent got the addresses of nodes. */
   learn(addresses: readonly string[]): void {
-    // Its own node knows better which are the others.
+    // While online, the list of its own node counts.
     if (this.#session) return
-    this.nodes.told(addresses)
+    this.nodes.announced(addresses)
     this.#retryNow?.()
   }
 
@@ -151,7 +151,7 @@ export class KeptSession {
     this.#retryNow?.()
   }
 
-  /** Gives up a bind, wherever the tunnel is served still. */
+  /** Releases a bind at the current and at former connections. */
   async unbind(id: string): Promise<void> {
     await Promise.all([this.#session?.unbind(id), ...this.#former.all.map((session) => session.unbind(id))])
   }
@@ -189,7 +189,7 @@ export class KeptSession {
       this.#failures = lastedMs >= STEADY_MS ? 0 : this.#failures + 1
       if (this.#standby.isReady) {
         this.#options.onOffline(fault, 0)
-        // Where one connection has fallen silent, the other may have too.
+        // If one connection fell silent, the standby may have too.
         if (fault.isSilence) this.#standby.probe(PROBE_MS)
         continue
       }
@@ -200,7 +200,7 @@ export class KeptSession {
     }
   }
 
-  /** Runs one session to its end, over one connection after the other; resolves with why it ended or could not begin, and how long it lasted. */
+  /** Runs one session to its end, over any number of connections; resolves with why it ended or could not begin, and its duration. */
   async #live(online: () => void): Promise<{ fault: AgentFault; lastedMs: number }> {
     const standby = this.#standby.take()
     let session: Session
@@ -218,7 +218,7 @@ export class KeptSession {
     const begun = standby?.begin({ isMoving: false })
     this.#session = session
     if (begun) {
-      // What is asked for goes along with the wish to begin: visitors wait.
+      // Binds are sent together with the request to begin, since visitors are waiting.
       void this.binds.bindAll()
       await begun
     }
@@ -236,19 +236,19 @@ export class KeptSession {
     return { fault, lastedMs: timers.now() - startedAt }
   }
 
-  /** Resolves when the connection has ended, or the last that took over from it. */
+  /** Resolves when the connection has ended, or else the last one that took over from it. */
   async #lasts(session: Session): Promise<AgentFault> {
     for (let current = session; ; ) {
       const fault = await Promise.race([current.ended, this.#moved.promise])
       if (!this.#session) return new AgentFault('lost', 'the session was given up')
-      // It may have got another connection just in time.
+      // A move in progress may have got another connection just in time.
       if (fault) await this.#moving
       if (fault && this.#session === current) return fault
       current = this.#session ?? current
     }
   }
 
-  /** Connects anew while the current connection goes on, and lets that take over. Tries again while the first lasts. */
+  /** Opens another connection, which takes over from the current one. Tries again for as long as the current one lasts. */
   async #move(): Promise<void> {
     const { signal } = this.#closing
     const { isSpare } = this.#options
@@ -257,7 +257,7 @@ export class KeptSession {
       if (!from?.isAskedToMove || from.isEnded || signal.aborted) return
       const to = await this.#another(from)
       if (!to) {
-        // No other node takes it, and one that is about to stop waits for it to go.
+        // No other node accepts the session, and a node that is about to stop waits for it to leave.
         if (from.isNodeLeaving && from === this.#session && isSpare()) this.#giveUp(from)
         else await this.#waitFor(from, MOVE_AGAIN_MS)
       } else if (signal.aborted || to.welcome.clientId !== this.#clientId) {
@@ -268,7 +268,7 @@ export class KeptSession {
     }
   }
 
-  /** Resolves when the time is over or the connection has ended. */
+  /** Resolves after `ms`, or when the connection has ended. */
   #waitFor(session: Session, ms: number): Promise<void> {
     return new Promise((resolve) => {
       const cancel = this.#options.timers.after(ms, resolve)
@@ -282,11 +282,11 @@ export class KeptSession {
   #takeOver(from: Session, to: Session): void {
     this.#cookie = to.welcome.cookie
     this.#use(to)
-    this.#noteMoved()
+    this.#notifyMoved()
     this.binds.cancelRebinds()
     this.#options.onMoved(to)
     const bound = this.#boundAt(to, from)
-    // With a session all its further connections end.
+    // To close `from` ends its legs at that node too, so their visitors are waited for first.
     const isOtherNode = to.welcome.nodeId !== from.welcome.nodeId
     const legs = this.#legs
     this.#former.add(from, isOtherNode ? bound.then(() => legs.leftNode(from.welcome.nodeId)) : bound)
@@ -295,7 +295,7 @@ export class KeptSession {
     })
   }
 
-  /** Ends the session after its last visitor. The next one will be another. */
+  /** Ends the session after its last visitor. The next session will be a new one. */
   #giveUp(session: Session): void {
     this.#session = undefined
     this.#clientId = ''
@@ -306,10 +306,10 @@ export class KeptSession {
       session,
       this.binds.giveUp(session).then(() => legs.leave()),
     )
-    this.#noteMoved()
+    this.#notifyMoved()
   }
 
-  #noteMoved(): void {
+  #notifyMoved(): void {
     this.#moved.resolve()
     this.#moved = Promise.withResolvers()
   }
@@ -317,24 +317,24 @@ export class KeptSession {
   #use(session: Session): void {
     this.#session = session
     this.nodes.isAt(session.server)
-    // Asked to move before it got here, it was told already.
-    if (!session.isNodeLeaving) this.#told(session.welcome.nodeAddresses)
+    // If the node is leaving, its addresses came with the request to move.
+    if (!session.isNodeLeaving) this.#learnNodes(session.welcome.nodeAddresses)
     this.#standby.check()
   }
 
-  #told(addresses: readonly string[]): void {
-    this.nodes.told(addresses)
+  #learnNodes(addresses: readonly string[]): void {
+    this.nodes.announced(addresses)
     this.#options.onNodes(addresses)
     this.#standby.hasNews()
   }
 
-  /** Resolves when all tunnels are online at `to`; those that are not may be so at `from`, while that lasts. */
+  /** Resolves when all tunnels are online at `to`; until then `from` may serve those that are missing. */
   async #boundAt(to: Session, from: Session): Promise<void> {
     const { ids } = this.binds
     await this.binds.bindAll()
     const isMissing = (): boolean => !this.binds.areAllOnline
     while (this.#session === to && !from.isEnded && isMissing()) await this.#waitFor(from, MOVE_AGAIN_MS)
-    // Planes of one node tell each other; another node goes on sending visitors until it is told.
+    // Planes of one node know of each other's binds; another node sends visitors until the bind is released there.
     if (to.welcome.nodeId !== from.welcome.nodeId) await Promise.all(ids.map((id) => from.unbind(id)))
   }
 
@@ -345,7 +345,7 @@ export class KeptSession {
     })
   }
 
-  /** Another connection for the session while it has one; undefined when there is none to be had now. */
+  /** Another connection for the session, to take over from `from`; undefined if there is none now. */
   async #another(from: Session): Promise<Session | undefined> {
     if (!from.isNodeLeaving) return this.#connector.connect([from.server], { isMoving: true }).catch(() => undefined)
     const standby = this.#standby.take()
@@ -372,11 +372,11 @@ export class KeptSession {
       },
       onVisitor: (session, visitor) => this.#serve(session, visitor),
       onStopTunnel: (session, stop) => {
-        // What a former connection no longer serves is served by the current one.
+        // A tunnel that a former connection stops serving is served by the current one.
         if (session === this.#session) this.#stopTunnel(stop)
       },
       onMove: () => this.#moveIfAsked(),
-      onNodes: (addresses) => this.#told(addresses),
+      onNodes: (addresses) => this.#learnNodes(addresses),
     })
   }
 
@@ -399,7 +399,7 @@ export class KeptSession {
     const { agent, connections, timers, random } = this.#options
     return new Legs({
       ...{ connections, timers, random },
-      // Only the node that has the session takes them.
+      // Only the node that has the session accepts legs.
       connect: (leg) => {
         const server = this.#session?.server ?? agent.server
         return this.#connector.connect([server], { leg, onMove: leg.onMove })
@@ -414,7 +414,7 @@ export class KeptSession {
       this.#options.onVisitor(tunnel, waiting)
       return
     }
-    // Over a leg, visitors may come before the bind is answered, which is done over the first connection.
+    // Over a leg, visitors may come before the answer to the bind, which comes over the first connection.
     const binding = [session, this.#session].find((each) => each?.isBinding)
     if (binding && !stream.isClosed) binding.hold(waiting)
     else {
@@ -428,7 +428,7 @@ export class KeptSession {
     if (tunnel) this.#options.onStopped(tunnel, message)
   }
 
-  /** Until the time is over, if one is given, or there is a reason to go on. */
+  /** Waits for `ms`, if given, or until `#retryNow` or the end. */
   #wait(ms?: number): Promise<void> {
     return new Promise((resolve) => {
       const { signal } = this.#closing

@@ -33,7 +33,7 @@ async function start({
 } = {}) {
   let landed = 0
   const at = { planeId: '' }
-  /** How many were turned away. */
+  /** How many were refused. */
   const refused = { count: 0 }
   const door = await TestDoor.start({
     ...identity,
@@ -100,7 +100,7 @@ describe('further connections', () => {
     })
   }
 
-  test('that land where there is one already are tried a few times, and later again with growing pauses', async () => {
+  test('that land at a plane that has one already are retried a few times, then with growing pauses', async () => {
     const { door, timers, open, refused } = await start({ lands: Array(13).fill(0) })
     await open()
     const waits: number[] = []
@@ -184,7 +184,7 @@ describe('further connections', () => {
     assert.ok(legsOf(door).slice(1).every(isOpen))
   })
 
-  test('where the session has moved to are closed, and one is opened elsewhere', async () => {
+  test('at the plane that the session has moved to are closed, and one is opened elsewhere', async () => {
     const { door, timers, open, told } = await start({ lands: [0, 1, 1, 0] })
     await open()
     timers.pass(1000)

@@ -1,6 +1,6 @@
 /**
- * Further connections of an agent's session, each to another data plane of the server, so that visitors who come in
- * there reach the agent at once and not through the plane that has the session.
+ * Further connections of an agent's session ("legs"), each to another data plane of the server, so that visitors of that
+ * plane reach the agent directly and not through the plane that has the session.
  */
 import { type Connections, MAX_CONNECTIONS } from './connections.ts'
 import { AgentFault } from './fault.ts'
@@ -10,7 +10,7 @@ import type { Timers } from './timers.ts'
 export interface LegRequest {
   /** From 1 on. */
   readonly number: number
-  /** Data planes where another one would be of no use. */
+  /** Data planes that have a connection already. */
   readonly heldPlanes: readonly string[]
   /** The server is about to close it. */
   readonly onMove: () => void
@@ -33,19 +33,19 @@ const TRIES_PER_PLANE = 3
 const FIRST_MS = 500
 const LONGEST_MS = 300_000
 
-/** A leg that lasted this long was no failure, in milliseconds. */
+/** A leg that lasted this long resets the count of failures, in milliseconds. */
 const STEADY_MS = 10_000
 
-/** The server's answer at a data plane that has a connection of the session already. */
+/** The server's refusal at a data plane that already has a connection of the session. */
 const HELD = 'ERR_NGROK_108'
 
 export class Legs {
   readonly #options: LegsOptions
   /** The first connection of the session. */
   #first: Session | undefined
-  /** By the data planes where they are. */
+  /** By data plane. */
   readonly #legs = new Map<string, Session>()
-  /** Those that only keep the visitors that they have. */
+  /** Legs that only keep their visitors. */
   readonly #leaving = new Set<Session>()
   /** Rounds in a row that did not lead to a leg that lasted. */
   #failures = 0
@@ -57,7 +57,7 @@ export class Legs {
     this.#options = options
   }
 
-  /** Whether there is a session to have further connections of. */
+  /** Whether there is a session that can have legs. */
   get isActive(): boolean {
     return this.#first !== undefined
   }
@@ -65,14 +65,14 @@ export class Legs {
   /** The session has this first connection, at which its tunnels are online. */
   follow(first: Session): void {
     this.#first = first
-    // Where the session is, nobody needs another connection.
+    // The plane that has the session needs no leg.
     const here = this.#legs.get(first.welcome.planeId)
     if (here) this.#leave(here)
     this.#plan()
   }
 
   /**
-   * The session has left a node, and has no use for those that lead there. Each data plane asks to close its own, when it
+   * The session has left a node, so its legs there are of no use. Each data plane asks to close its own once it
    * sends no more visitors. Resolves when all are gone.
    */
   async leftNode(nodeId: string): Promise<void> {
@@ -97,7 +97,7 @@ export class Legs {
     await Promise.all(all.map((leg) => leg.close()))
   }
 
-  /** The session may have more than before, or fewer. */
+  /** Called when the session may have more connections than before, or fewer. */
   refit(): void {
     for (const leg of [...this.#legs.values()].reverse()) if (this.#missing < 0) this.#leave(leg)
     if (!this.#cancel) this.#plan()
@@ -117,7 +117,7 @@ export class Legs {
     this.#plan()
   }
 
-  /** How many are missing. */
+  /** How many legs are missing; negative if there are too many. */
   get #missing(): number {
     if (!this.#first) return 0
     const connections = this.#options.connections()
@@ -149,7 +149,7 @@ export class Legs {
     this.#plan()
   }
 
-  /** Opens one; false when another try would not help now. */
+  /** Opens one leg; false if another try would not help now. */
   async #try(): Promise<boolean> {
     const opened: { leg?: Session } = {}
     const heldPlanes = this.#heldPlanes()

@@ -35,7 +35,7 @@ async function onlineAt(first: TestDoor) {
   return { ...made, web, session: first.latest }
 }
 
-test('an agent moves to another node when its own stops, and gives up there what it has elsewhere', async () => {
+test('an agent moves to another node when its own stops, and releases its binds at the old node', async () => {
   const second = await door('nd_2')
   const first = await door('nd_1')
   const { web, session, told, events } = await onlineAt(first)
@@ -54,7 +54,7 @@ test('an agent moves to another node when its own stops, and gives up there what
   assert.ok(!events.some(({ type }) => type === 'offline'))
 })
 
-test('an address that nobody answers at does not keep it from moving elsewhere', async () => {
+test('an address that does not respond does not prevent a move elsewhere', async () => {
   const second = await door('nd_2')
   const first = await door('nd_1')
   const silent = 1
@@ -91,13 +91,13 @@ test('one that is asked to move within its node stays at that node', async () =>
   assert.deepEqual(session.unbound, [])
 })
 
-test('an agent whose node is gone comes back at another, of which it was told later', async () => {
+test('an agent whose node is gone comes back at another one, which was announced later', async () => {
   const second = await door('nd_2')
   const first = await door('nd_1')
   const { web, timers, told } = await onlineAt(first)
   first.tellNodes(['not an address', at(second)])
   second.knows(first)
-  // What comes later is answered later.
+  // Messages are handled in order, so the list of nodes has arrived by now.
   await first.command(streamTypes.restart)
   await first.close()
   const { fault } = await told('offline')

@@ -85,7 +85,7 @@ test('moves may follow one another', async () => {
   const sessions = [first]
   for (let count = 2; count <= 5; count++) {
     door.move()
-    // Twice is as good as once.
+    // Asking twice has the same effect as asking once.
     door.move()
     await told('moved')
     sessions.push(await door.session(count))
@@ -117,7 +117,7 @@ test('an agent that gets no other connection stays, and tries again', async () =
   assert.ok(!events.some(({ type }) => type === 'offline'))
 })
 
-test('one whose connection ends before it got another reconnects as usual', async () => {
+test('an agent whose connection ends before it got another reconnects as usual', async () => {
   const { door, web, first, timers, told } = await online()
   door.rules.auth = () => 'Shutting down.\n\nERR_NGROK_803\n'
   door.move()
@@ -131,7 +131,7 @@ test('one whose connection ends before it got another reconnects as usual', asyn
   await until(() => web.isOnline)
 })
 
-test('one whose connection ends while it gets another goes on there', async () => {
+test('an agent whose connection ends while it gets another continues there', async () => {
   const { door, web, first, told, events } = await online()
   door.rules.auth = () => {
     first.socket.destroy()
@@ -144,7 +144,7 @@ test('one whose connection ends while it gets another goes on there', async () =
   assert.ok(!events.some(({ type }) => type === 'offline'))
 })
 
-test('a connection that is to be left at once is left', async () => {
+test('a new connection that is itself asked to move is left too', async () => {
   const { door, web, told, events } = await online()
   door.rules.onSession = (session) => {
     if (door.sessions.length < 4) door.move(session)
@@ -159,7 +159,7 @@ test('a connection that is to be left at once is left', async () => {
   assert.ok(!events.some(({ type }) => type === 'offline'))
 })
 
-test('the first connection stays until what was refused at the new one is given', async () => {
+test('the first connection stays until binds refused at the new one succeed', async () => {
   const { door, web, first, told, timers } = await online()
   door.rules.bind = () => 'Not now.\n\nERR_NGROK_334\n'
   door.move()
@@ -173,7 +173,7 @@ test('the first connection stays until what was refused at the new one is given'
   assert.equal(await first.closed, undefined)
 })
 
-test('a server that gives another session is left alone', async () => {
+test('a connection at which the server starts another session is closed', async () => {
   const { agent, door, web, first } = await online()
   door.forgetSessions()
   door.move()
@@ -184,7 +184,7 @@ test('a server that gives another session is left alone', async () => {
   assert.ok(agent.isOnline)
 })
 
-test('what is opened and closed meanwhile is so at the new connection', async () => {
+test('tunnels opened and closed during a move are opened and closed at the new connection', async () => {
   const { agent, door, first, labelled, told } = await online()
   door.rules.isSlow = true
   const opening = agent.open(testPlan({ name: 'late' }))
@@ -201,7 +201,7 @@ test('what is opened and closed meanwhile is so at the new connection', async ()
   assert.equal(await readAll(door.visit(late.id)), 'served')
 })
 
-test('the first connection no longer says what is over, and the new one takes commands', async () => {
+test('the first connection can no longer stop tunnels, and the new one takes commands', async () => {
   const { agent, door, web, first, told } = await online()
   const visitor = door.visit(web.id)
   visitor.resume()

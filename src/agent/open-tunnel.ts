@@ -1,4 +1,4 @@
-/** Opens what one description asks for: a tunnel, and its twin under the same name. */
+/** Opens the tunnel of one description, and its twin under the same name if there is one. */
 import type { Agent } from './agent.ts'
 import type { TunnelPlans } from './config/tunnel-options.ts'
 import type { AgentTunnel } from './tunnel.ts'

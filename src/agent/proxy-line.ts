@@ -1,4 +1,4 @@
-/** Takes a PROXY protocol header off the front of a stream, for services that want it before their TLS. */
+/** Reads a PROXY protocol header from the front of a stream, for services that expect it before TLS. */
 import type { WireStream } from '../wire/wire-stream.ts'
 
 /** Longest header that is recognised, in bytes. Version 1 allows 107; of version 2 only the addresses are sent. */

@@ -1,4 +1,4 @@
-/** Where an agent finds its server: at the address that it was given, and at nodes that the server told it of. */
+/** Where an agent finds its server: at its configured address, and at the nodes that the server announced. */
 import { MAX_NODE_ADDRESSES } from '../wire/messages/commands.ts'
 import { formatServer, parseServer, type ServerAddress } from './server-address.ts'
 
@@ -6,7 +6,7 @@ export class ServerNodes {
   readonly #given: ServerAddress
   /** Returns a number from 0 up to, but not including, 1. */
   readonly #random: () => number
-  #told: readonly ServerAddress[] = []
+  #announced: readonly ServerAddress[] = []
   /** Where it was last online. */
   #last: ServerAddress | undefined
 
@@ -20,25 +20,25 @@ export class ServerNodes {
     this.#last = server
   }
 
-  /** The server told where its other nodes are, as `host:port`; anything else is left out. */
-  told(addresses: readonly string[]): void {
-    this.#told = addresses.slice(0, MAX_NODE_ADDRESSES).flatMap((text) => nodeAddress(text) ?? [])
+  /** Takes the addresses of other nodes from the server, as `host:port`; anything else is ignored. */
+  announced(addresses: readonly string[]): void {
+    this.#announced = addresses.slice(0, MAX_NODE_ADDRESSES).flatMap((text) => nodeAddress(text) ?? [])
   }
 
-  /** Whether it was told of any other node. */
+  /** Whether the server has announced other nodes. */
   get hasOthers(): boolean {
-    return this.#told.length > 0
+    return this.#announced.length > 0
   }
 
   /**
-   * Where to connect, in order: where it was last, then at the given address, and then at any other. Last of all at
-   * `avoided`, where the agent has a session already.
+   * Where to connect, in order: the node of the last session, the configured address, then the others. `avoided`, where the
+   * agent already has a session, comes last.
    */
   all({ avoided }: { readonly avoided?: ServerAddress | undefined } = {}): readonly ServerAddress[] {
     return distinct([...(this.#last ? [this.#last] : []), this.#given, ...this.#shuffled()], avoided)
   }
 
-  /** Where to connect, in order, when the node at `server` is about to stop. */
+  /** Where to connect, in order, if the node at `server` is about to stop. */
   awayFrom(
     server: ServerAddress,
     { avoided }: { readonly avoided?: ServerAddress | undefined } = {},
@@ -47,16 +47,16 @@ export class ServerNodes {
     return distinct([...others, this.#given], avoided)
   }
 
-  /** So that not all agents of a node go to the same other one. */
+  /** In random order, so that not all agents of a node go to the same other one. */
   #shuffled(): ServerAddress[] {
-    return this.#told
+    return this.#announced
       .map((server) => ({ server, at: this.#random() }))
       .sort((a, b) => a.at - b.at)
       .map(({ server }) => server)
   }
 }
 
-/** With a port: every node says its own. */
+/** A port is required: every node announces its own. */
 function nodeAddress(text: string): ServerAddress | undefined {
   if (!/:\d+$/.test(text)) return undefined
   try {
@@ -66,7 +66,7 @@ function nodeAddress(text: string): ServerAddress | undefined {
   }
 }
 
-/** Each once, and `avoided` last if it is among them. */
+/** Removes duplicates, and puts `avoided` last if it is among them. */
 function distinct(servers: readonly ServerAddress[], avoided: ServerAddress | undefined): ServerAddress[] {
   const byText = new Map(servers.map((server) => [formatServer(server), server]))
   const text = avoided && formatServer(avoided)

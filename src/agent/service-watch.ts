@@ -1,4 +1,4 @@
-/** Knows which services are down and notices when they are back, since people watch the agent while they start them. */
+/** Tracks which services are down, and notices when they are back, since people watch the agent while they start them. */
 import { type ServiceDial, ServiceFault } from './dial-upstream.ts'
 import type { Timers } from './timers.ts'
 import type { AgentTunnel } from './tunnel.ts'

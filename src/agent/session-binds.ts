@@ -1,4 +1,4 @@
-/** The binds of one session of an agent: asks for its tunnels, again where that fails, and knows their ids. */
+/** The binds of one session of an agent: requests its tunnels, retries failed ones, and knows their ids. */
 import { Secret } from '../lib/secrets/secret.ts'
 import type { BindAnswer } from '../wire/messages/bind.ts'
 import { type AgentFault, asFault } from './fault.ts'
@@ -7,17 +7,17 @@ import type { Timers } from './timers.ts'
 import type { AgentTunnel } from './tunnel.ts'
 import type { TunnelBind } from './tunnel-bind.ts'
 
-/** How long to wait before asking again for an address that the server did not give back, in milliseconds. */
+/** How long to wait before the next request for an address that the server did not give back, in milliseconds. */
 const REBIND_MS = 15_000
 
-/** The same while a former connection serves it, which will not last, in milliseconds. */
+/** The same while a former connection still serves it, which will end soon, in milliseconds. */
 const REBIND_SOON_MS = 1000
 
 export interface SessionBindsOptions {
   readonly timers: Timers
   /** Those of the agent. */
   readonly tunnels: ReadonlySet<AgentTunnel>
-  /** Which of them the session is to have. */
+  /** Which of them the session should have. */
   readonly wants: (tunnel: AgentTunnel) => boolean
   /** Which of the tunnel's binds is the session's. */
   readonly bindOf: (tunnel: AgentTunnel) => TunnelBind
@@ -25,9 +25,9 @@ export interface SessionBindsOptions {
   readonly session: () => Session | undefined
   /** Whether a former connection may still serve visitors. */
   readonly hasFormer: () => boolean
-  /** Told of every bind that succeeds; the tunnel may have a new address. */
+  /** Called for every bind that succeeds; the tunnel may have a new address. */
   readonly onBound: (tunnel: AgentTunnel, isNew: boolean, at: Session) => void
-  /** The server said no; it will be asked again, unless the tunnel is ended now. */
+  /** The server refused; the bind is retried, unless this call ends the tunnel. */
   readonly onRefused: (tunnel: AgentTunnel, fault: AgentFault) => void
 }
 
@@ -49,16 +49,16 @@ export class SessionBinds {
     return this.#byId.get(id)
   }
 
-  /** Resolves when all were asked for. */
+  /** Resolves when all binds have been tried. */
   async bindAll(): Promise<void> {
     this.cancelRebinds()
     await Promise.all(this.#wanted().map((tunnel) => this.bind(tunnel)))
   }
 
-  /** Asks for a tunnel at the current connection, and again at one that takes over meanwhile. */
+  /** Binds a tunnel at the current connection, and again at one that takes over meanwhile. */
   bind(tunnel: AgentTunnel): Promise<void> {
-    const under = this.#binding.get(tunnel)
-    if (under) return under
+    const current = this.#binding.get(tunnel)
+    if (current) return current
     this.#rebinds.get(tunnel)?.()
     this.#rebinds.delete(tunnel)
     const binding = this.#bindLatest(tunnel).finally(() => this.#binding.delete(tunnel))
@@ -66,7 +66,7 @@ export class SessionBinds {
     return binding
   }
 
-  /** The ids that the server knows the tunnels by. */
+  /** The ids by which the server knows the tunnels. */
   get ids(): string[] {
     return this.#wanted().flatMap((tunnel) => this.#options.bindOf(tunnel).got?.id ?? [])
   }
@@ -81,7 +81,7 @@ export class SessionBinds {
     for (const tunnel of this.#wanted()) this.#options.bindOf(tunnel).offline()
   }
 
-  /** The session is given up: the next one gets binds of its own. Visitors who are on their way are served until it ends. */
+  /** The session is given up: the next one gets new binds. Visitors who are on their way are served until it ends. */
   async giveUp(session: Session): Promise<void> {
     this.#givenUp.add(session)
     const { ids } = this
@@ -101,7 +101,7 @@ export class SessionBinds {
     this.#rebinds.delete(tunnel)
   }
 
-  /** The server stopped it; it is asked for anew after a while. */
+  /** The server stopped the tunnel; it is requested again after a while. */
   stopped(tunnel: AgentTunnel): void {
     this.forget(tunnel)
     this.#options.bindOf(tunnel).forget()
@@ -151,7 +151,7 @@ export class SessionBinds {
   }
 
   #notBound(session: Session, tunnel: AgentTunnel, fault: AgentFault): void {
-    // The next session will ask for it again.
+    // The next session will request it again.
     if (session !== this.#options.session() || !this.#isWanted(tunnel)) return
     this.#options.bindOf(tunnel).offline()
     if (fault.code === 'refused' || fault.code === 'closed') this.#options.onRefused(tunnel, fault)

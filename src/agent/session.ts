@@ -32,8 +32,8 @@ import type { ServerAddress } from './server-address.ts'
 const FAREWELL_MS = 1000
 
 /**
- * How long a bind may take, in milliseconds: it may wait for a name to be freed and for listeners to open. As long may a
- * session take to begin: after a node's death many do at the same time, and each that gave up would come again.
+ * How long a bind may take, in milliseconds: it may wait for a name to be freed and for listeners to open. A session may
+ * take as long to begin: after a node's death many begin at the same time, and each that gave up would come back.
  */
 const BIND_TIMEOUT_MS = 20_000
 
@@ -43,13 +43,13 @@ const BIND_TIMEOUT_MS = 20_000
  */
 const BEGIN_PROBE_MS = 8000
 
-/** How often a connection that is left looks whether its last visitor is gone, in milliseconds. */
+/** How often a connection that is being left checks whether its last visitor is gone, in milliseconds. */
 const IDLE_LOOK_MS = 50
 
 export interface SessionParts {
   /** A TLS connection; the session owns it from here on. */
   readonly socket: Duplex
-  /** Where that leads. */
+  /** The server at the other end. */
   readonly server: ServerAddress
   readonly auth: AuthRequest
   readonly commands: Commands
@@ -58,7 +58,7 @@ export interface SessionParts {
   readonly onStopTunnel: (stop: StopTunnel) => void
   /** The server is about to close this connection, and asks the agent to open another before. */
   readonly onMove: () => void
-  /** The server told where its other nodes accept agents. */
+  /** The server sent the addresses at which its other nodes accept agents. */
   readonly onNodes: (addresses: readonly string[]) => void
 }
 
@@ -66,7 +66,7 @@ export interface SessionParts {
 export interface SessionVisitor {
   readonly stream: WireStream
   readonly header: ProxyHeader
-  /** To be called when it is served, or refused. */
+  /** Must be called when the visitor was served or refused. */
   readonly done: () => void
 }
 
@@ -153,7 +153,7 @@ export class Session {
     await call(this.#mux, streamTypes.unbind, buildUnbind(id), { timeoutMs: FAREWELL_MS })
   }
 
-  /** What waited becomes a session, or has ended when this resolves. */
+  /** Turns a standby into a session; when this resolves, it is one or has ended. */
   async begin(request: Begin): Promise<void> {
     this.probe(BEGIN_PROBE_MS)
     const answered = await call(this.#mux, streamTypes.begin, buildBegin(request), { timeoutMs: BIND_TIMEOUT_MS })
@@ -193,7 +193,7 @@ export class Session {
     return this.#isAskedToMove
   }
 
-  /** It closes it because the whole node stops. */
+  /** Whether it closes it because the whole node stops. */
   get isNodeLeaving(): boolean {
     return this.#isNodeLeaving
   }
@@ -205,7 +205,7 @@ export class Session {
 
   /** Another connection has taken over: closes this one after its last visitor. */
   async leave(): Promise<void> {
-    // What the server opened before it knew may be on its way, and comes before the answer.
+    // Streams that the server opened before the takeover may be on their way; they arrive before the answer to this ping.
     await this.#pinged()
     while (!this.#isEnded && this.#isServing) await pause(IDLE_LOOK_MS)
     await this.close()
@@ -283,7 +283,7 @@ export class Session {
       this.#heartbeats++
       answerPings(stream)
     }
-    // It may come with the answer to the authentication.
+    // These may come together with the answer to the authentication.
     else if (type === streamTypes.move) this.#acceptMove(stream)
     else if (type === streamTypes.nodes) this.#acceptNodes(stream)
     // Before authentication a server may only ping; over a leg, visitors may come with the answer.
@@ -369,7 +369,7 @@ function refusal(text: string): AgentFault {
 
 function authFault(error: WireError): AgentFault {
   if (error.code === 'message_invalid' || error.code === 'protocol_error') {
-    return new AgentFault('refused', 'what answers there is not a Postern server', { cause: error })
+    return new AgentFault('refused', 'there is no Postern server at this address', { cause: error })
   }
   return lostSession(error)
 }

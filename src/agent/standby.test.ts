@@ -59,7 +59,7 @@ async function withStandby(options: Partial<AgentOptions> = {}) {
 }
 
 describe('a standby', () => {
-  test('is at another node, is no session, and only waits for one', async () => {
+  test('is at another node, and is not a session yet', async () => {
     const { agent, first, second, standby } = await withStandby()
     const { clientId, cookie, standbyOf, notAt } = standby.auth
     assert.deepEqual([clientId, cookie.reveal(), notAt], ['', '', 'nd_1'])
@@ -70,7 +70,7 @@ describe('a standby', () => {
     await until(() => first.connections + second.connections === 0)
   })
 
-  test('has the session at once when that is lost, over the same connection and with the same addresses', async () => {
+  test('takes over a lost session at once, over the same connection and with the same addresses', async () => {
     const { web, first, second, standby, events, told } = await withStandby()
     const { url } = web
     const dead = first.latest
@@ -97,7 +97,7 @@ describe('a standby', () => {
     assert.equal(offline?.type === 'offline' && offline.retryMs, 0)
   })
 
-  test('has the session when its node asks it to leave, and visitors lose nothing', async () => {
+  test('takes over the session when its node asks it to leave, without loss for visitors', async () => {
     const { web, first, second, standby, events, told } = await withStandby()
     const asked: Begin[] = []
     second.rules.begin = (begin) => {
@@ -125,7 +125,7 @@ describe('a standby', () => {
     assert.equal(await session.closed, undefined)
   })
 
-  test('is left when its own node stops, and another one is found', async () => {
+  test('is dropped when its own node stops, and another one is found', async () => {
     const [first, second, third] = (await nodes(3)) as [TestDoor, TestDoor, TestDoor]
     const { timers, told } = await onlineAt(first)
     timers.pass(SOON_MS)
@@ -142,7 +142,7 @@ describe('a standby', () => {
     assert.equal(first.sessions.length, 1)
   })
 
-  test('is made anew after it was lost, later each time that it does not last', async () => {
+  test('is replaced after it was lost, with growing pauses if it does not last', async () => {
     const { timers, second } = await withStandby()
     const waits: number[] = []
     for (const count of [2, 3, 4]) {
@@ -158,7 +158,7 @@ describe('a standby', () => {
     assert.ok(first < then && then < last, `waited ${waits.join(', ')} ms`)
   })
 
-  test('that is refused in the end leads to the usual way', async () => {
+  test('that is refused when it begins is followed by a normal reconnect', async () => {
     const { web, first, second, standby, timers } = await withStandby()
     second.rules.begin = () => errorText('Stopping.', 'ERR_NGROK_803')
     await first.close()
@@ -169,9 +169,9 @@ describe('a standby', () => {
     await until(() => web.isOnline)
   })
 
-  test('that may not begin leads back to the node where the session was', async () => {
+  test('that may not begin is followed by a reconnect to the node of the session', async () => {
     const { agent, web, first, second, standby, timers } = await withStandby()
-    // Its connection breaks, and it lives: without a database it alone can have the session back.
+    // Its connection breaks but the node lives: without a database, only this node can resume the session.
     second.rules.begin = () => errorText('Away.', 'ERR_NGROK_802')
     first.cut()
     await standby.closed
@@ -181,7 +181,7 @@ describe('a standby', () => {
     assert.ok(agent.isOnline)
   })
 
-  test('goes on with what its node says of the others then, not when it came', async () => {
+  test('uses the list of nodes from when it begins, not from when it connected', async () => {
     const [first, second, third] = (await nodes(3)) as [TestDoor, TestDoor, TestDoor]
     first.rules.node = { nodeId: 'nd_1', nodeAddresses: [at(second)] }
     second.rules.node = { nodeId: 'nd_2', nodeAddresses: [at(first)] }
@@ -199,7 +199,7 @@ describe('a standby', () => {
     assert.equal(third.standbys.length, 1)
   })
 
-  test('is not had where one connection is enough, nor besides a second session', async () => {
+  test('is not opened if one connection is the limit, nor besides a second session', async () => {
     const pooled = testPlan({ asks: { proto: 'https', opts: {}, isPooled: true } })
     for (const [connections, plan] of [
       [1, testPlan()],
@@ -222,7 +222,7 @@ describe('a standby', () => {
     }
   })
 
-  test('at a server that knows nothing of it is given up, and the session is as it was', async () => {
+  test('is given up at a server that does not support it, and the session stays as it was', async () => {
     const [first, second] = (await nodes(2)) as [TestDoor, TestDoor]
     second.rules.isOlder = true
     const { agent, web, timers } = await onlineAt(first)

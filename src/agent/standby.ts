@@ -1,6 +1,6 @@
 /**
- * A connection that an agent has ready at another node than that of its session: when the session is lost, it goes on there
- * without a handshake. It carries nothing before.
+ * A connection that an agent keeps ready at another node than that of its session: when the session is lost, it continues
+ * there without a handshake. Until then the connection carries nothing.
  */
 import type { Session } from './session.ts'
 import type { Timers } from './timers.ts'
@@ -9,24 +9,24 @@ export interface StandbyOptions {
   readonly timers: Timers
   /** Returns a number from 0 up to, but not including, 1. */
   readonly random: () => number
-  /** Whether there may be one now: the session is online, and the server has other nodes. */
+  /** Whether there should be one now: the session is online, and the server has other nodes. */
   readonly isWanted: () => boolean
-  /** The id of the session, and of the node that has it, where a standby is of no use. */
+  /** The id of the session, and of its node, where a standby would be useless. */
   readonly sessionId: () => string
   readonly notAt: () => string
-  /** Connects at another node; rejects when none takes it. `onMove` is called when that is about to stop. */
+  /** Connects to another node; rejects if none accepts. `onMove` is called when that node is about to stop. */
   readonly connect: (onMove: () => void) => Promise<Session>
   readonly onReady: (session: Session) => void
 }
 
 /**
- * First and longest wait before it connects, in milliseconds. After a node's death all its agents want another one, and are in
- * a hurry for nothing but their tunnels.
+ * First and longest wait before it connects, in milliseconds. After a node's death all its agents want a new standby, but
+ * only their tunnels are urgent.
  */
 const FIRST_MS = 5000
 const LONGEST_MS = 300_000
 
-/** One that lasted this long was no failure, in milliseconds. */
+/** A standby that lasted this long resets the count of failures, in milliseconds. */
 const STEADY_MS = 10_000
 
 export class Standby {
@@ -46,19 +46,19 @@ export class Standby {
     return this.#ready !== undefined
   }
 
-  /** Whether and where it is to be may have changed. */
+  /** Called when something that decides whether and where it should be may have changed. */
   check(): void {
-    if (this.#ready && !this.#isOfUse(this.#ready)) this.#drop(this.#ready)
+    if (this.#ready && !this.#isUsable(this.#ready)) this.#drop(this.#ready)
     if (!this.#cancel) this.#plan()
   }
 
-  /** Where nodes are has changed, or this machine's network has: what failed before may work now. */
+  /** The nodes or this machine's network have changed: what failed before may work now. */
   hasNews(): void {
     this.#failures = 0
     this.#plan()
   }
 
-  /** Hands it over to become a session, if there is one. */
+  /** Hands the standby over to become a session, if there is one. */
   take(): Session | undefined {
     const session = this.#ready
     this.#ready = undefined
@@ -77,7 +77,7 @@ export class Standby {
     await this.take()?.close()
   }
 
-  /** Connects after a while, if there is none and there may be one. */
+  /** Connects after a while, if a standby is wanted and missing. */
   #plan(): void {
     this.#cancel?.()
     this.#cancel = undefined
@@ -110,7 +110,7 @@ export class Standby {
 
   #use(session: Session): void {
     const { timers, onReady } = this.#options
-    if (this.#isClosed || !this.#isOfUse(session)) {
+    if (this.#isClosed || !this.#isUsable(session)) {
       void session.close()
       return
     }
@@ -125,7 +125,7 @@ export class Standby {
     })
   }
 
-  #isOfUse(session: Session): boolean {
+  #isUsable(session: Session): boolean {
     const { isWanted, sessionId, notAt } = this.#options
     // An older server has begun another session instead.
     const { isStandby, clientId, nodeId } = session.welcome

@@ -1,11 +1,11 @@
-/** A tunnel at one session of its agent: what the server gave it there. */
+/** The bind of a tunnel at one session of its agent: what the server granted there. */
 import type { BindAnswer } from '../wire/messages/bind.ts'
 
 export class TunnelBind {
   #got: BindAnswer | undefined
   #isOnline = false
 
-  /** What the server gave last; undefined before. */
+  /** What the server granted last; undefined before the first bind. */
   get got(): BindAnswer | undefined {
     return this.#got
   }
@@ -28,7 +28,7 @@ export class TunnelBind {
     this.#isOnline = false
   }
 
-  /** The next one will be another. */
+  /** Forgets what was granted, so that the next bind is a new one. */
   forget(): void {
     this.#got = undefined
     this.#isOnline = false

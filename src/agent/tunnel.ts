@@ -1,4 +1,4 @@
-/** One tunnel of an agent: what it asks the server for, what it got, and where its connections go. */
+/** One tunnel of an agent: what it requests from the server, what it got, and where its connections go. */
 import { Secret } from '../lib/secrets/secret.ts'
 import type { Proto } from '../options/described-tunnel.ts'
 import type { BindAnswer, BindMessage } from '../wire/messages/bind.ts'
@@ -33,9 +33,9 @@ export class AgentTunnel {
   readonly #ready = Promise.withResolvers<void>()
   /** Another tunnel whose host name this one shares. */
   readonly #twin: AgentTunnel | undefined
-  /** At the agent's first session: the one that is shown. */
+  /** The bind at the agent's first session, which is the one shown. */
   readonly main = new TunnelBind()
-  /** At its session at a second node, which pooled tunnels have. */
+  /** The bind at the session at a second node, which only pooled tunnels have. */
   readonly second = new TunnelBind()
 
   constructor(plan: AgentTunnelPlan, { twin }: { twin?: AgentTunnel | undefined } = {}) {
@@ -50,8 +50,8 @@ export class AgentTunnel {
     return this.#plan
   }
 
-  /** Sends new connections to another service; the server learns of it with the next session. */
-  lead(plan: AgentTunnelPlan): void {
+  /** Sends new connections to the service of another plan; the server learns of it with the next session. */
+  redirect(plan: AgentTunnelPlan): void {
     this.#plan = plan
   }
 
@@ -88,7 +88,7 @@ export class AgentTunnel {
     return this.main.isOnline || this.second.isOnline
   }
 
-  /** Whether it has been online, and so has a name that it may ask for again. */
+  /** Whether it has been online, and so has a name that it may request again. */
   get wasOnline(): boolean {
     return this.main.got !== undefined
   }
@@ -98,7 +98,7 @@ export class AgentTunnel {
     await this.#twin?.ready
   }
 
-  /** What to ask for: at first what the plan says, later exactly the address that the server gave before. */
+  /** What to request: at first what the plan says, later exactly the address that the server granted before. */
   bindRequest(bind: TunnelBind): BindMessage | undefined {
     const { asks, forwardsTo, forwardsProto, metadata, name, description = '' } = this.plan
     if ('labels' in asks) return undefined

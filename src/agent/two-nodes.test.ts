@@ -51,7 +51,7 @@ async function agentAt(first: TestDoor, options: Partial<AgentOptions> = {}) {
 const open = (door: TestDoor) => door.sessions.filter(({ mux }) => !mux.isClosed)
 const isBoundAt = (door: TestDoor): boolean => open(door).some(({ binds, unbound }) => binds.length > unbound.length)
 
-/** Lets what is under way come to its end, and what waits happen, until it is so. */
+/** Runs pending work and timers until the condition holds. */
 async function settled(timers: { pass(ms: number): void }, isTrue: () => boolean): Promise<void> {
   for (let turn = 0; !isTrue(); turn++) {
     if (turn % 200 === 0) timers.pass(1000)
@@ -80,7 +80,7 @@ describe('a pooled tunnel', () => {
     assert.deepEqual([here.unbound.length, there.unbound.length], [1, 1])
   })
 
-  test('stays at one where its address is its own, or there is to be one connection', async () => {
+  test('stays at one node if its address is not pooled, or if one connection is the limit', async () => {
     const [first, second] = (await nodes(2)) as [TestDoor, TestDoor]
     for (const [plan, connections] of [
       [testPlan(), 'auto'],
@@ -95,7 +95,7 @@ describe('a pooled tunnel', () => {
     }
   })
 
-  test('comes to a second node when there is one, and leaves it when it is gone from the list', async () => {
+  test('is bound at a second node once there is one, and leaves it when it is gone from the list', async () => {
     const [first, second] = (await nodes(2)) as [TestDoor, TestDoor]
     const nodeId = first.rules.node?.nodeId ?? ''
     first.rules.node = { nodeId, nodeAddresses: [] }
@@ -119,7 +119,7 @@ describe('a pooled tunnel', () => {
     assert.equal(await second.latest.closed, undefined)
   })
 
-  test('is online while one of its nodes is, and the other half comes back where the first is not', async () => {
+  test('is online while one of its nodes is, and the other half comes back at a different node', async () => {
     const [first, second, third] = (await nodes(3)) as [TestDoor, TestDoor, TestDoor]
     const { agent, timers, events, told } = await agentAt(first)
     const web = await agent.open(pooled())
@@ -128,7 +128,7 @@ describe('a pooled tunnel', () => {
     await until(() => isBoundAt(half))
     free.knows(first)
     await first.close()
-    // The first half goes where there is none yet.
+    // The first half goes to the node that has none yet.
     await settled(timers, () => isBoundAt(free))
     assert.ok(web.isOnline && agent.isOnline)
     assert.equal(free.latest.auth.clientId, 'ts_1001')
@@ -139,7 +139,7 @@ describe('a pooled tunnel', () => {
     await told('moved')
   })
 
-  test('goes elsewhere with its second half when the first comes to its node', async () => {
+  test('moves its second half elsewhere when the first comes to its node', async () => {
     const [first, second, third] = (await nodes(3)) as [TestDoor, TestDoor, TestDoor]
     const { agent, timers, told } = await agentAt(first)
     await agent.open(pooled())
@@ -156,7 +156,7 @@ describe('a pooled tunnel', () => {
     assert.deepEqual([open(first).length, open(half).length, open(free).length], [0, 1, 1])
   })
 
-  test('leaves a second node that stops when no other takes it, and is back when one does', async () => {
+  test('leaves a second node that stops even if no other accepts it, and comes back when one does', async () => {
     const [first, second] = (await nodes(2)) as [TestDoor, TestDoor]
     const { agent, timers, events, told } = await agentAt(first)
     const web = await agent.open(pooled())
@@ -171,7 +171,7 @@ describe('a pooled tunnel', () => {
     assert.notEqual(second.latest, session)
   })
 
-  test('tells that it is offline when both halves are', async () => {
+  test('is reported offline when both halves are', async () => {
     const [first, second] = (await nodes(2)) as [TestDoor, TestDoor]
     const { agent, timers, events, told } = await agentAt(first)
     const web = await agent.open(pooled())
@@ -190,7 +190,7 @@ describe('a pooled tunnel', () => {
     await settled(timers, () => events.filter(({ type }) => type === 'online').length === 2)
   })
 
-  test('is stopped as a whole by the first half, and asked for again where only the second was', async () => {
+  test('is stopped as a whole at the first half, but requested again if only the second was stopped', async () => {
     const [first, second] = (await nodes(2)) as [TestDoor, TestDoor]
     const { agent, timers, events, told } = await agentAt(first)
     const web = await agent.open(pooled())

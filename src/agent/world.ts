@@ -1,4 +1,4 @@
-/** Notices what breaks connections silently: the machine slept, or its network changed. */
+/** Notices what silently breaks connections: the machine slept, or its network changed. */
 import { networkInterfaces } from 'node:os'
 import type { Timers } from './timers.ts'
 

@@ -31,7 +31,7 @@ Examples:
 /** `open` is for tests; by default the server's own implementation is loaded on use. */
 export function adminCommand(terminal: Terminal, open: OpenAdmin = openServerAdmin): Command {
   const work = { terminal, open }
-  return group(new Command('admin').description('manage users and keys in the database itself'))
+  return group(new Command('admin').description('manage users and keys directly in the database'))
     .addHelpText('after', examples)
     .addCommand(createUser(work))
     .addCommand(createKey(work))
@@ -62,7 +62,7 @@ function createUser(work: Work): Command {
 }
 
 function createKey(work: Work): Command {
-  const command = databaseCommand('create-key', 'make an API key for a user or bot; its token is shown this once')
+  const command = databaseCommand('create-key', 'create an API key for a user or bot; its token is shown only once')
     .requiredOption('--owner <id>', 'id of the user or bot that owns the key')
     .option('--description <text>', 'what the key is for', '')
     .addHelpText('after', '\nExample:\n  postern admin create-key --owner usr_… --description "key for Ada"')
@@ -124,7 +124,7 @@ function liftIpRestriction(work: Work): Command {
     using(work, command, async (admin) => {
       const types = await admin.liftRestrictions(type === 'all' ? restrictedParts : [type])
       if (json) printJson(work.terminal, { lifted: types.length > 0, types })
-      else if (types.length === 0) work.terminal.out('None was enforced.\n')
+      else if (types.length === 0) work.terminal.out('No such IP restriction was enforced.\n')
       else work.terminal.out(`No longer enforced: the IP restriction of type ${types.join(', ')}.\n`)
     }),
   )
@@ -135,7 +135,7 @@ function rotateKey(work: Work): Command {
   const command = databaseCommand('rotate-key', about).addHelpText(
     'after',
     `
-The old key file is gone afterwards: keep a backup of the new one, and copy it to every other server of the database.
+The old key file is gone afterwards. Back up the new one, and copy it to every other server that uses the database.
 
 Example:
   postern admin rotate-key --data-dir /var/lib/postern`,
@@ -146,7 +146,7 @@ Example:
       if (json) printJson(work.terminal, { sealed })
       else
         work.terminal.out(
-          `The key file is new, and ${sealed} ${sealed === 1 ? 'row is' : 'rows are'} encrypted with it.\n`,
+          `The key file was replaced, and ${sealed} ${sealed === 1 ? 'row was' : 'rows were'} re-encrypted.\n`,
         )
     }),
   )

@@ -19,7 +19,7 @@ interface Received {
 type Reply = (received: Received) => {
   status: number
   body?: unknown
-  /** Instead of a body of JSON. */
+  /** Sent instead of a JSON body. */
   text?: string
   headers?: Record<string, string>
 }
@@ -222,8 +222,8 @@ const misused: readonly [name: string, args: readonly string[], says: RegExp][] 
   ['a verb that the resource lacks', ['tunnels', 'delete', 'tn_1'], /unknown command 'delete'/],
   ['a missing id', ['api-keys', 'get'], /missing required argument 'id'/],
   ['a missing parent', ['routes', 'get', 'edghtsrt_1'], /required option '--edge-id <id>' not specified/],
-  ['an id that is a path', ['api-keys', 'delete', '../edges'], /an id is letters/],
-  ['a dotted id', ['api-keys', 'delete', '..'], /an id is letters/],
+  ['an id that is a path', ['api-keys', 'delete', '../edges'], /an id has only letters/],
+  ['a dotted id', ['api-keys', 'delete', '..'], /an id has only letters/],
   [
     'a number that is none',
     ['http-response-backends', 'create', '--status-code', 'x'],
@@ -284,7 +284,7 @@ test('list follows all pages, and uses only the query of the next link', async (
   assert.equal(received.length, 3)
 })
 
-test('list narrows down what can be narrowed down', async () => {
+test('list sends its filters', async () => {
   reply = () => ({ status: 200, body: { exchanges: [], next_page_uri: null } })
   const { code } = await api(['exchanges', 'list', '--edge-id', 'edghts_1', '--status', '502', '--path', '/a b'])
   assert.deepEqual([code, received[0]?.url], [0, '/exchanges?limit=100&edge_id=edghts_1&path=%2Fa+b&status=502'])
@@ -333,7 +333,7 @@ test('get prints fields, or JSON', async () => {
   assert.equal(JSON.parse((await api(['api-keys', 'get', 'ak_1', '--json'])).out).id, 'ak_1')
 })
 
-test('exchanges are printed as they come, as lines or as JSON, until the server ends the stream', async () => {
+test('exchanges are printed as they come, as lines or JSON, until the server ends the stream', async () => {
   const exchange = { id: 'ex_1', method: 'GET', host: 'a.test', path: '/\u001b[2J', status: 200, error_code: null }
   reply = () => ({
     status: 200,
@@ -354,7 +354,7 @@ test('a stream that is refused says why', async () => {
   assert.deepEqual([code, err], [1, 'error: too many streams (ERR_SERVER_BUSY)\n'])
 })
 
-test('a request as a command for curl is printed as it is', async () => {
+test('a curl command is printed unchanged', async () => {
   reply = () => ({ status: 200, body: { command: "curl 'https://a.test/'" } })
   assert.equal((await api(['exchanges', 'curl', 'ex_1'])).out, "curl 'https://a.test/'\n")
 })
@@ -376,11 +376,7 @@ test('an error of the API is printed with its code and operation', async () => {
 })
 
 const strange: readonly [name: string, reply: Reply, says: RegExp][] = [
-  [
-    'a page of another server',
-    () => ({ status: 502, body: 'x' }),
-    /does not answer as the API of Postern does \(HTTP 502\)/,
-  ],
+  ['a page of another server', () => ({ status: 502, body: 'x' }), /did not respond like the Postern API \(HTTP 502\)/],
   ['a redirect', () => ({ status: 301, headers: { location: 'https://x/' } }), /redirects to https:\/\/x\//],
   ['a list without its array', () => ({ status: 200, body: {} }), /no list `keys`/],
   [
@@ -404,11 +400,11 @@ test('the error for an unreachable server says what to do', async () => {
   const { port } = closed.address() as AddressInfo
   await new Promise((resolve) => closed.close(resolve))
   const { code, err } = await api(['api-keys', 'list', '--api-url', `http://127.0.0.1:${port}`])
-  assert.match(err, /cannot reach the API at .*: nothing listens there; start it with `npx postern serve`/)
+  assert.match(err, /cannot reach the API at .*: nothing is listening there; start the server with `npx postern serve`/)
   assert.equal(code, 1)
 })
 
-test('alone it lists every resource', async () => {
+test('without arguments it lists every resource', async () => {
   const { code, out } = await api([])
   assert.equal(code, 0)
   assert.match(out, /^api-keys\tcreate list get update delete\t/)

@@ -39,7 +39,7 @@ export interface ApiResource {
   readonly update: TObject
   readonly view: TObject
   readonly columns?: readonly string[]
-  /** What a list may be narrowed down by. */
+  /** The filters that a list accepts. */
   readonly filters?: TProperties
   /** The body of a replay; only exchanges have one. */
   readonly replay?: TObject
@@ -105,10 +105,10 @@ function resourceCommand(
     for (const parameter of pathParameters(resource.path)) {
       leaf.requiredOption(`--${dashed(parameter)} <id>`, `the ${dashed(parameter).replace('-id', '')} it belongs to`)
     }
-    leaf.option('--json', 'print the answer as JSON')
+    leaf.option('--json', 'print the response as JSON')
     leaf.option('--api-url <url>', `address of the API (default: ${DEFAULT_API_URL})`)
-    leaf.option('--api-key <key>', 'API key; POSTERN_API_KEY keeps it out of process lists')
-    leaf.option('--ca <file>', "CA of the API's certificate (default: those of this machine)")
+    leaf.option('--api-key <key>', 'API key; set POSTERN_API_KEY instead to keep it out of process lists')
+    leaf.option('--ca <file>', "CA of the API's certificate (default: the CAs of this machine)")
     leaf.addHelpText('after', () => `\nExample:\n  postern api ${name} ${verb} ${example(leaf)}`.trimEnd())
     leaf.action(async () => {
       const options = leaf.opts<Record<string, unknown>>()
@@ -180,7 +180,7 @@ function addVerbs(
   }
   if (verbs.includes('create')) {
     const flags = fieldFlags(create, pathParameters(path))
-    const leaf = add('create', `make a new ${noun}`, async (job) => {
+    const leaf = add('create', `create a new ${noun}`, async (job) => {
       show(await job.call('POST', job.path, await bodyOf(flags, job.options, terminal)), job)
     })
     addBodyFlags(leaf, flags)
@@ -248,7 +248,7 @@ function moduleNamed(word: string, modules: readonly string[]): string {
   if (modules.includes(name)) return name
   const meant = nearest(name, modules)
   throw misuse(
-    `there is no module \`${word}\` here; ${meant ? `did you mean \`${meant}\`?` : `known are ${modules.join(', ')}`}`,
+    `there is no module \`${word}\` here; ${meant ? `did you mean \`${meant}\`?` : `the modules are ${modules.join(', ')}`}`,
   )
 }
 
@@ -260,7 +260,7 @@ function pathOf(path: string, options: Readonly<Record<string, unknown>>): strin
 
 /** An id becomes part of a path, so anything that could lead elsewhere (`..`, `a/b`, `x?y`) is refused. */
 function checkedId(id: string | undefined): string {
-  if (id === undefined || !/^\w+$/.test(id)) throw misuse('an id is letters, digits and `_`, such as ak_…')
+  if (id === undefined || !/^\w+$/.test(id)) throw misuse('an id has only letters, digits and `_`, such as ak_…')
   return id
 }
 

@@ -16,8 +16,8 @@ import type { Terminal } from './terminal.ts'
 import { posternVersion } from './version.ts'
 
 const examples = `
-The file is sealed by a passphrase, from POSTERN_BACKUP_PASSPHRASE, --passphrase-file or a prompt; without it the backup
-cannot be restored. With --plain it holds every secret in the clear.
+The file is encrypted with a passphrase from POSTERN_BACKUP_PASSPHRASE, --passphrase-file or a prompt. Without the
+passphrase the backup cannot be restored. With --plain the file holds every secret in plain text.
 
 Examples:
   postern backup postern.backup
@@ -32,11 +32,11 @@ interface BackupOptions extends PassphraseOptions {
 /** `ask` is for tests. */
 export function backupCommand(terminal: Terminal, ask: Ask = processAsk()): Command {
   const command = new Command('backup')
-    .description('write the database and its key to one file, also while the server runs')
+    .description('write the database and its key to one file, even while the server runs')
     .argument('<file>', 'file to write')
     .option('--passphrase-file <path>', 'file that holds the passphrase')
     .option('--plain', 'do not encrypt the file: it then holds every secret in plain text')
-    .option('--force', 'replace the file if there is one')
+    .option('--force', 'replace an existing file')
   addSettingsFlags(command, { only: ['data-dir', 'database-url', 'key-file'] })
   return command.addHelpText('after', examples).action(async (file: string, options: BackupOptions) => {
     if (options.plain && options.passphraseFile !== undefined) {
@@ -47,7 +47,7 @@ export function backupCommand(terminal: Terminal, ask: Ask = processAsk()): Comm
     const path = resolve(terminal.cwd, file)
     const { bytes, contents } = await write(settings, path, { passphrase, force: options.force === true }, terminal)
     terminal.out(`${printable(path)}: ${counted(bytes, 'byte')}\n${describeBackup(contents)}`)
-    if (options.plain) terminal.err('It is not encrypted: whoever reads the file has every secret of the server.\n')
+    if (options.plain) terminal.err('The file is not encrypted: whoever reads it has every secret of the server.\n')
   })
 }
 

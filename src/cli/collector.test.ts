@@ -13,17 +13,17 @@ function decisions(before: string): string[] {
       kept.push({ at: i, parts: [i] })
       if (kept.length > 400_000) kept.length = 0
     }`
-  // Without the compilers, which may run before V8 has decided.
+  // Compilers are off, since they may run before V8 has decided.
   const args = ['--trace-pretenuring-statistics', '--no-opt', '--no-maglev', '--input-type=module', '--eval', code]
   return execFileSync(process.execPath, args, { encoding: 'utf8' }).match(/=> tenure/g) ?? []
 }
 
 test('objects are allocated in the young generation, even where earlier ones lived long', () => {
-  assert.ok(decisions('').length > 0, 'this engine does not do what is to be kept from it')
+  assert.ok(decisions('').length > 0, 'this engine does not pretenure, so the test is pointless')
   assert.deepEqual(decisions(`(await import(${JSON.stringify(collector)})).keepObjectsYoung()`), [])
 })
 
-test('what loading code has left behind is given back, and compiled code stays valid', () => {
+test('memory left behind by loading code is given back, and compiled code stays valid', () => {
   const code = `
     import { cachedDataVersionTag, getHeapStatistics } from 'node:v8'
     const { collectLoaded } = await import(${JSON.stringify(collector)})

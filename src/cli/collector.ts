@@ -1,4 +1,4 @@
-/** What we tell V8 about memory: where new objects go, and when to give back what a start has left behind. */
+/** Settings of V8 for memory: where new objects go, and when to give back what a start has left behind. */
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 
@@ -22,7 +22,7 @@ export function keepObjectsYoung(): void {
 export function collectLoaded(): void {
   setFlagsFromString('--expose-gc')
   const collect: unknown = runInNewContext('gc')
-  // As it was: V8 rejects compiled code that was kept under other flags.
+  // Restored, since V8 rejects compiled code that was cached under other flags.
   setFlagsFromString('--no-expose-gc')
   if (typeof collect === 'function') collect({ type: 'major', execution: 'sync', flavor: 'last-resort' })
 }

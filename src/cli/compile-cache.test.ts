@@ -32,13 +32,13 @@ const places: [name: string, env: (folder: string) => Record<string, string>, pl
   ],
 ]
 for (const [name, env, place] of places) {
-  test(`compiled code is kept in ${name}, for this user alone`, async () => {
+  test(`compiled code is kept in ${name}, readable only by this user`, async () => {
     const folder = home()
     assert.ok((await keptAt(env(folder))).startsWith(join(folder, place)))
   })
 }
 
-test('a folder that NODE_COMPILE_CACHE names is kept', async () => {
+test('a folder that NODE_COMPILE_CACHE names is used', async () => {
   const folder = home()
   const told = { HOME: home(), NODE_COMPILE_CACHE: folder }
   assert.ok((await keptAt(told)).startsWith(folder))
@@ -46,7 +46,7 @@ test('a folder that NODE_COMPILE_CACHE names is kept', async () => {
   assert.equal(await keptAt({ HOME: home(), NODE_DISABLE_COMPILE_CACHE: '1' }), 'none')
 })
 
-test('nothing is cached where other users may write, and a read-only folder does not stop the start', async () => {
+test('nothing is cached where other users may write, and a read-only folder does not prevent the start', async () => {
   const shared = home()
   mkdirSync(join(shared, 'postern/compiled'), { recursive: true })
   chmodSync(join(shared, 'postern/compiled'), 0o777)

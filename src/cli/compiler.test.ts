@@ -4,7 +4,7 @@ import { test } from 'node:test'
 
 const compiler = new URL('./compiler.ts', import.meta.url).href
 
-/** Runs a function that calls two larger ones very often; returns which of them V8 has compiled into it. */
+/** Runs a function that calls two larger ones very often; returns which of them V8 has inlined. */
 function inlined(before: string): string[] {
   const code = `
     ${before}
@@ -17,7 +17,7 @@ function inlined(before: string): string[] {
       return sum
     }
     for (let i = 0; i < 400; i++) hot(2000)`
-  // Without the other compiler, which follows rules of its own.
+  // The other compiler is off, since it follows rules of its own.
   const args = ['--trace-turbo-inlining', '--no-maglev', '--input-type=module', '--eval', code]
   const said = execFileSync(process.execPath, args, { encoding: 'utf8' })
   // By their names: a line says where a function is in memory too, and the collector moves it between two compilations.
@@ -25,7 +25,7 @@ function inlined(before: string): string[] {
   return [...new Set(Array.from(lines, ([, name = '']) => name))].sort()
 }
 
-test('larger functions are compiled into their callers', () => {
+test('larger functions are inlined', () => {
   assert.deepEqual(inlined(''), [])
   assert.deepEqual(inlined(`(await import(${JSON.stringify(compiler)})).inlineMore()`), ['first', 'second'])
 })

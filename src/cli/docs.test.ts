@@ -8,7 +8,7 @@ import { cookieNames } from '../modules/login/cookies.ts'
 import { generatedPages, pageFile } from './docs.ts'
 
 for (const { path, text } of generatedPages) {
-  test(`${path} is what the code says; if not, run \`npm run docs\``, () => {
+  test(`${path} is up to date; if not, run \`npm run docs\``, () => {
     assert.equal(readFileSync(pageFile(path), 'utf8'), text())
   })
 }

@@ -10,8 +10,8 @@ const GIB = 1024 ** 3
 const states = (findings: readonly { readonly check: string; readonly state: string }[]) =>
   findings.map(({ check, state }) => `${check}: ${state}`)
 
-describe('the doctor says of the machine', () => {
-  test('that a disk is full, or not', () => {
+describe('the doctor reports about the machine', () => {
+  test('whether a disk is full', () => {
     assert.equal(diskFinding('/data', { free: 10 * GIB, size: 20 * GIB }).state, 'well')
     const { state, about } = diskFinding('/data', { free: GIB / 4, size: 20 * GIB })
     assert.deepEqual([state, about], ['to do', '256 MiB of 20480 MiB are free for /data'])
@@ -25,15 +25,15 @@ describe('the doctor says of the machine', () => {
     assert.equal((await checkFiles(async () => '')).state, 'unknown')
   })
 
-  test('that its clock is wrong, or not', () => {
+  test('whether its clock is wrong', () => {
     assert.equal(clockFinding('ca.test', NOW, NOW + 20_000).state, 'well')
-    assert.equal(clockFinding('ca.test', NOW, NOW - 60_000).about, '60 s behind that of ca.test')
+    assert.equal(clockFinding('ca.test', NOW, NOW - 60_000).about, '60 s behind the clock of ca.test')
     assert.equal(clockFinding('ca.test', NOW, NOW + 60_000).state, 'to do')
     assert.equal(clockFinding('ca.test', Number.NaN, NOW).state, 'unknown')
   })
 })
 
-describe('the doctor says of certificates', () => {
+describe('the doctor reports about certificates', () => {
   const certificate = (name: string, not_after: string) => ({
     id: 'cert_1',
     subject_alternative_names: { dns_names: [name], ips: [] },
@@ -46,10 +46,13 @@ describe('the doctor says of certificates', () => {
     const soon = certificate('soon.test', '2026-06-03T00:00:00Z')
     const gone = certificate('gone.test', '2026-05-03T00:00:00Z')
     const { state, about } = expiryFinding([fine, soon, gone], NOW)
-    assert.deepEqual([state, about], ['to do', '2 of 3 expire within a week, 1 of them already: soon.test, gone.test'])
+    assert.deepEqual(
+      [state, about],
+      ['to do', '2 of 3 expire within a week (already expired: 1): soon.test, gone.test'],
+    )
   })
 
-  test('which orders failed, why, and when they are tried again', () => {
+  test('which orders failed, why, and when the next attempt is', () => {
     const policy = { authority: 'letsencrypt' }
     const domain = (name: string, provisioning_job: object | null) => ({
       domain: name,
@@ -64,11 +67,11 @@ describe('the doctor says of certificates', () => {
       check: 'order of c.test',
       state: 'to do',
       about: 'ERR_DNS: no such name',
-      next: 'mend what it says; it is tried again at 2026-06-02T00:00:00Z',
+      next: 'fix the cause; the next attempt is at 2026-06-02T00:00:00Z',
     })
   })
 
-  test('what only the metrics tell', () => {
+  test('what only the metrics show', () => {
     assert.deepEqual(metricFindings('postern_sessions 3\npostern_descriptor_refusals_total 0\n'), [])
     const numbers = [
       'postern_certificate_files{state="served"} 2',
@@ -85,7 +88,7 @@ describe('the doctor says of certificates', () => {
   })
 })
 
-describe('the doctor says of addresses', () => {
+describe('the doctor reports about addresses', () => {
   const own = '127.0.0.1:8443'
   const reach = (given: Partial<ReachedFrom>): ReachedFrom => ({
     addressesOf: async () => ['192.0.2.7'],
@@ -98,7 +101,7 @@ describe('the doctor says of addresses', () => {
     throw Object.assign(new Error(code), { code })
   }
 
-  test('which listeners accept, asked at loopback where they listen everywhere', async () => {
+  test('which listeners accept connections, over loopback if they listen on all addresses', async () => {
     const asked: string[] = []
     const open = async (host: string, port: number) => {
       asked.push(`${host}:${port}`)
@@ -109,7 +112,7 @@ describe('the doctor says of addresses', () => {
     assert.deepEqual(asked, [own, '::1:8080'])
   })
 
-  test('that a domain and the names below it lead here', async () => {
+  test('that a domain and the names below it point to this server', async () => {
     const names: string[] = []
     const addressesOf = async (name: string) => {
       names.push(name)
@@ -125,7 +128,7 @@ describe('the doctor says of addresses', () => {
     [
       'lead elsewhere',
       { certificateAt: async (host) => (host === '127.0.0.1' ? 'ours' : 'theirs') },
-      /192\.0\.2\.7:443 shows a certificate that is not of this server/,
+      /192\.0\.2\.7:443 shows a certificate that is not this server's/,
     ],
     [
       'lead to a closed port',
@@ -144,7 +147,7 @@ describe('the doctor says of addresses', () => {
     })
   }
 
-  test('nothing of a domain that every machine has', async () => {
+  test('nothing about a domain that every machine resolves to itself', async () => {
     assert.deepEqual(states(await checkDomain('localhost', https, reach({}))), ['DNS: unknown'])
   })
 })

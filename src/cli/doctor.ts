@@ -1,4 +1,4 @@
-/** `postern doctor`: looks at the server that runs on this machine, and says what is to be done. */
+/** `postern doctor`: checks the server on this machine, and says what to fix. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Command } from 'commander'
@@ -20,35 +20,35 @@ import { printJson } from './table.ts'
 import type { Terminal } from './terminal.ts'
 
 const examples = `
-Run it on the machine of the server, with the settings that the server has. The key of an admin, in POSTERN_API_KEY or
---api-key, lets it look at certificates too. Exit code: 0 when all is well, 1 when there is something to do.
+Run it on the server's machine, with the server's settings. With the API key of an admin, in POSTERN_API_KEY or --api-key,
+it also checks certificates. Exit code: 0 if all is well, 1 if there is something to fix.
 
 Examples:
   postern doctor
   postern doctor --config /etc/postern/postern.yml --json`
 
-/** How the URL of a database in a file begins. */
+/** The beginning of the URL of a database in a file. */
 const SQLITE = 'sqlite:'
 
-/** How long one answer may take, in milliseconds. */
+/** How long one response may take, in milliseconds. */
 const ANSWER_MS = 5000
 
-/** Settings that say where the server is, and where it is looked for. */
+/** Settings that say where the server is. */
 const flags = ['data-dir', 'api-listen', 'api-tls', 'metrics-listen', 'https-listen', 'public-https-port', 'domain']
 
 /** `reach` is for tests. */
 export function doctorCommand(terminal: Terminal, reach?: ReachedFrom): Command {
-  const command = new Command('doctor').description('look at the server on this machine, and say what is to be done')
+  const command = new Command('doctor').description('check the server on this machine, and say what to fix')
   addSettingsFlags(command, { only: flags })
-  command.option('--api-key <key>', 'API key of an admin; POSTERN_API_KEY keeps it out of process lists')
-  command.option('--json', 'print what was found as JSON')
+  command.option('--api-key <key>', 'API key of an admin; set POSTERN_API_KEY instead to keep it out of process lists')
+  command.option('--json', 'print the findings as JSON')
   return command.addHelpText('after', examples).action(async () => {
     const { apiKey, json } = command.opts<{ apiKey?: string; json?: true }>()
     const findings = await examine(settingsOf(command, terminal), { terminal, apiKey, reach })
     if (json) printJson(terminal, findings)
     else for (const finding of findings) terminal.out(`${lineOf(finding)}\n`)
     const left = findings.filter(({ state }) => state === 'to do').length
-    if (left > 0) throw new Failure(`${counted(left, 'thing')} to do`)
+    if (left > 0) throw new Failure(`${counted(left, 'problem')} found`)
   })
 }
 
@@ -83,25 +83,29 @@ async function examine(settings: Settings, { terminal, apiKey, ...given }: Exami
   return [...health, ...files, ...groups.flat()]
 }
 
-/** Whether it answers and is ready, and where it listens. */
+/** Whether the server responds and is ready, and where it listens. */
 async function checkServer(base: string, ca: string | undefined) {
   const none: Readonly<Record<string, string>> = {}
   try {
     const { status, text } = await requestOf(`${base}/readyz`, { method: 'GET', headers: {}, ca, withinMs: ANSWER_MS })
     const { addresses = none } = JSON.parse(text) as { readonly addresses?: Readonly<Record<string, string>> }
     if (status === 200)
-      return { findings: [well('server', `${base} is ready`), well('database', 'it answers')], addresses }
-    const next = 'see the log of the server; `database` there says why, when that is the reason'
+      return { findings: [well('server', `${base} is ready`), well('database', 'it responds')], addresses }
+    const next = 'see the log of the server, and look for `database`'
     return {
       findings: [
-        toDo('database', `${base} answers, and is not ready: it starts, stops, or its database is away`, next),
+        toDo(
+          'database',
+          `${base} responds but is not ready: it is starting, stopping, or cannot reach its database`,
+          next,
+        ),
       ],
       addresses,
     }
   } catch (error) {
     const why = error instanceof Error && 'code' in error ? String(error.code) : String(error)
-    const next = 'start it with `postern serve`, or name its settings with --config'
-    return { findings: [toDo('server', `${base} does not answer: ${why}`, next)], addresses: none }
+    const next = 'start it with `postern serve`, or give its settings file with --config'
+    return { findings: [toDo('server', `${base} does not respond: ${why}`, next)], addresses: none }
   }
 }
 
@@ -127,7 +131,7 @@ async function checkMetrics(base: string): Promise<Finding[]> {
     const { text } = await requestOf(`${base}/metrics`, { method: 'GET', headers: {}, withinMs: ANSWER_MS })
     return metricFindings(text)
   } catch {
-    return [unknown('metrics', `${base}/metrics does not answer`)]
+    return [unknown('metrics', `${base}/metrics does not respond`)]
   }
 }
 

@@ -26,7 +26,7 @@ export function firstStartBanner(
   const server = reachable(addresses.agents)
   const curl = `curl ${apiTls ? `--cacert ${word(ca)} ` : ''}-H "Authorization: Bearer ${key}" -H "Service-Version: 2"`
   return `
-Welcome to Postern. This is its first start: keep what follows, it is not shown again.
+Welcome to Postern. This is the first start: save the following, it will not be shown again.
 
   Admin             ${userId}
   Admin API key     ${shownKey}
@@ -34,7 +34,7 @@ Welcome to Postern. This is its first start: keep what follows, it is not shown 
   CA certificate    ${ca}
   Data folder       ${dataDir}
 
-Try, with something that listens on port 3000:
+Try it, with a service that listens on port 3000:
 
   ${command} http 3000 --server ${server} --ca ${word(ca)} --authtoken ${token}
   ${curl} ${base}/tunnels

@@ -1,4 +1,4 @@
-/** A command that only has subcommands: what it does without one, and its error for an unknown one. */
+/** A command that only has subcommands: what it does without one, and the error for an unknown one. */
 import type { Command } from 'commander'
 import { nearest } from '../lib/text/nearest.ts'
 import { misuse } from './failure.ts'

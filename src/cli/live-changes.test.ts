@@ -14,7 +14,7 @@ const at = (region: string, maxConnections = 0): Settings =>
     cwd: '/srv',
   })
 
-/** A server whose settings on disk are `disk.settings`; `isApplied` resolves when they are in force. */
+/** A server whose settings on disk are `disk.settings`; `isApplied` resolves when they are in effect. */
 function server(upgrade: Upgrade | undefined, isApplied?: () => Promise<void>) {
   const disk = { settings: (): Settings => at('here') }
   const applied: Settings[] = []
@@ -27,7 +27,7 @@ function server(upgrade: Upgrade | undefined, isApplied?: () => Promise<void>) {
   return { disk, applied, changes: new LiveChanges({ settings, read: () => disk.settings(), apply, upgrade, log }) }
 }
 
-test('upgrades come one after the other, each with what is on disk then', async () => {
+test('upgrades run one after the other, each with the settings on disk at that time', async () => {
   const gates: PromiseWithResolvers<void>[] = []
   const begun: string[] = []
   const { disk, changes } = server(async ({ region }) => {
@@ -69,7 +69,7 @@ test('a reload during an upgrade waits for it', async () => {
   )
 })
 
-test('a reload while another is applied goes after it; those that wait are one, and an upgrade goes last', async () => {
+test('a reload during another runs after it; waiting reloads are one, and an upgrade runs last', async () => {
   const gates: PromiseWithResolvers<void>[] = []
   const begun: string[] = []
   const upgrade: Upgrade = async ({ maxConnections }) => {
@@ -101,7 +101,7 @@ test('a reload while another is applied goes after it; those that wait are one, 
   assert.deepEqual(begun, ['reload 1', 'reload 3', 'upgrade 3'])
 })
 
-test('an upgrade that fails, or settings that are faulty, are told, and the next is not held up', async () => {
+test('a failed upgrade or faulty settings are reported, and do not block the next change', async () => {
   let isBroken = true
   const { disk, changes } = server(async () => {
     if (isBroken) throw new Error('it did not come up')
@@ -117,7 +117,7 @@ test('an upgrade that fails, or settings that are faulty, are told, and the next
   assert.deepEqual(await changes.upgrade(), { type: 'upgraded', from: '1', to: '2' })
 })
 
-test('a server of one process reads its settings again, and tells what needs a restart', async () => {
+test('a server of one process reloads its settings, and reports which need a restart', async () => {
   const { disk, applied, changes } = server(undefined)
   disk.settings = () => at('there', 9)
   const outcome = await changes.upgrade()

@@ -1,4 +1,4 @@
-/** What changes a server while it runs, one change after the other: reloads of its settings, and upgrades. */
+/** Changes a running server, one change at a time: reloads of its settings, and upgrades. */
 import type { Settings } from '../config/read.ts'
 import type { Logger } from '../lib/log/log.ts'
 import type { UpgradeStep } from '../supervisor/upgrade.ts'
@@ -6,11 +6,11 @@ import { reload } from './reload.ts'
 import { type Upgrade, type UpgradeOutcome, upgradeRunning } from './upgrade-running.ts'
 
 export interface LiveChangesOptions {
-  /** As the server started. */
+  /** The settings that the server started with. */
   readonly settings: Settings
   /** Throws `SettingsError`. */
   readonly read: () => Settings
-  /** Resolves when they are in force, with the processes that do not use them yet. */
+  /** Resolves when they are in effect, with the processes that do not use them yet. */
   readonly apply: (settings: Settings) => Promise<readonly string[]>
   /** Undefined for a server of one process. */
   readonly upgrade: Upgrade | undefined
@@ -20,9 +20,9 @@ export interface LiveChangesOptions {
 export class LiveChanges {
   readonly #options: LiveChangesOptions
   #running: Settings
-  /** The end of the last change that was ordered. */
+  /** Settles when the last change that was requested is done. */
   #last: Promise<unknown> = Promise.resolve()
-  /** A reload that was ordered and has not begun. */
+  /** A reload that was requested and has not begun. */
   #waiting: Promise<void> | undefined
 
   constructor(options: LiveChangesOptions) {
@@ -31,15 +31,15 @@ export class LiveChanges {
   }
 
   /**
-   * Reloads when what was ordered before is over, since it would miss processes that are about to take over; never rejects.
-   * One that has yet to begin reads what is on disk then, so that those ordered meanwhile are the same one.
+   * Reloads after all earlier changes, since it would miss processes of an upgrade in progress; never rejects. Requests
+   * that come before a reload has begun share it, since it reads what is on disk when it begins.
    */
   reload(): Promise<void> {
     this.#waiting ??= this.#next(() => this.#reload())
     return this.#waiting
   }
 
-  /** Upgrades when what was ordered before is over; never rejects. */
+  /** Upgrades after all earlier changes; never rejects. */
   upgrade(onStep: (step: UpgradeStep) => void = () => {}): Promise<UpgradeOutcome> {
     return this.#next(() => this.#upgrade(onStep))
   }

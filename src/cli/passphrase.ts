@@ -44,13 +44,14 @@ function given({ passphraseFile }: PassphraseOptions, { env, cwd }: Terminal): s
 
 async function askTwice(ask: Ask): Promise<string> {
   const first = await asked(ask, 'Passphrase for the backup: ')
-  if ((await asked(ask, 'Repeat it: ')) !== first) throw new Failure('the two passphrases differ; nothing was written')
+  if ((await asked(ask, 'Repeat it: ')) !== first)
+    throw new Failure('the passphrases do not match; nothing was written')
   return first
 }
 
 async function asked(ask: Ask, question: string): Promise<string> {
   if (ask.isPossible) return ask.question(question, { isSecret: true })
   throw misuse(
-    `no passphrase: set ${passphraseVariable}, or name a file with --passphrase-file (a backup without one is made with --plain)`,
+    `no passphrase: set ${passphraseVariable}, or give a file with --passphrase-file (--plain makes a backup without one)`,
   )
 }

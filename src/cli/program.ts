@@ -23,12 +23,12 @@ const commands: readonly Entry[] = [
   },
   {
     name: 'upgrade',
-    about: 'have the server that runs go over to the code and settings that are on disk',
+    about: 'switch the running server to the code and settings that are on disk',
     load: async (terminal) => (await import('./upgrade.ts')).upgradeCommand(terminal),
   },
   {
     name: 'doctor',
-    about: 'look at the server on this machine, and say what is to be done',
+    about: 'check the server on this machine, and say what to fix',
     load: async (terminal) => (await import('./doctor.ts')).doctorCommand(terminal),
   },
   {
@@ -63,17 +63,17 @@ const commands: readonly Entry[] = [
   },
   {
     name: 'policy',
-    about: 'try out traffic policies',
+    about: 'test traffic policies',
     load: async (terminal) => (await import('./policy.ts')).policyCommand(terminal),
   },
   {
     name: 'admin',
-    about: 'manage users and keys in the database itself',
+    about: 'manage users and keys directly in the database',
     load: async (terminal) => (await import('./admin.ts')).adminCommand(terminal),
   },
   {
     name: 'backup',
-    about: 'write the database and its key to one file, also while the server runs',
+    about: 'write the database and its key to one file, even while the server runs',
     load: async (terminal) => (await import('./backup.ts')).backupCommand(terminal),
   },
   {
@@ -83,7 +83,7 @@ const commands: readonly Entry[] = [
   },
   {
     name: 'version',
-    about: 'show the version of Postern and of Node',
+    about: 'show the versions of Postern and Node',
     load: async (terminal) => (await import('./version.ts')).versionCommand(terminal),
   },
   {
@@ -118,7 +118,7 @@ export async function run(args: readonly string[], terminal: Terminal): Promise<
   }
 }
 
-/** The program with the command that `args` name; of the others only the names are there, for the help. */
+/** The program with the command that `args` name; other commands are only listed, for the help. */
 async function load(args: readonly string[], terminal: Terminal): Promise<Command> {
   const program = group(new Command('postern'))
     .description('A self-hosted tunnel and ingress platform.')
@@ -178,7 +178,7 @@ function report(error: unknown, terminal: Terminal): number {
   return 1
 }
 
-/** Messages name commands as `postern …`; they are printed as one can type them here, such as `npx postern …` in a clone. */
+/** Messages name commands as `postern …`; this prints them as they can be typed here, such as `npx postern …` in a clone. */
 function typed(message: string, terminal: Terminal): string {
   return message.replaceAll('`postern ', `\`${commandName(terminal)} `)
 }

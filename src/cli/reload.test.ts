@@ -19,7 +19,7 @@ function server(running: Settings, apply: (settings: Settings) => Promise<readon
   return { log, lines, told, reload: (next: Settings) => reload({ running, read: () => next, apply, log }) }
 }
 
-test('nothing is said before the new settings are in force', async () => {
+test('nothing is logged before the new settings are in effect', async () => {
   const applied = Promise.withResolvers<readonly string[]>()
   const { lines, told, reload } = server(at(), () => applied.promise)
   const over = reload(at({ 'max-connections': '7' }))
@@ -32,24 +32,24 @@ test('nothing is said before the new settings are in force', async () => {
   assert.equal(lines[0]?.msg, 'settings reloaded')
 })
 
-test('processes that do not use them yet are named in a warning, beside what needs a restart', async () => {
+test('a warning names processes that do not use the settings yet, and settings that need a restart', async () => {
   const { lines, told, reload } = server(at(), async () => ['w2'])
   await reload(at({ region: 'there', 'max-connections': '7' }))
   assert.deepEqual(told(), [{ level: 'warn', changed: ['max-connections'], needs_restart: ['region'], late: ['w2'] }])
   assert.match(String(lines[0]?.msg), /^settings were reloaded but some processes do not use them yet/)
 })
 
-test('settings that cannot be applied are an error, and not said to be reloaded', async () => {
+test('settings that cannot be applied are logged as an error, and not as reloaded', async () => {
   const { lines, reload } = server(at(), () => Promise.reject(new Error('w2: a fault')))
   const { fault } = await reload(at({ 'max-connections': '7' }))
-  assert.match(fault ?? '', /cannot all be applied/)
+  assert.match(fault ?? '', /not all could be applied/)
   assert.deepEqual(
     lines.map(({ level, msg, err }) => [level, msg, (err as Error).message]),
     [['error', fault, 'w2: a fault']],
   )
 })
 
-// Whichever of the two levels says more.
+// Logged at the more verbose of the two levels.
 const levels: readonly [from: string, to: string, region: string, said: number][] = [
   ['info', 'error', 'here', 1],
   ['error', 'info', 'here', 1],
@@ -60,7 +60,7 @@ const levels: readonly [from: string, to: string, region: string, said: number][
 ]
 for (const [from, to, region, said] of levels) {
   const what = region === 'here' ? 'a change' : 'a change that needs a restart'
-  test(`from level ${from} to ${to}, ${what} is ${said ? 'told once' : 'not told'}`, async () => {
+  test(`from level ${from} to ${to}, ${what} is ${said ? 'logged once' : 'not logged'}`, async () => {
     const { log, lines, reload } = server(at({ 'log-level': from, region: 'here' }))
     await reload(at({ 'log-level': to, region }))
     assert.equal(lines.length, said)

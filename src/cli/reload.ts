@@ -8,7 +8,7 @@ export interface Reloading {
   readonly running: Settings
   /** Throws `SettingsError`. */
   readonly read: () => Settings
-  /** Resolves when they are in force, with the processes that do not use them yet. */
+  /** Resolves when they are in effect, with the processes that do not use them yet. */
   readonly apply: (settings: Settings) => Promise<readonly string[]>
   readonly log: Logger
 }
@@ -22,7 +22,7 @@ export interface ReloadEnd {
   readonly needsRestart: readonly string[]
 }
 
-/** Resolves when the new settings are in force. Faulty ones never end the server. */
+/** Resolves when the new settings are in effect. Faulty ones never end the server. */
 export async function reload({ running, read, apply, log }: Reloading): Promise<ReloadEnd> {
   let changes: Changes
   try {
@@ -61,6 +61,6 @@ export function settingsFault(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
 
-const faulty = 'settings cannot be reloaded; nothing has changed'
-const notByAll = 'settings were reloaded but some processes do not use them yet; they will when they answer again'
-const notApplied = 'settings were reloaded but cannot all be applied; restart the server'
+const faulty = 'settings could not be reloaded; nothing has changed'
+const notByAll = 'settings were reloaded but some processes do not use them yet; they will when they respond again'
+const notApplied = 'settings were reloaded but not all could be applied; restart the server'

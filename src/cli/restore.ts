@@ -14,8 +14,8 @@ import { startFault } from './start-fault.ts'
 import type { Terminal } from './terminal.ts'
 
 const examples = `
-The whole file is read and checked before anything is written. The database and the key file must not be there yet; a
-database of PostgreSQL must be empty. A backup of SQLite may be restored to PostgreSQL, and the other way around.
+The whole file is read and checked before anything is written. The database and the key file must not exist yet; a
+PostgreSQL database must be empty. A backup of SQLite can be restored to PostgreSQL, and the other way around.
 
 Examples:
   postern restore postern.backup --data-dir /var/lib/postern
@@ -32,7 +32,7 @@ export function restoreCommand(terminal: Terminal, ask: Ask = processAsk()): Com
     .description('fill an empty database from a backup')
     .argument('<file>', 'file that `postern backup` wrote')
     .option('--passphrase-file <path>', 'file that holds the passphrase')
-    .option('--check', 'only say what the file holds and whether it is whole')
+    .option('--check', 'only show what the file holds and whether it is intact')
   addSettingsFlags(command, { only: ['data-dir', 'database-url', 'key-file'] })
   return command.addHelpText('after', examples).action(async (name: string, options: RestoreOptions) => {
     const settings = settingsOf(command, terminal)

@@ -11,10 +11,10 @@ import { misuse } from './failure.ts'
 import { logProcess } from './process-log.ts'
 import { startFault } from './start-fault.ts'
 
-/** The control process gives way to workers where cores are scarce: visitors come before callers of the API. */
+/** The control process yields to workers where cores are scarce: visitors come before callers of the API. */
 const CONTROL_NICENESS = 5
 
-/** A server that was started with `nice` stays as nice: only a privileged user may take priority back. */
+/** A server that was started with `nice` stays as nice, since only a privileged user may raise a priority. */
 export function controlNiceness(given: number): number {
   return Math.max(given, CONTROL_NICENESS)
 }
@@ -42,6 +42,6 @@ export function runWorkerCommand(): Command {
 
 function childParts(): ChildParts {
   const parent = ownParent()
-  if (!parent) throw misuse('this process is started by `postern serve --workers`')
+  if (!parent) throw misuse('this command is run by `postern serve --workers` only')
   return { ...parent, logProcess, version: packageVersion(), fault: startFault }
 }

@@ -43,7 +43,7 @@ export async function openServer(read: ReadSettings, { log }: { readonly log: Lo
   }
 }
 
-/** What a service manager handed to this process. Throws `SettingsError`. */
+/** The sockets that a service manager passed to this process. Throws `SettingsError`. */
 export function ownHanded(log: Logger): readonly HandedSocket[] {
   const { env, pid, ppid } = process
   const { sockets, otherPid } = takeHanded(env, (each) => each === pid || (hasLauncher() && each === ppid))

@@ -1,4 +1,4 @@
-/** `postern serve --workers`: this process is the supervisor of those that serve. */
+/** `postern serve --workers`: this process supervises those that serve. */
 import { adoptHanded, checkHandedPorts, handedAddresses, handedNames } from '../config/listeners.ts'
 import { type Logger, lineWriter, lossLine } from '../lib/log/log.ts'
 import { launcher } from '../supervisor/launch.ts'
@@ -42,12 +42,12 @@ export async function serveWorkers(
   }
 }
 
-/** The program that runs, with another command. */
+/** Runs the same program with another command. */
 function childArgs(role: string): readonly string[] {
   return [...process.execArgv, process.argv[1] ?? '', `run-${role}`]
 }
 
-/** Children print nothing to stdout by themselves; what a library does must not be lost. */
+/** Children do not print to stdout themselves, but what a library prints there must not be lost. */
 function outWriter(terminal: Terminal): (lines: string) => void {
   let output: LineOutput | undefined
   return (lines) => {

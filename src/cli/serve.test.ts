@@ -27,7 +27,7 @@ const listening = {
   http: '0.0.0.0:41238',
 }
 const supervise = () => Promise.reject(new Error('one process is enough'))
-/** `postern upgrade` reaches none of these servers. */
+/** These servers do not take orders from `postern upgrade`. */
 const takeOrders = async () => () => {}
 const firstStart = { apiKey: 'key_made', authtoken: 'token_made', userId: 'usr_1' }
 
@@ -96,7 +96,7 @@ for (const signal of ['SIGTERM', 'SIGINT']) {
   })
 }
 
-test('SIGHUP reloads the settings and ends nothing, whatever is in them', async () => {
+test('SIGHUP reloads the settings and never ends the server, whatever is in them', async () => {
   const used: number[] = []
   const files = [
     () =>
@@ -237,7 +237,7 @@ const faults: readonly [name: string, error: unknown, says: RegExp][] = [
   [
     'a taken port',
     new Error('start API', { cause: fault({ code: 'EADDRINUSE', syscall: 'listen', port: 7401 }) }),
-    /^127\.0\.0\.1:7401 is taken .* --metrics-listen$/,
+    /^127\.0\.0\.1:7401 is in use .* --metrics-listen$/,
   ],
   ['a port of edges', fault({ code: 'EADDRINUSE', syscall: 'listen', port: 20005 }), /^port 20005 .* --tcp-ports$/],
   [
@@ -248,7 +248,7 @@ const faults: readonly [name: string, error: unknown, says: RegExp][] = [
   [
     'no PostgreSQL, at two addresses',
     new Error('open store', { cause: new AggregateError([fault({ code: 'ECONNREFUSED', syscall: 'connect' })]) }),
-    /nothing answers at the database.*--database-url/,
+    /nothing is listening at the address of the database.*--database-url/,
   ],
   ['a wrong password', fault({ code: '28P01' }), /refuses the password/],
   ['a missing database', fault({ code: '3D000' }), /does not exist; create it/],
@@ -257,7 +257,7 @@ const faults: readonly [name: string, error: unknown, says: RegExp][] = [
   [
     'a folder of somebody else',
     fault({ code: 'EACCES', syscall: 'mkdir', path: '/srv/data' }),
-    /may not use \/srv\/data/,
+    /not allowed to use \/srv\/data/,
   ],
   [
     'a key file with its own words',
@@ -290,10 +290,10 @@ test('a start that fails is a failure with exit code 1', async () => {
     logProcess() {},
   }
   const served = serve(() => settings, testTerminal(), parts)
-  await assert.rejects(served, { exitCode: 1, message: /^Postern cannot start: 127\.0\.0\.1:7400 is taken/ })
+  await assert.rejects(served, { exitCode: 1, message: /^Postern cannot start: 127\.0\.0\.1:7400 is in use/ })
 })
 
-test('with workers, the same is printed of several processes, and nothing is opened in this one', async () => {
+test('with workers the output is the same, and this process opens no listeners', async () => {
   const signals = new EventEmitter()
   const terminal = testTerminal()
   const nothing = () => Promise.reject(new Error('one process too many'))

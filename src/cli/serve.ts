@@ -29,7 +29,7 @@ export interface Serving {
   /** What a service manager handed in. */
   readonly handed: readonly string[]
   readonly server: RunningServer
-  /** Goes over to the code and settings that are on disk; a server of one process cannot. */
+  /** Switches to the code and settings that are on disk; a server of one process cannot. */
   readonly upgrade?: Upgrade
 }
 
@@ -41,7 +41,7 @@ export interface ServeParts {
   readonly start: (settings: Settings, around: ServerOptions) => Promise<RunningServer>
   readonly signals: SignalSource
   readonly exit: (code: number) => void
-  /** Lets `postern upgrade` reach this server; gives how to stop that. */
+  /** Lets `postern upgrade` reach this server; returns a function that stops it. */
   readonly takeOrders: (orders: OrdersOptions) => Promise<() => void>
   /** Logs what Node would print by itself. */
   readonly logProcess: (log: Logger) => void
@@ -82,7 +82,7 @@ export async function serve(
   parts.logProcess(log)
   // A server goes on when its standard output is closed.
   terminal.onOutFailed((err) => log.warn({ err }, notShown))
-  // From the beginning, so that a signal during a slow start is not lost.
+  // Registered first, so that a signal during a slow start is not lost.
   const stop = stopSignal({ source: signals, echoes: hasLauncher(), insist: () => exit(1) })
   const hangup = eachSignal(signals, 'SIGHUP')
   const order = eachSignal(signals, 'SIGUSR2')
@@ -136,4 +136,4 @@ async function serveAlone(
 }
 
 const notShown =
-  'standard output cannot be written; after a first start, make a key with `postern admin create-key` if it was not shown'
+  'standard output cannot be written; if this was the first start and no API key was shown, create one with `postern admin create-key`'

@@ -32,7 +32,7 @@ test('a flag wins over the environment, with or without a value', () => {
   assert.equal(read(['--ngrok-error-header'], env).ngrokErrorHeader, true)
 })
 
-test('a value that is neither is refused', () => {
+test('a value that is neither `on` nor `off` is refused', () => {
   assert.throws(() => read(['--ngrok-error-header', 'yes']), /must be one of `on`, `off`/)
 })
 

@@ -8,7 +8,7 @@ import type { Terminal } from './terminal.ts'
 
 /** Adds `--config` to `command`, and a flag for each setting or for those in `only`. */
 export function addSettingsFlags(command: Command, { only }: { only?: readonly string[] } = {}): Command {
-  command.option(`--${configFlag} <path>`, 'settings file (default: ./postern.yml when there is one)')
+  command.option(`--${configFlag} <path>`, 'settings file (default: ./postern.yml if it exists)')
   for (const setting of settings) {
     if (setting.envOnly || (only && !only.includes(setting.name))) continue
     const value = setting.bare === undefined ? `<${setting.takes}>` : `[${setting.takes}]`

@@ -32,7 +32,7 @@ function listenFault(error: Fault, settings: Settings): string | undefined {
   const { flag, at } = listenerWith(Number(error.port), settings)
   switch (error.code) {
     case 'EADDRINUSE':
-      return `${at} is taken by another program; stop that one, or choose another address with ${flag}`
+      return `${at} is in use by another program; stop that one, or choose another address with ${flag}`
     case 'EACCES':
       return `this user may not listen on ${at}; choose a port above 1023 with ${flag}, or grant CAP_NET_BIND_SERVICE`
     case 'EADDRNOTAVAIL':
@@ -57,21 +57,22 @@ function listenerWith(port: number, settings: Settings): { flag: string; at: str
 }
 
 const databaseFaults: Readonly<Record<string, string>> = {
-  ECONNREFUSED: 'nothing answers at the database; start PostgreSQL, or correct the host and port in --database-url',
+  ECONNREFUSED:
+    'nothing is listening at the address of the database; start PostgreSQL, or correct the host and port in --database-url',
   ENOTFOUND: 'the host in --database-url does not exist; correct it',
-  EAI_AGAIN: 'the host in --database-url cannot be looked up now; check the name and the network',
-  ETIMEDOUT: 'the database does not answer; check the host in --database-url and any firewall before it',
+  EAI_AGAIN: 'the host in --database-url cannot be resolved; check the name and the network',
+  ETIMEDOUT: 'the database does not respond; check the host in --database-url and any firewall in front of it',
   '28P01': 'the database refuses the password; correct it in --database-url',
   '28000': 'the database refuses this user; check --database-url and pg_hba.conf',
   '3D000': 'the database that --database-url names does not exist; create it with `createdb`',
   '53100': 'the disk of the database server is full; free some space there',
-  '42501': 'the user of --database-url may not create tables; grant it the right to',
+  '42501': 'the user of --database-url may not create tables; grant it that right',
 }
 
 // SQLite's own result codes.
 const sqliteFaults: Readonly<Record<number, string>> = {
   5: 'the database file is locked by another program; stop that one',
-  8: 'the database file is read-only; give this user the right to write it',
+  8: 'the database file is read-only; allow this user to write it',
   11: 'the database file is damaged; restore it from a backup',
   10: 'the database file cannot be read or written: its disk is failing; see the system log, and restore a backup if needed',
   13: 'the disk of the database file is full; free some space',
@@ -113,7 +114,7 @@ function fileFault({ code, path, syscall }: Fault): string | undefined {
   switch (code) {
     case 'EACCES':
     case 'EPERM':
-      return `this user may not use ${where}; change its owner, or choose another place with --data-dir or --key-file`
+      return `this user is not allowed to use ${where}; change its owner, or choose another place with --data-dir or --key-file`
     case 'EROFS':
       return `${where} is on a read-only file system; choose another folder with --data-dir`
     case 'ENOSPC':
@@ -124,7 +125,7 @@ function fileFault({ code, path, syscall }: Fault): string | undefined {
       return `${where} is not a folder; choose another with --data-dir`
     case 'ENOENT':
       return syscall === 'mkdir'
-        ? `no folder can be made at ${where}; choose another place with --data-dir or --key-file`
+        ? `no folder can be created at ${where}; choose another place with --data-dir or --key-file`
         : `${where} does not exist; create it, or name another with --data-dir or --key-file`
     case 'EISDIR':
       return `${where} is a folder where a file should be; choose another place with --data-dir, --database-url or --key-file`

@@ -14,7 +14,7 @@ export interface SystemdContext {
 export function tellSystemd(state: 'READY=1' | 'STOPPING=1', { env, log }: SystemdContext): void {
   const { NOTIFY_SOCKET, PATH } = env
   if (!NOTIFY_SOCKET) return
-  // With systemd's own program, since Node cannot send to a Unix datagram socket. It is not given our other environment
+  // Uses systemd's own program, since Node cannot send to a Unix datagram socket. The program does not get our other environment
   // variables, which hold secrets and describe our listeners.
   execFile('systemd-notify', [state], { env: { NOTIFY_SOCKET, PATH }, timeout: TELL_MS }, (err) => {
     if (err) log.warn({ err, state }, 'systemd could not be notified; it may treat the server as hung')

@@ -1,11 +1,11 @@
-/** What SIGUSR2 and `postern upgrade` do to a running server: it goes over to the code and the settings that are on disk now. */
+/** What SIGUSR2 and `postern upgrade` do to a running server: it switches to the code and the settings that are on disk now. */
 import type { Settings } from '../config/read.ts'
 import { SettingsError } from '../config/settings-error.ts'
 import type { Logger } from '../lib/log/log.ts'
 import type { UpgradeStep } from '../supervisor/upgrade.ts'
 import { type Reloading, reload, settingsFault } from './reload.ts'
 
-/** Goes over to what is on disk; rejects with an error that says why it did not, and then nothing has changed. */
+/** Switches to what is on disk; if it rejects, the error says why, and nothing has changed. */
 export type Upgrade = (
   settings: Settings,
   onStep: (step: UpgradeStep) => void,
@@ -29,16 +29,16 @@ export interface UpgradeEnd {
   readonly settings: Settings
 }
 
-/** Whatever goes wrong, the server goes on. */
+/** Never ends the server, whatever goes wrong. */
 export async function upgradeRunning({ upgrade, onStep, ...reloading }: UpgradeRunning): Promise<UpgradeEnd> {
   const { running, read, log } = reloading
   if (!upgrade) return reloadAlone(reloading)
   try {
     const settings = read()
-    log.info('upgrade begins: starting what is on disk now beside what runs')
+    log.info('upgrade begins: starting new processes beside the running ones')
     const { from, to } = await upgrade(settings, onStep)
     log.level = settings.logLevel
-    log.info({ from, to }, 'upgrade done; the former processes finish what is open')
+    log.info({ from, to }, 'upgrade done; the old processes finish what is open')
     return { outcome: { type: 'upgraded', from, to }, settings }
   } catch (error) {
     const reason = settingsFault(error)
@@ -50,7 +50,7 @@ export async function upgradeRunning({ upgrade, onStep, ...reloading }: UpgradeR
 
 async function reloadAlone(reloading: Reloading): Promise<UpgradeEnd> {
   const log: Logger = reloading.log
-  log.warn('a server of one process (`workers` is 0) cannot be upgraded while it runs; its settings are read again')
+  log.warn('a server of one process (`workers` is 0) cannot be upgraded while it runs; only its settings are reloaded')
   const { settings, fault, needsRestart } = await reload(reloading)
   if (fault !== undefined) return { outcome: { type: 'failed', reason: fault }, settings }
   return { outcome: { type: 'reloaded', needsRestart }, settings }

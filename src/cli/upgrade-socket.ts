@@ -1,6 +1,6 @@
 /**
- * The socket by which `postern upgrade` orders an upgrade from the server that runs. It is in the data directory, which
- * both know, and which a service sees under the same path however its folders for temporary files are set up.
+ * The socket over which `postern upgrade` requests an upgrade of the running server. It is in the data folder, which
+ * both know, and which has the same path for a service, even if that has its own folder for temporary files.
  *
  * The command sends one line, and gets one line of JSON for each step and one for the outcome.
  */
@@ -19,12 +19,12 @@ const ORDER = 'upgrade'
 const MAX_ORDER_CHARS = 100
 const ORDER_MS = 5000
 
-/** How many may wait for the outcome of an upgrade. */
+/** How many commands may wait for the outcome of an upgrade. */
 const MAX_WAITING = 16
 
-type Told = { readonly type: 'step'; readonly step: UpgradeStep } | UpgradeOutcome
+type UpgradeMessage = { readonly type: 'step'; readonly step: UpgradeStep } | UpgradeOutcome
 
-/** Nobody answers at the socket. */
+/** No server is listening at the socket. */
 export class NoServer extends Error {
   override readonly name = 'NoServer'
 }
@@ -39,37 +39,37 @@ export interface OrdersOptions {
   readonly log: Logger
 }
 
-/** Takes orders from now on; gives how to stop that. Without the socket the server does its work all the same. */
+/** Takes orders from now on; returns a function that stops it. Without the socket the server still works. */
 export async function takeOrders({ dataDir, upgrade, log }: OrdersOptions): Promise<() => void> {
   const path = upgradeSocketPath(dataDir)
   const server = createServer((socket) => serveOrder(socket, upgrade))
   server.maxConnections = MAX_WAITING
   try {
     await listenAlone(server, path)
-    server.on('error', () => {}) // such as too many open files: the next order may fare better
+    server.on('error', () => {}) // such as too many open files: the next order may succeed
   } catch (err) {
     log.warn({ err, path }, '`postern upgrade` cannot reach this server; send SIGUSR2 instead')
   }
   return () => void server.close()
 }
 
-/** Orders an upgrade and resolves with its outcome; rejects with `NoServer`, or when the server ends meanwhile. */
+/** Requests an upgrade and resolves with its outcome; rejects with `NoServer`, or when the server ends meanwhile. */
 export async function orderUpgrade(dataDir: string, onStep: (step: UpgradeStep) => void): Promise<UpgradeOutcome> {
   const path = upgradeSocketPath(dataDir)
   const socket = await reach(path).catch((cause: NodeJS.ErrnoException) => {
     const isNobody = cause.code === 'ENOENT' || cause.code === 'ECONNREFUSED'
-    throw isNobody ? new NoServer(`nobody answers at ${path}`, { cause }) : cause
+    throw isNobody ? new NoServer(`no server is listening at ${path}`, { cause }) : cause
   })
   socket.write(`${ORDER}\n`)
   try {
     for await (const line of createInterface({ input: socket })) {
-      const told = JSON.parse(line) as Told // of a server of ours, which alone can write to that folder
-      if (told.type !== 'step') return told
-      onStep(told.step)
+      const message = JSON.parse(line) as UpgradeMessage // from our own server: nobody else can write to that folder
+      if (message.type !== 'step') return message
+      onStep(message.step)
     }
     throw new Error('it closed the connection')
   } catch (cause) {
-    throw new Error('the server ended before the upgrade was done; its log says more', { cause })
+    throw new Error('the server ended before the upgrade was done; see its log', { cause })
   } finally {
     socket.destroy()
   }
@@ -78,8 +78,8 @@ export async function orderUpgrade(dataDir: string, onStep: (step: UpgradeStep) 
 function serveOrder(socket: Socket, upgrade: OrdersOptions['upgrade']): void {
   let text = ''
   const overdue = setTimeout(() => socket.destroy(), ORDER_MS)
-  const tell = (told: Told): void => void (socket.writable && socket.write(`${JSON.stringify(told)}\n`))
-  socket.on('error', () => {}) // whoever ordered it has left; the upgrade goes on
+  const tell = (message: UpgradeMessage): void => void (socket.writable && socket.write(`${JSON.stringify(message)}\n`))
+  socket.on('error', () => {}) // the command is gone; the upgrade goes on
   socket.on('close', () => clearTimeout(overdue))
   socket.setEncoding('utf8').on('data', (chunk: string) => {
     if (text.endsWith('\n')) return
@@ -91,12 +91,16 @@ function serveOrder(socket: Socket, upgrade: OrdersOptions['upgrade']): void {
   })
 }
 
-async function answer(order: string, upgrade: OrdersOptions['upgrade'], tell: (told: Told) => void): Promise<void> {
+async function answer(
+  order: string,
+  upgrade: OrdersOptions['upgrade'],
+  tell: (message: UpgradeMessage) => void,
+): Promise<void> {
   if (order !== ORDER) tell({ type: 'failed', reason: 'this server does not know that order' })
   else tell(await upgrade((step) => tell({ type: 'step', step })))
 }
 
-/** For this user alone. What a server that was killed left behind is removed. */
+/** Only this user may connect. Removes the socket file of a server that was killed. */
 async function listenAlone(server: Server, path: string): Promise<void> {
   try {
     await listen(server, path)
@@ -110,7 +114,7 @@ async function listenAlone(server: Server, path: string): Promise<void> {
 function listen(server: Server, path: string): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', reject)
-    // The socket is made within the call, with the rights that this leaves.
+    // The socket is created within the call, with the permissions that the umask leaves.
     const umask = process.umask(0o177)
     try {
       server.listen(path, () => {

@@ -34,14 +34,9 @@ async function upgradeAt(dataDir: string) {
 }
 
 const outcomes: readonly [what: string, outcome: UpgradeOutcome, code: number, says: RegExp][] = [
-  ['another version', upgraded, 0, /^Upgraded from 1\.0\.0 to 1\.1\.0\. The former processes finish what is open\.\n$/],
-  ['the same version', { ...upgraded, to: '1.0.0' }, 0, /^Started anew: version 1\.0\.0\./],
-  [
-    'settings of one process',
-    { type: 'reloaded', needsRestart: [] },
-    0,
-    /^Settings were read again\. .* its code\.\n$/,
-  ],
+  ['another version', upgraded, 0, /^Upgraded from 1\.0\.0 to 1\.1\.0\. The old processes finish what is open\.\n$/],
+  ['the same version', { ...upgraded, to: '1.0.0' }, 0, /^Restarted version 1\.0\.0\./],
+  ['settings of one process', { type: 'reloaded', needsRestart: [] }, 0, /^Settings were reloaded\. .* its code\.\n$/],
   ['settings that wait', { type: 'reloaded', needsRestart: ['region', 'workers'] }, 0, /: region, workers\.\n$/],
   [
     'a failure',
@@ -51,7 +46,7 @@ const outcomes: readonly [what: string, outcome: UpgradeOutcome, code: number, s
   ],
 ]
 for (const [what, outcome, code, says] of outcomes) {
-  test(`tells what came of it: ${what}`, async (t) => {
+  test(`prints the outcome: ${what}`, async (t) => {
     const answer = await upgradeAt(await serving(t, async () => outcome))
     assert.equal(answer.code, code)
     assert.match(code === 0 ? answer.out : answer.err, says)
@@ -71,10 +66,10 @@ test('shows each step as it begins', async (t) => {
   done.resolve(upgraded)
   const { err } = await answer
   assert.deepEqual(err.split('\n').slice(0, -1), [
-    'Starting what is on disk beside what runs.',
+    'Starting new processes beside the running ones.',
     'Handing over the database.',
-    'Getting the new workers ready.',
-    'Going back to what ran before.',
+    'Preparing the new workers.',
+    'Going back to the old processes.',
   ])
 })
 
@@ -82,7 +77,10 @@ test('without a server it says where it looked', async (t) => {
   const dataDir = folder(t)
   const { code, err } = await upgradeAt(dataDir)
   assert.equal(code, 1)
-  assert.match(err, /^error: no server answers at .*upgrade\.sock; say with --data-dir/)
+  assert.match(
+    err,
+    /^error: no server is listening at .*upgrade\.sock; give the data folder of the running server with --data-dir/,
+  )
 })
 
 test('a server that ends meanwhile is a failure', async (t) => {
@@ -94,7 +92,7 @@ test('a server that ends meanwhile is a failure', async (t) => {
   assert.match(err, /the server ended before the upgrade was done/)
 })
 
-test('an upgrade goes on when whoever ordered it leaves', async (t) => {
+test('an upgrade goes on when the command that requested it is gone', async (t) => {
   const begun = Promise.withResolvers<void>()
   const go = Promise.withResolvers<void>()
   const steps: string[] = []
@@ -116,7 +114,7 @@ test('an upgrade goes on when whoever ordered it leaves', async (t) => {
   assert.deepEqual(steps, ['done'])
 })
 
-test('the socket is for one user alone, and gone with the server', async (t) => {
+test('only one user may use the socket, which is removed with the server', async (t) => {
   const dataDir = folder(t)
   const end = await takeOrders({ dataDir, upgrade: async () => upgraded, log })
   assert.equal(statSync(upgradeSocketPath(dataDir)).mode & 0o777, 0o600)
@@ -124,9 +122,9 @@ test('the socket is for one user alone, and gone with the server', async (t) => 
   assert.ok(!existsSync(upgradeSocketPath(dataDir)))
 })
 
-test('takes the place of a server that was killed, not of one that lives', async (t) => {
+test('replaces the socket of a killed server, but not that of a running one', async (t) => {
   const dataDir = folder(t)
-  // A socket that nobody closed: closing it would remove it.
+  // A socket that was left behind: closing it would remove the file.
   const { promise: listening, resolve } = Promise.withResolvers<void>()
   const { spawn } = await import('node:child_process')
   const code = `require('net').createServer().listen(${JSON.stringify(upgradeSocketPath(dataDir))}, () => console.log('up'))`
@@ -142,7 +140,7 @@ test('takes the place of a server that was killed, not of one that lives', async
   assert.match((await upgradeAt(dataDir)).out, /the first/)
 })
 
-test('a folder whose path is too long for a socket does not keep the server from starting', async (t) => {
+test('a folder whose path is too long for a socket does not prevent the start of the server', async (t) => {
   const lines: string[] = []
   const noting = createLog({ level: 'warn', destination: { write: (line) => void lines.push(line) } })
   const end = await takeOrders({
@@ -155,7 +153,7 @@ test('a folder whose path is too long for a socket does not keep the server from
 })
 
 for (const [what, order] of [
-  ['what it does not know', 'dance\n'],
+  ['an unknown order', 'dance\n'],
   ['an order without an end', 'u'.repeat(5000)],
 ] as const) {
   test(`${what} starts no upgrade`, async (t) => {

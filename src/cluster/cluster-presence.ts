@@ -7,10 +7,10 @@ import type { KeptTunnel } from './online-rows.ts'
 
 export interface ClusterPresenceOptions {
   readonly store: Store
-  /** Resolves when what has come and gone here is written. */
+  /** Resolves when all changes here so far are written. */
   readonly written: () => Promise<void>
   readonly command: Presence['command']
-  /** This node, as it is at the moment; others tell theirs with each renewal of their lease. */
+  /** This node's own count of the moment; other nodes report theirs whenever they renew their lease. */
   readonly own: { readonly id: string; sessions(): number }
 }
 

@@ -1,4 +1,4 @@
-/** Nodes on one database: who has what, at whichever of them. */
+/** Nodes on one database: sessions and names at any of them. */
 import assert from 'node:assert/strict'
 import { after, afterEach, beforeEach, describe, test } from 'node:test'
 import { eachStore } from '../../test/support/databases.ts'
@@ -69,7 +69,7 @@ describe('nodes on one database', () => {
       return found && { tunnelId: found.tunnel.tunnelId, nodeId: found.tunnel.nodeId }
     }
 
-    test('the history of traffic is that of all of them, and says who did not tell', async () => {
+    test('the traffic history covers all nodes and names those that did not answer', async () => {
       const { a, b } = await two()
       for (const { node } of [a, b]) for (let look = 0; look < 2; look++) await node.history.look()
       const { cluster, history } = a.node
@@ -83,7 +83,7 @@ describe('nodes on one database', () => {
       assert.deepEqual([part.nodes, part.missing], [['nd_a'], ['nd_b']])
     })
 
-    test('a name has one holder at all of them', async () => {
+    test('a name has one holder across all nodes', async () => {
       const { a, b } = await two()
       const outcomes = await Promise.all([bind(a, 'tn_1', 'ts_1'), bind(b, 'tn_2', 'ts_2')])
       assert.deepEqual(outcomes.toSorted(), [false, true])
@@ -93,7 +93,7 @@ describe('nodes on one database', () => {
       assert.equal(await lookUp(winner), undefined)
     })
 
-    test('of many claims at once each name goes to one', async () => {
+    test('each name goes to one of many claims at once', async () => {
       const { a, b } = await two()
       const names = Array.from({ length: 50 }, (_, i) => `n${i}.example.com`)
       const claims = names.flatMap((name, i) => [a, b].map((at, j) => bind(at, `tn_${i}_${j}`, `ts_${j}`, name)))
@@ -112,7 +112,7 @@ describe('nodes on one database', () => {
       assert.equal(await bind(a, 'tn_3', 'ts_3'), true)
     })
 
-    test('a name that is given up before the database was asked for it is free', async () => {
+    test('a name that is given up before its claim is written is free', async () => {
       const a = await start('nd_a')
       const { promise: isReleased, resolve: release } = Promise.withResolvers<void>()
       const { promise: isLocked, resolve: locked } = Promise.withResolvers<void>()
@@ -156,7 +156,7 @@ describe('nodes on one database', () => {
       assert.equal((await lookUp(a))?.nodeId, 'nd_b')
     })
 
-    test('a node that could not be reached is not asked for every agent that comes from there', async () => {
+    test('an unreachable node is not called again for each agent that comes from there', async () => {
       const { a, b } = await two()
       const sessions = Array.from({ length: 20 }, (_, i) => `ts_${i}`)
       await Promise.all(sessions.map((id, i) => bind(a, `tn_${i}`, id, `n${i}.example.com`)))
@@ -172,7 +172,7 @@ describe('nodes on one database', () => {
       })
     })
 
-    test('a node that takes over a session does not write it again when the feed tells of it', async () => {
+    test('a node that takes over a session does not write it again when the feed reports the move', async () => {
       const a = await start('nd_a')
       const node = new TestNode(nodes, store, 'nd_b')
       await node.cluster.start()
@@ -187,23 +187,23 @@ describe('nodes on one database', () => {
       )
       await node.cluster.moved().apply(changes)
       assert.equal(node.cluster.numbers.waitingRows, 0)
-      // Told again, it may have moved on.
+      // On a second report the session may have moved on.
       await node.cluster.moved().apply(changes)
       assert.notEqual(node.cluster.numbers.waitingRows, 0)
     })
 
-    test('a node that leaves keeps what an agent has there until it has it elsewhere and gives it up', async () => {
+    test('a leaving node keeps the tunnels of an agent until the agent has them elsewhere and gives them up', async () => {
       const { a, b } = await two()
       await bind(a, 'tn_1', 'ts_1')
       await a.plane.link.ask('tunnelStarted', labelTunnel('tn_2', 'ts_1', { app: 'shop' }))
       await a.node.cluster.leaving()
       assert.deepEqual(await a.plane.link.ask('leaving', null), { isNode: true })
-      // Whether or not the feed was faster.
+      // Works whether or not the feed was faster.
       const [former] = await b.plane.link.ask('returning', { sessionId: 'ts_1', isMoving: true })
       assert.equal(former?.id, 'tn_2')
       assert.equal(await bind(b, 'tn_1', 'ts_1'), true)
       await b.plane.link.ask('tunnelStarted', labelTunnel('tn_2', 'ts_1', { app: 'shop' }))
-      // It looks at all that it has, and finds that another node has it by now.
+      // The node rechecks all that it has, and finds that another node has it by now.
       await a.node.cluster.moved().load()
       await a.node.cluster.presence().sessions(page)
       assert.deepEqual([a.plane.ended, a.plane.stopped], [[], []])
@@ -217,7 +217,7 @@ describe('nodes on one database', () => {
       assert.equal((await lookUp(a))?.nodeId, 'nd_b')
     })
 
-    test('others hear at once that a node leaves, and where the rest accept agents', async () => {
+    test('other nodes learn at once that a node leaves, and where the rest accept agents', async () => {
       const { a, b } = await two()
       assert.deepEqual(await a.plane.link.ask('leaving', null), { isNode: false })
       assert.deepEqual(b.node.cluster.others.map(leavingAt), [['nd_a', ['nd_a.example.com:7443'], false]])
@@ -235,7 +235,7 @@ describe('nodes on one database', () => {
       assert.deepEqual([former?.id, former?.labels], ['tn_1', { app: 'shop', team: 'x' }])
     })
 
-    test('lists show what is online at all of them, newest first, page by page', async () => {
+    test('lists show what is online at all nodes, newest first, page by page', async () => {
       const { a, b } = await two()
       for (let i = 1; i <= 4; i++) await bind(i % 2 === 0 ? a : b, `tn_${i}`, `ts_${i}`, `n${i}.example.com`)
       b.plane.link.tell('sessionEnded', { sessionId: 'ts_3' })
@@ -252,7 +252,7 @@ describe('nodes on one database', () => {
       }
     })
 
-    test('a tunnel with labels is online and listed although names are claimed all the while', async () => {
+    test('a tunnel with labels is online and listed even while names are claimed without a pause', async () => {
       const a = await start('nd_a')
       const claims: Promise<boolean>[] = []
       const claiming = setInterval(() => {
@@ -270,7 +270,7 @@ describe('nodes on one database', () => {
       assert.ok((await Promise.all(claims)).every((isGranted) => isGranted))
     })
 
-    test('groups have members at all of them', async () => {
+    test('groups have members at all nodes', async () => {
       const { a, b } = await two()
       for (const [i, { plane }] of [a, b, b].entries()) {
         plane.link.tell('sessionStarted', onlineSession(`ts_${i}`))
@@ -289,7 +289,7 @@ describe('nodes on one database', () => {
       )
     })
 
-    test('a command reaches the agent at whichever node', async () => {
+    test('a command reaches an agent at any node', async () => {
       const { a, b } = await two()
       await bind(a, 'tn_1', 'ts_1')
       for (const { node } of [a, b]) await node.cluster.presence().command('ts_1', 'stop')
@@ -302,7 +302,7 @@ describe('nodes on one database', () => {
       })
     })
 
-    test('a node that came back too late lets go what others have by now, and keeps the rest', async () => {
+    test('a node that comes back after its lease gives up what others have by now, and keeps the rest', async () => {
       const { a, b } = await two()
       await bind(a, 'tn_1', 'ts_1')
       await bind(a, 'tn_2', 'ts_2', 'b.example.com')
@@ -317,7 +317,7 @@ describe('nodes on one database', () => {
       assert.deepEqual(ids(await b.node.cluster.presence().sessions(page)), ['ts_3', 'ts_2', 'ts_1'])
     })
 
-    test('what a dead node had is swept by another', async () => {
+    test('the rows of a dead node are swept by another', async () => {
       const { a, b } = await two()
       await bind(a, 'tn_1', 'ts_1')
       await a.node.cluster.presence().sessions(page)
@@ -329,7 +329,7 @@ describe('nodes on one database', () => {
       assert.deepEqual(await store.read(({ online }) => online.deadNodes()), [])
     })
 
-    test('another control plane of a node goes on with what is online, and forgets what is not', async () => {
+    test('a new control plane of a node keeps what is online and forgets what is not', async () => {
       const { a, b } = await two()
       await bind(a, 'tn_1', 'ts_1')
       await bind(a, 'tn_2', 'ts_2', 'b.example.com')
@@ -345,7 +345,7 @@ describe('nodes on one database', () => {
       assert.equal((await lookUp(b))?.tunnelId, 'tn_1')
     })
 
-    test('a node knows the sessions that were at it, and no others', async () => {
+    test('a node knows the sessions that were there, and no others', async () => {
       const { a, b } = await two()
       assert.equal(await bind(a, 'tn_1', 'ts_1'), true)
       a.plane.link.tell('sessionEnded', { sessionId: 'ts_1' })
@@ -367,7 +367,7 @@ describe('nodes on one database', () => {
         return found.map(({ tunnelId, version }) => `${tunnelId} ${version}`).toSorted()
       }
 
-      test('has members at all of them, and each knows those of the others', async () => {
+      test('has members at all nodes, and each node knows those of the others', async () => {
         const { a, b } = await two()
         // At once, so that claims of one place meet in a batch.
         assert.deepEqual(await Promise.all([join(a, 1), join(a, 2), join(b, 3)]), [true, true, true])
@@ -388,7 +388,7 @@ describe('nodes on one database', () => {
         assert.deepEqual(await members(a), ['tn_1 a.b.c'])
       })
 
-      test('lives while one member does', async () => {
+      test('exists while one member does', async () => {
         const { a, b } = await two()
         for (const [at, n] of [
           [a, 1],
@@ -408,7 +408,7 @@ describe('nodes on one database', () => {
         assert.equal(await bind(a, 'tn_5', 'ts_5'), true)
       })
 
-      test('refuses who differs, and says in what', async () => {
+      test('refuses a member that differs, and says how', async () => {
         const { a, b } = await two()
         assert.equal(await join(a, 1), true)
         const others = [
@@ -430,7 +430,7 @@ describe('nodes on one database', () => {
         assert.equal(await b.plane.link.ask('whyTaken', poolClaim('tn_5', 'ts_5', 'b.example.com')), 'is alone')
       })
 
-      test('is free for others when none of its members gives a sign of life', async () => {
+      test('is free when none of its members gives a sign of life', async () => {
         const { a, b } = await two()
         for (const n of [1, 2]) assert.equal(await join(a, n), true)
         assert.equal(await b.node.cluster.proveAlive(PLACE), false)
@@ -440,7 +440,7 @@ describe('nodes on one database', () => {
         assert.equal(await bind(b, 'tn_3', 'ts_3'), true)
       })
 
-      test('keeps the part of an agent that comes back at another node', async () => {
+      test('keeps the membership of an agent that comes back at another node', async () => {
         const { a, b } = await two()
         for (const n of [1, 2]) assert.equal(await join(a, n), true)
         await a.node.cluster.presence().sessions(page)

@@ -31,10 +31,10 @@ export interface Here extends NodeServices {
   sessions(): number
   /** Tells the cluster of everything that is online here. */
   announce(): void
-  /** The address of a tunnel is somebody else's by now. */
+  /** Stops a tunnel whose address another node holds by now. */
   stopTaken(tunnelId: string): void
   nodesChanged(others: readonly OtherNode[]): void
-  /** Carries a question to another node. */
+  /** Sends a call to another node. */
   callNode(nodeId: string, value: unknown): Promise<unknown>
 }
 
@@ -58,7 +58,7 @@ interface FormerSession {
 const END_MS = 1000
 
 /**
- * How long a node that could not be reached is not asked to end sessions, in milliseconds: all agents of one that died come
+ * How long an unreachable node is not asked again to end sessions, in milliseconds: when a node dies, all its agents come
  * back at about the same time.
  */
 const UNREACHED_MS = 1000
@@ -86,7 +86,7 @@ export class Cluster {
     const { store, sealer, log, node, here } = options
     const nodeId = node.id
     this.#options = options
-    // Agents that come back wait meanwhile, and are let in without this too.
+    // Agents that come back wait for this, and are let in even when it fails.
     this.#former = new AskedTogether((ids) =>
       store.read((reader) => formerSessions(reader, ids), { withinMs: RETURN_MS }),
     )
@@ -94,7 +94,7 @@ export class Cluster {
     this.#rows = new OnlineRows({
       ...{ store, sealer, nodeId, log, held: here.held },
       onLeaseLost: () => void this.#lease.renew(),
-      // What moves away from a node that leaves stays there until its agent gives it up.
+      // On a node that leaves, what has moved away stays until its agent gives it up.
       onPlaceTaken: ({ tunnelId }) => {
         if (!this.#leaving) here.stopTaken(tunnelId)
       },
@@ -111,7 +111,7 @@ export class Cluster {
     })
   }
 
-  /** Where the directory of this node tells what is online. */
+  /** Takes what the directory of this node reports for all nodes. */
   get allNodes(): AllNodes {
     return this.#rows
   }
@@ -137,7 +137,7 @@ export class Cluster {
     return this.#lease.start()
   }
 
-  /** This node drains: others know from now on. */
+  /** Marks this node as draining and tells the others. */
   async leaving(): Promise<void> {
     this.#leaving ??= Promise.resolve().then(() => this.#tellLeaving())
     await this.#leaving
@@ -148,17 +148,17 @@ export class Cluster {
     return (await this.#leaving) ?? false
   }
 
-  /** Whether an agent with this session was at this node lately: another one's must wait while the database is away. */
+  /** Whether a session is or was lately at this node; while the database is down, agents of other sessions must wait. */
   knows(sessionId: string): boolean {
     return this.#rows.hasSeen(sessionId)
   }
 
-  /** Renews the lease now, and looks who else is there; whether it was renewed. */
+  /** Renews the lease now and reads which nodes are there; resolves with whether that worked. */
   renew(): Promise<boolean> {
     return this.#lease.renew()
   }
 
-  /** Notes what the rows of this node say that an earlier control plane wrote: what is no longer so is written anew. */
+  /** Marks every row that an earlier control plane of this node wrote, so that stale ones are written anew. */
   async reconcile(): Promise<void> {
     const { store, node } = this.#options
     for (const kind of ['sessions', 'tunnels', 'places'] as const) {
@@ -173,14 +173,14 @@ export class Cluster {
     }
   }
 
-  /** Another control plane of this node takes over: what is online counts on. */
+  /** Stops for another control plane of this node to take over; what is online still counts. */
   async pause(): Promise<void> {
     await this.#rows.written()
     await this.#rows.close()
     await this.#lease.pause()
   }
 
-  /** The node is gone. */
+  /** Stops and gives up the lease: nothing online here counts any more. */
   async close(): Promise<void> {
     await this.pause()
     await this.#lease.stop()
@@ -210,32 +210,32 @@ export class Cluster {
   /** Ends sessions here whose agents have come back at another node; the feed tells of them. */
   moved(): Followed {
     return {
-      // Announcing finds out who is elsewhere by now.
+      // Announcing finds the sessions that are elsewhere by now.
       load: async () => this.#options.here.announce(),
       apply: async (changes: readonly Change[]) => {
         for (const change of changes) {
-          if (change.kind === SESSION_MOVED && !this.#rows.causedMove(change)) this.#look(change.id)
+          if (change.kind === SESSION_MOVED && !this.#rows.causedMove(change)) this.#recheck(change.id)
         }
         if (changes.some(({ kind, id }) => kind === NODE_LEAVES && id !== this.#options.node.id)) await this.renew()
       },
     }
   }
 
-  /** An agent comes back here: ends its session at the node that has it, and tells which label tunnels it had. */
+  /** For an agent that comes back here: ends its session at the node that has it, and returns the label tunnels it had. */
   async returning(sessionId: string, isMoving: boolean): Promise<readonly FormerLabelTunnel[]> {
     const { log } = this.#options
     const { session, tunnels } = await this.#former.ask(sessionId)
     const find = () => session && this.#others.find(({ nodeId }) => nodeId === session.nodeId)
-    // That its node leaves may be news.
+    // This node may not know yet that the other one leaves.
     if (isMoving && find()?.isLeaving === false) await this.renew()
     const at = find()
-    // One that moves away from a node that leaves keeps what it has there until it has it here.
+    // An agent that moves away from a leaving node keeps what it has there until it has it here.
     if (at && !(isMoving && at.isLeaving) && !this.#isUnreached(at.nodeId)) {
       const ended = this.#servicesAt(at.nodeId).endSession(sessionId)
-      // One that cannot be reached, now or a moment ago, learns it from the feed when its places are claimed here.
+      // A node that cannot be reached learns it from the feed when the places of the session are claimed here.
       const late = new Promise<void>((resolve) => setTimeout(resolve, END_MS).unref())
       await Promise.race([ended, late]).catch((err: unknown) =>
-        log.debug({ err, node: at.name, session: sessionId }, 'another node does not end a session that came here'),
+        log.debug({ err, node: at.name, session: sessionId }, 'another node failed to end a session that moved here'),
       )
     }
     return tunnels.flatMap(({ id, fields }) => {
@@ -244,14 +244,14 @@ export class Cluster {
     })
   }
 
-  /** Asks all who hold a place at other nodes for a sign of life; true when the place is free afterwards. */
+  /** Asks the agents that hold a place at other nodes for a sign of life; true when the place is free afterwards. */
   async proveAlive(place: string): Promise<boolean> {
     const before = await this.#holdersOf(place)
     const asked = before.map(({ nodeId, sessionId }) => this.#servicesAt(nodeId).proveAlive(sessionId))
     try {
       await Promise.all(asked)
     } catch (err) {
-      this.#options.log.debug({ err, place }, 'another node does not tell whether an agent lives')
+      this.#options.log.debug({ err, place }, 'cannot check whether an agent at another node is alive')
       return false
     }
     if (before.length === 0) return true
@@ -259,7 +259,7 @@ export class Cluster {
     return !(await this.#holdersOf(place)).some(({ sessionId }) => former.has(sessionId))
   }
 
-  /** Why another node keeps a claim from being granted; undefined when none does. */
+  /** Why a holder at another node blocks a claim; undefined when none does. */
   async whyTaken(claim: PlaceClaim): Promise<PoolDifference | undefined> {
     const { store, node } = this.#options
     const [row] = await store.read(({ online }) => online.holders([claim.place]))
@@ -268,12 +268,12 @@ export class Cluster {
     return decision?.isGranted === false ? decision.difference : undefined
   }
 
-  /** Another node asks. */
+  /** Answers a call of another node. */
   answer(value: unknown): Promise<object> {
     return answerCall(this.#options.here, value)
   }
 
-  /** Who holds a place at other nodes; several in a pool, of which a session may have two. */
+  /** The holders of a place at other nodes, one a session: a pool has several, of which one session may have two. */
   async #holdersOf(place: string): Promise<readonly StoredHolder[]> {
     const { store, node } = this.#options
     const [row] = await store.read(({ online }) => online.holders([place]))
@@ -291,7 +291,7 @@ export class Cluster {
 
   /** Asks another node how its traffic went. */
   async trafficAt(nodeId: string, period: Period): Promise<readonly TrafficPoint[]> {
-    // What it answers is a node's word, as `NodeServices` has it.
+    // Trusted to be what `NodeServices` says, since it comes from a node.
     return (await this.#servicesAt(nodeId).traffic(period)) as readonly TrafficPoint[]
   }
 
@@ -321,15 +321,15 @@ export class Cluster {
   async #tellLeaving(): Promise<boolean> {
     const { store, node, log } = this.#options
     if (!(await this.renew())) return false
-    // So that they need not wait for their next renewal.
+    // So that the others do not wait for their next renewal.
     await store
       .write(async (writer) => writer.changed(NODE_LEAVES, node.id))
-      .catch((err: unknown) => log.debug({ err }, 'other nodes learn late that this one leaves'))
+      .catch((err: unknown) => log.debug({ err }, 'other nodes learn only at their next renewal that this node leaves'))
     return true
   }
 
-  /** A session may have moved away: whatever is no longer its own here is found out when it is written. */
-  #look(sessionId: string): void {
+  /** For a session that may have moved away: writing its rows finds out what is no longer held here. */
+  #recheck(sessionId: string): void {
     if (!this.#options.here.held.session(sessionId)) return
     this.#rows.sessionChanged(sessionId)
     for (const { id, place } of this.#options.here.held.tunnelsOf(sessionId)) {
@@ -338,7 +338,7 @@ export class Cluster {
     }
   }
 
-  /** A node that has just started is heard of with the next renewal. */
+  /** Renews when a node is unknown: it has just started, and renewing reads the list of nodes. */
   async #introduce(nodeIds: ReadonlySet<string>): Promise<void> {
     const known = new Set(this.#others.map(({ nodeId }) => nodeId))
     if ([...nodeIds].some((id) => !known.has(id))) await this.renew()
@@ -363,7 +363,7 @@ async function formerSessions({ online }: Reader, asked: readonly string[]): Pro
   return (id) => ({ session: sessions.get(id), tunnels: tunnels.get(id) ?? [] })
 }
 
-/** The parts of `host:port`, or of `[host]:port`; a node wrote it from them. */
+/** The parts of `host:port` or `[host]:port`; not checked, since a node wrote it. */
 function placeOf(address: string): OtherNode['address'] {
   const colon = address.lastIndexOf(':')
   return { host: address.slice(0, colon).replaceAll(/[[\]]/g, ''), port: Number(address.slice(colon + 1)) }

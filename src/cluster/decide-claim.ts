@@ -14,17 +14,17 @@ export interface JudgedHolder extends Holder {
   readonly isAlive: boolean
 }
 
-/** A tunnel that wants a place, and on which terms it would share it. */
+/** A tunnel that wants a place, and the terms on which it would share it. */
 export interface Claimant extends Holder {
   readonly version: string
   readonly pool?: { readonly ownerId: string } | undefined
 }
 
-/** A place as it is stored: on which terms it is held, and by whom. */
+/** A place as it is stored: its holders, and the terms on which they have it. */
 export interface JudgedPlace<Held extends JudgedHolder> {
   readonly isPooled: boolean
   readonly ownerId: string
-  /** The version of what is served to all in a pool. */
+  /** The version of what all members of a pool serve. */
   readonly digest: string
   readonly holders: readonly Held[]
 }
@@ -37,10 +37,10 @@ export type Decision<Held extends JudgedHolder> =
       readonly replaced: readonly Held[]
     }
 
-/** An address for one tunnel alone, or a part in the pool at an address. */
+/** Decides whether a tunnel gets an address, alone or as a member of its pool. */
 export function decideClaim<Held extends JudgedHolder>(claim: Claimant, place: JudgedPlace<Held>): Decision<Held> {
   const { holders } = place
-  // Who has what at this node was decided before; what is stored of it may be old.
+  // Holders at this node were decided before; their rows may be stale.
   const others = holders.filter(({ isAlive, nodeId }) => isAlive && nodeId !== claim.nodeId)
   const strangers = others.filter((holder) => !isSame(claim, holder))
   const [stranger] = strangers
@@ -50,12 +50,12 @@ export function decideClaim<Held extends JudgedHolder>(claim: Claimant, place: J
   return { isGranted: true, replaced: holders.filter((holder) => !strangers.includes(holder)) }
 }
 
-/** On which terms somebody holds a place: all that do hold it on the same. */
+/** The terms on which a holder has a place; they are the same for all its holders. */
 export function termsOf({ isPooled, ownerId, digest }: Omit<JudgedPlace<never>, 'holders'>, { tunnelId }: Holder) {
   return { tunnelId, version: digest, pool: isPooled ? { ownerId } : undefined }
 }
 
-/** The same agent: it came back with its cookie, or with the token of its address. */
+/** Whether both are the same agent, which came back with its cookie or with the token of its address. */
 function isSame({ tunnelId, sessionId }: Holder, holder: Holder): boolean {
   return holder.sessionId === sessionId || holder.tunnelId === tunnelId
 }

@@ -1,4 +1,4 @@
-/** Ports that tunnels at other nodes have: they must be open here before anybody comes (D60), so a feed tells of them. */
+/** Ports of tunnels at other nodes. They must be open here before a visitor comes (D60), so they follow the change feed. */
 import type { Followed } from '../control/follower.ts'
 import type { PlaneCalls } from '../planes/port.ts'
 import type { Change } from '../store/feed.ts'

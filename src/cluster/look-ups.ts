@@ -1,4 +1,4 @@
-/** Who has what at other nodes: questions of data planes, answered from the directory of all nodes. */
+/** Answers the look-ups of data planes for names, ports and groups at other nodes, from the rows of all nodes. */
 
 import type { Logger } from '../lib/log/log.ts'
 import type { Sealer } from '../lib/secrets/seal.ts'
@@ -12,13 +12,13 @@ import type { StoredHeldPlace, StoredOnlineTunnel } from '../store/online-rows.t
 import type { Store } from '../store/store.ts'
 import { type KeptTunnel, placeContext } from './online-rows.ts'
 
-/** How many tunnels of one group are told; a visitor needs one. */
+/** How many tunnels of one group a look-up returns; a visitor needs one. */
 const MAX_MEMBERS = 1000
 
 /** How long a look-up may take, in milliseconds: a visitor waits for it. */
 const LOOK_UP_MS = 2500
 
-/** At most between two queries for names, in milliseconds: visitors are in more of a hurry than agents. */
+/** The longest pause between two queries for names, in milliseconds; shorter than for agents, since visitors wait. */
 const APART_MS = 20
 
 /** How many ports are read at once. */
@@ -29,7 +29,7 @@ export interface LookUpsOptions {
   readonly sealer: Sealer
   readonly nodeId: string
   readonly log: Logger
-  /** Makes sure that data planes know these nodes, which may have started a moment ago, before they are told of them. */
+  /** Makes sure that data planes know these nodes, which may have just started, before they hear of tunnels there. */
   readonly introduce: (nodeIds: ReadonlySet<string>) => Promise<void>
 }
 
@@ -106,8 +106,11 @@ export class LookUps {
     try {
       return JSON.parse(this.#sealer.open(sealed, placeContext(place))) as EdgeConfig // sealed by a node from one
     } catch (err) {
-      // Nothing is served there rather than something without its guards.
-      this.#log.error({ err, place }, 'what another node serves cannot be read')
+      // Serving nothing is better than serving without guards.
+      this.#log.error(
+        { err, place },
+        'cannot unseal the configuration of a place at another node; it is not served here',
+      )
       return undefined
     }
   }

@@ -1,4 +1,4 @@
-/** What nodes ask each other: to do something with a session that only one of them has, and what passed there. */
+/** Calls between nodes: to act on a session that only one of them has, and to read exchanges and traffic. */
 import { Refusal } from '../model/errors.ts'
 import type { AgentCommand } from '../model/presence.ts'
 import { errorOf, isPlainError, plainError } from '../planes/plain-error.ts'
@@ -6,7 +6,7 @@ import { errorOf, isPlainError, plainError } from '../planes/plain-error.ts'
 /** What a node does for others. Each is harmless for a session that it does not have, or not any more. */
 export interface NodeServices {
   command(sessionId: string, command: AgentCommand): Promise<void>
-  /** Its agent has come back at another node. */
+  /** Ends a session whose agent has come back at another node. */
   endSession(sessionId: string): Promise<void>
   /** Asks its agent for a sign of life; resolves when it has given one, or its session is over. */
   proveAlive(sessionId: string): Promise<void>
@@ -24,7 +24,7 @@ const names: readonly string[] = ['command', 'endSession', 'proveAlive'] satisfi
 >[]
 const commands: readonly string[] = ['restart', 'stop', 'update'] satisfies AgentCommand[]
 
-/** Carries a question to another node; rejects when that cannot be reached. */
+/** Sends a call to another node; rejects when it cannot be reached. */
 export type CarryCall = (nodeId: string, value: unknown) => Promise<unknown>
 
 /** The services of another node. */
@@ -44,7 +44,7 @@ export function servicesOf(nodeId: string, carry: CarryCall): NodeServices {
   }
 }
 
-/** Answers another node; never rejects. */
+/** Answers a call of another node; never rejects. */
 export async function answerCall(services: NodeServices, value: unknown): Promise<object> {
   try {
     return { value: await serve(services, value) }
@@ -58,11 +58,18 @@ async function serve(services: NodeServices, value: unknown): Promise<unknown> {
   if (name === 'exchanges' || name === 'traffic') return services[name](ask)
   if (typeof name !== 'string' || !names.includes(name) || typeof sessionId !== 'string') {
     // A newer version may ask for more than this one knows.
-    throw new Refusal('INTERNAL', 'this node does not know what it is asked')
+    throw new Refusal(
+      'INTERNAL',
+      'the node of the session does not know this call; upgrade it to the version of the other nodes',
+    )
   }
   if (name === 'endSession') return services.endSession(sessionId)
   if (name === 'proveAlive') return services.proveAlive(sessionId)
-  if (!isCommand(command)) throw new Refusal('INTERNAL', 'this node does not know the command')
+  if (!isCommand(command))
+    throw new Refusal(
+      'INTERNAL',
+      'the node of the session does not know this command; upgrade it to the version of the other nodes',
+    )
   return services.command(sessionId, command)
 }
 

@@ -8,7 +8,7 @@ import { NodeLease } from './node-lease.ts'
 
 const log = createLog({ level: 'silent', format: 'json', destination: { write() {} } })
 
-test('what is online is announced when the lease had run out, and when another database server has taken over', async () => {
+test('what is online is announced after the lease expired, and after another database server took over', async () => {
   const database = { hadRun: false, server: 'first' }
   const online = {
     renew: async () => database.hadRun,

@@ -1,6 +1,6 @@
 /**
- * The lease of this node (D56): as long as it runs, what is online here counts. It goes by the database's clock, so that
- * nodes with clocks of their own agree.
+ * The lease of this node (D56): while it runs, what is online here counts. The database's clock times it, so that nodes
+ * whose clocks differ agree.
  */
 import type { Logger } from '../lib/log/log.ts'
 import type { LiveNode, StoredNode } from '../store/online-rows.ts'
@@ -15,8 +15,8 @@ export interface NodeLeaseOptions {
   /** What this node is at the moment. */
   readonly facts: () => NodeFacts
   /**
-   * The lease has begun, or had run out: what others hold by now is theirs, and the rest must be announced. So it must
-   * when another database server has taken over, which may lack what was written last.
+   * Called when the lease has begun or had expired: others keep what they hold by now, and the rest must be announced.
+   * Also called when another database server has taken over, which may lack the last writes.
    */
   readonly onBegun: () => void
   /** Every node whose lease runs, this one too. */
@@ -31,7 +31,7 @@ export const LEASE_MS = 10_000
 /** How often it is renewed, in milliseconds. */
 const RENEW_MS = 2000
 
-/** How long to wait before trying again when that failed, in milliseconds: a node that stood still fails once. */
+/** How long to wait after a renewal that failed, in milliseconds: a node that was frozen fails once. */
 const AGAIN_MS = 500
 
 /** Rows of a dead node that are removed in one transaction, so that no other writer waits for long. */
@@ -45,7 +45,7 @@ export class NodeLease {
   #isAgain = false
   #isStopped = false
   #isAway = false
-  /** When it was last renewed, of a clock that never jumps; undefined before that. */
+  /** When it was last renewed, by a clock that never jumps; undefined before that. */
   #renewedAt: number | undefined
   /** The database server that was last read from; undefined before that. */
   #server: string | undefined
@@ -55,18 +55,18 @@ export class NodeLease {
     this.#renewMs = options.renewMs ?? RENEW_MS
   }
 
-  /** How long ago it was renewed, in milliseconds; the database counts from no earlier. */
+  /** How long ago it was renewed, in milliseconds; never less than by the database's clock. */
   get ageMs(): number {
     return this.#renewedAt === undefined ? Number.POSITIVE_INFINITY : performance.now() - this.#renewedAt
   }
 
-  /** Takes the lease; rejects when the database is away. */
+  /** Takes the lease; rejects when the database is down. */
   async start(): Promise<void> {
     await this.#renew()
     this.#later()
   }
 
-  /** Renews it now: something that others should know has changed, or it may have run out. Gives whether that worked. */
+  /** Renews it now, since facts that others read have changed or it may have expired; resolves with whether that worked. */
   async renew(): Promise<boolean> {
     if (this.#running) this.#isAgain = true
     this.#running ??= this.#untilRenewed().finally(() => {
@@ -76,7 +76,7 @@ export class NodeLease {
     return !this.#isAway && !this.#isStopped
   }
 
-  /** Renews it no more; somebody else does. */
+  /** Stops renewing it: another process of this node does so from now on. */
   async pause(): Promise<void> {
     this.#isStopped = true
     clearTimeout(this.#timer)
@@ -92,8 +92,7 @@ export class NodeLease {
       await store.write((writer) => writer.online.leave(id))
       await this.#sweep(id)
     } catch (err) {
-      // It runs out by itself.
-      log.warn({ err }, 'the lease of this node cannot be given up')
+      log.warn({ err }, 'cannot give up the lease of this node; it expires by itself')
     }
   }
 
@@ -108,10 +107,10 @@ export class NodeLease {
       this.#isAgain = false
       try {
         await this.#renew()
-        if (this.#isAway) this.#options.log.info('the database is back, and this node has its lease')
+        if (this.#isAway) this.#options.log.info('database is back; lease of this node renewed')
         this.#isAway = false
       } catch (err) {
-        if (!this.#isAway) this.#options.log.warn({ err }, 'the lease of this node cannot be renewed; retrying')
+        if (!this.#isAway) this.#options.log.warn({ err }, 'cannot renew the lease of this node; retrying')
         this.#isAway = true
       }
     } while (this.#isAgain && !this.#isStopped)
@@ -132,7 +131,7 @@ export class NodeLease {
     if (hadRun && this.#server !== undefined && this.#server !== server) onBegun()
     this.#server = server
     onNodes(nodes)
-    // One node is enough; were it dead, it would not be in the list.
+    // One node sweeps for all; a dead one would not be in the list.
     const isSweeper = nodes.every(({ id }) => id >= facts().id)
     if (isSweeper) for (const id of dead) await this.#sweep(id)
   }

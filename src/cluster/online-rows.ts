@@ -1,6 +1,6 @@
 /**
- * What is online at this node, as rows of the database that all nodes read. What changed is only noted, and written in
- * batches as it is by then: so a database that was away misses nothing, and many changes of one thing cost one write.
+ * Writes what is online at this node to the database, as rows that all nodes read. A change only marks its row; the next batch
+ * writes the row as it is by then. So nothing is lost while the database is down, and many changes of a row cost one write.
  */
 
 import { setTimeout as pause } from 'node:timers/promises'
@@ -34,11 +34,11 @@ export interface OnlineRowsOptions {
   readonly nodeId: string
   readonly held: HeldHere
   readonly log: Logger
-  /** The lease of this node has run out, so that nothing was written. */
+  /** Called when nothing was written because the lease of this node has expired. */
   readonly onLeaseLost: () => void
-  /** A place that is held here is somebody else's by now. */
+  /** Called when another node has taken a place that was held here. */
   readonly onPlaceTaken: (place: PlaceClaim) => void
-  /** The agent of a session that is held here has come back at another node. */
+  /** Called when the agent of a session here has come back at another node. */
   readonly onSessionTaken: (sessionId: string) => void
 }
 
@@ -47,24 +47,24 @@ export const PORT_CHANGED = 'port'
 export const SESSION_MOVED = 'session'
 export const NODE_LEAVES = 'node'
 
-/** How long what nobody waits for is gathered, in milliseconds: a session, and a moment later its tunnels. */
+/** How long changes that nobody waits for are gathered, in milliseconds: a session is soon followed by its tunnels. */
 const GATHER_MS = 50
 
-/** How long the agent of a place that is still ours waits until others can read what it is now, in milliseconds. */
+/** How long an agent that takes back a place waits until other nodes can read the new row, in milliseconds. */
 const RENEW_MS = 1000
 
-/** Sessions that were here lately and are remembered, by id; more than a node has agents. */
+/** How many ids of current and recent sessions are remembered; more than a node has agents. */
 const MAX_REMEMBERED = 100_000
 
-/** How many of the moves that this node has caused are remembered until the feed tells of them. */
+/** How many moves made by this node are remembered until the feed reports them. */
 const MAX_MOVES = 10_000
 
-/** Between two tries while the database is away, in milliseconds. */
+/** Pause between retries while the database is down, in milliseconds. */
 const RETRY_MS = 500
 
 export class LeaseLost extends Error {
   constructor() {
-    super('the lease of this node has run out')
+    super('the lease of this node has expired')
     this.name = 'LeaseLost'
   }
 }
@@ -75,18 +75,18 @@ export class OnlineRows {
   #tunnels = new Map<string, boolean>()
   #places = new Set<string>()
   #claims: WaitingClaim[] = []
-  /** Claims that nobody has decided on yet. */
+  /** Claims that are not decided yet. */
   readonly #asked = new Set<PlaceClaim>()
-  /** Who had a slot here when it was last given up, until that is being written: in the database it is theirs still. */
-  readonly #left = new Map<string, PlaceClaim>()
-  /** The same, of which the transaction that is under way tells the database: from then on the place is anybody's. */
-  readonly #told = new Map<string, PlaceClaim>()
+  /** Claims given up here that the database still shows as held, by slot; until their release is being written. */
+  readonly #givenUp = new Map<string, PlaceClaim>()
+  /** Claims that the current transaction releases; once it commits, anybody may take their places. */
+  readonly #releasing = new Map<string, PlaceClaim>()
   /** Ids of sessions that are or were here, the latest at the end. */
   readonly #seen = new Set<string>()
-  /** Ids of sessions that came here from other nodes, by the revision that says so. */
+  /** Ids of sessions that came here from other nodes, by the revision of that change. */
   readonly #moves = new Map<number, string>()
   #writing: Promise<void> | undefined
-  /** Resolves when the batch that is being written is, or cannot be; and the same for what waits. */
+  /** Resolves when the batch being written has succeeded or failed; `#next` does so for the batch after it. */
   #current: Promise<void> | undefined
   #next = Promise.withResolvers<void>()
   #timer: NodeJS.Timeout | undefined
@@ -97,7 +97,7 @@ export class OnlineRows {
     this.#options = options
   }
 
-  /** How much is not written yet. */
+  /** How many changes are not written yet. */
   get waiting(): number {
     return this.#sessions.size + this.#tunnels.size + this.#places.size + this.#claims.length
   }
@@ -107,7 +107,7 @@ export class OnlineRows {
     return this.#seen.has(sessionId)
   }
 
-  /** Whether a change says that a session has moved to this node, which is no news here; true once. */
+  /** Whether a change reports a session's move to this node, which this node made itself; true once for each move. */
   causedMove({ revision, id }: Change): boolean {
     return this.#moves.get(revision) === id && this.#moves.delete(revision)
   }
@@ -129,12 +129,12 @@ export class OnlineRows {
   }
 
   placeLeft(claim: PlaceClaim): void {
-    // What was not granted yet was never ours.
-    if (!this.#asked.has(claim)) this.#left.set(slotOf(claim), claim)
+    // A claim that was not granted yet never held the place.
+    if (!this.#asked.has(claim)) this.#givenUp.set(slotOf(claim), claim)
     this.placeChanged(claim.place)
   }
 
-  /** Whether the place is this tunnel's, at all nodes; rejects when the database does not say. */
+  /** Resolves with whether the tunnel gets the place at all nodes; rejects when the database does not answer. */
   claim(claim: LocatedClaim): Promise<boolean> {
     if (this.#isOursStill(claim)) return this.#renew(claim)
     const { promise, resolve, reject } = Promise.withResolvers<boolean>()
@@ -144,7 +144,7 @@ export class OnlineRows {
     return promise.finally(() => this.#asked.delete(claim))
   }
 
-  /** Writes what waits; resolves when that is done, or the database is away. */
+  /** Writes all that waits; resolves when that is done, or the database is down. */
   async written(): Promise<void> {
     while (this.waiting > 0 && !this.#isAway && !this.#isClosed) {
       this.#writeSoon(0)
@@ -152,13 +152,13 @@ export class OnlineRows {
     }
   }
 
-  /** Resolves when what was noted until now is written, or the database is away. */
+  /** Resolves when all changes so far are written, or the database is down. */
   async noted(): Promise<void> {
     if (this.#isAway || this.#isClosed) return
     if (this.waiting === 0) return this.#current
     const { promise } = this.#next
     this.#writeSoon(0)
-    // Not for all that is being written: claims of others may come all the while.
+    // Waits for one batch only, since new claims may keep arriving.
     await promise
   }
 
@@ -167,15 +167,15 @@ export class OnlineRows {
     clearTimeout(this.#timer)
     await this.#writing
     this.#next.resolve()
-    for (const { reject } of this.#claims.splice(0)) reject(new Error('the node stops'))
+    for (const { reject } of this.#claims.splice(0)) reject(new Error('this node is stopping'))
   }
 
-  /** Its agent is back before the database was told that it had gone: the place is still ours there, away or not. */
+  /** The agent is back before its release was written: in the database it still holds the place, reachable or not. */
   #isOursStill(claim: PlaceClaim): boolean {
-    return this.#left.get(slotOf(claim))?.sessionId === claim.sessionId
+    return this.#givenUp.get(slotOf(claim))?.sessionId === claim.sessionId
   }
 
-  /** Visitors at other nodes find what the place is now, unless the database takes long: then they ask once more. */
+  /** Waits until other nodes can read the new row. Not for a slow database: a node with the old row looks up again. */
   async #renew({ place }: LocatedClaim): Promise<boolean> {
     this.placeChanged(place)
     await Promise.race([this.noted(), pause(RENEW_MS, undefined, { ref: false })])
@@ -207,7 +207,7 @@ export class OnlineRows {
   #begin(): void {
     clearTimeout(this.#timer)
     this.#timer = undefined
-    // What else comes in this turn of the event loop goes along.
+    // Other changes in this turn of the event loop join the batch.
     this.#writing ??= Promise.resolve()
       .then(() => this.#writeAll())
       .finally(() => {
@@ -217,7 +217,7 @@ export class OnlineRows {
   }
 
   async #writeAll(): Promise<void> {
-    // Whoever claims a place waits; the rest may gather.
+    // An agent waits for its claim, so the next batch follows at once; other changes may gather.
     for (let begunAt = performance.now(); ; begunAt = performance.now()) {
       const batch = { sessions: this.#sessions, tunnels: this.#tunnels, places: this.#places, claims: this.#claims }
       this.#sessions = new Map()
@@ -242,7 +242,7 @@ export class OnlineRows {
         this.#current = undefined
         resolve()
       }
-      // In a crowd more come within a moment, even when nobody waits just now.
+      // In a crowd, more claims arrive within moments even when none waits right now.
       const { length } = batch.claims
       if (this.#isClosed || (this.#claims.length === 0 && length <= 1)) return
       if (this.#claims.length < ENOUGH) await pause(Math.max(0, begunAt + gatherMs(length) - performance.now()))
@@ -253,19 +253,19 @@ export class OnlineRows {
   async #writeBatch(batch: RowBatch): Promise<void> {
     const { store, nodeId, onPlaceTaken, onSessionTaken } = this.#options
     const outcome = await store.write(async (writer) => {
-      // Locked until the end of the transaction: nobody sweeps what is written here.
+      // The lease stays locked until the transaction ends, so that no node sweeps what is written here.
       if (!(await writer.online.holdLease(nodeId))) throw new LeaseLost()
       const sessions = await this.#writeSessions(writer.online, batch.sessions)
       await this.#writeTunnels(writer.online, batch.tunnels)
       return { sessions, ...(await this.#writePlaces(writer, batch)) }
     })
-    this.#told.clear()
+    this.#releasing.clear()
     for (const { claim, resolve } of batch.claims) resolve(!outcome.refused.has(claim))
     for (const claim of outcome.taken) onPlaceTaken(claim)
     for (const id of outcome.sessions) onSessionTaken(id)
   }
 
-  /** Gives the ids of those that another node has by now. */
+  /** Returns the ids of sessions that another node has by now. */
   async #writeSessions(online: OnlineWriter, ids: RowBatch['sessions']): Promise<readonly string[]> {
     const { nodeId, held } = this.#options
     const [there, gone] = split(ids.keys(), (id) => held.session(id))
@@ -305,14 +305,14 @@ export class OnlineRows {
     await online.keepTunnels(announced)
   }
 
-  /** Gives places to claims, and gives up those that nobody has here any more. */
+  /** Grants places to claims, and releases those that nobody here holds any more. */
   async #writePlaces(
     writer: Writer,
     batch: RowBatch,
   ): Promise<{ refused: ReadonlySet<PlaceClaim>; taken: PlaceClaim[] }> {
     const { nodeId } = this.#options
     const { online } = writer
-    // Of two claims of one slot in a batch the later is the same agent's, or this node would not have asked for it.
+    // When a batch has two claims for one slot, both are the same agent's, or this node would not have made the later one.
     const claims = Map.groupBy(
       new Map(batch.claims.map(({ claim }) => [slotOf(claim), claim])).values(),
       ({ place }) => place,
@@ -320,10 +320,10 @@ export class OnlineRows {
     const all = [...new Set([...claims.keys(), ...batch.places])]
     if (all.length === 0) return { refused: new Set(), taken: [] }
     const locked = await online.lockPlaces(all)
-    this.#tell(new Set(all))
+    this.#startRelease(new Set(all))
     const settled = locked.map((row) => this.#settle(row, claims.get(row.place) ?? []))
     for (const { sessionId } of settled.flatMap(({ movedHere }) => movedHere)) {
-      // Its node learns it from the feed, even when it cannot be reached.
+      // Its former node learns of the move from the feed, even when it cannot be reached.
       writer.changed(SESSION_MOVED, sessionId, (revision) => this.#noteMove(revision, sessionId))
     }
     await online.dropHolders(settled.flatMap(({ dropped }) => dropped))
@@ -346,19 +346,19 @@ export class OnlineRows {
     }
   }
 
-  /** Whoever comes back to one of these places from now on has to ask for it. */
-  #tell(places: ReadonlySet<string>): void {
-    for (const [slot, claim] of this.#left) {
+  /** From now on, an agent that comes back to one of these places has to claim it again. */
+  #startRelease(places: ReadonlySet<string>): void {
+    for (const [slot, claim] of this.#givenUp) {
       if (!places.has(claim.place)) continue
-      this.#left.delete(slot)
-      this.#told.set(slot, claim)
+      this.#givenUp.delete(slot)
+      this.#releasing.set(slot, claim)
     }
   }
 
-  /** The database was not told after all; who came back meanwhile need not ask. */
-  #takeBack(): void {
-    for (const [slot, claim] of this.#told) if (!this.#left.has(slot)) this.#left.set(slot, claim)
-    this.#told.clear()
+  /** The release was not written: agents that came back meanwhile still hold their places. */
+  #undoRelease(): void {
+    for (const [slot, claim] of this.#releasing) if (!this.#givenUp.has(slot)) this.#givenUp.set(slot, claim)
+    this.#releasing.clear()
     const [ours, asked] = parted(this.#claims, ({ claim }) => this.#isOursStill(claim))
     this.#claims = asked
     for (const { claim, resolve } of ours) {
@@ -367,14 +367,14 @@ export class OnlineRows {
     }
   }
 
-  /** What becomes of one place, which is locked. */
+  /** Decides who holds one place, whose row is locked. */
   #settle(row: StoredHeldPlace<FoundHolder>, claims: readonly LocatedClaim[]) {
     const { nodeId, held } = this.#options
     const { place, holders } = row
     const here = held.places(place)
     const isHere = ({ tunnelId, sessionId }: PlaceClaim): boolean =>
       here.some((each) => each.tunnelId === tunnelId && each.sessionId === sessionId)
-    // Whoever did not wait for the answer has given the place up, and nobody would ever remove the row.
+    // A tunnel that ended before the answer is not granted its place: nobody would ever remove the row.
     const [wanted, refused] = parted(claims, isHere)
     const granted: LocatedClaim[] = []
     const dropped = new Set(holders.filter((holder) => holder.nodeId === nodeId || !holder.isAlive))
@@ -414,15 +414,15 @@ export class OnlineRows {
       for (const [id, isNew] of batch.sessions) this.sessionChanged(id, { isNew })
       for (const [id, isNew] of batch.tunnels) this.tunnelChanged(id, { isNew })
       for (const place of batch.places) this.#places.add(place)
-      // Whether they were granted is not known; whoever asked gives up, and what it may have been given is looked at again.
+      // Whether the claim was granted is unknown: its agent is refused, and the place is written again as it is held here.
       for (const { claim, reject } of batch.claims) {
         this.#places.add(claim.place)
         reject(err)
       }
     }
-    this.#takeBack()
+    this.#undoRelease()
     if (err instanceof LeaseLost) onLeaseLost()
-    else log.warn({ err, waiting: this.waiting }, 'what is online here cannot be written; retrying')
+    else log.warn({ err, waiting: this.waiting }, 'cannot write online sessions and tunnels to the database; retrying')
     this.#isAway = true
     this.#timer = setTimeout(() => {
       this.#isAway = false
@@ -431,7 +431,7 @@ export class OnlineRows {
   }
 }
 
-/** What is kept of a tunnel. */
+/** A tunnel as it is stored. */
 export interface KeptTunnel {
   readonly tunnel: PresentTunnel
   readonly startedAt: number
@@ -441,7 +441,7 @@ export interface KeptTunnel {
   readonly pool?: { readonly labels: Readonly<Record<string, string>>; readonly version: string } | undefined
 }
 
-/** What the configuration of a place is sealed for: it has the secrets of its guards. */
+/** The context under which a place's configuration is sealed; it holds the secrets of guards. */
 export function placeContext(place: string): string {
   return `places/${place}`
 }
@@ -450,7 +450,7 @@ function portOf(place: string): number | null {
   return place.startsWith(':') ? Number(place.slice(1)) : null
 }
 
-/** What is there, and the ids of what is not. */
+/** The values that were found, and the ids of those that were not. */
 function split<T>(ids: Iterable<string>, find: (id: string) => T | undefined): readonly [T[], string[]] {
   const there: T[] = []
   const gone: string[] = []

@@ -1,4 +1,4 @@
-/** A cluster whose node is the data planes of this server. */
+/** Opens the cluster for the data planes of this server. */
 import type { AttachedPlanes } from '../control/attached-planes.ts'
 import { exchangesHere, readAsk } from '../control/node-exchanges.ts'
 import { isPeriod, type TrafficHistory } from '../control/traffic-history.ts'

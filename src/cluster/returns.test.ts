@@ -1,4 +1,4 @@
-/** An agent that gives an address up and asks for it again at the same node, whatever the database does meanwhile. */
+/** An agent gives up an address and asks for it again at the same node, whatever the database does meanwhile. */
 import assert from 'node:assert/strict'
 import { after, afterEach, beforeEach, describe, type TestContext, test } from 'node:test'
 import { eachStore } from '../../test/support/databases.ts'
@@ -50,7 +50,7 @@ describe('an address that its agent asks for again', () => {
     }
     const holders = () => here?.planes.directory.heldPlaces(PLACE) ?? []
 
-    /** Holds what is written next before it is committed; with an error it never is. */
+    /** Holds back the next write before its commit; with an error it is never committed. */
     const holdWrite = (t: TestContext) => {
       const begun = Promise.withResolvers<void>()
       const end = Promise.withResolvers<void>()
@@ -73,14 +73,14 @@ describe('an address that its agent asks for again', () => {
       }
     }
 
-    test('is found by others as soon as it is granted', async () => {
+    test('is found by other nodes as soon as it is granted', async () => {
       assert.equal(await bind(plane, 'tn_1', 'ts_1'), true)
       plane.link.tell('tunnelEnded', { tunnelId: 'tn_1' })
       assert.equal(await bind(plane, 'tn_2', 'ts_1'), true)
       assert.equal(await found(), 'tn_2')
     })
 
-    test('is found by others although the database is just being told that it is free', async (t) => {
+    test('is found by other nodes even while its release is being written', async (t) => {
       assert.equal(await bind(plane, 'tn_1', 'ts_1'), true)
       await here?.cluster.presence().sessions({ limit: 1 })
       const held = holdWrite(t)
@@ -93,7 +93,7 @@ describe('an address that its agent asks for again', () => {
       assert.equal(await found(), 'tn_2')
     })
 
-    test('is granted when the database could not be told that it is free', async (t) => {
+    test('is granted when its release could not be written', async (t) => {
       assert.equal(await bind(plane, 'tn_1', 'ts_1'), true)
       await here?.cluster.presence().sessions({ limit: 1 })
       const held = holdWrite(t)
@@ -106,7 +106,7 @@ describe('an address that its agent asks for again', () => {
       await until('it is written', async () => (await found()) === 'tn_2')
     })
 
-    test('is decided on by the database when it was given up before it was granted', async (t) => {
+    test('is decided by the database when it was given up before it was granted', async (t) => {
       const other = await there?.plane()
       assert.ok(other && (await bind(other, 'tn_1', 'ts_1')))
       const held = holdWrite(t)

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { type LocatedClaim, piecesOf, type RowBatch } from './row-batch.ts'
 
 const claim = (place: string, tunnelId = `tn_${place}`, sessionId = `ts_${place}`) => ({
-  // No more of a claim is looked at.
+  // No other field of a claim is read.
   claim: { place, tunnelId, sessionId } as LocatedClaim,
   resolve() {},
   reject() {},
@@ -11,7 +11,7 @@ const claim = (place: string, tunnelId = `tn_${place}`, sessionId = `ts_${place}
 
 const noted = (ids: readonly string[]) => new Map(ids.map((id) => [id, true]))
 
-test('a crowd is written in several pieces, in its order, and nothing is left out', () => {
+test('a large batch is split into several pieces, in its order, and nothing is left out', () => {
   const ids = ['a', 'b', 'c', 'd', 'e']
   const batch: RowBatch = {
     sessions: noted(ids),
@@ -35,7 +35,7 @@ test('a crowd is written in several pieces, in its order, and nothing is left ou
   )
 })
 
-test('all that is said of one place is in one piece, however often it is claimed', () => {
+test('all that concerns one place is in one piece, however often it is claimed', () => {
   const claims = [claim('p', 'tn_1'), claim('q'), claim('p', 'tn_2'), claim('p', 'tn_3')]
   const [first, second, ...more] = piecesOf(
     { sessions: new Map(), tunnels: new Map(), places: new Set(['p']), claims },
@@ -48,7 +48,7 @@ test('all that is said of one place is in one piece, however often it is claimed
   )
 })
 
-test('the session of a claim is in the piece of the claim, wherever it came in the order', () => {
+test('the session of a claim is in the piece of the claim, whatever the order', () => {
   const sessions = noted(['ts_1', 'ts_2', 'ts_q', 'ts_3', 'ts_p'])
   const pieces = piecesOf({ sessions, tunnels: new Map(), places: new Set(), claims: [claim('p'), claim('q')] }, 1)
   assert.deepEqual(
@@ -57,6 +57,6 @@ test('the session of a claim is in the piece of the claim, wherever it came in t
   )
 })
 
-test('without anything to write there is no piece', () => {
+test('an empty batch has no pieces', () => {
   assert.deepEqual(piecesOf({ sessions: new Map(), tunnels: new Map(), places: new Set(), claims: [] }), [])
 })

@@ -1,4 +1,4 @@
-/** What one transaction writes of what is online here, and how much. */
+/** The online rows that one transaction writes, and how many. */
 import type { PlaceClaim } from '../planes/port.ts'
 
 export type LocatedClaim = PlaceClaim & { readonly planeId: string }
@@ -11,7 +11,7 @@ export interface WaitingClaim {
 }
 
 export interface RowBatch {
-  /** Ids, and whether it has just come here: what was announced before is not taken from a node that has it by now. */
+  /** By id, whether it is new here; one that is only announced again is not taken from a node that has it by now. */
   readonly sessions: ReadonlyMap<string, boolean>
   readonly tunnels: ReadonlyMap<string, boolean>
   /** Places whose holder here may have changed, by place. */
@@ -20,12 +20,12 @@ export interface RowBatch {
 }
 
 /**
- * Rows of each kind that one transaction writes. When thousands of agents come at once, the first are online while the claims
- * of the others are written, and neither this process nor the database waits for the other to finish with all.
+ * How many rows of each kind one transaction writes. When thousands of agents come at once, the first are online while the
+ * claims of the others are written, and neither this process nor the database waits for the other to finish with all.
  */
 const AT_ONCE = 500
 
-/** The same in several transactions, in the order in which it came. All that is said of one place is in one of them. */
+/** Splits a batch into transactions, in its order. All that concerns one place is in one of them. */
 export function piecesOf(batch: RowBatch, atOnce = AT_ONCE): RowBatch[] {
   const claims = [...Map.groupBy(batch.claims, ({ claim }) => claim.place)]
   const claimed = new Set(claims.map(([place]) => place))
@@ -37,7 +37,7 @@ export function piecesOf(batch: RowBatch, atOnce = AT_ONCE): RowBatch[] {
   const longest = Math.max(sessions.length, tunnels.length, places.length, claims.length)
   for (let i = 0; i < longest; i += atOnce) {
     const here = claims.slice(i, i + atOnce)
-    // A node that hears that a place has moved finds that its session has, too.
+    // Their sessions are written with them: a node that hears that a place has moved must find the session moved, too.
     const theirs = new Set(here.flatMap(([, waiting]) => waiting.map(({ claim }) => claim.sessionId)))
     pieces.push({
       sessions: new Map([

@@ -10,7 +10,7 @@ export const acmeTable = {
     default: '',
     defaultNote: 'off',
     about:
-      'authority that issues certificates for the names you serve: `letsencrypt`, `letsencrypt-staging`, `zerossl`, or the URL of an ACME directory; with it you agree to its terms',
+      'certificate authority for the names you serve: `letsencrypt`, `letsencrypt-staging`, `zerossl`, or the URL of an ACME directory; by setting it you agree to its terms',
     example: 'letsencrypt',
   }),
   acmeEmail: setting({
@@ -18,7 +18,7 @@ export const acmeTable = {
     takes: 'address',
     parse: parse.email,
     default: '',
-    about: 'where that authority may write to you',
+    about: 'email address at which that authority may contact you',
     example: 'ops@example.com',
   }),
   acmeCa: setting({
@@ -27,7 +27,7 @@ export const acmeTable = {
     parse: parse.path,
     default: null,
     defaultNote: 'what every browser trusts',
-    about: 'file of the certificates to trust when talking to that authority, in PEM, for one inside a company',
+    about: 'PEM file of the certificates to trust when connecting to that authority, for a private one',
     example: '/etc/postern/acme-root.pem',
   }),
   acmeEabKeyId: setting({
@@ -35,7 +35,7 @@ export const acmeTable = {
     takes: 'id',
     parse: parse.keyId,
     default: '',
-    about: 'id of the key that ties the account to one that you have at that authority, where it asks for this',
+    about: 'id of the key for external account binding (EAB), if that authority requires it',
     example: 'kid-1',
   }),
   acmeOrdersPerHour: setting({
@@ -43,7 +43,7 @@ export const acmeTable = {
     takes: 'number',
     parse: parse.countBetween(1, 100_000),
     default: '60',
-    about: 'certificates that all nodes together order in an hour at most; further names wait for their turn',
+    about: 'most certificates that all nodes together order per hour; further names wait for their turn',
     example: '300',
   }),
   acmeEndpointsPerWeek: setting({
@@ -52,7 +52,7 @@ export const acmeTable = {
     parse: parse.countBetween(0, 100_000),
     default: '20',
     about:
-      'names of agents below `domain` that get a first certificate of their own in a week, where no DNS records can be set and so no wildcard can be had',
+      'most names of agents below `domain` that get a first certificate of their own per week, where no DNS records can be set and a wildcard is therefore not possible',
     example: '100',
   }),
   acmeDnsCommand: setting({
@@ -62,7 +62,7 @@ export const acmeTable = {
     default: null,
     defaultNote: 'none',
     about:
-      'executable that sets the DNS records which prove a name, for wildcards and for servers that nobody reaches; called with the name of the record and its value, and `POSTERN_ACME_ACTION` `present` or `cleanup`',
+      'executable that sets the DNS records that prove a name, for wildcards and for servers that the authority cannot reach; called with the name of the record and its value, and with `POSTERN_ACME_ACTION` set to `present` or `cleanup`',
     example: '/etc/postern/dns-record',
   }),
   acmeDnsServer: setting({
@@ -72,7 +72,7 @@ export const acmeTable = {
     default: null,
     defaultNote: 'none',
     about:
-      'name server that takes updates (RFC 2136) of the DNS records which prove a name, signed with `acme-dns-key`; where it is set, `acme-dns-command` is not called',
+      'name server that accepts updates (RFC 2136), signed with `acme-dns-key`, of the DNS records that prove a name; if it is set, `acme-dns-command` is not called',
     example: 'ns1.example.com',
   }),
   acmeEabKey: setting({

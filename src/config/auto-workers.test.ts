@@ -13,12 +13,12 @@ for (const [cores, memory, workers] of [
   [2, 256, 0],
   [256, 512 * 1024, 64],
 ] as const) {
-  test(`${cores} cores and ${memory} MiB are good for ${workers} workers`, () => {
+  test(`${cores} cores and ${memory} MiB give ${workers} workers`, () => {
     assert.equal(autoWorkers({ cores, memory: memory * MIB }), workers)
   })
 }
 
-test('a number, or what the machine is good for', () => {
+test('the setting takes a number, or chooses by the machine', () => {
   const read = (workers: string) => readSettings({ flags: { workers }, env: {}, cwd: '/srv' }).workers
   assert.equal(read('0'), 0)
   assert.equal(read('3'), 3)

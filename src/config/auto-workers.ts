@@ -1,4 +1,4 @@
-/** How many workers a server has when nobody says: one for each core, as far as memory goes. */
+/** How many workers a server has by default: one for each core, as far as memory allows. */
 import { availableParallelism, totalmem } from 'node:os'
 import { constrainedMemory } from 'node:process'
 
@@ -10,18 +10,18 @@ const WORKER_BYTES = 192 * 1024 ** 2
 
 export interface Machine {
   readonly cores: number
-  /** That this process and its children may use together, in bytes. */
+  /** How much this process and its children may use together, in bytes. */
   readonly memory: number
 }
 
-/** 0, which is one process for everything, where there is too little memory for several. */
+/** 0, which means one process for everything, if there is too little memory for several. */
 export function autoWorkers({ cores, memory }: Machine = thisMachine()): number {
   const affordable = Math.floor((memory - BASE_BYTES) / WORKER_BYTES)
   return Math.max(0, Math.min(cores, affordable, MAX_WORKERS))
 }
 
 function thisMachine(): Machine {
-  // 0 or absurdly much where nothing constrains it.
+  // 0 or an absurdly large number if nothing constrains it.
   const constrained = constrainedMemory()
   const total = totalmem()
   return { cores: availableParallelism(), memory: constrained > 0 && constrained < total ? constrained : total }

@@ -1,4 +1,4 @@
-/** The tokens that an operator chose for the first admin, where they are used. */
+/** Reveals the tokens that an operator chose for the first admin, for the code that stores them. */
 import type { Settings } from './read.ts'
 
 export function bootstrapTokens({ bootstrap }: Settings): { apiKey: string | null; authtoken: string | null } {

@@ -17,7 +17,7 @@ const settings = readSettings({
 
 const across = <T>(value: T): T => deserialize(serialize(value)) as T
 
-test('settings arrive in another process as they were, frozen, with secrets that cannot be printed', () => {
+test('settings arrive in another process unchanged and frozen, with secrets that cannot be printed', () => {
   const arrived = carriedSettings(across(carry(settings)))
   const { bootstrap, ...plain } = arrived
   const { bootstrap: _, ...were } = settings
@@ -30,7 +30,7 @@ test('settings arrive in another process as they were, frozen, with secrets that
   assert.ok(Object.isFrozen(arrived) && Object.isFrozen(arrived.outboundAllow))
 })
 
-test('a worker learns nothing of the database, its key and the first credentials', () => {
+test('a worker does not get the database, its key and the first credentials', () => {
   const carried = across(carryToWorker(settings))
   assert.doesNotMatch(JSON.stringify(carried), /hunter2|kkkk|eeee|dddd|secret\.key/)
   const arrived = carriedSettings(carried)

@@ -3,7 +3,7 @@ import { Secret } from '../lib/secrets/secret.ts'
 import type { DnsKey } from './parse.ts'
 import { deepFreeze, type Settings } from './read.ts'
 
-/** The same fields with their secrets revealed; to be sent to a child of ours and nowhere else. */
+/** The same fields with their secrets revealed; to be sent only to a child process of ours. */
 export interface CarriedSettings extends Omit<Settings, 'bootstrap' | 'acmeEabKey' | 'acmeDnsKey'> {
   readonly acmeEabKey: string | null
   readonly acmeDnsKey: (Omit<DnsKey, 'secret'> & { readonly secret: string }) | null
@@ -21,7 +21,7 @@ export function carry(settings: Settings): CarriedSettings {
   }
 }
 
-/** Without what only the control process may know: how to reach the database, its key, and credentials. */
+/** Leaves out what only the control process may know: how to reach the database, its key, and credentials. */
 export function carryToWorker(settings: Settings): CarriedSettings {
   return {
     ...settings,

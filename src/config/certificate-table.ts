@@ -1,4 +1,4 @@
-/** The settings for certificates that others look after, and for where they are shown. */
+/** The settings for certificates that others manage, and for where certificates are used. */
 import * as parse from './parse.ts'
 import { setting } from './setting.ts'
 
@@ -13,7 +13,7 @@ export const certificateTable = {
     default: null,
     defaultNote: 'none',
     about:
-      'folder of certificates and their keys, such as those of certbot or cert-manager, which are served for the names in them and read again when they change',
+      'folder of certificates and their keys, such as those of certbot or cert-manager; each is served for the names in it, and read again when it changes',
     example: '/etc/letsencrypt/live',
   }),
   apiTls: setting({
@@ -23,7 +23,7 @@ export const certificateTable = {
     default: 'off',
     bare: 'on',
     about:
-      "`on` or `off`: whether the API listener speaks TLS, with the certificate of the name in `--api-url`, or else with one of the server's own authority",
+      "`on` or `off`: whether the API listener speaks TLS, with the certificate for the name in `--api-url`, or else with one of the server's own authority",
     example: 'on',
   }),
   agentCertificate: setting({
@@ -32,7 +32,7 @@ export const certificateTable = {
     parse: parse.oneOf(agentCertificates),
     default: 'own',
     about:
-      "which certificate agents are shown: `own` is always one of the server's authority; `public` is that of the name they ask for, uploaded, from a file or issued, which agents that trust `ca.pem` alone do not accept",
+      "which certificate agents are shown: `own` is always one of the server's own authority; `public` is that of the name they ask for (uploaded, from a file or issued), which agents that trust only `ca.pem` do not accept",
     example: 'public',
   }),
   verifyDomains: setting({
@@ -42,7 +42,7 @@ export const certificateTable = {
     default: 'off',
     bare: 'on',
     about:
-      '`on` or `off`: whether members and agents may have a name outside of `--domain` only when a record in the DNS proves that it is theirs',
+      '`on` or `off`: whether members and agents must prove with a DNS record that they own a name outside of `--domain`',
     example: 'on',
   }),
   dnsServers: setting({
@@ -51,8 +51,7 @@ export const certificateTable = {
     parse: parse.dnsServers,
     default: '',
     defaultNote: 'those of this machine',
-    about:
-      'DNS servers that are asked for records that prove names, as `address` or `address:port`, separated by commas',
+    about: 'DNS servers to ask for the records that prove names, as `address` or `address:port`, separated by commas',
     example: '1.1.1.1,[2606:4700:4700::1111]:53',
   }),
 } as const

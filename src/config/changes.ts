@@ -1,13 +1,13 @@
-/** What is new in settings that were read again: what a running server takes over, and what needs a restart. */
+/** What changed in settings that were read again: what a running server applies, and what needs a restart. */
 import { isDeepStrictEqual } from 'node:util'
 import type { Settings } from './read.ts'
 import type { Setting } from './setting.ts'
 import { table } from './table.ts'
 
 export interface Changes {
-  /** Those that run, with what can be taken over from the new ones. */
+  /** The running settings, with those values of the new ones that can be applied. */
   readonly settings: Settings
-  /** Names of settings that are taken over. */
+  /** Names of settings whose new value is applied. */
   readonly taken: readonly string[]
   /** Names of settings whose new value needs a restart. */
   readonly pending: readonly string[]
@@ -18,9 +18,9 @@ export function changesOf(running: Settings, read: Settings): Changes {
   const taken: string[] = []
   const pending: string[] = []
   for (const [field, { name, isLive, envOnly }] of Object.entries<Setting<unknown>>(table)) {
-    // Secrets: those of the first start are used up, and none shows that it changed.
+    // Secrets: those of the first start are used up, and a log line must not tell that one changed.
     if (envOnly) continue
-    // Every other setting is a field of its own name.
+    // Every other setting is a field of the same name.
     const next = read[field as keyof Settings]
     if (isDeepStrictEqual(running[field as keyof Settings], next)) continue
     if (isLive) {

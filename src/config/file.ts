@@ -10,14 +10,14 @@ const DEFAULT_FILE = 'postern.yml'
 /** Largest settings file, in bytes. */
 const MAX_FILE_BYTES = 1024 * 1024
 
-/** Largest one that a running server reads, in bytes: to read more would hold up everybody. */
+/** Largest one that a running server reads, in bytes: reading more would block everything that it serves. */
 const MAX_SERVING_BYTES = 16 * 1024
 
 const faults: Readonly<Record<string, string>> = {
   ENOENT: 'there is no such file',
   ENOTDIR: 'there is no such file',
   EISDIR: 'it is a folder',
-  ETIMEDOUT: 'it is a pipe that nobody writes to',
+  ETIMEDOUT: 'it is a pipe without a writer',
   EACCES: 'the user that runs Postern is not allowed to read it',
 }
 
@@ -32,7 +32,7 @@ export interface FilePlace {
   readonly isServing: boolean
 }
 
-/** Reads the file that was named, which must be there, or `postern.yml` in `cwd` when there is one. */
+/** Reads the named file, which must exist, or `postern.yml` in `cwd` if there is one. */
 export function readConfigFile({ named, cwd, isServing }: FilePlace): ConfigFile {
   const path = resolve(cwd, named ?? DEFAULT_FILE)
   const maxBytes = isServing ? MAX_SERVING_BYTES : MAX_FILE_BYTES

@@ -18,10 +18,10 @@ test('sockets have their names in the order of their descriptors, and `tcp` may 
     ],
     otherPid: undefined,
   })
-  assert.deepEqual(env, { OTHER: 'stays' }, 'no child of ours is told of them')
+  assert.deepEqual(env, { OTHER: 'stays' }, 'children do not get the variables')
 })
 
-test('those of another process are not ours, whatever they are, and no child of ours is told of them', () => {
+test('sockets of another process are ignored, even malformed ones, and not passed on to children', () => {
   const env = { LISTEN_PID: '1', LISTEN_FDS: 'many', LISTEN_FDNAMES: 'api' }
   assert.deepEqual(take(env), { sockets: [], otherPid: 1 })
   assert.deepEqual(env, {})

@@ -16,7 +16,7 @@ export interface HandedSocket {
 
 export interface Handed {
   readonly sockets: readonly HandedSocket[]
-  /** The process that they are for, when that is another one. */
+  /** The process that they are for, if it is not this one. */
   readonly otherPid: number | undefined
 }
 
@@ -24,8 +24,8 @@ const FIRST_FD = 3
 const variables = ['LISTEN_FDS', 'LISTEN_PID', 'LISTEN_FDNAMES'] as const
 
 /**
- * Takes the variables out of `env`, so that no child of ours believes they are for it. Throws `SettingsError` when the
- * sockets are for us and do not make sense.
+ * Removes the variables from `env`, so that no child process takes them for its own. Throws `SettingsError` when the
+ * sockets are for us and are not described properly.
  */
 export function takeHanded(env: Record<string, string | undefined>, isOurs: (pid: number) => boolean): Handed {
   const [count, pid, names = ''] = variables.map((variable) => {
@@ -65,5 +65,5 @@ function unknown(name: string, fd: number): string {
 }
 
 function twice(name: string): string {
-  return `two sockets are named \`${name}\`, and a listener has one; an address such as \`[::]:443\` takes IPv4 too`
+  return `two sockets are named \`${name}\`, but a listener has only one; an address such as \`[::]:443\` accepts IPv4 too`
 }

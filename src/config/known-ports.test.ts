@@ -23,7 +23,7 @@ function descriptorsOf(t: TestContext): Descriptors {
 }
 
 for (const isShared of [false, true]) {
-  test(`ports that the system chooses are known before anybody serves them${isShared ? ', and can be shared' : ''}`, async (t) => {
+  test(`ports that the system chooses are known before they are served${isShared ? ', and can be shared' : ''}`, async (t) => {
     const opening = { descriptors: descriptorsOf(t), isShared }
     const known = await withKnownPorts(plainListeners(inCluster), inCluster, opening)
     const { listeners, ports } = known
@@ -44,7 +44,7 @@ for (const isShared of [false, true]) {
   })
 }
 
-test('what nobody takes over is closed', async (t) => {
+test('unused listeners are closed', async (t) => {
   const opening = { descriptors: descriptorsOf(t), isShared: false }
   const known = await withKnownPorts(plainListeners(inCluster), inCluster, opening)
   known.close()
@@ -53,7 +53,7 @@ test('what nobody takes over is closed', async (t) => {
   assert.equal(error.code, 'ECONNREFUSED')
 })
 
-test('ports that are written are opened by whoever serves them, and a node on its own opens none', async (t) => {
+test('configured ports are not opened early, and a node on its own opens none', async (t) => {
   const opening = { descriptors: descriptorsOf(t), isShared: false }
   const fixed = { agent: { host: '127.0.0.1', port: 7443 }, cluster: { host: '127.0.0.1', port: 7444 } }
   const known = await withKnownPorts(fixed, inCluster, opening)
@@ -63,7 +63,7 @@ test('ports that are written are opened by whoever serves them, and a node on it
   assert.deepEqual(ports, { agent: 0, cluster: 0 })
 })
 
-test('the listener for other nodes is open early, or as it was handed in, or not at all', async (t) => {
+test('the listener for other nodes is opened early, or handed in, or absent', async (t) => {
   const descriptors = descriptorsOf(t)
   const none = { named: new Map(), tcp: new Map(), close() {} }
   const early = await openListeners(inCluster, none, descriptors)

@@ -1,4 +1,4 @@
-/** Opens those listeners whose port the system chooses and other nodes are told, before anything is told to them. */
+/** Opens early those listeners whose port the system chooses, since other nodes are told these ports. */
 import type { Descriptors } from '../lib/files/descriptors.ts'
 import { EarlyListener } from '../lib/net/early-listener.ts'
 import type { ListenOn } from '../lib/net/listen-on.ts'
@@ -8,19 +8,19 @@ import type { Settings } from './read.ts'
 
 export interface KnownPorts {
   readonly listeners: Pick<Listeners, 'agent' | 'cluster'>
-  /** 0 for a node on its own, which tells nobody. */
+  /** 0 for a node on its own, which announces no ports. */
   readonly ports: { readonly agent: number; readonly cluster: number }
-  /** Closes what was opened here and nobody took over. */
+  /** Closes listeners that were opened here and are still unused. */
   close(): void
 }
 
 interface Opening {
   readonly descriptors: Descriptors
-  /** Others of ours listen on it too. */
+  /** Other processes of this server listen on the same port. */
   readonly isShared: boolean
 }
 
-/** Rejects with the error of the system when one of them cannot be had. */
+/** Rejects with the error of the system when one of them cannot be opened. */
 export async function withKnownPorts(
   { agent, cluster }: Pick<Listeners, 'agent' | 'cluster'>,
   { clusterListen }: Pick<Settings, 'clusterListen'>,

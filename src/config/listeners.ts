@@ -1,6 +1,6 @@
 /**
- * What the server listens on, opened before anything slow is loaded. Agents that find nobody may wait for minutes before
- * they ask again (D50); one that is let wait for a moment is served.
+ * What the server listens on, opened before anything slow is loaded. An agent whose connection is refused may wait for
+ * minutes before it tries again (D50); one that is kept waiting for a moment is served.
  */
 import { fstatSync } from 'node:fs'
 import type { AddressInfo, ServerOpts } from 'node:net'
@@ -19,7 +19,7 @@ export interface Listeners extends Readonly<Record<Exclude<ListenerName, 'cluste
   readonly tcp: ReadonlyMap<number, EarlyListener>
   /** What a service manager handed in, each with its name. */
   readonly handed: readonly string[]
-  /** Closes those that nobody took over. */
+  /** Closes those that are still unused. */
   close(): void
 }
 
@@ -49,12 +49,12 @@ const kinds: Readonly<Record<ListenerName | 'tcp', Kind>> = {
   ssh: { sockets: agentSockets, caller: 'agents' },
   https: { sockets: visitorSockets, caller: 'visitors' },
   http: { sockets: visitorSockets, caller: 'visitors' },
-  // Other nodes relay what agents here serve, and show by themselves that they live.
+  // Other nodes relay to agents here, and their links check by themselves that the peer is alive.
   cluster: { sockets: agentSockets, caller: 'agents' },
   tcp: { sockets: visitorSockets, caller: 'visitors' },
 }
 
-/** Listens on what was handed in; throws `SettingsError` for what is no TCP socket that can listen. */
+/** Listens on what was handed in; throws `SettingsError` for anything but a listening TCP socket. */
 export function openHanded(sockets: readonly HandedSocket[], descriptors: Descriptors): Promise<HandedListeners> {
   return adoptHanded(sockets, ({ name, fd }) => openEarly(name, { fd }, descriptors))
 }
@@ -76,7 +76,7 @@ export async function adoptHanded<Socket extends OpenSocket>(
     else if (handed.name !== 'tcp') named.set(handed.name, opened)
     else if (tcp.has(opened.address.port)) {
       opened.close()
-      problems.push(`two sockets were handed in for port ${opened.address.port}; one on \`[::]\` takes IPv4 too`)
+      problems.push(`two sockets were passed for port ${opened.address.port}; one on \`[::]\` accepts IPv4 too`)
     } else tcp.set(opened.address.port, opened)
   }
   if (problems.length === 0) return { named, tcp, close }
@@ -84,12 +84,12 @@ export async function adoptHanded<Socket extends OpenSocket>(
   throw new SettingsError(problems)
 }
 
-/** Where the listeners of these names are, as settings have it: what was handed in wins over what is written. */
+/** The addresses of handed-in listeners by setting; they win over the configured ones. */
 export function handedAddresses({ named }: Pick<HandedOpen<OpenSocket>, 'named'>): ReadonlyMap<string, string> {
   return new Map([...named].map(([name, { address }]) => [`${name}-listen`, addressText(address)]))
 }
 
-/** Opens the doors of agents and visitors, unless they were handed in. One that cannot be had is tried again later. */
+/** Opens the doors of agents and visitors, unless they were handed in. One that cannot be opened is tried again later. */
 export async function openListeners(
   settings: Settings,
   { named, tcp }: HandedListeners,
@@ -97,7 +97,7 @@ export async function openListeners(
 ): Promise<Listeners> {
   checkHandedPorts(settings, tcp.keys())
   const early = async (name: ListenerName, address: EarlyPlace & ListenOn): Promise<ListenOn> =>
-    // Why it cannot be had is told by whoever needs it: a database in use, say, comes first and tells more.
+    // The failure is reported when the listener is needed: another one, such as a database in use, may come first and say more.
     named.get(name) ?? openEarly(name, address, descriptors).catch(() => address)
   const { clusterListen } = settings
   const [agent, ssh, https, http, cluster] = await Promise.all([
@@ -107,7 +107,7 @@ export async function openListeners(
     early('http', settings.httpListen),
     clusterListen ? early('cluster', clusterListen) : undefined,
   ])
-  // Whoever asks these whether the server is ready would have to wait for the answer.
+  // Not opened early: whoever asks these two whether the server is ready would wait instead of being refused.
   const api = named.get('api') ?? settings.apiListen
   const metrics = named.get('metrics') ?? settings.metricsListen
   return {
@@ -117,11 +117,11 @@ export async function openListeners(
   }
 }
 
-/** Throws `SettingsError` for ports that edges cannot have. */
+/** Throws `SettingsError` for ports that no edge can have. */
 export function checkHandedPorts({ tcpPorts: { from, to } }: Settings, ports: Iterable<number>): void {
   const beyond = [...ports].filter((port) => port < from || port > to)
   if (beyond.length === 0) return
-  throw new SettingsError(beyond.map((port) => `port ${port}, which was handed in, is not among \`tcp-ports\``))
+  throw new SettingsError(beyond.map((port) => `a socket was passed for port ${port}, which is not in \`tcp-ports\``))
 }
 
 /** What was handed in, as an operator reads it. */
@@ -156,7 +156,7 @@ async function openSocket<Socket>(
 ): Promise<Socket | string> {
   const what = `the socket \`${name}\` (descriptor ${fd})`
   try {
-    // Asked first: Node would close any descriptor that it cannot use, one of its own too.
+    // Checked first: Node would close any descriptor that it cannot use, even one of its own.
     if (!fstatSync(fd).isSocket()) return `${what} is not a socket`
     return await open({ name, fd })
   } catch (error) {
@@ -165,7 +165,7 @@ async function openSocket<Socket>(
   }
 }
 
-/** Listens there, with all that connections to a listener of this name are to have. */
+/** Listens there, with the socket options and limits of a listener of this name. */
 export function openEarly(
   name: ListenerName | 'tcp',
   place: EarlyPlace,

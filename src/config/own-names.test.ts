@@ -26,7 +26,7 @@ test('all names of the server are those of the API and those for agents, in lowe
   assert.ok(!all.has('example.com'))
 })
 
-test('a certificate is ordered for names of listeners that show it, and for no address', () => {
+test('certificates are ordered for names of listeners that use them, and never for IP addresses', () => {
   const api = { 'api-url': 'https://api.example.com' }
   const agents = { 'agent-names': 'agents.example.com,192.0.2.7,API.example.com' }
   assert.deepEqual(ownNames(settingsOf({ ...api, ...agents })), [])
@@ -36,7 +36,7 @@ test('a certificate is ordered for names of listeners that show it, and for no a
   assert.deepEqual(ownNames(settingsOf(all)), ['api.example.com', 'agents.example.com'])
 })
 
-test('DNS servers are addresses, with a port or without', () => {
+test('DNS servers are addresses, with or without a port', () => {
   const text = '192.0.2.1, 192.0.2.1:5353,2001:db8::1,[2001:db8::1]:53'
   const { dnsServers } = settingsOf({ 'dns-servers': text })
   assert.deepEqual(dnsServers, ['192.0.2.1', '192.0.2.1:5353', '2001:db8::1', '[2001:db8::1]:53'])

@@ -1,4 +1,4 @@
-/** The names of the server itself, as its settings have them: which its certificates hold, and which it orders some for. */
+/** The names of the server itself, from its settings: for its own certificates, and for those that it orders. */
 import { isIP } from 'node:net'
 import { type AgentNameSettings, namesForAgents } from './agent-names.ts'
 import type { Settings } from './read.ts'
@@ -6,7 +6,7 @@ import type { Settings } from './read.ts'
 type ApiNames = Pick<Settings, 'apiUrl' | 'apiListen' | 'domain'>
 type OrderedNames = Pick<Settings, 'apiTls' | 'apiUrl' | 'agentCertificate' | 'agentNames' | 'agentAddress'>
 
-/** Addresses that are every address of a machine, and so no name of it. */
+/** Wildcard addresses, by which nobody can reach the machine. */
 const everywhere: ReadonlySet<string> = new Set(['0.0.0.0', '::'])
 
 /** Names and addresses by which callers reach the API, for a certificate of the server's own authority. Each once. */
@@ -20,7 +20,7 @@ export function reachedBy(settings: ApiNames & AgentNameSettings): ReadonlySet<s
   return new Set([...namesOfApi(settings), ...namesForAgents(settings)].map((name) => name.toLowerCase()))
 }
 
-/** Names for which an authority is asked, where the server orders certificates. */
+/** Names for which the server orders certificates, if it does. */
 export function ownNames({ apiTls, apiUrl, agentCertificate, agentNames, agentAddress }: OrderedNames): string[] {
   const ofApi = apiTls ? hostsOf(apiUrl) : []
   const ofAgents = agentCertificate === 'public' ? [...agentNames, ...(agentAddress ? [agentAddress.host] : [])] : []

@@ -19,7 +19,7 @@ test('a node has an id of its own and the time of its start', () => {
 const rows: readonly [what: string, cluster: Listen | null, agent: Listen | null, told: (string | null)[]][] = [
   ['ports of the settings', at('10.0.0.5', 7444), at('n1.example.com', 443), ['10.0.0.5:7444', 'n1.example.com:443']],
   ['ports that the system chose', at('::1', 0), at('127.0.0.1', 0), ['[::1]:41000', '127.0.0.1:42000']],
-  ['nothing when it is on its own', null, null, [null, null]],
+  ['nothing without other nodes', null, null, [null, null]],
 ]
 for (const [what, clusterAddress, agentAddress, told] of rows) {
   test(`others are told ${what}`, () => {

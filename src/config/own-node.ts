@@ -1,10 +1,10 @@
-/** This node as others know it: settled by whoever holds its sockets, and the same for all of its processes. */
+/** This node as others know it: decided by the process that holds its sockets, and the same for all of its processes. */
 import { type Clock, timestamp } from '../lib/clock.ts'
 import type { IdSource } from '../lib/ids.ts'
 import type { Listen } from './parse.ts'
 import type { Settings } from './read.ts'
 
-/** What a node is for its whole life, whichever of its processes are replaced. */
+/** What stays the same for the life of a node, even when its processes are replaced. */
 export interface NodeLife {
   readonly nodeId: string
   /** When it started, RFC 3339. */
@@ -12,9 +12,9 @@ export interface NodeLife {
 }
 
 export interface OwnNode extends NodeLife {
-  /** Where other nodes reach it, as `host:port`; null when it is on its own. */
+  /** Where other nodes reach it, as `host:port`; null without other nodes. */
   readonly clusterAddress: string | null
-  /** Where agents reach this very node, as `host:port`; null when it is on its own. */
+  /** Where agents reach this particular node, as `host:port`; null without other nodes. */
   readonly agentAddress: string | null
 }
 
@@ -23,7 +23,7 @@ export function newNode({ ids, now }: { readonly ids: IdSource; readonly now: Cl
   return { nodeId: ids.next('nd_'), nodeSince: timestamp(now()) }
 }
 
-/** `ports`: those that the listeners have, which matters where the system chose them. */
+/** `ports`: the actual ports of the listeners, which count where the system chose them. */
 export function ownNode(
   life: NodeLife,
   { clusterAddress, agentAddress }: Pick<Settings, 'clusterAddress' | 'agentAddress'>,

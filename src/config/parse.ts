@@ -44,7 +44,7 @@ export function listenOrOff(text: string): Listen | null {
   }
 }
 
-/** `host:port` that others are told, so the port must be known. */
+/** `host:port` that is announced to others, so the port must be known. */
 export function address(text: string): Listen {
   const place = listen(text)
   if (place.port === 0) throw new Error('must be an address and a port that others can reach')
@@ -79,7 +79,7 @@ export function networks(text: string): readonly string[] {
   })
 }
 
-/** Addresses of DNS servers, each with a port or without, separated by commas; none when empty. */
+/** Addresses of DNS servers, each with or without a port, separated by commas; none when empty. */
 export function dnsServers(text: string): readonly string[] {
   if (text.trim() === '') return []
   const all = text.split(',').map((each) => each.trim())
@@ -87,7 +87,7 @@ export function dnsServers(text: string): readonly string[] {
     const [, bracketed, plain, digits = '53'] = /^(?:\[([^\]]+)\]|([^:[\]]+))(?::(\d+))?$/.exec(each) ?? []
     const isAddress = isIP(each) !== 0 || isIPv6(bracketed ?? '') || isIPv4(plain ?? '')
     if (!isAddress || !portNumber(digits))
-      throw new Error('must be addresses, with a port or without, separated by commas')
+      throw new Error('must be addresses, with or without a port, separated by commas')
   }
   return all
 }
@@ -146,7 +146,7 @@ export function workers(text: string): number {
   return number
 }
 
-/** A duration between two others, which are written like `1s` and `5m`. */
+/** A duration between `least` and `most`, which are written like `1s` and `5m`. */
 export function durationBetween(least: string, most: string): (text: string) => number {
   return (text) => {
     const ms = duration(text)
@@ -225,7 +225,7 @@ const acmeDirectories: Readonly<Record<string, string>> = {
   zerossl: 'https://acme.zerossl.com/v2/DV90',
 }
 
-/** The URL of an ACME directory, by name or as it is; empty when there is none. */
+/** The URL of an ACME directory, given by name or as a URL; empty when there is none. */
 export function acmeDirectory(text: string): string {
   if (text === '') return ''
   const url = URL.parse(acmeDirectories[text] ?? text)

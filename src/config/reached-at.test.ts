@@ -23,7 +23,7 @@ for (const [what, given, address] of machines) {
   test(`the address of a machine: ${what}`, () => assert.equal(machineAddress(given), address))
 }
 
-test('who listens at one address is reached there, and who listens at all at that of the machine', () => {
+test('a listener at one address is reached there, one at every address at that of the machine', () => {
   assert.deepEqual(reachedAt({ host: '10.0.0.5', port: 1 }, '192.0.2.1'), { host: '10.0.0.5', port: 1 })
   for (const host of ['0.0.0.0', '::']) {
     assert.deepEqual(reachedAt({ host, port: 0 }, '192.0.2.1'), { host: '192.0.2.1', port: 0 })

@@ -116,7 +116,7 @@ test('a flag wins over a variable, a variable over the file, the file over the d
 
 for (const { name, example, envOnly, parse } of settings) {
   test(`${name} takes its own example from every source it has`, () => {
-    // What several nodes need is refused with SQLite.
+    // Settings of several nodes are refused with SQLite.
     const database = name === 'database-url' ? {} : { POSTERN_DATABASE_URL: POSTGRES }
     parse(example)
     read({ env: { ...database, [envName(name)]: example } })
@@ -188,7 +188,7 @@ const clusters: readonly [what: string, flags: Record<string, string>, cluster: 
     },
   ],
   [
-    'where others were told that it is',
+    'at the address that is given for it',
     { 'cluster-address': 'node-1.internal:444', node: 'node_1.a-b' },
     {
       clusterAddress: { host: 'node-1.internal', port: 444 },
@@ -197,12 +197,12 @@ const clusters: readonly [what: string, flags: Record<string, string>, cluster: 
     },
   ],
   [
-    'where agents were told that it is',
+    'apart from the address that is given for agents',
     { 'cluster-listen': '10.0.0.5:7444', 'agent-address': 'n1.example.com:443' },
     { clusterAddress: { host: '10.0.0.5', port: 7444 }, agentAddress: { host: 'n1.example.com', port: 443 } },
   ],
   [
-    'nowhere when it is to be on its own',
+    'nowhere when it is set to be on its own',
     { 'cluster-listen': 'off', 'cluster-address': '10.0.0.5:7444', 'agent-address': 'n1.example.com:443' },
     { clusterListen: null, clusterAddress: null, agentAddress: null },
   ],
@@ -216,7 +216,7 @@ for (const [what, flags, cluster] of clusters) {
   })
 }
 
-test('a node on SQLite is on its own, and may say so', () => {
+test('a node on SQLite is on its own, and accepts `cluster-listen` `off`', () => {
   assert.equal(read({ flags: { 'cluster-listen': 'off' } }).clusterListen, null)
 })
 
@@ -368,7 +368,7 @@ test('broken YAML is reported without the text of the file', () => {
 
 test('empty variables, foreign variables and those of other commands are ignored', () => {
   read({ env: { POSTERN_REGION: '', POSTERN_UNKNOWN: '', PATH: 'x', POSTERN_API_KEY: 'x' } })
-  // Secrets of agents that run beside it.
+  // Secrets of agents on the same machine.
   read({ env: { POSTERN_OAUTH_CLIENT_SECRET: 'x', POSTERN_OIDC_CLIENT_SECRET: 'x' } })
 })
 

@@ -23,21 +23,21 @@ export interface Settings {
   readonly agentListen: Listen
   readonly sshListen: Listen
   readonly agentNames: readonly string[]
-  /** Where agents reach this node; null when it is on its own. Port 0 stands for the one that `agentListen` gets. */
+  /** Where agents reach this node; null without other nodes. Port 0 stands for the one that `agentListen` gets. */
   readonly agentAddress: Listen | null
-  /** Where other nodes connect; null when this one is on its own. */
+  /** Where other nodes connect; null without other nodes. */
   readonly clusterListen: Listen | null
-  /** Where other nodes reach this one; null when it is on its own. Port 0 stands for the one that `clusterListen` gets. */
+  /** Where other nodes reach this one; null without other nodes. Port 0 stands for the one that `clusterListen` gets. */
   readonly clusterAddress: Listen | null
   readonly nodeName: string
-  /** Whether each node lets through its part of a rate limit, and not all of it. */
+  /** Whether nodes share the capacity of a rate limit, instead of each allowing all of it. */
   readonly sharedLimits: boolean
   readonly tlsMinVersion: '1.2' | '1.3'
   readonly httpsListen: Listen
   /** The port of `httpsListen` by default; 0 when the system chooses that port. */
   readonly publicHttpsPort: number
   readonly httpListen: Listen
-  /** The same for plain HTTP. */
+  /** The port of `httpListen` by default; 0 when the system chooses that port. */
   readonly publicHttpPort: number
   readonly trustedProxies: readonly string[]
   readonly outboundAllow: readonly string[]
@@ -51,7 +51,7 @@ export interface Settings {
   readonly maxHeaders: number
   readonly headerTimeoutMs: number
   readonly idleTimeoutMs: number
-  /** Whether visitors' errors have ngrok's number too. */
+  /** Whether errors sent to visitors also carry ngrok's number. */
   readonly ngrokErrorHeader: boolean
   readonly tcpListen: string
   readonly tcpPorts: PortRange
@@ -79,7 +79,7 @@ export interface Settings {
   /** The URL of an ACME directory; empty when certificates are not ordered. */
   readonly acmeDirectory: string
   readonly acmeEmail: string
-  /** A file of certificates in PEM; null when the usual ones are trusted. */
+  /** A file of certificates in PEM; null to trust the usual authorities. */
   readonly acmeCa: string | null
   readonly acmeEabKeyId: string
   readonly acmeOrdersPerHour: number
@@ -91,7 +91,7 @@ export interface Settings {
   readonly bootstrap: { readonly apiKey: Secret | null; readonly authtoken: Secret | null }
 }
 
-/** Reads, checks and completes the settings; throws `SettingsError` with all that is wrong with them. */
+/** Reads, checks and completes the settings; throws a `SettingsError` that lists every problem. */
 export function readSettings(sources: SettingSources): Settings {
   const { given, problems: misnamed } = gather(sources)
   const problems = [...misnamed]
@@ -163,11 +163,11 @@ function complete(values: Parsed, cwd: string): Settings {
   }
 }
 
-/** Why this node cannot have others beside it although `cluster-listen` was given. */
+/** Why this node cannot have other nodes although `cluster-listen` was given. */
 function clusterFault(values: Parsed, given: Given | undefined): string | undefined {
   if (!values.clusterListen || isPostgres(values)) return undefined
   const { name } = table.clusterListen
-  return `\`${name}\` (${given?.from}) needs a \`database-url\` of PostgreSQL, which several nodes can share; SQLite is of one node`
+  return `\`${name}\` (${given?.from}) needs a \`database-url\` of PostgreSQL; nodes cannot share a SQLite database`
 }
 
 function isPostgres({ databaseUrl = '' }: Parsed): boolean {

@@ -23,7 +23,7 @@ export function configReference(): string {
     intro,
     table(['flag', 'variable', 'default', 'what it sets'], usual.map(row)),
     '## Read from the environment only\n',
-    'These are secrets, so there are no flags and no keys for them. They are used on the very first start only.\n',
+    'These are secrets, so there are no flags and no keys for them. Those that begin with `POSTERN_BOOTSTRAP_` are used on the first start only.\n',
     table(
       ['variable', 'default', 'what it sets'],
       shown.filter((each) => each.envOnly).map((each) => row(each).slice(1)),
@@ -32,12 +32,12 @@ export function configReference(): string {
     'The key of a setting is its flag with `_` for `-`. All of them, with example values:\n',
     `\`\`\`yaml\n${usual.map((each) => `${fileKey(each.name)}: ${each.example}`).join('\n')}\n\`\`\`\n`,
     '## A change without a restart\n',
-    'On SIGHUP a running server reads the file again. It takes over new values of these, and logs which:\n',
+    'On SIGHUP a running server reads the file again. It applies new values of these, and logs which changed:\n',
     `${usual
       .filter((each) => each.isLive)
       .map((each) => `\`${fileKey(each.name)}\``)
       .join(', ')}.\n`,
-    'It logs which of the others have changed, too: they need a restart. A file with a fault changes nothing.\n',
+    'It also logs which of the others changed: they need a restart. A file with a fault changes nothing.\n',
   ].join('\n')
 }
 

@@ -6,9 +6,9 @@ export interface Setting<T> {
   /** The placeholder of the value in `--help`. */
   readonly takes: string
   readonly parse: (text: string) => T
-  /** As an operator would write it; null when it depends on other settings or is unset. */
+  /** As an operator would write it; null if it depends on other settings or is unset. */
   readonly default: string | null
-  /** What the flag means when no value follows it; left out, it needs one. */
+  /** What the flag means without a value; if omitted, the flag needs one. */
   readonly bare?: string
   /** What to show instead when `default` is null. */
   readonly defaultNote?: string
@@ -16,9 +16,9 @@ export interface Setting<T> {
   readonly example: string
   /** Read from the environment only: flags show in process lists, and files get committed. */
   readonly envOnly?: boolean
-  /** Works, but is neither in the help nor in the reference. */
+  /** The setting works, but is neither in the help nor in the reference. */
   readonly hidden?: boolean
-  /** A running server takes a new value over. */
+  /** Whether a running server applies a new value without a restart. */
   readonly isLive?: boolean
 }
 

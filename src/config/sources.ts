@@ -12,7 +12,7 @@ export interface SettingSources {
   readonly cwd: string
   /** Addresses of listeners that a service manager opened, by setting. */
   readonly handed?: ReadonlyMap<string, string>
-  /** The server runs: it has others to serve, so that the file is not waited for and must be small. */
+  /** A running server must not block: it does not wait for the file, which must be small. */
   readonly isServing?: boolean
 }
 
@@ -24,7 +24,7 @@ export interface Gathered {
 
 const flagSettings = settings.filter((each) => !each.envOnly)
 
-/** Reads all sources; on a clash the flag wins over the variable, and the variable over the file. What is open wins over all. */
+/** Reads all sources: a flag wins over a variable, a variable over the file, and a handed-in socket over all. */
 export function gather({ flags = {}, env, cwd, handed = new Map(), isServing = false }: SettingSources): Gathered {
   const file = readConfigFile({ named: flags[configFlag] ?? filled(env[envName(configFlag)]), cwd, isServing })
   const layers = [fromFile(file.entries), fromEnv(env), fromFlags(flags), fromHanded(handed)]
@@ -70,7 +70,10 @@ function fromEnv(env: Readonly<Record<string, string | undefined>>): Gathered {
 }
 
 function fromHanded(addresses: ReadonlyMap<string, string>): Gathered {
-  const given = [...addresses].map(([name, text]): [string, Given] => [name, { text, from: 'the socket handed in' }])
+  const given = [...addresses].map(([name, text]): [string, Given] => [
+    name,
+    { text, from: 'the socket that was passed' },
+  ])
   return { given: new Map(given), problems: [] }
 }
 
@@ -97,7 +100,7 @@ function unknown(name: string, known: readonly string[], from?: string): string 
   return `\`${name}\`${where} is not a known setting; ${meant ? `did you mean \`${meant}\`?` : 'see `postern serve --help`'}`
 }
 
-/** Kubernetes sets variables for every service: one called `postern` gives POSTERN_PORT and others, which are not ours. */
+/** Kubernetes sets variables for every service: one called `postern` gives POSTERN_PORT and others, which are not settings. */
 function isServiceLink(variable: string, text: string): boolean {
   if (/_SERVICE_(HOST|PORT(_\w+)?)$/.test(variable)) return true
   return /_PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?$/.test(variable) || /^(tcp|udp|sctp):\/\//.test(text)

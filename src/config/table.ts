@@ -8,7 +8,7 @@ import { type Setting, setting } from './setting.ts'
 /** The choices for the lowest TLS version of agents. */
 const tlsVersions = ['1.2', '1.3'] as const
 
-/** Where other nodes connect unless an operator says otherwise. */
+/** Where other nodes connect by default. */
 export const CLUSTER_LISTEN = '0.0.0.0:7444'
 
 export const table = {
@@ -35,7 +35,7 @@ export const table = {
     parse: parse.path,
     default: null,
     defaultNote: '<data-dir>/secret.key',
-    about: 'file of the key that encrypts secrets in the database; made on first start',
+    about: 'file of the key that encrypts secrets in the database; created on first start',
     example: '/etc/postern/secret.key',
   }),
   apiListen: setting({
@@ -61,7 +61,7 @@ export const table = {
     takes: 'number',
     parse: parse.count,
     default: '0',
-    about: 'API requests a minute that each key may make; 0 is no limit',
+    about: 'API requests per minute for each key; 0 means no limit',
     example: '600',
     isLive: true,
   }),
@@ -96,7 +96,7 @@ export const table = {
     parse: parse.address,
     default: null,
     defaultNote: 'the host of --cluster-address and the port of --agent-listen',
-    about: 'address at which agents reach this very node, where several share one name; they are told it',
+    about: 'address at which agents reach this particular node, if several nodes share one name; agents are told it',
     example: 'node-1.example.com:7443',
   }),
   sshListen: setting({
@@ -166,7 +166,7 @@ export const table = {
     parse: parse.networks,
     default: '',
     about:
-      'networks to which modules may send requests although they are not public, such as that of your own identity provider, separated by commas',
+      'networks that are not public and that modules may still send requests to, such as that of your own identity provider, separated by commas',
     example: '10.20.0.0/16,127.0.0.1/32',
     isLive: true,
   }),
@@ -175,7 +175,7 @@ export const table = {
     takes: 'number',
     parse: parse.count,
     default: '100000',
-    about: 'open connections, counted separately for visitors, agents and the API; 0 is no limit',
+    about: 'most open connections, counted separately for visitors, agents and the API; 0 means no limit',
     example: '20000',
     isLive: true,
   }),
@@ -184,7 +184,7 @@ export const table = {
     takes: 'number',
     parse: parse.count,
     default: '0',
-    about: 'open connections from one source, which is an IPv4 address or an IPv6 /64 network; 0 is no limit',
+    about: 'most open connections from one source, which is an IPv4 address or an IPv6 /64 network; 0 means no limit',
     example: '1000',
     isLive: true,
   }),
@@ -193,7 +193,7 @@ export const table = {
     takes: 'number',
     parse: parse.count,
     default: '0',
-    about: 'HTTP requests a second from one source, with bursts of twice as many; 0 is no limit',
+    about: 'most HTTP requests per second from one source, with bursts of twice as many; 0 means no limit',
     example: '200',
     isLive: true,
   }),
@@ -203,7 +203,7 @@ export const table = {
     parse: parse.count,
     default: '0',
     about:
-      'TLS handshakes a second, counted separately for visitors and agents, with bursts of twice as many; 0 is no limit',
+      'most TLS handshakes per second, counted separately for visitors and agents, with bursts of twice as many; 0 means no limit',
     example: '500',
     isLive: true,
   }),
@@ -212,7 +212,7 @@ export const table = {
     takes: 'number',
     parse: parse.count,
     default: '0',
-    about: 'TLS handshakes a second from one source, with bursts of twice as many; 0 is no limit',
+    about: 'most TLS handshakes per second from one source, with bursts of twice as many; 0 means no limit',
     example: '50',
     isLive: true,
   }),
@@ -221,7 +221,7 @@ export const table = {
     takes: 'bytes',
     parse: parse.countBetween(8 * 1024, 128 * 1024),
     default: '65536',
-    about: 'largest request line and headers of a visitor together, in bytes, from 8192 to 131072',
+    about: 'maximum size of the request line and headers of a visitor, in bytes, from 8192 to 131072',
     example: '131072',
     isLive: true,
   }),
@@ -230,7 +230,7 @@ export const table = {
     takes: 'number',
     parse: parse.countBetween(20, 1000),
     default: '100',
-    about: 'most headers of one request of a visitor, from 20 to 1000',
+    about: 'most headers in one request of a visitor, from 20 to 1000',
     example: '200',
     isLive: true,
   }),
@@ -249,7 +249,7 @@ export const table = {
     parse: parse.durationBetween('1s', '24h'),
     default: '5m',
     about:
-      'how long a connection of a visitor may be idle, from 1s to 24h; running requests and WebSockets have at least 5m',
+      'how long a connection of a visitor may be idle, from 1s to 24h; open requests and WebSockets get at least 5m',
     example: '1h',
     isLive: true,
   }),
@@ -260,7 +260,7 @@ export const table = {
     default: 'on',
     bare: 'on',
     about:
-      "`on` or `off`: whether errors that visitors see carry ngrok's number too, in `ngrok-error-code`; scripts written for ngrok read it",
+      "`on` or `off`: whether errors sent to visitors also carry ngrok's number in the header `ngrok-error-code`, for scripts written for ngrok",
     example: 'off',
     isLive: true,
   }),
@@ -285,7 +285,7 @@ export const table = {
     takes: 'name',
     parse: parse.domain,
     default: 'localhost',
-    about: 'domain under which random names are made',
+    about: 'domain under which random names are generated',
     example: 'tunnels.example.com',
   }),
   region: setting({
@@ -311,7 +311,7 @@ export const table = {
     parse: parse.address,
     default: null,
     defaultNote: 'the address of this machine, with the port of --cluster-listen',
-    about: 'address at which other nodes reach this one; they are told it through the database',
+    about: 'address at which other nodes reach this one; they learn it from the database',
     example: '10.0.0.5:7444',
   }),
   nodeName: setting({
@@ -330,7 +330,7 @@ export const table = {
     default: 'off',
     bare: 'on',
     about:
-      '`on` or `off`: whether nodes share `rate-limit` of traffic policies, so that each lets through its part of the capacity; the same at all nodes',
+      '`on` or `off`: whether nodes share the capacity of `rate-limit` in traffic policies, so that each allows its part of it; set the same on all nodes',
     example: 'on',
     isLive: true,
   }),
@@ -340,7 +340,7 @@ export const table = {
     parse: parse.size,
     default: '64MiB',
     about:
-      'memory for request bodies that modules read, such as webhooks to verify; beyond it visitors get 503. Divided among workers, of which each has 48 MiB at least',
+      'memory for request bodies that modules read, such as webhooks to verify; when it is used up, visitors get 503. Divided among workers, each of which gets at least 48 MiB',
     example: '256MiB',
     isLive: true,
   }),
@@ -350,7 +350,7 @@ export const table = {
     parse: parse.size,
     default: '64MiB',
     about:
-      'memory of a node for the latest exchanges of visitors, a quarter of it, and for heads and bodies that captures keep',
+      'memory of a node for exchanges: a quarter is for the latest exchanges of visitors, the rest for heads and bodies that captures keep',
     example: '16MiB',
   }),
   workers: setting({
@@ -359,7 +359,7 @@ export const table = {
     parse: parse.workers,
     default: 'auto',
     about:
-      'processes that serve visitors and agents, beside one for the API and the database; `auto` is one for each core as far as memory goes, 0 is one process for everything',
+      'number of processes that serve visitors and agents, besides one for the API and the database; `auto` means one per core as far as memory allows, 0 means one process for everything',
     example: '4',
   }),
   drainTimeoutMs: setting({
@@ -377,7 +377,7 @@ export const table = {
     parse: parse.duration,
     default: '0s',
     about:
-      'how long a stopping server still accepts connections after `/readyz` has said that it is not ready, so that a load balancer notices first',
+      'how long a stopping server still accepts connections after `/readyz` reports that it is not ready, so that a load balancer notices first',
     example: '5s',
     isLive: true,
   }),
@@ -405,7 +405,7 @@ export const table = {
     takes: 'token',
     parse: parse.presetToken,
     default: null,
-    defaultNote: 'made and printed on first start',
+    defaultNote: 'generated and printed on first start',
     about: 'presets the API key of the first admin: 32 or more of A-Z a-z 0-9 _',
     example: '32_or_more_characters_of_your_own',
     envOnly: true,
@@ -415,7 +415,7 @@ export const table = {
     takes: 'token',
     parse: parse.presetToken,
     default: null,
-    defaultNote: 'made and printed on first start',
+    defaultNote: 'generated and printed on first start',
     about: 'presets the first authtoken of agents: 32 or more of A-Z a-z 0-9 _',
     example: '32_or_more_characters_of_your_own',
     envOnly: true,

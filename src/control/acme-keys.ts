@@ -1,13 +1,13 @@
-/** The private keys that certificates are ordered with: of accounts at authorities, and of orders under way. */
+/** The private keys for ordering certificates: those of accounts at authorities, and of orders under way. */
 import type { Writer } from '../store/writer.ts'
 import type { Reseal } from './reseal.ts'
 
-/** What the key of an account is sealed for. */
+/** The context under which the key of an account is sealed. */
 export function accountAt(directory: string): string {
   return `acme_accounts/${directory}/key`
 }
 
-/** What the key of an order is sealed for. */
+/** The context under which the key of an order is sealed. */
 export function orderAt(name: string): string {
   return `managed_names/${name}/order_key`
 }
@@ -15,7 +15,7 @@ export function orderAt(name: string): string {
 /** How many rows are held in memory at a time. */
 const AT_A_TIME = 500
 
-/** Seals all of them again; gives how many there were. */
+/** Seals all of these keys again; returns their number. */
 export async function resealAcmeKeys({ certificates }: Writer, reseal: Reseal): Promise<number> {
   const accounts = await certificates.accounts()
   for (const { directory, key } of accounts) {

@@ -1,6 +1,6 @@
 /**
- * Which names and ports are taken in the store: agents may not take those of an edge, and random choices avoid
- * reservations.
+ * Looks up which names and ports are taken in the store: agents may not take those of an edge, and random choices avoid
+ * reserved ones.
  */
 import type { AddressHolders } from '../model/endpoint.ts'
 import { EDGE_NAMES, EDGE_PORTS } from '../resources/hostports.ts'
@@ -12,7 +12,7 @@ import type { Store } from '../store/store.ts'
 /** How long a look-up may take, in milliseconds: an agent that binds waits for it. */
 const LOOKUP_MS = 5000
 
-/** Who holds a key in a scope. */
+/** The id of the holder of a key in a scope. */
 type HolderOf = (scope: string, key: string) => string | undefined
 
 export class TakenAddresses {
@@ -41,12 +41,12 @@ export class TakenAddresses {
     })
   }
 
-  /** Who holds a name, normalised. */
+  /** The holders of a name, which must be normalised. */
   holdersOfName(name: string): Promise<AddressHolders> {
     return this.#names.ask(name)
   }
 
-  /** Who holds a TCP port. */
+  /** The holders of a TCP port. */
   holdersOfPort(port: number): Promise<AddressHolders> {
     return this.#ports.ask(port)
   }

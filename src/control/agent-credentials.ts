@@ -1,4 +1,4 @@
-/** Looks up what agents authenticate with: authtokens and SSH keys, with their current ACL. */
+/** Looks up the credentials of agents, authtokens and SSH keys, with their current ACL. */
 import type { Secret } from '../lib/secrets/secret.ts'
 import type { AgentCredential } from '../model/agent-credential.ts'
 import { AUTHTOKENS, credentials } from '../resources/credentials.ts'
@@ -65,7 +65,7 @@ function among(found: ReadonlyMap<string, OwnedResource>): (key: string) => Foun
   }
 }
 
-/** Credentials of an inactive owner are not valid, as its keys are not. */
+/** Credentials of an inactive owner are invalid, as are its keys. */
 function usable({ held, owner }: OwnedResource): Found {
   if (!kinds.has(held.kind) || owner.fields.active === false) return undefined
   // What is stored has passed the form of its resource.

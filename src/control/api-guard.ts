@@ -17,13 +17,13 @@ export class ApiGuard {
   constructor(store: Store, refused: RefusedLog) {
     this.#store = store
     this.#refused = refused
-    // The next call reads the rules again and waits for them: whoever enforced a restriction finds it in force.
+    // The next call waits until the rules are read again, so a restriction is in force for the first call after it was stored.
     store.feed.subscribe(() => {
       this.#current = null
     })
   }
 
-  /** Whether `address` may reach `part`. Rejects when the rules cannot be read: then nobody may. */
+  /** Whether `address` may reach `part`. Rejects when the rules cannot be read; nobody is admitted then. */
   async admits(part: ApiPart, address: string): Promise<boolean> {
     this.#current ??= this.#store.read(readRestrictions)
     const reading = this.#current

@@ -11,7 +11,7 @@ import { sealedBy, testSealer } from './test-rows.ts'
 
 const log = createLog({ level: 'silent', format: 'json', destination: { write() {} } })
 
-/** Longer than legs of a session that nobody knows are kept, in milliseconds. */
+/** Longer than legs of unknown sessions are kept, in milliseconds. */
 const LONG_MS = 20_000
 
 describe('legs at the planes of a control plane', () => {
@@ -34,7 +34,7 @@ describe('legs at the planes of a control plane', () => {
     })
     afterEach(() => planes.close())
 
-    test('may be those of a session that is online, with its credential', async () => {
+    test('may belong to an online session with the same credential', async () => {
       const [first, second] = [await attach('w1'), await attach('w2')]
       first.link.tell('sessionStarted', onlineSession('ts_1', 'cr_1'))
       const asked = (sessionId: string, credentialId: string) =>
@@ -62,7 +62,7 @@ describe('legs at the planes of a control plane', () => {
       planes.endSessionsOf('cr_1', 'its credential was deleted')
       await ended()
       first.link.close()
-      // A plane that is stuck says nothing of it.
+      // A plane that is stuck does not report it.
       const stuck = await attach('w3', { sessions: [onlineSession('ts_1')] }, { endSession() {} })
       planes.endSessionsOf('cr_1', 'its credential was deleted')
       await ended()
@@ -70,7 +70,7 @@ describe('legs at the planes of a control plane', () => {
       await ended()
     })
 
-    test('are not ended with a connection that the session has moved away from', async () => {
+    test('are not ended with a connection that their session has left', async () => {
       const [first, second] = [await attach('w1', { sessions: [onlineSession('ts_1')] }), await attach('w2')]
       await first.link.ask('leaving', null)
       await second.link.ask('returning', { sessionId: 'ts_1', isMoving: true })
@@ -81,13 +81,13 @@ describe('legs at the planes of a control plane', () => {
       assert.deepEqual([...first.endedLegs, ...second.endedLegs], [])
     })
 
-    test('of sessions that ended while nobody could tell are ended a while after their plane attached', async (t) => {
+    test('of sessions that ended unnoticed are ended a while after their plane attached', async (t) => {
       const told: string[] = []
       const endLegs = ({ sessionId }: { sessionId: string }) => void told.push(sessionId)
       await new Promise((resolve) => setImmediate(resolve))
       t.mock.timers.enable({ apis: ['setTimeout'] })
       const second = await new TestPlane(planes, 'w2', { endLegs }).attach({ legs: ['ts_1', 'ts_gone'] })
-      // Attaches later, with the session.
+      // This plane attaches later, with the session.
       await new TestPlane(planes, 'w1').attach({ sessions: [onlineSession('ts_1')] })
       assert.deepEqual(told, [])
       t.mock.timers.tick(LONG_MS)

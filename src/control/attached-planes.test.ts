@@ -62,7 +62,7 @@ describe('the planes of a control plane', () => {
           }
         })
       }
-      /** Time passes as the test says, from when the store is not asked any more: its own timers are real. */
+      /** The test moves the clock from here on, when the store is no longer used: the store's own timers are real. */
       const stopClock = async (t: TestContext): Promise<void> => {
         for (let i = 0; i < 3; i++) {
           await settled()
@@ -93,7 +93,7 @@ describe('the planes of a control plane', () => {
       })
       afterEach(() => planes.close())
 
-      test('are one node, which has the sessions of all of them and no lease', async () => {
+      test('form one node, which has the sessions of all of them and no lease', async () => {
         const [first, second] = [await attach('w1'), await attach('w2')]
         for (const [plane, id] of [[first, 'ts_1'] as const, [second, 'ts_2'] as const]) {
           await plane.link.ask('sessionStarted', onlineSession(id))
@@ -127,7 +127,7 @@ describe('the planes of a control plane', () => {
         assert.deepEqual(planes.ready, ['w1'])
       })
 
-      test('are sent every change, each of them', async () => {
+      test('are all sent every change', async () => {
         const both = [await attach('w1'), await attach('w2')]
         await keep(edge('edgtls_2', 'tls_edge', ['two.example.com:443']))
         await keep(certificate('cert_2', 'two.example.com'))
@@ -161,7 +161,7 @@ describe('the planes of a control plane', () => {
         assert.deepEqual([...plane.edges], ['edgtls_1'])
       })
 
-      test('must attach before they say anything else', async () => {
+      test('must attach before any other call', async () => {
         const plane = new TestPlane(planes, 'w1')
         await assert.rejects(plane.link.ask('claim', placeClaim('tn_1', 'ts_1', name())), /must attach first/)
         plane.link.tell('sessionStarted', onlineSession('ts_1'))
@@ -169,7 +169,7 @@ describe('the planes of a control plane', () => {
         assert.deepEqual(planes.directory.sessions(page), [])
       })
 
-      test('learn of each other, and what each has', async () => {
+      test('learn of each other and of what each has online', async () => {
         const [at, label] = [name(), { app: 'web' }]
         const first = await attach('w1', {
           sessions: [onlineSession('ts_1')],
@@ -196,7 +196,7 @@ describe('the planes of a control plane', () => {
         assert.deepEqual(first.lost, [])
       })
 
-      test('that are lost are lost for the others, with all they had', async () => {
+      test('that are gone are reported to the others with all they had', async () => {
         const first = await attach('w1')
         const second = await attach('w2', {
           sessions: [onlineSession('ts_1')],
@@ -220,10 +220,10 @@ describe('the planes of a control plane', () => {
         await settled()
         t.mock.timers.tick(5000)
         assert.equal(await claiming, true)
-        assert.match(lines.join(''), /late with a tunnel/)
+        assert.match(lines.join(''), /did not confirm a tunnel in time/)
       })
 
-      test('that attach again under one id take over, and their former link says nothing more', async () => {
+      test('that attach again under the same id take over, and their former link is ignored', async () => {
         const other = await attach('w2')
         const former = await attach('w1', { sessions: [onlineSession('ts_1')] })
         const again = await attach('w1', { sessions: [onlineSession('ts_2')] })
@@ -239,7 +239,7 @@ describe('the planes of a control plane', () => {
         assert.deepEqual(other.planes, ['w1'])
       })
 
-      test('that were away give up what others have by now', async () => {
+      test('that were away give up what other planes have by now', async () => {
         const at = name()
         const first = await attach('w1')
         first.link.tell('sessionStarted', onlineSession('ts_1'))
@@ -256,7 +256,7 @@ describe('the planes of a control plane', () => {
         assert.equal(first.elsewhere.size, 0)
       })
 
-      test('end the session of an agent that comes back, wherever it is, and give back its labels', async () => {
+      test('end the session of an agent that comes back, wherever it is, and return its label tunnels', async () => {
         const labels = { app: 'web' }
         const first = await attach('w1', {
           sessions: [onlineSession('ts_1')],
@@ -270,7 +270,7 @@ describe('the planes of a control plane', () => {
         assert.deepEqual(await second.link.ask('returning', { sessionId: 'ts_unheard' }), [])
       })
 
-      test('that leave keep the sessions that move until those have ended', async () => {
+      test('that drain keep moving sessions until these have ended', async () => {
         const labels = { app: 'web' }
         const first = await attach('w1', {
           sessions: [onlineSession('ts_1')],
@@ -288,7 +288,7 @@ describe('the planes of a control plane', () => {
         await Promise.all([first, second].map((each) => each.until(() => each.ended.includes('ts_1'))))
       })
 
-      test('that are stuck do not keep an agent from coming back with its labels', async (t) => {
+      test('that are stuck do not keep an agent from coming back with its label tunnels', async (t) => {
         const labels = { app: 'web' }
         await attach(
           'w1',
@@ -304,7 +304,7 @@ describe('the planes of a control plane', () => {
         await second.until(() => !second.elsewhere.has('tn_1'))
       })
 
-      test('ask whoever holds a place for a sign of life', async () => {
+      test('ask the holder of a place for a sign of life', async () => {
         const at = name()
         let isAlive = true
         const first: TestPlane = await attach(
@@ -328,7 +328,7 @@ describe('the planes of a control plane', () => {
         assert.equal(await second.link.ask('claim', placeClaim('tn_2', 'ts_2', at)), true)
       })
 
-      test('carry commands to the plane of a session, and its refusal back', async (t) => {
+      test('carry commands to the plane of a session, and refusals back', async (t) => {
         const got: string[] = []
         const command = async (to: { sessionId: string; command: string }): Promise<void> => {
           got.push(`${to.command} ${to.sessionId}`)
@@ -373,7 +373,7 @@ describe('the planes of a control plane', () => {
         assert.deepEqual([first.stopped, second.stopped], [[], ['told tn_1']])
       })
 
-      test('hear that logins ended; one that is stuck or gone holds nobody up', async (t) => {
+      test('are told that logins ended; a plane that is stuck or gone does not hold up the others', async (t) => {
         const first = await attach('w1')
         await attach('w2', {}, { loginsEnded: (given: { isAll: boolean }) => (given.isAll ? undefined : never()) })
         await stopClock(t)
@@ -384,7 +384,7 @@ describe('the planes of a control plane', () => {
         await ending
       })
 
-      test('are sent everything once the store is back', async (t) => {
+      test('are sent all configuration once the store is back', async (t) => {
         const { mock } = t.mock.method(store, 'read')
         let left = 3
         const read = store.read.bind(store)
@@ -395,11 +395,11 @@ describe('the planes of a control plane', () => {
         const plane = await attach('w1')
         assert.deepEqual([...plane.edges], ['edgtls_1'])
         assert.ok(plane.certificates.has('one.example.com'))
-        assert.match(lines.join(''), /cannot be read; retrying/)
+        assert.match(lines.join(''), /cannot load the configuration for a data plane; retrying/)
         assert.deepEqual(planes.ready, ['w1'])
       })
 
-      test('that go while the store is away are not waited for', async (t) => {
+      test('that go while the store is down are not waited for', async (t) => {
         t.mock.method(store, 'read', () => Promise.reject(new Error('the database is away')))
         const plane = await new TestPlane(planes, 'w1').attach()
         plane.link.close()
@@ -411,7 +411,7 @@ describe('the planes of a control plane', () => {
         await waiting
       })
 
-      test('keep the totals of planes that are gone, and count one that comes back once', async () => {
+      test('that are gone keep their totals, which count once when they come back', async () => {
         const failures = async () => (await planes.numbers()).totals.failures
         const [first, second] = [await attach('w1'), await attach('w2')]
         first.failures = 5
@@ -439,7 +439,7 @@ describe('the planes of a control plane', () => {
         assert.equal(await failures(), 93)
       })
 
-      test('that do not tell their numbers have those that they told last', async (t) => {
+      test('that do not answer keep their last numbers', async (t) => {
         let isStuck = false
         const plane: TestPlane = await attach('w1')
         plane.failures = 3

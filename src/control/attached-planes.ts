@@ -1,6 +1,6 @@
 /**
- * The data planes that are attached to this control plane: what each asks is answered here, and each is sent what it
- * serves, all of it at first and then what changes.
+ * The data planes that are attached to this control plane. Their calls are answered here, and each is sent what it serves: all
+ * of it at first, and then the changes.
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { CountedWindow } from '../lib/limits/sliding-counters.ts'
@@ -35,14 +35,14 @@ export interface AttachedPlanesOptions {
   readonly sealer: Sealer
   readonly files?: PlaneFeedsOptions['files']
   readonly log: Logger
-  /** The node that all planes are, with this control plane. */
+  /** The node to which all planes and this control plane belong. */
   readonly node: StartedNode
   readonly calls: SharedCalls
-  /** Left out for a node on its own. */
+  /** Undefined for a node on its own. */
   readonly nodes?: ClusterOfPlanes | undefined
-  /** A plane that attached has sessions, whose credentials may be gone. */
+  /** Called when a plane attaches with sessions, whose credentials may be gone. */
   readonly checkCredentials: () => Promise<void>
-  /** An agent serves something new. */
+  /** Called when an agent has started a tunnel. */
   readonly tunnelStarted?: (tunnel: OnlineTunnel) => void
 }
 
@@ -66,16 +66,16 @@ interface Plane {
 /** How long other planes may take to serve an endpoint before its agent is answered without them, in milliseconds. */
 const SPREAD_MS = 2000
 
-/** How long a plane may take to answer what lists and metrics ask, in milliseconds. */
+/** How long a plane may take to answer calls for lists and metrics, in milliseconds. */
 const ASK_MS = 2000
 
-/** Between two tries to read what a new plane is to serve, in milliseconds. */
+/** Pause between two tries to load the configuration for a new plane, in milliseconds. */
 const RETRY_MS = 500
 
-/** How long a plane may take to attach before legs of sessions that it might have are ended, in milliseconds. */
+/** How long legs of unknown sessions are kept, in milliseconds: the plane that has their session may not be attached yet. */
 const ORPHAN_MS = 10_000
 
-/** How many planes that are gone may come back under their ids; more than a node has workers. */
+/** How many planes that are gone are remembered by id, since they may come back; more than a node has workers. */
 const MAX_GONE = 64
 
 export class AttachedPlanes implements Sessions, CertifiedSessions {
@@ -83,9 +83,9 @@ export class AttachedPlanes implements Sessions, CertifiedSessions {
   readonly #options: AttachedPlanesOptions
   readonly #planes = new Map<string, Plane>()
   readonly #links = new Set<PlaneLink>()
-  /** Totals of planes that are gone, by id: one that comes back goes on counting from there. */
+  /** Totals of planes that are gone, by id; a plane that comes back counts on from there. */
   readonly #gone = new Map<string, PlaneNumbers>()
-  /** Totals of those that are gone for good. */
+  /** Totals of planes that are no longer remembered by id. */
   #past: PlaneNumbers = sumOf([])
   #isClosed = false
   #changed = Promise.withResolvers<void>()
@@ -106,17 +106,17 @@ export class AttachedPlanes implements Sessions, CertifiedSessions {
     })
   }
 
-  /** Ids of the planes that have everything that is stored. */
+  /** Ids of the planes that have all stored configuration. */
   get ready(): readonly string[] {
     return [...this.#planes.values()].filter(({ isFed }) => isFed).map(({ id }) => id)
   }
 
-  /** Resolves when at least so many planes have everything that is stored. */
+  /** Resolves when at least `count` planes have all stored configuration. */
   async whenReady(count: number): Promise<void> {
     while (this.ready.length < count && !this.#isClosed) await this.#changed.promise
   }
 
-  /** A data plane has connected. */
+  /** Serves a data plane that has connected. */
   take(channel: Channel): void {
     const { calls, log } = this.#options
     const at: { plane: Plane | undefined } = { plane: undefined }
@@ -146,7 +146,7 @@ export class AttachedPlanes implements Sessions, CertifiedSessions {
           if (at.plane) at.plane.isLeaving = true
           return { isNode: (await this.#options.nodes?.isKnownToLeave()) ?? false }
         },
-        // The agents of a plane that leaves come back, as those of one that is gone do.
+        // The agents of a draining plane come back, like those of a plane that is gone.
         sessionEnded: ({ sessionId }) =>
           directory.sessionEnded(id(), sessionId, { isLost: at.plane?.isLeaving ?? false }),
         tunnelStarted: async (tunnel) => {
@@ -191,7 +191,7 @@ export class AttachedPlanes implements Sessions, CertifiedSessions {
   async sessionCameBack(sessionId: string): Promise<void> {
     const plane = this.#planeOf(sessionId)
     if (!plane) return
-    // One that is stuck is not waited for.
+    // A plane that is stuck must not delay the agent.
     await plane.link.ask('endSession', { sessionId, reason: cameBack }, { withinMs: ASK_MS }).catch(() => {})
     this.directory.sessionEnded(plane.id, sessionId)
   }
@@ -203,25 +203,25 @@ export class AttachedPlanes implements Sessions, CertifiedSessions {
       .catch(() => {})
   }
 
-  /** The address of a tunnel was given to another one. */
+  /** Stops a tunnel whose address was given to another. */
   stopTaken(tunnelId: string): void {
     const plane = this.#planes.get(this.directory.heldTunnel(tunnelId)?.planeId ?? '')
     plane?.link.tell('stopTunnel', { tunnelId, why: taken })
   }
 
-  /** Other nodes came or went. */
+  /** Tells all planes about the other nodes. */
   nodesChanged(others: readonly OtherNode[]): void {
     for (const { link } of this.#planes.values()) link.tell('nodes', others)
   }
 
-  /** Asks another node, through a data plane. */
+  /** Calls another node through a data plane. */
   async callNode(nodeId: string, value: unknown): Promise<unknown> {
     const plane = [...this.#planes.values()].find(({ isLeaving }) => !isLeaving) ?? [...this.#planes.values()][0]
-    if (!plane) throw new Error('no data plane is attached that could reach another node')
+    if (!plane) throw new Error('cannot call another node: no data plane is attached')
     return plane.link.ask('callNode', { nodeId, value })
   }
 
-  /** What is online at this node, as the API reads it. */
+  /** What is online at this node, for the API. */
   get presence(): Presence {
     const { directory } = this
     return {
@@ -237,16 +237,16 @@ export class AttachedPlanes implements Sessions, CertifiedSessions {
     }
   }
 
-  /** Logins ended, here or at another node; resolves when no plane takes them for valid. */
+  /** Tells all planes of logins that ended, here or at another node; resolves when no plane accepts them. */
   async loginsEnded(endings: LoginEndings): Promise<void> {
     const all = [...this.#planes.values()].map(({ link }) =>
-      // One that does not answer is stuck, or begins anew with an empty memory.
+      // A plane that does not answer is stuck, or starts again without cached logins.
       link.ask('loginsEnded', endings, { withinMs: ASK_MS }).catch(() => {}),
     )
     await Promise.all(all)
   }
 
-  /** Has every plane answer a challenge; gives whether all of them do. */
+  /** Has every plane answer a challenge; resolves with whether all do. */
   async showChallenge(challenge: NameChallenge): Promise<boolean> {
     const change = { isAll: false, set: [challenge], removed: [] }
     const all = [...this.#planes.values()].map(async ({ id, link }) => {
@@ -254,7 +254,10 @@ export class AttachedPlanes implements Sessions, CertifiedSessions {
         await link.ask('challenges', change, { withinMs: ASK_MS })
         return true
       } catch (err) {
-        this.#options.log.warn({ err, plane: id, name: challenge.name }, 'a data plane does not know a challenge yet')
+        this.#options.log.warn(
+          { err, plane: id, name: challenge.name },
+          'data plane did not confirm a certificate challenge',
+        )
         return false
       }
     })
@@ -267,7 +270,7 @@ export class AttachedPlanes implements Sessions, CertifiedSessions {
       try {
         plane.numbers = await plane.link.ask('numbers', null, { withinMs: ASK_MS })
       } catch (err) {
-        this.#options.log.debug({ err, plane: plane.id }, 'a data plane does not tell its numbers')
+        this.#options.log.debug({ err, plane: plane.id }, 'cannot fetch metrics from a data plane')
       }
     })
     await Promise.all(all)
@@ -275,19 +278,19 @@ export class AttachedPlanes implements Sessions, CertifiedSessions {
     return sumOf([this.#past, ...gone, ...[...this.#planes.values()].flatMap(({ numbers }) => numbers ?? [])])
   }
 
-  /** What the limits of an edge have counted: any plane knows it of all. */
+  /** What the rate limits of an edge have counted; any plane knows the counts of all. */
   async counted(edgeId: string): Promise<readonly CountedWindow[]> {
     for (const { link } of this.#planes.values()) {
       try {
         return await link.ask('counted', edgeId, { withinMs: ASK_MS })
       } catch (err) {
-        this.#options.log.debug({ err, edge: edgeId }, 'a data plane does not tell what it has counted')
+        this.#options.log.debug({ err, edge: edgeId }, 'cannot fetch rate limit counts from a data plane')
       }
     }
     return []
   }
 
-  /** Asks every plane, or those that `isAsked` names; one that does not answer is left out. */
+  /** Asks every plane, or those that `isAsked` selects; planes that do not answer are left out. */
   async askEach<Name extends keyof PlaneCalls>(
     name: Name,
     argument: Parameters<PlaneCalls[Name]>[0],
@@ -299,12 +302,12 @@ export class AttachedPlanes implements Sessions, CertifiedSessions {
       const planeId = asked[i]?.id ?? ''
       if (each.status === 'fulfilled') return [{ planeId, answer: each.value }]
       if (each.reason instanceof Refusal) throw each.reason
-      this.#options.log.debug({ err: each.reason, plane: planeId, call: name }, 'a data plane does not answer')
+      this.#options.log.debug({ err: each.reason, plane: planeId, call: name }, 'data plane did not answer')
       return []
     })
   }
 
-  /** Sends no more; the planes go on with what they have. */
+  /** Sends nothing more; the planes go on with what they have. */
   async close(): Promise<void> {
     this.#isClosed = true
     this.#changed.resolve()
@@ -316,7 +319,7 @@ export class AttachedPlanes implements Sessions, CertifiedSessions {
     const before = this.#planes.get(planeId)
     if (before) {
       this.#detach(before)
-      // Nothing that comes late over the former link may count as the plane's word.
+      // Late calls over the former link must not be taken for calls of the plane.
       before.link.close()
     }
     const plane: Plane = { id: planeId, version, link, feeds: [], numbers: undefined, isFed: false, isLeaving }
@@ -325,7 +328,7 @@ export class AttachedPlanes implements Sessions, CertifiedSessions {
     const superseded = this.directory.attached(planeId, sessions, tunnels)
     for (const sessionId of superseded.sessions) link.tell('endSession', { sessionId, reason: cameBack })
     for (const tunnelId of superseded.tunnels) link.tell('stopTunnel', { tunnelId, why: taken })
-    // What ended while it was not attached is not known.
+    // Any login may have ended while it was not attached.
     link.tell('loginsEnded', { isAll: true, ids: [], userIds: [] })
     link.tell('elsewhere', { isAll: true, added: this.directory.elsewhere(planeId), removed: [], lost: [] })
     const own = this.directory.ofPlane(planeId)
@@ -353,13 +356,13 @@ export class AttachedPlanes implements Sessions, CertifiedSessions {
     this.#introduce()
   }
 
-  /** Ends the legs of sessions that ended while nobody could tell. */
+  /** Ends the legs of sessions that ended while no control plane was there. */
   #endOrphans({ id, link }: Plane, legs: readonly string[]): void {
     if (this.#isClosed || this.#planes.get(id)?.link !== link) return
     for (const sessionId of legs) if (!this.directory.session(sessionId)) link.tell('endLegs', { sessionId })
   }
 
-  /** So that no counter goes back when a plane goes. */
+  /** Keeps the totals of a plane that is gone, so that no counter goes back. */
   #keepPast(planeId: string, numbers: PlaneNumbers): void {
     this.#gone.delete(planeId)
     this.#gone.set(planeId, pastOf(numbers))
@@ -370,7 +373,7 @@ export class AttachedPlanes implements Sessions, CertifiedSessions {
     }
   }
 
-  /** Tells every plane who the others are. */
+  /** Tells every plane of the others. */
   #introduce(): void {
     for (const { id, link } of this.#planes.values()) {
       link.tell(
@@ -380,7 +383,7 @@ export class AttachedPlanes implements Sessions, CertifiedSessions {
     }
   }
 
-  /** Sends a plane everything that is stored, and follows the changes. */
+  /** Sends a plane all stored configuration, and then its changes. */
   async #feed(plane: Plane): Promise<void> {
     const { store, log } = this.#options
     for (const each of planeFeeds(plane.link, this.#options)) {
@@ -405,7 +408,7 @@ export class AttachedPlanes implements Sessions, CertifiedSessions {
     } catch (err) {
       void follower.stop()
       if (!(err instanceof LinkFault) && !this.#isClosed) {
-        this.#options.log.warn({ err, plane: plane.id }, 'what a data plane is to serve cannot be read; retrying')
+        this.#options.log.warn({ err, plane: plane.id }, 'cannot load the configuration for a data plane; retrying')
       }
       return false
     }
@@ -419,7 +422,10 @@ export class AttachedPlanes implements Sessions, CertifiedSessions {
     const change = { isAll: false, added: [tunnel], removed: [], lost: [] }
     const all = this.#others(tunnel.planeId).map(({ id, link }) =>
       link.ask('elsewhere', change, { withinMs: SPREAD_MS }).catch((err: unknown) => {
-        this.#options.log.warn({ err, plane: id, tunnel: tunnel.tunnelId }, 'a data plane is late with a tunnel')
+        this.#options.log.warn(
+          { err, plane: id, tunnel: tunnel.tunnelId },
+          'data plane did not confirm a tunnel in time; its agent is answered anyway',
+        )
       }),
     )
     await Promise.all(all)
@@ -438,7 +444,7 @@ export class AttachedPlanes implements Sessions, CertifiedSessions {
     if (moving) return moving
     const plane = this.#planeOf(sessionId)
     if (plane) {
-      // Only once its plane has said what ended is it known what to give back.
+      // Its former tunnels are known only once its plane has reported them ended.
       await this.sessionCameBack(sessionId)
     }
     const former = this.directory.formerLabels(sessionId)
@@ -454,16 +460,18 @@ export class AttachedPlanes implements Sessions, CertifiedSessions {
     } catch (cause) {
       if (!(cause instanceof LinkFault)) throw cause
       if (cause.reason === 'timeout') throw new Refusal('COMMAND_TIMEOUT', undefined, { cause })
-      throw new Refusal('COMMAND_FAILED', `the session ended before the agent answered to ${command}`, { cause })
+      throw new Refusal('COMMAND_FAILED', `the session ended before the agent answered the command ${command}`, {
+        cause,
+      })
     }
   }
 
-  /** At planes that leave too: one that moves has a connection at each of two. */
+  /** Ends a session at its plane and at draining ones: an agent that moves has connections at two planes. */
   #endSession(sessionId: string, reason: string): void {
     const at = this.directory.planeOf(sessionId)
     for (const { id, link, isLeaving } of this.#planes.values()) {
       if (id === at || isLeaving) link.tell('endSession', { sessionId, reason })
-      // Its own plane may be stuck, and say nothing.
+      // Its own plane may be stuck, and not report the end.
       link.tell('endLegs', { sessionId })
     }
   }
@@ -473,9 +481,9 @@ export class AttachedPlanes implements Sessions, CertifiedSessions {
   }
 }
 
-const cameBack = 'its agent came back on another connection'
+const cameBack = 'its agent reconnected on another connection'
 
-/** What an agent is told whose address another one got while its data plane was cut off; the vendor's number. */
+/** What an agent is told when another got its address while its data plane was disconnected; with the vendor's number. */
 const taken = { message: 'its address was given to another tunnel while the server was restarting', ngrok: 334 }
 
-const notChecked = 'credentials of agents that are online cannot be checked'
+const notChecked = 'cannot check the credentials of online agents'

@@ -1,10 +1,10 @@
-/** Runs a write so that a lost race is reported like any other refusal. */
+/** Runs a write so that a lost race is refused like any other invalid write. */
 import { Refusal } from '../model/errors.ts'
 import { StoreConflict } from '../store/store.ts'
 
 /**
- * Checks inside the transaction name what is wrong; constraints of the database catch whoever was slower. Then a second
- * try fails in the checks.
+ * Checks inside the transaction say what is wrong; constraints of the database catch the slower of two writes. That one is tried
+ * again, and then fails in the checks.
  */
 export async function attempt<T>(write: () => Promise<T>): Promise<T> {
   try {

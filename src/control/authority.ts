@@ -22,8 +22,8 @@ interface Kept {
 }
 
 /**
- * Opens the certificate and key of the authority of `store`; a new database gets new ones. `certificateFile` is written for clients that should
- * trust it.
+ * Opens the certificate and key of the authority of `store`; a new database gets new ones. `certificateFile` is written for
+ * clients that should trust it.
  */
 export async function openAuthority(store: Store, sealer: Sealer, certificateFile: string): Promise<Kept> {
   const known = await store.read((reader) => reader.meta(AUTHORITY))
@@ -40,7 +40,7 @@ export async function openAuthority(store: Store, sealer: Sealer, certificateFil
   return { cert, key: opened(sealer, key) }
 }
 
-/** Seals the key of the authority again; gives how many there were. */
+/** Seals the key of the authority again; returns the number of keys. */
 export async function resealAuthority(writer: Writer, reseal: Reseal): Promise<number> {
   const text = await writer.meta(AUTHORITY)
   if (text === undefined) return 0

@@ -11,7 +11,7 @@ import { KEY_ID } from './sealing.ts'
 
 const KEY = Buffer.alloc(32, 7).toString('base64')
 const MARK = 'postern-backup 1 plain\n'
-/** More than are read or written at a time, each with a child that sorts before it. */
+/** More rows than are read or written at a time, each with a child that sorts before it. */
 const PAIRS = 700
 
 async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
@@ -46,7 +46,7 @@ describe('a backup', () => {
       await writer.setMeta(KEY_ID, readKeyText(KEY, 'the key').keyId)
       const createdAt = '2026-01-01T00:00:00Z'
       for (let n = 0; n < PAIRS; n++) {
-        // As when the clocks of two nodes disagree: the parent sorts behind its child.
+        // As when the clocks of two nodes disagree: the parent sorts after its child.
         const parentId = `z_${n}`
         await writer.insert({ id: parentId, kind: 'edge', parentId: null, ownerId: null, createdAt, fields: { n } })
         await writer.insert({ id: `a_${n}`, kind: 'route', parentId, ownerId: parentId, createdAt, fields: {} })
@@ -67,7 +67,7 @@ describe('a backup', () => {
     await rm(folder, { recursive: true, force: true })
   })
 
-  test('says what it holds', async () => {
+  test('tells what it holds', async () => {
     const { version, createdAt, database, rows, kinds, key } = await inspect(whole)
     assert.deepEqual(
       { version, createdAt, database },
@@ -77,7 +77,7 @@ describe('a backup', () => {
     assert.deepEqual([rows, key], [PAIRS * 6 + 1, KEY])
   })
 
-  test('fills another store with the same rows, whatever order they name each other in', async () => {
+  test('fills another store with the same rows, whatever the order of their references', async () => {
     const target = await openAt('b.db')
     await target.fill(readBackup(once(whole), undefined))
     const rowsOf = (each: Store) => each.snapshot(all)
@@ -129,7 +129,7 @@ describe('a backup', () => {
     await assert.rejects(inspect(Buffer.concat([Buffer.from(MARK), packed])), /too long/)
   })
 
-  test('of a newer format says so, and another file that it is none', async () => {
+  test('of a newer format is refused as such, and another file as no backup', async () => {
     await assert.rejects(inspect(Buffer.from('postern-backup 2 sealed\n')), /newer Postern/)
     await assert.rejects(inspect(Buffer.from('SQLite format 3')), /not a backup/)
   })

@@ -12,7 +12,7 @@ import { isStoredRow, type StoredRow } from '../store/rows.ts'
 import type { Store } from '../store/store.ts'
 import { KEY_ID } from './sealing.ts'
 
-/** What a backup says of itself. */
+/** What a backup says about itself. */
 export interface BackupFacts {
   /** Of the program that made it. */
   readonly version: string
@@ -28,7 +28,7 @@ export interface BackupContents extends BackupFacts {
   readonly key: string
 }
 
-/** A file that is not a backup, or incomplete; the message says which. */
+/** A file is not a backup, or not a complete one; the message says what is wrong with it. */
 export class BadBackup extends Error {}
 
 const FORMAT = 1
@@ -43,13 +43,13 @@ export interface BackupRequest {
   readonly keyFile: string
   readonly version: string
   readonly now: () => number
-  /** Without a passphrase, whoever gets the file can read everything. */
+  /** Without a passphrase, anyone who gets the file can read everything. */
   readonly passphrase: string | undefined
   /** Called now and then with the number of rows so far. */
   readonly onProgress?: (rows: number) => void
 }
 
-/** Passes the bytes of a backup, taken at one moment, to `take`; gives what it holds. */
+/** Passes the bytes of a backup, taken at one moment, to `take`; returns what it holds. */
 export async function makeBackup(
   { store, keyFile, version, now, passphrase, onProgress = () => {} }: BackupRequest,
   take: (bytes: AsyncIterable<Uint8Array>) => Promise<void>,
@@ -123,7 +123,7 @@ export async function inspectBackup(
   }
 }
 
-/** Counts rows as they pass, and remembers the key they belong to. */
+/** Counts rows as they pass, and remembers the id of their key. */
 class Tally {
   rows = 0
   readonly kinds = new Map<string, number>()

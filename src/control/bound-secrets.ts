@@ -1,5 +1,5 @@
 /**
- * Upgrades databases of earlier versions, whose sealed values did not say what they belong to: each is sealed again,
+ * Upgrades databases of earlier versions, whose sealed values were not bound to their row and field: each is sealed again,
  * once.
  */
 import { isFirstForm, type Sealer } from '../lib/secrets/seal.ts'
@@ -7,7 +7,7 @@ import type { Store } from '../store/store.ts'
 import { resealAll } from './reseal.ts'
 import { holdKey } from './sealing.ts'
 
-/** The stored fact that says in which form values are sealed. */
+/** The stored fact that names the form in which values are sealed. */
 const FORM = 'sealed_form'
 const FIRST = '1'
 const BOUND = '2'
@@ -20,7 +20,7 @@ export async function bindSecrets(store: Store, sealer: Sealer): Promise<void> {
   if ((await store.read((reader) => reader.meta(FORM))) === BOUND) return
   await store.write(async (writer) => {
     await holdKey(writer, sealer)
-    // When several servers start at once, the others wait here for the one that does it.
+    // When several servers start at once, one does the work and the others wait here.
     if ((await writer.keepMeta(FORM, FIRST)) === BOUND) return
     await resealAll(writer, (sealed, context) => bound(sealer, sealed, context))
     await writer.setMeta(FORM, BOUND)
@@ -37,7 +37,7 @@ function bound(sealer: Sealer, sealed: string, context: string): string {
   try {
     text = sealer.openFirstForm(sealed)
   } catch {
-    // It could not be opened before either. It stays, and is refused wherever it is used.
+    // It could not be opened before either. It stays as it is, and is refused wherever it is used.
     return sealed
   }
   return sealer.seal(text, context)

@@ -4,13 +4,13 @@ import type { BrokenEdge } from '../model/broken-edge.ts'
 import type { AttachedPlanes } from './attached-planes.ts'
 import { brokenEdgesHere } from './broken-edges.ts'
 
-/** Data planes that tell of these. */
+/** Data planes that report these edges. */
 const planes = (...all: (readonly BrokenEdge[])[]): Pick<AttachedPlanes, 'askEach'> => ({
   // The one call that is made.
   askEach: (async () => all.map((answer, i) => ({ planeId: `w${i}`, answer }))) as AttachedPlanes['askEach'],
 })
 
-test('what several data planes tell of is told once, and no more than anybody reads', async () => {
+test('an edge that several data planes report is listed once, and the list is bounded', async () => {
   const port = { edgeId: 'e1', reason: 'port 1 cannot be opened' }
   const route = { edgeId: 'e1', routeId: 'r1', reason: 'module oidc: no' }
   assert.deepEqual(await brokenEdgesHere(planes([port, route], [route], [])), {

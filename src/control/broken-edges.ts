@@ -1,13 +1,13 @@
-/** Edges that refuse traffic, since a data plane of this node cannot serve them. Every node has the same, so no other is asked. */
+/** Edges that refuse traffic because a data plane cannot serve them. All nodes have the same ones, so only this node is asked. */
 import { MAX_BROKEN_TOLD } from '../model/broken-edge.ts'
 import type { Fields } from '../resources/resource.ts'
 import type { AttachedPlanes } from './attached-planes.ts'
 
-/** As the API shows them (`resources/broken-edges.ts`). */
+/** The broken edges as the API shows them (`resources/broken-edges.ts`). */
 export async function brokenEdgesHere(planes: Pick<AttachedPlanes, 'askEach'>): Promise<Fields> {
   const answers = await planes.askEach('brokenEdges', null)
   const found = answers.flatMap(({ answer }) => answer)
-  // Each data plane tells of the same.
+  // All data planes report the same ones.
   const parts = new Map(found.map((each) => [`${each.edgeId} ${each.routeId ?? ''}`, each]))
   const told = [...parts.values()].slice(0, MAX_BROKEN_TOLD)
   return {

@@ -11,7 +11,7 @@ const { kind } = captures
 const fields = { edge_id: 'edghts_1', bodies: true, max_body_bytes: 10, duration: 60, unmask: false }
 
 eachStore((databases) => {
-  test('a data plane hears of the captures that run, and of an end that nobody told it of', async (t) => {
+  test('a data plane is told of running captures, and of an end that it missed', async (t) => {
     const store = await sealedBy(await openStore(await databases.url()))
     t.after(() => store.close())
     const sent: string[][] = []
@@ -19,12 +19,12 @@ eachStore((databases) => {
     await storeRows(store, [{ id: 'capt_1', kind, fields }])
     await feed().load()
     await store.write((writer) => writer.remove('capt_1'))
-    // Of a control plane that has come in the place of the first.
+    // From a control plane that has replaced the first.
     await feed().load()
     assert.deepEqual(sent, [['capt_1'], []])
   })
 
-  test('a data plane hears that nothing is asked of any name', async (t) => {
+  test('a data plane is told when there are no challenges', async (t) => {
     const store = await sealedBy(await openStore(await databases.url()))
     t.after(() => store.close())
     const sent: unknown[] = []

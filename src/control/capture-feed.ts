@@ -1,4 +1,4 @@
-/** Sends a data plane the captures that run, at first and whenever one starts or ends. */
+/** Sends a data plane the running captures, at first and whenever one starts or ends. */
 import type { RunningCapture } from '../model/capture.ts'
 import { captures } from '../resources/captures.ts'
 import type { Change } from '../store/feed.ts'
@@ -18,7 +18,7 @@ export class CaptureFeed implements Followed {
 
   async load(): Promise<void> {
     const stored = await this.#store.read((reader) => reader.page({ kind: captures.kind, limit: MAX_CAPTURES }))
-    // Also when there are none: one may have been ended while this plane had no control plane.
+    // Sent even when there are none: a capture may have ended while this plane had no control plane.
     this.#send(stored.map(running))
   }
 

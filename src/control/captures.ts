@@ -1,4 +1,4 @@
-/** Captures as the API starts and ends them, and as they end by themselves. */
+/** Starts and ends captures for the API, and removes those that have expired. */
 import { type Clock, timestamp } from '../lib/clock.ts'
 import type { Logger } from '../lib/log/log.ts'
 import { BadValue } from '../lib/shape/check.ts'
@@ -21,16 +21,16 @@ export interface CaptureControlOptions {
   readonly store: Store
   readonly records: Records
   readonly presence: Pick<Presence, 'endpoint' | 'tunnel' | 'session'>
-  /** What is served at an endpoint of an agent that is online here. */
+  /** The configuration of an agent's endpoint that is online here. */
   readonly endpoint: (id: string) => { readonly id: string; readonly ownerId?: string | undefined } | undefined
   readonly now: Clock
   readonly log: Logger
 }
 
-/** Most captures that run at once, on all nodes. */
+/** Most captures at once, on all nodes together. */
 export const MAX_CAPTURES = 100
 
-/** Between two tries to remove what is over, in milliseconds. Data planes stop on time by themselves. */
+/** Pause between two tries to remove expired captures, in milliseconds. Data planes stop on time by themselves. */
 const RETRY_MS = 10_000
 
 export class CaptureControl implements Followed {
@@ -42,7 +42,7 @@ export class CaptureControl implements Followed {
     this.#options = options
   }
 
-  /** Removes captures that are over, and those that still run when they end. */
+  /** Removes captures that have expired, and later the running ones as they expire. */
   async load(): Promise<void> {
     const { store, now, log } = this.#options
     const all = await store.read((reader) => reader.page({ kind: captures.kind, limit: MAX_CAPTURES }))
@@ -112,17 +112,17 @@ export class CaptureControl implements Followed {
     if (this.#isStopped) return
     this.#timer = setTimeout(() => {
       this.load().catch((err: unknown) => {
-        this.#options.log.debug({ err }, 'captures that are over cannot be removed')
+        this.#options.log.debug({ err }, 'cannot remove expired captures; retrying')
         this.#wakeIn(RETRY_MS)
       })
     }, ms).unref()
   }
 
-  /** The edge or endpoint, which must be there and be the caller's. */
+  /** The edge or endpoint that the body names, which the caller must be allowed to use. */
   async #named(principal: Principal, body: Fields): Promise<Fields> {
     const { edge_id: edgeId, endpoint_id: endpointId } = body
     if (typeof edgeId === 'string' && typeof endpointId === 'string') {
-      throw new BadValue('endpoint_id', 'value', '`endpoint_id` stands beside `edge_id`; name one of them')
+      throw new BadValue('endpoint_id', 'value', '`endpoint_id` cannot be combined with `edge_id`; name one of them')
     }
     if (typeof edgeId === 'string') {
       const mention = { field: 'edge_id', id: edgeId, kinds: [httpsEdges.kind] }
@@ -139,7 +139,7 @@ export class CaptureControl implements Followed {
     return { endpoint_id: found.id }
   }
 
-  /** An endpoint whose agent is at another node, and whose it is. */
+  /** An endpoint whose agent is at another node, with its owner. */
   async #elsewhere(
     endpointId: string,
   ): Promise<{ readonly id: string; readonly ownerId?: string | undefined } | undefined> {

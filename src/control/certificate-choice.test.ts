@@ -27,7 +27,7 @@ const step = fc.oneof(
   fc.record({ type: fc.constant('files' as const), names: fc.subarray(names) }),
 )
 
-/** The same worked out from everything there is, as the rules are written. */
+/** The expected choice, computed from all certificates as the rules are written. */
 function chosenAnew(
   certificates: readonly StoredCertificate[],
   domains: readonly NamingDomain[],
@@ -50,7 +50,7 @@ function chosenAnew(
   return all
 }
 
-test('after any series of changes each name has the certificate that the rules give it, and what changed is told', () => {
+test('after any series of changes each name has the certificate that the rules give it, and the changes are reported', () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 30 }), (steps) => {
       const choice = new CertificateChoice()

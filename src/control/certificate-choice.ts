@@ -1,8 +1,8 @@
 /**
- * Which certificate is served for which name, kept name by name: a change costs what it changes, however many there are.
+ * Which certificate is served for which name, kept by name: the cost of a change depends on the change, not on their number.
  *
- * What was uploaded wins over files, and these over what this server got by itself, also where only a wildcard covers the
- * name. A newer certificate wins over an older one of the same name, and what a reserved domain names over all.
+ * Uploaded certificates win over files, and files over certificates that this server got by itself, even where only a wildcard
+ * covers the name. A newer certificate wins over an older one for the same name; one that a reserved domain names wins over all.
  */
 import { Groups } from '../lib/groups.ts'
 import { wildcardOver } from '../model/certificate-names.ts'
@@ -14,7 +14,7 @@ export type CertificatesByName = ReadonlyMap<string, ServedCertificate>
 export interface StoredCertificate {
   readonly names: readonly string[]
   readonly served: ServedCertificate
-  /** This server got it from an authority. */
+  /** Whether this server got it from an authority. */
   readonly isIssued: boolean
 }
 
@@ -32,9 +32,9 @@ export class CertificateChoice {
   /** Reserved domains by their name, and their names by the id of the certificate. */
   readonly #domains = new Groups<NamingDomain>()
   readonly #namedBy = new Groups<string>()
-  /** Names of files and of what this server got, by the wildcard over them. */
+  /** Names of files and of issued certificates, by the wildcard over them. */
   readonly #below = new Groups<string>()
-  /** Names to choose for again. */
+  /** Names whose certificate must be chosen again. */
   readonly #touched = new Set<string>()
   #files: CertificatesByName = new Map()
 
@@ -86,7 +86,7 @@ export class CertificateChoice {
     }
   }
 
-  /** Chooses for all names that were touched; gives those that have another certificate now, or none. */
+  /** Chooses again for all touched names; returns those whose certificate has changed or is gone. */
   settle(): string[] {
     const changed: string[] = []
     for (const name of this.#touched) {
@@ -108,7 +108,7 @@ export class CertificateChoice {
     for (const name of this.#namedBy.get(served.id)) this.#touched.add(name)
   }
 
-  /** A name, and those that it covers. */
+  /** Marks a name, and the names that it covers. */
   #touch(name: string): void {
     this.#touched.add(name)
     if (name.startsWith('*.')) for (const below of this.#below.get(name)) this.#touched.add(below)
@@ -128,7 +128,7 @@ export class CertificateChoice {
   }
 }
 
-/** Ids are in the order of their age. */
+/** The newest has the greatest id. */
 function newest(certificates: Iterable<ServedCertificate>): ServedCertificate | undefined {
   let found: ServedCertificate | undefined
   for (const each of certificates) if (!found || each.id > found.id) found = each

@@ -14,7 +14,7 @@ const certificate = (id: string, version: number): ServedCertificate => ({
   notAfter: '2030-01-01T00:00:00Z',
 })
 
-/** A feed, and what arrives of it at a plane: copies, as over any channel. */
+/** A feed, and what arrives at a plane: copies, as over any channel. */
 function fed() {
   let replaced: ReadonlyMap<string, ServedCertificate> = new Map()
   const sent: CertificateChange[] = []
@@ -25,13 +25,13 @@ function fed() {
     sent.push(change)
     uploaded.take(structuredClone(change))
   })
-  /** As if any name might have changed. */
+  /** Sends all names as changed. */
   const replace = (served: ReadonlyMap<string, ServedCertificate>): void =>
     feed.replace(served, new Set([...served.keys(), ...replaced.keys()]))
   return { replace, sent, at: () => new Map(replaced) }
 }
 
-/** For each name which certificate it has, if any; certificates that are renewed; whether a plane attaches anew. */
+/** The certificate of each name, if any; certificates that are renewed; whether a plane attaches again. */
 const step = fc.record({
   shown: fc.array(fc.option(fc.constantFrom(...ids)), { minLength: names.length, maxLength: names.length }),
   renewed: fc.subarray(ids),
@@ -56,7 +56,7 @@ test('after any series of changes a plane shows what the control plane does', ()
         const after = plane.at()
         const sorted = (all: ReadonlyMap<string, ServedCertificate>) => [...all].sort(([a], [b]) => (a < b ? -1 : 1))
         assert.deepEqual(sorted(after), sorted(served))
-        // Certificates that stay are the same objects, of which contexts were made.
+        // Unchanged certificates are the same objects, for which TLS contexts were made.
         for (const [name, each] of after) {
           const same = [...before.values()].find(({ id, cert }) => id === each.id && cert === each.cert)
           assert.ok(!same || same === each, name)
@@ -95,7 +95,7 @@ test('only what changed is sent', () => {
   ])
 })
 
-test('a plane that hears from another control plane forgets what the former said', () => {
+test('a plane that is sent the state of another control plane forgets that of the former', () => {
   let replaced: ReadonlyMap<string, ServedCertificate> = new Map()
   const uploaded = new UploadedCertificates((served) => {
     replaced = served

@@ -1,11 +1,11 @@
-/** Sends a data plane which uploaded certificate is shown for which name: what changed, and not everything each time. */
+/** Tells a data plane which certificate to show for which name, sending only what has changed. */
 import type { CertificateChange, ServedCertificate } from '../planes/port.ts'
 import type { CertificatesByName } from './certificate-choice.ts'
 
 export class CertificateFeed {
   readonly #send: (change: CertificateChange) => void
   readonly #sent = new Map<string, ServedCertificate>()
-  /** How many names each certificate has at the plane. */
+  /** How many names use each certificate at the plane. */
   readonly #uses = new Map<ServedCertificate, number>()
   #isBegun = false
 
@@ -13,7 +13,7 @@ export class CertificateFeed {
     this.#send = send
   }
 
-  /** `changed` are the names that may have another certificate than when this was last called. */
+  /** `changed` are the names whose certificate may have changed since the last call. */
   replace(served: CertificatesByName, changed: Iterable<string>): void {
     const certificates = new Map<string, ServedCertificate>()
     const names: (readonly [string, string])[] = []

@@ -71,7 +71,7 @@ describe('certificates that are files', () => {
     })
   }
 
-  test('come and go with their files, and whoever listens is told', async (t) => {
+  test('come and go with their files, and listeners are told', async (t) => {
     const files = await opened(t)
     let told = 0
     files.whenChanged(() => told++)
@@ -85,7 +85,7 @@ describe('certificates that are files', () => {
     assert.equal(told, 2)
   })
 
-  test('are exchanged as Kubernetes does it: by another link to the folder that they are in', async (t) => {
+  test('can be replaced as Kubernetes does it: by another link to their folder', async (t) => {
     const second = await made(['one.test'])
     await put(one, '..first/tls.crt', '..first/tls.key')
     await put(second, '..second/tls.crt', '..second/tls.key')
@@ -93,14 +93,14 @@ describe('certificates that are files', () => {
     for (const name of ['tls.crt', 'tls.key']) await symlink(`..data/${name}`, join(folder, name))
     const files = await opened(t)
     assert.equal(files.byName.get('one.test')?.cert, one.certificatePem)
-    assert.equal(files.numbers.served, 1, 'what the link leads to is not found twice')
+    assert.equal(files.numbers.served, 1, 'the target of the link is not found twice')
     await symlink('..second', join(folder, '..data_tmp'))
     await rename(join(folder, '..data_tmp'), join(folder, '..data'))
     await until('the other one is served', () => files.byName.get('one.test')?.cert === second.certificatePem)
     assert.deepEqual(namesIn(files), ['one.test'])
   })
 
-  test('stay as they were while a pair does not fit, which is said once and without its key', async (t) => {
+  test('stay in use while a pair does not match, which is logged once and without its key', async (t) => {
     await put(one, 'one.crt', 'one.key')
     const files = await opened(t)
     await writeFile(join(folder, 'one.key'), other.privateKeyPem)
@@ -120,7 +120,7 @@ describe('certificates that are files', () => {
     }
   })
 
-  test('are not served when something is wrong with them, and others are', async (t) => {
+  test('are not served when they are faulty, and others are', async (t) => {
     await put(one, 'one.crt', 'one.key')
     await put(await made([]), 'nameless.crt', 'nameless.key')
     await put(await made(['old.test'], -0.5), 'old.crt', 'old.key')
@@ -151,7 +151,7 @@ describe('certificates that are files', () => {
     assert.deepEqual(files.numbers, { served: 0, bad: 1 })
   })
 
-  test('are for one name the one that lasts longest', async (t) => {
+  test('for one name are served as the one that expires last', async (t) => {
     const longer = await made(['one.test'], 200)
     await put(longer, 'a.crt', 'a.key')
     await put(one, 'b.crt', 'b.key')
@@ -160,7 +160,7 @@ describe('certificates that are files', () => {
     assert.equal(files.byName.get('www.one.test')?.cert, one.certificatePem)
   })
 
-  test('stay in use while their folder cannot be read, which is said once', async (t) => {
+  test('stay in use while their folder cannot be read, which is logged once', async (t) => {
     await put(one, 'one.crt', 'one.key')
     const files = await opened(t)
     const away = `${folder}-away`

@@ -1,9 +1,9 @@
 /**
- * Certificates that are files on this machine, such as those of certbot and cert-manager: found by name, checked, and
- * read again when they change.
+ * Certificates in files on this machine, such as those of certbot and cert-manager: found by file name, checked, and read again
+ * when they change.
  *
- * The folder is looked through every few seconds instead of being watched: a watch follows a file and not the link to it,
- * and says nothing about folders on other machines.
+ * The folder is scanned every few seconds rather than watched: a watch follows a file and not the link to it, and does not work
+ * for folders on other machines.
  */
 import { setImmediate as othersFirst, setTimeout as pause } from 'node:timers/promises'
 import type { Clock } from '../lib/clock.ts'
@@ -20,11 +20,11 @@ export interface CertificateFilesOptions {
   readonly folder: string
   readonly now: Clock
   readonly log: Logger
-  /** How often the folder is looked through, in milliseconds. */
+  /** How often the folder is scanned, in milliseconds. */
   readonly lookMs?: number
 }
 
-/** How many pairs are served, and how many are not because something is wrong with them. */
+/** How many pairs are served, and how many are faulty. */
 export interface CertificateFileNumbers {
   readonly served: number
   readonly bad: number
@@ -40,38 +40,38 @@ interface ReadPair {
 
 interface KnownPair {
   readonly stamp: string
-  /** What was read last; it stays while its files are being exchanged and do not fit each other. */
+  /** The last valid content; it stays in use while its files are being replaced and do not match. */
   readonly read: ReadPair | undefined
   readonly fault: string | undefined
 }
 
 const LOOK_MS = 5000
 
-/** How long data planes wait for the first look, in milliseconds: the folder may be on a machine that is away. */
+/** How long data planes wait for the first scan, in milliseconds: the folder may be on a machine that is down. */
 const FIRST_LOOK_MS = 5000
 
-/** Certificates that are read from files; a worker holds each of them. */
+/** Most certificates that are read from files; each worker holds all of them. */
 const MAX_PAIRS = 5000
 
 export class CertificateFiles {
   readonly #options: CertificateFilesOptions
   readonly #known = new Map<string, KnownPair>()
   readonly #listeners = new Set<() => void>()
-  /** Those that were said to be expired, or not valid yet. */
-  readonly #said = new WeakSet<ReadPair>()
+  /** Pairs that were already logged as expired or not valid yet. */
+  readonly #logged = new WeakSet<ReadPair>()
   readonly #stopping = new AbortController()
   readonly #looked = Promise.withResolvers<void>()
   #byName: ReadonlyMap<string, ServedCertificate> = new Map()
   #isCovered = coveredBy(new Set())
   #numbers: CertificateFileNumbers = { served: 0, bad: 0 }
-  /** What was said last about the folder as a whole, so that it is said once. */
+  /** The last fault of the folder itself, so that it is logged once. */
   #folderFault: string | undefined
 
   constructor(options: CertificateFilesOptions) {
     this.#options = options
   }
 
-  /** Looks now and from time to time. */
+  /** Scans the folder now and from time to time. */
   start(): void {
     void this.#run()
   }
@@ -81,17 +81,17 @@ export class CertificateFiles {
     this.#looked.resolve()
   }
 
-  /** Resolves when the folder was looked through for the first time, or takes too long. */
+  /** Resolves when the folder was scanned for the first time, or that takes too long. */
   async ready(): Promise<void> {
     await Promise.race([this.#looked.promise, pause(FIRST_LOOK_MS, undefined, { ref: false })])
   }
 
-  /** By name, exact or `*.…`; the map does not change. */
+  /** The certificates by name, exact or `*.…`; the map is never changed in place. */
   get byName(): ReadonlyMap<string, ServedCertificate> {
     return this.#byName
   }
 
-  /** Whether one of them is served for a name. */
+  /** Whether a file is served for a name. */
   covers(name: string): boolean {
     return this.#isCovered(name)
   }
@@ -100,7 +100,7 @@ export class CertificateFiles {
     return this.#numbers
   }
 
-  /** Calls `listener` when other certificates are served; gives what ends that. */
+  /** Calls `listener` when other certificates are served; returns a function that stops this. */
   whenChanged(listener: () => void): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)
@@ -121,10 +121,10 @@ export class CertificateFiles {
       const { pairs, isCut } = await findCertificatePairs(folder)
       await this.#take(pairs.slice(0, MAX_PAIRS))
       const isMore = isCut || pairs.length > MAX_PAIRS
-      this.#sayOfFolder(isMore ? `it has too many files; ${MAX_PAIRS} pairs are read at most` : undefined)
+      this.#logFolderFault(isMore ? `too many files; at most ${MAX_PAIRS} pairs are read` : undefined)
     } catch (err) {
-      // What was read before stays in use.
-      this.#sayOfFolder(codeOf(err))
+      // Certificates read before stay in use.
+      this.#logFolderFault(codeOf(err))
     }
     this.#publish()
   }
@@ -134,7 +134,7 @@ export class CertificateFiles {
     for (const at of this.#known.keys()) {
       if (found.has(at)) continue
       this.#known.delete(at)
-      this.#options.log.info({ file: at }, 'certificate file is gone')
+      this.#options.log.info({ file: at }, 'certificate file removed')
     }
     for (const pair of pairs) {
       if (this.#stopping.signal.aborted) return
@@ -151,19 +151,19 @@ export class CertificateFiles {
     try {
       const read = await readPair(pair)
       const { names, served } = read
-      log.info({ file: at, names: names.slice(0, 10), expires: served.notAfter }, 'certificate file was read')
+      log.info({ file: at, names: names.slice(0, 10), expires: served.notAfter }, 'certificate file loaded')
       return { stamp, read, fault: undefined }
     } catch (error) {
       const fault = error instanceof BadTlsCertificate ? error.message : codeOf(error)
       log.warn(
         { file: at, fault, is_former_served: former !== undefined },
-        'certificate file cannot be used; it is read again when it changes',
+        'cannot use certificate file; it is read again when it changes',
       )
       return { stamp, read: former, fault }
     }
   }
 
-  /** Of several for one name, the one that lasts longest. */
+  /** Of several certificates for one name, the one that expires last is served. */
   #publish(): void {
     const now = this.#options.now()
     const byName = new Map<string, ServedCertificate>()
@@ -184,18 +184,18 @@ export class CertificateFiles {
 
   #isValid(at: string, read: ReadPair, now: number): boolean {
     if (read.notBefore <= now && now < read.notAfter) return true
-    if (!this.#said.has(read)) {
+    if (!this.#logged.has(read)) {
       const fault = now < read.notBefore ? 'it is not valid yet' : 'it has expired'
       this.#options.log.warn({ file: at, fault, expires: read.served.notAfter }, 'certificate file is not served')
     }
-    this.#said.add(read)
+    this.#logged.add(read)
     return false
   }
 
-  #sayOfFolder(fault: string | undefined): void {
+  #logFolderFault(fault: string | undefined): void {
     if (fault !== undefined && fault !== this.#folderFault) {
       const { log, folder } = this.#options
-      log.warn({ folder, fault }, 'folder of certificates cannot be looked through; retrying')
+      log.warn({ folder, fault }, 'cannot read all of the certificate folder; retrying')
     }
     this.#folderFault = fault
   }

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import { Directory } from './directory.ts'
 import { endpointTunnel, labelTunnel, onlineSession, placeClaim } from './test-online.ts'
 
-/** A directory, and what it has said since it was last asked. */
+/** A directory, and the messages it has sent since the last check. */
 const quiet = () => {
   const heard: string[] = []
   const directory = new Directory({
@@ -15,7 +15,7 @@ const quiet = () => {
   return { directory, news }
 }
 
-describe('the directory, of a session that moves away from a plane that leaves', () => {
+describe('the directory, for a session that moves away from a draining plane', () => {
   const moving = async () => {
     const made = quiet()
     const { directory, news } = made
@@ -23,7 +23,7 @@ describe('the directory, of a session that moves away from a plane that leaves',
     await directory.claim('w1', placeClaim('tn_1', 'ts_1', 'a.example.com'))
     await directory.tunnelStarted('w1', endpointTunnel('tn_1', 'ts_1', 'a.example.com'))
     await directory.tunnelStarted('w1', labelTunnel('tn_2', 'ts_1', { app: 'web' }))
-    assert.equal(directory.movingLabels('ts_1'), undefined, 'it does not leave yet')
+    assert.equal(directory.movingLabels('ts_1'), undefined, 'it does not drain yet')
     directory.leaving('w1')
     news()
     return made
@@ -52,7 +52,7 @@ describe('the directory, of a session that moves away from a plane that leaves',
     assert.deepEqual(news(), ['+tn_1@w2', '+tn_2@w2'])
     assert.deepEqual([directory.tunnels(all).length, directory.endpoints(all).length], [2, 1])
     assert.deepEqual(directory.tunnelsWith(labels), ['tn_2'])
-    // What the former plane says later is of no account.
+    // Late messages of the former plane are ignored.
     directory.sessionEnded('w1', 'ts_1', { isLost: true })
     for (const id of ['tn_1', 'tn_2']) directory.tunnelEnded('w1', id)
     directory.detached('w1')
@@ -63,7 +63,7 @@ describe('the directory, of a session that moves away from a plane that leaves',
     assert.deepEqual(directory.sessionsOf('cr_1'), [])
   })
 
-  test('gives the same ids again when it has to move on before everything has come', async () => {
+  test('gives the same ids again when the session moves on before all its tunnels have come', async () => {
     const made = await moving()
     const { directory } = made
     directory.sessionStarted('w2', onlineSession('ts_1'))
@@ -91,7 +91,7 @@ describe('the directory, of a session that moves away from a plane that leaves',
     assert.deepEqual(news(), ['+tn_1@w2'])
   })
 
-  test('stays where it was when the new plane is gone or gives up', async () => {
+  test('keeps the session where it was when the new plane is gone or gives up', async () => {
     for (const isGone of [true, false]) {
       const made = await moving()
       const { directory, news } = made
@@ -108,7 +108,7 @@ describe('the directory, of a session that moves away from a plane that leaves',
     }
   })
 
-  test('is understood by a new control plane, whichever plane attaches first', () => {
+  test('agrees in a new control plane, whichever plane attaches first', () => {
     const sessions = [onlineSession('ts_1')]
     const moved = endpointTunnel('tn_1', 'ts_1', 'a.example.com')
     const left = labelTunnel('tn_2', 'ts_1', { app: 'web' })

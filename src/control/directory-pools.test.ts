@@ -1,4 +1,4 @@
-/** Several tunnels of one owner have one address, at whichever data planes they are. */
+/** Several tunnels of one owner share one address, at any data planes. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { ElsewhereTunnel } from '../planes/port.ts'
@@ -17,7 +17,7 @@ function quiet() {
     sessionOver() {},
   })
   type Terms = Parameters<typeof poolClaim>[3]
-  /** A tunnel with a session of its own joins the pool; whether it may. */
+  /** A tunnel with a session of its own joins the pool; resolves with whether it may. */
   const join = async (plane: string, n: number, terms?: Terms): Promise<boolean> => {
     directory.sessionStarted(plane, onlineSession(`ts_${n}`))
     const isIn = await directory.claim(plane, poolClaim(`tn_${n}`, `ts_${n}`, NAME, terms))
@@ -48,7 +48,7 @@ describe('a pool in the directory', () => {
     assert.deepEqual(directory.tunnelsWith({ '': 'ep_pool' }), [], 'the label is nobody else’s business')
   })
 
-  test('lives while one member does', async () => {
+  test('exists while one member does', async () => {
     const { directory, removed, join } = quiet()
     await join('w1', 1)
     await join('w2', 2)
@@ -60,7 +60,7 @@ describe('a pool in the directory', () => {
     assert.equal(await directory.claim('w1', placeClaim('tn_3', 'ts_3', NAME)), true)
   })
 
-  test('refuses who differs, and one that wants the address alone', async () => {
+  test('refuses a member that differs, and a tunnel that wants the address alone', async () => {
     const { directory, join } = quiet()
     await join('w1', 1)
     for (const plane of ['w1', 'w2']) {
@@ -74,7 +74,7 @@ describe('a pool in the directory', () => {
     assert.equal(directory.whyTaken(poolClaim('tn_2', 'ts_2', 'b.example.com')), 'is alone')
   })
 
-  test('has two tunnels of one session, and keeps the part of one that comes back', async () => {
+  test('takes two tunnels of one session, and keeps the membership of one that comes back', async () => {
     const { directory, removed, join } = quiet()
     await join('w1', 1)
     assert.equal(await directory.claim('w1', poolClaim('tn_2', 'ts_1', NAME)), true)
@@ -85,7 +85,7 @@ describe('a pool in the directory', () => {
     assert.equal(directory.heldPlaces(PLACE).length, 2)
   })
 
-  test('may be left by its only agent for the address alone', async () => {
+  test('ends when its only agent takes the address alone', async () => {
     const { directory, join } = quiet()
     await join('w1', 1)
     assert.equal(await directory.claim('w1', placeClaim('tn_1', 'ts_1', NAME)), true)
@@ -95,7 +95,7 @@ describe('a pool in the directory', () => {
     )
   })
 
-  test('takes in members of a plane that attaches, unless they differ by now', async () => {
+  test('admits members of a plane that attaches, unless they differ by now', async () => {
     const { directory, join } = quiet()
     await join('w1', 1)
     const attached = directory.attached(
@@ -111,7 +111,7 @@ describe('a pool in the directory', () => {
     assert.deepEqual(directory.holdersOf(PLACE), ['ts_1', 'ts_2'])
   })
 
-  test('gives each member an endpoint of its own, with what is served to all', async () => {
+  test('gives each member an endpoint of its own, with the shared configuration', async () => {
     const { directory, join } = quiet()
     await join('w1', 1)
     await join('w1', 2)

@@ -9,7 +9,7 @@ const planes = ['w1', 'w2', 'w3'] as const
 const sessions = ['ts_1', 'ts_2', 'ts_3'] as const
 const credentials = ['cr_1', 'cr_2'] as const
 
-/** What each tunnel is, whoever has it: two have one name, and two the same labels. */
+/** The tunnels, whoever has them: two share a name, and two have the same labels. */
 const names: Readonly<Record<string, string>> = { tn_1: 'a.example.com', tn_2: 'a.example.com', tn_3: 'b.example.com' }
 const labels: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   tn_4: { app: 'web' },
@@ -25,7 +25,7 @@ function onlineTunnel(id: string, sessionId: string): OnlineTunnel {
 type Step = {
   readonly act: 'start' | 'end' | 'claim' | 'unclaim' | 'online' | 'offline' | 'change' | 'detach' | 'attach' | 'former'
   readonly plane: string
-  /** It happens where the session is, if it is anywhere: most else would be idle. */
+  /** Uses the plane of the session, if it has one; otherwise most commands would do nothing. */
   readonly isAtHome: boolean
   readonly session: string
   readonly credential: string
@@ -49,12 +49,12 @@ interface At {
   readonly session: string
 }
 
-/** The plainest directory there can be. */
+/** The simplest possible directory. */
 class Model {
   readonly sessions = new Map<string, { readonly plane: string; readonly credential: string }>()
   readonly tunnels = new Map<string, At>()
   readonly places = new Map<string, At & { readonly tunnel: string }>()
-  /** What was online at planes that are away. */
+  /** What was online at planes that are gone. */
   readonly away = new Map<string, { readonly sessions: Model['sessions']; readonly tunnels: Model['tunnels'] }>()
 
   holds(tunnel: string, plane: string): boolean {
@@ -82,7 +82,7 @@ class Model {
     for (const id of here(this.places).keys()) this.places.delete(id)
   }
 
-  /** What of a plane's own belongs to others by now. */
+  /** What a plane has that belongs to others by now. */
   attach(plane: string) {
     const back = this.away.get(plane)
     const superseded = { sessions: [] as string[], tunnels: [] as string[] }
@@ -103,7 +103,7 @@ class Model {
     return { back, superseded }
   }
 
-  /** What others than this plane have, as it needs it. */
+  /** What other planes have, as this one needs it. */
   elsewhere(plane: string): string[] {
     const labelled = [...this.tunnels].filter(([id, at]) => labels[id] && at.plane !== plane)
     const placed = [...this.places.values()].filter((at) => at.plane !== plane)
@@ -114,11 +114,11 @@ class Model {
   }
 }
 
-/** A directory, and what each plane knows from what it was told. */
+/** A directory, and what each plane knows from its messages. */
 class Told {
   readonly known = new Map<string, Map<string, string>>(planes.map((plane) => [plane, new Map<string, string>()]))
   readonly directory: Directory
-  /** News that changed nothing. */
+  /** Messages that changed nothing. */
   idle = 0
 
   constructor(isAway: (plane: string) => boolean) {
@@ -134,7 +134,7 @@ class Told {
     })
   }
 
-  /** A plane attached: it is told everything, and others what it has. */
+  /** Attaches a plane: it is told everything, and others are told what it has. */
   attached(plane: string): void {
     const text = (all: readonly ElsewhereTunnel[]) => all.map((each) => [each.tunnelId, each.planeId] as const)
     this.known.set(plane, new Map(text(this.directory.elsewhere(plane))))
@@ -205,7 +205,7 @@ async function take(each: Step, told: Told, model: Model): Promise<void> {
     if (held && (!model.holds(tunnel, plane) || held.session !== session)) return
     model.tunnels.set(tunnel, { plane, session })
     if (place) model.places.set(place, { plane, session, tunnel })
-    // As `OtherPlanes.cameHere`.
+    // As `OtherPlanes.cameHere` does.
     told.known.get(plane)?.delete(tunnel)
     await directory.tunnelStarted(plane, onlineTunnel(tunnel, session))
   } else if (act === 'offline') {
@@ -247,7 +247,7 @@ describe('the directory', () => {
           check()
         }
         assert.equal(told.idle, 0)
-        // A claim may be left that nobody gave up; with its plane, everything goes.
+        // A claim may be left that was never given up; it goes with its plane.
         for (const plane of planes) {
           model.detach(plane)
           told.directory.detached(plane)
@@ -269,7 +269,7 @@ describe('the directory', () => {
     return { directory, news }
   }
 
-  test('says once that an endpoint is gone, in whichever order its plane says so', async () => {
+  test('reports once that an endpoint is gone, in whichever order its plane reports it', async () => {
     for (const isEndFirst of [true, false]) {
       const { directory, news } = quiet()
       directory.sessionStarted('w1', onlineSession('ts_1'))
@@ -285,7 +285,7 @@ describe('the directory', () => {
     }
   })
 
-  test('says that a claim is lost with its plane, though its tunnel never came online', async () => {
+  test('reports a claim as lost with its plane even if its tunnel never came online', async () => {
     const { directory, news } = quiet()
     directory.sessionStarted('w1', onlineSession('ts_1'))
     await directory.claim('w1', placeClaim('tn_1', 'ts_1', 'a.example.com'))
@@ -323,7 +323,7 @@ describe('the directory', () => {
     assert.equal(await directory.claim('w2', placeClaim('tn_9', 'ts_9', 'a.example.com')), false)
   })
 
-  test('does not take over what another plane has by now, and says so', async () => {
+  test('does not take over what another plane has by now, and reports it', async () => {
     const { directory, news } = quiet()
     // While w1 is away, one of its agents comes back to w2, another gets a name of w1's, and a third a tunnel.
     directory.sessionStarted('w2', onlineSession('ts_1'))
@@ -352,7 +352,7 @@ describe('the directory', () => {
     assert.deepEqual(news(), ['?tn_4@w1'])
   })
 
-  test('gives back the labels of a session that ended or was lost, once', async () => {
+  test('returns the label tunnels of a session that ended or was lost, once', async () => {
     const { directory } = quiet()
     for (const isLost of [false, true]) {
       directory.sessionStarted('w1', onlineSession('ts_1'))
@@ -364,7 +364,7 @@ describe('the directory', () => {
     }
   })
 
-  test('knows sessions by their certificate, and the speech of a tunnel by its plan', async () => {
+  test('finds sessions by their certificate, and the HTTP version of a tunnel by its plan', async () => {
     const { directory } = quiet()
     directory.sessionStarted('w1', onlineSession('ts_1', 'cr_1', 'crt_1'))
     directory.sessionStarted('w2', onlineSession('ts_2', 'cr_1', 'crt_1'))
@@ -375,7 +375,7 @@ describe('the directory', () => {
     assert.equal(directory.elsewhere('w2')[0]?.httpVersion, 2)
   })
 
-  test('finds what stands below a wildcard and would have to go', async () => {
+  test('finds the endpoint below a wildcard that the wildcard would displace', async () => {
     const { directory } = quiet()
     await directory.claim('w1', placeClaim('tn_1', 'ts_1', 'a.example.com'))
     await directory.claim('w1', { ...placeClaim('tn_2', 'ts_1', 'b.example.org'), isUnnamed: false })

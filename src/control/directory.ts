@@ -1,6 +1,6 @@
 /**
- * The directory: which sessions, tunnels and endpoints are online at which data plane, and who holds which address. Lists
- * and commands go by it, and no two tunnels get one address, unless they share it in a pool.
+ * The directory: which sessions, tunnels and endpoints are online at which data plane, and who holds which address. Lists and
+ * commands use it. No two tunnels get one address, unless they share it in a pool.
  */
 import { Shelf } from '../lib/shelf.ts'
 import { type EdgeConfig, httpVersionOf } from '../model/edge-config.ts'
@@ -13,7 +13,7 @@ import { endpointIdOf, type HeldPlace, HeldPlaces } from './held-places.ts'
 
 interface HeldSession extends OnlineSession {
   readonly planeId: string
-  /** Ids. */
+  /** Ids of its tunnels at the same plane. */
   readonly tunnels: Set<string>
 }
 
@@ -25,20 +25,20 @@ interface HeldTunnel {
   readonly online: OnlineTunnel
 }
 
-/** Where other nodes read what is online at this one. */
+/** The directory of all nodes, where others read what is online at this one. */
 export interface AllNodes {
-  /** `isNew`: its agent has just come; otherwise another node that has it by now keeps it. */
+  /** `isNew`: its agent has just connected; otherwise another node that has it by now keeps it. */
   sessionChanged(id: string, how: { readonly isNew: boolean }): void
   tunnelChanged(id: string, how: { readonly isNew: boolean }): void
   placeChanged(place: string): void
   placeLeft(claim: PlaceClaim): void
-  /** Resolves when what was told until now is to be read there, or cannot be for the time being. */
+  /** Resolves when other nodes can read all changes so far, or the database is down. */
   noted(): Promise<void>
-  /** Whether no other node has given the place to somebody else. */
+  /** Claims a place at all nodes; resolves with whether it was granted. */
   claim(claim: PlaceClaim & { readonly planeId: string }): Promise<boolean>
 }
 
-/** The only node. */
+/** For a node on its own. */
 const alone: AllNodes = {
   sessionChanged() {},
   tunnelChanged() {},
@@ -48,18 +48,18 @@ const alone: AllNodes = {
   claim: async () => true,
 }
 
-/** What a plane has online that another plane has by now: ids of sessions and of tunnels. */
+/** What a plane has online although another plane has it by now: ids of sessions and tunnels. */
 export interface Superseded {
   readonly sessions: readonly string[]
   readonly tunnels: readonly string[]
 }
 
 export interface DirectoryOptions {
-  /** Tells every other data plane what has come, and resolves when each has it or is cut off. */
+  /** Tells every other data plane of a tunnel; resolves when each serves it or is disconnected. */
   readonly added: (tunnel: ElsewhereTunnel) => Promise<void>
   /** `isLost`: its data plane is gone, and its agent may come back. */
   readonly removed: (tunnel: { readonly tunnelId: string; readonly planeId: string; readonly isLost: boolean }) => void
-  /** A session is over, wherever it was. */
+  /** Called when a session is over, wherever it was. */
   readonly sessionOver: (sessionId: string) => void
   readonly allNodes?: AllNodes | undefined
 }
@@ -72,11 +72,10 @@ export class Directory {
   readonly #endpoints = new Shelf<HeldTunnel>()
   readonly #places = new HeldPlaces()
   /**
-   * Claims of sessions that move, by slot: whoever holds the place serves it until the tunnel is online at its new
-   * plane.
+   * Claims of sessions that move, by slot: the present holder serves the place until the tunnel is online at its new plane.
    */
   readonly #coming = new Map<string, HeldPlace>()
-  /** Planes that drain; what they have is taken over by others, piece by piece. */
+  /** Planes that drain; others take over what they have, one by one. */
   readonly #leaving = new Set<string>()
   readonly #groups = new LabelGroups<HeldTunnel>()
   readonly #byCredential = new Map<string, Set<string>>()
@@ -89,8 +88,8 @@ export class Directory {
   }
 
   /**
-   * Takes over what is online at a plane that attaches, except what another plane has by now; gives that back. It happens
-   * when a plane was away while its agent came back elsewhere, or while another agent got the address.
+   * Takes over what is online at a plane that attaches, and returns the exception: what another plane has by now, since its agent
+   * came back elsewhere or another agent got the address while the plane was away.
    */
   attached(planeId: string, sessions: readonly OnlineSession[], tunnels: readonly OnlineTunnel[]): Superseded {
     const isElsewhere = (held: { readonly planeId: string } | undefined): boolean =>
@@ -101,27 +100,27 @@ export class Directory {
     const isLeaving = this.#leaving.has(planeId)
     for (const online of tunnels) {
       const { id: tunnelId, sessionId } = online.tunnel
-      // It ends with its session; that of a plane that leaves is there still.
+      // It ends with its session, except at a draining plane, where the session is still there.
       if (there.has(sessionId) && !isLeaving) continue
       const claim = online.endpoint && claimOf(online, online.endpoint)
       if (isElsewhere(this.#tunnels.get(tunnelId)) || (claim && this.#isTaken(claim))) {
-        // What its session has taken along is given up when the plane hears of it.
+        // A tunnel that has moved with its session is given up when the plane hears of it.
         if (!there.has(sessionId)) stopped.push(tunnelId)
       } else {
         if (claim) this.#hold(planeId, claim)
         this.#put(planeId, online, { isNew: false })
       }
     }
-    // A session that has moved away from there ends when its last visitor is gone.
+    // At a draining plane, a session that has moved away ends with its last visitor.
     return { sessions: isLeaving ? [] : [...there], tunnels: stopped }
   }
 
-  /** A plane drains: sessions that move away from it keep what they have there until they have it elsewhere. */
+  /** Marks a plane as draining: sessions that move away keep what they have there until they have it elsewhere. */
   leaving(planeId: string): void {
     this.#leaving.add(planeId)
   }
 
-  /** Everything that was online at a plane is lost. */
+  /** Drops all that was online at a plane that is gone. */
   detached(planeId: string): void {
     for (const [slot, claim] of this.#coming) if (claim.planeId === planeId) this.#coming.delete(slot)
     for (const { session, planeId: at } of this.#sessions.values()) {
@@ -147,7 +146,7 @@ export class Directory {
     return [...new Set(all.map(({ sessionId }) => sessionId))]
   }
 
-  /** The label tunnels of a session that moves, with the ids that it will have; undefined when it does not. */
+  /** The label tunnels of a session that moves, whose ids it will keep; undefined when the session does not move. */
   movingLabels(sessionId: string): readonly FormerLabelTunnel[] | undefined {
     const held = this.#sessions.get(sessionId)
     if (!held || !this.#leaving.has(held.planeId)) return undefined
@@ -160,13 +159,13 @@ export class Directory {
 
   #begin(planeId: string, session: OnlineSession, how: { readonly isNew: boolean }): void {
     const { id, credentialId } = session.session
-    // The same agent on another connection; its former plane is told by whoever let it in.
+    // The same agent on another connection; its former plane was told when the agent was let in.
     const before = this.#sessions.get(id)
     const isOther = before && before.planeId !== planeId
-    // What it has at a plane that leaves stays there until it has it here.
+    // What it has at a draining plane stays there until it has it here.
     if (isOther && !this.#leaving.has(before.planeId)) this.#end(before.planeId, id, { isLost: false })
     else if (before) this.#forgetCredential(before)
-    // Only what is at its own plane ends with it; the rest comes over, or ends with the plane that leaves.
+    // Only tunnels at its own plane end with it; the others come over, or end with the draining plane.
     this.#sessions.add(id, { ...session, planeId, tunnels: this.#sessions.get(id)?.tunnels ?? new Set() })
     const siblings = this.#byCredential.get(credentialId)
     if (siblings) siblings.add(id)
@@ -179,7 +178,7 @@ export class Directory {
     this.#end(planeId, sessionId, { isLost })
   }
 
-  /** Gives a place to a claim, unless another agent has it and they cannot share; resolves when every plane serves it. */
+  /** Grants a place to a claim, unless another agent has it and cannot share it; resolves when every plane serves it. */
   async claim(planeId: string, claim: PlaceClaim): Promise<boolean> {
     const slot = slotOf(claim)
     if (this.#places.difference(claim) !== undefined) return false
@@ -193,8 +192,8 @@ export class Directory {
     this.#coming.delete(slot)
     for (const each of this.#places.replaced(claim)) this.#giveUp(each)
     const held = this.#hold(planeId, claim)
-    // What this node had before it need not ask for, and a node on its own need never ask.
-    if (!before && this.#options.allNodes && !(await this.#mayHave(held))) return false
+    // A place that this node already holds is not claimed again, and a node on its own never asks other nodes.
+    if (!before && this.#options.allNodes && !(await this.#claimAtAllNodes(held))) return false
     return this.#spread(held)
   }
 
@@ -219,15 +218,16 @@ export class Directory {
     const claim = endpoint && claimOf(online, endpoint)
     const coming = claim && this.#coming.get(slotOf(claim))
     if (claim && coming?.planeId === planeId) {
-      // Now it is there, and everybody goes there.
+      // The tunnel is online at its new plane, so all planes dial it there from now on.
       this.#coming.delete(slotOf(claim))
       await this.#spread(this.#hold(planeId, coming))
     }
-    // Claimed from an earlier control plane.
+    // Its claim was granted by an earlier control plane.
     else if (claim && !this.#places.get(claim)) await this.claim(planeId, claim)
     const { id: tunnelId, sessionId, labels } = tunnel
     if (!labels && !endpoint?.pool) return
-    // Other nodes find members by their rows. An agent that moved here gives it up at its former node once answered.
+    // Other nodes find members by their rows, so these must be written before the agent is answered: an agent that moved here then
+    // gives up the tunnel at its former node.
     await Promise.all([
       labels && this.#options.added({ tunnelId, sessionId, planeId, httpVersion, labels }),
       this.#allNodes.noted(),
@@ -243,12 +243,12 @@ export class Directory {
     if (held?.planeId === planeId) this.#drop(held, { isLost: false })
   }
 
-  /** The label tunnels that a session had when it ended; they are then forgotten. */
+  /** Returns the label tunnels that a session had when it ended, and forgets them. */
   formerLabels(sessionId: string): readonly FormerLabelTunnel[] {
     return this.#former.take(sessionId)
   }
 
-  /** What is online at other planes than this one. */
+  /** What is online at all planes but this one. */
   elsewhere(planeId: string): ElsewhereTunnel[] {
     return this.#reachable((at) => at !== planeId)
   }
@@ -276,7 +276,7 @@ export class Directory {
     return session ? this.#tunnelsOf(session).map(({ id, online }) => ({ id, place: online.endpoint?.place })) : []
   }
 
-  /** Everything that is online at this node is to be announced to the others. */
+  /** Announces all that is online at this node to the others. */
   announce(): void {
     for (const { session } of this.#sessions.values()) this.#allNodes.sessionChanged(session.id, { isNew: false })
     for (const { id } of this.#tunnels.values()) this.#allNodes.tunnelChanged(id, { isNew: false })
@@ -303,7 +303,7 @@ export class Directory {
     return found
   }
 
-  /** The endpoint of an agent at an address, or below it if it is a wildcard and the endpoint would have to go (D66). */
+  /** The agent endpoint at an address; for a wildcard also one below it that the wildcard would displace (D66). */
   endpointAt(address: { readonly name: string } | { readonly port: number }): string | undefined {
     const places = 'port' in address ? [`:${address.port}`] : [`secure:${address.name}`, `plain:${address.name}`]
     const [there] = places.flatMap((place) => this.#places.at(place))
@@ -318,7 +318,7 @@ export class Directory {
     return undefined
   }
 
-  /** What is served at an endpoint of an agent. */
+  /** The configuration of an agent's endpoint. */
   endpointConfig(id: string): EdgeConfig | undefined {
     return this.#places.endpoint(id)?.config
   }
@@ -355,7 +355,7 @@ export class Directory {
     return this.#groups.find(labels).map(({ id }) => id)
   }
 
-  /** Whether somebody else has the place of a tunnel that comes with its plane. */
+  /** Whether another tunnel has the place of one that attaches with its plane. */
   #isTaken(claim: PlaceClaim): boolean {
     const held = this.#places.get(claim)
     if (held) return !(held.sessionId === claim.sessionId && this.#leaving.has(held.planeId))
@@ -406,15 +406,15 @@ export class Directory {
     return tunnels.flatMap(({ id, labels, online }) => (labels ? [{ id, labels, startedAt: online.startedAt }] : []))
   }
 
-  /** Whether a claim is that of a session that moves, whose tunnel is online at a plane that leaves. */
+  /** Whether a claim is for a tunnel that moves with its session and is still online at a draining plane. */
   #isMoving(before: HeldPlace, planeId: string, { tunnelId, sessionId }: PlaceClaim): boolean {
     if (before.planeId === planeId || !this.#leaving.has(before.planeId)) return false
     if (before.tunnelId !== tunnelId || before.sessionId !== sessionId) return false
     return this.#tunnels.get(tunnelId)?.planeId === before.planeId
   }
 
-  /** Whether no other node has the place; if one has, it is given up here. */
-  async #mayHave(held: HeldPlace): Promise<boolean> {
+  /** Claims a place at all nodes; frees it here when it is not granted. */
+  async #claimAtAllNodes(held: HeldPlace): Promise<boolean> {
     let isGranted = false
     try {
       isGranted = await this.#allNodes.claim(held)
@@ -424,9 +424,9 @@ export class Directory {
     return isGranted
   }
 
-  /** Has every other plane serve a place. */
+  /** Has every other plane serve a place; resolves with whether it is still held. */
   async #spread(held: HeldPlace): Promise<boolean> {
-    // Its agent may have come back elsewhere meanwhile.
+    // The agent may have come back elsewhere meanwhile.
     if (!this.#places.has(held)) return false
     await this.#options.added(elsewhereOf(held))
     return this.#places.has(held)
@@ -443,7 +443,7 @@ export class Directory {
     this.#unlist(held)
     const place = online.endpoint && this.#places.get(claimOf(online, online.endpoint))
     if (place?.tunnelId === tunnelId && place.planeId === planeId) this.#free(place, { isLost })
-    // Of one whose place was freed before, everybody knows.
+    // Freeing a place tells the others too; a tunnel whose place was freed before needs no news.
     else if (held.labels) this.#options.removed({ tunnelId, planeId, isLost })
   }
 
@@ -457,7 +457,7 @@ export class Directory {
     this.#allNodes.tunnelChanged(id, { isNew: false })
   }
 
-  /** The same agent takes its place again; what it was before is gone. */
+  /** Drops what held a place before the same agent took it again. */
   #giveUp(before: HeldPlace): void {
     const tunnel = this.#tunnels.get(before.tunnelId)
     if (tunnel) this.#drop(tunnel, { isLost: false })
@@ -476,19 +476,19 @@ export class Directory {
     this.#places.delete(held)
     if (wasOurs) this.#allNodes.placeLeft(held)
     else this.#allNodes.placeChanged(place)
-    // Another plane has claimed it for the same session, and is about to serve it.
+    // Another plane has claimed the place for the same session, and is about to serve it.
     const isComing = this.#coming.has(slotOf(held))
     this.#options.removed({ tunnelId, planeId, isLost: isLost || isComing })
   }
 }
 
-/** What a tunnel would claim that has its place already. */
+/** The claim of a tunnel that has its place already. */
 function claimOf({ tunnel: { id: tunnelId, sessionId } }: OnlineTunnel, endpoint: ClaimedEndpoint): PlaceClaim {
   const { place, config, version, isUnnamed, pool } = endpoint
   return { place, config, version, isUnnamed, pool, tunnelId, sessionId }
 }
 
-/** What an endpoint is to planes that do not have it. */
+/** An endpoint as planes see it that do not have it. */
 function elsewhereOf({ tunnelId, sessionId, planeId, config, pool }: HeldPlace): ElsewhereTunnel {
   const httpVersion = pool?.httpVersion ?? httpVersionOf(config)
   return { tunnelId, sessionId, planeId, httpVersion, config, labels: memberLabels({ config, pool }) }

@@ -25,24 +25,24 @@ function read(documents: Documents, spelling: string, config: Record<string, unk
   return documents.readModule(owner, { module, form, given, where: { place: 'route', at: `${spelling}.` } })
 }
 
-/** Fewer than are refused, and more than are checked here. */
+/** Fewer than are refused, and more than are checked on this thread. */
 const dear = Array.from({ length: 40 }, (_, i) => `[\\pL${i}]+`)
 
-test('an ordinary filter is checked where it comes in', async (t) => {
+test('an ordinary filter is checked on this thread', async (t) => {
   const documents = start(t)
   const filter = { allow: ['(?i)google-images'], deny: ['(?i)google', '^curl/', 'Mozilla/5\\.0 \\(.*(Windows|Linux)'] }
   assert.deepEqual(await read(documents, 'user_agent_filter', filter), { enabled: true, ...filter })
   assert.equal(documents.threads, 0)
 })
 
-test('a dear filter is checked on another thread', async (t) => {
+test('an expensive filter is checked on another thread', async (t) => {
   const documents = start(t)
   const stored = await read(documents, 'user_agent_filter', { allow: dear, deny: [] })
   assert.deepEqual(stored, { enabled: true, allow: dear, deny: [] })
   assert.equal(documents.threads, 1)
 })
 
-test('what is refused there is refused as it would be here', async (t) => {
+test('a refusal on the other thread is the same as on this one', async (t) => {
   const documents = start(t)
   await assert.rejects(read(documents, 'user_agent_filter', { allow: [...dear, '('], deny: [] }), (error) => {
     assert.ok(error instanceof Refusal)
@@ -58,7 +58,7 @@ test('what is refused there is refused as it would be here', async (t) => {
   })
 })
 
-test('a policy is never checked here, in neither spelling', async (t) => {
+test('a policy is never checked on this thread, in either spelling', async (t) => {
   const documents = start(t)
   const rules = { inbound: [{ name: '', expressions: ["req.method == 'GET'"], actions: [{ type: 'deny' }] }] }
   assert.deepEqual(await read(documents, 'policy', rules), { enabled: true, ...rules })
@@ -68,7 +68,7 @@ test('a policy is never checked here, in neither spelling', async (t) => {
   assert.equal(documents.threads, 1)
 })
 
-test('what takes too long is refused by name', async (t) => {
+test('a document that takes too long is refused by name', async (t) => {
   const documents = start(t, 5)
   const slow = { value: '}'.repeat(64 * 1024) }
   await assert.rejects(read(documents, 'traffic_policy', slow), (error) => {
@@ -79,7 +79,7 @@ test('what takes too long is refused by name', async (t) => {
   })
 })
 
-test('who sends more than can wait is asked to come again', async (t) => {
+test('a caller that sends more than can wait is asked to retry later', async (t) => {
   const documents = start(t)
   const all = Array.from({ length: 60 }, () => read(documents, 'user_agent_filter', { allow: dear, deny: [] }))
   const others = read(documents, 'user_agent_filter', { allow: dear, deny: [] }, 'usr_2')
@@ -94,7 +94,7 @@ test('who sends more than can wait is asked to come again', async (t) => {
   assert.equal((await others).enabled, true)
 })
 
-test('long metadata, long headers and many certificates are read elsewhere, short ones here', async (t) => {
+test('long metadata, long headers and many certificates are read on another thread, short ones on this one', async (t) => {
   const documents = start(t)
   const headers = (count: number) =>
     Object.fromEntries(Array.from({ length: count }, (_, i) => [`x${i}`, 'v'.repeat(4000)]))
@@ -109,7 +109,7 @@ test('long metadata, long headers and many certificates are read elsewhere, shor
   assert.equal(documents.threads, 1)
 })
 
-test('a dear bind comes to the same as one that is read where it comes in', async (t) => {
+test('an expensive bind gives the same result as one that is read on this thread', async (t) => {
   const documents = start(t)
   const here = agentModules('https', { UserAgentFilter: { deny: ['curl'] }, Compression: true })
   assert.ok(!(here instanceof BindRefusal))
@@ -125,7 +125,7 @@ test('a dear bind comes to the same as one that is read where it comes in', asyn
   })
 })
 
-test('a long chain of certificates is read on another thread, and a fault in it is told as it would be here', async (t) => {
+test('a long chain of certificates is read on another thread, and a fault in it is reported as on this one', async (t) => {
   const documents = start(t)
   const { privateKeyPem, certificatePem } = await makeIdentity({ dnsNames: ['app.example.com'] })
   const fields = { certificate_pem: certificatePem, private_key_pem: privateKeyPem, description: '', metadata: '' }

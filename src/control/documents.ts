@@ -1,5 +1,5 @@
 /**
- * Checks what people write: at once when that is cheap, on another thread when it may take long. Nothing
+ * Checks documents that people write: at once when that is cheap, on another thread when it may take long, so that nothing
  * expensive runs on the main thread.
  */
 import { LOOP_PRICE } from '../lib/patterns/pattern-price.ts'
@@ -37,7 +37,7 @@ export class Documents {
   }
 
   /**
-   * From a form that matches its schema to what is stored; throws `BadValue` or `Refusal`. `owner` is whose work it is.
+   * Turns a module that matches its schema into its stored form; throws `BadValue` or `Refusal`. `owner` is charged for the work.
    */
   async readModule(owner: string, { module, form, given, where }: WrittenModule): Promise<ModuleConfig> {
     if (form.price(given) <= LOOP_PRICE) return form.read(given, where)
@@ -50,7 +50,7 @@ export class Documents {
     }
   }
 
-  /** What is stored of a resource whose fields match its schema; throws `BadValue` or `Refusal`. */
+  /** The stored fields of a resource whose fields match its schema; throws `BadValue` or `Refusal`. */
   async settle(owner: string, resource: Resource, fields: Fields, around: Surroundings): Promise<Fields> {
     if (!resource.price || resource.price(fields) <= LOOP_PRICE) return resource.settle(fields, around)
     try {
@@ -76,7 +76,7 @@ export class Documents {
   }
 
   async #run<T>(owner: string, work: HeavyWork, given?: T): Promise<T> {
-    // In a turn of its own: a large document was just parsed, and is now copied to the other thread.
+    // In a turn of its own: a large document was just parsed, and is copied to the other thread next.
     await ownTurn()
     // The thread runs `doHeavyWork`.
     return outcomeOf((await this.#offLoop.run(owner, work)) as HeavyResult, given as T)

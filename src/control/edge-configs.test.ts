@@ -23,7 +23,7 @@ import {
 const webPlan: BackendPlan = { kind: 'tunnel_group', id: 'bkdtg_web', labels: { app: 'web' } }
 const bare = { names: [], ports: [], modules: {}, routes: [] }
 
-/** What is stored, and what the data plane is told of it. The first row is the edge. */
+/** Stored rows, the first of them the edge, and the edge configuration for the data plane. */
 const golden: Record<string, { stored: readonly TestRow[]; told: EdgeConfig }> = {
   'an edge without hostports and modules': {
     stored: [edge('edgtcp_bare', 'tcp_edge', [])],
@@ -215,7 +215,7 @@ describe('edge configurations of stored edges', () => {
       })
     before(async () => {
       const rows = Object.values(golden).flatMap(({ stored }) => stored)
-      // What is named comes before what names it, and each thing once.
+      // Each row once, after the rows that it names.
       const once = [...new Map(rows.map((row) => [row.id, row])).values()]
       shared = await fresh(...once.filter((row) => !isHost(row)), ...once.filter(isHost))
     })
@@ -244,7 +244,7 @@ describe('edge configurations of stored edges', () => {
         { cidr: '10.6.6.6/32', action: 'deny' },
         { cidr: '192.0.2.0/24', action: 'allow' },
       ])
-      assert.throws(() => lookup.ipRules('ipp_office'), /ipp_office does not exist any more/)
+      assert.throws(() => lookup.ipRules('ipp_office'), /ipp_office no longer exists/)
     })
 
     test('a route whose secret cannot be opened is broken; other routes are not', async () => {
@@ -267,7 +267,7 @@ describe('edge configurations of stored edges', () => {
       const store = await fresh(edge('edgtls_x', 'tls_edge', ['x.example.com:443']))
       await store.write((writer) => writer.putModule('edgtls_x', 'backend', backend('bkdtg_gone')))
       const [told] = await read(store, 'edgtls_x')
-      assert.deepEqual([told?.names, told?.broken], [['x.example.com'], 'bkdtg_gone does not exist any more'])
+      assert.deepEqual([told?.names, told?.broken], [['x.example.com'], 'bkdtg_gone no longer exists'])
       assert.deepEqual(told?.modules, {})
     })
 
@@ -292,7 +292,7 @@ describe('edge configurations of stored edges', () => {
   })
 })
 
-/** Edges and routes name others and are named by nobody but their children. */
+/** Edges and routes name other rows, and only their children name them. */
 function isHost({ kind }: TestRow): boolean {
   return kind.endsWith('_edge') || kind === 'https_edge_route'
 }

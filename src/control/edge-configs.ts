@@ -1,4 +1,4 @@
-/** Turns stored edges into edge configurations for the data plane, with everything they refer to written out. */
+/** Turns stored edges into edge configurations for the data plane, with everything they refer to included. */
 
 import type { Sealer } from '../lib/secrets/seal.ts'
 import { othersTurn } from '../lib/threads/others-turn.ts'
@@ -22,7 +22,7 @@ export const edgeResources: ReadonlyMap<string, { resource: Resource; kind: Edge
   [httpsEdges.kind, { resource: httpsEdges, kind: 'https' }],
 ])
 
-/** Reads everything that `edges` refer to, in a few queries for all of them, and writes it out. */
+/** Reads `edges` with everything they refer to, in a few queries for all of them. */
 export async function readEdgeConfigs(
   reader: Reader,
   sealer: Sealer,
@@ -46,7 +46,7 @@ export async function readEdgeConfigs(
       }
       configs.push(edgeConfig(edge, known, ofEdge, sealer, lookup))
     } catch (error) {
-      // Without names nobody can reach it, and it must not hold back the others.
+      // An edge without names is unreachable; it must not hold up the others.
       const broken = error instanceof Error ? error.message : String(error)
       configs.push({ id: edge.id, kind: known.kind, names: [], ports: [], modules: {}, routes: [], broken })
     }
@@ -83,7 +83,7 @@ function routeConfig(route: StoredResource, sealer: Sealer, lookup: Lookup): Rou
   }
 }
 
-/** The enabled modules; if one cannot be written out, the reason why nothing passes. */
+/** The enabled modules; if one cannot be resolved, the reason why nothing passes. */
 function settingsOf(
   resource: Resource,
   stored: StoredResource,
@@ -123,7 +123,7 @@ async function readNamed(reader: Reader, from: readonly StoredResource[]): Promi
   return { resources, rules: Map.groupBy(rules, ({ parentId }) => parentId ?? '') }
 }
 
-/** Finds the IP policies that a policy names which is not stored; they exist. */
+/** Reads the IP policies that a policy document names; the policy itself is not stored, and the IP policies exist. */
 export async function readIpRules(reader: Reader, ids: readonly string[]): Promise<Lookup> {
   const resources = new Map((await reader.resources(ids)).map((each) => [each.id, each]))
   const rules = await reader.children(ipPolicyRules.kind, ids)
@@ -133,7 +133,7 @@ export async function readIpRules(reader: Reader, ids: readonly string[]): Promi
 function lookupIn({ resources, rules }: Named): Lookup {
   const find = (id: string): StoredResource => {
     const found = resources.get(id)
-    if (!found) throw new Error(`${id} does not exist any more`)
+    if (!found) throw new Error(`${id} no longer exists`)
     return found
   }
   const backend = (id: string): BackendPlan => planOf(find(id), backend)

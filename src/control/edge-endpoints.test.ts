@@ -51,14 +51,14 @@ eachStore((databases) => {
       assert.ok(found.some(({ id }) => id === ids[0]))
     })
 
-    test('those that an edge gave up are gone', async () => {
+    test('endpoints of hostports that an edge gave up are gone', async () => {
       const endpoints = fresh()
       endpoints.set(edge(a, 'https_edge', ['x.example.com:443']))
       endpoints.set(edge(a, 'https_edge', []))
       assert.deepEqual(await endpoints.beside(nobodyPresent).endpoints({ limit: 10 }), [])
     })
 
-    test('pages hold those of agents and of edges in one order', async () => {
+    test('pages list endpoints of agents and of edges in one order', async () => {
       const endpoints = fresh()
       endpoints.set(edge(a, 'https_edge', ['x.example.com:443']))
       endpoints.set(edge(b, 'tcp_edge', ['h:20001']))

@@ -1,4 +1,4 @@
-/** The endpoints that edges make, one for each hostport, listed beside those of agents. */
+/** The endpoints of edges, one for each hostport, listed with those of agents. */
 import { createHash } from 'node:crypto'
 import type { Logger } from '../lib/log/log.ts'
 import { Shelf } from '../lib/shelf.ts'
@@ -68,7 +68,7 @@ export class EdgeEndpoints implements Followed {
   set(edge: StoredResource): void {
     const endpoints = this.#endpointsOf(edge)
     const ids = new Set(endpoints.map(({ id }) => id))
-    // Most changes leave the hostports alone, and entries that stay cost least.
+    // Most changes keep the hostports, and kept entries cost least.
     for (const id of this.#byEdge.get(edge.id) ?? []) if (!ids.has(id)) this.#endpoints.delete(id)
     for (const endpoint of endpoints) this.#endpoints.add(endpoint.id, endpoint)
     if (ids.size > 0) this.#byEdge.set(edge.id, [...ids])
@@ -104,7 +104,7 @@ export class EdgeEndpoints implements Followed {
       this.set(edge)
     } catch (error) {
       this.delete(edge.id)
-      this.#log.warn({ err: error, edge: edge.id }, 'endpoints of an edge cannot be listed')
+      this.#log.warn({ err: error, edge: edge.id }, 'cannot list the endpoints of an edge')
     }
   }
 
@@ -147,7 +147,7 @@ export class EdgeEndpoints implements Followed {
   }
 }
 
-/** The same after every start and on every node, in the order in which the edges were created. */
+/** An id that is the same after every start and on every node, and sorts by the creation of its edge. */
 function endpointId(edgeId: string, hostport: string): string {
   const shared = edgeId.slice(edgeId.indexOf('_') + 1).slice(0, SHARED_CHARACTERS)
   const own = createHash('sha256').update(`${edgeId} ${hostport}`).digest('hex').slice(0, OWN_CHARACTERS)

@@ -1,4 +1,4 @@
-/** Replace, get and delete one module of an edge or route (contract 4.7). */
+/** Replaces, gets and deletes one module of an edge or route (contract 4.7). */
 import type { Sealer } from '../lib/secrets/seal.ts'
 import { Refusal } from '../model/errors.ts'
 import type { ModuleForm } from '../modules/forms.ts'
@@ -14,7 +14,7 @@ import { rootOf } from './records.ts'
 import { checkMentions } from './references.ts'
 import { type ShowingModules, shownAt } from './shown-at.ts'
 
-/** Which module is meant, and who asks. */
+/** The module of a request, and its caller. */
 export interface ModuleTarget {
   readonly resource: Resource
   readonly principal: Principal
@@ -42,7 +42,7 @@ export class EdgeModules {
     this.#requestKey = requestKey
   }
 
-  /** Replaces a module as a whole and gives it back; `input` has passed the schema of its form. */
+  /** Replaces a module as a whole and returns it; `input` has passed the schema of its form. */
   async put({ resource, principal, target, module, form }: ModuleTarget, input: ModuleConfig): Promise<ModuleConfig> {
     const checking = { checks: this.#checks, principal }
     const write = await moduleWrite(checking, resource, { module, form, given: input, at: '' })
@@ -73,7 +73,7 @@ export class EdgeModules {
     return config
   }
 
-  /** Where a module is shown; undefined for modules that show nothing of their own. */
+  /** The addresses that a module shows; undefined for modules that show none. */
   async shownAt({ module, target }: ModuleTarget): Promise<ShownAt | undefined> {
     if (!module.shows) return undefined
     const { id, parentId = null } = target

@@ -44,14 +44,14 @@ function whole(headers: readonly KeptHeader[], content: string, encoding: 'text'
 
 const shown = (name: string, value: string): KeptHeader => ({ name, value, isMasked: false })
 
-/** What a shell gives to curl: its input, and its arguments. */
+/** What a shell passes to curl: its input and its arguments. */
 async function givenBy(command: string): Promise<{ readonly input: string; readonly words: string[] }> {
   const script = `curl() { printf '%s\\0' "$@" >&2; case " $* " in *' @- '*) base64 ;; esac; }\n${command}`
   const { stdout, stderr } = await run('sh', ['-c', script], { encoding: 'utf8' })
   return { input: stdout.trim(), words: stderr.split('\0').slice(0, -1) }
 }
 
-test('a command says all that is known, and what is not', () => {
+test('a command has all that is known, and notes what is not', () => {
   const headers = [shown('Host', 'a.test:8443'), shown('X-A', 'b'), { name: 'Cookie', value: '', isMasked: true }]
   assert.equal(
     curlOf(whole(headers, `it's`)),
@@ -69,7 +69,7 @@ test('a command says all that is known, and what is not', () => {
   assert.match(bare, /^# headers were not kept\n# the body was not kept as a whole\ncurl /)
 })
 
-test('whatever a request contains, a shell gives it to curl as it was', async () => {
+test('whatever a request contains, a shell passes it to curl unchanged', async () => {
   const hostile = fc.oneof(
     fc.string({ unit: 'binary', maxLength: 50 }).map((text) => text.replaceAll('\0', '')),
     fc.constantFrom(
@@ -98,13 +98,13 @@ test('whatever a request contains, a shell gives it to curl as it was', async ()
   )
 })
 
-test('a body that is no text reaches curl as bytes', async () => {
+test('a binary body reaches curl as bytes', async () => {
   const bytes = Buffer.from([0xff, 0, 0x41, 0x27]).toString('base64')
   const { input, words } = await givenBy(curlOf(whole([], bytes, 'base64')))
   assert.deepEqual([input, words.slice(4)], [bytes, ['--data-binary', '@-', 'https://a.test/a?b=c&d=%20e']])
 })
 
-test('a document for other tools has what was kept, without masks', () => {
+test('a HAR document has what was kept, without masks', () => {
   const headers = [shown('Content-Type', 'text/plain'), { name: 'Cookie', value: '', isMasked: true }]
   const { entries } = harOf(whole(headers, 'abc')).log
   const [entry] = entries

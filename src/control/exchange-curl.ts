@@ -1,7 +1,7 @@
-/** The request of an exchange as a command for curl, which a shell takes as it was meant whatever it contains. */
+/** The request of an exchange as a curl command, quoted so that a shell runs it unchanged whatever it contains. */
 import type { KeptBody, WholeExchange } from '../model/exchange.ts'
 
-/** Headers that curl makes itself. */
+/** Headers that curl adds itself. */
 const made: ReadonlySet<string> = new Set(['host', 'content-length', 'transfer-encoding', 'connection'])
 
 export function curlOf({ exchange, request }: WholeExchange): string {
@@ -12,7 +12,7 @@ export function curlOf({ exchange, request }: WholeExchange): string {
   const body = bodyOf(request?.body, bytesIn)
   const words = [
     `${body.pipe}curl`,
-    // A path is sent as it is, and a URL is no pattern.
+    // The path is sent unchanged, and the URL is not read as a pattern.
     '--path-as-is --globoff',
     `--request ${quoted(method)}`,
     // `Name;` sends a header without a value; `Name:` would send none.
@@ -29,13 +29,13 @@ export function curlOf({ exchange, request }: WholeExchange): string {
   return [...notes.map((note) => `# ${note.replaceAll(/[^ -~]/g, '?')}`), words.join(' \\\n  ')].join('\n')
 }
 
-/** How the body is given to curl; `pipe` goes before the command. */
+/** How the body is passed to curl; `pipe` goes before the command. */
 function bodyOf(
   body: KeptBody | undefined,
   bytesIn: number,
 ): { readonly pipe: string; readonly words: readonly string[] } {
   if (!body || bytesIn === 0) return { pipe: '', words: [] }
-  // An argument ends at a NUL, and holds no bytes that are no text.
+  // An argument ends at a NUL, and can hold only text.
   if (body.encoding === 'text' && !body.content.includes('\0')) {
     return { pipe: '', words: [`--data-raw ${quoted(body.content)}`] }
   }
@@ -43,7 +43,7 @@ function bodyOf(
   return { pipe: `printf %s ${quoted(bytes.toString('base64'))} | base64 -d | `, words: ['--data-binary @-'] }
 }
 
-/** One word of a POSIX shell: nothing within single quotes means anything but itself. */
+/** One word of a POSIX shell; nothing is special within single quotes. */
 function quoted(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`
 }

@@ -2,7 +2,7 @@
 import type { UnpackedText } from '../lib/bytes/unpacker.ts'
 import type { KeptBody, KeptHeader, KeptMessage, SeenExchange, WholeExchange } from '../model/exchange.ts'
 
-/** What HAR writes where something is not known. */
+/** HAR's value for what is not known. */
 const UNKNOWN = -1
 
 /** `unpacked` is the body of the answer, if it was compressed. */
@@ -65,7 +65,7 @@ function responseOf(
     headers,
     content: {
       mimeType: typeOf(headers),
-      // Tools expect what it was before it was compressed.
+      // Tools expect the uncompressed body.
       ...(unpacked
         ? { size: unpacked.size, compression: unpacked.size - bytesOut, text: unpacked.content }
         : { size: bytesOut, ...body }),
@@ -76,7 +76,7 @@ function responseOf(
   }
 }
 
-/** A header that was masked is left out: a tool that sends the document again must not send a mask. */
+/** Masked headers are left out: a tool that repeats the request must not send a mask. */
 function headersOf(kept: KeptMessage | undefined): Pick<KeptHeader, 'name' | 'value'>[] {
   return (kept?.headers ?? []).filter(({ isMasked }) => !isMasked).map(({ name, value }) => ({ name, value }))
 }

@@ -1,6 +1,6 @@
 /**
- * Shows exchanges as they come, to whoever watches. Nodes are asked for their news while somebody does, once for all
- * watchers; nothing is kept for a watcher that does not read.
+ * Streams exchanges to watchers as they happen. While there are watchers, nodes are polled once for all of them; nothing is
+ * buffered for a watcher that does not read.
  */
 import type { Logger } from '../lib/log/log.ts'
 import { Refusal } from '../model/errors.ts'
@@ -15,38 +15,38 @@ export interface ExchangeStreamsOptions {
 }
 
 export interface FollowingReader {
-  /** Who watches; asked for each look, since a role may change. */
+  /** The watcher; read at each poll, since a role may change. */
   readonly principal: () => Principal
   readonly filter: ExchangeFilter
-  /** From now on everything is told: whatever a list has not got yet will come. */
+  /** Called when every later exchange will be reported, so that a list read after this misses none. */
   readonly follows: () => void
-  /** `missed`: how many more there were, at most: whether they pass the filter is not known. */
+  /** `missed`: how many more exchanges there were; some of them may not pass the filter. */
   readonly saw: (exchanges: readonly SeenExchange[], missed: number) => void
-  /** Nothing more will come. */
+  /** The stream is over. */
   readonly end: () => void
 }
 
-/** Between two looks, in milliseconds. */
+/** Pause between two polls, in milliseconds. */
 const LOOK_MS = 500
 
-/** Watchers at once. */
+/** Most watchers at once. */
 const MAX_WATCHERS = 200
 
 export class ExchangeStreams {
   readonly #options: ExchangeStreamsOptions
   readonly #watchers = new Set<FollowingReader>()
-  /** What was seen of each node: the next number of each of its data planes. */
+  /** By node, the next number of each of its data planes. */
   readonly #seen = new Map<string, Readonly<Record<string, number>>>()
   readonly #asking = new Set<string>()
   #timer: NodeJS.Timeout | undefined
-  /** Until it is over, nobody knows where each node begins. */
+  /** The first poll, which finds out where each node begins. */
   #firstLook: Promise<unknown> = Promise.resolve()
 
   constructor(options: ExchangeStreamsOptions) {
     this.#options = options
   }
 
-  /** Gives a function that stops watching. Throws `Refusal` when too many watch. */
+  /** Returns a function that stops watching. Throws `Refusal` when there are too many watchers. */
   watch(watcher: FollowingReader): () => void {
     if (this.#watchers.size >= MAX_WATCHERS) throw new Refusal('SERVER_BUSY', 'too many streams of exchanges are open')
     this.#watchers.add(watcher)
@@ -76,7 +76,7 @@ export class ExchangeStreams {
     this.#seen.clear()
   }
 
-  /** Asks every node that has answered the look before. */
+  /** Polls every node that has answered the previous poll. */
   #look(): Promise<unknown> {
     const nodes = this.#options.nodes()
     for (const id of this.#seen.keys()) if (!nodes.some((node) => node.id === id)) this.#seen.delete(id)
@@ -95,7 +95,7 @@ export class ExchangeStreams {
       const missed = all.reduce((sum, each) => sum + each.missed, 0)
       if (exchanges.length > 0 || missed > 0) this.#tell(exchanges, missed)
     } catch (err) {
-      this.#options.log.debug({ err, node: id }, 'a node does not tell its latest exchanges')
+      this.#options.log.debug({ err, node: id }, 'cannot fetch new exchanges from a node')
     } finally {
       this.#asking.delete(id)
     }

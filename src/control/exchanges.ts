@@ -1,4 +1,4 @@
-/** Exchanges of all nodes as the API reads and shows them. */
+/** Reads and shows the exchanges of all nodes for the API. */
 import { Unpacker } from '../lib/bytes/unpacker.ts'
 import type { Logger } from '../lib/log/log.ts'
 import { Refusal } from '../model/errors.ts'
@@ -19,7 +19,7 @@ import type { Links } from './links.ts'
 import { type AskExchanges, newest } from './node-exchanges.ts'
 import type { Principal } from './principal.ts'
 
-/** A node that is asked. */
+/** A node that can be asked about exchanges. */
 export interface ExchangeNode {
   readonly id: string
   readonly ask: AskExchanges
@@ -38,7 +38,7 @@ export interface ExchangePage {
   readonly limit: number
 }
 
-/** What stands in place of a value that was masked. */
+/** Replaces a masked value. */
 export const MASKED = '[masked]'
 
 /** How long a node may take before a list is answered without it, in milliseconds. */
@@ -60,7 +60,7 @@ export class Exchanges {
       try {
         return await within(ask({ kind: 'page', query }), ASK_MS)
       } catch (err) {
-        this.#options.log.debug({ err, node: id }, 'a node does not tell its exchanges')
+        this.#options.log.debug({ err, node: id }, 'cannot fetch exchanges from a node')
         return []
       }
     })
@@ -74,13 +74,13 @@ export class Exchanges {
     return principal.role === 'admin' ? found : maskedFor(found)
   }
 
-  /** Repeats an exchange; gives the new one. `body` has passed `replayForm`. Rejects with `Refusal`. */
+  /** Repeats an exchange and returns the new one. `body` has passed `replayForm`. Rejects with `Refusal`. */
   async replay(principal: Principal, id: string, body: Fields): Promise<WholeExchange | undefined> {
     const node = this.nodeOf(id)
     if (!node || !(await this.one(principal, id))) return undefined
     const made = await node.ask({ ...changesOf(body), kind: 'replay', id, mayUseSecrets: principal.role === 'admin' })
     if (made === null) return undefined
-    this.#options.log.info({ exchange: id, replay: made, by: principal.id }, 'exchange repeated')
+    this.#options.log.info({ exchange: id, replay: made, by: principal.id }, 'exchange replayed')
     return this.one(principal, made)
   }
 
@@ -129,7 +129,7 @@ export class Exchanges {
   }
 }
 
-/** As nodes are asked: the body as base64, and no mask where a value must be. */
+/** The changes as nodes expect them: the body as base64, and no masked values. */
 function changesOf(body: Fields): Pick<ReplayAsk, 'method' | 'path' | 'headers' | 'body'> {
   const { body: given, headers, ...rest } = body as ReplayChanges
   for (const [i, { name, value }] of (headers ?? []).entries()) {
@@ -147,7 +147,7 @@ interface ReplayChanges extends Pick<ReplayAsk, 'method' | 'path' | 'headers'> {
   readonly body?: { readonly encoding: 'text' | 'base64'; readonly content: string }
 }
 
-/** A member sees edges, which are the account's (D24), and endpoints of its own agents. */
+/** A member sees exchanges of edges, which belong to the account (D24), and of endpoints of its own agents. */
 function ownOnly({ role, id }: Principal): Pick<ExchangeFilter, 'ownerId'> {
   return role === 'admin' ? {} : { ownerId: id }
 }
@@ -156,7 +156,7 @@ export function maySee({ role, id }: Principal, { edgeId, ownerId }: SeenExchang
   return role === 'admin' || (edgeId !== undefined && (ownerId === undefined || ownerId === id))
 }
 
-/** For members secrets stay masked, even those that an admin had kept. */
+/** Secrets stay masked for members, even those that an admin chose to keep. */
 function maskedFor(whole: WholeExchange): WholeExchange {
   const masked = (message: KeptMessage | undefined): KeptMessage | undefined =>
     message && {
@@ -170,7 +170,7 @@ function maskedFor(whole: WholeExchange): WholeExchange {
 
 async function within<T>(answer: Promise<T>, ms: number): Promise<T> {
   const { promise, reject } = Promise.withResolvers<never>()
-  const timer = setTimeout(() => reject(new Error(`there was no answer in ${ms} ms`)), ms).unref()
+  const timer = setTimeout(() => reject(new Error(`no answer in ${ms} ms`)), ms).unref()
   try {
     return await Promise.race([answer, promise])
   } finally {

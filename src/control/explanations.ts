@@ -1,4 +1,4 @@
-/** Explains what an edge, route or policy would do to described traffic: finds it, and has it explained. */
+/** Explains what an edge, route or policy would do to described traffic. */
 
 import type { LimitPart } from '../lib/limits/divided-counters.ts'
 import type { CountedWindow } from '../lib/limits/sliding-counters.ts'
@@ -32,21 +32,21 @@ export interface ExplanationsOptions {
   readonly store: Store
   readonly sealer: Sealer
   readonly checks: Pick<ModuleChecks, 'readModule'>
-  /** Runs the explanation on another thread; `owner` is whose work it is. */
+  /** Runs the explanation on another thread; `owner` is charged for the work. */
   readonly explain: (owner: string, work: ExplainWork) => Promise<Explanation>
   readonly region: string
   readonly publicHttpsPort: number
   readonly ngrokErrorHeader: () => boolean
-  /** What the limits of an edge have counted. */
+  /** What the rate limits of an edge have counted. */
   readonly counted: (edgeId: string) => Promise<readonly CountedWindow[]>
-  /** What this node has of each rate limit. */
+  /** This node's share of each rate limit. */
   readonly limitPart: () => LimitPart
   readonly presence: Pick<Presence, 'endpoint'>
-  /** What is served at an endpoint of an agent that is online here. */
+  /** The configuration of an agent's endpoint that is online here. */
   readonly endpoint: (id: string) => EdgeConfig | undefined
 }
 
-/** What the traffic goes through. */
+/** The edge and route that the traffic goes through. */
 interface Subject {
   readonly config: EdgeConfig
   readonly routeId?: string | undefined
@@ -66,8 +66,8 @@ export class Explanations {
     const [field, another] = named
     if (field === undefined) throw new BadValue('edge_id', 'required', ONE_OF)
     if (another !== undefined)
-      throw new BadValue(another, 'value', `\`${another}\` stands beside \`${field}\`; ${ONE_OF}`)
-    // The form of the body holds that of what is described.
+      throw new BadValue(another, 'value', `\`${another}\` cannot be combined with \`${field}\`; ${ONE_OF}`)
+    // The form of the body has checked these fields too.
     const asked = Object.fromEntries(Object.entries(body).filter(([name]) => !(name in subjects))) as Described
     const subject = await this.#subject(principal, body, field, asked)
     if (field in stored) await checkSize(subject.config, field)
@@ -87,7 +87,7 @@ export class Explanations {
     return this.#document(principal, field, body[field] as ModuleConfig, asked) // it has passed the form of that name
   }
 
-  /** An endpoint of an agent is an edge too; one of a stored edge stands for that edge. */
+  /** An agent's endpoint is an edge too; an endpoint of a stored edge stands for that edge. */
   async #edgeOrEndpoint(principal: Principal, id: string): Promise<Subject> {
     if (!id.startsWith(endpoints.prefix)) return this.#edge(principal, id)
     const config = this.#options.endpoint(id)
@@ -120,7 +120,7 @@ export class Explanations {
     return { config, routeId: id }
   }
 
-  /** A policy that is not stored, checked as if it were about to be. */
+  /** A policy given in the request, checked as it would be before it is stored. */
   async #document(principal: Principal, name: string, given: ModuleConfig, asked: Described): Promise<Subject> {
     const { store, checks } = this.#options
     const place = placeFor(asked)

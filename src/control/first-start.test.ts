@@ -1,4 +1,4 @@
-/** Nodes that start at once on one empty database agree on who makes the first user and which key seals. */
+/** Nodes that start at once on one empty database agree on which makes the first user and which key seals. */
 import assert from 'node:assert/strict'
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -24,7 +24,7 @@ describe('of several first starts at the same moment', () => {
     const nodes = <T>(start: (node: number) => Promise<T>) =>
       Promise.allSettled(Array.from({ length: NODES }, (_, node) => start(node)))
 
-    test('one makes the first user and the others go on without', async () => {
+    test('one makes the first user, and the others start without making one', async () => {
       const now = Date.now
       const preset = { apiKey: null, authtoken: null }
       const outcomes = await nodes(() => makeFirstUser({ store, ids: new IdSource({ now }), now }, preset))
@@ -36,7 +36,7 @@ describe('of several first starts at the same moment', () => {
       )
     })
 
-    test('all take the key file that the fastest made, when they share it, and leave nothing beside it', async () => {
+    test('all use the key file of the fastest when they share it, and leave no other file', async () => {
       const folder = mkdtempSync(join(root, 'shared-'))
       const another = await openStore(await kind.url())
       const outcomes = await nodes(() => openSealer(another, join(folder, 'secret.key')))
@@ -52,7 +52,7 @@ describe('of several first starts at the same moment', () => {
       )
       const refused = outcomes.filter((outcome) => outcome.status === 'rejected')
       assert.equal(refused.length, NODES - 1)
-      // One that comes to look only when the fastest is done makes no file: it is told that it has none.
+      // A node that looks only after the fastest is done makes no file: it is told that its key file is missing.
       const told = /not the one that seals this database|is missing, and the secrets in the database cannot be read/
       for (const { reason } of refused) assert.match(reason.message, told)
     })

@@ -21,7 +21,7 @@ describe('following the feed', () => {
         for (const id of ids) writer.changed('thing', id)
       })
 
-    /** Notes what it was given, and can be waited for. */
+    /** Records what it was given, and can be waited for. */
     function follow({ fails = 0 }: { fails?: number } = {}) {
       const seen: string[] = []
       const waiting = new Map<string, () => void>()
@@ -56,7 +56,7 @@ describe('following the feed', () => {
       await follower.stop()
     })
 
-    test('tries again what failed, and loses none of it', async () => {
+    test('retries what failed, and loses no change', async () => {
       const { follower, seen, until } = follow({ fails: 1 })
       await follower.start()
       const done = until('e')
@@ -67,7 +67,7 @@ describe('following the feed', () => {
       await follower.stop()
     })
 
-    test('a change while everything is loaded is not missed', async () => {
+    test('a change during a load is not missed', async () => {
       const seen: string[] = []
       const applied = Promise.withResolvers<void>()
       const follower = new Follower({
@@ -87,7 +87,7 @@ describe('following the feed', () => {
       await follower.stop()
     })
 
-    test('nothing is given after it was stopped', async () => {
+    test('nothing is delivered after a stop', async () => {
       const { follower, seen } = follow()
       await follower.start()
       await follower.stop()
@@ -95,7 +95,7 @@ describe('following the feed', () => {
       assert.deepEqual(seen, [])
     })
 
-    test('what fails after it was told to stop is nobody’s concern', async () => {
+    test('a failure after a stop is ignored', async () => {
       const lines: string[] = []
       const { promise: failing, reject } = Promise.withResolvers<void>()
       const { promise: reached, resolve } = Promise.withResolvers<void>()

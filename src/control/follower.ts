@@ -4,7 +4,7 @@ import type { Change } from '../store/feed.ts'
 import type { Store } from '../store/store.ts'
 
 export interface Followed {
-  /** Loads everything that is stored; before the first change, and whenever changes were missed. */
+  /** Loads all that is stored; called before the first change, and whenever changes were missed. */
   load(): Promise<void>
   /** Applies changes, oldest first; may see a change twice. */
   apply(changes: readonly Change[]): Promise<void>
@@ -20,7 +20,7 @@ export class Follower {
   readonly #store: Store
   readonly #followed: Followed
   readonly #log: Logger
-  /** The last change that was read, or the revision of what was loaded. */
+  /** The last change that was read, or the revision at the last load. */
   #last: Change | number | null = null
   #running: Promise<void> | null = null
   #isBehind = false
@@ -71,9 +71,9 @@ export class Follower {
         await this.#readOn()
       }
     } catch (error) {
-      // Who was told to stop may read on for a moment, and the store may close first.
+      // After a stop a read may still be under way when the store closes.
       if (this.#isStopped) return
-      this.#log.warn({ err: error }, 'change feed cannot be read; retrying')
+      this.#log.warn({ err: error }, 'cannot follow the change feed; retrying')
       this.#isBehind = true
       this.#retry = setTimeout(() => {
         this.#retry = undefined
@@ -90,7 +90,7 @@ export class Follower {
       if (!last) return
       await this.#followed.apply(changes)
       this.#last = last
-      // Those that came meanwhile are announced.
+      // Later changes are announced.
       if (changes.length < READ_TOGETHER) return
     }
   }

@@ -1,4 +1,4 @@
-/** What a thread for heavy work runs; `documents.ts` starts it. */
+/** The entry of a thread for heavy work; `documents.ts` starts it. */
 import { serveOffLoop } from '../lib/threads/serve-off-loop.ts'
 import { doHeavyWork, type HeavyWork } from './heavy-work.ts'
 

@@ -1,4 +1,4 @@
-/** The work that runs on another thread when it takes long: plain data in, plain data out. */
+/** Work that runs on another thread when it takes long: plain data in, plain data out. */
 
 import { BadValue, type BadValueKind } from '../lib/shape/check.ts'
 import type { Done } from '../lib/threads/serve-off-loop.ts'
@@ -23,7 +23,7 @@ export type HeavyWork =
   | { readonly kind: 'bind'; readonly proto: EndpointRequest['proto']; readonly opts: EndpointRequest['opts'] }
   | { readonly kind: 'settle'; readonly resource: string; readonly fields: Fields }
 
-/** `given` means the document as it was sent, which need not be copied back. */
+/** The result; `isGiven` means the document as it was sent, which is not copied back. */
 export type HeavyResult =
   | { readonly value: unknown }
   | { readonly isGiven: true }
@@ -76,7 +76,7 @@ function refusedWith(error: unknown): HeavyResult {
   throw error
 }
 
-/** The value of a result, on the thread that asked; throws what the work threw. */
+/** The value of a result, on the calling thread; throws what the work threw. */
 export function outcomeOf<T>(result: HeavyResult, given: T): T {
   if ('isGiven' in result) return given
   if ('badValue' in result) throw new BadValue(result.badValue.field, result.badValue.kind, result.badValue.message)

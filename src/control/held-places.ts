@@ -1,8 +1,8 @@
-/** Addresses that are taken, from the moment of their claim: by one tunnel each, or by the tunnels of a pool. */
+/** Addresses that are taken, from the moment of their claim: each by one tunnel, or by the tunnels of a pool. */
 import { type PoolDifference, poolDifference, slotOf } from '../model/pool.ts'
 import type { PlaceClaim } from '../planes/port.ts'
 
-/** An address that is taken, or a part in the pool that has it. */
+/** A taken address, or a membership in the pool that has it. */
 export interface HeldPlace extends PlaceClaim {
   readonly planeId: string
 }
@@ -16,22 +16,22 @@ export class HeldPlaces {
     return this.#bySlot.values()
   }
 
-  /** All that are held. */
+  /** All places that are held. */
   places(): Iterable<string> {
     return this.#byPlace.keys()
   }
 
-  /** Who has what this one asks for: its address, or its part in the pool. */
+  /** The holder of the slot that a claim asks for: the address, or its membership in the pool. */
   get(claim: Pick<PlaceClaim, 'place' | 'tunnelId' | 'pool'>): HeldPlace | undefined {
     return this.#bySlot.get(slotOf(claim))
   }
 
-  /** Everybody who has a place: several in a pool. */
+  /** All holders of a place; several in a pool. */
   at(place: string): readonly HeldPlace[] {
     return [...(this.#byPlace.get(place) ?? [])]
   }
 
-  /** Whether it is still held in this very way. */
+  /** Whether this very holder still has its place. */
   has(held: HeldPlace): boolean {
     return this.get(held) === held
   }
@@ -40,7 +40,7 @@ export class HeldPlaces {
     return this.#byEndpoint.get(id)
   }
 
-  /** Why a claim cannot be granted: what keeps it from sharing the place with somebody else. */
+  /** Why a claim cannot be granted: how it differs from a present holder, so that they cannot share the place. */
   difference(claim: PlaceClaim): PoolDifference | undefined {
     for (const held of this.at(claim.place)) {
       if (isSuccessor(claim, held)) continue
@@ -50,7 +50,7 @@ export class HeldPlaces {
     return undefined
   }
 
-  /** Those that end when a claim is granted: what the same agent had there before. */
+  /** The holders that end when a claim is granted: those of the same agent. */
   replaced(claim: PlaceClaim): readonly HeldPlace[] {
     return this.at(claim.place).filter((held) => isSuccessor(claim, held))
   }
@@ -73,12 +73,12 @@ export class HeldPlaces {
   }
 }
 
-/** The id of a tunnel's own endpoint, which in a pool is not that of what is served there. */
+/** The id of a tunnel's own endpoint; in a pool it differs from the id of the shared configuration. */
 export function endpointIdOf({ config, tunnelId, pool }: Pick<PlaceClaim, 'config' | 'tunnelId' | 'pool'>): string {
   return pool ? `ep_${tunnelId.slice('tn_'.length)}` : config.id
 }
 
-/** The same tunnel, or one of the same session in its place; two of one session may be in a pool, beside each other. */
+/** Whether the claim replaces a holder: the same tunnel, or another of its session, unless both are members of a pool. */
 function isSuccessor(claim: PlaceClaim, held: HeldPlace): boolean {
   if (held.tunnelId === claim.tunnelId) return true
   return held.sessionId === claim.sessionId && !(held.pool && claim.pool)

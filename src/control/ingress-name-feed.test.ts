@@ -16,7 +16,7 @@ const row = (id: string, domain: string, policy: object | null = null) => ({
 })
 
 eachStore((databases) => {
-  test('a data plane knows the names of all ingresses, and hears only of those that change', async (t) => {
+  test('a data plane knows the names of all ingresses, and is told only of those that change', async (t) => {
     const store = await sealedBy(await openStore(await databases.url()))
     t.after(() => store.close())
     const sent: IngressNameChange[] = []

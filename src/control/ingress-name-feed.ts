@@ -1,4 +1,4 @@
-/** Sends a data plane the names of agent ingresses, at first and whenever one of them changes. */
+/** Sends a data plane the names of agent ingresses, at first and whenever one changes. */
 import { readName } from '../model/hostport.ts'
 import type { IngressName, IngressNameChange } from '../planes/port.ts'
 import { agentIngresses } from '../resources/agent-ingresses.ts'
@@ -19,7 +19,7 @@ export class IngressNameFeed implements Followed {
 
   async load(): Promise<void> {
     await this.#stored.load()
-    // Also when there are none: the plane may have some of an earlier control plane.
+    // Sent even when there are none: the plane may have some of an earlier control plane.
     this.#send({ isAll: true, removed: [], set: [...this.#stored.byId.values()] })
   }
 

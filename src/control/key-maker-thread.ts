@@ -1,4 +1,4 @@
-/** What a thread that makes keys runs; `key-maker.ts` starts it. */
+/** The entry of a thread that makes keys; `key-maker.ts` starts it. */
 
 import { makeSshKeyPair, type SshKeyChoice } from '../lib/ssh-keys/ssh-key-pair.ts'
 import { serveOffLoop } from '../lib/threads/serve-off-loop.ts'

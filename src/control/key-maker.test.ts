@@ -12,17 +12,17 @@ beforeEach(() => {
 })
 afterEach(() => keys.close())
 
-test('while an RSA key is made others have their turn, and its two halves belong together', async () => {
+test('making an RSA key does not block the event loop, and its two halves match', async () => {
   let turns = 0
   const counting = setInterval(() => turns++, 1)
   const { publicLine, privatePem } = await keys.make('usr_1', { type: 'rsa', bits: 2048 })
   clearInterval(counting)
-  assert.ok(turns > 0, 'the event loop stood still')
+  assert.ok(turns > 0, 'the event loop was blocked')
   const { blob } = readSshPublicKey(publicLine)
   assert.deepEqual(publicBlobOf(createPrivateKey(privatePem)), blob)
 })
 
-test('who asks for too many keys at once is told to wait, and others are served', async () => {
+test('a caller that asks for too many keys at once is told to wait, and others are served', async () => {
   const many = Array.from({ length: 40 }, () => keys.make('usr_1', { type: 'rsa', bits: 4096 }))
   const settled = Promise.allSettled(many)
   await assert.rejects(Promise.all(many), (error) => {
@@ -30,7 +30,7 @@ test('who asks for too many keys at once is told to wait, and others are served'
     assert.deepEqual([error.code, error.headers], ['CHECKS_BUSY', { 'retry-after': '5' }])
     return true
   })
-  // Before those of the first, which wait for each other.
+  // Before those of the first caller, which wait for each other.
   assert.match((await keys.make('usr_2', { type: 'rsa', bits: 2048 })).publicLine, /^ssh-rsa /)
   assert.match((await keys.make('usr_1', { type: 'ed25519' })).publicLine, /^ssh-ed25519 /)
   await keys.close()

@@ -6,7 +6,7 @@ import { threadFile } from '../lib/threads/thread-file.ts'
 import { Refusal } from '../model/errors.ts'
 
 /**
- * Time limit, in milliseconds. A key of 4096 bits takes a second, but many times that with bad luck on a busy machine.
+ * Time limit, in milliseconds. A key of 4096 bits takes about a second, but many times that with bad luck on a busy machine.
  */
 const KEY_LIMIT_MS = 30_000
 
@@ -20,7 +20,7 @@ export class KeyMaker {
     this.#offLoop = new OffLoop({ entry: threadFile('key-maker-thread', import.meta.url), limitMs: KEY_LIMIT_MS })
   }
 
-  /** `owner` is whose work it is. */
+  /** `owner` is charged for the work. */
   async make(owner: string, choice: SshKeyChoice): Promise<SshKeyPair> {
     if (choice.type !== 'rsa') return makeSshKeyPair(choice)
     try {

@@ -6,7 +6,7 @@ import { resealAll } from './reseal.ts'
 import { KEY_ID, nextKeyFile, openSealer } from './sealing.ts'
 
 /**
- * Replaces the key file and seals all secrets again; gives the number of rows. Whenever it is interrupted, the database
+ * Replaces the key file and seals all secrets again; returns the number of rows. If it is interrupted at any point, the database
  * matches one of the two key files, and the next start finds out which.
  */
 export async function rotateKey(store: Store, keyFile: string): Promise<number> {

@@ -1,4 +1,4 @@
-/** Addresses of resources: absolute, under whatever origin the caller used. */
+/** Addresses of resources: absolute, under the origin that the caller used. */
 import type { Link } from '../model/ref.ts'
 import { resources } from '../resources/index.ts'
 import type { Resource } from '../resources/resource.ts'

@@ -11,7 +11,7 @@ import type { CertificatesByName } from './certificate-choice.ts'
 import { LiveCertificates } from './live-certificates.ts'
 import { resourceAt, sealFields } from './secrets.ts'
 
-/** Counts what is opened, the most costly step of all. */
+/** Counts what is unsealed, the most expensive step. */
 class CountingSealer extends Sealer {
   opened = 0
 
@@ -90,16 +90,16 @@ describe('the certificates that are served', () => {
       await apply(CERTIFICATE, another)
       assert.equal(sealer.opened, 1)
       assert.deepEqual([idOf('more.test'), idOf('n19.test')], [another, ids[19]])
-      assert.equal(served.get('n0.test'), before, 'what did not change is the same object, and is not read again')
+      assert.equal(served.get('n0.test'), before, 'an unchanged certificate is the same object, and is not read again')
 
       await store.write((writer) => writer.remove(ids[1] ?? ''))
       await apply(CERTIFICATE, ids[1] ?? '')
       await apply(DOMAIN, await insert(DOMAIN, 'rd_', { domain: 'chosen.test', certificate_id: ids[2] }))
-      assert.equal(sealer.opened, 1, 'neither one that goes nor a reserved domain opens anything')
+      assert.equal(sealer.opened, 1, 'neither a removal nor a reserved domain unseals anything')
       assert.deepEqual([idOf('n1.test'), idOf('chosen.test')], [undefined, ids[2]])
     })
 
-    test('are told of once for all that changed together, and not for what is no business of theirs', async () => {
+    test('are reported once for all that changed together, and not for unrelated changes', async () => {
       const id = await upload(['a.once.test'])
       const other = await upload(['b.once.test'])
       await apply(CERTIFICATE, id, other, id)
@@ -108,7 +108,7 @@ describe('the certificates that are served', () => {
       assert.equal(told, 1)
     })
 
-    test('are for one name the newest, and before all what a reserved domain names', async () => {
+    test('for one name are the newest, unless a reserved domain names another', async () => {
       const older = await upload(['both.test'])
       const newer = await upload(['both.test'])
       await apply(CERTIFICATE, newer)
@@ -122,7 +122,7 @@ describe('the certificates that are served', () => {
       assert.equal(idOf('both.test'), newer, 'a domain without a certificate chooses none')
     })
 
-    test('are without one that cannot be opened, which is told once and served when it is mended', async () => {
+    test('do not include one that cannot be unsealed, which is logged once and served when it is repaired', async () => {
       const id = await upload(['shut.test'], new Sealer(randomBytes(32)))
       await apply(CERTIFICATE, id)
       const good = await upload(['good.test'])

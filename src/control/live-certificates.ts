@@ -1,4 +1,4 @@
-/** Keeps the data plane up to date with certificates: which one serves which name, of all that are stored or are files. */
+/** Keeps a data plane up to date with certificates: which of the stored ones and files serves which name. */
 import type { Logger } from '../lib/log/log.ts'
 import type { Sealer } from '../lib/secrets/seal.ts'
 import { readName, readNames } from '../model/hostport.ts'
@@ -18,13 +18,13 @@ import type { Followed } from './follower.ts'
 import { openFields, resourceAt } from './secrets.ts'
 import { StoredParts } from './stored-parts.ts'
 
-/** Certificates that are files on this machine; see `CertificateFiles`. */
+/** Certificates in files on this machine; see `CertificateFiles`. */
 export interface FileCertificates {
   ready(): Promise<void>
   readonly byName: CertificatesByName
 }
 
-/** `changed`: names that have another certificate than before, or none any more. The map goes on to change with each call. */
+/** `changed`: names whose certificate has changed or is gone. The map is changed in place by later calls. */
 export type ReplaceCertificates = (served: CertificatesByName, changed: readonly string[]) => void
 
 type Part = { readonly certificate: StoredCertificate } | { readonly domain: NamingDomain }
@@ -35,7 +35,7 @@ export class LiveCertificates implements Followed {
   readonly #replace: ReplaceCertificates
   readonly #log: Logger
   #isLoaded = false
-  /** Certificates are opened once, when they are added or changed. */
+  /** Certificates are unsealed once, when they are added or changed. */
   readonly #stored: StoredParts<Part>
   #choice = new CertificateChoice()
 
@@ -66,7 +66,7 @@ export class LiveCertificates implements Followed {
     this.#replace(this.#choice.served, [...new Set([...former.keys(), ...this.#choice.settle()])])
   }
 
-  /** Other files are there now; while everything is being read, that is seen at the end. */
+  /** Takes the changed files; during a load, its end does so. */
   filesChanged(): void {
     if (!this.#isLoaded) return
     this.#choice.useFiles(this.#files?.byName ?? new Map())
@@ -115,13 +115,13 @@ export class LiveCertificates implements Followed {
       )
       return { id, cert: String(certificate_pem), key: String(private_key_pem), notAfter: String(not_after) }
     } catch (error) {
-      this.#log.error({ err: error, certificate: id }, 'certificate cannot be opened and is not served')
+      this.#log.error({ err: error, certificate: id }, 'cannot unseal a certificate; it is not served')
       return undefined
     }
   }
 }
 
-/** Normalised names; other entries of a certificate are of no use here. */
+/** The normalised host names of a certificate; its other names are not served. */
 export function namesOf({ fields }: Pick<StoredResource, 'fields'>): string[] {
   // What is stored has passed the form of its resource.
   const { dns_names: names } = fields.subject_alternative_names as { dns_names: readonly string[] }

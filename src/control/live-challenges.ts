@@ -1,11 +1,11 @@
-/** Keeps a data plane up to date with what authorities ask for to see that a name is served here. */
+/** Keeps a data plane up to date with the challenges by which authorities check that a name is served here. */
 import type { NameChallenge, PlaneCalls } from '../planes/port.ts'
 import type { StoredChallenge } from '../store/certificate-reader.ts'
 import type { Change } from '../store/feed.ts'
 import type { Store } from '../store/store.ts'
 import type { Followed } from './follower.ts'
 
-/** What changes of challenges are filed under; their id is the name. */
+/** The kind of changes of challenges in the feed; their id is the name. */
 export const CHALLENGE = 'acme_challenge'
 
 type Send = (change: Parameters<PlaneCalls['challenges']>[0]) => Promise<unknown>
@@ -21,7 +21,7 @@ export class LiveChallenges implements Followed {
 
   async load(): Promise<void> {
     const rows = await this.#store.read(({ certificates }) => certificates.challenges())
-    // Also when there are none: the plane may have some of an earlier control plane.
+    // Sent even when there are none: the plane may have some of an earlier control plane.
     await this.#send({ isAll: true, set: rows.flatMap(answered), removed: [] })
   }
 
@@ -34,7 +34,7 @@ export class LiveChallenges implements Followed {
   }
 }
 
-/** Those that a listener answers; a record in the DNS is none of its business. */
+/** The challenges that a listener answers; DNS challenges are not among them. */
 function answered({ name, kind, token, answer }: StoredChallenge): NameChallenge[] {
   return kind === 'http-01' || kind === 'tls-alpn-01' ? [{ name, kind, token, answer }] : []
 }

@@ -11,7 +11,7 @@ import type { Store } from '../store/store.ts'
 import { AgentCredentials } from './agent-credentials.ts'
 import type { Followed } from './follower.ts'
 
-/** Who serves the sessions. */
+/** Lists and ends live sessions by their credentials. */
 export interface Sessions {
   /** The ids of the credentials that started a live session. */
   credentialsInUse(): ReadonlySet<string>
@@ -38,7 +38,7 @@ export class LiveCredentials implements Followed {
 
   async apply(changes: readonly Change[]): Promise<void> {
     const touched = new Set(changes.filter(({ kind }) => credentialKinds.has(kind)).map(({ id }) => id))
-    // When an owner is deleted, each of its credentials is a change of its own.
+    // When an owner is deleted, each of its credentials has a change of its own in the feed.
     for (const { id } of changes.filter(({ kind }) => ownerKinds.has(kind))) {
       for (const owned of await this.#store.read((reader) => reader.ownedBy(id))) touched.add(owned.id)
     }

@@ -20,7 +20,7 @@ import {
   testSealer,
 } from './test-rows.ts'
 
-/** Serves nothing, and notes in which order it was told what. */
+/** Serves nothing, and records its calls in order. */
 class NotingSink {
   readonly notes: string[] = []
   readonly served = new Map<string, EdgeConfig>()
@@ -40,7 +40,7 @@ class NotingSink {
     }
   }
 
-  /** What was noted since the last time. */
+  /** The calls since the last check. */
   taken(): string[] {
     return this.notes.splice(0)
   }

@@ -1,4 +1,4 @@
-/** Keeps the data plane up to date with the stored edges: all of them at first, then those that a change touches. */
+/** Keeps a data plane up to date with the stored edges: all of them at first, then those that a change affects. */
 import type { Logger } from '../lib/log/log.ts'
 import type { Sealer } from '../lib/secrets/seal.ts'
 import { ownTurn } from '../lib/threads/others-turn.ts'
@@ -11,11 +11,11 @@ import type { Store } from '../store/store.ts'
 import { edgeResources, readEdgeConfigs } from './edge-configs.ts'
 import type { Followed } from './follower.ts'
 
-/** Who serves edges. */
+/** Takes the edges that are to be served. */
 export interface EdgeSink {
   /**
-   * Serves these from now on, in place of what they were, and those no longer; one broken edge holds nobody back.
-   * `isIdle` leaves the work to the first visitor.
+   * Serves the applied edges from now on in place of their former versions, and the removed ones no longer. A broken edge does
+   * not hold up the others. `isIdle` leaves compiling to the first visitor.
    */
   change(change: {
     readonly applied: readonly EdgeConfig[]
@@ -34,7 +34,7 @@ const WAY_UP = { through: NESTING_KINDS, levels: 16 }
 
 const edgeKinds = [...edgeResources.keys()]
 
-/** What edges and their routes refer to by their modules; the change of one touches all that refer to it. */
+/** Kinds that edges and routes refer to; a change of one affects all edges that refer to it. */
 const referredKinds = new Set([...referredByModules(), ...NESTING_KINDS])
 
 export class LiveEdges implements Followed {
@@ -62,7 +62,7 @@ export class LiveEdges implements Followed {
         })
         for (const { id } of configs) gone.delete(id)
         if (configs.length > 0) await this.#sink.change({ applied: configs, removed: [], isIdle: true })
-        // SQLite answers at once: without a pause nobody would be served until everything is read.
+        // SQLite answers synchronously: without a pause no visitor would be served until all is read.
         await ownTurn()
       } while (beforeId !== undefined)
     }
@@ -84,7 +84,7 @@ export class LiveEdges implements Followed {
   }
 }
 
-/** The edges that `changes` touch, directly or through what they refer to. */
+/** The edges that `changes` affect, directly or through what they refer to. */
 async function touched(reader: Reader, changes: readonly Change[]): Promise<string[]> {
   const ids = new Set<string>()
   for (const { kind, id } of changes) {

@@ -7,14 +7,14 @@ import type { Change } from '../store/feed.ts'
 import type { Store } from '../store/store.ts'
 import type { Followed } from './follower.ts'
 
-/** Who serves the sessions. */
+/** Lists and ends live sessions by their SSH certificates. */
 export interface CertifiedSessions {
   /** The ids of the certificates that live sessions logged in with. */
   certificatesInUse(): ReadonlySet<string>
   endSessionsBy(certificateId: string, reason: string): void
 }
 
-/** How many are asked for in one statement. */
+/** How many certificates are looked up in one statement. */
 const AT_A_TIME = 500
 
 export class LiveSshCertificates implements Followed {

@@ -25,7 +25,7 @@ function linkedPlane(stored: StoredLogins, { clock }: LoginNode) {
   const link = new CallLink<LoginRows, Heard>(here, { loginsEnded: (endings) => logins.ended(endings) }, { log })
   return {
     logins,
-    /** The link breaks while the control plane still tells it what ends. */
+    /** The link breaks, and the control plane still tells it of endings. */
     async cut(): Promise<void> {
       link.close()
       await link.closed
@@ -88,19 +88,19 @@ describe('logins at two data planes of one server', () => {
       for (const { logins } of [two, one]) assert.deepEqual(await logins.find(placeOf()), loginAt(START))
     })
 
-    test('begin with an answer that was used at neither before', async () => {
+    test('begin with an answer that was used at neither plane', async () => {
       assert.equal(await one.logins.useAnswer(answerOf('assertion')), true)
       for (const { logins } of [two, one]) assert.equal(await logins.useAnswer(answerOf('assertion')), false)
       const together = [one, two, one, two].map(({ logins }) => logins.useAnswer(answerOf('race')))
       assert.equal((await Promise.all(together)).filter((isFirst) => isFirst).length, 1)
     })
 
-    test('begin with no answer while the control plane is away', async () => {
+    test('do not begin while the control plane is away', async () => {
       await two.cut()
       await assert.rejects(two.logins.useAnswer(answerOf('assertion')), /database does not answer/)
     })
 
-    test('that move to a new secret at one leave the old one useless at the other', async () => {
+    test('that move to a new secret at one are not found by the old one at the other', async () => {
       const again = loginAt(START + 1)
       await one.logins.begin(placeOf({ secret: 'new' }), again, originOf(), placeOf().secret)
       for (const { logins } of [two, one]) {
@@ -109,7 +109,7 @@ describe('logins at two data planes of one server', () => {
       }
     })
 
-    test('that are renewed at one are so at the other', async () => {
+    test('that are renewed at one are renewed at the other', async () => {
       const renewed = loginAt(START, { kept: { refresh_token: 'the next' }, checkedAt: START + 5 })
       await one.logins.renew(placeOf(), renewed)
       for (const { logins } of [two, one]) assert.deepEqual(await logins.find(placeOf()), renewed)
@@ -124,7 +124,7 @@ describe('logins at two data planes of one server', () => {
       for (const { logins } of [two, one]) assert.equal(await logins.find(placeOf()), undefined)
     })
 
-    test('end although one data plane is gone', async () => {
+    test('end even when one data plane is gone', async () => {
       await two.cut()
       assert.equal(await node.stored.revoke((await session()).id), true)
       assert.equal(await one.logins.find(placeOf()), undefined)
@@ -133,7 +133,7 @@ describe('logins at two data planes of one server', () => {
       await assert.rejects(async () => two.logins.find(placeOf()), /database does not answer/)
     })
 
-    test('remember visits to either, whichever is stored first', async () => {
+    test('record visits to either plane, whichever is stored first', async () => {
       const [early, late] = [START + 120_000, START + 180_000]
       node.clock.now = late
       one.logins.seen(placeOf(), late)
@@ -145,7 +145,7 @@ describe('logins at two data planes of one server', () => {
 
     test('are refused with the same error as without a link', async () => {
       const huge = loginAt(START, { kept: { token: 'x'.repeat(100_000) } })
-      await assert.rejects(one.logins.begin(placeOf(), huge, originOf()), /takes over/)
+      await assert.rejects(one.logins.begin(placeOf(), huge, originOf()), /take over/)
     })
   })
 })

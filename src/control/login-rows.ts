@@ -8,7 +8,7 @@ import type { StoredAnswer, StoredLoginSession, StoredLoginUser } from '../store
 import type { Writer } from '../store/writer.ts'
 import type { Reseal } from './reseal.ts'
 
-/** Most that a module may keep of a login, as JSON in bytes: two or three tokens of a provider with long ones. */
+/** Most that a module may keep of a login, as JSON in bytes: enough for two or three tokens of a provider with long ones. */
 export const MAX_KEPT_BYTES = 16 * 1024
 
 /** Longest user id of a provider, in bytes; OpenID Connect allows 255 characters. */
@@ -72,11 +72,11 @@ export function sessionRow(
   }
 }
 
-/** The columns that may change when the provider is asked again. */
+/** The columns that change when a login is renewed with its provider. */
 export function changingColumns(id: string, { user, kept, checkedAt }: Login, sealer: Sealer) {
   const text = JSON.stringify(kept)
   if (Buffer.byteLength(text) > MAX_KEPT_BYTES) {
-    throw new Error(`what is kept of a login takes over ${MAX_KEPT_BYTES} bytes`)
+    throw new Error(`the kept values of a login take over ${MAX_KEPT_BYTES} bytes`)
   }
   const login_user = JSON.stringify(boundedUser(user))
   return { login_user, kept: sealer.seal(text, keptAt(id)), checked_at: checkedAt }
@@ -102,7 +102,7 @@ export function loginOf(row: StoredLoginSession, sealer: Sealer): Login | undefi
 /** How many rows are held in memory at a time. */
 const AT_A_TIME = 500
 
-/** Seals every login again; gives the number of rows. One that cannot be opened is removed. */
+/** Seals every login again; returns the number of rows. A login that cannot be opened is removed. */
 export async function resealLogins(writer: Writer, reseal: Reseal): Promise<number> {
   let count = 0
   let beforeId: string | undefined

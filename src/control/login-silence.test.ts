@@ -8,7 +8,7 @@ import { storeLimits } from '../store/limits.ts'
 import { openStore, type Store, StoreAway } from '../store/store.ts'
 import { answerOf, type LoginNode, loginAt, loginNode, originOf, placeOf, START } from './test-logins.ts'
 
-/** Short, so that the tests are; long enough for a busy machine that does answer. */
+/** Short, to keep the tests short, but long enough for a busy machine to answer. */
 const limits = { ...storeLimits, connectionMs: 1000, statementMs: 1500, pollMs: 200 }
 
 const MINUTE = 60_000
@@ -41,7 +41,7 @@ describe('while the database is silent', () => {
   const known = placeOf({ secret: 'known' })
   const unknown = placeOf({ secret: 'unknown' })
 
-  test('visitors whose login is in memory go on, also after they were away for a while', async () => {
+  test('visitors whose login is in memory go on, even after a pause', async () => {
     assert.deepEqual(node.sessions.find(known), loginAt(START))
     node.clock.now = START + 5 * MINUTE
     assert.deepEqual(await node.sessions.find(known), loginAt(START))
@@ -49,7 +49,7 @@ describe('while the database is silent', () => {
     node.sessions.seen(known, node.clock.now)
   })
 
-  test('others wait no longer than allowed, however many they are, and are let in by nothing', async () => {
+  test('others wait no longer than allowed, however many they are, and are not let in', async () => {
     const many = Array.from({ length: 300 }, (_, i) => placeOf({ secret: `nobody-${i}` }))
     const asked = [unknown, unknown, ...many].map(async (place) => node.sessions.find(place))
     const answers = await Promise.allSettled(asked)
@@ -63,18 +63,18 @@ describe('while the database is silent', () => {
     await assert.rejects(node.sessions.begin(placeOf({ secret: 'new' }), loginAt(START), originOf()), StoreAway)
   })
 
-  test('no answer of a provider is used, nor a request to end the logins of a user', async () => {
+  test('no answer of a provider is accepted, and no request to end the logins of a user', async () => {
     await assert.rejects(node.sessions.useAnswer(answerOf('assertion')), StoreAway)
     const owner = { ...originOf(), identity: loginAt(START).identity, userId: loginAt(START).user.id }
     await assert.rejects(node.sessions.endUser(owner, known.routeId, answerOf('logout request')), StoreAway)
   })
 
-  test('a logout that cannot be stored is told so, and this node forgets the login all the same', async () => {
+  test('a logout that cannot be stored fails, but this node forgets the login', async () => {
     await assert.rejects(node.sessions.end(known), StoreAway)
     await assert.rejects(async () => node.sessions.find(known), StoreAway)
   })
 
-  test('and all goes on when it speaks again', async () => {
+  test('everything works again when it answers again', async () => {
     gate.speak()
     const found = await until('the login is found', () =>
       Promise.resolve(node.sessions.find(unknown)).catch((error: unknown) => {

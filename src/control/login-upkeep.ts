@@ -1,4 +1,4 @@
-/** Removes logins that have ended and those over the limits, and used answers that are over, in the background, a few at a time. */
+/** Removes ended logins, logins beyond the limits, and expired used answers: in the background, a few at a time. */
 import type { Clock } from '../lib/clock.ts'
 import type { Logger } from '../lib/log/log.ts'
 import { MAX_IDLE_MS } from '../planes/login-rows.ts'
@@ -13,7 +13,7 @@ const EVERY_MS = 60_000
 /** Rows removed per transaction: few enough that nobody waits for it. */
 const AT_A_TIME = 200
 
-/** The same for used answers, whose rows are small. */
+/** Used answers removed per transaction; their rows are small. */
 const ANSWERS_AT_A_TIME = 2000
 
 /** Transactions per round, of each kind; the rest is left to the next round. */
@@ -73,7 +73,7 @@ export class LoginUpkeep {
   async tidy(): Promise<void> {
     const now = this.#now()
     try {
-      // Each node knows by itself that these have expired.
+      // These need no announcement: each node knows by itself that they have expired.
       await this.#remove(Infinity, null, (logins, limit) => logins.removeEnded(now, limit))
       await this.#remove(Infinity, null, (logins, limit) => logins.removeUnseen(now - MAX_IDLE_MS, limit))
       await this.#remove(Infinity, null, (logins, limit) => logins.removeAnswers(now, limit), ANSWERS_AT_A_TIME)
@@ -86,11 +86,11 @@ export class LoginUpkeep {
         logins.removeOldestUsers(limit),
       )
     } catch (err) {
-      this.#log.warn({ err }, 'ended logins cannot be removed; retrying')
+      this.#log.warn({ err }, 'cannot remove expired logins; retrying')
     }
   }
 
-  /** Removes `count` rows, or as many as there are; other nodes hear of them as changes of `kind`. */
+  /** Removes up to `count` rows; other nodes learn of them as changes of `kind`. */
   async #remove(count: number, kind: string | null, share: Share, atATime = AT_A_TIME): Promise<void> {
     let left = count
     for (let batch = 0; batch < BATCHES && left > 0 && !this.#isStopped; batch++) {

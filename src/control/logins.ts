@@ -1,4 +1,4 @@
-/** Users and sessions of logins as the API reads, shows and ends them. */
+/** Reads, shows and ends the users and sessions of logins for the API. */
 import { timestamp } from '../lib/clock.ts'
 import { MAX_IDLE_MS } from '../planes/login-rows.ts'
 import { applicationSessions } from '../resources/application-sessions.ts'
@@ -11,10 +11,10 @@ import type { Links } from './links.ts'
 import type { StoredLogins } from './stored-logins.ts'
 import { readUserAgent } from './user-agent.ts'
 
-/** Where the API reads logins, and ends them. */
+/** How the API reads and ends logins. */
 export interface Logins {
   read<T>(query: (logins: LoginReader) => Promise<T>): Promise<T>
-  /** Ends a session, or a user with all its sessions; gives whether there was one. */
+  /** Ends a session, or a user with all its sessions; resolves with whether there was one. */
   revoke(resource: Resource, id: string): Promise<boolean>
 }
 
@@ -27,7 +27,7 @@ export function loginsOf(store: Store, stored: StoredLogins): Logins {
   }
 }
 
-/** A page of what `resource` stands for, as it is shown. */
+/** A page of users or sessions of logins, as shown by the API. */
 export async function loginPage(logins: Logins, resource: Resource, page: LoginPageOf, links: Links): Promise<Shown[]> {
   if (resource === applicationUsers) {
     return (await logins.read((reader) => reader.users(page))).map((user) => showUser(user, links))
@@ -35,7 +35,7 @@ export async function loginPage(logins: Logins, resource: Resource, page: LoginP
   return (await logins.read((reader) => reader.sessions(page))).map((session) => showSession(session, links))
 }
 
-/** One of what `resource` stands for, as it is shown. */
+/** One user or session of logins, as shown by the API. */
 export async function loginOne(
   logins: Logins,
   resource: Resource,
@@ -67,7 +67,7 @@ function showUser(user: StoredLoginUser, links: Links): Shown {
 
 function showSession(session: StoredLoginSession, links: Links): Shown {
   const { edge_id: edgeId } = session
-  // A login of a policy has its name after that of its route.
+  // For a login in a policy, its name follows the id of the route.
   const [routeId = ''] = session.route_id.split('~', 1)
   const isOfAgent = edgeId.startsWith('ep_')
   return {

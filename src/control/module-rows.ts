@@ -1,4 +1,4 @@
-/** Modules on their way between requests and rows: accepted, checked together, sealed, and opened again. */
+/** Modules between requests and rows: read, checked together, sealed, and opened again. */
 
 import type { Sealer } from '../lib/secrets/seal.ts'
 import { BadValue } from '../lib/shape/check.ts'
@@ -21,7 +21,7 @@ export interface ModuleWrite {
   readonly at: string
 }
 
-/** Lets modules check what a schema cannot express, without blocking others. `owner` is whose work it is. */
+/** Lets modules check what a schema cannot express, without blocking others. `owner` is charged for the work. */
 export interface ModuleChecks {
   readModule(
     owner: string,
@@ -31,7 +31,7 @@ export interface ModuleChecks {
   settle(owner: string, resource: Resource, fields: Fields, around: Surroundings): Promise<Fields>
 }
 
-/** Who writes, and who checks: outside of any transaction, since it may take seconds. */
+/** The caller and the checks; these run outside of any transaction, since they may take seconds. */
 export interface Checking {
   readonly checks: ModuleChecks
   readonly principal: Pick<Principal, 'id'>
@@ -59,7 +59,7 @@ export async function splitModules(
   return { own, modules }
 }
 
-/** Lets the module check what a schema cannot say. */
+/** Lets a module check what a schema cannot express. */
 export async function moduleWrite(
   { checks, principal }: Checking,
   { place }: Resource,
@@ -78,8 +78,8 @@ function twice(form: ModuleForm, another: ModuleForm): BadValue {
 }
 
 /**
- * Refuses modules that contradict each other once `writes` are done and `without` is gone. Opens only those that it has
- * to read: replacing or deleting a module that cannot be opened is how such a resource is repaired.
+ * Refuses modules that would contradict each other once `writes` are done and `without` is removed. Opens only the modules that
+ * it has to read, so that a module that cannot be opened can still be replaced or deleted.
  */
 export function checkTogether(
   sealer: Sealer,

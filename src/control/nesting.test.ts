@@ -8,7 +8,7 @@ import { openStore, type Store } from '../store/store.ts'
 import { checkNesting } from './nesting.ts'
 import { backend, edge, failover, group, response, route, sealedBy, storeRows, type TestRow } from './test-rows.ts'
 
-/** `chain0` holds a group, and each of the others the one before it. */
+/** `chain0` contains a group, and each of the others contains the one before it. */
 const chain = Array.from({ length: 8 }, (_, i) =>
   failover(`bkdfo_chain${i}`, i === 0 ? 'bkdtg_a' : `bkdfo_chain${i - 1}`),
 )
@@ -26,7 +26,7 @@ const stored: readonly TestRow[] = [
   route('edghtsrt_1', 'edghts_1', '/', { backend: backend('bkdfo_ofroute') }),
 ]
 
-/** Which backend is to name which others, and what comes of it. `id` is null for a new one. */
+/** The backend that is to name others, and the outcome. `id` is null for a new one. */
 const cases: {
   name: string
   kind?: string

@@ -9,7 +9,7 @@ import type { Writer } from '../store/writer.ts'
 
 /** How deep weighted and failover backends may be nested. */
 const MAX_LEVELS = 8
-/** How many backends may be below one, in all; each is visited when traffic is routed. */
+/** How many backends may be below one in all; each is visited when traffic is routed. */
 const MAX_BELOW = 1000
 
 const WAY_UP = { through: NESTING_KINDS, levels: MAX_LEVELS }
@@ -18,8 +18,8 @@ const BYTE_EDGES = ['tcp_edge', 'tls_edge']
 const HTTP_ONLY = 'http_response_backend'
 
 /**
- * Refuses a write of `resource` that would break these rules; `mentions` is everything it will refer to, `id` is null
- * while it is new. D28, R-2.3: refused in whichever request would cause it.
+ * Refuses a write of `resource` that would break these rules. `mentions` is everything it will refer to; `id` is null for a new
+ * resource. D28, R-2.3: the request that would cause it is refused, whichever it is.
  */
 export async function checkNesting(
   writer: Writer,
@@ -43,9 +43,8 @@ export async function checkNesting(
 }
 
 /**
- * How many levels `ids` bring along, and an HTTP response among them. Rows on the way are locked: of two writes that
- * together would close a cycle, one waits for the other, or the database detects a deadlock; either way the second sees
- * what the first did.
+ * Counts the levels below `ids`, and finds an HTTP response among them. Rows on the way are locked: of two writes that together
+ * would close a cycle, one waits for the other, or the database detects a deadlock; either way the second sees the first.
  */
 async function lookBelow(
   writer: Writer,

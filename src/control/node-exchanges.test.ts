@@ -49,5 +49,5 @@ for (const ask of [
   { kind: 'news', seen: { plane: 'all' }, isFirst: false },
   { kind: 'replay', id: 'ex_1', mayUseSecrets: true, path: 'https://other.test/' },
 ]) {
-  test(`what no node asks is refused: ${JSON.stringify(ask)?.slice(0, 80)}`, () => assert.throws(() => readAsk(ask)))
+  test(`an invalid question is refused: ${JSON.stringify(ask)?.slice(0, 80)}`, () => assert.throws(() => readAsk(ask)))
 }

@@ -1,4 +1,4 @@
-/** The exchanges at the data planes of this node, as the API of this node and other nodes ask for them. */
+/** Answers questions about the exchanges at the data planes of this node, from its API and from other nodes. */
 import { BadValue, check } from '../lib/shape/check.ts'
 import { closed } from '../lib/shape/schema.ts'
 import { Type } from '../lib/shape/type.ts'
@@ -7,7 +7,7 @@ import { readExchangeId, tagOf } from '../model/exchange-id.ts'
 import { replayForm } from '../resources/exchanges.ts'
 import type { AttachedPlanes } from './attached-planes.ts'
 
-/** What is asked of each kind, and what is answered. */
+/** The answer to each kind of question. */
 export interface ExchangeAnswers {
   page: readonly SeenExchange[]
   one: WholeExchange | null
@@ -62,10 +62,10 @@ export function exchangesHere(
   }
 }
 
-/** The most exchanges that a node tells in one look: as many as fit into one call between nodes. */
+/** Most exchanges that a node returns in one poll: as many as fit into one call between nodes. */
 const MAX_NEWS = 100
 
-/** How long a data plane may take to repeat an exchange, in milliseconds: longer than the service has. */
+/** How long a data plane may take to repeat an exchange, in milliseconds: longer than the service may take. */
 const REPLAY_MS = 11_000
 
 /** The newest of several pages. */
@@ -76,7 +76,7 @@ export function newest(all: readonly SeenExchange[], { limit }: Pick<ExchangeQue
 const text = (maxBytes: number) => Type.String({ maxBytes })
 const optional = (maxBytes: number) => Type.Optional(text(maxBytes))
 
-/** The most that one page holds: one more than a caller may ask for. */
+/** Most exchanges on a page: one more than a caller may ask for. */
 const MAX_PAGE = 101
 
 const asks = {
@@ -111,10 +111,10 @@ const asks = {
   }),
 } satisfies Record<ExchangeKind, unknown>
 
-/** What another node asks, checked; throws `BadValue`. */
+/** Checks a question of another node; throws `BadValue`. */
 export function readAsk(value: unknown): ExchangeAsk {
   const kind = typeof value === 'object' && value !== null && 'kind' in value ? value.kind : undefined
-  if (!isKind(kind)) throw new BadValue('kind', 'value', 'this node does not know what it is asked')
+  if (!isKind(kind)) throw new BadValue('kind', 'value', 'unknown kind of question; the node may run an older version')
   return check(asks[kind], value) as unknown as ExchangeAsk // the schema of its kind
 }
 

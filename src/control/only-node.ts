@@ -1,7 +1,7 @@
-/** The nodes of a server that is on its own, as the API reads them: this one. */
+/** The list of nodes of a server that is on its own: this one. */
 import type { Presence, PresentNode } from '../model/presence.ts'
 
-/** What is known of a node from its start. */
+/** The facts of a node that are known from its start. */
 export type StartedNode = Omit<PresentNode, 'sessions' | 'lease'>
 
 export function onlyNode(node: StartedNode, sessions: () => number): Pick<Presence, 'nodes' | 'node'> {

@@ -10,7 +10,7 @@ export interface ResourceTarget {
   readonly parentId?: string
 }
 
-/** D22: what a member may not see is not there. D29: a route under another edge is not there either. */
+/** D22: for a member, what it may not see does not exist. D29: nor does a route under another edge. */
 export function visible(
   resource: Resource,
   principal: Principal,

@@ -1,4 +1,4 @@
-/** What a data plane is sent of all that is stored, and in which order. */
+/** The feeds of stored configuration to a data plane, in their order. */
 import type { Logger } from '../lib/log/log.ts'
 import type { Sealer } from '../lib/secrets/seal.ts'
 import { type CallLink, LinkFault } from '../planes/call-link.ts'
@@ -19,13 +19,13 @@ type PlaneLink = CallLink<PlaneCalls, ControlCalls>
 export interface PlaneFeedsOptions {
   readonly store: Store
   readonly sealer: Sealer
-  /** Left out where no certificates are files. */
+  /** Undefined when no certificates are in files. */
   readonly files?: (FileCertificates & { whenChanged(listener: () => void): () => void }) | undefined
   readonly log: Logger
   readonly nodes?: Pick<ClusterOfPlanes, 'ports'> | undefined
 }
 
-/** Doors open when they know their names and who may connect; edges come when their certificates are there. */
+/** Doors open once they know their names and who may connect; edges come after their certificates. */
 export function planeFeeds(link: PlaneLink, { store, sealer, files, log, nodes }: PlaneFeedsOptions): Followed[] {
   const certificates = new CertificateFeed((change) => link.tell('certificates', change))
   const replace: ReplaceCertificates = (served, changed) => certificates.replace(served, changed)
@@ -51,7 +51,7 @@ export function planeFeeds(link: PlaneLink, { store, sealer, files, log, nodes }
   ]
 }
 
-/** Asks a plane; one that is gone meanwhile needs no answer, and nothing has failed. */
+/** Asks a plane; when the plane goes meanwhile, that is no failure. */
 async function sent<Name extends keyof PlaneCalls>(
   link: PlaneLink,
   name: Name,

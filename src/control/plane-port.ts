@@ -1,11 +1,11 @@
-/** What the control plane answers data planes, apart from what depends on the plane that asks. */
+/** The calls that the control plane answers alike for every data plane, and what planes need of other nodes. */
 import type { FormerLabelTunnel } from '../model/former-labels.ts'
 import type { PoolDifference } from '../model/pool.ts'
 import type { ControlCalls, OtherNode, PlaceClaim, PlaneCalls } from '../planes/port.ts'
 import type { AllNodes } from './directory.ts'
 import type { Followed } from './follower.ts'
 
-/** What is answered alike to every plane. */
+/** The calls whose answer does not depend on the plane that asks. */
 export type SharedCalls = Omit<
   ControlCalls,
   | 'attach'
@@ -24,7 +24,7 @@ export type SharedCalls = Omit<
   | 'tunnelStopped'
 >
 
-/** The other nodes, as far as data planes have to do with them. */
+/** The other nodes, as far as data planes need them. */
 export interface ClusterOfPlanes {
   readonly allNodes: AllNodes
   readonly others: readonly OtherNode[]

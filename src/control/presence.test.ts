@@ -56,7 +56,7 @@ const rows: readonly [what: string, endpoint: PresentEndpoint, also: Record<stri
 ]
 
 for (const [what, endpoint, also] of rows) {
-  test(`an endpoint ${what} is shown with what applies to it, and no more`, async () => {
+  test(`an endpoint ${what} is shown only with the fields that apply`, async () => {
     const presence: Presence = {
       ...nobodyPresent,
       endpoints: async () => [endpoint],
@@ -71,7 +71,7 @@ for (const [what, endpoint, also] of rows) {
   })
 }
 
-test('a node is shown with where it is, what it holds and how long it counts as online', async () => {
+test('a node is shown with its address, its sessions and the rest of its lease', async () => {
   const about = { name: 'a', address: '10.0.0.5:7444', region: 'eu', version: '1.2.3', since: '2026-01-01T00:00:00Z' }
   const node = { id: 'nd_1', ...about, sessions: 3, lease: 8 }
   const presence: Presence = {
@@ -86,7 +86,7 @@ test('a node is shown with where it is, what it holds and how long it counts as 
   assert.equal(nodes.access, 'admin')
 })
 
-test('everything that is read from presence can be, and nothing else', async () => {
+test('every resource that presence answers can be read from it, and no other', async () => {
   for (const resource of resources.filter(({ source }) => source === 'presence')) {
     assert.deepEqual(await presentPage(nobodyPresent, resource, { limit: 1 }, presenting), [], resource.kind)
     assert.equal(await presentOne(nobodyPresent, resource, 'x', presenting), undefined, resource.kind)

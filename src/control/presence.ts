@@ -1,4 +1,4 @@
-/** Nodes, sessions, tunnels and endpoints as the API reads and shows them, and the presence of a server that nobody is connected to. */
+/** Reads and shows nodes, sessions, tunnels and endpoints for the API. */
 import { Refusal } from '../model/errors.ts'
 import type {
   Presence,
@@ -15,7 +15,7 @@ import { tunnelSessions } from '../resources/tunnel-sessions.ts'
 import { tunnels } from '../resources/tunnels.ts'
 import type { Links } from './links.ts'
 
-/** Nobody is online. */
+/** The presence of a server with nobody online. */
 export const nobodyPresent: Presence = {
   nodes: async () => [],
   node: async () => undefined,
@@ -33,7 +33,7 @@ export const nobodyPresent: Presence = {
 
 type Shown = Record<string, unknown>
 
-/** What answers about presence need. */
+/** What showing presence needs. */
 export interface Presenting {
   readonly links: Links
   /** Ids of the tunnel groups that a tunnel with these labels serves. */

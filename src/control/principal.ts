@@ -1,4 +1,4 @@
-/** Who is calling: from a bearer token to the user or bot that owns the key. */
+/** Finds the caller: from a bearer token to the user or bot that owns the key. */
 import { createHash } from 'node:crypto'
 import { API_KEY_TOKENS } from '../resources/api-keys.ts'
 import type { Store } from '../store/store.ts'
@@ -10,7 +10,7 @@ export interface Principal {
   readonly keyId: string
 }
 
-/** Tokens are 27 + 1 + 27 characters; a preset one may be longer. More is not looked up. */
+/** The form of tokens: 27 + 1 + 27 characters, or a preset one of another length. Other texts are not looked up. */
 const TOKEN = /^[0-9A-Za-z_]{32,255}$/
 
 /** Whether a text has the form of a token. */
@@ -18,15 +18,15 @@ export function wellFormedToken(token: string): boolean {
   return TOKEN.test(token)
 }
 
-/** The hash that a token is stored and found by, so that a copy of the database opens nothing. */
+/** The hash by which a token is stored and found, so that a copy of the database gives no access. */
 export function tokenHash(token: string): string {
   return createHash('sha256').update(token).digest('hex')
 }
 
-/** The principal behind an API key's token; undefined when it opens nothing. */
+/** The principal behind an API key's token; undefined when the token is not valid. */
 export async function authenticate(store: Store, token: string): Promise<Principal | undefined> {
   if (!wellFormedToken(token)) return undefined
-  // A lookup by hash compares nothing that depends on how much of the token was right.
+  // The time of a lookup by hash does not depend on how much of the token is right.
   const found = await store.read((reader) => reader.holderWithOwner(API_KEY_TOKENS, tokenHash(token)))
   if (!found || found.owner.fields.active === false) return undefined
   return { id: found.owner.id, role: found.owner.fields.role === 'admin' ? 'admin' : 'member', keyId: found.id }

@@ -45,7 +45,7 @@ describe('names that are proven', () => {
     return txtName
   }
 
-  test('need the same record after a restart, another for another name, and another at another server', async () => {
+  test('need the same record after a restart, and a different one for another name or server', async () => {
     const { txtValue } = names.recordsFor('a.test')
     assert.equal((await open()).recordsFor('a.test').txtValue, txtValue)
     assert.notEqual(names.recordsFor('b.test').txtValue, txtValue)
@@ -56,7 +56,7 @@ describe('names that are proven', () => {
     await other.close()
   })
 
-  test('are those below the domain, without a look', async () => {
+  test('include those below the domain of the server, without a lookup', async () => {
     for (const name of ['tunnels.test', 'x.tunnels.test', '*.tunnels.test', 'a.b.tunnels.test']) {
       assert.equal(await names.whyNot(name), undefined)
     }
@@ -64,7 +64,7 @@ describe('names that are proven', () => {
     assert.match((await names.whyNot('nottunnels.test')) ?? '', /_postern\.nottunnels\.test/)
   })
 
-  test('count for an hour without another look, and then as long as the record is there', async () => {
+  test('count for an hour without a new lookup, and then as long as the record exists', async () => {
     const record = prove('kept.test')
     assert.equal(await names.whyNot('kept.test'), undefined)
     dns.txt.delete(record)
@@ -77,7 +77,7 @@ describe('names that are proven', () => {
     assert.match((await names.whyNot('kept.test')) ?? '', /is not proven/)
   })
 
-  test('count for a month while the DNS cannot be asked, and no longer', async () => {
+  test('count for a month while DNS lookups fail, and no longer', async () => {
     prove('silent.test')
     assert.equal(await names.whyNot('silent.test'), undefined)
     dns.mood = 'fails'
@@ -88,12 +88,12 @@ describe('names that are proven', () => {
     assert.match((await names.whyNot('silent.test')) ?? '', /cannot be looked up/)
   })
 
-  test('hold for renewals when an admin has them without a proof', async () => {
+  test('count for renewals when an admin holds them without proof', async () => {
     assert.equal(await names.whyNoLonger('of-an-admin.test'), undefined)
     assert.deepEqual(dns.asked, [])
   })
 
-  test('hold again when an admin gives a lost one to something anew, until it was proven and lost once more', async () => {
+  test('count again when an admin assigns a name whose proof was lost, until it is proven and lost once more', async () => {
     const lose = async () => {
       const record = prove('taken-over.test')
       assert.equal(await names.whyNot('taken-over.test', { isFresh: false }), undefined)
@@ -103,12 +103,12 @@ describe('names that are proven', () => {
     await lose()
     await store.write((writer) => vouchFor(writer, ['taken-over.test', 'never-proven.test']))
     assert.equal(await names.whyNoLonger('taken-over.test'), undefined)
-    assert.match((await names.whyNot('taken-over.test')) ?? '', /is not proven/, 'members need a record all the same')
+    assert.match((await names.whyNot('taken-over.test')) ?? '', /is not proven/, 'members still need a record')
     assert.equal(await names.whyNoLonger('never-proven.test'), undefined)
     await lose()
   })
 
-  test('are looked up once for all who ask meanwhile', async () => {
+  test('are looked up once for concurrent questions', async () => {
     const { txtName, txtValue } = names.recordsFor('crowd.test')
     const { promise: answered, resolve: answer } = Promise.withResolvers<void>()
     const asked: string[] = []
@@ -121,7 +121,7 @@ describe('names that are proven', () => {
     const slow = await openProvenNames({ store, domain: 'tunnels.test', lookUp, now: () => now, log })
     const all = Promise.all(Array.from({ length: 20 }, () => slow.whyNot('crowd.test')))
     await until('the first waits for the DNS', () => asked.length > 0)
-    // Each reads first what is stored, in turn; this is read behind them.
+    // Each question first reads the store, in turn; this read comes after theirs.
     await store.read((reader) => reader.meta('nothing'))
     await setImmediate()
     answer()

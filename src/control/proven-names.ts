@@ -1,6 +1,6 @@
 /**
- * Names that are proven to belong to whoever uses this server: a record in the DNS says so. What the record must be derives
- * from a secret of the account and the name, so that a record for another server proves nothing here.
+ * Names that are proven by a DNS record to belong to the users of this server. The value of the record derives from a secret of
+ * the account and the name, so that a record for another server proves nothing here.
  */
 import { createHmac, randomBytes } from 'node:crypto'
 import type { Clock } from '../lib/clock.ts'
@@ -18,7 +18,7 @@ export interface ProvenNamesOptions {
   readonly log: Logger
 }
 
-/** The records of which one proves a name. */
+/** The records that prove a name; one of them is enough. */
 export interface ProofRecords {
   readonly txtName: string
   readonly txtValue: string
@@ -26,22 +26,22 @@ export interface ProofRecords {
   readonly cnameTarget: string
 }
 
-/** The stored fact that all values derive from: hex of 32 bytes. */
+/** The stored fact from which all values derive: 32 bytes in hex. */
 const SEED = 'name_proof_seed'
 
-/** For how long a proof counts without another look, in milliseconds: agents that come back do not wait for the DNS. */
+/** For how long a proof counts without a new lookup, in milliseconds: agents that come back do not wait for the DNS. */
 const FRESH_MS = 3_600_000
 
-/** For how long a proof counts while the DNS cannot be asked, in milliseconds. */
+/** For how long a proof counts while DNS lookups fail, in milliseconds. */
 const KEPT_MS = 30 * 86_400_000
 
-/** Names that are looked up at a time; each takes a few seconds at most. */
+/** Most names that are looked up at once; each takes a few seconds at most. */
 const MAX_AT_ONCE = 32
 
 /** Length of a value: 128 bits in hex, short enough for a label. */
 const VALUE_CHARS = 32
 
-/** Opens them for the account of `store`; a new one gets a secret. */
+/** Opens the proven names of the account of `store`; a new account gets a secret. */
 export async function openProvenNames(options: ProvenNamesOptions): Promise<ProvenNames> {
   const { store } = options
   const seed =
@@ -70,7 +70,7 @@ export class ProvenNames {
     }
   }
 
-  /** Why a name, normalised, may not be held without an admin; undefined when it may. Never rejects for the DNS. */
+  /** Why a member may not hold a (normalised) name; undefined when it may. Never rejects because of the DNS. */
   async whyNot(name: string, { isFresh = true }: { readonly isFresh?: boolean } = {}): Promise<string | undefined> {
     const { now, log } = this.#options
     if (!this.#isOutside(name)) return undefined
@@ -86,7 +86,7 @@ export class ProvenNames {
         return undefined
       }
     } catch (err) {
-      log.warn({ err, name }, 'records that prove a name cannot be looked up')
+      log.warn({ err, name }, 'cannot look up the DNS records that prove a name')
       if (kept && now() - kept.at < KEPT_MS) return undefined
       return `the records of \`${name}\` cannot be looked up at the moment (${codeOf(err)}); try again, or ask an admin`
     }
@@ -94,7 +94,7 @@ export class ProvenNames {
     return this.#remedy(name)
   }
 
-  /** Why a name that was proven no longer counts; undefined when it does, and for one that an admin holds without. */
+  /** Why the proof of a name no longer counts; undefined when it does, and for a name that an admin holds without proof. */
   async whyNoLonger(name: string): Promise<string | undefined> {
     const fact = await this.#fact(name)
     return fact === undefined || fact === VOUCHED ? undefined : this.whyNot(name, { isFresh: false })
@@ -109,10 +109,10 @@ export class ProvenNames {
   #remedy(name: string): string {
     const { txtName, txtValue, cnameTarget } = this.recordsFor(name)
     const cname = name.startsWith('*.') ? '' : `, or a CNAME record \`${name}\` to \`${cnameTarget}\``
-    return `\`${name}\` is not proven to be yours: set the TXT record \`${txtName}\` to \`${txtValue}\`${cname}, and try again; an admin may hold it without`
+    return `\`${name}\` is not proven to be yours: set the TXT record \`${txtName}\` to \`${txtValue}\`${cname}, and try again; an admin may hold it without proof`
   }
 
-  /** Whoever asks for the same name meanwhile gets the same answer. */
+  /** Concurrent lookups of one name share one answer. */
   #looked(name: string): Promise<NameProof['by'] | undefined> {
     const under = this.#looking.get(name)
     if (under) return under
@@ -144,12 +144,12 @@ export class ProvenNames {
   }
 
   async #lose(name: string): Promise<void> {
-    this.#options.log.warn({ name }, 'name is no longer proven')
+    this.#options.log.warn({ name }, 'DNS records no longer prove a name')
     await this.#options.store.write((writer) => writer.setMeta(proofKey(name), LOST_PROOF))
   }
 }
 
-/** An admin gives these names to something: certificates are ordered for them again, although their proof is gone. */
+/** Notes that an admin holds these names: certificates are ordered for them again, even where their proof is gone. */
 export async function vouchFor(writer: Writer, names: readonly string[]): Promise<void> {
   const facts = await writer.metas(names.map(proofKey))
   for (const [key, fact] of facts) if (fact === LOST_PROOF) await writer.setMeta(key, VOUCHED)

@@ -1,8 +1,8 @@
-/** How many requests a key may make in a minute (D14). */
+/** Limits the requests of a key per minute (D14). */
 import type { Clock } from '../lib/clock.ts'
 
 const WINDOW_MS = 60_000
-/** How many keys are tracked; over that the oldest windows are forgotten first. */
+/** Most keys that are tracked; the oldest windows are forgotten first. */
 const MAX_KEYS = 10_000
 
 export class RateLimit {
@@ -16,17 +16,17 @@ export class RateLimit {
     this.#now = now
   }
 
-  /** Goes over to another limit; what keys have used of this minute counts on. */
+  /** Applies another limit; requests of the current minute still count. */
   use(perMinute: number): void {
     this.#perMinute = perMinute
   }
 
-  /** Counts one request of `key`; gives the seconds to wait when it is one too many, else 0. */
+  /** Counts one request of `key`; returns the seconds to wait when it is over the limit, else 0. */
   take(key: string): number {
     if (this.#perMinute === 0) return 0
     const now = this.#now()
     const window = this.#windows.get(key)
-    // If the clock was set back, a window in the future counts as over, so that no key is locked out.
+    // If the clock was set back, a window that begins in the future counts as over, so that no key is locked out.
     if (!window || now - window.startedAt >= WINDOW_MS || now < window.startedAt) {
       this.#windows.delete(key)
       this.#windows.set(key, { startedAt: now, used: 1 })

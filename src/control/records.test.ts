@@ -56,14 +56,14 @@ describe('stored resources', () => {
       records.create(resourceOf(kind), by, { ...texts, ...fields }, parent)
     const get = (kind: string, id: string, by = ada) => records.get(resourceOf(kind), by, { id })
     const group = () => create('tunnel_group_backend', { labels: { app: 'web' } })
-    /** What was noted in the feed since this was asked last. */
+    /** The changes in the feed since the last call. */
     const noted = async (): Promise<string[]> => {
       const changes = await store.feed.since(revision)
       assert.ok(changes)
       revision = changes.at(-1)?.revision ?? revision
       return changes.map(({ kind, id }) => `${kind} ${id}`)
     }
-    /** All that the database holds, as one text. */
+    /** The whole content of the database as one text. */
     const everyRow = () =>
       store.snapshot(async (rows) => {
         let text = ''
@@ -106,7 +106,7 @@ describe('stored resources', () => {
       assert.equal((await create('api_key', { owner_id: bob.id })).ownerId, bob.id)
     })
 
-    test('pages are newest first, and the last one says so', async () => {
+    test('pages are newest first, and the last one is marked as such', async () => {
       const ids: string[] = []
       for (let i = 0; i < 3; i++) ids.unshift((await create('ip_policy', { metadata: 'paged' })).id)
       const kind = resourceOf('ip_policy')
@@ -131,7 +131,7 @@ describe('stored resources', () => {
       assert.deepEqual(updated.modules.get('backend'), { enabled: false, backend_id: other.id })
       assert.deepEqual(updated.modules.get('ip_restriction'), made.modules.get('ip_restriction'))
       assert.deepEqual((await get('tcp_edge', made.id)).modules, updated.modules)
-      // What is not named any more can go; what is named now cannot.
+      // A resource that is no longer named can be deleted; one that is named now cannot.
       await records.remove(resourceOf('tunnel_group_backend'), ada, { id: one.id })
       await refused(records.remove(resourceOf('tunnel_group_backend'), ada, { id: other.id }), 'STILL_REFERENCED')
     })
@@ -152,7 +152,7 @@ describe('stored resources', () => {
       const { records: after } = await records.list(resourceOf('tcp_edge'), ada, { limit: 100 })
       assert.equal(after.length, before.records.length)
       assert.deepEqual(await noted(), [])
-      // The port that the first of them asked for is free.
+      // The port that the first write asked for is free.
       await create('tcp_edge', { hostports: ['h:20002'] })
     })
 
@@ -167,7 +167,7 @@ describe('stored resources', () => {
       )
     })
 
-    test('a change of a route or rule is filed under its parent', async () => {
+    test('a change of a route or rule is announced under its parent', async () => {
       const edge = await create('https_edge', { hostports: ['routes.example.com:443'] })
       const policy = await create('ip_policy', {})
       await noted()

@@ -1,4 +1,4 @@
-/** Create, list, get, update and delete for every stored resource: one transaction each, by the resource's own rules. */
+/** Creates, lists, gets, updates and deletes stored resources of every kind: one transaction each, by the resource's own rules. */
 import { type Clock, timestamp } from '../lib/clock.ts'
 import { type IdSource, randomText } from '../lib/ids.ts'
 import type { Sealer } from '../lib/secrets/seal.ts'
@@ -40,7 +40,7 @@ export interface RecordsOptions {
   readonly checks: ModuleChecks
   readonly keys: Pick<KeyMaker, 'make'>
   readonly requestKey: ShowingModules['requestKey']
-  /** Why a name may not be held without an admin; left out where any name may. */
+  /** Why a member may not hold a name; undefined when any name may be held. */
   readonly whyNotProven?: ((name: string) => Promise<string | undefined>) | undefined
 }
 
@@ -212,7 +212,7 @@ export class Records {
         const before = visible(resource, principal, target, await writer.lock(resource.kind, target.id))
         await checkRules(writer, { resource, principal, parentId: before.parentId, before, after: null })
         await checkUnreferenced(writer, resource, before.id)
-        // D24: keys and credentials are deleted with their owner, and whoever serves their sessions must be told.
+        // D24: keys and credentials are deleted with their owner; their changes in the feed end their sessions.
         for (const owned of await writer.ownedBy(before.id)) writer.changed(owned.kind, owned.id)
         await writer.remove(before.id)
         writer.changed(...rootOf(resource, before))
@@ -247,7 +247,7 @@ export class Records {
     return complete
   }
 
-  /** Slow work happens before the transaction, for an id that is chosen in advance. */
+  /** Does slow work before the transaction, for an id that is chosen in advance. */
   async #prepared(
     resource: Resource,
     principal: Principal,
@@ -265,8 +265,8 @@ export class Records {
   }
 
   /**
-   * What an update makes of the fields of a resource with a price: as they are, unless it names some for which `settle` runs
-   * again. That takes long, so it is done before the transaction begins, and holds for the fields that were read then.
+   * How an update changes the fields of a resource with a price: not at all, unless it names fields for which `settle` must run
+   * again. That takes long, so it runs before the transaction, and is valid only for the fields that were read then.
    */
   async #renewed(
     resource: Resource,
@@ -282,13 +282,13 @@ export class Records {
     const settled = await this.#checks.settle(principal.id, resource, given, this.#around)
     const derived = Object.entries(settled).filter(([name]) => !Object.hasOwn(resource.update.properties, name))
     return (current) => {
-      // Somebody else renewed it meanwhile, so that what was checked together is not what would be stored.
+      // Another update came between, so the fields that were checked together are not those that would be stored.
       if (resource.renews.some((name) => current[name] !== settled[name])) throw new Refusal('CONFLICT')
       return { ...current, ...Object.fromEntries(derived) }
     }
   }
 
-  /** Before the transaction, since the DNS is asked. */
+  /** Checks new names before the transaction, since that asks the DNS. */
   async #checkNewNames(resource: Resource, principal: Principal, target: ResourceTarget, own: Fields): Promise<void> {
     if (!this.#whyNotProven || principal.role === 'admin' || own.hostports === undefined) return
     const { fields, parentId } = await this.#store.read(async (reader) =>
@@ -310,7 +310,7 @@ export class Records {
     }
   }
 
-  /** Where names must be proven, an admin vouches for what it gives a name to. */
+  /** Where names must be proven, an admin vouches for the names it assigns. */
   #mayVouch({ role }: Principal): boolean {
     return role === 'admin' && this.#whyNotProven !== undefined
   }
@@ -332,7 +332,7 @@ export class Records {
   }
 }
 
-/** What a change is filed under: data planes load an edge with its routes, and a policy with its rules. */
+/** The kind and id under which a change is announced: data planes load an edge with its routes, and a policy with its rules. */
 export function rootOf(
   resource: Resource,
   { id, parentId }: Pick<StoredResource, 'id' | 'parentId'>,
@@ -365,7 +365,7 @@ function tokenClaim(scope: string, token: string): Claim {
   return { scope, key: tokenHash(token), taken: { code: 'CONFLICT', msg: 'that token is taken' } }
 }
 
-/** The names that claims are for, each once. */
+/** The names among claims, each once. */
 function namesIn(claims: readonly Claim[]): string[] {
   const named = claims.filter(({ scope }) => scope === EDGE_NAMES || scope === RESERVED_NAMES)
   return [...new Set(named.map(({ key }) => key))]

@@ -43,7 +43,7 @@ describe('references and claims', () => {
       ['is of another kind', 'edgtcp_1', 'edgtcp_1'],
       ['is endlessly long', 'x'.repeat(1000), `${'x'.repeat(61)}...`],
     ] as const) {
-      test(`an id that ${what} is refused by name, with what it could be (D28)`, async () => {
+      test(`an id that ${what} is refused by name, with the kinds it could be (D28)`, async () => {
         const asked = store.read((reader) => checkMentions(reader, [mention('bkdtg_1'), mention(id, 'backends[1]')]))
         await assert.rejects(asked, (error) => {
           assert.ok(error instanceof Refusal)

@@ -1,4 +1,4 @@
-/** References of a write must exist, and the unique names it claims must be free; both are kept in its transaction. */
+/** Checks and stores the references of a write, which must exist, and its claims of unique names, which must be free. */
 import { Refusal } from '../model/errors.ts'
 import type { Mention } from '../modules/module.ts'
 import { resourceOf } from '../resources/index.ts'
@@ -34,7 +34,7 @@ export async function checkClaims(reader: Reader, claims: readonly Claim[], hold
   }
 }
 
-/** D28: what others still refer to cannot be deleted. */
+/** D28: a resource that others still refer to cannot be deleted. */
 export async function checkUnreferenced(reader: Reader, resource: Resource, id: string): Promise<void> {
   const referrers = await reader.referrers(id, NAMED_REFERRERS + 1)
   if (referrers.length === 0) return
@@ -46,7 +46,7 @@ export async function checkUnreferenced(reader: Reader, resource: Resource, id: 
   )
 }
 
-/** Makes `mentions` all that the fields of a resource refer to, field by field. */
+/** Replaces the references of a resource's fields by `mentions`, field by field. */
 export async function setMentions(
   writer: Writer,
   id: string,
@@ -61,7 +61,7 @@ export async function setMentions(
   }
 }
 
-/** Claims new keys; a scope without any is emptied. */
+/** Replaces the claims of a resource; a scope without new claims is emptied. */
 export async function setClaims(
   writer: Writer,
   id: string,

@@ -7,7 +7,7 @@ const away = async (): Promise<never> => {
   throw new StoreAway(new Error('away'))
 }
 
-test('an answer is given again while the database is away', async () => {
+test('an answer is repeated while the database is down', async () => {
   const remembered = new Remembered<string>()
   assert.equal(await remembered.answer('a', async () => 'one'), 'one')
   assert.equal(await remembered.answer('a', away), 'one')
@@ -15,19 +15,19 @@ test('an answer is given again while the database is away', async () => {
   assert.equal(await remembered.answer('a', away), 'two')
 })
 
-test('what was never answered is away', async () => {
+test('a question that was never answered fails while the database is down', async () => {
   const remembered = new Remembered<string>()
   await assert.rejects(remembered.answer('a', away), StoreAway)
 })
 
-test('what is gone is forgotten', async () => {
+test('an answer that is gone is forgotten', async () => {
   const remembered = new Remembered<string>()
   await remembered.answer('a', async () => 'one')
   assert.equal(await remembered.answer('a', async () => undefined), undefined)
   await assert.rejects(remembered.answer('a', away), StoreAway)
 })
 
-test('another error is no reason to remember', async () => {
+test('another error is passed on', async () => {
   const remembered = new Remembered<string>()
   await remembered.answer('a', async () => 'one')
   await assert.rejects(

@@ -1,14 +1,14 @@
 /**
- * Answers of the database, for when it is away: agents that were here a moment ago are let in again by what was true then.
- * What has changed meanwhile counts as soon as the database is back, since everything that is online is checked then.
+ * Remembers answers of the database for times when it is down: agents that were here a moment ago are let in again by the last
+ * answer. Changes meanwhile take effect once the database is back, since everything online is checked then.
  */
 import { StoreAway } from '../store/store.ts'
 
-/** How many are remembered; more than a node has agents. */
+/** Most answers that are remembered; more than a node has agents. */
 const MAX_REMEMBERED = 100_000
 
 export class Remembered<Answer> {
-  /** Those asked for last at the end. */
+  /** In the order of the last question. */
   readonly #answers = new Map<string, Answer>()
   readonly #max: number
 
@@ -16,7 +16,7 @@ export class Remembered<Answer> {
     this.#max = max
   }
 
-  /** What `ask` answers; while the database is away, what it answered last. An answer of undefined is not remembered. */
+  /** The answer of `ask`, or its last answer while the database is down. Undefined is not remembered. */
   async answer(key: string, ask: () => Promise<Answer | undefined>): Promise<Answer | undefined> {
     try {
       return await this.fresh(key, ask)
@@ -27,7 +27,7 @@ export class Remembered<Answer> {
     }
   }
 
-  /** What `ask` answers, for `recall`. */
+  /** The answer of `ask`, remembered for `recall`. */
   async fresh(key: string, ask: () => Promise<Answer | undefined>): Promise<Answer | undefined> {
     const answer = await ask()
     this.#answers.delete(key)
@@ -35,7 +35,7 @@ export class Remembered<Answer> {
     return answer
   }
 
-  /** What was answered last. */
+  /** The last answer. */
   recall(key: string): Answer | undefined {
     return this.#answers.get(key)
   }

@@ -1,4 +1,4 @@
-/** Asks for another certificate in the place of an issued one before its time: it was revoked, or its key is known to others. */
+/** Requests an early replacement of an issued certificate, for one that was revoked or whose key has leaked. */
 import type { Logger } from '../lib/log/log.ts'
 import { Refusal } from '../model/errors.ts'
 import { tlsCertificates } from '../resources/tls-certificates.ts'
@@ -12,7 +12,7 @@ export interface RenewalsOptions {
   readonly managesCertificates: boolean
 }
 
-/** Stands on a certificate until another takes its place. */
+/** The field that marks a certificate until it is replaced. */
 export const RENEWAL_ASKED = 'renewal_asked'
 
 export class Renewals {
@@ -22,7 +22,7 @@ export class Renewals {
     this.#options = options
   }
 
-  /** Resolves once it is stored; whichever node is free then orders it. */
+  /** Resolves once the request is stored; any free node then orders the certificate. */
   async ask(principal: Principal, target: ResourceTarget): Promise<void> {
     const { store, log, managesCertificates } = this.#options
     const { kind } = tlsCertificates
@@ -31,7 +31,7 @@ export class Renewals {
       const { issued_for: name } = fields
       if (typeof name !== 'string') throw refusal('it was uploaded; upload another in its place')
       if (!managesCertificates) throw refusal('this server orders none: it has no `--acme-directory`')
-      // First the name and then its certificate, like whoever keeps a new one: otherwise the two could wait for each other.
+      // The name is locked before its certificate, as when a new one is stored; otherwise the two could deadlock.
       await writer.certificates.lookAgain([name])
       if (!(await writer.certificates.managedName(name))) throw refusal(`nothing serves \`${name}\` any more`)
       const row = visible(tlsCertificates, principal, target, await writer.lock(kind, target.id))
@@ -39,7 +39,7 @@ export class Renewals {
       await writer.replaceFields(row.id, { ...row.fields, [RENEWAL_ASKED]: true })
       return name
     })
-    log.info({ certificate: target.id, name, by: principal.id }, 'another certificate was asked for')
+    log.info({ certificate: target.id, name, by: principal.id }, 'certificate renewal requested')
   }
 }
 

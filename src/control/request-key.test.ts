@@ -20,7 +20,7 @@ async function open(url: string, context: { after(close: () => unknown): void })
 
 describe('the key that signs requests', () => {
   eachStore((kind) => {
-    test('is made once, whoever asks first, and its certificate is of it', async (t) => {
+    test('is made once, whoever asks first, and matches its certificate', async (t) => {
       const url = await kind.url()
       const [one, two] = [await open(url, t), await open(url, t)]
       const ask = requestKeyOf(one, sealer, Date.now)
@@ -35,7 +35,7 @@ describe('the key that signs requests', () => {
       assert.deepEqual([later.certificate, later.key.reveal()], [certificate, key.reveal()])
     })
 
-    test('is sealed at rest, and sealed anew by a rotation', async (t) => {
+    test('is sealed at rest, and sealed again by a rotation', async (t) => {
       const url = await kind.url()
       const store = await open(url, t)
       const { certificate, key } = await requestKeyOf(store, sealer, Date.now)()
@@ -51,14 +51,14 @@ describe('the key that signs requests', () => {
       await assert.rejects(requestKeyOf(store, sealer, Date.now)())
     })
 
-    test('that could not be had is asked for again', async (t) => {
+    test('that could not be read is asked for again', async (t) => {
       const store = await open(await kind.url(), t)
       let isAway = true
       const flaky = {
         read: (...given: Parameters<Store['read']>) =>
           isAway ? Promise.reject(new Error('away')) : store.read(...given),
         write: (...given: Parameters<Store['write']>) => store.write(...given),
-      } as Store // it needs no more of one
+      } as Store // only this method is used
       const ask = requestKeyOf(flaky, sealer, Date.now)
       await assert.rejects(ask(), /away/)
       isAway = false

@@ -11,7 +11,7 @@ import { holdKey } from './sealing.ts'
 /** The stored facts: its certificate in the open, and the key, sealed. */
 const REQUEST_KEY = 'saml_request_key'
 
-/** The context that it is sealed for. */
+/** The context under which the key is sealed. */
 const CONTEXT = `meta/${REQUEST_KEY}/key`
 
 interface Kept {
@@ -20,8 +20,7 @@ interface Kept {
 }
 
 /**
- * Gives a function that returns the key of `store`. Do not call it inside a transaction, since it may need one of its
- * own.
+ * Gives a function that returns the key of `store`. Do not call that inside a transaction, since it may need one of its own.
  */
 export function requestKeyOf(store: Store, sealer: Sealer, now: () => number): () => Promise<RequestKey> {
   let found: Promise<RequestKey> | undefined
@@ -51,7 +50,7 @@ export function requestKeyOf(store: Store, sealer: Sealer, now: () => number): (
   }
 }
 
-/** Seals the key anew; gives how many there were. */
+/** Seals the key again; returns the number of keys. */
 export async function resealRequestKey(writer: Writer, reseal: Reseal): Promise<number> {
   const text = await writer.meta(REQUEST_KEY)
   if (text === undefined) return 0

@@ -10,13 +10,13 @@ import { resealRequestKey } from './request-key.ts'
 import { changeFields, moduleAt, resourceAt } from './secrets.ts'
 import { resealSshHostKey } from './ssh-host-key.ts'
 
-/** The new text for a sealed value; `context` says what it belongs to. */
+/** Returns the new text for a sealed value; `context` says what it belongs to. */
 export type Reseal = (sealed: string, context: string) => string
 
 /** How many rows are held in memory at a time. */
 const AT_A_TIME = 500
 
-/** Changes every sealed value; gives the number of rows. */
+/** Replaces every sealed value; returns the number of rows. */
 export async function resealAll(writer: Writer, reseal: Reseal): Promise<number> {
   return (
     (await resealAuthority(writer, reseal)) +

@@ -40,7 +40,7 @@ describe('restrictions that are stored', () => {
       const byPart = (all: readonly PartRestriction[] = []) => new Map(all.map((each) => [each.part, each]))
       const deny = { action: 'deny', network: '192.0.2.128/25' }
 
-      test('are sent whole and as plain data, when something of theirs may have changed', async () => {
+      test('are sent as a whole and as plain data, whenever they may have changed', async () => {
         const feed = new RestrictionFeed(store, async (all) => void sent.push(all))
         await feed.load()
         const found = byPart(sent[0])
@@ -58,13 +58,13 @@ describe('restrictions that are stored', () => {
         assert.deepEqual(sent[2], sent[0])
       })
 
-      test('are not taken for sent when a plane does not answer', async () => {
+      test('do not count as sent when a plane does not answer', async () => {
         const feed = new RestrictionFeed(store, () => Promise.reject(new Error('no answer')))
         await assert.rejects(feed.load(), /no answer/)
         await assert.rejects(feed.apply([{ kind: 'ip_policy', id: 'ipp_1', revision: 1 }]), /no answer/)
       })
 
-      test('admit and refuse here as they do at a plane', async () => {
+      test('admit and refuse here as at a plane', async () => {
         const compiled = await store.read(readRestrictions)
         const agent = compiled.get('agent')
         assert.deepEqual(

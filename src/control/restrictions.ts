@@ -1,4 +1,4 @@
-/** IP restrictions as stored: which part of the server each guards, and whether it admits an address (D64). */
+/** Stored IP restrictions: the part of the server that each guards, and the addresses that it admits (D64). */
 import { compileIpRules, type IpRule } from '../lib/net/ip-rules.ts'
 import type { PartRestriction } from '../planes/port.ts'
 import { ipPolicyRules } from '../resources/ip-policy-rules.ts'
@@ -36,7 +36,7 @@ export async function readPartRestrictions(
   const byPolicy = Map.groupBy(rules, ({ parentId }) => parentId ?? '')
   return stored.map((each) => {
     const own = policiesOf(each).flatMap((id) => byPolicy.get(id) ?? [])
-    // As its form let it in.
+    // Its form has checked these fields.
     const asked = own.map(({ fields }) => fields as unknown as IpRule)
     return {
       part: partOf(each),
@@ -46,7 +46,7 @@ export async function readPartRestrictions(
   })
 }
 
-/** A change of one of these may change a restriction; a change of a rule is filed under its policy. */
+/** Kinds whose changes may change a restriction; a change of a rule is announced under its policy. */
 const followedKinds: ReadonlySet<string> = new Set(['ip_restriction', 'ip_policy'])
 
 /** Sends a data plane the restrictions, at first and whenever they may have changed. */
@@ -68,7 +68,7 @@ export class RestrictionFeed implements Followed {
   }
 }
 
-/** Stops enforcing the restrictions of `parts`, for an admin who is locked out; gives the parts that had one. */
+/** Stops enforcing the restrictions of `parts`, for an admin who is locked out; returns the parts that had one. */
 export async function liftRestrictions(
   store: Store,
   parts: readonly RestrictedPart[] = restrictedParts,

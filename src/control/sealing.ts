@@ -1,6 +1,5 @@
 /**
- * Which key seals the secrets of a database: created with it, checked at every start and before every write of a
- * secret.
+ * The key that seals the secrets of a database: created with it, and checked at every start and before every write of a secret.
  */
 import { hasKeyFile, makeKeyFile, readKeyFile, replaceKeyFile, type Sealer } from '../lib/secrets/seal.ts'
 import { Refusal } from '../model/errors.ts'
@@ -15,7 +14,7 @@ export function nextKeyFile(keyFile: string): string {
   return `${keyFile}.next`
 }
 
-/** Opens the key file of `store`; a new database gets a new one. Throws when it is missing or belongs to another. */
+/** Opens the key file of `store`; a new database gets a new one. Throws when the file is missing or belongs to another database. */
 export async function openSealer(store: Store, keyFile: string): Promise<Sealer> {
   const known = await store.read((reader) => reader.meta(KEY_ID))
   finishRotation(keyFile, known)
@@ -45,7 +44,7 @@ export async function holdKey(writer: Writer, sealer: Sealer): Promise<void> {
   if ((await writer.holdMeta(KEY_ID)) !== sealer.keyId) throw new Refusal('KEY_ROTATED')
 }
 
-/** A rotation that was interrupted after the database switched left the new key beside the old one. */
+/** Finishes a rotation that was interrupted after the database had switched: the new key file is still beside the old one. */
 function finishRotation(keyFile: string, known: string | undefined): void {
   const next = nextKeyFile(keyFile)
   if (known !== undefined && hasKeyFile(next) && readKeyFile(next).keyId === known) replaceKeyFile(next, keyFile)

@@ -2,7 +2,7 @@
 import { type Sealer, SealFault } from '../lib/secrets/seal.ts'
 import { Refusal } from '../model/errors.ts'
 
-/** The place of a resource's own secrets: a value that was moved to another place cannot be opened there. */
+/** The place of a resource's own secrets; a value that is moved to another place cannot be opened there. */
 export function resourceAt(id: string): string {
   return `resources/${id}`
 }
@@ -12,18 +12,18 @@ export function moduleAt(hostId: string, module: string): string {
   return `modules/${hostId}/${module}`
 }
 
-/** `value`, which is kept at `place`, with the fields called `names` sealed; what is unset stays unset. */
+/** Seals the fields `names` of `value`, which is kept at `place`; unset fields stay unset. */
 export function sealFields<T extends object>(sealer: Sealer, names: readonly string[], value: T, place: string): T {
   return changeFields(names, value, place, (each, context) => sealer.seal(JSON.stringify(each), context))
 }
 
-/** `value`, which is kept at `place`, with the fields called `names` opened; throws `Refusal` when one cannot be. */
+/** Opens the fields `names` of `value`, which is kept at `place`; throws `Refusal` when one cannot be opened. */
 export function openFields<T extends object>(sealer: Sealer, names: readonly string[], value: T, place: string): T {
   return changeFields(names, value, place, (each, context) => {
     try {
       return JSON.parse(sealer.open(String(each), context)) as unknown
     } catch (cause) {
-      // The key was checked at the start, so it has changed since.
+      // The key was right at the start, so it has been rotated since.
       if (cause instanceof SealFault && cause.reason === 'other_key')
         throw new Refusal('KEY_ROTATED', undefined, { cause })
       throw new Refusal('SECRET_UNREADABLE', `the stored secret \`${context}\` cannot be opened: ${WHY}`, { cause })
@@ -31,9 +31,9 @@ export function openFields<T extends object>(sealer: Sealer, names: readonly str
   })
 }
 
-const WHY = 'it was changed, or moved here from another place, in the database itself; set it anew or restore a backup'
+const WHY = 'it was changed or moved in the database itself; set it again or restore a backup'
 
-/** `value` with `change` made to the fields called `names`, each told what it belongs to; what is unset stays unset. */
+/** Applies `change` to the fields `names` of `value`, with the context of each; unset fields stay unset. */
 export function changeFields<T extends object>(
   names: readonly string[],
   value: T,

@@ -1,22 +1,22 @@
-/** Refuses an address that an agent at another node serves; for those at this node the directory answers. */
+/** Refuses an address that an agent at another node serves; the directory checks those of this node. */
 import { EDGE_NAMES, EDGE_PORTS, servedByAgent } from '../resources/hostports.ts'
 import type { Claim } from '../resources/resource.ts'
 import type { Reader } from '../store/reader.ts'
 
-/** `nodeId`: this node, whose rows may be a moment old; undefined for one on its own. */
+/** `nodeId`: this node, whose rows may be stale and are not read; undefined for a node on its own. */
 export async function checkServed(reader: Reader, claims: readonly Claim[], nodeId: string | undefined): Promise<void> {
   if (nodeId === undefined) return
   const byPlace = new Map(claims.flatMap((claim) => placesOf(claim).map((place) => [place, claim] as const)))
   if (byPlace.size === 0) return
   for (const { place, holders } of await reader.online.holders([...byPlace.keys()])) {
     const holder = holders.find((each) => each.nodeId !== nodeId)
-    // The whole list of an edge: `hostports` and not one of them.
+    // Names the whole list of an edge, `hostports`, rather than one entry.
     const [field = ''] = /^\w+/.exec(byPlace.get(place)?.taken.field ?? '') ?? []
     if (holder) throw servedByAgent(`\`${field}\`: \`${addressOf(place)}\``, field, endpointOf(holder.tunnelId))
   }
 }
 
-/** Where an agent would have the address; see `PlaceClaim`. */
+/** The places under which an agent would hold the address; see `PlaceClaim`. */
 function placesOf({ scope, key }: Claim): string[] {
   if (scope === EDGE_NAMES) return [`secure:${key}`, `plain:${key}`]
   return scope === EDGE_PORTS ? [`:${key}`] : []
@@ -26,7 +26,7 @@ function addressOf(place: string): string {
   return place.slice(place.indexOf(':') + 1)
 }
 
-/** An endpoint has the id of its tunnel, behind its own prefix. */
+/** The id of a tunnel's endpoint, which differs only in its prefix. */
 function endpointOf(tunnelId: string): string {
   return `ep_${tunnelId.slice('tn_'.length)}`
 }

@@ -26,7 +26,7 @@ const route = (modules: ReadonlyMap<string, unknown>): Complete => ({
   modules: new Map(modules) as Complete['modules'],
 })
 
-test('other spellings stand beside their modules for those who ask, in children too', () => {
+test('other spellings of modules are shown on request, in children too', () => {
   const children = [route(new Map([['policy', policy]])), route(new Map())]
   const { routes } = show(httpsEdges, { ...edge, children }, { links, spellings: true }) as {
     routes: Record<string, unknown>[]
@@ -36,7 +36,7 @@ test('other spellings stand beside their modules for those who ask, in children 
   assert.equal(routes[1]?.traffic_policy, null)
 })
 
-test('the plain answer has nothing of them', () => {
+test('the plain answer has no other spellings', () => {
   const shown = JSON.stringify(show(httpsEdgeRoutes, route(new Map([['policy', policy]])), { links, spellings: false }))
   assert.doesNotMatch(shown, /traffic_policy|written|ours|on_http/)
 })

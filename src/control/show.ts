@@ -1,4 +1,4 @@
-/** From stored resources to answers of the API. */
+/** Turns stored resources into answers of the API. */
 import { shape } from '../lib/shape/schema.ts'
 import { formsOf } from '../modules/forms.ts'
 import { modulesAt } from '../modules/index.ts'
@@ -13,20 +13,20 @@ export interface Complete extends StoredResource {
   readonly children: readonly Complete[]
   readonly live: Readonly<Record<string, readonly string[]>>
   readonly token: string | null
-  /** What is stored beside it. */
+  /** A stored fact about it. */
   readonly fact?: string | undefined
-  /** For modules that show addresses of their own. */
+  /** Set when a module shows addresses of its own. */
   readonly shownAt?: ShownAt
 }
 
 /** How a resource is shown. */
 export interface Showing {
   readonly links: Links
-  /** Whether modules are shown in their other spellings too, beside their own. */
+  /** Whether modules are also shown in their other spellings. */
   readonly spellings: boolean
 }
 
-/** The answer for one resource; every field of its view is there. */
+/** The answer for one resource, with every field of its view. */
 export function show(resource: Resource, record: Complete, showing: Showing): Record<string, unknown> {
   const { links } = showing
   const value: Record<string, unknown> = {

@@ -1,4 +1,4 @@
-/** Where modules are shown whose answers contain addresses of their own; looked up only for those, which are few. */
+/** Looks up what modules need whose answers contain addresses of their own; few do. */
 import { modules } from '../modules/index.ts'
 import type { ShownAt } from '../modules/module.ts'
 import type { RequestKey } from '../modules/saml/request-key.ts'
@@ -12,7 +12,7 @@ export interface ShowingModules {
 
 const showing: readonly string[] = modules.filter(({ shows }) => shows).map(({ name }) => name)
 
-/** `record` and its children, with everything that their modules need to be shown. Not inside a transaction. */
+/** Adds to `record` and its children what their modules need to be shown. Do not call this inside a transaction. */
 export async function placed(record: Complete, from: ShowingModules, parent?: Complete): Promise<Complete> {
   const children: Complete[] = []
   for (const child of record.children) children.push(await placed(child, from, record))
@@ -21,7 +21,7 @@ export async function placed(record: Complete, from: ShowingModules, parent?: Co
   return { ...record, children, shownAt: await shownAt(record, from, parent) }
 }
 
-/** `parent`: the edge, when it is at hand. */
+/** `parent`: the edge, if already read. */
 export async function shownAt(
   { id, parentId }: Pick<Complete, 'id' | 'parentId'>,
   { store, requestKey }: ShowingModules,

@@ -1,11 +1,11 @@
-/** SSH user certificates as the gateway asks for them. */
+/** Finds SSH user certificates for the SSH gateway. */
 import { readSshPublicKey } from '../lib/ssh-keys/ssh-public-key.ts'
 import { sshCertificateAuthorities } from '../resources/ssh-certificate-authorities.ts'
 import { SSH_USER_CERTIFICATES, sshUserCertificates } from '../resources/ssh-user-certificates.ts'
 import type { Store } from '../store/store.ts'
 import { LOOKUP_MS } from './agent-credentials.ts'
 
-/** A certificate that was issued here and not deleted. */
+/** A certificate that was issued here and is not deleted. */
 export interface StoredSshCertificate {
   readonly id: string
   /** The public key of its authority, in wire form. */

@@ -11,7 +11,7 @@ import { holdKey } from './sealing.ts'
 /** The fact that holds the key: its public line, readable, and its private text, sealed. */
 const HOST_KEY = 'ssh_host_key'
 
-/** What the private text is sealed for. */
+/** The context under which the private text is sealed. */
 const CONTEXT = `meta/${HOST_KEY}/key`
 
 interface Kept {
@@ -40,7 +40,7 @@ export async function openSshHostKey(store: Store, sealer: Sealer): Promise<Open
   return { privateText: new Secret(opened(sealer, key)), fingerprint: readSshPublicKey(line).fingerprint }
 }
 
-/** Seals the host key anew; gives how many there were. */
+/** Seals the host key again; returns the number of keys. */
 export async function resealSshHostKey(writer: Writer, reseal: Reseal): Promise<number> {
   const text = await writer.meta(HOST_KEY)
   if (text === undefined) return 0

@@ -52,14 +52,14 @@ describe('logins', () => {
       }
     })
 
-    test('are found at once when they were asked for before', async () => {
+    test('are found without waiting when they were looked up before', async () => {
       await begin()
       assert.ok(node.sessions.find(placeOf()) instanceof Promise)
       await node.sessions.find(placeOf())
       assert.deepEqual(node.sessions.find(placeOf()), loginAt(START))
     })
 
-    test('move to the new secret of their browser, and the old one opens nothing any more', async () => {
+    test('move to the new secret of their browser, and are not found by the old one', async () => {
       const other = { routeId: 'edghtsrt_2' }
       await begin()
       await begin(placeOf(other))
@@ -88,7 +88,7 @@ describe('logins', () => {
       assert.equal((await all()).length, 3)
     })
 
-    test('of a user end by a request that is used once, and only if it was carried out', async () => {
+    test('of a user end by a request that works once, and is used up only when carried out', async () => {
       const origin = originOf({ provider: 'saml', providerUrl: undefined })
       const owner = { provider: 'saml', identity: loginAt(START).identity, userId: 'u-1' }
       const asked = answerOf('logout request')
@@ -113,7 +113,7 @@ describe('logins', () => {
       store = await openStore(url)
       node = await loginNode(store)
       assert.deepEqual(await node.sessions.find(placeOf()), loginAt(START))
-      assert.equal(await node.sessions.useAnswer(answerOf('assertion')), false, 'so does that an answer was used')
+      assert.equal(await node.sessions.useAnswer(answerOf('assertion')), false, 'used answers survive too')
     })
 
     test('begin with an answer once, however many try at the same time', async () => {
@@ -122,7 +122,7 @@ describe('logins', () => {
       assert.equal(await node.sessions.useAnswer(answerOf('another')), true)
     })
 
-    test('leave used answers behind until these are over', async () => {
+    test('keep used answers until these expire', async () => {
       const count = () => store.read(({ logins }) => logins.count('used_answers'))
       const { untilMs } = answerOf('assertion')
       // More than are removed at a time.
@@ -135,7 +135,7 @@ describe('logins', () => {
       assert.equal(await count(), 1)
       assert.equal(await node.sessions.useAnswer(answerOf('assertion')), false)
       node.clock.now = untilMs
-      // Before the upkeep comes by, it is refused all the same.
+      // Until the upkeep removes it, it is refused all the same.
       assert.equal(await node.sessions.useAnswer(answerOf('assertion')), false)
       await node.upkeep.tidy()
       assert.equal(await count(), 0)
@@ -148,7 +148,7 @@ describe('logins', () => {
       assert.doesNotMatch(contents, /cookie-secret-of-a-browser|token-of-the-provider/)
     })
 
-    test('open nothing with what was sealed for another', async () => {
+    test('are not opened with values sealed for another login', async () => {
       await begin()
       await begin(placeOf({ secret: 'another' }))
       const [one, two] = await all()
@@ -158,7 +158,7 @@ describe('logins', () => {
       assert.ok(await node.sessions.find(placeOf({ secret: 'another' })))
     })
 
-    test('are sealed anew for a new key; one that cannot be opened is removed', async () => {
+    test('are sealed again for a new key; one that cannot be opened is removed', async () => {
       const [old, key] = [new Sealer(Buffer.alloc(32, 7)), new Sealer(Buffer.alloc(32, 8))]
       await begin()
       const { id } = await first()
@@ -215,7 +215,7 @@ describe('logins', () => {
       }
     })
 
-    test('are renewed with what the provider said', async () => {
+    test('are renewed with the values of the provider', async () => {
       await begin()
       const found = await node.sessions.find(placeOf())
       assert.ok(found)
@@ -236,7 +236,7 @@ describe('logins', () => {
       assert.deepEqual(await node.sessions.find(placeOf()), next)
     })
 
-    test('remember when their user was here, and store it once a minute at most', async () => {
+    test('record when their user was last seen, and store it at most once a minute', async () => {
       await begin()
       await node.sessions.find(placeOf())
       const times = [START + 2 * MINUTE, START + 2 * MINUTE + 1500]
@@ -250,7 +250,7 @@ describe('logins', () => {
       assert.equal((await users())[0]?.last_seen_at, times[0])
     })
 
-    test('that are read again keep a time which is not stored yet', async () => {
+    test('that are read again keep a time that is not stored yet', async () => {
       await begin()
       const found = await node.sessions.find(placeOf())
       assert.ok(found)
@@ -260,7 +260,7 @@ describe('logins', () => {
       assert.equal((await node.sessions.find(placeOf()))?.lastSeenAt, START + 2 * MINUTE)
     })
 
-    test('are over at their end, and after 90 days without a visit', async () => {
+    test('expire at their end, and after 90 days without a visit', async () => {
       await begin(placeOf(), loginAt(START), originOf({ expiresAt: START + 1000 }))
       await begin(placeOf({ secret: 'another' }))
       node.clock.now = START + 999
@@ -277,7 +277,7 @@ describe('logins', () => {
       assert.equal((await users()).length, 1, 'the user is kept')
     })
 
-    test('that are over are removed in the background, round after round', async () => {
+    test('that have expired are removed in the background, round after round', async () => {
       const busy = await loginNode(store, { everyMs: 1 })
       const ended = originOf({ expiresAt: START })
       busy.upkeep.start()
@@ -289,7 +289,7 @@ describe('logins', () => {
       await busy.close()
     })
 
-    test('of one user are bounded: the one that was away for longest goes', async () => {
+    test('of one user are bounded: the one that was idle for longest goes', async () => {
       const small = await loginNode(store, { maxOfUser: 2 })
       const places = ['a', 'b', 'c'].map((secret) => placeOf({ secret }))
       for (const [i, place] of places.entries()) {
@@ -307,7 +307,7 @@ describe('logins', () => {
       await small.close()
     })
 
-    test('and users are bounded in all: those that were away for longest go', async () => {
+    test('and users are bounded in all: those that were idle for longest go', async () => {
       const small = await loginNode(store, { maxKept: 250 })
       for (let i = 0; i < 500; i++) {
         const user = { id: `u-${i % 300}` }
@@ -328,14 +328,14 @@ describe('logins', () => {
       await small.close()
     })
 
-    test('that keep too much, or of users with endless ids, are refused whole', async () => {
+    test('that keep too much, or of users with endless ids, are refused', async () => {
       const huge = loginAt(START, { kept: { token: 'x'.repeat(MAX_KEPT_BYTES) } })
-      await assert.rejects(begin(placeOf(), huge), /takes over/)
+      await assert.rejects(begin(placeOf(), huge), /take over/)
       await assert.rejects(begin(placeOf(), loginAt(START, { user: { id: 'x'.repeat(2000) } })), /user id of over/)
       assert.deepEqual([(await all()).length, (await users()).length], [0, 0])
     })
 
-    test('with texts that no database takes are kept as far as they can be', async () => {
+    test('with texts that no database accepts are stored as far as possible', async () => {
       const name = `a\0b\ud800${'é'.repeat(1000)}`
       await begin(placeOf(), loginAt(START, { user: { name } }), originOf({ userAgent: name }))
       const user = (await users())[0]
@@ -345,7 +345,7 @@ describe('logins', () => {
       assert.equal((await first()).user_agent, user.name)
     })
 
-    test('of one person at two routes are of one user, and what is not told later stays', async () => {
+    test('of one person at two routes belong to one user, and fields that a later login omits stay', async () => {
       await begin()
       const later = loginAt(START + 5, { user: { name: '', email: 'new@example.com' } })
       await begin(placeOf({ routeId: 'edghtsrt_2' }), later)
@@ -354,11 +354,11 @@ describe('logins', () => {
       assert.equal(others.length, 0)
       assert.deepEqual([user.name, user.email], ['Ada Lovelace', 'new@example.com'])
       assert.deepEqual([user.created_at, user.last_login_at], [START, START + 5])
-      // Each login goes by what it was told itself.
+      // Each login has its own values.
       assert.equal((await node.sessions.find(placeOf()))?.user.email, 'ada@example.com')
     })
 
-    test('of two providers are of two users, even under one id', async () => {
+    test('of two providers belong to two users, even under one id', async () => {
       await begin()
       await begin(placeOf({ secret: 'b' }), loginAt(START), originOf({ providerUrl: 'https://other.example.com' }))
       await begin(placeOf({ secret: 'c' }), loginAt(START), originOf({ provider: 'google' }))
@@ -416,7 +416,7 @@ describe('logins', () => {
         await until('it is refused', isGone)
       })
 
-      test('an answer that one uses, the other refuses, also in the same moment', async () => {
+      test('an answer that one uses is refused by the other, even at the same moment', async () => {
         assert.equal(await another.sessions.useAnswer(answerOf('assertion')), true)
         assert.equal(await node.sessions.useAnswer(answerOf('assertion')), false)
         for (let round = 0; round < 20; round++) {
@@ -427,7 +427,7 @@ describe('logins', () => {
         }
       })
 
-      test('what one renews, the other has', async () => {
+      test('a login that one renews is renewed at the other', async () => {
         const renewed = loginAt(START, { kept: { refresh_token: 'the next' }, checkedAt: START + 5 })
         await another.sessions.renew(placeOf(), renewed)
         await until('it has the new token', async () => {

@@ -1,8 +1,8 @@
 /**
- * Logins of visitors where they are stored, for the data planes that know them.
+ * The stored logins of visitors, for the data planes that cache them.
  *
- * Whatever ends or changes is told to every listener: at once when it happens here, and through the feed when it happens at
- * another node.
+ * Listeners are told of every login that ends or changes: at once when that happens here, and through the feed when it happens
+ * at another node.
  */
 import type { IdSource } from '../lib/ids.ts'
 import type { Sealer } from '../lib/secrets/seal.ts'
@@ -19,10 +19,10 @@ import type { Followed } from './follower.ts'
 import { answerRow, changingColumns, loginOf, sessionRow, userKey, userRow } from './login-rows.ts'
 import { holdKey } from './sealing.ts'
 
-/** Most logins of one user: three browsers at more than 150 routes. More than that is a script. */
+/** Most logins of one user: three browsers at more than 150 routes. A user with more is a script. */
 const MAX_OF_USER = 500
 
-/** There is one login too many after each new one, and more only when the limit was lowered. */
+/** Most excess logins removed at once: each new login adds at most one, and more exist only after the limit was lowered. */
 const REMOVED_AT_ONCE = 100
 
 export interface StoredLoginsOptions {
@@ -34,7 +34,7 @@ export interface StoredLoginsOptions {
   readonly lookupMs?: number
 }
 
-/** Hears what ended; a promise means that it takes effect only then, and must settle within a bounded time. */
+/** Takes endings; if it returns a promise, they take effect when that settles, which must be within a bounded time. */
 export type HearEndings = (endings: LoginEndings) => void | Promise<void>
 
 /** The only argument of a call, by its name. */
@@ -56,7 +56,7 @@ export class StoredLogins implements LoginRows, Followed {
     this.#lookupMs = lookupMs
   }
 
-  /** Tells `heard` what ends from now on; gives a function that stops it. */
+  /** Calls `heard` with logins that end from now on; returns a function that stops this. */
   whenEnded(heard: HearEndings): () => void {
     this.#listeners.add(heard)
     return () => {
@@ -93,7 +93,7 @@ export class StoredLogins implements LoginRows, Followed {
     const id = await this.#store.write(async (writer) => {
       await holdKey(writer, this.#sealer)
       const row = await writer.logins.at(browser, place.routeId)
-      // Another login may have taken its place.
+      // Another login may have replaced it.
       if (row?.identity !== login.identity || row.created_at !== login.createdAt) return undefined
       const isThere = await writer.logins.renew({ id: row.id, ...changingColumns(row.id, login, this.#sealer) })
       // Others hold the old values, and a provider may accept a token only once.
@@ -130,7 +130,7 @@ export class StoredLogins implements LoginRows, Followed {
     })
   }
 
-  /** Ends one login; gives whether there was one. */
+  /** Ends one login; resolves with whether there was one. */
   async revoke(id: string): Promise<boolean> {
     const wasThere = await this.#store.write(async (writer) => {
       const isGone = await writer.logins.removeSession(id)
@@ -141,7 +141,7 @@ export class StoredLogins implements LoginRows, Followed {
     return wasThere
   }
 
-  /** Ends all logins of a user, and forgets the user; gives whether there was one. */
+  /** Ends all logins of a user and deletes the user; resolves with whether there was one. */
   async revokeUser(id: string): Promise<boolean> {
     const wasThere = await this.#store.write(async (writer) => {
       const isGone = await writer.logins.removeUser(id)
@@ -152,7 +152,7 @@ export class StoredLogins implements LoginRows, Followed {
     return wasThere
   }
 
-  /** Changes were missed, so nothing in memory can be trusted. */
+  /** Tells listeners that changes were missed, so that any cached login may have ended. */
   async load(): Promise<void> {
     void this.#tell({ isAll: true, ids: [], userIds: [] })
   }
@@ -164,12 +164,12 @@ export class StoredLogins implements LoginRows, Followed {
     if (ids.length + userIds.length > 0) void this.#tell({ isAll: false, ids, userIds })
   }
 
-  /** What a browser loses at one data plane, no other may serve any more, so callers wait until all have heard. */
+  /** A login that ended at one data plane must not be accepted at another, so callers wait until all have heard. */
   async #tellOf(ids: readonly string[]): Promise<void> {
     if (ids.length > 0) await this.#tell({ isAll: false, ids, userIds: [] })
   }
 
-  /** Never rejects: a listener that fails is gone, and hears that anything may have ended when it is back. */
+  /** Never rejects: a listener that fails is a plane that is gone, which is told that anything may have ended when it is back. */
   async #tell(endings: LoginEndings): Promise<void> {
     await Promise.allSettled([...this.#listeners].map(async (heard) => heard(endings)))
   }

@@ -9,7 +9,7 @@ import { sealedBy, storeRows } from './test-rows.ts'
 
 eachStore(
   (databases) => {
-    test('parts of more resources than are read at once are kept, changed and dropped', async (t) => {
+    test('values of more resources than are read at once are kept, changed and dropped', async (t) => {
       const store = await sealedBy(await openStore(await databases.url()))
       t.after(() => store.close())
       const kind = httpsEdges.kind

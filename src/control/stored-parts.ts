@@ -1,4 +1,4 @@
-/** Keeps what is made of every stored resource of some kinds, by id, and up to date with the change feed. */
+/** Keeps a value derived from each stored resource of some kinds, by id, up to date with the change feed. */
 import type { Change } from '../store/feed.ts'
 import type { StoredResource } from '../store/reader.ts'
 import type { Store } from '../store/store.ts'
@@ -6,11 +6,11 @@ import type { Store } from '../store/store.ts'
 export interface StoredPartsOptions<Part> {
   readonly store: Store
   readonly kinds: readonly string[]
-  /** Undefined for a resource that is of no use; it is left out. */
+  /** Undefined leaves a resource out. */
   readonly partOf: (resource: StoredResource) => Part | undefined
 }
 
-/** What there was of all that changed, and what there is now. */
+/** The values of the changed resources before and after the change. */
 export interface PartChange<Part> {
   readonly before: readonly (readonly [id: string, part: Part])[]
   readonly after: readonly (readonly [id: string, part: Part])[]
@@ -31,7 +31,7 @@ export class StoredParts<Part extends object> {
     return this.#byId
   }
 
-  /** Reads everything anew. */
+  /** Reads all resources again. */
   async load(): Promise<void> {
     const { store, kinds } = this.#options
     this.#byId.clear()

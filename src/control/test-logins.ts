@@ -1,4 +1,4 @@
-/** Logins for tests: a keeper of them on a store, with a clock that is set by hand. */
+/** Logins for tests: stored logins with a clock that is set by hand. */
 import { IdSource } from '../lib/ids.ts'
 import { createLog } from '../lib/log/log.ts'
 import { Sealer } from '../lib/secrets/seal.ts'
@@ -10,7 +10,7 @@ import { LoginUpkeep, type LoginUpkeepOptions } from './login-upkeep.ts'
 import { KEY_ID } from './sealing.ts'
 import { StoredLogins, type StoredLoginsOptions } from './stored-logins.ts'
 
-/** When these tests begin. */
+/** The time at which these tests begin. */
 export const START = Date.UTC(2026, 0, 1)
 
 const log = createLog({ level: 'silent' })

@@ -1,4 +1,4 @@
-/** Sessions and tunnels that are online, for tests of who knows of them. */
+/** Online sessions and tunnels for tests. */
 import type { EdgeConfig } from '../model/edge-config.ts'
 import type { OnlineSession, OnlineTunnel, PlaceClaim } from '../planes/port.ts'
 
@@ -17,7 +17,7 @@ export function onlineSession(id: string, credentialId = 'cr_1', certificateId?:
   return { session, certificateId }
 }
 
-/** What a tunnel serves at a name of its own. */
+/** The configuration of a tunnel at a name of its own. */
 export function servedAt(tunnelId: string, name: string, httpVersion: 1 | 2 = 1): EdgeConfig {
   return {
     id: `ep_${tunnelId}`,
@@ -53,7 +53,7 @@ export function poolClaim(
   return { ...placeClaim(tunnelId, sessionId, name), config, version, pool: { ownerId, httpVersion: 1 } }
 }
 
-/** The same, online. */
+/** The tunnel of such a claim, online. */
 export function poolTunnel(...given: Parameters<typeof poolClaim>): OnlineTunnel {
   const [id, sessionId, name] = given
   const { endpoint, ...online } = endpointTunnel(id, sessionId, name)

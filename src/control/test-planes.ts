@@ -1,4 +1,4 @@
-/** Data planes for tests of the control plane: each notes what it is sent, and serves nobody. */
+/** Data planes for tests of the control plane: each records what it is sent, and serves nobody. */
 import { createLog } from '../lib/log/log.ts'
 import { CallLink } from '../planes/call-link.ts'
 import { channelPair } from '../planes/channel.ts'
@@ -18,7 +18,7 @@ import type { StartedNode } from './only-node.ts'
 
 const log = createLog({ level: 'silent', format: 'json', destination: { write() {} } })
 
-/** The node that test planes are. */
+/** The node of the test planes. */
 export const testNode: StartedNode = {
   id: 'nd_5',
   name: 'node-5',
@@ -37,7 +37,7 @@ export class TestPlane {
   readonly ingressNames = new IngressNames()
   restrictions: readonly PartRestriction[] = []
   certificates: ReadonlyMap<string, ServedCertificate> = new Map()
-  /** Tunnels at other planes, as `tunnel@plane`, and those that are lost. */
+  /** Tunnels at other planes, as `tunnel@plane`, and lost ones. */
   readonly elsewhere = new Map<string, string>()
   readonly lost: string[] = []
   planes: readonly string[] = []
@@ -45,7 +45,7 @@ export class TestPlane {
   readonly ended: string[] = []
   readonly endedLegs: string[] = []
   readonly stopped: string[] = []
-  /** Failures of this plane are counted, so many. */
+  /** The number of failures that this plane reports. */
   failures = 0
   readonly #waiting: (() => void)[] = []
 
@@ -58,7 +58,7 @@ export class TestPlane {
       name,
       async (argument: never) => {
         this.heard.push(name)
-        // Noted before the answer goes out.
+        // Recorded before the answer is sent.
         const answer: unknown = await call(argument)
         for (const wake of this.#waiting.splice(0)) wake()
         return answer
@@ -80,7 +80,7 @@ export class TestPlane {
     return this
   }
 
-  /** Resolves when this is so; looked at after everything that the plane is sent. */
+  /** Resolves when the condition holds; it is checked after every message to the plane. */
   async until(isSo: () => boolean): Promise<void> {
     while (!isSo()) {
       const { promise, resolve } = Promise.withResolvers<void>()

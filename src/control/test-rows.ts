@@ -1,4 +1,4 @@
-/** Rows for tests: resources as they are stored, with the modules that they carry and the references that follow. */
+/** Rows for tests: stored resources with their modules and the resulting references. */
 import { Sealer } from '../lib/secrets/seal.ts'
 import { modulesAt } from '../modules/index.ts'
 import type { ModuleConfig } from '../modules/module.ts'
@@ -14,19 +14,19 @@ export interface TestRow {
   readonly kind: string
   readonly parentId?: string
   readonly fields: Readonly<Record<string, unknown>>
-  /** By name of the module, as it is stored but for its secrets, which are sealed here. */
+  /** By name of the module, in stored form except for secrets, which are sealed here. */
   readonly modules?: Readonly<Record<string, ModuleConfig>>
 }
 
 export const testSealer = new Sealer(Buffer.alloc(32, 7))
 
-/** Makes `store` one whose secrets `testSealer` opens. */
+/** Sets the key of `store` to that of `testSealer`. */
 export async function sealedBy(store: Store): Promise<Store> {
   await store.write((writer) => writer.keepMeta(KEY_ID, testSealer.keyId))
   return store
 }
 
-/** Stores `rows`, each after those that it names, past all checks of the API. */
+/** Stores `rows`, each after those that it names, without the checks of the API. */
 export async function storeRows(store: Store, rows: readonly TestRow[]): Promise<void> {
   await store.write(async (writer) => {
     for (const { id, kind, parentId = null, fields, modules = {} } of rows) {

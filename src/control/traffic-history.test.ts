@@ -8,7 +8,7 @@ const bounds = [10, 100]
 const row = { address: '', connections: 0, open: 0, bytesIn: 0, bytesOut: 0, requestMs: 0, refused: 0 }
 const silent = createLog({ level: 'silent' })
 
-/** Edges by name with the requests that each has had so far. */
+/** Edges by name, with the number of requests of each so far. */
 function numbersOf(edges: Readonly<Record<string, number>>, more: Partial<PlaneNumbers> = {}): PlaneNumbers {
   const rows = Object.entries(edges).map(([edge, count]) => ({
     ...row,
@@ -36,7 +36,7 @@ function start() {
 
 const requests = (points: readonly TrafficPoint[]): number[] => points.map((point) => point.requests)
 
-test('a point has what came in its time, of all edges', async () => {
+test('a point has the traffic of its span, of all edges', async () => {
   const { history, look } = start()
   await look(0, numbersOf({ a: 100 }))
   assert.deepEqual(history.points('minutes'), [])
@@ -51,7 +51,7 @@ test('a point has what came in its time, of all edges', async () => {
   assert.deepEqual(requests(history.points('day')), [55])
 })
 
-test('edges that are deleted take nothing away', async () => {
+test('deleted edges do not reduce the traffic', async () => {
   const { history, look } = start()
   await look(0, numbersOf({ a: 100, b: 7 }))
   await look(5000, numbersOf({ b: 9 }))
@@ -60,7 +60,7 @@ test('edges that are deleted take nothing away', async () => {
   assert.deepEqual(requests(history.points('minutes')), [2, 4, 0])
 })
 
-test('only so many points are kept, and none that is too old', async () => {
+test('a bounded number of points is kept, and none that is too old', async () => {
   const { history, look } = start()
   await look(0, numbersOf({ a: 0 }))
   for (let i = 1; i <= periods.minutes.count + 20; i++) await look(5000, numbersOf({ a: i }))
@@ -73,7 +73,7 @@ test('only so many points are kept, and none that is too old', async () => {
   assert.deepEqual(requests(history.points('minutes')), [300 - periods.minutes.count - 20])
 })
 
-test('a clock that jumps leaves times in order, and what was counted in its own length', async () => {
+test('after a clock jump, times stay in order and spans keep their length', async () => {
   const { clock, history, look } = start()
   await look(0, numbersOf({ a: 0 }))
   for (let i = 1; i <= 5; i++) await look(5000, numbersOf({ a: i }))
@@ -91,7 +91,7 @@ test('a clock that jumps leaves times in order, and what was counted in its own 
   assert.equal(history.points('minutes').at(-1)?.seconds, 5)
 })
 
-test('nodes add up by time, and so do their steps', async () => {
+test('points of nodes add up by time, with their latency steps', async () => {
   const at = (time: number, count: number, steps: number[]): TrafficPoint => ({
     ...{ at: time, seconds: 5, requests: count, errors: 0, refused: 0, connections: 0, bytesIn: 0, bytesOut: 0 },
     ...{ bounds, steps, open: 1, sessions: 2, tunnels: 3 },

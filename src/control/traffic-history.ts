@@ -1,4 +1,4 @@
-/** How traffic went over the last minutes and over the last day: what data planes have counted, read again and again. */
+/** The traffic of the last minutes and of the last day, from regular readings of the data planes' counters. */
 
 import { timestamp } from '../lib/clock.ts'
 import type { Logger } from '../lib/log/log.ts'
@@ -6,11 +6,11 @@ import { latencyAt } from '../planes/latency-at.ts'
 import type { PlaneNumbers, TrafficRow } from '../planes/numbers.ts'
 import type { Fields } from '../resources/resource.ts'
 
-/** What went on in a span of time. */
+/** The traffic of a span of time. */
 export interface TrafficPoint {
   /** When the span began, in milliseconds since 1970. */
   readonly at: number
-  /** How much of it was watched: less than all of it when the server has just started. */
+  /** How much of the span was measured: less than all of it when the server has just started. */
   readonly seconds: number
   readonly requests: number
   /** Answers of 500 and above, and requests without an answer. */
@@ -19,10 +19,10 @@ export interface TrafficPoint {
   readonly connections: number
   readonly bytesIn: number
   readonly bytesOut: number
-  /** Requests by how long they took, as `PlaneNumbers` has them. */
+  /** Requests by duration, as in `PlaneNumbers`. */
   readonly bounds: readonly number[]
   readonly steps: readonly number[]
-  /** At its end: open connections of visitors, and who is online. */
+  /** At the end of the span: open connections of visitors, and sessions and tunnels online. */
   readonly open: number
   readonly sessions: number
   readonly tunnels: number
@@ -43,7 +43,7 @@ export function isPeriod(text: unknown): text is Period {
 export interface TrafficHistoryOptions {
   readonly read: () => Promise<PlaneNumbers>
   readonly now: () => number
-  /** Milliseconds that no setting of a clock changes. */
+  /** A clock that never jumps, in milliseconds. */
   readonly steady: () => number
   readonly log: Logger
 }
@@ -63,7 +63,7 @@ export class TrafficHistory {
     const again = (pauseMs: number): void => {
       this.#timer = setTimeout(() => {
         this.look()
-          .catch((err: unknown) => log.error({ err }, 'the history of traffic has a gap'))
+          .catch((err: unknown) => log.error({ err }, 'cannot read traffic counters; the traffic history has a gap'))
           .finally(() => this.#timer && again(periods.minutes.everyMs))
       }, pauseMs).unref()
     }
@@ -80,7 +80,7 @@ export class TrafficHistory {
     return this.#points[period]
   }
 
-  /** Notes what has been since the last look; the first one only begins. */
+  /** Records the traffic since the last call; the first call only sets the starting point. */
   async look(): Promise<void> {
     const { read, now, steady } = this.#options
     const numbers = await read()
@@ -93,7 +93,7 @@ export class TrafficHistory {
   }
 }
 
-/** Adds up what several nodes had. */
+/** Adds up the points of several nodes. */
 export function together(nodes: readonly (readonly TrafficPoint[])[]): TrafficPoint[] {
   const byTime = new Map<number, TrafficPoint>()
   for (const point of nodes.flat()) {
@@ -146,7 +146,7 @@ type Counted = Omit<TrafficPoint, 'at' | 'seconds'>
 function between(before: PlaneNumbers, after: PlaneNumbers): Counted {
   const known = new Map(before.edges.map((row) => [row.edge, row]))
   const grown = (read: (row: TrafficRow) => number): number =>
-    // The row of an edge that was deleted is gone; one of the same name that begins anew has not grown.
+    // A deleted edge has no row any more; a counter that restarted at zero has not grown.
     after.edges.reduce((all, row) => all + growth(read(row), read(known.get(row.edge) ?? nobody)), 0)
   const { latency, present } = after
   return {
@@ -179,7 +179,7 @@ function keep(
   { everyMs, count }: { readonly everyMs: number; readonly count: number },
 ): void {
   const at = Math.floor(since.at / everyMs) * everyMs
-  // After a clock was set back, what it said before is not the past.
+  // After the clock was set back, points from the future are dropped.
   while ((points.at(-1)?.at ?? at) > at) points.pop()
   const last = points.at(-1)
   if (last?.at === at) points[points.length - 1] = { ...sum(last, since), seconds: last.seconds + since.seconds }
@@ -187,7 +187,7 @@ function keep(
   while (points.length > count || (points[0]?.at ?? at) <= at - count * everyMs) points.shift()
 }
 
-/** What was counted adds up; what is there is what is there in `b`. */
+/** Adds up counters; gauges are those of `b`. */
 function sum(a: TrafficPoint, b: TrafficPoint): TrafficPoint {
   const [longer, shorter] = a.steps.length < b.steps.length ? [b, a] : [a, b]
   return {

@@ -1,4 +1,4 @@
-/** The history of traffic of all nodes: each has its own, and whoever is asked adds them up. */
+/** The traffic history of all nodes: each has its own, and the node that is asked adds them up. */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Logger } from '../lib/log/log.ts'
 import type { OtherNode } from '../planes/port.ts'
@@ -18,7 +18,7 @@ export interface OtherTraffic {
   trafficAt(nodeId: string, period: Period): Promise<readonly TrafficPoint[]>
 }
 
-/** How long a node may take, in milliseconds: who looks at a page would rather see the others. */
+/** How long a node may take to answer, in milliseconds: a page without it is better than a late one. */
 const ANSWER_MS = 2000
 
 export async function trafficOfAll(period: Period, { name, own, cluster, log }: TrafficNodes): Promise<Fields> {
@@ -29,7 +29,7 @@ export async function trafficOfAll(period: Period, { name, own, cluster, log }: 
     others.map(async (other) => {
       const late = pause(ANSWER_MS, undefined, { ref: false })
       const asked = cluster?.trafficAt(other.nodeId, period).catch((err: unknown) => {
-        log.debug({ err, node: other.name }, 'a node does not tell its traffic')
+        log.debug({ err, node: other.name }, 'cannot fetch the traffic history of a node')
       })
       const found = await Promise.race([asked, late])
       if (found) points.set(other.name, found)

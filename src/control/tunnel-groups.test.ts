@@ -35,7 +35,7 @@ describe('the groups that a tunnel serves', () => {
         })
       })
 
-    test('are those whose every label it carries', async () => {
+    test('are those whose labels it carries, all of them', async () => {
       const groups = new StoredTunnelGroups(store)
       await groups.load()
       assert.deepEqual(groups.serving({ app: 'a', dc: '1', more: 'x' }), ['bkdtg_4', 'bkdtg_2', 'bkdtg_1'])
@@ -43,7 +43,7 @@ describe('the groups that a tunnel serves', () => {
       assert.deepEqual(groups.serving({ app: 'A' }), [])
     })
 
-    test('follow what changes and what goes', async () => {
+    test('follow changes and deletions', async () => {
       const groups = new StoredTunnelGroups(store)
       await groups.load()
       await put('bkdtg_5', { app: 'a' })

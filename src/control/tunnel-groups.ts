@@ -1,4 +1,4 @@
-/** Which tunnel groups a labelled tunnel serves; indexed by label, so that nobody searches all groups. */
+/** Finds the tunnel groups that a labelled tunnel serves; indexed by label, so that not all groups are searched. */
 import { tunnelGroupBackends } from '../resources/tunnel-group-backends.ts'
 import type { Change } from '../store/feed.ts'
 import type { StoredResource } from '../store/reader.ts'
@@ -12,7 +12,7 @@ const AT_A_TIME = 1000
 export class StoredTunnelGroups implements Followed {
   readonly #store: Store
   readonly #labels = new Map<string, Labels>()
-  /** Groups by one of their labels, always the same one. */
+  /** Groups by their first label. */
   readonly #byLabel = new Map<string, Set<string>>()
 
   constructor(store: Store) {

@@ -1,8 +1,8 @@
-/** The body of a message that was kept, without the compression that its headers tell of. */
+/** Decompresses the kept body of a message, as its headers say. */
 import type { UnpackedText, Unpacker } from '../lib/bytes/unpacker.ts'
 import type { KeptMessage } from '../model/exchange.ts'
 
-/** Undefined for a body that was not kept, not compressed, or no text. */
+/** Undefined for a body that was not kept, is not compressed, or is not text. */
 export async function unpackedBody(
   unpacker: Unpacker,
   message: KeptMessage | undefined,

@@ -1,4 +1,4 @@
-/** Reads the header `User-Agent` for people who look at a list of sessions; nothing is decided by it. */
+/** Reads the header `User-Agent` for display in lists of sessions; no decision depends on it. */
 
 export interface ShownUserAgent {
   readonly raw: string

@@ -1,4 +1,4 @@
-/** Users without the API: the first start creates one, and `postern admin` manages them when no key is at hand. */
+/** Manages users without the API: the first start creates one, and `postern admin` helps when no key is at hand. */
 import { type Clock, timestamp } from '../lib/clock.ts'
 import { type IdSource, randomText } from '../lib/ids.ts'
 import { Refusal } from '../model/errors.ts'
@@ -11,11 +11,11 @@ import { type Store, StoreConflict } from '../store/store.ts'
 import type { Writer } from '../store/writer.ts'
 import { tokenHash } from './principal.ts'
 
-/** Claimed by the first user, so that only one of two servers started at once creates it. */
+/** Claimed by the first user, so that of two servers that start at once only one creates it. */
 const FIRST_USER = { scope: 'first_user', key: 'first' }
-/** The stored fact that there was a first user. It outlives that user, or the next start would create another. */
+/** The stored fact that there was a first user. It outlives that user; otherwise the next start would create another. */
 const FIRST_START = 'first_start'
-/** A fact changed by every write that may remove an admin, so that two such writes run one after the other. */
+/** A fact that every write that may remove an admin changes, so that two such writes run one after the other. */
 const ADMINS = 'admins'
 const MAX_USERS_LISTED = 1000
 /** Users read at a time in search of an admin. */
@@ -25,7 +25,7 @@ export type Role = 'admin' | 'member'
 
 export type User = Readonly<{ id: string; name: string; role: Role; active: boolean; created_at: string }>
 
-/** What the first start created: shown once. */
+/** What the first start created; shown once. */
 export interface FirstStart {
   readonly userId: string
   readonly apiKey: string
@@ -73,7 +73,7 @@ export async function listUsers({ store }: UserTools): Promise<User[]> {
   return rows.map(userOf)
 }
 
-/** Deactivates or reactivates a user, and with it the user's keys and credentials; gives the user as it is then. */
+/** Deactivates or reactivates a user with its keys and credentials; returns the changed user. */
 export async function setUserActive({ store }: UserTools, id: string, active: boolean): Promise<User> {
   return store.write(async (writer) => {
     const before = await existing(writer, id)
@@ -103,7 +103,7 @@ export async function deleteUser({ store }: UserTools, id: string): Promise<void
 export async function keepAnAdmin(writer: Writer, before: StoredResource, after: Fields | null): Promise<void> {
   if (after === null) await writer.keepMeta(FIRST_START, before.id)
   if (!isActiveAdmin(before.fields) || (after !== null && isActiveAdmin(after))) return
-  // Of two admins who remove each other at once, the second waits here, and then is the last.
+  // Of two admins who remove each other at once, the second waits here, and is then refused.
   await writer.setMeta(ADMINS, before.id)
   if (await hasActiveAdmin(writer, before.id)) return
   throw new Refusal('LAST_ADMIN')
@@ -140,7 +140,7 @@ function userOf({ id, fields, createdAt }: Pick<StoredResource, 'id' | 'fields' 
   }
 }
 
-/** Creates a key for somebody who lost theirs; needs none. */
+/** Creates a key for a user who has lost theirs, without needing one. */
 export async function createKey(
   making: UserTools,
   { ownerId, description }: { ownerId: string; description: string },

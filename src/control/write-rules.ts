@@ -1,4 +1,4 @@
-/** Rules of single resources that depend on others: checked inside the transaction of every write. */
+/** Rules of resources that depend on other resources, checked inside the transaction of every write. */
 import { Refusal } from '../model/errors.ts'
 import { ipPolicies } from '../resources/ip-policies.ts'
 import { ipPolicyRules } from '../resources/ip-policy-rules.ts'
@@ -35,12 +35,12 @@ export async function checkRules(writer: Writer, write: Write): Promise<void> {
   if (resource.kind === ipPolicyRules.kind && write.parentId !== null) await checkNotGuarding(writer, write.parentId)
 }
 
-/** D65: whoever can change the rules of an enforced restriction could lock admins out, or let others in. */
+/** D65: a member who could change the rules of an enforced restriction could lock admins out, or let others in. */
 async function checkNotGuarding(writer: Writer, policyId: string): Promise<void> {
-  // Every write of a restriction rewrites its references, which lock the policy: a write that begins to name it, or to
-  // enforce it, waits for this one, or this one for it.
+  // Every write of a restriction rewrites its references, which locks the policy: so a write that begins to name or enforce it
+  // and this one run one after the other.
   await writer.lock(ipPolicies.kind, policyId)
-  // There is one per part, by a claim.
+  // A claim allows one restriction for each part.
   const restrictions = await writer.page({ kind: ipRestrictions.kind, limit: restrictedParts.length })
   const enforced = restrictions.find((each) => isEnforced(each) && names(each.fields, policyId))
   if (!enforced) return
@@ -52,15 +52,15 @@ async function checkNotGuarding(writer: Writer, policyId: string): Promise<void>
 }
 
 /**
- * A certificate logs in as the credentials that its principals name. So a caller may name only credentials that it may
- * use; one of somebody else counts as unknown (D22).
+ * A certificate logs in as the credentials that its principals name. So a caller may name only credentials that it may use;
+ * other credentials count as unknown (D22).
  */
 async function checkPrincipals(
   reader: Writer,
   { id, role }: Pick<Principal, 'id' | 'role'>,
   { principals }: Fields,
 ): Promise<void> {
-  // As their form let them in.
+  // Their form has checked them.
   const ids = (principals as readonly string[]).filter((each) => each.startsWith(sshCredentials.prefix))
   const found = new Map((await reader.resources([...new Set(ids)])).map((each) => [each.id, each]))
   for (const each of ids) {
@@ -75,5 +75,5 @@ async function checkPrincipals(
 }
 
 function names({ ip_policy_ids: ids }: Fields, policyId: string): boolean {
-  return (ids as readonly string[]).includes(policyId) // as its form let it in
+  return (ids as readonly string[]).includes(policyId) // its form has checked it
 }

@@ -1,29 +1,29 @@
 /**
- * Takes from counters at other planes: the takes of one turn of the event loop go out together. When no answer comes in
- * time, `local` decides, and goes on to decide while that plane is silent.
+ * Takes from counters at other planes; takes of one turn of the event loop are sent together. When no answer comes in time,
+ * `local` decides, and goes on to decide while that plane is silent.
  */
 import type { Rate, Taken } from '../lib/limits/sliding-counters.ts'
 import type { Neighbours } from './neighbours.ts'
 
-/** What is asked: `[key, capacity, windowMs, hops]` for each take. */
+/** The question: `[key, capacity, windowMs, hops]` for each take. */
 export type TakeCall = readonly (readonly [string, number, number, number])[]
 
-/** For each take, how long to wait in milliseconds; 0 when it is allowed. */
+/** The answer: for each take, how long to wait in milliseconds; 0 when it is allowed. */
 export type TakeAnswer = readonly number[]
 
 /** How long the plane that counts may take to answer, in milliseconds: a request waits for it. */
 export const OWNER_MS = 250
 
-/** How long after that it is left alone, in milliseconds, unless it answers after all. */
+/** How long a silent plane is not asked again, in milliseconds, unless its late answer arrives. */
 const SILENT_MS = 1000
 
-/** Takes in one message; more go out at once. */
+/** Most takes in one message; a full message is sent at once. */
 const MAX_TAKES = 500
 
 export interface CounterAsksOptions {
   readonly neighbours: Pick<Neighbours, 'ask' | 'tell'>
   readonly local: (key: string, rate: Rate) => Taken
-  /** In milliseconds, of a clock that never goes back. */
+  /** A clock that never goes back, in milliseconds. */
   readonly now: () => number
   readonly withinMs?: number
 }
@@ -52,12 +52,12 @@ export class CounterAsks {
     return until !== undefined && this.#options.now() < until
   }
 
-  /** The plane is gone, or new: nothing is held against it. */
+  /** Forgets that a plane was silent: it is gone, or new. */
   forget(plane: string): void {
     this.#silentUntil.delete(plane)
   }
 
-  /** `hops` says how many planes have passed it on. */
+  /** `hops` counts the planes that have passed the take on. */
   take(plane: string, key: string, rate: Rate, hops: number): Taken | Promise<Taken> {
     if (this.#silentUntil.size > 0 && this.isSilent(plane)) return this.#options.local(key, rate)
     const { promise, resolve } = Promise.withResolvers<Taken>()
@@ -102,7 +102,7 @@ export class CounterAsks {
     for (const { key, rate, resolve } of asks) resolve(this.#options.local(key, rate))
   }
 
-  /** They were decided here meanwhile, and count once. */
+  /** Gives back takes that a late answer allowed: they were decided here meanwhile, and must count once. */
   #undo(plane: string, asks: readonly Ask[], waits: TakeAnswer): void {
     this.#silentUntil.delete(plane)
     for (const [i, { key, rate }] of asks.entries()) {

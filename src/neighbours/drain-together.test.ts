@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { DrainTogether } from './drain-together.ts'
 import type { Neighbours } from './neighbours.ts'
 
-/** The neighbours of a plane, which hear and say what the test says. */
+/** The neighbours of a plane, driven by the test. */
 function neighbours(others: string[]) {
   const handlers = new Map<string, (argument: unknown, from: string) => unknown>()
   const told: string[] = []
@@ -20,17 +20,17 @@ function neighbours(others: string[]) {
 
 const soon = () => performance.now() + 60_000
 
-test('a plane without others waits for nobody', async () => {
+test('a plane without neighbours does not wait', async () => {
   await new DrainTogether(neighbours([]).port).othersDone(soon(), () => 0)
 })
 
-test('a plane without others stays while it carries visitors of other nodes', async () => {
+test('a plane without neighbours stays while it carries visitors of other nodes', async () => {
   let left = 3
   await new DrainTogether(neighbours([]).port).othersDone(soon(), () => left--)
   assert.ok(left < 0)
 })
 
-test('others are told when a drain begins and when it is over', () => {
+test('neighbours are told when a drain begins and when it is over', () => {
   const { port, told } = neighbours(['w2', 'w3'])
   const together = new DrainTogether(port)
   together.begun()
@@ -38,7 +38,7 @@ test('others are told when a drain begins and when it is over', () => {
   assert.deepEqual(told, ['w2 drain.begun', 'w3 drain.begun', 'w2 drain.done', 'w3 drain.done'])
 })
 
-test('a plane stays until those that drain are done, and nothing is carried for them', async () => {
+test('a plane stays until draining neighbours are done and it carries nothing for them', async () => {
   const others = ['w2', 'w3']
   const { port, say } = neighbours(others)
   const together = new DrainTogether(port)
@@ -54,7 +54,7 @@ test('a plane stays until those that drain are done, and nothing is carried for 
   say('drain.done', 'w2')
   await new Promise(setImmediate)
   assert.equal(isOver, false)
-  // One that is gone needs nobody.
+  // A plane that is gone needs no other.
   others.pop()
   await new Promise(setImmediate)
   assert.equal(isOver, false)
@@ -62,7 +62,7 @@ test('a plane stays until those that drain are done, and nothing is carried for 
   await over
 })
 
-test('nobody is waited for beyond the end of the drain time', async () => {
+test('no wait goes beyond the drain time', async () => {
   const { port, say } = neighbours(['w2'])
   const together = new DrainTogether(port)
   say('drain.begun', 'w2')

@@ -1,6 +1,6 @@
 /**
- * Data planes that stop at the same time: the agents of each stay until the visitors at all of them are served, who may
- * be served through any of them.
+ * Data planes that stop at the same time: agents stay at each until the visitors at all planes are served, since any plane's
+ * visitors may use them.
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Neighbours, tellAll } from './neighbours.ts'
@@ -8,16 +8,16 @@ import { type Neighbours, tellAll } from './neighbours.ts'
 /** How often to look, in milliseconds. */
 const LOOK_MS = 20
 
-/** How long nobody may need us before we are sure, in milliseconds: all are told to stop, though not in one instant. */
+/** How long nobody must need this plane before it stops, in milliseconds: planes are told to stop, but not in one instant. */
 const QUIET_MS = 100
 
 export class DrainTogether {
   readonly #neighbours: Neighbours
   readonly #draining = new Set<string>()
-  /** Those that have begun, and may have done. */
+  /** Planes that have begun to drain, and may be done. */
   readonly #leaving = new Set<string>()
 
-  /** `onBegun` is told of every other plane that begins. */
+  /** Calls `onBegun` for every other plane that begins to drain. */
   constructor(neighbours: Neighbours, onBegun: (planeId: string) => void = () => {}) {
     this.#neighbours = neighbours
     neighbours.serve('drain.begun', (_, from) => {
@@ -28,22 +28,22 @@ export class DrainTogether {
     neighbours.serve('drain.done', (_, from) => void this.#draining.delete(from))
   }
 
-  /** Visitors at this plane are let go from now on. */
+  /** Tells the others that this plane begins to drain. */
   begun(): void {
     tellAll(this.#neighbours, 'drain.begun', null)
   }
 
-  /** The visitors at this plane are gone. */
+  /** Tells the others that the visitors at this plane are gone. */
   done(): void {
     tellAll(this.#neighbours, 'drain.done', null)
   }
 
-  /** Whether another plane goes on. */
+  /** Whether another plane does not drain. */
   get isSurvived(): boolean {
     return this.#neighbours.others().some((plane) => !this.#leaving.has(plane))
   }
 
-  /** Resolves when no other plane needs this one, or at `until`; `carried` counts what it carries for others. */
+  /** Resolves when no other plane needs this one, or at `until`; `carried` counts the streams it carries for others. */
   async othersDone(until: number, carried: () => number): Promise<void> {
     let quietSince = performance.now()
     // Without other planes of this node, visitors at other nodes may need this one.

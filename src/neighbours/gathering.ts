@@ -1,6 +1,6 @@
-/** Gathers what changes, and calls for it to be sent a little later, or at once when much has gathered. */
+/** Gathers changes, and has them sent a little later or at once. */
 
-/** How long a change may wait to be told to other planes, in milliseconds. */
+/** How long a change may wait before it is sent to other planes, in milliseconds. */
 export const GATHER_MS = 50
 
 export class Gathering {
@@ -11,7 +11,7 @@ export class Gathering {
     this.#send = send
   }
 
-  /** Something is there to be sent. */
+  /** Has changes sent soon. */
   soon(): void {
     this.#timer ??= setTimeout(() => this.now(), GATHER_MS).unref()
   }
@@ -22,7 +22,7 @@ export class Gathering {
     this.#send()
   }
 
-  /** Sends nothing more of its own accord. */
+  /** Cancels what was to be sent soon. */
   close(): void {
     clearTimeout(this.#timer)
     this.#timer = undefined

@@ -8,9 +8,9 @@ export interface Neighbours {
   whenChanged(heard: () => void): void
   /** Rejects when the plane is gone. */
   ask(planeId: string, name: string, argument: unknown): Promise<unknown>
-  /** Messages to one plane arrive in the order in which they were sent; to one that is gone they are lost. */
+  /** Messages to one plane arrive in the order in which they were sent; messages to a plane that is gone are lost. */
   tell(planeId: string, name: string, argument: unknown): void
-  /** Answers what others ask or tell under this name. */
+  /** Handles what others ask or tell under this name. */
   serve(name: string, handler: (argument: unknown, from: string) => unknown): void
 }
 
@@ -19,7 +19,7 @@ export function tellAll(neighbours: Neighbours, name: string, argument: unknown)
   for (const plane of neighbours.others()) neighbours.tell(plane, name, argument)
 }
 
-/** Calls `changed` with the planes that came and those that left, whenever there are any. */
+/** Calls `changed` with the planes that came and those that left, whenever any did. */
 export function whenMoved(
   neighbours: Neighbours,
   changed: (came: readonly string[], left: readonly string[]) => void,

@@ -4,7 +4,7 @@ import { Owners } from './owners.ts'
 
 const keys = Array.from({ length: 3000 }, (_, i) => `edghts_${i % 7} rt_${i} key`)
 
-/** Who owns each key, as each of the planes sees it. */
+/** The owner of each key, as each of the planes sees it. */
 function seenBy(planes: readonly string[]): string[][] {
   return planes.map((self) => {
     const owners = new Owners({ self })
@@ -13,7 +13,7 @@ function seenBy(planes: readonly string[]): string[][] {
   })
 }
 
-test('all planes agree on who is in charge, and each is for about as many', () => {
+test('all planes agree on the owners, and own about equally many keys', () => {
   const [first, ...others] = seenBy(['w1', 'w2', 'w3', 'w17'])
   for (const each of others) assert.deepEqual(each, first)
   for (const plane of ['w1', 'w2', 'w3', 'w17']) {
@@ -28,7 +28,7 @@ test('when a plane comes, keys move to it and nowhere else', () => {
   for (const [i, owner] of after.entries()) assert.ok(owner === before[i] || owner === 'w4')
 })
 
-test('alone it is in charge of everything, and without itself of nothing', () => {
+test('a plane owns everything when alone, and nothing without itself', () => {
   const owners = new Owners({ self: 'w1' })
   assert.equal(owners.elsewhere('a'), undefined)
   owners.use(['w2'], { withSelf: false })

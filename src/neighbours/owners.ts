@@ -1,6 +1,6 @@
 /**
- * Which plane is in charge of a key: the one with the highest score for it (rendezvous hashing). When a plane comes or
- * goes, only the keys change hands that are now its own or were.
+ * Tells which plane owns a key: the one with the highest score for it (rendezvous hashing). When a plane comes or goes, only
+ * its own keys change owners.
  */
 import type { Neighbours } from './neighbours.ts'
 
@@ -18,13 +18,13 @@ export class Owners {
     this.#self = scored(self)
   }
 
-  /** Goes over to these other planes; without itself it is in charge of nothing, unless it is alone. */
+  /** Sets the other planes; without `withSelf` this plane owns nothing, unless it is alone. */
   use(others: readonly string[], { withSelf = true } = {}): void {
     this.#others = others.map(scored)
     this.#isWithSelf = withSelf
   }
 
-  /** The other plane that is in charge of `key`; undefined when this one is. */
+  /** The other plane that owns `key`; undefined when this one does. */
   elsewhere(key: string): string | undefined {
     if (this.#others.length === 0) return undefined
     const hash = hashOf(key)
@@ -32,7 +32,7 @@ export class Owners {
     let most = this.#isWithSelf ? mixed(hash ^ best.seed) : -1
     for (const each of this.#others) {
       const score = mixed(hash ^ each.seed)
-      // Two that score the same are told apart by their names, alike at every plane.
+      // Names break ties, so that all planes agree.
       if (score < most || (score === most && each.plane < best.plane)) continue
       best = each
       most = score
@@ -52,7 +52,7 @@ function hashOf(text: string): number {
   return hash
 }
 
-/** The last steps of MurmurHash3: every bit of what goes in changes every bit of what comes out. */
+/** The last steps of MurmurHash3: every bit of the input affects every bit of the result. */
 function mixed(value: number): number {
   let hash = value
   hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b)

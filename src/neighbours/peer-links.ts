@@ -7,19 +7,19 @@ import type { Neighbours } from './neighbours.ts'
 
 export interface PeerLinksOptions {
   readonly self: string
-  /** Where a plane listens for the others. */
+  /** The path of the socket on which a plane listens for the others. */
   readonly pathOf: (planeId: string) => string
   readonly log: Logger
 }
 
-/** What planes ask of each other; `name` says what about. */
+/** The one call between planes; `name` selects the handler. */
 type PeerCalls = {
   call(asked: { readonly name: string; readonly argument: unknown; readonly from: string }): unknown
 }
 
 type OutgoingLink = CallLink<PeerCalls, Record<never, never>>
 
-/** How long another plane may take to answer, in milliseconds: whoever asks has somebody waiting. */
+/** How long another plane may take to answer, in milliseconds: a visitor may be waiting. */
 const ANSWER_MS = 1000
 
 export class PeerLinks implements Neighbours {
@@ -43,7 +43,8 @@ export class PeerLinks implements Neighbours {
     const calls: PeerCalls = {
       call: ({ name, argument, from }) => {
         const handler = this.#handlers.get(name)
-        if (!handler) throw new Error(`the other version of Postern knows nothing of ${name}`)
+        if (!handler)
+          throw new Error(`the other data plane does not know the call ${name}; it runs another version of Postern`)
         return handler(argument, from)
       },
     }
@@ -58,7 +59,7 @@ export class PeerLinks implements Neighbours {
     })
   }
 
-  /** These are the others from now on. */
+  /** Sets the other planes. */
   use(others: readonly string[]): void {
     this.#others = others
     for (const [id, link] of this.#links) if (!others.includes(id)) link.close()
@@ -96,7 +97,7 @@ export class PeerLinks implements Neighbours {
     const { pathOf, log } = this.#options
     const socket = connect({ path: pathOf(planeId) })
     this.#hold(socket)
-    // What is written before the connection is there waits for it.
+    // Calls made before the socket is connected wait for it.
     const link: OutgoingLink = new CallLink(socketChannel(socket), {}, { log })
     this.#links.set(planeId, link)
     void link.closed.then(() => {

@@ -37,16 +37,16 @@ function start(count: number, limits: Partial<CapLimits>) {
   }
   for (let i = 0; i < count; i++) add()
   const at = (n: number): ConnectionCaps => planes[n % planes.length] ?? assert.fail()
-  /** A connection that is let in, or undefined. Only its end and its address are looked at. */
+  /** A connection that is admitted, or undefined. Only its end and its address are used. */
   const enter = (n: number, ip = '192.0.2.1'): Socket | undefined => {
     const socket = Object.assign(new EventEmitter(), { remoteAddress: ip, destroyed: false }) as unknown as Socket
     if (!at(n).accept(socket)) return undefined
     if (at(n).admit(socket, ip)) return socket
-    // As a door does with whoever it does not admit.
+    // As a door does with a connection that it does not admit.
     socket.emit('close')
     return undefined
   }
-  /** With mocked timers: what is cleared after the test would be cleared among those of the next. */
+  /** Must run while timers are mocked; otherwise it would clear timers of the next test. */
   const stop = (): void => {
     for (const each of stops) each()
   }
@@ -60,7 +60,7 @@ const spreads: Readonly<Record<string, (i: number) => number>> = {
 }
 
 for (const [name, spread] of Object.entries(spreads)) {
-  test(`open connections in all stay within a tenth of their limit, ${name}`, async () => {
+  test(`all open connections together stay within a tenth of their limit, ${name}`, async () => {
     const { node, enter } = start(4, { maxConnections: 200 })
     await node.settle()
     let open = 0
@@ -71,7 +71,7 @@ for (const [name, spread] of Object.entries(spreads)) {
     assert.ok(open >= 200 && open <= 220, `${open}`)
   })
 
-  test(`so do those of a source, ${name}, and other sources have their own`, async () => {
+  test(`open connections of one source stay within a tenth of theirs, ${name}, and other sources have their own`, async () => {
     const { node, enter } = start(4, { maxConnectionsPerSource: 100 })
     await node.settle()
     let open = 0
@@ -103,12 +103,12 @@ for (const [name, spread] of Object.entries(spreads)) {
     ] as const) {
       assert.ok(used >= limit * 0.9 && used <= limit * 1.1, `${used} of ${limit}`)
     }
-    // Some of them were refused by the limit for all.
+    // Some were refused by the limit for all sources together.
     assert.ok(taken.handshakes <= 12 * 40 * 1.1, `${taken.handshakes}`)
   })
 }
 
-test('what closes makes room at every plane, and so does a plane that dies', async ({ mock }) => {
+test('a connection that closes makes room at every plane, and so does a plane that dies', async ({ mock }) => {
   mock.timers.enable({ apis: ['setTimeout'] })
   const { node, enter, stop } = start(3, { maxConnections: 3, maxConnectionsPerSource: 3 })
   await node.settle()
@@ -167,7 +167,7 @@ test('in the end every plane knows what is open, whatever happened', async ({ mo
       await node.settle()
       const left = sockets.filter(({ plane }) => alive().includes(plane))
       for (const plane of alive()) {
-        // Refused or not as one process would; what is let in leaves again, which nobody hears of in this turn.
+        // Admitted or refused as one process would; an admitted connection closes again, which others do not hear in this turn.
         const socket = enter(plane, '192.0.2.0')
         const ofSource = left.filter(({ ip }) => ip === '192.0.2.0').length
         assert.equal(socket !== undefined, left.length < 6 && ofSource < 4, `${left.length} open, ${ofSource} of it`)

@@ -1,13 +1,13 @@
 /**
- * Makes the caps of a door hold for the whole node: planes tell each other what is open and what they took of each rate,
- * and every plane counts that as its own. Each keeps the whole limit, so that it does not matter how visitors spread.
+ * Makes the caps of a door hold for the whole node: planes tell each other what is open and what they took of each rate, and
+ * every plane counts that as its own. Each plane applies the whole limit, so it does not matter how visitors are spread.
  */
 import type { CapNews } from '../lib/net/cap-news.ts'
 import type { ConnectionCaps } from '../lib/net/connection-caps.ts'
 import { Gathering } from './gathering.ts'
 import { type Neighbours, tellAll, whenMoved } from './neighbours.ts'
 
-/** Sources in one message. */
+/** Most sources in one message. */
 const MAX_SOURCES = 1000
 
 /** Gives a function that stops sharing. */
@@ -34,19 +34,19 @@ export function shareCaps(
     urgent = undefined
   }
   const heard = (news: unknown, from: string): void => {
-    // Of a plane that is gone, or not known yet, nobody would take back what it has open.
+    // News of an unknown plane is dropped: when it goes, nothing would remove what it had open.
     if (neighbours.others().includes(from)) caps.heard(from, news as CapNews)
   }
   neighbours.serve(name, heard)
   neighbours.serve(`${name}.all`, () => caps.allNews())
   whenMoved(neighbours, (came, left) => {
     for (const plane of left) caps.lost(plane)
-    // What is not told yet goes out before the limits are shared with others.
+    // Pending news is sent before the caps are shared with the changed set of planes.
     gathering.now()
     const planes = neighbours.others().length + 1
     if (planes === 1) return stop()
     caps.share({ planes, onNews })
-    // Asked for and not sent unasked: it would be lost at a plane that does not know the other one yet.
+    // Fetched rather than sent: a plane drops news from one that it does not know yet.
     for (const plane of came) {
       neighbours.ask(plane, `${name}.all`, null).then(
         (news) => heard(news, plane),

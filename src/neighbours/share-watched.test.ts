@@ -47,7 +47,7 @@ test('a watcher sees the requests to its endpoint at every plane, in order and o
   assert.equal(seen.length, 4)
 })
 
-test('only what a watcher shows is told, and of very many requests the newest', async (t) => {
+test('only the fields that a watcher shows are sent, and of very many requests the newest', async (t) => {
   const { at, settle } = start(t, 2)
   await settle()
   const seen: unknown[] = []
@@ -59,7 +59,7 @@ test('only what a watcher shows is told, and of very many requests the newest', 
   assert.deepEqual(seen.at(-1), { ...request, path: '/4999' })
 })
 
-test('a plane that comes is told what is watched, and one that dies is forgotten', async (t) => {
+test('a new plane is told what is watched, and one that dies is forgotten', async (t) => {
   const { node, add, at, settle } = start(t, 2)
   await settle()
   const seen: string[] = []

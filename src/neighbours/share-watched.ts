@@ -1,9 +1,9 @@
-/** Shows requests to those who watch their endpoint from another data plane. */
+/** Shows requests to watchers of their endpoint at other data planes. */
 import type { ServedRequest } from '../model/served-request.ts'
 import { Gathering } from './gathering.ts'
 import { type Neighbours, tellAll, whenMoved } from './neighbours.ts'
 
-/** What is shared: the watched requests of this plane. */
+/** The watched requests of this plane. */
 export interface Watched {
   watched(): readonly string[]
   whenWatched(heard: (endpointId: string, isWatched: boolean) => void): void
@@ -13,10 +13,10 @@ export interface Watched {
 
 type Seen = readonly [endpointId: string, request: ServedRequest]
 
-/** Requests that wait to be told to one plane; of more, the newest: a screen shows no more than some dozens. */
+/** Most requests that wait to be sent to one plane; the newest are kept, since a screen shows only a few dozen. */
 const MAX_UNTOLD = 200
 
-/** Gives a function that stops telling. */
+/** Gives a function that stops sharing. */
 export function shareWatched(neighbours: Neighbours, watched: Watched): () => void {
   const untold = new Map<string, Seen[]>()
   /** How to stop watching, by plane and endpoint. */
@@ -33,7 +33,7 @@ export function shareWatched(neighbours: Neighbours, watched: Watched): () => vo
     gathering.soon()
   }
   const change = (plane: string, endpointId: string, isWatched: boolean): void => {
-    // Of a plane that is gone, or not known yet, nobody would take it back.
+    // A watch by an unknown plane is ignored: when that plane goes, nothing would end it.
     if (!neighbours.others().includes(plane)) return
     const own = stops.get(plane) ?? new Map<string, () => void>()
     stops.set(plane, own)

@@ -45,7 +45,7 @@ function start(count: number, { key = 'edge route breaker', grantMs = NEVER_MS }
   return { clock, node, planes, add, begin, end, ask }
 }
 
-test('failures at all planes count together, and all open', async ({ mock }) => {
+test('failures at all planes count together, and all circuits open', async ({ mock }) => {
   mock.timers.enable({ apis: ['setTimeout'] })
   const { node, ask } = start(3)
   for (const at of [0, 1, 2]) assert.equal(await ask(at, 500), true)
@@ -57,7 +57,7 @@ test('failures at all planes count together, and all open', async ({ mock }) => 
   for (const at of [0, 1, 2]) assert.equal(await ask(at, 200), false)
 })
 
-test('while half open one plane tries one request, and its answer closes the circuit everywhere', async () => {
+test('while a circuit is half open, one plane makes one trial request, which closes the circuit everywhere', async () => {
   const { node, clock, begin, end, ask } = start(3)
   for (let i = 0; i < 4; i++) await ask(0, 500)
   await node.settle()
@@ -72,7 +72,7 @@ test('while half open one plane tries one request, and its answer closes the cir
   for (const at of [0, 1, 2]) assert.equal(await ask(at, 200), true)
 })
 
-test('a plane that comes learns which circuits are open', async () => {
+test('a new plane learns which circuits are open', async () => {
   const { node, add, ask } = start(1)
   for (let i = 0; i < 4; i++) await ask(0, 500)
   add()
@@ -94,7 +94,7 @@ test('a circuit that was open before its breaker was compiled is open in it', as
   assert.notEqual(late.request?.(request()), undefined)
 })
 
-test('when the plane in charge is silent or dies, a request is tried all the same', async () => {
+test('when the owner is silent or dies, a trial request is made all the same', async () => {
   const keys = Array.from({ length: 8 }, (_, i) => `key ${i}`)
   for (const key of keys) {
     const { node, clock, begin, ask } = start(2, { key, grantMs: 1 })
@@ -108,7 +108,7 @@ test('when the plane in charge is silent or dies, a request is tried all the sam
   }
 })
 
-test('at most one is tried at a time whatever arrives when, and one in the end', async () => {
+test('at most one trial request is made at a time whatever the order of messages, and one in the end', async () => {
   const step = fc.record({
     do: fc.constantFrom('begin', 'begin', 'good', 'bad', 'leave', 'wait', 'deliver', 'deliver', 'deliver'),
     n: fc.nat(20),
@@ -122,7 +122,7 @@ test('at most one is tried at a time whatever arrives when, and one in the end',
       const isTried = ({ ctx }: Exchange): boolean => ctx.found.get('circuit_breaker.decision') === 'allow_while_open'
       for (const { do: what, n } of steps) {
         if (what === 'wait') {
-          // Longer than a message takes: planes that have not heard of an opening let one through each.
+          // Longer than a message takes: planes that have not heard of an opening let one request through each.
           await node.settle()
           clock.now += 4000
         } else if (what === 'deliver') node.deliverOne(n)
@@ -137,7 +137,7 @@ test('at most one is tried at a time whatever arrives when, and one in the end',
           if (exchange) end(exchange, { good: 200, bad: 500, leave: 0 }[what])
         }
         await new Promise((resolve) => setImmediate(resolve))
-        assert.ok(under.filter(isTried).length <= 1, 'two are tried at once')
+        assert.ok(under.filter(isTried).length <= 1, 'two trials at once')
       }
       await node.settle()
       await Promise.all(waiting)
@@ -146,7 +146,7 @@ test('at most one is tried at a time whatever arrives when, and one in the end',
       clock.now += 10_000
       for (const at of planes.keys()) {
         const [exchange] = await Promise.all([begin(at), node.settle()])
-        assert.ok(exchange, 'a circuit stays open')
+        assert.ok(exchange, 'a circuit stayed open')
         end(exchange, 0)
         await node.settle()
       }

@@ -1,6 +1,6 @@
 /**
- * Circuit breakers of a whole node: each plane tells the others what it counted, a little later and together, and at
- * once when a circuit opens or closes. While one is half open, the plane in charge of its key grants one request in all.
+ * Circuit breakers of a whole node: each plane sends the others its counts, in batches, and at once when a circuit opens or
+ * closes. While a circuit is half open, the plane that owns its key grants one trial request in all.
  */
 import type { BreakerTwins, TwinBreaker, TwinLink } from '../modules/circuit_breaker/twins.ts'
 import { Gathering } from './gathering.ts'
@@ -12,17 +12,17 @@ type Counted = readonly (readonly [string, number, number])[]
 /** `[key, waitMs]` each. */
 type Opened = readonly (readonly [string, number])[]
 
-/** How long the plane in charge may take to grant a request, in milliseconds; then this plane decides. */
+/** How long the owner of a key may take to grant a trial request, in milliseconds; then this plane decides. */
 const GRANT_MS = 250
 
-/** Breakers with something to tell before it is told at once. */
+/** Breakers with pending counts that make this plane send them at once. */
 const MAX_GATHERED = 1000
 
-/** Open circuits that this plane has no breaker for yet, since edges are compiled when the first visitor comes. */
+/** Most open circuits that are kept without a breaker here: edges are compiled only when their first visitor comes. */
 const MAX_AHEAD = 10_000
 
 export interface SharedBreakersOptions {
-  /** In milliseconds, of a clock that never goes back. */
+  /** A clock that never goes back, in milliseconds. */
   readonly now?: () => number
   readonly grantMs?: number
 }
@@ -35,9 +35,9 @@ export class SharedBreakers implements BreakerTwins {
   readonly #breakers = new Map<string, TwinBreaker>()
   readonly #untold = new Map<string, { total: number; failed: number }>()
   readonly #gathering = new Gathering(() => this.#tell())
-  /** Until when circuits are open that have no breaker here. */
+  /** Until when circuits without a breaker here are open. */
   readonly #ahead = new Map<string, number>()
-  /** Which plane tries a request, for keys that this plane is in charge of. */
+  /** For keys that this plane owns, the plane that makes the trial request. */
   readonly #probing = new Map<string, string>()
   #isAlone = true
 
@@ -120,7 +120,7 @@ export class SharedBreakers implements BreakerTwins {
     tellAll(this.#neighbours, 'breakers.counted', counted)
   }
 
-  /** A circuit has opened or closed: what was counted before is over, and so is the request that was tried. */
+  /** A circuit has opened or closed: earlier counts are void, and the trial request is over. */
   #decided(key: string): void {
     this.#untold.delete(key)
     this.#probing.delete(key)
@@ -139,7 +139,7 @@ export class SharedBreakers implements BreakerTwins {
     if (this.#ahead.size > MAX_AHEAD && first !== undefined) this.#ahead.delete(first)
   }
 
-  /** Those who come learn which circuits are open. */
+  /** Tells planes that have just come which circuits are open. */
   #tellOpen(planes: readonly string[]): void {
     if (planes.length === 0) return
     const open: (readonly [string, number])[] = []
@@ -159,7 +159,7 @@ export class SharedBreakers implements BreakerTwins {
       isLate = true
       resolve(true)
     }
-    // Without an answer this plane tries: the breaker lets through one at a time, and a circuit must not stay open.
+    // Without an answer this plane makes the trial: its breaker lets one through at a time, and a circuit must not stay open.
     const timer = setTimeout(decide, this.#grantMs)
     this.#neighbours.ask(owner, 'breakers.grant', key).then(
       (isGranted) => {
@@ -175,7 +175,7 @@ export class SharedBreakers implements BreakerTwins {
     return promise
   }
 
-  /** The plane that has it may ask again: its breaker lets through one at a time. */
+  /** The plane that holds the grant may ask again: its breaker lets one request through at a time. */
   #grant(key: string, plane: string): boolean {
     const holder = this.#probing.get(key)
     if (holder !== undefined && holder !== plane) return false

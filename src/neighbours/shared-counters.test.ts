@@ -34,7 +34,7 @@ const allOf = (taken: readonly (Taken | Promise<Taken>)[]) => Promise.all(taken.
 
 const turn = () => new Promise((resolve) => setImmediate(resolve))
 
-test('alone it counts as the counters of one process do, without a promise', () => {
+test('a plane alone counts like the counters of one process, without a promise', () => {
   const { at, clock } = start(1)
   const plain = new SlidingCounters({ now: () => clock.now })
   const rate = { capacity: 3, windowMs: 1000 }
@@ -55,7 +55,7 @@ test('a limit holds for all planes together, exactly, however the takes are spre
   }
 })
 
-test('one that is given back can be taken again at any plane, once', async () => {
+test('a take that is given back can be taken again at any plane, once', async () => {
   const { node, at } = start(3)
   await node.settle()
   const take = async (plane: string): Promise<boolean> => {
@@ -69,7 +69,7 @@ test('one that is given back can be taken again at any plane, once', async () =>
   assert.deepEqual([await take('w3'), await take('w1'), await take('w2')], [true, false, false])
 })
 
-test('takes of one turn go out together', async () => {
+test('takes of one turn are sent together', async () => {
   const { node, at } = start(2)
   await node.settle()
   const taken = Array.from({ length: 300 }, (_, i) => at('w1').take(`key ${i}`, once))
@@ -78,7 +78,7 @@ test('takes of one turn go out together', async () => {
   assert.equal(node.delivered.get('counters.take'), 1)
 })
 
-test('what may be taken once is taken once more at most for each plane that comes or leaves, whatever arrives when', async () => {
+test('a limit of one is exceeded at most once for each plane that comes or leaves, whatever the order of messages', async () => {
   const step = fc.oneof(
     { weight: 8, arbitrary: fc.record({ do: fc.constant('take' as const), n: fc.nat(7), key: fc.nat(5) }) },
     { weight: 10, arbitrary: fc.record({ do: fc.constant('deliver' as const), n: fc.nat(30) }) },
@@ -98,7 +98,7 @@ test('what may be taken once is taken once more at most for each plane that come
       }
       let moves = 0
       for (const each of steps) {
-        // Counts on their way to another plane may be in neither place for a moment.
+        // Counts that are being moved may be at neither plane for a moment.
         if (each.do === 'come' || each.do === 'leave') moves++
         if (each.do === 'take') {
           const id = staying[each.n % staying.length] ?? ''
@@ -108,7 +108,7 @@ test('what may be taken once is taken once more at most for each plane that come
         else if (each.do === 'come' && all.size < 6 && !isComing) {
           isComing = add(true)
           staying.push(isComing.self)
-          // It knows the others from the start; they learn of it one by one.
+          // The new plane knows the others from the start; they learn of it one by one.
           isComing.changed()
         } else if (each.do === 'leave' && staying.length > 1) {
           notice()
@@ -132,7 +132,7 @@ test('what may be taken once is taken once more at most for each plane that come
 
 const refused: Taken = { isAllowed: false, waitMs: 1 }
 
-test('counts move to a plane that comes, and from one that leaves', async () => {
+test('counts move to a new plane, and from one that leaves', async () => {
   const { node, at, add } = start(1)
   const keys = Array.from({ length: 2500 }, (_, i) => `edge ${i}`)
   for (const key of keys) assert.equal((await at('w1').take(key, once)).isAllowed, true)
@@ -152,7 +152,7 @@ test('counts move to a plane that comes, and from one that leaves', async () => 
   assert.deepEqual(passed, [])
 })
 
-test('when a plane dies, every take is answered, and what it had counted begins anew', async () => {
+test('when a plane dies, every take is answered, and its counts start again', async () => {
   const { node, at } = start(3)
   await node.settle()
   const rate = { capacity: 10, windowMs: 60_000 }
@@ -168,7 +168,7 @@ test('when a plane dies, every take is answered, and what it had counted begins 
   assert.ok(passed >= 10 * keys.length && passed <= 30 * keys.length, `${passed}`)
 })
 
-test('a plane that does not answer makes nobody wait for long, and gets the counts when it is back', async () => {
+test('a plane that does not answer delays nobody for long, and gets its counts when it is back', async () => {
   const { node, clock, at } = start(2, { withinMs: 1 })
   await node.settle()
   const owners = new Owners({ self: 'w1' })
@@ -178,7 +178,7 @@ test('a plane that does not answer makes nobody wait for long, and gets the coun
   node.stalled.add('w2')
   const taken = await at('w1').take(key, once)
   assert.equal(taken.isAllowed, true)
-  // While it is silent, this plane counts at once, and by the same limit.
+  // While it is silent, this plane counts without waiting, by the same limit.
   assert.deepEqual(at('w1').take(key, once), { isAllowed: false, waitMs: 120_000 })
   node.stalled.clear()
   await node.settle()

@@ -1,7 +1,7 @@
 /**
- * Counters of a whole node: each key has one plane that counts it, exactly, and the others ask that one. When planes
- * come or go, counts move to the plane that is now in charge. Until all have moved, a plane fetches what others still
- * have of a key that it does not know.
+ * Counters of a whole node: each key has one owner, a plane that counts it exactly, and the others ask that plane. When planes
+ * come or go, counts move to the new owner. Until all have moved, a plane fetches what others still have of a key that it does
+ * not know.
  */
 import {
   type CountedWindow,
@@ -14,22 +14,22 @@ import { CounterAsks, OWNER_MS, type TakeAnswer, type TakeCall } from './counter
 import { type Neighbours, whenMoved } from './neighbours.ts'
 import { Owners } from './owners.ts'
 
-/** How many planes may pass a take on, when they do not agree on who is there; then it is counted where it is. */
+/** How often a take may be passed on while planes disagree on who is there; then it is counted where it is. */
 const MAX_HOPS = 3
 
-/** Keys that are looked at in one turn of the event loop when counts move, and counts in one message. */
+/** When counts move: most keys checked in one turn of the event loop, and most counts in one message. */
 const LOOKED_AT = 1000
 const MOVED_TOGETHER = 500
 
-/** How soon counts are moved that had to be kept here because the plane in charge was silent, in milliseconds. */
-const STRAY_MS = 1000
+/** Pause before counts are moved that were kept here because their owner was silent, in milliseconds. */
+const MOVE_LATER_MS = 1000
 
-/** Keys fetched by a plane that this one knows nothing of yet; over that, the first is forgotten. */
+/** Most keys that are remembered as fetched by a new owner; beyond that, the first is forgotten. */
 const MAX_FETCHED = 10_000
 
 export interface SharedCountersOptions {
   readonly own?: SlidingCounters
-  /** In milliseconds, of a clock that never goes back. */
+  /** A clock that never goes back, in milliseconds. */
   readonly now?: () => number
   /** How long the plane that counts may take to answer, in milliseconds. */
   readonly withinMs?: number
@@ -41,17 +41,17 @@ export class SharedCounters implements Counters {
   readonly #owners: Owners
   readonly #asks: CounterAsks
   readonly #withinMs: number
-  /** Others that are about to leave: they count nothing any more. */
+  /** Other planes that are about to leave, and no longer count. */
   readonly #leaving = new Set<string>()
   #isLeaving = false
-  /** All planes that count, as this one sees it, and as others did when they had moved their counts. */
+  /** The set of counting planes as this one sees it, and as each other plane saw it when it had moved its counts. */
   #view = ''
   readonly #viewOf = new Map<string, string>()
-  /** Others that may still have counts of ours. */
+  /** Other planes that may still have counts of keys that this one owns. */
   #unsettled: readonly string[] = []
   readonly #fetchedBy = new Map<string, string>()
-  #straying: NodeJS.Timeout | undefined
-  /** Changes with every round of moving, so that an older one stops. */
+  #moveTimer: NodeJS.Timeout | undefined
+  /** Incremented by every round of moving, so that an older round stops. */
   #round = 0
 
   constructor(neighbours: Neighbours, options: SharedCountersOptions = {}) {
@@ -60,7 +60,7 @@ export class SharedCounters implements Counters {
     this.#own = options.own ?? new SlidingCounters({ now })
     this.#owners = new Owners(neighbours)
     this.#withinMs = withinMs
-    const local = (key: string, rate: Rate): Taken => this.#takeAstray(key, rate)
+    const local = (key: string, rate: Rate): Taken => this.#countHere(key, rate)
     this.#asks = new CounterAsks({ neighbours, local, now, withinMs })
     neighbours.serve('counters.take', (call) => this.#taken(call as TakeCall))
     neighbours.serve('counters.giveBack', (call) => this.giveBack(...(call as [string, number])))
@@ -89,14 +89,14 @@ export class SharedCounters implements Counters {
     return this.#take(key, rate, 0)
   }
 
-  /** Gives one back that was taken here, because another plane had to decide without its answer. */
+  /** Gives back one take: another plane decided without waiting for the answer. */
   giveBack(key: string, windowMs: number): void {
     const owner = this.#ownerOf(key)
     if (owner === undefined || this.#own.has(key, windowMs)) this.#own.giveBack(key, windowMs)
     else this.#neighbours.tell(owner, 'counters.giveBack', [key, windowMs])
   }
 
-  /** A copy of what keys that begin with `prefix` have used, wherever it is counted; not of planes that are silent. */
+  /** A copy of the counts of keys that begin with `prefix`, from all planes that answer. */
   async counted(prefix: string): Promise<CountedWindow[]> {
     const own = this.#own.counted(prefix)
     const others = this.#neighbours.others()
@@ -105,7 +105,7 @@ export class SharedCounters implements Counters {
     return [...own, ...found.flatMap((windows) => (windows as CountedWindow[] | undefined) ?? [])]
   }
 
-  /** Before this plane stops: others count from now on. Resolves when they have what was counted here. */
+  /** Hands counting over to the others before this plane stops; resolves when all counts are sent. */
   async leave(): Promise<void> {
     this.#isLeaving = true
     for (const plane of this.#neighbours.others()) this.#neighbours.tell(plane, 'counters.leaving', null)
@@ -113,7 +113,7 @@ export class SharedCounters implements Counters {
   }
 
   close(): void {
-    clearTimeout(this.#straying)
+    clearTimeout(this.#moveTimer)
     this.#round++
   }
 
@@ -128,39 +128,39 @@ export class SharedCounters implements Counters {
     if (owner !== undefined) return this.#takeFrom(owner, key, rate, hops)
     if (this.#unsettled.length === 0 || this.#own.has(key, rate.windowMs)) return this.#own.take(key, rate)
     return this.#fetch(key, rate.windowMs).then(() => {
-      // Another plane may be in charge by now.
+      // The owner may have changed meanwhile.
       const newOwner = this.#ownerOf(key)
       return newOwner === undefined ? this.#own.take(key, rate) : this.#takeFrom(newOwner, key, rate, hops)
     })
   }
 
   #takeFrom(owner: string, key: string, rate: Rate, hops: number): Taken | Promise<Taken> {
-    return hops < MAX_HOPS ? this.#asks.take(owner, key, rate, hops + 1) : this.#takeAstray(key, rate)
+    return hops < MAX_HOPS ? this.#asks.take(owner, key, rate, hops + 1) : this.#countHere(key, rate)
   }
 
-  /** What others take from here. */
+  /** Answers the takes of another plane. */
   #taken(call: TakeCall): TakeAnswer | Promise<TakeAnswer> {
     const taken = call.map(([key, capacity, windowMs, hops]) => this.#take(key, { capacity, windowMs }, hops))
     if (!taken.some((each) => each instanceof Promise)) return (taken as Taken[]).map(({ waitMs }) => waitMs)
     return Promise.all(taken.map((each) => Promise.resolve(each))).then((all) => all.map(({ waitMs }) => waitMs))
   }
 
-  /** Counts here what should be counted elsewhere, to be moved there later. */
-  #takeAstray(key: string, rate: Rate): Taken {
+  /** Counts here what another plane should count; it is moved there later. */
+  #countHere(key: string, rate: Rate): Taken {
     this.#moveLater()
     return this.#own.take(key, rate)
   }
 
   #moveLater(): void {
-    this.#straying ??= setTimeout(() => {
-      this.#straying = undefined
+    this.#moveTimer ??= setTimeout(() => {
+      this.#moveTimer = undefined
       void this.#move()
-    }, STRAY_MS).unref()
+    }, MOVE_LATER_MS).unref()
   }
 
   /** Gets what unsettled planes have of a key. */
   async #fetch(key: string, windowMs: number): Promise<void> {
-    // Added as it comes, even when that is late, so that nothing is lost.
+    // Counts are added even when they arrive late, so that nothing is lost.
     const add = (window: unknown): void => {
       if (window) this.#own.add([window as CountedWindow])
     }
@@ -168,7 +168,7 @@ export class SharedCounters implements Counters {
   }
 
   #fetched(key: string, windowMs: number, from: string): CountedWindow | undefined {
-    // The other one is in charge of it, though we may not know that yet.
+    // The other plane owns the key, though this one may not know that yet.
     if (this.#owners.elsewhere(key) === undefined) {
       this.#fetchedBy.set(key, from)
       const [first] = this.#fetchedBy.keys()
@@ -195,7 +195,7 @@ export class SharedCounters implements Counters {
     return promise
   }
 
-  /** Goes over to the planes that are there now. */
+  /** Switches to the present set of planes. */
   #regroup(): Promise<void> {
     const counting = this.#neighbours.others().filter((plane) => !this.#leaving.has(plane))
     this.#owners.use(counting, { withSelf: !this.#isLeaving })
@@ -209,14 +209,14 @@ export class SharedCounters implements Counters {
     this.#unsettled = this.#neighbours.others().filter((plane) => this.#viewOf.get(plane) !== this.#view)
   }
 
-  /** Moves counts to the planes that are in charge of them, and says so when that is done. */
+  /** Moves counts to their owners, and tells the others when that is done. */
   async #move(): Promise<void> {
     const round = ++this.#round
     const moving = new Map<string, CountedWindow[]>()
     let lookedAt = 0
     for (const [key, windowMs] of this.#own.keys()) {
       const owner = this.#owners.elsewhere(key)
-      // While the plane in charge is silent, the counts are needed here.
+      // While their owner is silent, the counts are needed here.
       if (owner !== undefined && this.#asks.isSilent(owner)) this.#moveLater()
       else if (owner !== undefined) this.#gather(moving, owner, this.#own.remove(key, windowMs))
       if (++lookedAt % LOOKED_AT > 0) continue

@@ -1,4 +1,4 @@
-/** For tests: planes in one process. Messages are copied as between processes, and delivered when the test says so. */
+/** For tests: planes in one process. Messages are copied as between processes, and delivered when the test asks for it. */
 import { deserialize, serialize } from 'node:v8'
 import type { Neighbours } from './neighbours.ts'
 
@@ -14,23 +14,23 @@ interface Letter {
 export class TestNode {
   readonly planes = new Map<string, TestPlane>()
   readonly #letters: Letter[] = []
-  /** Planes that take no message for now. */
+  /** Planes that receive no messages for now. */
   readonly stalled = new Set<string>()
   /** Messages delivered so far, by name. */
   readonly delivered = new Map<string, number>()
 
-  /** A new plane, which `join` makes known to the others. */
+  /** A new plane; `join` makes it known to the others. */
   plane(self: string): TestPlane {
     return new TestPlane(self, this)
   }
 
-  /** All planes learn of it at once; with `isQuiet`, each when the test calls its `changed`. */
+  /** All planes learn of the new one at once; with `isQuiet`, each when the test calls its `changed`. */
   join(plane: TestPlane, { isQuiet = false } = {}): void {
     this.planes.set(plane.self, plane)
     if (!isQuiet) for (const each of this.planes.values()) each.changed()
   }
 
-  /** It is gone with all messages from it and to it; the others learn of that. */
+  /** Removes a plane with all messages from it and to it, and tells the others. */
   kill(plane: string): void {
     this.planes.get(plane)?.die()
     this.planes.delete(plane)
@@ -46,7 +46,7 @@ export class TestNode {
   }
 
   /**
-   * Delivers one message: the oldest between some two planes, `pick` saying which two. False when there is none.
+   * Delivers the oldest message between two planes, which `pick` chooses; false when there is none.
    * Only messages between the same two planes keep their order.
    */
   deliverOne(pick = 0): boolean {
@@ -64,7 +64,7 @@ export class TestNode {
     return true
   }
 
-  /** Delivers all there is, and what follows from it. */
+  /** Delivers all messages, and those that follow from them. */
   async settle(): Promise<void> {
     // Some answers and batches need a turn of the event loop.
     for (let quiet = 0; quiet < 4; ) {
@@ -142,7 +142,7 @@ export class TestPlane implements Neighbours {
   #run(name: string, argument: unknown, from: string): unknown {
     this.#node.count(name)
     const handler = this.#handlers.get(name)
-    if (!handler) throw new Error(`${this.self} knows nothing of ${name}`)
+    if (!handler) throw new Error(`${this.self} does not know ${name}`)
     return handler(argument, from)
   }
 }

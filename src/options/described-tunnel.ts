@@ -1,4 +1,4 @@
-/** Reads a tunnel as people describe it, in a file or with flags: all that the server needs, without the service behind it. */
+/** Reads a tunnel as people describe it, in a file or with flags: what the server needs to know, without the service. */
 import { type Opts, readEndpointOptions, type TunnelKind } from './endpoint-options.ts'
 import type { ReadText } from './file-values.ts'
 import type { OptionReader } from './reader.ts'
@@ -24,11 +24,11 @@ export interface DescriptionContext {
   readonly readText: ReadText
   /** Environment variables, which may hold secrets that are not in the file or flags. */
   readonly env?: Readonly<Record<string, string | undefined>> | undefined
-  /** The service's own `Host`; undefined when it is not known. */
+  /** The service's own `Host`; undefined if unknown. */
   readonly ownHost: string | undefined
 }
 
-/** The kind of the tunnel that `reader` holds: labels make it one without an address. */
+/** The kind of the tunnel that `reader` holds; one with labels has no address of its own. */
 export function readKind(reader: OptionReader): TunnelKind {
   const proto = reader.choice('proto', ['http', 'tcp', 'tls'])
   if (!reader.has('labels')) return proto ?? 'http'
@@ -36,7 +36,7 @@ export function readKind(reader: OptionReader): TunnelKind {
   return 'labeled'
 }
 
-/** Reads all of it but the service; what is wrong is noted by the reader, and the tunnel is of no use then. */
+/** Reads everything but the service. The reader notes problems; if there are any, the result must not be used. */
 export function readDescription(reader: OptionReader, kind: TunnelKind, context: DescriptionContext): DescribedTunnel {
   const labels = readLabels(reader)
   const opts = readEndpointOptions(reader, { ...context, kind })
@@ -79,7 +79,7 @@ function rewriteHost(reader: OptionReader, kind: TunnelKind, ownHost: string | u
   if (/[\r\n\0]/.test(wanted)) reader.fault('host_header', 'must be a name')
   const host = wanted === 'rewrite' ? ownHost : wanted
   if (host === undefined)
-    reader.fault('host_header', 'must be a name here: the server does not know that of your service')
+    reader.fault('host_header', 'must be a name here: the server does not know the name of your service')
   // Only `readEndpointOptions` sets this, in this form.
   const rules = opts.RequestHeaders as { add: string[]; remove: readonly string[] } | undefined
   opts.RequestHeaders = { add: [...(rules?.add ?? []), `host:${host}`], remove: rules?.remove ?? [] }

@@ -61,11 +61,11 @@ export const endpointOptions: readonly EndpointOption[] = [
 /** A tunnel has at most one option of each group. */
 const exclusive: readonly (readonly [keys: readonly string[], why: string])[] = [
   [['url', 'domain', 'hostname', 'subdomain', 'remote_addr'], 'a tunnel has one name'],
-  [['traffic_policy', 'policy'], 'both are the one policy of a tunnel'],
-  [['oauth', 'oidc'], 'visitors log in once'],
+  [['traffic_policy', 'policy'], 'a tunnel has one policy'],
+  [['oauth', 'oidc'], 'visitors log in with one of them'],
 ]
 
-/** The options that `reader` holds for a tunnel of this kind; what such a tunnel cannot have is refused, never dropped. */
+/** The options that `reader` holds for a tunnel of this kind; others are refused, never dropped silently. */
 export function readEndpointOptions(reader: OptionReader, context: Context): Opts {
   const opts: Opts = {}
   for (const { key, for: kinds, read } of endpointOptions) {
@@ -103,7 +103,7 @@ function mutualTls(reader: OptionReader, key: string, { kind, readText }: Contex
   return given(kind === 'tls' ? 'MutualTLSAtEdge' : 'MutualTLSCA', pem && { mutual_tls_ca: base64(pem) })
 }
 
-/** With a certificate of the server's own, unless `crt` says otherwise. */
+/** Uses a certificate of the server's own, unless `crt` gives one. */
 function termination(reader: OptionReader, key: string): Opts {
   return reader.choice(key, ['edge', 'upstream']) === 'edge' ? { TLSTermination: {} } : {}
 }
@@ -160,7 +160,7 @@ function login(
   if (!map.has(provider)) map.fault(provider, 'is missing: it says where visitors log in')
   if (!map.has('client_id')) map.fault('client_id', 'is missing: register an application of your own at the provider')
   if (asked.client_secret === undefined && !map.has('client_secret')) {
-    const elsewhere = env && `; ${variable} may hold it instead, but for a file only if it was named with --config`
+    const elsewhere = env && `; you can set ${variable} instead (with a file, only if --config names it)`
     map.fault('client_secret', `is missing${elsewhere ?? ': it is shown with the id of the application'}`)
   }
   return { [option]: asked }

@@ -1,4 +1,4 @@
-/** Reads a map that a person wrote, key by key: notes each problem with its path, and refuses keys that nobody asked for. */
+/** Reads a map that a person wrote, key by key: notes each problem with its path, and refuses unknown keys. */
 
 import { Secret } from '../lib/secrets/secret.ts'
 import { nearest } from '../lib/text/nearest.ts'
@@ -20,7 +20,7 @@ export class OptionReader {
   readonly path: readonly string[]
   readonly #values: Readonly<Record<string, unknown>>
   readonly #problems: Problem[]
-  readonly #asked = new Set<string>()
+  readonly #read = new Set<string>()
 
   constructor(values: Readonly<Record<string, unknown>>, problems: Problem[], path: readonly string[] = []) {
     this.#values = values
@@ -32,7 +32,7 @@ export class OptionReader {
     return this.#get(key) !== undefined
   }
 
-  /** As it was written, for who looks at what it is before asking for it. */
+  /** The value as it was written, for callers that choose by its type how to read it. */
   given(key: string): unknown {
     return this.#get(key)
   }
@@ -95,7 +95,7 @@ export class OptionReader {
     return this.fault(key, `must be a list of at most ${MAX_ENTRIES} texts`)
   }
 
-  /** Names and values: a map of texts, or a list of texts in which `mark` separates the two. */
+  /** Names and values: a map of texts, or a list of texts with `mark` between name and value. */
   pairs(key: string, mark: '=' | ':'): readonly (readonly [name: string, value: string])[] | undefined {
     const value = this.#get(key)
     if (value === undefined) return undefined
@@ -146,11 +146,11 @@ export class OptionReader {
     return undefined
   }
 
-  /** Refuses all keys that were not asked for; call it last. */
+  /** Refuses all keys that were not read; call it last. */
   finish(): void {
-    const known = [...this.#asked]
+    const known = [...this.#read]
     for (const key of Object.keys(this.#values)) {
-      if (this.#asked.has(key)) continue
+      if (this.#read.has(key)) continue
       const meant = nearest(key, known)
       this.fault(key, meant ? `is not a known key; did you mean \`${meant}\`?` : 'is not a known key')
     }
@@ -166,7 +166,7 @@ export class OptionReader {
 
   /** A key without a value counts as absent. */
   #get(key: string): unknown {
-    this.#asked.add(key)
+    this.#read.add(key)
     const value = Object.hasOwn(this.#values, key) ? this.#values[key] : undefined
     return value === null ? undefined : value
   }

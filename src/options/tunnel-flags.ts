@@ -19,7 +19,7 @@ export interface TunnelFlag {
   /** Whether it may be given more than once: for both takers, or for one. */
   readonly isMany?: boolean | FlagTaker
   readonly isNumber?: boolean
-  /** Whether the value may be the name of a file, where files can be read. */
+  /** Whether the value may name a file, for takers that can read files. */
   readonly isFile?: boolean
   /** The only taker that has it. */
   readonly only?: FlagTaker
@@ -32,11 +32,17 @@ const http: readonly TunnelKind[] = ['http']
 const tls: readonly TunnelKind[] = ['tls']
 
 export const tunnelFlags: readonly TunnelFlag[] = [
-  { name: 'url', takes: 'url', about: 'the whole address to ask for', for: all, path: ['url'] },
-  { name: 'domain', takes: 'name', about: 'the name to ask for', for: named, path: ['domain'] },
-  { name: 'subdomain', takes: 'name', about: 'a name under the domain of the server', for: named, path: ['subdomain'] },
+  { name: 'url', takes: 'url', about: 'the full public URL to request', for: all, path: ['url'] },
+  { name: 'domain', takes: 'name', about: 'the domain name to request', for: named, path: ['domain'] },
+  { name: 'subdomain', takes: 'name', about: "a name under the server's domain", for: named, path: ['subdomain'] },
   { name: 'hostname', takes: 'name', about: 'same as --domain', for: named, path: ['hostname'] },
-  { name: 'remote-addr', takes: 'host:port', about: 'the address to ask for', for: ['tcp'], path: ['remote_addr'] },
+  {
+    name: 'remote-addr',
+    takes: 'host:port',
+    about: 'the public address to request',
+    for: ['tcp'],
+    path: ['remote_addr'],
+  },
   {
     name: 'scheme',
     takes: 'scheme',
@@ -49,7 +55,7 @@ export const tunnelFlags: readonly TunnelFlag[] = [
   {
     name: 'label',
     takes: 'name=value',
-    about: 'serve edges that look for these labels, instead of an address of its own',
+    about: 'serve edges that match these labels, instead of a public address',
     for: each,
     path: ['labels'],
     isMany: true,
@@ -74,7 +80,7 @@ export const tunnelFlags: readonly TunnelFlag[] = [
   {
     name: 'host-header',
     takes: 'name',
-    about: 'the Host that the service sees',
+    about: 'Host header to send to the service',
     agentAdds: ', or `rewrite`',
     for: http,
     path: ['host_header'],
@@ -82,8 +88,8 @@ export const tunnelFlags: readonly TunnelFlag[] = [
   {
     name: 'basic-auth',
     takes: 'user:password',
-    about: 'user name and password that visitors need',
-    agentAdds: '; the file keeps it out of process lists',
+    about: 'require this user name and password',
+    agentAdds: '; set it in the file to keep it out of process lists',
     for: http,
     path: ['basic_auth'],
     isMany: true,
@@ -105,15 +111,15 @@ export const tunnelFlags: readonly TunnelFlag[] = [
   {
     name: 'oauth-client-secret',
     takes: 'secret',
-    about: 'its secret',
-    agentAdds: '; POSTERN_OAUTH_CLIENT_SECRET keeps it out of process lists',
+    about: 'client secret of that application',
+    agentAdds: '; set POSTERN_OAUTH_CLIENT_SECRET instead to keep it out of process lists',
     for: http,
     path: ['oauth', 'client_secret'],
   },
   {
     name: 'oauth-allow-email',
     takes: 'address',
-    about: 'whom of its users to let in',
+    about: 'email address of a user to let in',
     for: http,
     path: ['oauth', 'allow_emails'],
     isMany: true,
@@ -121,7 +127,7 @@ export const tunnelFlags: readonly TunnelFlag[] = [
   {
     name: 'oauth-allow-domain',
     takes: 'domain',
-    about: 'users with addresses of this domain too',
+    about: 'email domain whose users to let in',
     for: http,
     path: ['oauth', 'allow_domains'],
     isMany: true,
@@ -129,7 +135,7 @@ export const tunnelFlags: readonly TunnelFlag[] = [
   {
     name: 'oauth-scope',
     takes: 'scope',
-    about: 'what else to ask the provider for',
+    about: 'further scope to request from the provider',
     for: http,
     path: ['oauth', 'scopes'],
     isMany: true,
@@ -151,15 +157,15 @@ export const tunnelFlags: readonly TunnelFlag[] = [
   {
     name: 'oidc-client-secret',
     takes: 'secret',
-    about: 'its secret',
-    agentAdds: '; POSTERN_OIDC_CLIENT_SECRET keeps it out of process lists',
+    about: 'client secret of that application',
+    agentAdds: '; set POSTERN_OIDC_CLIENT_SECRET instead to keep it out of process lists',
     for: http,
     path: ['oidc', 'client_secret'],
   },
   {
     name: 'oidc-allow-email',
     takes: 'address',
-    about: 'whom of its users to let in',
+    about: 'email address of a user to let in',
     for: http,
     path: ['oidc', 'allow_emails'],
     isMany: true,
@@ -167,7 +173,7 @@ export const tunnelFlags: readonly TunnelFlag[] = [
   {
     name: 'oidc-allow-domain',
     takes: 'domain',
-    about: 'users with addresses of this domain too',
+    about: 'email domain whose users to let in',
     for: http,
     path: ['oidc', 'allow_domains'],
     isMany: true,
@@ -175,7 +181,7 @@ export const tunnelFlags: readonly TunnelFlag[] = [
   {
     name: 'oidc-scope',
     takes: 'scope',
-    about: 'what else to ask the issuer for',
+    about: 'further scope to request from the issuer',
     for: http,
     path: ['oidc', 'scopes'],
     isMany: true,
@@ -183,7 +189,7 @@ export const tunnelFlags: readonly TunnelFlag[] = [
   {
     name: 'cidr-allow',
     takes: 'cidr',
-    about: 'networks whose visitors are let in',
+    about: 'network to allow visitors from',
     for: all,
     path: ['ip_restriction', 'allow'],
     isMany: true,
@@ -191,7 +197,7 @@ export const tunnelFlags: readonly TunnelFlag[] = [
   {
     name: 'cidr-deny',
     takes: 'cidr',
-    about: 'networks among them whose visitors are kept out',
+    about: 'network to deny visitors from, even if --cidr-allow includes it',
     for: all,
     path: ['ip_restriction', 'deny'],
     isMany: true,
@@ -200,20 +206,26 @@ export const tunnelFlags: readonly TunnelFlag[] = [
     name: 'mutual-tls-cas',
     takes: 'pem',
     isFile: true,
-    about: 'CAs of the client certificates that visitors need',
+    about: 'require client certificates signed by these CAs',
     for: named,
     path: ['mutual_tls'],
   },
-  { name: 'terminate-at', takes: 'place', about: 'where TLS ends: edge or upstream', for: tls, path: ['terminate_at'] },
+  {
+    name: 'terminate-at',
+    takes: 'place',
+    about: 'where TLS is terminated: edge or upstream',
+    for: tls,
+    path: ['terminate_at'],
+  },
   {
     name: 'crt',
     takes: 'pem',
     isFile: true,
-    about: 'certificate for TLS that ends at the edge',
+    about: 'certificate for TLS terminated at the edge',
     for: tls,
     path: ['crt'],
   },
-  { name: 'key', takes: 'pem', isFile: true, about: 'its private key', for: tls, path: ['key'] },
+  { name: 'key', takes: 'pem', isFile: true, about: 'private key of that certificate', for: tls, path: ['key'] },
   {
     name: 'request-header-add',
     takes: 'name:value',
@@ -250,7 +262,7 @@ export const tunnelFlags: readonly TunnelFlag[] = [
   {
     name: 'circuit-breaker',
     takes: 'share',
-    about: 'share of failed responses, 0 to 1, at which visitors are turned away for a while',
+    about: 'share of failed responses, 0 to 1, at which visitors are rejected for a while',
     for: http,
     path: ['circuit_breaker'],
     isNumber: true,
@@ -265,14 +277,14 @@ export const tunnelFlags: readonly TunnelFlag[] = [
   {
     name: 'verify-webhook-secret',
     takes: 'secret',
-    about: 'secret that the webhooks are signed with',
+    about: 'secret that signs the webhooks',
     for: http,
     path: ['webhook_verification', 'secret'],
   },
   {
     name: 'ua-filter-allow',
     takes: 'regex',
-    about: 'user agents that are let in',
+    about: 'user agents to allow',
     for: http,
     path: ['user_agent_filter', 'allow'],
     isMany: true,
@@ -280,7 +292,7 @@ export const tunnelFlags: readonly TunnelFlag[] = [
   {
     name: 'ua-filter-deny',
     takes: 'regex',
-    about: 'user agents that are kept out',
+    about: 'user agents to deny',
     for: http,
     path: ['user_agent_filter', 'deny'],
     isMany: true,
@@ -333,7 +345,7 @@ export const tunnelFlags: readonly TunnelFlag[] = [
     name: 'upstream-ca',
     takes: 'pem',
     isFile: true,
-    about: 'CAs that may have signed it; turns the check on',
+    about: 'CAs to trust for that certificate; implies --upstream-verify',
     for: all,
     path: ['upstream_tls', 'ca'],
     only: 'agent',
@@ -348,7 +360,7 @@ export const tunnelFlags: readonly TunnelFlag[] = [
   },
   {
     name: 'pooling',
-    about: 'share the address with other tunnels that ask for this too',
+    about: 'share the address with other tunnels that also set --pooling',
     for: all,
     path: ['pooling'],
     only: 'agent',

@@ -13,7 +13,7 @@ for (const [agents, pageHost, server] of cases) {
   })
 }
 
-test('a token that is not made yet is left open', () => {
+test('a token that does not exist yet is left blank', () => {
   assert.match(agentCommand({ agents: 'a:1', pageHost: 'a', token: '' }), /--authtoken …$/)
   assert.match(agentCommand({ agents: 'a:1', pageHost: 'a', token: 'tok_1' }), /--authtoken tok_1$/)
 })

@@ -12,7 +12,7 @@ function listOf(count: number) {
     const to = Math.min(count, from + 100)
     const things = Array.from({ length: to - from }, (_, i) => ({ id: `tn_${from + i}` }))
     const next = to < count ? 'more' : null
-    // The test says what the API promises.
+    // The types of responses are the test's to choose.
     return { ok: true, value: { things, uri: 'u', next_page_uri: next } as T }
   }
   return { asked, get }

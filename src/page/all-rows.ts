@@ -4,13 +4,13 @@ import { type ApiCaller, type CallOutcome, isRecord } from './api-caller.ts'
 /** One entry of a list, as the API shows it. */
 export type ListedRow = Readonly<Record<string, unknown>>
 
-/** The most entries that the page holds; a longer list is cut, and says so. */
+/** The most entries that the page holds; a longer list is cut off, and says so. */
 export const MAX_ROWS = 10_000
 const PAGE_ROWS = 100
 
 export interface Rows {
   readonly rows: readonly ListedRow[]
-  /** Whether there are more than were read. */
+  /** Whether there are more rows than were read. */
   readonly isCut: boolean
 }
 

@@ -11,8 +11,8 @@ import { textIn } from './text-in.ts'
 const COMPARED_CHARACTERS = 200_000
 const COMPARED_BYTES = 16 * 1024
 
-/** The name of what is no header; no header has blanks in its name. */
-const SIZE = 'bytes of the body'
+/** The name of a part that is not a header. The space keeps it apart: header names have none. */
+const SIZE = 'body size'
 
 /** One thing that both answers may have, such as a header. */
 export interface ComparedPart extends LinePair {
@@ -23,7 +23,7 @@ export interface AnswerComparison {
   /** The status, the size of the body and each header. */
   readonly parts: readonly ComparedPart[]
   readonly lines: readonly LinePair[]
-  /** Whether the bodies go on after what was compared. */
+  /** Whether the bodies are longer than what was compared. */
   readonly isCut: boolean
 }
 
@@ -41,23 +41,24 @@ export function compareAnswers(first: ListedRow, second: ListedRow): AnswerCompa
   }
 }
 
-/** `They differ in the status, 2 headers and 1 line of the body.` */
+/** `The responses differ in the status, 2 headers and 1 line of the body.` */
 export function comparisonText({ parts, lines, isCut }: AnswerComparison): string {
-  const unlike = parts.filter(({ isSame }) => !isSame).map(({ name }) => name)
-  const headers = unlike.filter((name) => name !== 'status' && name !== SIZE).length
+  const differing = parts.filter(({ isSame }) => !isSame).map(({ name }) => name)
+  const headers = differing.filter((name) => name !== 'status' && name !== SIZE).length
   const changed = lines.filter(({ isSame }) => !isSame).length
-  const said = [
-    ...(unlike.includes('status') ? ['the status'] : []),
+  const differences = [
+    ...(differing.includes('status') ? ['the status'] : []),
     ...(headers > 0 ? [headers === 1 ? '1 header' : `${headers} headers`] : []),
     ...(changed > 0
       ? [changed === 1 ? '1 line of the body' : `${changed.toLocaleString('en')} lines of the body`]
       : []),
   ]
-  if (said.length === 0 && unlike.length > 0) said.push('the size of the body')
+  if (differences.length === 0 && differing.length > 0) differences.push('the size of the body')
   const beyond = isCut ? ' Only the beginning of the bodies was compared.' : ''
-  if (said.length === 0) return `They are the same.${beyond}`
-  const list = said.length === 1 ? said[0] : `${said.slice(0, -1).join(', ')} and ${said.at(-1)}`
-  return `They differ in ${list}.${beyond}`
+  if (differences.length === 0) return `The responses are identical.${beyond}`
+  const list =
+    differences.length === 1 ? differences[0] : `${differences.slice(0, -1).join(', ')} and ${differences.at(-1)}`
+  return `The responses differ in ${list}.${beyond}`
 }
 
 function part(name: string, first: string | undefined, second: string | undefined): ComparedPart {
@@ -65,10 +66,10 @@ function part(name: string, first: string | undefined, second: string | undefine
 }
 
 function statusOf({ status, error_code }: ListedRow): string {
-  return `${typeof status === 'number' ? status : 'no answer'} ${textIn(error_code)}`.trim()
+  return `${typeof status === 'number' ? status : 'no response'} ${textIn(error_code)}`.trim()
 }
 
-/** The values of each name. */
+/** The values of each header, by its name in lower case. */
 function headersOf({ response }: ListedRow): ReadonlyMap<string, readonly string[]> {
   const headers = isRecord(response) && Array.isArray(response.headers) ? response.headers.filter(isRecord) : []
   const values = new Map<string, string[]>()
@@ -96,7 +97,7 @@ function bodyOf({ response }: ListedRow): ListedRow | undefined {
 
 interface ComparedBody {
   readonly text: string
-  /** Whether the body goes on after it. */
+  /** Whether the body is longer than `text`. */
   readonly isCut: boolean
 }
 

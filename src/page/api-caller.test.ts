@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { faultOf } from './api-caller.ts'
 
-test('what the API refuses is a sentence, with its field and its operation', () => {
+test('a refusal of the API becomes a sentence, with its field and its operation', () => {
   const body = { error_code: 'ERR_X', msg: 'no such key', details: { field: 'api_key', operation_id: 'op_1' } }
   assert.deepEqual(faultOf(401, JSON.stringify(body)), {
     ...{ kind: 'signed_out', text: 'No such key', code: 'ERR_X', field: 'api_key', operation: 'op_1' },
@@ -11,8 +11,11 @@ test('what the API refuses is a sentence, with its field and its operation', () 
   assert.equal(text, '`addr` is no port: too large')
 })
 
-test('an answer that is none of the API is told by its status', () => {
+test('an error body that is not from the API is described by its status', () => {
   for (const body of ['<html>', '[]', '{"msg": 1}']) {
-    assert.deepEqual([faultOf(502, body).kind, faultOf(502, body).text], ['refused', 'The answer had status 502.'])
+    assert.deepEqual(
+      [faultOf(502, body).kind, faultOf(502, body).text],
+      ['refused', 'The request failed with status 502.'],
+    )
   }
 })

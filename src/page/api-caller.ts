@@ -15,16 +15,16 @@ export type CallVerb = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 /** Why a call failed. */
 export interface CallFault {
   /**
-   * `away`: nobody answered. `signed_out`: the key no longer opens the API. `refused`: the API said no. `unseen`: the
-   * page did not ask, since nobody looked at it.
+   * `away`: no response. `signed_out`: the key no longer opens the API. `refused`: the API refused the call. `unseen`:
+   * the page is hidden, so it did not ask.
    */
   readonly kind: 'away' | 'signed_out' | 'refused' | 'unseen'
-  /** The sentence of the API. */
+  /** The sentence of the API, for people. */
   readonly text: string
   readonly code: string
-  /** Path of the field at fault, such as `hostports[0]`; empty for none. */
+  /** Path of the field at fault, such as `hostports[0]`; may be empty. */
   readonly field: string
-  /** Finds the call in the log of the server; empty when it got no answer. */
+  /** The operation id, which finds the call in the server's log; empty without a response. */
   readonly operation: string
 }
 
@@ -36,7 +36,7 @@ export interface ApiCallerOptions {
   readonly fetch: typeof fetch
   /** The address of the page; paths of the API are relative to it, since a proxy may serve it under a path. */
   readonly base: string
-  /** Told after each call whether the server answered. */
+  /** Called after each call with whether there was a response. */
   readonly onAnswer: (isHere: boolean) => void
   readonly onSignedOut: () => void
   /** Who answers. */
@@ -46,7 +46,7 @@ export interface ApiCallerOptions {
 export interface FollowOptions {
   /** Ends the stream. */
   readonly signal: AbortSignal
-  /** Told of all that came together, also when that was only a sign of life. */
+  /** Called for each chunk that arrives; `events` is empty for a keep-alive. */
   readonly onEvents: (events: readonly ServerEvent[]) => void
 }
 
@@ -83,7 +83,7 @@ export class ApiCaller {
     }
   }
 
-  /** Reads server-sent events until they end or nothing more is heard, and tells why that is. */
+  /** Reads server-sent events until the stream ends or falls silent; resolves with the reason. */
   async follow(path: string, { signal, onEvents }: FollowOptions): Promise<CallFault> {
     const { fetch, onAnswer, onSignedOut } = this.#options
     const silence = new AbortController()
@@ -108,7 +108,7 @@ export class ApiCaller {
         onEvents(events.read(part.value))
       }
     } catch {
-      // As when the server ends it: nothing more comes.
+      // Handled like a stream that the server ends.
     } finally {
       clearTimeout(timer)
     }
@@ -117,7 +117,7 @@ export class ApiCaller {
   }
 
   get #away(): CallFault {
-    return { kind: 'away', text: `The ${this.#options.who} does not answer.`, code: '', field: '', operation: '' }
+    return { kind: 'away', text: `The ${this.#options.who} is not responding.`, code: '', field: '', operation: '' }
   }
 
   #address(path: string): URL {
@@ -125,18 +125,18 @@ export class ApiCaller {
   }
 }
 
-/** Reads an error body; a proxy in between may have written another. */
+/** Reads an error body, which a proxy in between may have written. */
 export function faultOf(status: number, text: string): CallFault {
   const body = parsed(text)
   const details = isRecord(body.details) ? body.details : {}
-  // So say agents what is wrong, as the official one does.
+  // Agents put the reason here, as the vendor's does.
   const why = typeof details.err === 'string' ? `: ${details.err}` : ''
   return {
     kind: status === 401 ? 'signed_out' : 'refused',
     text:
       typeof body.msg === 'string'
         ? `${body.msg.replace(/^[a-z]/, (letter) => letter.toUpperCase())}${why}`
-        : `The answer had status ${status}.`,
+        : `The request failed with status ${status}.`,
     code: typeof body.error_code === 'string' ? body.error_code : '',
     field: typeof details.field === 'string' ? details.field : '',
     operation: typeof details.operation_id === 'string' ? details.operation_id : '',

@@ -1,6 +1,6 @@
-/** From the addresses that the API gives to its paths, which are places on the page. */
+/** Turns a `uri` of the API into its path, which is also the place on the page. */
 
-/** The path in the API of a `uri` of the API; `base` is the address of the page, which a proxy may serve under a path. */
+/** `base` is the address of the page, which a proxy may serve under a path. Undefined for addresses outside the API. */
 export function apiPath(uri: string, base: string): string | undefined {
   const [address, root] = [URL.parse(uri), URL.parse('.', base)]
   if (!address || !root) return undefined

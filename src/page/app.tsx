@@ -1,4 +1,4 @@
-/** The page as a whole: the sign-in, or the menu and the view of where one is. */
+/** The dashboard: the sign-in, or the menu and the current view. */
 import { useEffect, useState } from 'preact/hooks'
 import { Away } from './away.tsx'
 import { Menu } from './menu.tsx'
@@ -6,7 +6,7 @@ import { usePage } from './page-state.ts'
 import { SignIn } from './sign-in.tsx'
 import { View } from './view.tsx'
 
-/** How often a server that is away is asked, in milliseconds. */
+/** How often a server that does not respond is tried again, in milliseconds. */
 const RETRY_MS = 2000
 
 export function App() {
@@ -28,7 +28,7 @@ export function App() {
     return (
       <main class="sign-in" id="main">
         <h1>Postern</h1>
-        <p role="status">{fault ? 'The server does not answer. Trying again …' : 'Asking the server …'}</p>
+        <p role="status">{fault ? 'The server is not responding. Retrying …' : 'Connecting to the server …'}</p>
       </main>
     )
   }
@@ -36,7 +36,7 @@ export function App() {
   return (
     <div class="frame">
       <button type="button" class="skip" onClick={() => document.getElementById('main')?.focus()}>
-        Skip to the content
+        Skip to content
       </button>
       <Menu />
       <main id="main" tabIndex={-1}>

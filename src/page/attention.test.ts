@@ -9,7 +9,7 @@ const nothing = {
 }
 const to = (id: string, enabled = true) => ({ enabled, backend: { id, uri: 'u' } })
 
-test('nothing needs attention where nothing is set up, or all is well', () => {
+test('nothing needs attention if nothing is set up, or if all works', () => {
   assert.deepEqual(attentionOf(nothing), [])
   const tcp = [{ id: 'e1', hostports: ['x:1'], backend: to('g1') }]
   const groups = [{ id: 'g1', tunnels: [{ id: 't', uri: 'u' }] }]
@@ -17,7 +17,7 @@ test('nothing needs attention where nothing is set up, or all is well', () => {
   assert.deepEqual(attentionOf({ ...nothing, tcp, groups, certificates }), [])
 })
 
-test('edges and routes that lead nowhere are told, each with what is wrong', () => {
+test('edges and routes that lead nowhere are listed, each with the reason', () => {
   const tcp = [
     { id: 'e1', hostports: null, backend: to('g1') },
     { id: 'e2', hostports: ['x:2'], backend: null },
@@ -34,27 +34,27 @@ test('edges and routes that lead nowhere are told, each with what is wrong', () 
   assert.deepEqual(
     attentionOf({ ...nothing, tcp, https, groups }).map(({ path, why }) => `${path} ${why}`),
     [
-      '/edges/https/h1 has no route, so every request is answered with 404',
-      '/edges/https/h2/routes/r1 leads to a tunnel group that no agent serves now',
-      '/edges/tcp/e1 has no address, so nobody reaches it',
+      '/edges/https/h1 has no routes, so every request gets a 404',
+      '/edges/https/h2/routes/r1 leads to a tunnel group with no agent online',
+      '/edges/tcp/e1 has no hostport, so it cannot be reached',
       '/edges/tcp/e2 has no backend, so visitors get an error',
       '/edges/tcp/e3 has no backend, so visitors get an error',
     ],
   )
 })
 
-test('certificates are told of a month before they run out, and after', () => {
+test('certificates are listed from a month before they expire', () => {
   const certificates = [
     { id: 'c1', subject_common_name: 'soon', not_after: '2026-03-11T00:00:00Z' },
     { id: 'c2', subject_common_name: '', description: 'gone', not_after: '2026-02-01T00:00:00Z' },
   ]
   assert.deepEqual(
     attentionOf({ ...nothing, certificates }).map(({ name, why }) => `${name} ${why}`),
-    ['soon runs out in 10 days', 'gone ran out 28 days ago'],
+    ['soon expires in 10 days', 'gone expired 28 days ago'],
   )
 })
 
-test('an edge that chooses between backends is told of when none of them is served', () => {
+test('an edge that chooses between backends is listed when none of them has an agent online', () => {
   const groups = [
     { id: 'g1', tunnels: [{ id: 't', uri: 'u' }] },
     { id: 'g2', tunnels: [] },
@@ -69,11 +69,11 @@ test('an edge that chooses between backends is told of when none of them is serv
   const tcp = ['f1', 'f2', 'f3', 'w1'].map((id) => ({ id: `e-${id}`, hostports: ['x:1'], backend: to(id) }))
   assert.deepEqual(
     attentionOf({ ...nothing, tcp, groups, weighted, failover }).map(({ path, why }) => `${path} ${why}`),
-    ['f1', 'w1'].map((id) => `/edges/tcp/e-${id} leads to several backends, and no agent serves any of them now`),
+    ['f1', 'w1'].map((id) => `/edges/tcp/e-${id} leads to several backends, none of which has an agent online`),
   )
 })
 
-test('a name that got no certificate is told of with the reason, and not while it waits for its turn', () => {
+test('a name that could not get a certificate is listed with the reason, but not while it waits its turn', () => {
   const job = (error_code: string | null) => ({
     renews_at: null,
     provisioning_job: { error_code, msg: 'no such name' },
@@ -84,11 +84,11 @@ test('a name that got no certificate is told of with the reason, and not while i
     { id: 'd3', domain: 'c.example.com', certificate_management_status: null },
   ]
   assert.deepEqual(attentionOf({ ...nothing, domains }), [
-    { path: '/reserved_domains/d1', name: 'a.example.com', why: 'did not get its certificate: no such name' },
+    { path: '/reserved_domains/d1', name: 'a.example.com', why: 'could not get a certificate: no such name' },
   ])
 })
 
-test('what the server cannot serve is told with its reason, and nothing of edges that are gone', () => {
+test('what the server cannot serve is listed with the reason, except for deleted edges', () => {
   const https = [{ id: 'h1', hostports: ['a:443'], routes: [{ id: 'r1', match: '/', backend: to('b') }] }]
   const tcp = [{ id: 'e1', hostports: ['x:1'], backend: to('b') }]
   const broken = [

@@ -1,11 +1,11 @@
-/** Finds what is set up and cannot work, or soon will not: edges that lead nowhere, certificates that run out or never came. */
+/** Finds what does not work or soon will not: edges that lead nowhere, certificates that expire or were never issued. */
 
 import type { ListedRow } from './all-rows.ts'
 import { isRecord } from './api-caller.ts'
 import { textIn } from './text-in.ts'
 import { fromNow } from './time-text.ts'
 
-/** How long before its end a certificate is told of, in milliseconds. */
+/** How long before it expires a certificate is listed, in milliseconds. */
 const SOON_MS = 30 * 86_400_000
 
 export interface AttentionInput {
@@ -18,13 +18,13 @@ export interface AttentionInput {
   readonly domains: readonly ListedRow[]
   readonly certificates: readonly ListedRow[]
   readonly authorities: readonly ListedRow[]
-  /** What the server says that it cannot serve. */
+  /** What the server reports it cannot serve. */
   readonly broken: readonly ListedRow[]
   readonly now: number
 }
 
 export interface AttentionItem {
-  /** Where it is mended. */
+  /** Where to fix it. */
   readonly path: string
   readonly name: string
   readonly why: string
@@ -32,16 +32,16 @@ export interface AttentionItem {
 
 export function attentionOf(input: AttentionInput): AttentionItem[] {
   const { https, tls, tcp, domains, certificates, authorities, now } = input
-  const silent = silentBackends(input)
+  const offline = offlineBackends(input)
   const layer4 = [
     ...tls.map((edge) => ({ edge, path: `/edges/tls/${idOf(edge)}` })),
     ...tcp.map((edge) => ({ edge, path: `/edges/tcp/${idOf(edge)}` })),
   ]
   return [
     ...brokenFaults(input),
-    ...https.flatMap((edge) => httpsFaults(edge, silent)),
+    ...https.flatMap((edge) => httpsFaults(edge, offline)),
     ...layer4.flatMap(({ edge, path }) => {
-      const why = [hostportFault(edge), backendFault(edge, silent)].filter((each) => each !== '')
+      const why = [hostportFault(edge), backendFault(edge, offline)].filter((each) => each !== '')
       return why.map((each) => ({ path, name: edgeName(edge), why: each }))
     }),
     ...domains.flatMap((row) => unissued(row)),
@@ -65,12 +65,12 @@ function brokenFaults({ broken, https, tls, tcp }: AttentionInput): AttentionIte
   })
 }
 
-/** Backends that send a visitor nowhere now, and why, by id. */
-type SilentBackends = ReadonlyMap<string, string>
+/** Why a backend can send visitors nowhere at the moment, by id. */
+type OfflineBackends = ReadonlyMap<string, string>
 
-function silentBackends({ groups, weighted, failover }: AttentionInput): SilentBackends {
+function offlineBackends({ groups, weighted, failover }: AttentionInput): OfflineBackends {
   const empty = groups.filter(({ tunnels }) => Array.isArray(tunnels) && tunnels.length === 0)
-  const silent = new Map(empty.map((group) => [idOf(group), 'leads to a tunnel group that no agent serves now']))
+  const offline = new Map(empty.map((group) => [idOf(group), 'leads to a tunnel group with no agent online']))
   const nested = [
     ...weighted.map((row) => ({ id: idOf(row), children: weightsOf(row) })),
     ...failover.map((row) => ({
@@ -78,32 +78,32 @@ function silentBackends({ groups, weighted, failover }: AttentionInput): SilentB
       children: Array.isArray(row.backends) ? row.backends.map(textIn) : [],
     })),
   ]
-  // They may stand inside each other, so each round may find more.
-  for (let known = -1; known < silent.size; ) {
-    known = silent.size
+  // Backends may be nested, so each round may find more.
+  for (let known = -1; known < offline.size; ) {
+    known = offline.size
     for (const { id, children } of nested) {
-      if (children.every((child) => silent.has(child))) {
-        silent.set(id, 'leads to several backends, and no agent serves any of them now')
+      if (children.every((child) => offline.has(child))) {
+        offline.set(id, 'leads to several backends, none of which has an agent online')
       }
     }
   }
-  return silent
+  return offline
 }
 
-/** Those that may be chosen. */
+/** The backends that can be chosen: those with a weight. */
 function weightsOf({ backends }: ListedRow): string[] {
   const all = Object.entries(isRecord(backends) ? backends : {})
   return all.filter(([, weight]) => weight !== 0).map(([id]) => id)
 }
 
-function httpsFaults(edge: ListedRow, silent: SilentBackends): AttentionItem[] {
+function httpsFaults(edge: ListedRow, offline: OfflineBackends): AttentionItem[] {
   const path = `/edges/https/${idOf(edge)}`
   const routes = (Array.isArray(edge.routes) ? edge.routes : []).filter(isRecord)
-  const own = [hostportFault(edge), routes.length === 0 ? 'has no route, so every request is answered with 404' : '']
+  const own = [hostportFault(edge), routes.length === 0 ? 'has no routes, so every request gets a 404' : '']
   return [
     ...own.filter((why) => why !== '').map((why) => ({ path, name: edgeName(edge), why })),
     ...routes.flatMap((route) => {
-      const why = backendFault(route, silent)
+      const why = backendFault(route, offline)
       if (why === '') return []
       return [{ path: `${path}/routes/${idOf(route)}`, name: `${edgeName(edge)} ${textIn(route.match)}`, why }]
     }),
@@ -111,31 +111,31 @@ function httpsFaults(edge: ListedRow, silent: SilentBackends): AttentionItem[] {
 }
 
 function hostportFault({ hostports }: ListedRow): string {
-  return Array.isArray(hostports) && hostports.length > 0 ? '' : 'has no address, so nobody reaches it'
+  return Array.isArray(hostports) && hostports.length > 0 ? '' : 'has no hostport, so it cannot be reached'
 }
 
-function backendFault({ backend }: ListedRow, silent: SilentBackends): string {
-  // A list shows the routes of an edge as references alone in some versions; then nothing is known.
+function backendFault({ backend }: ListedRow, offline: OfflineBackends): string {
+  // Some versions list the routes of an edge as references only, which say nothing about their backends.
   if (backend === undefined) return ''
   if (!isRecord(backend) || backend.enabled !== true) return 'has no backend, so visitors get an error'
   const to = isRecord(backend.backend) ? textIn(backend.backend.id) : ''
-  return silent.get(to) ?? ''
+  return offline.get(to) ?? ''
 }
 
-/** A name whose certificate the server tried to get, without success. */
+/** A name for which the server failed to get a certificate. */
 function unissued(row: ListedRow): AttentionItem[] {
   const { certificate_management_status: status } = row
   const job = isRecord(status) && isRecord(status.provisioning_job) ? status.provisioning_job : undefined
   if (typeof job?.error_code !== 'string') return []
   const name = textIn(row.domain)
-  return [{ path: `/reserved_domains/${idOf(row)}`, name, why: `did not get its certificate: ${textIn(job.msg)}` }]
+  return [{ path: `/reserved_domains/${idOf(row)}`, name, why: `could not get a certificate: ${textIn(job.msg)}` }]
 }
 
 function ending(row: ListedRow, path: string, now: number): AttentionItem[] {
   const end = Date.parse(textIn(row.not_after))
   if (!(end - now < SOON_MS)) return []
   const name = textIn(row.subject_common_name || row.description || row.id)
-  return [{ path, name, why: `${end < now ? 'ran out' : 'runs out'} ${fromNow(end, now)}` }]
+  return [{ path, name, why: `${end < now ? 'expired' : 'expires'} ${fromNow(end, now)}` }]
 }
 
 function edgeName(edge: ListedRow): string {

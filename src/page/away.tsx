@@ -1,4 +1,4 @@
-/** Says since when nobody answers the page. */
+/** Says since when the server or agent has not responded. */
 import { usePage } from './page-state.ts'
 import { clockTime } from './time-text.ts'
 
@@ -8,8 +8,7 @@ export function Away({ who }: { readonly who: 'server' | 'agent' }) {
     <div role="status">
       {since !== undefined && (
         <p class="notice is-bad">
-          The {who} has not answered since {clockTime(since)}. What you see is older than that; the page tries again by
-          itself.
+          The {who} has not responded since {clockTime(since)}. The data shown is older than that. Retrying …
         </p>
       )}
     </div>

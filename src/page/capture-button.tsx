@@ -1,4 +1,4 @@
-/** Begins a capture: heads and bodies of what comes next to the same address are kept for ten minutes. */
+/** Starts a capture that keeps heads and bodies of the same edge or endpoint for ten minutes. */
 import { useState } from 'preact/hooks'
 import type { ListedRow } from './all-rows.ts'
 import { usePage } from './page-state.ts'
@@ -11,12 +11,12 @@ export function CaptureButton({ exchange: { edge_id, endpoint_id } }: { readonly
   const begin = async () => {
     const of = typeof edge_id === 'string' ? { edge_id } : { endpoint_id }
     const outcome = await api.call('POST', '/captures', { ...of, bodies: true, duration: SECONDS })
-    setSaid(outcome.ok ? 'What comes now is kept, for ten minutes.' : outcome.fault.text)
+    setSaid(outcome.ok ? 'Capturing new requests for ten minutes.' : outcome.fault.text)
   }
   return (
     <>
       <button type="button" onClick={() => void begin()}>
-        Keep heads and bodies from now on
+        Capture headers and bodies
       </button>
       <span role="status" class="small">
         {said}

@@ -1,4 +1,4 @@
-/** Buttons that tell an agent something, and what came of it. */
+/** Buttons that send a command to an agent, and the outcome. */
 import { useState } from 'preact/hooks'
 import { Modal } from './modal.tsx'
 import { usePage } from './page-state.ts'
@@ -8,14 +8,14 @@ export interface CommandButtonsProps {
   readonly path: string
   readonly commands: readonly string[]
   readonly onDone: () => void
-  /** Told what came of it; where it is left out, that is shown beside the buttons. */
+  /** Called with the outcome; if omitted, the outcome is shown beside the buttons. */
   readonly onSaid?: (said: string) => void
 }
 
 const done: Readonly<Record<string, string>> = {
-  restart: 'The agent restarts, and comes back as a new session.',
-  stop: 'The agent stops.',
-  update: 'The agent updates itself.',
+  restart: 'The agent is restarting and will come back as a new session.',
+  stop: 'The agent is stopping.',
+  update: 'The agent is updating.',
 }
 
 export function CommandButtons({ path, commands, onDone, onSaid }: CommandButtonsProps) {
@@ -52,10 +52,10 @@ export function CommandButtons({ path, commands, onDone, onSaid }: CommandButton
       )}
       {isStopping && (
         <Modal title="Stop this agent?" onClose={() => setStopping(false)}>
-          <p>Its tunnels end at once. It can only be started again where it runs.</p>
+          <p>Its tunnels go offline immediately. It can only be started again on its own machine.</p>
           <div class="actions">
             <button type="button" onClick={() => setStopping(false)}>
-              Keep it
+              Cancel
             </button>
             <button type="button" class="danger" onClick={() => void tell('stop')}>
               Stop the agent

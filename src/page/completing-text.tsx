@@ -1,4 +1,4 @@
-/** A text that offers words of policies while one writes. */
+/** A text area with completion for the words of policies. */
 import type { TextareaHTMLAttributes } from 'preact'
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { PolicyWord } from './api-outline.ts'
@@ -13,7 +13,7 @@ export interface CompletingTextProps {
 }
 
 export const COMPLETION_HELP =
-  'While you write, words that fit are offered below: arrows choose, Enter or Tab takes one, Escape closes.'
+  'Suggestions appear as you type. Choose with the arrow keys, accept with Enter or Tab, close with Escape.'
 
 const closed: Completion = { from: 0, to: 0, offers: [] }
 
@@ -22,7 +22,7 @@ export function CompletingText({ text, onChange, words, area }: CompletingTextPr
   const [completion, setCompletion] = useState(closed)
   const [chosen, setChosen] = useState(0)
   const [caret, setCaret] = useState<number>()
-  // The caret can be set once the text is there.
+  // The caret can be set only after the new text is rendered.
   useLayoutEffect(() => {
     if (caret === undefined) return
     field.current?.setSelectionRange(caret, caret)

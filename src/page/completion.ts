@@ -1,7 +1,7 @@
 /** Completes the word before the caret of an editor. */
 import type { PolicyWord } from './api-outline.ts'
 
-/** The most that is offered at once. */
+/** The most offers at once. */
 const MOST = 8
 
 export interface Completion {
@@ -11,7 +11,7 @@ export interface Completion {
   readonly offers: readonly PolicyWord[]
 }
 
-/** What fits the text before `caret`; nothing when nothing was begun. */
+/** The words that complete the one before `caret`; none before a word is begun. */
 export function completionAt(text: string, caret: number, words: readonly PolicyWord[]): Completion {
   const before = text.slice(0, caret)
   const isAction = /\btype["']?:\s*["']?[\w-]*$/.test(before)
@@ -23,7 +23,7 @@ export function completionAt(text: string, caret: number, words: readonly Policy
     if (word.startsWith('.')) return method !== '' && word.startsWith(method) && word !== method
     return word.startsWith(begun) && word !== begun
   })
-  // Fields of what was written come before functions of any value.
+  // Fields of what was typed come before methods, which fit any value.
   const offers = fitting.toSorted((a, b) => depth(a, begun) - depth(b, begun)).slice(0, MOST)
   return { from: caret - begun.length, to: caret, offers }
 }
@@ -33,10 +33,10 @@ function depth({ word }: PolicyWord, begun: string): number {
   return word.slice(begun.length).split('.').length
 }
 
-/** The text with an offer taken, and where the caret is then. */
+/** The text with an offer accepted, and the caret after it. */
 export function complete(text: string, { from, to }: Completion, { word, what }: PolicyWord) {
   const begun = text.slice(from, to)
-  // A method replaces what follows the last dot alone.
+  // A method replaces only what follows the last dot.
   const start = word.startsWith('.') ? from + begun.lastIndexOf('.') : from
   const taken = what === 'function' ? `${word}(` : word
   return { text: `${text.slice(0, start)}${taken}${text.slice(to)}`, caret: start + taken.length }

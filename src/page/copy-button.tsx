@@ -8,7 +8,7 @@ export function CopyButton({ text, what }: { readonly text: string; readonly wha
       await navigator.clipboard.writeText(text)
       setSaid('Copied.')
     } catch {
-      setSaid('The browser did not allow it: select the text and copy it.')
+      setSaid('The browser blocked copying. Select the text and copy it yourself.')
     }
   }
   return (

@@ -35,7 +35,7 @@ test('a form is filled with what a resource has, and references become ids', () 
   })
 })
 
-test('only what changed is sent, and what was emptied is sent as empty', () => {
+test('only changed fields are sent, and cleared ones are sent as empty', () => {
   const before = { description: 'a', metadata: 'm', hostports: ['x:443'], active: true }
   assert.deepEqual(changesIn(before, before), {})
   assert.deepEqual(changesIn(before, { ...before, description: 'b' }), { description: 'b' })
@@ -44,7 +44,7 @@ test('only what changed is sent, and what was emptied is sent as empty', () => {
   assert.deepEqual(changesIn({}, { name: 'n' }), { name: 'n' })
 })
 
-test('a refusal is about the field that it gives, or else that its sentence names first', () => {
+test('a refusal is about the field that it gives, or else the first one that its sentence names', () => {
   const form = formSchema({ type: 'object', properties: { hostports: { type: 'array' }, match: { type: 'string' } } })
   assert.equal(faultField({ field: 'match', text: '`hostports` is wrong' }, form), 'match')
   assert.equal(faultField({ field: '', text: '`hostports[1]`: `a:1` is taken' }, form), 'hostports[1]')

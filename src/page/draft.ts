@@ -1,10 +1,10 @@
-/** What somebody is filling in: a form as plain JSON, where undefined is what is left out. */
+/** A form that is being filled in, as plain JSON; undefined fields are left out. */
 import { isRecord } from './api-caller.ts'
 import type { FormSchema } from './form-schema.ts'
 
 export type Draft = Readonly<Record<string, unknown>>
 
-/** Fills a form with what a resource has. References are shown as objects, and sent as ids under a name of their own. */
+/** Fills a form from a resource. References are shown as objects, and sent as ids under another name. */
 export function draftOf(form: FormSchema, shown: unknown): Draft {
   const view = isRecord(shown) ? shown : {}
   const fields = [...(form.fields ?? [])].map(([name, field]) => [name, filled(field, shownAs(view, name))] as const)
@@ -62,7 +62,7 @@ function cleared(value: unknown): unknown {
   return isRecord(value) ? {} : null
 }
 
-/** The path of the field that a refusal is about. Some name it in their sentence alone, as the first field in backticks. */
+/** The path of the field that a refusal is about. Some name it only in their sentence, as the first field in backticks. */
 export function faultField(
   { field, text }: { readonly field: string; readonly text: string },
   form: FormSchema,

@@ -32,7 +32,7 @@ export function EdgeRoutes({ outline, path, value }: EdgeRoutesProps) {
       <p class="soft small">
         <HelpText text={kind.about} />
       </p>
-      {routes.length === 0 && <p>There are none, so every request is answered with 404.</p>}
+      {routes.length === 0 && <p>No routes yet, so every request gets a 404.</p>}
       <ul class="routes">
         {routes.map((route) => (
           <li key={textIn(route.id)}>

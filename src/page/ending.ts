@@ -1,24 +1,24 @@
-/** What the end of a resource is called: most are deleted, and some just end. */
+/** What removing a resource is called: most are deleted, a capture is ended. */
 
 export interface ResourceEnding {
   readonly verb: string
   readonly question: string
-  /** What follows the name of the resource. */
+  /** Follows the name of the resource. */
   readonly outcome: string
 }
 
 const deletion: ResourceEnding = {
   verb: 'Delete',
-  question: 'Delete it?',
-  outcome: 'is deleted at once, and cannot be brought back.',
+  question: 'Delete this?',
+  outcome: 'will be deleted immediately. This cannot be undone.',
 }
 
 /** By the path of the list. */
 const others: Readonly<Record<string, ResourceEnding>> = {
   '/captures': {
     verb: 'End',
-    question: 'End it?',
-    outcome: 'ends at once. What it has kept stays until newer exchanges need the room.',
+    question: 'End this capture?',
+    outcome: 'will end immediately. What it captured stays until newer exchanges need the space.',
   },
 }
 

@@ -1,4 +1,4 @@
-/** What passed in an exchange; of a replay, beside what it repeated, with what differs marked. */
+/** Request and response of an exchange; those of a replay beside the original, with differences marked. */
 import type { ListedRow } from './all-rows.ts'
 import { isRecord } from './api-caller.ts'
 import { type AbsenceWords, ExchangeMessage, notCaptured } from './exchange-message.tsx'
@@ -18,7 +18,7 @@ export function ExchangeContent({ exchange, absent }: ExchangeContentProps) {
   if (typeof original === 'string') return <ReplayContent exchange={exchange} original={original} absent={absent} />
   return (
     <div class="card">
-      <h2>What passed</h2>
+      <h2>Request and response</h2>
       <Messages exchange={exchange} absent={absent} />
     </div>
   )
@@ -32,14 +32,14 @@ function ReplayContent({ exchange, original, absent }: ExchangeContentProps & { 
       <div class="beside">
         <div class="card">
           <h2>
-            What it repeated: <a href={linkTo(`/traffic/${original}`)}>the original</a>
+            <a href={linkTo(`/traffic/${original}`)}>Original</a>
           </h2>
           <ReadingFault reading={live} />
           <Freshness reading={live} />
           {live.value && <Messages exchange={live.value} absent={absent} />}
         </div>
         <div class="card">
-          <h2>This replay</h2>
+          <h2>Replay</h2>
           <Messages exchange={exchange} absent={absent} />
         </div>
       </div>
@@ -47,7 +47,7 @@ function ReplayContent({ exchange, original, absent }: ExchangeContentProps & { 
   )
 }
 
-/** Whether it is known what was answered, or that nothing was. */
+/** Whether it is known what the response was, or that there was none. */
 function isAnswerKept({ status, response }: ListedRow): boolean {
   return status === null || isRecord(response)
 }
@@ -57,7 +57,7 @@ function Messages({ exchange: { request, response }, absent = notCaptured }: Exc
   return (
     <>
       <ExchangeMessage title="Request" message={request} absent={absent} />
-      <ExchangeMessage title="Answer" message={response} absent={absent} />
+      <ExchangeMessage title="Response" message={response} absent={absent} />
     </>
   )
 }

@@ -1,4 +1,4 @@
-/** Gives an exchange to other tools: as a command for curl, or as a HAR file. */
+/** Exports an exchange as a curl command or a HAR file. */
 import { useState } from 'preact/hooks'
 import type { CallFault } from './api-caller.ts'
 import type { ApiOutline } from './api-outline.ts'
@@ -29,7 +29,7 @@ export function ExchangeExport({ id, outline: { paths } }: ExchangeExportProps) 
     <>
       {paths.has('/exchanges/{id}/curl') && (
         <button type="button" onClick={() => void readCommand()}>
-          As curl
+          Show as curl
         </button>
       )}
       {paths.has('/exchanges/{id}/har') && (
@@ -41,10 +41,10 @@ export function ExchangeExport({ id, outline: { paths } }: ExchangeExportProps) 
         {fault?.text}
       </span>
       {command !== '' && (
-        <Modal title="The request as a command" onClose={() => setCommand('')}>
+        <Modal title="curl command" onClose={() => setCommand('')}>
           <pre class="command">{command}</pre>
           <div class="actions">
-            <CopyButton text={command} what="the command" />
+            <CopyButton text={command} what="command" />
             <button type="button" onClick={() => setCommand('')}>
               Close
             </button>

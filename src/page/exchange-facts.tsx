@@ -22,19 +22,19 @@ export function ExchangeFacts({ exchange }: { readonly exchange: ListedRow }) {
   const decided = isRecord(exchange.decided) ? Object.entries(exchange.decided) : []
   return (
     <dl class="card fields">
-      <Fact name="answer">
+      <Fact name="response">
         <ExchangeStatus row={exchange} />
-        {exchange.is_cut === true && ' (cut off before its end)'}
+        {exchange.is_cut === true && ' (incomplete)'}
       </Fact>
-      <Fact name="when">{dateTime(Date.parse(textIn(started_at)))}</Fact>
-      <Fact name="took">
+      <Fact name="time">{dateTime(Date.parse(textIn(started_at)))}</Fact>
+      <Fact name="duration">
         {durationText(Number(duration_ms))} <Timings timings={exchange.timings} />
       </Fact>
       <Fact name="visitor">
         {textIn(client_ip)}, {textIn(scheme)} {textIn(protocol)} to <bdi>{visibleText(textIn(host))}</bdi>
       </Fact>
       <Fact name="bytes">
-        {sizeText(Number(request_bytes))} came, {sizeText(Number(response_bytes))} went
+        {sizeText(Number(request_bytes))} received, {sizeText(Number(response_bytes))} sent
       </Fact>
       {typeof exchange.tunnel_name === 'string' && (
         <Fact name="tunnel">
@@ -76,7 +76,7 @@ const parts: readonly [field: string, what: string][] = [
   ['receive_ms', 'receive'],
 ]
 
-/** Each part as a length, and in words. */
+/** Each part as a bar, and in words. */
 function Timings({ timings }: { readonly timings: unknown }) {
   if (!isRecord(timings)) return null
   const known = parts.flatMap(([field, what]) => {

@@ -13,13 +13,13 @@ function server(count: number) {
     asked.push(path)
     const before = Number(/before_id=ex_(\d+)/.exec(path)?.[1] ?? count + 1)
     const ids = Array.from({ length: Math.min(100, before - 1) }, (_, i) => ({ id: `ex_${before - 1 - i}` }))
-    // The test says what the API promises.
+    // The types of responses are the test's to choose.
     return { ok: true, value: { exchanges: ids, next_page_uri: before - 1 > 100 ? 'more' : null } as T }
   }
   return { asked, get }
 }
 
-test('the first look reads the latest, the next ones only what is new', async () => {
+test('the first read gets the latest exchanges, later ones only what is new', async () => {
   const first = await readExchanges(server(30), none, nothing)
   assert.ok(first.ok)
   assert.deepEqual([first.value.rows.length, first.value.rows[0]?.id, first.value.isCut], [30, 'ex_30', false])
@@ -30,7 +30,7 @@ test('the first look reads the latest, the next ones only what is new', async ()
   assert.deepEqual([second.value.rows.length, later.asked.length], [33, 1])
 })
 
-test('after a burst several pages are read, and a gap is told', async () => {
+test('after a burst several pages are read, and a gap is reported', async () => {
   const first = await readExchanges(server(10), none, nothing)
   assert.ok(first.ok)
   const burst = await readExchanges(server(250), none, first.value)
@@ -47,7 +47,7 @@ test('filters are sent, and empty ones are not', async () => {
   assert.deepEqual(api.asked, ['/exchanges?limit=100&method=POST&path=%2Fa+b'])
 })
 
-test('rows that came twice are there once, and each in its place', () => {
+test('rows that came twice appear once, each in its place', () => {
   const rows = [{ id: 'ex_5' }, { id: 'ex_3' }]
   const merged = mergedRows({ rows, isCut: false }, [{ id: 'ex_4' }, { id: 'ex_5' }, { id: 'ex_6' }])
   assert.deepEqual(

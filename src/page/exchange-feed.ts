@@ -1,23 +1,23 @@
-/** Lists the latest exchanges: reads only what is new, and remembers the rest. */
+/** Lists the latest exchanges: reads only new ones, and remembers the rest. */
 import type { ListedRow, Rows } from './all-rows.ts'
 import { MAX_ROWS } from './all-rows.ts'
 import { type ApiCaller, type CallOutcome, isRecord } from './api-caller.ts'
 import { textIn } from './text-in.ts'
 
 const PAGE_ROWS = 100
-/** The most pages that one look reads; what came in between is left out, and the table says so. */
+/** The most pages to read at once. If more are new, older ones are left out, and the table says so. */
 const MOST_PAGES = 5
 
-/** What a list of exchanges is narrowed down by; empty texts are left out. */
+/** The filters of a list of exchanges; empty ones are not sent. */
 export type ExchangeFilters = Readonly<Record<'method' | 'path' | 'status' | 'edge_id' | 'endpoint_id', string>>
 
-/** The filters as a query, behind what else it says. */
+/** The filters as a query, after its other parameters. */
 export function queryOf(filters: ExchangeFilters, others: Readonly<Record<string, string>> = {}): string {
   const given = Object.entries(filters).filter(([, value]) => value !== '')
   return new URLSearchParams({ ...others, ...Object.fromEntries(given) }).toString()
 }
 
-/** Rows with others that came by another way: each once, the newest first. Ids sort by the end of their exchange. */
+/** Merges two lists of rows: each row once, newest first. Ids sort by the end of their exchange. */
 export function mergedRows({ rows, isCut }: Rows, others: readonly ListedRow[]): Rows {
   if (others.length === 0) return { rows, isCut }
   const byId = new Map([...rows, ...others].map((row) => [textIn(row.id), row]))
@@ -25,7 +25,7 @@ export function mergedRows({ rows, isCut }: Rows, others: readonly ListedRow[]):
   return { rows: all.slice(0, MAX_ROWS), isCut: isCut || all.length > MAX_ROWS }
 }
 
-/** The rows of `known` with all that is newer before them. */
+/** The rows of `known`, preceded by all newer ones. */
 export async function readExchanges(
   api: Pick<ApiCaller, 'get'>,
   filters: ExchangeFilters,
@@ -46,6 +46,6 @@ export async function readExchanges(
     if (at >= 0) return { ok: true, value: { rows: [...fresh, ...known.rows].slice(0, MAX_ROWS), isCut: known.isCut } }
     if (outcome.value.next_page_uri === null) return { ok: true, value: { rows: fresh, isCut: false } }
   }
-  // What is known lies beyond a gap.
+  // The known rows lie beyond a gap.
   return { ok: true, value: { rows: fresh, isCut: true } }
 }

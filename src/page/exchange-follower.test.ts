@@ -13,7 +13,7 @@ const following = { name: 'following', data: '{}' }
 const missed = { name: 'missed', data: '{"count":1}' }
 const exchange = (number: number) => ({ name: 'exchange', data: JSON.stringify(row(number)) })
 
-/** A server whose list and stream the test writes. */
+/** A server whose list and stream the test provides. */
 function world({ maxRetryMs }: { readonly maxRetryMs?: number } = {}) {
   const readings: Reading<Rows>[] = []
   const streams: (FollowOptions & { readonly path: string; readonly end: (fault: CallFault) => void })[] = []
@@ -25,7 +25,7 @@ function world({ maxRetryMs }: { readonly maxRetryMs?: number } = {}) {
     get: <T>() =>
       new Promise<CallOutcome<T>>((resolve) =>
         lists.push(async (given) => {
-          // The test says what the API promises.
+          // The types of responses are the test's to choose.
           const value = { exchanges: 'kind' in given ? [] : given.map(row), next_page_uri: null } as T
           resolve('kind' in given ? { ok: false, fault: given } : { ok: true, value })
           await settled()
@@ -51,7 +51,7 @@ function world({ maxRetryMs }: { readonly maxRetryMs?: number } = {}) {
     last: () => readings.at(-1),
     numbers: () => readings.at(-1)?.value?.rows.map(({ id }) => Number(String(id).slice(3))),
     list: (given: readonly number[] | CallFault) => (lists.shift() ?? assert.fail('no list was asked for'))(given),
-    /** The wait that is due. */
+    /** The pending timer. */
     wait: () => {
       const next = waits.shift() ?? assert.fail('nobody waits')
       next.run()
@@ -68,7 +68,7 @@ const changed = (number: number, status: number) => ({
 
 const settled = () => new Promise(setImmediate)
 
-test('the list is read once the stream follows, and what comes meanwhile is in its place', async () => {
+test('the list is read once the stream is open, and exchanges that come meanwhile are sorted in', async () => {
   const { follower, stream, lists, list, last, numbers } = world()
   follower.start()
   assert.equal(stream().path, '/exchanges/stream?method=GET')
@@ -85,7 +85,7 @@ test('the list is read once the stream follows, and what comes meanwhile is in i
   assert.equal(lists.length, 0)
 })
 
-test('what the stream left out is read from the list, and until then the table says that there is more', async () => {
+test('exchanges that the stream skipped are read from the list; until then the table says that there are more', async () => {
   const { follower, stream, lists, list, last, numbers, wait, waits } = world()
   follower.start()
   stream().onEvents([following])
@@ -104,7 +104,7 @@ test('what the stream left out is read from the list, and until then the table s
   assert.deepEqual([lists.length, waits.length], [0, 0])
 })
 
-test('what is told while the list is read again is not lost', async () => {
+test('events that come while the list is read again are not lost', async () => {
   const { follower, stream, list, numbers } = world()
   follower.start()
   stream().onEvents([following])
@@ -115,7 +115,7 @@ test('what is told while the list is read again is not lost', async () => {
   assert.deepEqual(numbers(), [13, 12, 11])
 })
 
-test('a server that has started anew remembers nothing of before', async () => {
+test('rows from before a restart of the server are dropped', async () => {
   const { follower, stream, list, numbers, wait } = world()
   follower.start()
   stream().onEvents([following])
@@ -129,7 +129,7 @@ test('a server that has started anew remembers nothing of before', async () => {
   assert.deepEqual(numbers(), [])
 })
 
-test('a broken stream is not called live, and is tried again ever more rarely until the list is there', async () => {
+test('a broken stream is not live, and is retried with growing pauses until the list is read', async () => {
   const { follower, streams, stream, list, last, numbers, wait } = world()
   follower.start()
   stream().onEvents([following])
@@ -150,12 +150,12 @@ test('a broken stream is not called live, and is tried again ever more rarely un
   stream().onEvents([following])
   await list([13, 12, 11])
   assert.deepEqual([numbers(), last()?.fault], [[13, 12, 11], undefined])
-  // Of a stream that was given up, nothing counts.
+  // Events of an abandoned stream are ignored.
   third.onEvents([exchange(99)])
   assert.deepEqual([numbers(), streams.length], [[13, 12, 11], 4])
 })
 
-test('while nobody looks nothing is open, and what is known is not called live until it was caught up with', async () => {
+test('a hidden page has no open stream, and its rows are not live until it has caught up', async () => {
   const { follower, streams, stream, list, last, numbers, waits } = world()
   follower.start()
   follower.start()
@@ -175,7 +175,7 @@ test('while nobody looks nothing is open, and what is known is not called live u
   assert.deepEqual([numbers(), last()?.fault], [[12, 11], undefined])
 })
 
-test('an exchange that changes keeps its place, and one that is dropped leaves it', async () => {
+test('an exchange that changes keeps its place, and a dropped one disappears', async () => {
   const { follower, stream, list, last, numbers } = world()
   follower.start()
   stream().onEvents([following])
@@ -205,7 +205,7 @@ test('an exchange that changes keeps its place, and one that is dropped leaves i
   assert.deepEqual(numbers(), [])
 })
 
-test('one that is near is tried again soon, however long it was away', async () => {
+test('the pause between retries stays below its limit, however long the other side was away', async () => {
   const { follower, stream, wait } = world({ maxRetryMs: 1500 })
   follower.start()
   for (const ms of [1000, 1500, 1500]) {

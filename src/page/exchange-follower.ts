@@ -1,6 +1,6 @@
 /**
- * Follows exchanges of a server or an agent: what the list has, then what the stream tells; when that breaks, all of it
- * again. Those of a server are over when they are told; those of an agent change, and it tells which it drops.
+ * Follows exchanges of a server or an agent: reads the list, then the stream; when the stream breaks, starts over. A server
+ * sends an exchange once it is over. An agent also sends changes of open ones, and the ids of those that it drops.
  */
 import type { ServerEvent } from '../lib/http/event-stream-reader.ts'
 import type { ListedRow, Rows } from './all-rows.ts'
@@ -9,7 +9,7 @@ import { mergedRows } from './exchange-feed.ts'
 import { type PollingTools, pauseMs, type Reading } from './polling.ts'
 import { textIn } from './text-in.ts'
 
-/** How soon the list is read again while more comes than the stream can tell, in milliseconds. */
+/** The pause before the list is read again after the stream skipped exchanges, in milliseconds. */
 const MISSED_MS = 1500
 
 const UNSEEN: CallFault = { kind: 'unseen', text: '', code: '', field: '', operation: '' }
@@ -18,9 +18,9 @@ export interface FollowerOptions extends PollingTools {
   readonly api: Pick<ApiCaller, 'follow'>
   /** The path of the stream. */
   readonly stream: string
-  /** Reads the list; `known` is what is known, without a gap. */
+  /** Reads the list; `known` are the rows known so far, without a gap. */
   readonly load: (known: Rows) => Promise<CallOutcome<Rows>>
-  /** The longest wait before it is tried again, in milliseconds; usually that of everything that is read. */
+  /** The longest wait before a retry, in milliseconds; by default the same as for polling. */
   readonly maxRetryMs?: number
   readonly onChange: (reading: Reading<Rows>) => void
 }
@@ -28,21 +28,21 @@ export interface FollowerOptions extends PollingTools {
 export class ExchangeFollower {
   readonly #options: FollowerOptions
   #reading: Reading<Rows> = { value: undefined, readAt: 0, fault: undefined }
-  /** All that the server has, up to where it was listed or told without a gap. */
+  /** Everything up to the latest point that the list and the stream cover without a gap. */
   #listed: Rows = { rows: [], isCut: false }
-  /** What the stream has told since then, while there may be a gap before it. */
+  /** What the stream has sent since then, while there may be a gap before it. */
   #told: readonly ListedRow[] = []
   /** Ids that were dropped since then; the list may still have them. */
   readonly #dropped = new Set<string>()
   #hasGap = true
   #isListing = false
-  /** Whether the stream left something out since the list was last asked for. */
+  /** Whether the stream skipped something since the list was last requested. */
   #hasMissed = false
-  /** Whether the list will be read soon for that. */
+  /** Whether a read of the list is scheduled for that reason. */
   #isDue = false
   #failures = 0
   #cancel = (): void => {}
-  /** Of the stream that is open; undefined while there is none. */
+  /** Ends the open stream; undefined while there is none. */
   #stream: AbortController | undefined
 
   constructor(options: FollowerOptions) {
@@ -55,12 +55,12 @@ export class ExchangeFollower {
     if (!this.#stream) void this.#follow()
   }
 
-  /** What was read stays, and is not called live before `start` has caught up. */
+  /** Keeps what was read, but not as live until `start` has caught up. */
   stop(): void {
     this.#end(UNSEEN)
   }
 
-  /** Lists again now. */
+  /** Reads the list again now. */
   refresh(): void {
     if (this.#stream) void this.#list(this.#stream)
   }
@@ -117,7 +117,7 @@ export class ExchangeFollower {
     else if (this.#reading.value && !this.#reading.fault) this.#show()
   }
 
-  /** One wait at a time: in a flood something is missed again and again. */
+  /** One timer at a time: in a flood the stream skips something again and again. */
   #listLater(stream: AbortController): void {
     if (this.#isDue || this.#isListing) return
     this.#isDue = true
@@ -127,12 +127,12 @@ export class ExchangeFollower {
     })
   }
 
-  /** Reads what came before the stream was open, or was too much for it. */
+  /** Reads what came before the stream was open, or what it skipped. */
   async #list(stream: AbortController): Promise<void> {
     if (this.#isListing) return
     this.#isListing = true
     this.#hasMissed = false
-    // What is told meanwhile may have come too late for the list.
+    // What the stream sends meanwhile may be too new for this list.
     this.#hasGap = true
     const outcome = await this.#options.load(this.#listed)
     if (this.#stream !== stream) return
@@ -158,7 +158,7 @@ export class ExchangeFollower {
     this.#tell({ value: { rows, isCut: isCut || this.#hasMissed }, readAt: this.#options.now(), fault: undefined })
   }
 
-  /** Without what was dropped. */
+  /** Leaves out what was dropped. */
   #kept({ rows, isCut }: Rows): Rows {
     if (this.#dropped.size === 0) return { rows, isCut }
     return { rows: rows.filter(({ id }) => !this.#dropped.has(textIn(id))), isCut }

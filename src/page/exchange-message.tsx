@@ -1,4 +1,4 @@
-/** The head and body of a request or an answer, as far as they were kept. */
+/** The head and body of a request or response, as far as they were kept. */
 import { useState } from 'preact/hooks'
 import { isRecord } from './api-caller.ts'
 import { hexLines } from './hex-lines.ts'
@@ -9,15 +9,15 @@ import { textIn } from './text-in.ts'
 import { sizeText } from './time-text.ts'
 import { visibleText } from './visible-text.ts'
 
-/** What is said when something is not there. */
+/** The texts for a message or body that is not there. */
 export interface AbsenceWords {
   readonly message: string
   readonly body: string
 }
 
 export const notCaptured: AbsenceWords = {
-  message: 'Not kept: no capture was running.',
-  body: 'The body was not kept.',
+  message: 'Not captured: no capture was running.',
+  body: 'The body was not captured.',
 }
 
 export interface ExchangeMessageProps {
@@ -65,8 +65,8 @@ function Body({ body }: { readonly body: Readonly<Record<string, unknown>> }) {
     <>
       <p class="soft small">
         {sizeText(size)}
-        {kept < size && `, of which the first ${sizeText(kept)} were kept`}
-        {encoding === 'base64' && ', not text: shown byte by byte'}
+        {kept < size && `, only the first ${sizeText(kept)} kept`}
+        {encoding === 'base64' && ', binary'}
         <UnpackedNote unpacked={unpacked} />
       </p>
       <pre>
@@ -76,13 +76,13 @@ function Body({ body }: { readonly body: Readonly<Record<string, unknown>> }) {
   )
 }
 
-/** What became of it when it was unpacked. */
+/** The coding and the size of a body that was decompressed. */
 export function UnpackedNote({ unpacked }: { readonly unpacked: UnpackedFrom | undefined }) {
   if (!unpacked) return null
   return (
     <>
-      {` as ${visibleText(unpacked.coding)}, unpacked to ${sizeText(unpacked.size)}`}
-      {unpacked.isCut && ' and more, which is left off'}
+      {`, ${visibleText(unpacked.coding)}, decompressed to ${sizeText(unpacked.size)}`}
+      {unpacked.isCut && ' (truncated)'}
     </>
   )
 }
@@ -102,7 +102,7 @@ export function Content({ encoding, content, isWhole, most = 5000 }: ContentProp
   return <PlainText text={isWhole ? laidOut(content) : content} most={most} />
 }
 
-/** How many more bytes are shown on a click. */
+/** How many more bytes a click shows. */
 const MORE_BYTES = 16 * 1024
 
 function HexBytes({ base64, most }: { readonly base64: string; readonly most: number }) {

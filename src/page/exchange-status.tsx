@@ -1,4 +1,4 @@
-/** What became of an exchange, or that it goes on. */
+/** The status of an exchange, or that it is still open. */
 import type { ListedRow } from './all-rows.ts'
 import { Status } from './traffic-view.tsx'
 
@@ -8,7 +8,7 @@ export function ExchangeStatus({ row }: { readonly row: ListedRow }) {
     <span class="soft">waiting</span>
   ) : (
     <>
-      <Status row={row} /> <span class="soft">goes on</span>
+      <Status row={row} /> <span class="soft">in progress</span>
     </>
   )
 }

@@ -1,4 +1,4 @@
-/** One exchange: what came, what went back, how long each part took, and the way to play it again. */
+/** One exchange: request, response and timings, with ways to capture, replay and export it. */
 import { CaptureButton } from './capture-button.tsx'
 import { ExchangeContent, useExchange } from './exchange-content.tsx'
 import { ExchangeExport } from './exchange-export.tsx'

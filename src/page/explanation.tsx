@@ -1,4 +1,4 @@
-/** What the server says would happen: each module and rule in turn, and what the visitor would get. */
+/** The result of a dry run: each module and rule in turn, and what the visitor would get. */
 import { PlainText } from './plain-text.tsx'
 
 /** As `POST /policy/explain` answers. */
@@ -57,7 +57,7 @@ export function ExplanationView({ explanation: { steps, outcome } }: { readonly 
       </ol>
       {outcome.body !== null && outcome.body !== '' && (
         <>
-          <h3>Body that the visitor sees</h3>
+          <h3>Response body</h3>
           <pre>
             <PlainText text={outcome.body} most={4000} />
           </pre>

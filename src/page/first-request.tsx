@@ -1,4 +1,4 @@
-/** Leads on from the first agent to the first request: where to go, and then the request itself. */
+/** Leads from the first agent to the first request: which addresses to visit, then the request itself. */
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { ListedRow, Rows } from './all-rows.ts'
 import { isRecord } from './api-caller.ts'
@@ -14,26 +14,24 @@ import { LIVE_MS, type Live, useLive } from './use-live.ts'
 /** How many addresses are offered. */
 const OFFERED = 5
 
-/** Nothing where requests have come before. */
+/** Renders nothing where there were requests before. */
 export function FirstRequest({ endpoints }: { readonly endpoints: Live<Rows> }) {
-  const [first, setFirst] = useState<ListedRow | 'long ago'>()
-  if (first === 'long ago') return null
+  const [first, setFirst] = useState<ListedRow | 'none'>()
+  if (first === 'none') return null
   if (first) return <Came exchange={first} />
   const urls = (endpoints.value?.rows ?? []).map(({ public_url }) => textIn(public_url)).filter(isVisitable)
   if (urls.length === 0) return null
-  return (
-    <Awaited urls={urls} onFound={(exchange, hasWaited) => setFirst(hasWaited && exchange ? exchange : 'long ago')} />
-  )
+  return <Awaited urls={urls} onFound={(exchange, hasWaited) => setFirst(hasWaited && exchange ? exchange : 'none')} />
 }
 
-/** Whether a browser can go there: of a wildcard it is not known where. */
+/** Whether a browser can open it; a wildcard names no host to visit. */
 function isVisitable(url: string): boolean {
   return /^https?:\/\/[^*]+$/.test(url)
 }
 
 interface AwaitedProps {
   readonly urls: readonly string[]
-  /** `hasWaited` is whether somebody saw that there was none; without an exchange, nothing will come. */
+  /** `hasWaited`: the page has shown that there was no request yet. Without an exchange, none will ever come. */
   readonly onFound: (exchange: ListedRow | undefined, hasWaited: boolean) => void
 }
 
@@ -44,15 +42,15 @@ function Awaited({ urls, onFound }: AwaitedProps) {
   const hasWaited = useRef(false)
   const newest = value?.exchanges.find(isRecord)
   useEffect(() => {
-    // A server that keeps no exchanges says no.
+    // A server that keeps no exchanges refuses the call.
     if (newest || fault?.kind === 'refused') onFound(newest, hasWaited.current)
     else if (value) hasWaited.current = true
   }, [value, fault])
   if (!value || newest) return null
   return (
     <section class="card">
-      <h2>Visit it</h2>
-      <p>An agent is online, and no request has come yet. The first one appears here by itself. Public addresses:</p>
+      <h2>Send the first request</h2>
+      <p>An agent is online. Visit one of its public addresses, and the first request appears here:</p>
       <ul>
         {urls.slice(0, OFFERED).map((url) => (
           <li key={url}>
@@ -67,13 +65,13 @@ function Awaited({ urls, onFound }: AwaitedProps) {
 function Came({ exchange }: { readonly exchange: ListedRow }) {
   return (
     <section class="card">
-      <h2>The first request has come</h2>
+      <h2>First request received</h2>
       <p>
         <a href={linkTo(`/traffic/${textIn(exchange.id)}`)}>
           <code>{textIn(exchange.method)}</code>{' '}
           <PlainText text={`${textIn(exchange.host)}${textIn(exchange.path)}`} most={90} />
         </a>{' '}
-        was answered with <Status row={exchange} /> in {durationText(Number(exchange.duration_ms))}. All others are
+        was answered with <Status row={exchange} /> in {durationText(Number(exchange.duration_ms))}. See all requests
         under <a href={linkTo('/traffic')}>Traffic</a>.
       </p>
     </section>

@@ -1,4 +1,4 @@
-/** Leads a newcomer to the first tunnel: the command for an agent, with the real address and a token made on a click. */
+/** Leads a newcomer to the first tunnel: the command for an agent, with the real address and a token created on a click. */
 
 import { useState } from 'preact/hooks'
 import { agentCommand } from './agent-command.ts'
@@ -19,7 +19,7 @@ export function FirstStart() {
   const [fault, setFault] = useState('')
   const makeToken = async () => {
     const outcome = await api.call<ListedRow>('POST', '/credentials', {
-      description: 'made on the overview of the dashboard',
+      description: 'created from the dashboard overview',
     })
     setFault(outcome.ok ? '' : outcome.fault.text)
     if (outcome.ok) setToken(textIn(outcome.value.token))
@@ -31,24 +31,24 @@ export function FirstStart() {
     <section class="card first-start">
       <h2>Start an agent</h2>
       <p>
-        Nothing is online yet. An agent runs beside your service and gives it a public address. For a service on port
-        3000:
+        Nothing is online yet. An agent runs next to your service and gives it a public address. For a service on port
+        3000, run:
       </p>
       <pre class="command">{command}</pre>
       <div class="actions">
         {token === '' ? (
           <button type="button" class="primary" onClick={() => void makeToken()}>
-            Make an authtoken and put it in
+            Create an authtoken and insert it
           </button>
         ) : (
-          <CopyButton text={command} what="the command" />
+          <CopyButton text={command} what="command" />
         )}
       </div>
       <div role="alert">{fault !== '' && <p class="notice is-bad">{fault}</p>}</div>
       <p class="soft small">
-        <code>ca.pem</code> lies in the data folder of the server; leave <code>--ca</code> out where its certificate is
-        trusted anyway. The token is shown here alone and not again. Once the agent is online, its address appears under
-        Endpoints by itself.
+        <code>ca.pem</code> is in the server's data folder. Omit <code>--ca</code> if the agent's machine already trusts
+        the server's certificate. The token is shown only once. When the agent is online, its address appears under
+        Endpoints.
       </p>
     </section>
   )

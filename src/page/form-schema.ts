@@ -1,4 +1,4 @@
-/** The schema of a field in the API document, as forms use it. */
+/** The schema of a field of the API document, as forms use it. */
 
 import { isRecord } from './api-caller.ts'
 import { textIn } from './text-in.ts'

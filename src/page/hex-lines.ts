@@ -1,15 +1,15 @@
-/** Bytes as people read them: where they are, their numbers, and their letters. */
+/** A hex dump: offset, bytes, characters. */
 
 const LINE_BYTES = 16
 
 export interface HexLines {
   /** `00000010  48 69 00 …  Hi.…`, sixteen bytes each. */
   readonly lines: readonly string[]
-  /** How many bytes were left off. */
+  /** How many bytes were left out. */
   readonly left: number
 }
 
-/** The first `most` bytes of what is given in base64; only they are decoded. */
+/** The first `most` bytes of `base64`; only they are decoded. */
 export function hexLines(base64: string, most: number): HexLines {
   const size = Math.floor((base64.replace(/=+$/, '').length * 3) / 4)
   const bytes = atob(base64.slice(0, Math.ceil(most / 3) * 4)).slice(0, most)

@@ -9,7 +9,7 @@ test('JSON gets a line for each field', () => {
   }
 })
 
-test('nothing of it is changed but the blanks between', () => {
+test('only the whitespace between tokens is changed', () => {
   assert.equal(
     laidOut('{"id":12345678901234567890,"x":1.0,"x":2}'),
     '{\n  "id": 12345678901234567890,\n  "x": 1.0,\n  "x": 2\n}',

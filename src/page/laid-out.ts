@@ -1,12 +1,12 @@
-/** The text of a body as people read it. */
+/** Formats the text of a body for reading. */
 
-/** Larger bodies are not laid out, in characters. */
+/** Larger bodies are not formatted, in characters. */
 const MAX_LAID_OUT = 500_000
 
-/** Nor are deeper ones: each line begins with as many spaces as it is deep, so depth would cost its square. */
+/** Nor is deeper JSON: lines are indented by their depth, so the output would grow with its square. */
 const MAX_DEPTH = 100
 
-/** A string, a sign, or a number or word. */
+/** A string, a punctuation mark, or a number or word. */
 const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\],:]|[^\s{}[\],:"]+/g
 
 /** JSON with a line for each field; anything else as it is. */
@@ -21,8 +21,8 @@ export function laidOut(content: string): string {
 }
 
 /**
- * Made of the tokens as they came: a number with many digits and a key that is there twice must not change. Undefined when
- * they are too deep.
+ * Made of the original tokens, so that long numbers and duplicate keys stay as they are. Undefined when nested
+ * too deep.
  */
 function withLines(tokens: readonly string[]): string | undefined {
   const parts: string[] = []

@@ -1,6 +1,6 @@
-/** Compares two texts line by line: what both have, what was changed, and what only one of them has. */
+/** Compares two texts line by line: which lines both have, which changed, and which only one has. */
 
-/** The most comparisons of one line with another; beyond that, lines are compared by their place. */
+/** The most comparisons of one line with another; beyond that, lines are compared by position. */
 const MAX_COMPARISONS = 1_000_000
 
 /** How many equal lines stay in sight around each difference. */
@@ -73,7 +73,7 @@ function between(a: readonly string[], b: readonly string[]): LinePair[] {
   return [...pairs, ...beside(a.slice(i), b.slice(j))]
 }
 
-/** Each line of one with that of the other at the same place. */
+/** Pairs the lines by position. */
 function beside(a: readonly string[], b: readonly string[]): LinePair[] {
   return Array.from({ length: Math.max(a.length, b.length) }, (_, i) => {
     const [first, second] = [a[i], b[i]]
@@ -81,7 +81,7 @@ function beside(a: readonly string[], b: readonly string[]): LinePair[] {
   })
 }
 
-/** Where the lines of the longest common subsequence are in both. */
+/** The positions of the longest common subsequence in both. */
 function commonLines(a: readonly string[], b: readonly string[]): [atA: number, atB: number][] {
   const width = b.length + 1
   // How many lines the rest from `i` of one and from `j` of the other have in common.

@@ -43,7 +43,7 @@ export function SessionList() {
       path="/tunnel_sessions"
       columns={columns}
       empty={<NothingOnline />}
-      // Not in its row, which may be gone with the agent.
+      // Not in the row of its agent, which may be gone by then.
       note={<div role="status">{said !== '' && <p class="notice">{said}</p>}</div>}
     />
   )
@@ -131,7 +131,7 @@ const sessionColumns = (refresh: () => void, say: (said: string) => void): reado
   field('credential'),
   field('started_at', 'since'),
   {
-    title: 'tell the agent',
+    title: 'actions',
     show: ({ id, ip }) => (
       <CommandButtons
         path={`/tunnel_sessions/${textIn(id)}`}
@@ -143,7 +143,7 @@ const sessionColumns = (refresh: () => void, say: (said: string) => void): reado
   },
 ]
 
-/** Only addresses of the web lead somewhere in a browser. */
+/** A link for HTTP addresses; others are text, since a browser cannot open them. */
 export function PublicUrl({ url }: { readonly url: unknown }) {
   if (typeof url !== 'string' || url === '') return <Value value={undefined} />
   if (!/^https?:\/\//.test(url)) return <PlainText text={url} most={80} />

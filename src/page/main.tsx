@@ -4,7 +4,7 @@ import { App } from './app.tsx'
 import { PageContext, PageState } from './page-state.ts'
 
 const place = document.getElementById('page')
-if (!place) throw new Error('the document has no place for the page')
+if (!place) throw new Error('the document has no #page element')
 render(
   <PageContext.Provider value={new PageState(window)}>
     <App />

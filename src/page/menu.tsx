@@ -1,4 +1,4 @@
-/** The menu of the dashboard, the switch between light and dark, and the way out. */
+/** The menu of the dashboard, with the theme switch and the sign-out. */
 import { usePage } from './page-state.ts'
 import { groups } from './places.ts'
 import { SideMenu } from './side-menu.tsx'

@@ -20,7 +20,7 @@ export function ModuleList({ kind: { modules }, path, value, onDone }: ModuleLis
   return (
     <section class="card">
       <h2>Modules</h2>
-      <p class="soft small">In the order in which they act on a request; responses pass them in the opposite order.</p>
+      <p class="soft small">Requests pass through modules in this order, responses in reverse.</p>
       <ol class="modules">
         {modules.map((module) => (
           <ModuleItem
@@ -83,7 +83,7 @@ function ModuleItem({ module: { name, form }, path, config, onDone }: ModuleItem
           <span class="soft small">not set</span>
         )}
         <button type="button" class="quiet" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
-          {isSet ? 'Change' : 'Set up'}
+          {isSet ? 'Edit' : 'Set up'}
           <span class="unseen"> {name}</span>
         </button>
         {isSet && (

@@ -1,4 +1,4 @@
-/** The form that creates a resource, and what is shown once after it. */
+/** The form that creates a resource, and the token that is shown once. */
 
 import { useState } from 'preact/hooks'
 import type { ListedRow } from './all-rows.ts'
@@ -16,7 +16,7 @@ export function NewResource({ kind, listPath }: Pick<FoundKind, 'kind' | 'listPa
   const page = usePage()
   const [made, setMade] = useState<ListedRow>()
   const { create } = kind
-  if (!create) return <p class="notice is-bad">The API creates none of these.</p>
+  if (!create) return <p class="notice is-bad">These cannot be created through the API.</p>
   const show = (row: ListedRow) => {
     window.location.hash = linkTo(`${listPath}/${textIn(row.id)}`)
   }
@@ -30,7 +30,7 @@ export function NewResource({ kind, listPath }: Pick<FoundKind, 'kind' | 'listPa
   return (
     <>
       <ViewHead title={kind.createTitle} />
-      {kind.modules.length > 0 && <p class="soft">Its modules are set up once it is there.</p>}
+      {kind.modules.length > 0 && <p class="soft">You can set up its modules after creating it.</p>}
       <SchemaForm schema={create} without={kind.moduleFields} begin={beginning(create)} verb="Create" send={send}>
         {kind.canList && (
           <a class="button" href={linkTo(listPath)}>
@@ -43,7 +43,7 @@ export function NewResource({ kind, listPath }: Pick<FoundKind, 'kind' | 'listPa
   )
 }
 
-/** Lists that need an entry begin with one. */
+/** Required lists begin with one entry. */
 function beginning({ fields, required }: FormSchema): Draft {
   const lists = [...(fields ?? [])].filter(([name, { type }]) => type === 'array' && required.has(name))
   return Object.fromEntries(lists.map(([name, { entries }]) => [name, entries ? [emptyDraft(entries)] : []]))

@@ -1,4 +1,4 @@
-/** What is going on: how much is online, and what needs attention. */
+/** The overview: how much is online, what needs attention, and traffic. */
 import { useMemo } from 'preact/hooks'
 import type { ListedRow, Rows } from './all-rows.ts'
 import { type CallOutcome, isRecord } from './api-caller.ts'
@@ -59,7 +59,7 @@ function NodeCount() {
   return <Count title="Nodes" path="/nodes" live={useRows('/nodes', LIVE_MS)} />
 }
 
-/** What is set up and cannot work, or soon will not. */
+/** What does not work, or soon will not. */
 function Attention() {
   const lists = {
     https: useRows('/edges/https', CALM_MS),
@@ -82,7 +82,7 @@ function Attention() {
   return (
     <section class="card">
       <h2>Needs attention</h2>
-      {found.length === 0 && <p class="soft">Nothing. Every edge leads somewhere, and no certificate runs out soon.</p>}
+      {found.length === 0 && <p class="soft">Nothing. Every edge leads somewhere, and no certificate expires soon.</p>}
       {found.length > 0 && (
         <ul class="attention">
           {found.map(({ path, name, why }) => (
@@ -99,7 +99,7 @@ function Attention() {
   )
 }
 
-/** All of it comes at once. */
+/** This list has no pages. */
 function useBroken(): Live<Rows> {
   const { api } = usePage()
   const read = async (): Promise<CallOutcome<Rows>> => {

@@ -1,4 +1,4 @@
-/** Where one is on the page: what follows `#` in the address. For resources it is their path in the API. */
+/** The current place on the page: what follows `#` in the address. For resources it is their path in the API. */
 
 export interface PageLocation {
   /** Begins with `/`. */

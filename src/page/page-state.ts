@@ -1,4 +1,4 @@
-/** What all views share: who is signed in, whether the server answers, where one is, and the way to the API. */
+/** What all views share: who is signed in, whether the server responds, the current location, and the API caller. */
 import { type Signal, signal } from '@preact/signals'
 import { createContext } from 'preact'
 import { useContext } from 'preact/hooks'
@@ -22,15 +22,15 @@ const THEME = 'postern-theme'
 export class PageState {
   readonly api: ApiCaller
   readonly location: Signal<PageLocation>
-  /** Undefined until it is known, null when nobody is. */
+  /** Undefined until known, null when nobody is signed in. */
   readonly signedIn = signal<SignedIn | null | undefined>(undefined)
-  /** Since when the server does not answer, in milliseconds since 1970; undefined while it does. */
+  /** Since when the server has not responded, in milliseconds since 1970; undefined while it does. */
   readonly awaySince = signal<number | undefined>(undefined)
   readonly theme: Signal<Theme>
   #hasMoved = false
   #outline: Promise<ApiOutline | CallFault> | undefined
 
-  /** The API of an agent lies below its page. */
+  /** The API of an agent is below its page, at `api/`. */
   constructor(browser: Window & typeof globalThis, { who = 'server' }: { readonly who?: 'server' | 'agent' } = {}) {
     const { document, localStorage } = browser
     this.location = signal(readHash(browser.location.hash))
@@ -58,7 +58,7 @@ export class PageState {
     })
   }
 
-  /** Whether somebody has gone to another view since the page was loaded. */
+  /** Whether the user has gone to another view since the page was loaded. */
   get hasMoved(): boolean {
     return this.#hasMoved
   }
@@ -86,7 +86,7 @@ export class PageState {
     return undefined
   }
 
-  /** What the API document says, read once; a failed reading is tried again by the next caller. */
+  /** The outline of the API document, read once; after a failure, the next caller reads it again. */
   async outline(): Promise<ApiOutline | CallFault> {
     this.#outline ??= this.#readOutline()
     const outline = await this.#outline
@@ -104,6 +104,6 @@ export const PageContext = createContext<PageState | undefined>(undefined)
 
 export function usePage(): PageState {
   const page = useContext(PageContext)
-  if (!page) throw new Error('a view stands outside of the page')
+  if (!page) throw new Error('usePage was called outside of PageContext')
   return page
 }

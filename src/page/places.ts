@@ -15,7 +15,7 @@ export interface PlaceGroup {
 
 export const groups: readonly PlaceGroup[] = [
   {
-    title: 'Now',
+    title: 'Live',
     places: [
       { path: '/', title: 'Overview' },
       { path: '/endpoints', title: 'Endpoints' },
@@ -56,17 +56,17 @@ export const groups: readonly PlaceGroup[] = [
     ],
   },
   {
-    title: 'Guards',
+    title: 'Access control',
     places: [
       { path: '/ip_policies', title: 'IP policies' },
       { path: '/ip_policy_rules', title: 'IP policy rules' },
       { path: '/ip_restrictions', title: 'IP restrictions', isForAdmins: true },
       { path: '/app/users', title: 'Visitors' },
-      { path: '/app/sessions', title: 'Logins of visitors' },
+      { path: '/app/sessions', title: 'Visitor logins' },
     ],
   },
   {
-    title: 'Who may do what',
+    title: 'Keys and users',
     places: [
       { path: '/api_keys', title: 'API keys' },
       { path: '/credentials', title: 'Credentials' },
@@ -80,7 +80,7 @@ export const groups: readonly PlaceGroup[] = [
   },
 ]
 
-/** Whether members see nothing at a path. */
+/** Whether a path is hidden from members. */
 export function isForAdmins(path: string): boolean {
   return groups.some(({ places }) => places.some((place) => place.isForAdmins && isWithin(path, place.path)))
 }

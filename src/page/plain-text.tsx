@@ -1,8 +1,8 @@
-/** Text from anywhere: shown as it is, in a direction of its own, and cut when it is long. */
+/** Untrusted text: shown as text, isolated from the direction of the text around it, and cut when long. */
 import { useState } from 'preact/hooks'
 import { cutText } from './visible-text.ts'
 
-/** How much more is shown on a click, in characters. */
+/** How many more characters a click shows. */
 const MORE = 100_000
 
 export interface PlainTextProps {

@@ -11,12 +11,12 @@ test('a line goes from the left edge to the right one, upwards with its values',
   assert.equal(plotLine([], frame), '')
 })
 
-test('it has a gap where there was no value, and where nobody counted', () => {
+test('it has a gap where a value or a measurement is missing', () => {
   assert.equal(plotLine(values([0, 5], [10, null], [20, 5]), frame), 'M0 50h1M200 50h1')
   assert.equal(plotLine(values([0, 5], [50, 5]), frame), 'M0 50h1M500 50h1')
 })
 
-test('what is out of the frame is left out, and what is too high is at its edge', () => {
+test('values outside the time frame are left out, and values above the top are clamped to it', () => {
   assert.equal(plotLine(values([-10, 5], [0, 50], [110, 5]), frame), 'M0 0h1')
 })
 

@@ -20,7 +20,7 @@ export interface PlotFrame {
 export const PLOT_WIDTH = 1000
 export const PLOT_HEIGHT = 100
 
-/** What is drawn by `d` of a path; empty where there is nothing. */
+/** The `d` attribute of the path; empty without values. */
 export function plotLine(values: readonly TimedValue[], { from, to, top, stepMs }: PlotFrame): string {
   let path = ''
   let last: number | undefined
@@ -32,7 +32,7 @@ export function plotLine(values: readonly TimedValue[], { from, to, top, stepMs 
     const x = ((at - from) / (to - from)) * PLOT_WIDTH
     const y = PLOT_HEIGHT - (Math.min(value, top) / top) * PLOT_HEIGHT
     const isJoined = last !== undefined && at - last <= 2 * stepMs
-    // A value alone is a short dash, since a point has no length.
+    // A single value is drawn as a short dash, since a point would be invisible.
     path += isJoined ? `L${round(x)} ${round(y)}` : `M${round(x)} ${round(y)}h1`
     last = at
   }
@@ -48,7 +48,7 @@ export function plotTop(values: readonly TimedValue[]): number {
   return steps.find((step) => step >= largest) ?? largest
 }
 
-/** The one whose time is nearest to a place between the left edge (0) and the right one (1). */
+/** The value nearest in time to `place`, a position between the left edge (0) and the right one (1). */
 export function nearestValue<T extends { readonly at: number }>(
   values: readonly T[],
   { from, to }: Pick<PlotFrame, 'from' | 'to'>,

@@ -1,4 +1,4 @@
-/** A plot of a few values over time: lines, and what they say in words and numbers. */
+/** A plot of a few values over time: lines, and a legend with their values. */
 import { useState } from 'preact/hooks'
 import { nearestValue, PLOT_HEIGHT, PLOT_WIDTH, plotLine, plotTop } from './plot-line.ts'
 import { clockTime } from './time-text.ts'

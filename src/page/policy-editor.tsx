@@ -1,4 +1,4 @@
-/** An editor for whole policies that offers actions, variables and functions while one writes. */
+/** An editor for whole policies that completes actions, variables and functions. */
 import { useId } from 'preact/hooks'
 import type { PolicyWord } from './api-outline.ts'
 import { COMPLETION_HELP, CompletingText } from './completing-text.tsx'
@@ -21,7 +21,7 @@ export function PolicyEditor({ text, onChange, words, isFaulty }: PolicyEditorPr
   }
   return (
     <div class="field">
-      <label for={area.id}>Policy, as YAML or JSON</label>
+      <label for={area.id}>Policy (YAML or JSON)</label>
       <CompletingText text={text} onChange={onChange} words={words} area={area} />
       <p class="help" id={`${id}-help`}>
         {COMPLETION_HELP}

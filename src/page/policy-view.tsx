@@ -1,4 +1,4 @@
-/** Write a policy, describe a request, and read what would happen. Nothing is stored, and nothing is sent. */
+/** A dry run of a policy on a request that the user describes. Nothing is stored, and nothing is sent. */
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { CallFault } from './api-caller.ts'
 import type { Draft } from './draft.ts'
@@ -30,7 +30,7 @@ export function PolicyView() {
   const [fault, setFault] = useState<CallFault>()
   const [isBusy, setBusy] = useState(false)
   const shown = useRef<HTMLElement>(null)
-  // On a phone it stands below a long form.
+  // On a phone the result is below a long form.
   useEffect(() => {
     if (explanation) shown.current?.scrollIntoView({ block: 'nearest' })
   }, [explanation])
@@ -48,8 +48,8 @@ export function PolicyView() {
     <>
       <ViewHead title="Policy" />
       <p class="soft">
-        A dry run: the server runs the policy on what you describe. Nothing is stored and nobody is asked. Once it does
-        what you want, put it into the module <code>policy</code> of a route or an edge.
+        Dry run: the server evaluates the policy for the request that you describe. Nothing is stored, and no other
+        service is contacted. To use the policy, put it into the <code>policy</code> module of a route or an edge.
       </p>
       <div class="beside">
         <form class="card" onSubmit={(event) => void explain(event)}>
@@ -89,9 +89,7 @@ export function PolicyView() {
           {explanation ? (
             <ExplanationView explanation={explanation} />
           ) : (
-            <p class="soft">
-              {isBusy ? 'The server tries it out …' : 'Explain shows here what each module and rule does.'}
-            </p>
+            <p class="soft">{isBusy ? 'Evaluating …' : 'Click Explain to see what each module and rule would do.'}</p>
           )}
         </section>
       </div>

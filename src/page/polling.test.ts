@@ -5,7 +5,7 @@ import { pauseMs, type Reading, startPolling } from './polling.ts'
 
 const away: CallFault = { kind: 'away', text: 'away', code: '', field: '', operation: '' }
 
-/** A polling whose answers and time are given by the test. */
+/** A polling whose responses and clock the test controls. */
 function polled() {
   const readings: Reading<number>[] = []
   const answers: ((outcome: CallOutcome<number>) => void)[] = []
@@ -34,7 +34,7 @@ function polled() {
   return { polling, readings, answers, waits, time, answer, wait }
 }
 
-test('pauses follow the time that a reading takes, and grow with failures up to a limit', () => {
+test('pauses grow with the time a read takes, and with failures up to a limit', () => {
   assert.equal(pauseMs(3000, 10, 0), 3000)
   assert.equal(pauseMs(3000, 2000, 0), 8000)
   assert.deepEqual(
@@ -43,7 +43,7 @@ test('pauses follow the time that a reading takes, and grow with failures up to 
   )
 })
 
-test('what was read stays while the server is away, with its time and the fault, and is replaced when it is back', async () => {
+test('the last value stays while the server is away, with its time and the fault, and is replaced once it is back', async () => {
   const { readings, answer, wait, time } = polled()
   time.ms = 5
   await answer({ ok: true, value: 1 })
@@ -60,7 +60,7 @@ test('what was read stays while the server is away, with its time and the fault,
   assert.equal(wait(), 3000)
 })
 
-test('a refresh during a reading reads once more after it', async () => {
+test('a refresh during a read causes one more read after it', async () => {
   const { polling, readings, answers, answer } = polled()
   polling.refresh()
   polling.refresh()
@@ -75,7 +75,7 @@ test('a refresh during a reading reads once more after it', async () => {
   assert.equal(answers.length, 0)
 })
 
-test('nothing is told after the end', async () => {
+test('nothing is reported after stop', async () => {
   const { polling, readings, waits, answer } = polled()
   polling.stop()
   await answer({ ok: true, value: 1 })

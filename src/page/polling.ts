@@ -1,25 +1,25 @@
-/** Reads something again and again: often while all is well, ever less often while it fails. */
+/** Polls: at a steady pace while it works, with ever longer pauses while it fails. */
 import type { CallFault, CallOutcome } from './api-caller.ts'
 
 /** The first wait after a failure, in milliseconds; it doubles with each further one. */
 const FIRST_RETRY_MS = 1000
 const MAX_RETRY_MS = 30_000
-/** A reading takes at most a fifth of the time, so that long lists do not keep the server busy. */
+/** Reading takes at most a fifth of the time, so that long lists do not keep the server busy. */
 const PAUSE_FACTOR = 4
 
-/** What is known by now. */
+/** The latest result of polling. */
 export interface Reading<T> {
-  /** The latest that was read; undefined before the first. */
+  /** The latest value; undefined before the first. */
   readonly value: T | undefined
   /** When it was read, in milliseconds since 1970. */
   readonly readAt: number
-  /** Why the latest attempt failed; undefined when `value` is of now. */
+  /** Why the latest attempt failed; undefined while `value` is current. */
   readonly fault: CallFault | undefined
 }
 
 export interface PollingTools {
   readonly now: () => number
-  /** Runs `then` after so many milliseconds; returns a function that prevents it. */
+  /** Runs `then` after `ms`; returns a function that cancels it. */
   readonly after: (ms: number, then: () => void) => () => void
 }
 
@@ -34,7 +34,7 @@ export function pauseMs(everyMs: number, tookMs: number, failures: number): numb
   return Math.min(MAX_RETRY_MS, FIRST_RETRY_MS * 2 ** (failures - 1))
 }
 
-/** Begins at once; returns what reads again now, and what ends it. */
+/** Starts at once; returns functions to read again now and to stop. */
 export function startPolling<T>({ load, everyMs, onChange, now, after }: PollingOptions<T>) {
   let reading: Reading<T> = { value: undefined, readAt: 0, fault: undefined }
   let failures = 0
@@ -45,7 +45,7 @@ export function startPolling<T>({ load, everyMs, onChange, now, after }: Polling
 
   const read = async (): Promise<void> => {
     cancel()
-    // One at a time: whoever wants to read now gets another reading after this one, which may have begun before a change.
+    // One at a time. A refresh reads once more after the current read, which may have begun before a change.
     if (isReading) {
       isWanted = true
       return

@@ -17,7 +17,7 @@ const lists: Readonly<Record<string, readonly string[]>> = {
   certificate_authority_ids: ['/certificate_authorities'],
   certificate_id: ['/tls_certificates'],
   ssh_certificate_authority_id: ['/ssh_certificate_authorities'],
-  // Of a capture, which is for HTTP alone.
+  // Of a capture, which is only for HTTP.
   edge_id: ['/edges/https'],
   endpoint_id: ['/endpoints'],
 }

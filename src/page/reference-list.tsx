@@ -1,4 +1,4 @@
-/** Offers the ids of resources that a field may refer to, with what they are called. */
+/** Offers the ids of resources that a field may refer to, with their names. */
 
 import { useEffect, useState } from 'preact/hooks'
 import { type ListedRow, readAllRows } from './all-rows.ts'
@@ -6,7 +6,7 @@ import { usePage } from './page-state.ts'
 import { textIn } from './text-in.ts'
 import { visibleText } from './visible-text.ts'
 
-/** `id` is that of the list, which the input names. */
+/** `id` is that of the `datalist`, which the input refers to. */
 export function ReferenceChoices({ id, lists }: { readonly id: string; readonly lists: readonly string[] }) {
   const { api } = usePage()
   const [rows, setRows] = useState<readonly ListedRow[]>([])
@@ -31,7 +31,7 @@ export function ReferenceChoices({ id, lists }: { readonly id: string; readonly 
   )
 }
 
-/** What people call a resource; its id when they call it nothing. */
+/** The name of a resource for people; its id if it has none. */
 export function nameOf(row: ListedRow): string {
   for (const field of [
     'name',

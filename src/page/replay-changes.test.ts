@@ -14,7 +14,7 @@ const exchange = {
   },
 }
 
-test('a request is shown as it was, and nothing that was not changed is sent', () => {
+test('a request is shown as it was, and only changes are sent', () => {
   const before = requestOf(exchange)
   assert.deepEqual(before, { method: 'POST', path: '/a?b=1', headers: 'Host: x\nX-A: a: b', body: 'hi' })
   assert.deepEqual(changesOf(before, before), {})
@@ -35,7 +35,7 @@ test('changed headers are sent as a whole, line by line', () => {
   })
 })
 
-test('bytes that are no text are left alone', () => {
+test('a binary body is left unchanged', () => {
   const body = { size: 1, kept: 1, encoding: 'base64', content: '/w==' }
   const before = requestOf({ ...exchange, request: { headers: [], body } })
   assert.equal(before.body, '')

@@ -1,4 +1,4 @@
-/** What somebody changed of a request before playing it again. */
+/** What the user changed in a request before replaying it. */
 import type { ListedRow } from './all-rows.ts'
 import { isRecord } from './api-caller.ts'
 import { textIn } from './text-in.ts'
@@ -18,7 +18,7 @@ export function requestOf({ method, path, request }: ListedRow): EditedRequest {
     method: textIn(method),
     path: textIn(path),
     headers: lines.map(({ name, value }) => `${textIn(name)}: ${textIn(value)}`).join('\n'),
-    // Bytes that are no text cannot be edited here; left alone, they are sent as they were.
+    // A binary body cannot be edited here; left empty, it is sent as it was.
     body: isRecord(body) && body.encoding === 'text' ? textIn(body.content) : '',
   }
 }

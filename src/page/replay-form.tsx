@@ -1,4 +1,4 @@
-/** Plays an exchange again: as it was, or with changes. */
+/** Replays an exchange, as it was or edited. */
 import { useState } from 'preact/hooks'
 import type { ListedRow } from './all-rows.ts'
 import { isRecord } from './api-caller.ts'
@@ -15,7 +15,7 @@ export function ReplayForm({ exchange }: { readonly exchange: ListedRow }) {
   const [isOpen, setOpen] = useState(false)
   const [fault, setFault] = useState('')
   const [isBusy, setBusy] = useState(false)
-  // Without its head, nobody knows what was sent.
+  // Without the head of the request there is nothing to send.
   if (!isRecord(exchange.request)) return null
   const replay = async (changes: Readonly<Record<string, unknown>>) => {
     setBusy(true)
@@ -50,10 +50,10 @@ export function ReplayForm({ exchange }: { readonly exchange: ListedRow }) {
     <section class="card">
       <div class="actions">
         <button type="button" class="primary" disabled={isBusy} onClick={() => void replay({})}>
-          Play it again
+          Replay
         </button>
         <button type="button" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
-          Change it first
+          Edit and replay
         </button>
       </div>
       <div role="alert">
@@ -73,10 +73,10 @@ export function ReplayForm({ exchange }: { readonly exchange: ListedRow }) {
         >
           {text('method', 'Method')}
           {text('path', 'Path and query')}
-          {area('headers', 'Headers, one a line')}
+          {area('headers', 'Headers, one per line')}
           {area('body', 'Body')}
           <button type="submit" disabled={isBusy}>
-            Send it changed
+            Send edited request
           </button>
         </form>
       )}

@@ -5,10 +5,10 @@ import type { Column } from './table.tsx'
 import { textIn } from './text-in.ts'
 import { ResourceLink, textOf, Value } from './value.tsx'
 
-/** More do not fit. */
+/** The most columns that fit. */
 const MOST = 6
 
-/** Long, or of no use in a row. */
+/** Too long, or of no use in a row. */
 const LEFT_OUT =
   /^(id|uri|token|metadata|body|headers|.*_pem|public_key|certificate|critical_options|extensions|created_at)$/
 

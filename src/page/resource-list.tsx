@@ -26,7 +26,7 @@ export function ResourceList({ kind, listPath }: Pick<FoundKind, 'kind' | 'listP
         <HelpText text={kind.about} />
       </p>
       <ReadingFault reading={live} />
-      <Table label={inSentence(kind.title)} live={live} columns={columns} empty="There are none yet." />
+      <Table label={inSentence(kind.title)} live={live} columns={columns} empty="None yet." />
     </>
   )
 }

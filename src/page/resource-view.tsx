@@ -43,7 +43,7 @@ export function ResourceView({ found, outline }: { readonly found: FoundKind; re
         {kind.commands.length > 0 && <CommandButtons path={path} commands={kind.commands} onDone={live.refresh} />}
         {kind.update && value && (
           <button type="button" aria-expanded={isEditing} onClick={() => setEditing(!isEditing)}>
-            Change
+            Edit
           </button>
         )}
         {kind.canDelete && value && (
@@ -78,7 +78,7 @@ export function ResourceView({ found, outline }: { readonly found: FoundKind; re
   )
 }
 
-/** A path alone says little. */
+/** A route is named by its match, which needs a word before it. */
 function titleOf({ listPath }: FoundKind, value: ListedRow): string {
   const name = visibleText(nameOf(value)).slice(0, 100)
   return listPath.endsWith('/routes') ? `Route ${name}` : name
@@ -87,7 +87,7 @@ function titleOf({ listPath }: FoundKind, value: ListedRow): string {
 /** What a resource without a list belongs to: the edge of a route. */
 function UpLink({ path }: { readonly path: string }) {
   const parent = path.split('/').slice(0, -1).join('/')
-  return <a href={linkTo(parent)}>Its edge</a>
+  return <a href={linkTo(parent)}>Back to the edge</a>
 }
 
 /** Every field but the modules, which have a list of their own. */
@@ -141,7 +141,7 @@ function DeleteDialog({ found: { kind, listPath, id }, value, onClose }: DeleteD
       </div>
       <div class="actions">
         <button type="button" onClick={onClose}>
-          Keep it
+          Cancel
         </button>
         <button type="button" class="danger" onClick={() => void remove()}>
           {verb}

@@ -5,7 +5,7 @@ import { nextOrder, ordered, sortOf } from './row-order.ts'
 const rows = [{ n: 'b-10' }, { n: '' }, { n: 'b-9' }, { n: 'A-1' }]
 const names = (isDescending: boolean) => ordered(rows, ({ n }) => String(n), isDescending).map(({ n }) => n)
 
-test('numbers in texts count as numbers, and what is empty comes last in both directions', () => {
+test('numbers in texts are compared as numbers, and empty values come last in both directions', () => {
   assert.deepEqual(names(false), ['A-1', 'b-9', 'b-10', ''])
   assert.deepEqual(names(true), ['b-10', 'b-9', 'A-1', ''])
 })
@@ -26,7 +26,7 @@ test('numbers are ordered by size, and equal rows stay as they were', () => {
   )
 })
 
-test('a title leads up, then down, then back; another one begins anew', () => {
+test('clicks on a title sort ascending, then descending, then not at all; another title starts over', () => {
   const up = nextOrder(undefined, 'name')
   const down = nextOrder(up, 'name')
   assert.deepEqual([sortOf(up, 'name'), sortOf(down, 'name'), sortOf(up, 'size')], ['ascending', 'descending', 'none'])

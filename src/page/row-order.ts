@@ -10,7 +10,7 @@ export interface RowOrder {
   readonly isDescending: boolean
 }
 
-/** What a click on the title of a column leads to: up, down, and back to the order of the server. */
+/** The order after a click on the title of a column: ascending, descending, then the server's again. */
 export function nextOrder(order: RowOrder | undefined, by: string): RowOrder | undefined {
   if (order?.by !== by) return { by, isDescending: false }
   return order.isDescending ? undefined : { by, isDescending: true }
@@ -25,7 +25,7 @@ export function sortOf(order: RowOrder | undefined, by: string): 'ascending' | '
 /** `service-9` comes before `service-10`. */
 const texts = new Intl.Collator('en', { numeric: true })
 
-/** Equal rows stay as they were; those without a value come last, whichever way it goes. */
+/** Equal rows keep their order; those without a value come last in both directions. */
 export function ordered(rows: readonly ListedRow[], key: OrderKey, isDescending: boolean): readonly ListedRow[] {
   const keyed = rows.map((row) => ({ row, key: key(row) }))
   const sign = isDescending ? -1 : 1

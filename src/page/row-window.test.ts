@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { rowWindow } from './row-window.ts'
 
-test('of ten thousand rows only those around the sight are drawn, and the height stays whole', () => {
+test('of ten thousand rows only those near the view are drawn, and the total height stays the same', () => {
   for (const scrollTop of [0, 360, 180_000, 359_400, 1_000_000]) {
     const { from, to, above, below } = rowWindow({ count: 10_000, rowHeight: 36, scrollTop, height: 600 })
     assert.ok(to - from <= 41, `${from}..${to}`)

@@ -1,6 +1,6 @@
-/** Which rows of a long table are drawn: those in sight, and a few around them. */
+/** Which rows of a long table are drawn: those in view, and a few around them. */
 
-/** Rows beyond each edge, so that a quick scroll shows no gap. */
+/** Rows beyond each edge of the view, so that quick scrolling shows no gap. */
 const MARGIN = 12
 
 export interface RowWindow {
@@ -22,7 +22,7 @@ export interface Scrolled {
 export function rowWindow({ count, rowHeight, scrollTop, height }: Scrolled): RowWindow {
   const first = Math.floor(Math.max(0, scrollTop) / rowHeight)
   const inSight = Math.ceil(Math.max(0, height) / rowHeight)
-  // A list that got shorter may leave the scroll position beyond its end for a moment.
+  // When a list gets shorter, the scroll position may be beyond its end for a moment.
   const from = Math.max(0, Math.min(first, count - inSight) - MARGIN)
   const to = Math.min(count, from + inSight + 2 * MARGIN)
   return { from, to, above: from * rowHeight, below: (count - to) * rowHeight }

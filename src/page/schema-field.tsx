@@ -30,7 +30,7 @@ export interface SchemaFieldProps {
 /** Texts that may be longer than this get more than one line, in characters. */
 const LONG = 512
 
-/** Texts that are never of several lines, however long they may be. */
+/** Fields whose text never has several lines, however long it may be. */
 const ONE_LINE = /(^|_)(id|url|uri|issuer|prefix|name|secret|password)$/
 
 export function SchemaField(props: SchemaFieldProps) {
@@ -306,7 +306,7 @@ function parseJson(text: string): { readonly isValid: boolean; readonly value?: 
 }
 
 interface AboutProps extends Pick<SchemaFieldProps, 'path' | 'schema' | 'fault'> {
-  /** Whether faults of what lies below belong here, since it has no fields of its own. */
+  /** Whether faults of nested fields are shown here, since those have no inputs of their own. */
   readonly isLeaf?: boolean
 }
 
@@ -329,7 +329,7 @@ function About({ path, schema: { description }, fault, isLeaf = false }: AboutPr
   )
 }
 
-/** What tells screen readers of the texts of `About`. */
+/** Attributes that point screen readers to the texts of `About`. */
 function described(path: string, { description }: FormSchema, fault: FieldFault | undefined) {
   const isFault = fault !== undefined && isFaultAt(fault.field, path, true)
   const ids = [description === '' ? '' : `help-${path}`, isFault ? `fault-${path}` : ''].filter((id) => id !== '')

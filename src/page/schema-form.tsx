@@ -10,12 +10,12 @@ import { ObjectFields } from './schema-field.tsx'
 
 export interface SchemaFormProps {
   readonly schema: FormSchema
-  /** Fields that have no place in this form. */
+  /** Fields that are left out of this form. */
   readonly without?: ReadonlySet<string>
   readonly begin: Draft
-  /** What the button says. */
+  /** The label of the button. */
   readonly verb: string
-  /** Sends the draft; gives the fault when the API refuses it. */
+  /** Sends the draft; resolves with the fault if the API refuses it. */
   readonly send: (draft: Draft) => Promise<CallFault | undefined>
   /** Further buttons. */
   readonly children?: ComponentChildren
@@ -23,7 +23,7 @@ export interface SchemaFormProps {
 
 const nothing: ReadonlySet<string> = new Set()
 
-/** Fields that every resource has, and that do nothing. */
+/** Fields that every resource has and that have no effect; they come last. */
 const LAST: ReadonlySet<string> = new Set(['description', 'metadata', 'owner_id'])
 
 export function SchemaForm({ schema, without = nothing, begin, verb, send, children }: SchemaFormProps) {
@@ -41,7 +41,7 @@ export function SchemaForm({ schema, without = nothing, begin, verb, send, child
   const shown = [...(schema.fields ?? [])].filter(
     ([name, { isForAdmins }]) => !without.has(name) && (isAdmin || !isForAdmins),
   )
-  // What tells resources apart comes first.
+  // Fields of this kind of resource come first.
   const fields = new Map(shown.toSorted(([a], [b]) => Number(LAST.has(a)) - Number(LAST.has(b))))
   const located = fault && { field: faultField(fault, schema), text: fault.text }
   const submit = async (event: Event) => {

@@ -14,17 +14,17 @@ export function SessionTunnels({ id }: { readonly id: string }) {
   return (
     <section class="card">
       <div class="view-head">
-        <h2>What it serves</h2>
+        <h2>Tunnels</h2>
         <Freshness reading={live} />
       </div>
       <ReadingFault reading={live} />
-      {value && own.length === 0 && <p class="soft">Nothing now.</p>}
+      {value && own.length === 0 && <p class="soft">This agent has no tunnels.</p>}
       <ul class="routes">
         {own.map((tunnel) => (
           <li key={textIn(tunnel.id)}>
             {tunnel.public_url ? <PublicUrl url={tunnel.public_url} /> : <Value value={tunnel.labels} />}
             <span>
-              <span class="soft small">leads to</span> <Value value={tunnel.forwards_to} />
+              <span class="soft small">forwards to</span> <Value value={tunnel.forwards_to} />
             </span>
             <ResourceLink path={`/tunnels/${textIn(tunnel.id)}`} id={textIn(tunnel.id)} />
           </li>

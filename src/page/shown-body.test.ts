@@ -4,7 +4,7 @@ import { shownBody } from './shown-body.ts'
 
 const sent = { size: 9, kept: 9, encoding: 'base64', content: 'AAAA' }
 
-test('a body is shown as it was sent, unless it is known what it was before it was compressed', () => {
+test('a body is shown decompressed where the API did so, else as it was sent', () => {
   assert.deepEqual(shownBody({ ...sent, unpacked: null }), {
     ...{ encoding: 'base64', content: 'AAAA', isWhole: true, unpacked: undefined },
   })
@@ -17,7 +17,7 @@ test('a body is shown as it was sent, unless it is known what it was before it w
   assert.deepEqual([shownBody({ ...sent, unpacked: frame }).encoding], ['base64'])
 })
 
-test('it is whole only where all was kept, and all of that unpacked', () => {
+test('it is whole only if all of it was kept and decompressed', () => {
   const unpacked = { coding: 'gzip', size: 3, is_cut: true, content: 'abc' }
   for (const [body, isWhole] of [
     [{ ...sent, kept: 8 }, false],

@@ -1,4 +1,4 @@
-/** A body or frame as it is shown: what it was before it was compressed, where that is known, else as it was sent. */
+/** A body or frame as it is shown: decompressed where the API did so, else as it was sent. */
 import type { ListedRow } from './all-rows.ts'
 import { isRecord } from './api-caller.ts'
 import { textIn } from './text-in.ts'
@@ -14,9 +14,9 @@ export interface ShownBody {
 
 export interface UnpackedFrom {
   readonly coding: string
-  /** Of the content, in bytes. */
+  /** Of the decompressed content, in bytes. */
   readonly size: number
-  /** Whether there is more than is told. */
+  /** Whether the content is truncated. */
   readonly isCut: boolean
 }
 

@@ -1,4 +1,4 @@
-/** A secret that the API shows once, in a dialog that is closed on purpose. */
+/** A dialog for a secret that the API shows only once. */
 import { CopyButton } from './copy-button.tsx'
 import { Modal } from './modal.tsx'
 
@@ -11,13 +11,13 @@ export interface ShownOnceProps {
 
 export function ShownOnce({ what, secret, onClose }: ShownOnceProps) {
   return (
-    <Modal title={`Keep this ${what}`} onClose={onClose}>
-      <p>It is not shown again: the server keeps only its digest.</p>
+    <Modal title={`Save this ${what}`} onClose={onClose}>
+      <p>It will not be shown again. The server keeps only a hash of it.</p>
       <pre class="secret">{secret}</pre>
       <div class="actions">
         <CopyButton text={secret} what={what} />
         <button type="button" class="primary" onClick={onClose}>
-          I have kept it
+          I have saved it
         </button>
       </div>
     </Modal>

@@ -1,4 +1,4 @@
-/** The answer to a request and the one to its replay, next to each other, with what differs marked. */
+/** The responses to a request and to its replay side by side, with differences marked. */
 import { Fragment } from 'preact'
 import { useMemo, useState } from 'preact/hooks'
 import type { ListedRow } from './all-rows.ts'
@@ -29,8 +29,8 @@ export function SideBySide({ first, replay }: SideBySideProps) {
         <thead>
           <tr>
             <td />
-            <th scope="col">First answer, in {durationText(Number(first.duration_ms))}</th>
-            <th scope="col">Replay, in {durationText(Number(replay.duration_ms))}</th>
+            <th scope="col">Original, {durationText(Number(first.duration_ms))}</th>
+            <th scope="col">Replay, {durationText(Number(replay.duration_ms))}</th>
           </tr>
         </thead>
         <tbody>
@@ -38,7 +38,7 @@ export function SideBySide({ first, replay }: SideBySideProps) {
             <tr key={i}>
               <th scope="row">
                 <PlainText text={name} />
-                <Unlike pair={pair} />
+                <DiffersMark pair={pair} />
               </th>
               <Pair pair={pair} />
             </tr>
@@ -55,12 +55,12 @@ export function SideBySide({ first, replay }: SideBySideProps) {
               <tr key={i} class="line">
                 {'folded' in line ? (
                   <td colSpan={3} class="soft">
-                    {countText(line.folded, 'equal lines')}
+                    {countText(line.folded, 'identical lines')}
                   </td>
                 ) : (
                   <>
                     <td>
-                      <Unlike pair={line} />
+                      <DiffersMark pair={line} />
                     </td>
                     <Pair pair={line} />
                   </>
@@ -79,8 +79,8 @@ export function SideBySide({ first, replay }: SideBySideProps) {
   )
 }
 
-/** Said as well as coloured. */
-function Unlike({ pair: { isSame } }: { readonly pair: Pick<LinePair, 'isSame'> }) {
+/** In words too: colour alone is not enough for everybody. */
+function DiffersMark({ pair: { isSame } }: { readonly pair: Pick<LinePair, 'isSame'> }) {
   return isSame ? null : <strong class="unlike"> differs</strong>
 }
 
@@ -99,7 +99,7 @@ function Pair({ pair: { first, second, isSame } }: { readonly pair: LinePair }) 
 
 interface SideProps {
   readonly text: string | undefined
-  /** What it stands in. */
+  /** The element around the text. */
   readonly Mark: typeof Fragment | 'del' | 'ins'
 }
 

@@ -8,7 +8,7 @@ const NARROW = '(max-width: 56rem)'
 
 export interface SideMenuProps {
   readonly groups: readonly PlaceGroup[]
-  /** Where one is. */
+  /** The current path. */
   readonly path: string
   readonly children: ComponentChildren
 }
@@ -24,7 +24,7 @@ export function SideMenu({ groups, path, children }: SideMenuProps) {
     narrow.addEventListener('change', fit)
     return () => narrow.removeEventListener('change', fit)
   }, [])
-  // On a phone the menu covers what it leads to.
+  // On a phone the menu covers the view.
   const onChosen = () => {
     if (box.current && matchMedia(NARROW).matches) box.current.open = false
   }

@@ -1,4 +1,4 @@
-/** Where one signs in, with an API key. */
+/** The sign-in with an API key. */
 import { useState } from 'preact/hooks'
 import type { CallFault } from './api-caller.ts'
 import { usePage } from './page-state.ts'
@@ -19,7 +19,7 @@ export function SignIn() {
   return (
     <main class="sign-in card" id="main">
       <h1>Postern</h1>
-      <p class="soft">Sign in with an API key of this server. Its first start showed one.</p>
+      <p class="soft">Sign in with an API key. The server printed one when it first started.</p>
       {!window.isSecureContext && <NotSecure />}
       <form onSubmit={(event) => void submit(event)}>
         <label for="api-key">API key</label>
@@ -43,21 +43,21 @@ export function SignIn() {
         </button>
       </form>
       <p class="soft small">
-        The key stays with the server: this browser gets a sealed cookie that no script can read, for twelve hours. Lost
-        the key? <code>postern admin create-key</code> makes another, on the machine of the server. Programs find the
-        API at <a href="docs">docs</a>.
+        This browser does not store the key. It gets an encrypted cookie that scripts cannot read and that expires after
+        twelve hours. Lost the key? Run <code>postern admin create-key</code> on the server to create another. See also
+        the <a href="docs">API reference</a>.
       </p>
     </main>
   )
 }
 
-/** Browsers tell servers where a request comes from over https and on their own machine alone. */
+/** Browsers send `Sec-Fetch-Site`, which the server requires, only over HTTPS and to their own machine. */
 function NotSecure() {
   return (
     <p class="notice is-bad" role="alert">
-      This page was opened over plain HTTP from another machine, where the key could be read by others and the server
-      cannot tell your requests from those of other sites. Open it over https, with <code>--api-url</code> set to its
-      address, or at <code>http://localhost</code> through <code>ssh -L 7400:localhost:7400</code>.
+      This page is open over plain HTTP from another machine. Others on the network could read the key, and the server
+      cannot tell your requests from those of other sites. Open the page over HTTPS, with <code>--api-url</code> set to
+      its address, or at <code>http://localhost</code> through <code>ssh -L 7400:localhost:7400</code>.
     </p>
   )
 }

@@ -1,8 +1,8 @@
-/** A table of any length: only the rows in sight are drawn, a search narrows it down, and titles of columns order it. */
+/** A table of any length: only rows in view are drawn. It can be searched, and sorted by the titles of its columns. */
 
 import type { ComponentChildren } from 'preact'
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
-import { type ListedRow, MAX_ROWS, type Rows } from './all-rows.ts'
+import type { ListedRow, Rows } from './all-rows.ts'
 import { countText } from './count-text.ts'
 import { nextOrder, type OrderKey, ordered, type RowOrder, sortOf } from './row-order.ts'
 import { rowWindow } from './row-window.ts'
@@ -15,9 +15,9 @@ const ROW_HEIGHT = 38
 export interface Column {
   readonly title: string
   readonly show: (row: ListedRow) => ComponentChildren
-  /** What a search finds; nothing when left out. */
+  /** The text that a search looks at; none if omitted. */
   readonly text?: (row: ListedRow) => string
-  /** What the column orders rows by; its text when left out, and without either it orders nothing. */
+  /** The sort key of the column; by default its text. Without either the column cannot be sorted by. */
   readonly order?: OrderKey
 }
 
@@ -56,7 +56,7 @@ export function Table({ label, live, columns, empty }: TableProps) {
         <span class="soft" role="status">
           {found.length === value.rows.length ? '' : `${found.length} of `}
           {countText(value.rows.length, label)}
-          {value.isCut && `, the newest ${MAX_ROWS.toLocaleString('en')} of more`}
+          {value.isCut && '; there are more'}
         </span>
       </div>
       <DrawnRows label={label} rows={found} columns={columns} order={order} onOrder={setOrder} />
@@ -113,7 +113,7 @@ function DrawnRows({ label, rows, columns, order, onOrder }: DrawnRowsProps) {
   )
 }
 
-/** The title of a column; a button where the column can order the rows. */
+/** The title of a column; a button if the column can sort the rows. */
 function Title({ column, order, onOrder }: Pick<DrawnRowsProps, 'order' | 'onOrder'> & { readonly column: Column }) {
   const { title } = column
   if (!keyOf(column)) return <th scope="col">{title}</th>
@@ -126,7 +126,7 @@ function Title({ column, order, onOrder }: Pick<DrawnRowsProps, 'order' | 'onOrd
   )
 }
 
-/** In place of the rows that are not drawn. */
+/** Takes the space of the rows that are not drawn. */
 function Space({ height, span }: { readonly height: number; readonly span: number }) {
   if (height === 0) return null
   return (
@@ -162,7 +162,7 @@ function inOrder(
   return key && order ? ordered(rows, key, order.isDescending) : rows
 }
 
-/** `/` goes to the search, unless somebody is typing. */
+/** `/` focuses the search, unless the user is typing. */
 function useSearchKey(field: { readonly current: HTMLInputElement | null }): void {
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {

@@ -2,7 +2,7 @@
 import { type Theme, usePage } from './page-state.ts'
 
 const themes: readonly [theme: Theme, name: string][] = [
-  ['', 'As the system'],
+  ['', 'System'],
   ['light', 'Light'],
   ['dark', 'Dark'],
 ]
@@ -11,7 +11,7 @@ export function ThemeSwitch() {
   const { theme: chosen } = usePage()
   return (
     <label class="theme">
-      <span>Colours</span>
+      <span>Theme</span>
       <select
         value={chosen.value}
         onChange={({ currentTarget: { value } }) => {

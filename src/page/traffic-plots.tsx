@@ -1,4 +1,4 @@
-/** How traffic went: plots of the last minutes or of the last day, of all nodes together. */
+/** Plots of traffic over the last 15 minutes or 24 hours, of all nodes together. */
 import { useMemo, useState } from 'preact/hooks'
 import { Freshness, ReadingFault } from './freshness.tsx'
 import { usePage } from './page-state.ts'
@@ -35,12 +35,12 @@ type Timed = Omit<TrafficShown, 'at'> & { readonly at: number }
 /** How often each is read, and how far it goes back, in milliseconds. */
 const spans = {
   minutes: { name: 'Last 15 minutes', everyMs: 5000, lastsMs: 900_000 },
-  day: { name: 'Last day', everyMs: CALM_MS, lastsMs: 86_400_000 },
+  day: { name: 'Last 24 hours', everyMs: CALM_MS, lastsMs: 86_400_000 },
 } as const
 
 type Span = keyof typeof spans
 
-const aSecond =
+const perSecond =
   (read: (point: Timed) => number) =>
   (point: Timed): number | null =>
     point.seconds > 0 ? read(point) / point.seconds : null
@@ -55,12 +55,12 @@ interface PlotForm {
 
 const plots: readonly PlotForm[] = [
   {
-    title: 'Requests a second',
+    title: 'Requests per second',
     text: count,
     lines: [
-      { name: 'requests', read: aSecond(({ requests }) => requests) },
-      { name: 'errors', read: aSecond(({ errors }) => errors) },
-      { name: 'refused', read: aSecond(({ refused }) => refused) },
+      { name: 'requests', read: perSecond(({ requests }) => requests) },
+      { name: 'errors', read: perSecond(({ errors }) => errors) },
+      { name: 'refused', read: perSecond(({ refused }) => refused) },
     ],
   },
   {
@@ -72,11 +72,11 @@ const plots: readonly PlotForm[] = [
     ],
   },
   {
-    title: 'Bytes a second',
+    title: 'Bytes per second',
     text: sizeText,
     lines: [
-      { name: 'to visitors', read: aSecond(({ bytes_out }) => bytes_out) },
-      { name: 'from visitors', read: aSecond(({ bytes_in }) => bytes_in) },
+      { name: 'to visitors', read: perSecond(({ bytes_out }) => bytes_out) },
+      { name: 'from visitors', read: perSecond(({ bytes_in }) => bytes_in) },
     ],
   },
   {
@@ -84,7 +84,7 @@ const plots: readonly PlotForm[] = [
     text: count,
     lines: [
       { name: 'open', read: ({ open }) => open },
-      { name: 'new a second', read: aSecond(({ connections }) => connections) },
+      { name: 'new per second', read: perSecond(({ connections }) => connections) },
     ],
   },
   {
@@ -97,7 +97,7 @@ const plots: readonly PlotForm[] = [
   },
 ]
 
-/** For admins, as the numbers are. */
+/** Only admins may read these figures. */
 export function TrafficPlots() {
   const { api } = usePage()
   const [span, setSpan] = useState<Span>('minutes')
@@ -121,7 +121,7 @@ export function TrafficPlots() {
       </div>
       <ReadingFault reading={reading} />
       {value && value.missing.length > 0 && (
-        <p class="notice is-bad">Without {value.missing.join(', ')}, which did not answer.</p>
+        <p class="notice is-bad">Without {value.missing.join(', ')}: no response.</p>
       )}
       {value && (
         <div class="plots">

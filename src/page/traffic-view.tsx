@@ -29,7 +29,7 @@ export function TrafficView() {
     return (
       <>
         <ViewHead title="Traffic" />
-        <p>This server does not keep the requests of visitors.</p>
+        <p>This server does not record requests.</p>
       </>
     )
   }
@@ -61,7 +61,7 @@ function Exchanges({ filters, onFilters, hasCaptures }: ExchangesProps & { reado
         label="requests"
         live={live}
         columns={columns}
-        empty="No request yet. They appear here by themselves, the newest first."
+        empty="No requests yet. They appear here as they arrive, newest first."
       />
     </>
   )
@@ -72,7 +72,7 @@ interface FilterProps extends ExchangesProps {
   readonly label: string
 }
 
-/** Applied when one leaves the field or presses Enter, since half a status or id finds nothing. */
+/** Applied on Enter or when the field loses focus, since half a status or id matches nothing. */
 function Filter({ name, label, filters, onFilters }: FilterProps) {
   return (
     <label>
@@ -108,18 +108,18 @@ const columns: readonly Column[] = [
     text: (row) => `${textIn(row.status)} ${textIn(row.error_code)}`,
   },
   {
-    title: 'took',
+    title: 'duration',
     show: ({ duration_ms }) => durationText(Number(duration_ms)),
     order: ({ duration_ms }) => Number(duration_ms),
   },
   {
-    title: 'sent',
+    title: 'size',
     show: ({ response_bytes }) => sizeText(Number(response_bytes)),
     order: ({ response_bytes }) => Number(response_bytes),
   },
   { title: 'visitor', show: ({ client_ip }) => textIn(client_ip), text: ({ client_ip }) => textIn(client_ip) },
   {
-    title: 'kept',
+    title: 'captured',
     show: ({ capture_id }) => (capture_id === null ? '' : 'yes'),
     order: ({ capture_id }) => textIn(capture_id),
   },

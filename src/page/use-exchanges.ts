@@ -1,4 +1,4 @@
-/** The latest exchanges, as they come. A page that nobody sees follows nothing. */
+/** The latest exchanges, as they come. A hidden page follows nothing. */
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Rows } from './all-rows.ts'
 import { type ExchangeFilters, queryOf, readExchanges } from './exchange-feed.ts'
@@ -9,7 +9,7 @@ import { type Live, whenSeen } from './use-live.ts'
 
 const nothing: Reading<Rows> = { value: undefined, readAt: 0, fault: undefined }
 
-/** Those of the server that pass a filter. */
+/** The exchanges of the server that pass a filter. */
 export function useExchanges(filters: ExchangeFilters): Live<Rows> {
   const { api } = usePage()
   const query = queryOf(filters)
@@ -19,7 +19,7 @@ export function useExchanges(filters: ExchangeFilters): Live<Rows> {
   })
 }
 
-/** Another `key` begins anew. */
+/** A new `key` starts over. */
 export function useFollowed(key: string, options: Pick<FollowerOptions, 'stream' | 'load' | 'maxRetryMs'>): Live<Rows> {
   const { api } = usePage()
   const [known, setKnown] = useState({ key, reading: nothing })
@@ -36,7 +36,7 @@ export function useFollowed(key: string, options: Pick<FollowerOptions, 'stream'
       after: whenSeen,
     })
     follower.current = current
-    // A browser allows few connections to one server, and an open stream is one of them.
+    // A browser allows few connections to one server, and an open stream takes one of them.
     const look = () => (document.visibilityState === 'hidden' ? current.stop() : current.start())
     look()
     document.addEventListener('visibilitychange', look)

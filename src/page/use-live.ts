@@ -1,4 +1,4 @@
-/** Keeps a view up to date with what the server says. */
+/** Keeps a view up to date with the server. */
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { type Rows, readAllRows } from './all-rows.ts'
 import type { CallOutcome } from './api-caller.ts'
@@ -6,9 +6,9 @@ import { type ApiOutline, type FoundKind, kindAt } from './api-outline.ts'
 import { usePage } from './page-state.ts'
 import { type Reading, startPolling } from './polling.ts'
 
-/** How often what is live is read, in milliseconds. */
+/** How often live data is read, in milliseconds. */
 export const LIVE_MS = 3000
-/** How often what people set up is read, in milliseconds: others may change it too. */
+/** How often configuration is read, in milliseconds; others may change it too. */
 export const CALM_MS = 15_000
 
 export interface Live<T> extends Reading<T> {
@@ -16,7 +16,7 @@ export interface Live<T> extends Reading<T> {
   readonly refresh: () => void
 }
 
-/** Reads `load` again and again; another `key` begins anew. A page that nobody sees reads nothing. */
+/** Calls `load` again and again; a new `key` starts over. A hidden page reads nothing. */
 export function useLive<T>(key: string, load: () => Promise<CallOutcome<T>>, everyMs: number): Live<T> {
   const empty: Reading<T> = { value: undefined, readAt: 0, fault: undefined }
   const [known, setKnown] = useState<{ readonly key: string; readonly reading: Reading<T> }>({ key, reading: empty })
@@ -44,7 +44,7 @@ export function useRows(path: string, everyMs: number): Live<Rows> {
   return useLive(path, () => readAllRows(api, path), everyMs)
 }
 
-/** Waits for the time, and then for somebody to look. */
+/** Waits for `ms`, and then until the page is visible. */
 export function whenSeen(ms: number, then: () => void): () => void {
   const run = () => {
     if (document.visibilityState === 'hidden') return

@@ -1,4 +1,4 @@
-/** One value of an answer of the API, whatever it is. */
+/** Shows one value of an API response, of whatever type. */
 
 import type { ListedRow } from './all-rows.ts'
 import { isRecord } from './api-caller.ts'
@@ -77,7 +77,7 @@ function Reference({ reference: { id, uri } }: { readonly reference: ReferenceVa
   return path === undefined ? <PlainText text={id} /> : <ResourceLink path={path} id={id} />
 }
 
-/** Leads to a resource; the middle of its id, which tells people nothing, is left out. */
+/** A link to a resource. The middle of its id, which tells people nothing, is left out. */
 export function ResourceLink({ path, id }: { readonly path: string; readonly id: string }) {
   return (
     <a href={linkTo(path)} title={id} class="id">
@@ -92,7 +92,7 @@ export function shortId(id: string): string {
   return rest.length > 12 ? `${prefix}…${rest.slice(-6)}` : id
 }
 
-/** Text of a field for a search. */
+/** The text of a field, for searches. */
 export function textOf(row: ListedRow, name: string): string {
   return textIn(row[name])
 }

@@ -1,4 +1,4 @@
-/** The head of a view: its title, how fresh it is, and what can be done. */
+/** The head of a view: title, a note such as freshness, and actions. */
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import { usePage } from './page-state.ts'
@@ -13,7 +13,7 @@ export interface ViewHeadProps {
 export function ViewHead({ title, note, children }: ViewHeadProps) {
   const page = usePage()
   const heading = useRef<HTMLHeadingElement>(null)
-  // Whoever follows a link by keyboard or ear begins at the title of what it led to.
+  // After following a link, users of keyboards and screen readers start at the title.
   useEffect(() => {
     document.title = `${title} · Postern`
     const { activeElement } = document

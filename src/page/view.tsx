@@ -1,4 +1,4 @@
-/** Chooses the view for where one is. */
+/** Chooses the view for the current location. */
 import { kindAt } from './api-outline.ts'
 import { ExchangeView } from './exchange-view.tsx'
 import { EndpointList, SessionList, TunnelList } from './live-lists.tsx'
@@ -35,12 +35,12 @@ export function View() {
   return <ResourceAt path={path} isNew={query.has('new')} />
 }
 
-/** Whoever follows the link of an admin learns why there is nothing to see. */
+/** Tells members who follow a link of an admin why there is nothing to see. */
 function OnlyForAdmins() {
   return (
     <>
-      <ViewHead title="This is for admins" />
-      <p>You are signed in as a member.</p>
+      <ViewHead title="Admins only" />
+      <p>You are signed in as a member. Only admins can see this page.</p>
     </>
   )
 }
@@ -48,9 +48,9 @@ function OnlyForAdmins() {
 function NothingHere() {
   return (
     <>
-      <ViewHead title="There is nothing here" />
+      <ViewHead title="Page not found" />
       <p>
-        The address leads nowhere. <a href={linkTo('/')}>The overview</a> is a good place to begin.
+        There is nothing at this address. Go to <a href={linkTo('/')}>the overview</a>.
       </p>
     </>
   )
@@ -58,7 +58,7 @@ function NothingHere() {
 
 function ResourceAt({ path, isNew }: { readonly path: string; readonly isNew: boolean }) {
   const outline = useOutline()
-  if (!outline) return <ViewHead title="Reading the API …" />
+  if (!outline) return <ViewHead title="Loading …" />
   const found = kindAt(outline, path)
   if (!found || (found.id === '' && !found.kind.canList && !isNew)) return <NothingHere />
   if (found.id !== '') return <ResourceView key={path} found={found} outline={outline} />

@@ -4,12 +4,12 @@ import { cutText, visibleText } from './visible-text.ts'
 
 const cases: [what: string, given: string, shown: string][] = [
   ['markup stays text', '<img src=x onerror=alert(1)>', '<img src=x onerror=alert(1)>'],
-  ['turned text is told', 'gpj.\u202eexe', 'gpj.‹U+202E›exe'],
-  ['isolates and marks are told', '\u2066a\u2069\u200f', '‹U+2066›a‹U+2069›‹U+200F›'],
-  ['a missing width is told', 'pay\u200bpal', 'pay‹U+200B›pal'],
-  ['controls are told, lines and tabs stay', 'a\u0000\u001b[2J\n\tb', 'a‹U+0000›‹U+001B›[2J\n\tb'],
-  ['tags that nobody sees are told', 'a\u{e0041}', 'a‹U+E0041›'],
-  ['half a pair is told', 'a\ud83d', 'a‹U+D83D›'],
+  ['a change of direction is shown', 'gpj.\u202eexe', 'gpj.‹U+202E›exe'],
+  ['isolates and direction marks are shown', '\u2066a\u2069\u200f', '‹U+2066›a‹U+2069›‹U+200F›'],
+  ['a character without a width is shown', 'pay\u200bpal', 'pay‹U+200B›pal'],
+  ['controls are shown, line breaks and tabs stay', 'a\u0000\u001b[2J\n\tb', 'a‹U+0000›‹U+001B›[2J\n\tb'],
+  ['invisible tag characters are shown', 'a\u{e0041}', 'a‹U+E0041›'],
+  ['a lone surrogate is shown', 'a\ud83d', 'a‹U+D83D›'],
   ['letters of all scripts stay', 'Ünïcödé 日本 עברית 🚪', 'Ünïcödé 日本 עברית 🚪'],
 ]
 

@@ -1,6 +1,6 @@
-/** Makes text from anywhere fit to be shown: nothing in it is invisible, turns the line around, or goes on for ever. */
+/** Makes untrusted text safe to show: no invisible characters, no change of direction, no endless length. */
 
-/** Controls, marks that change the direction of text, characters without a width or a shape, and halves of characters. */
+/** Controls, direction marks, characters without a width or a shape, and lone surrogates. */
 const INVISIBLE = /(?![\n\t])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\u115f\u1160\u3164]/gu
 
 /** Each invisible character as its number: `‹U+202E›`. */
@@ -13,7 +13,7 @@ export function visibleText(text: string): string {
 
 export interface CutText {
   readonly text: string
-  /** How many characters were left off. */
+  /** How many characters were left out. */
   readonly left: number
 }
 

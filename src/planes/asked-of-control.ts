@@ -1,4 +1,4 @@
-/** What a data plane asks of the control plane for its doors and edges. */
+/** Calls of a data plane to the control plane on behalf of its doors and edges. */
 import { LOOP_PRICE } from '../lib/patterns/pattern-price.ts'
 import { Secret } from '../lib/secrets/secret.ts'
 import { BindRefusal, type EndpointRequest, type ServedEndpoint } from '../model/endpoint.ts'
@@ -9,7 +9,7 @@ import type { ControlLink } from './control-link.ts'
 /** How long agents and visitors wait for what the control plane looks up, in milliseconds. */
 export const LOOKUP_MS = 6000
 
-/** The key that signs requests to identity providers: asked for once, and again when that failed. */
+/** The key that signs requests to identity providers: fetched once, and again after a failure. */
 export function requestKeyOf(control: ControlLink): () => Promise<RequestKey> {
   let found: Promise<RequestKey> | undefined
   return () => {
@@ -24,7 +24,7 @@ export function requestKeyOf(control: ControlLink): () => Promise<RequestKey> {
   }
 }
 
-/** Who has an address, and who gets it. */
+/** Asks who holds an address, and claims it. */
 export function addressesOf(control: ControlLink) {
   const claimOf = ({ place, tunnel: { tunnelId }, sessionId }: EndpointRequest, served: ServedEndpoint) => {
     return { place, tunnelId, sessionId, ...served }
@@ -34,7 +34,7 @@ export function addressesOf(control: ControlLink) {
     holdersOfPort: (port: number) => control.ask('holdersOfPort', port, { withinMs: LOOKUP_MS }),
     claim: (request: EndpointRequest, served: ServedEndpoint) =>
       control.ask('claim', claimOf(request, served), { withinMs: LOOKUP_MS }),
-    // A control plane of an earlier version does not know.
+    // A control plane of an earlier version does not know this call.
     whyTaken: (request: EndpointRequest, served: ServedEndpoint) =>
       control.ask('whyTaken', claimOf(request, served), { withinMs: LOOKUP_MS }).catch(() => undefined),
     unclaim: ({ place, tunnel: { tunnelId }, pool }: EndpointRequest) =>

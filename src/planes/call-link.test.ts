@@ -76,7 +76,7 @@ describe('a link', () => {
     )
   })
 
-  test('begins what it is told and asked in the order in which that was said', async () => {
+  test('begins calls in the order in which they were sent', async () => {
     const noted: number[] = []
     const { asking } = linked(far(noted), (await socketPair()).map((each) => socketChannel(each)) as [Channel, Channel])
     const answers: Promise<unknown>[] = []
@@ -123,7 +123,7 @@ describe('a link', () => {
     await assert.rejects(asking.ask('fail', 'uncoded'), (error: Error) => !('code' in error))
     await assert.rejects(asking.ask('fail', 'text'), { message: 'only a text' })
     for (const kind of ['nothing', 'textless', 'hostile']) await assert.rejects(asking.ask('fail', kind), Error)
-    // And it still works.
+    // The link still works.
     assert.equal(await asking.ask('echo', 1), 1)
     asking.close()
   })
@@ -143,7 +143,7 @@ describe('a link', () => {
     const { asking } = linked()
     const loose = asking as unknown as CallLink<Record<string, (given: null) => void>, Far>
     for (const name of ['unheard', 'toString', '__proto__', 'constructor']) {
-      await assert.rejects(loose.ask(name, null), /knows nothing of/)
+      await assert.rejects(loose.ask(name, null), /does not know the call/)
     }
     lines.length = 0
     loose.tell('unheard', null)
@@ -152,7 +152,7 @@ describe('a link', () => {
     asking.close()
   })
 
-  test('logs what is thrown by one that was only told', async () => {
+  test('logs what a handler throws that was only told', async () => {
     const { asking } = linked()
     lines.length = 0
     asking.tell('fail', 'plain')
@@ -161,7 +161,7 @@ describe('a link', () => {
     asking.close()
   })
 
-  test('gives up a call after its time, and drops the answer that comes then', async (t) => {
+  test('gives up a call after its time, and drops the late answer', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout'] })
     const answer = Promise.withResolvers<number>()
     const { asking } = linked({ ...far(), later: () => answer.promise })
@@ -213,7 +213,7 @@ describe('a link', () => {
     assert.equal(running.size, 0)
   })
 
-  test('survives messages of any form', async () => {
+  test('survives malformed messages', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.oneof(fc.jsonValue(), fc.array(oddPart(), { maxLength: 4 }))), async (messages) => {
         const [a, b] = channelPair()
@@ -237,7 +237,7 @@ describe('a link', () => {
     )
   })
 
-  test('an answer of another form than ours leaves the call waiting for its own time', async () => {
+  test('a malformed answer leaves the call waiting until its time is over', async () => {
     const [a, b] = channelPair()
     const link = new CallLink<Far, Far>(a, far(), { log })
     const asked = link.ask('echo', 1)
@@ -253,20 +253,20 @@ describe('a link', () => {
     let ours: Far | undefined
     const asking = new CallLink<Far, Far>(a, far(), { log })
     new CallLink<Far, Far>(b, () => ours, { log })
-    await assert.rejects(asking.ask('echo', 1), /knows nothing of echo/)
+    await assert.rejects(asking.ask('echo', 1), /does not know the call echo/)
     ours = far()
     assert.equal(await asking.ask('echo', 1), 1)
     asking.close()
   })
 })
 
-/** Parts of messages that are nearly right. */
+/** Parts of messages that are nearly valid. */
 function oddPart(): fc.Arbitrary<unknown> {
   const texts = fc.constantFrom('echo', 'fail', 'note', 'plain', '__proto__')
   return fc.oneof(fc.integer({ min: -3, max: 3 }), texts, fc.constant(null), fc.constant(undefined), fc.double())
 }
 
-test('errors of every kind can be sent, and cross twice as they cross once', () => {
+test('errors of every kind can be sent, and crossing twice changes nothing more', () => {
   fc.assert(
     fc.property(fc.anything(), (thrown) => {
       const once = plainError(thrown)
@@ -280,7 +280,7 @@ test('errors of every kind can be sent, and cross twice as they cross once', () 
   }
 })
 
-test('a refusal that only a newer version knows is a failure, with its text', () => {
+test('a refusal that only a newer version knows becomes an internal error with its text', () => {
   const error = errorOf({ kind: 'refusal', code: 'FROM_THE_FUTURE', message: 'what it says' })
   assert.ok(error instanceof Refusal)
   assert.deepEqual([error.code, error.status, error.message], ['INTERNAL', 500, 'what it says'])

@@ -1,4 +1,4 @@
-/** Calls between two planes: each names what it wants of the other and gets an answer, or tells it something. */
+/** Calls between two planes, by name: some are answered, others only tell something. */
 import type { Logger } from '../lib/log/log.ts'
 import type { Channel } from './channel.ts'
 import { errorOf, isPlainError, type PlainError, plainError } from './plain-error.ts'
@@ -7,9 +7,9 @@ import { errorOf, isPlainError, type PlainError, plainError } from './plain-erro
 // biome-ignore lint/suspicious/noExplicitAny: handlers of all arguments fit, each checked where it is called
 export type Calls = { readonly [name: string]: (argument: any) => unknown }
 
-/** Why there is no answer. */
+/** Why a call got no answer. */
 export class LinkFault extends Error {
-  /** `closed`: the link broke, and it is not known whether the other side did it. `timeout`: no answer in time. */
+  /** `closed`: the link broke, and the call may or may not have been carried out. `timeout`: no answer in time. */
   readonly reason: 'closed' | 'timeout'
 
   constructor(reason: LinkFault['reason'], name: string) {
@@ -22,7 +22,7 @@ export class LinkFault extends Error {
 export interface CallOptions {
   /** How long to wait for the answer, in milliseconds. */
   readonly withinMs?: number
-  /** Not repeated by a link that comes back after it broke, since it may have been done. */
+  /** Whether a link that reconnects must not repeat the call, since it may have been carried out. */
   readonly isOnce?: boolean
 }
 
@@ -52,8 +52,8 @@ export class CallLink<Theirs extends Calls, Ours extends Calls> {
   #isClosed = false
 
   /**
-   * Answers with `ours` from now on; a function gives those that are there only later. What a handler throws is the
-   * caller's; of one that was only told, it is logged.
+   * Answers with `ours` from now on; a function gives handlers that exist only later. What a handler throws goes to the
+   * caller; when the call was only told, it is logged.
    */
   constructor(channel: Channel, ours: Ours | (() => Ours | undefined), { log }: { readonly log: Logger }) {
     this.#channel = channel
@@ -97,12 +97,12 @@ export class CallLink<Theirs extends Calls, Ours extends Calls> {
     return promise as Promise<Awaited<ReturnType<Theirs[Name]>>> // as the other side's type says
   }
 
-  /** Says something that needs no answer; nothing once the link is closed. */
+  /** Sends a call that needs no answer; does nothing once the link is closed. */
   tell<Name extends keyof Theirs & string>(name: Name, argument: Parameters<Theirs[Name]>[0]): void {
     if (!this.#isClosed) this.#channel.send([0, name, argument])
   }
 
-  /** Sends what was written, then closes. */
+  /** Sends what is buffered, then closes. */
   close(): void {
     this.#channel.close()
   }
@@ -110,12 +110,12 @@ export class CallLink<Theirs extends Calls, Ours extends Calls> {
   #received(message: unknown): void {
     if (isAnswer(message)) this.#answered(message)
     else if (isCall(message)) this.#called(message)
-    else this.#log.error(notTaken)
+    else this.#log.error(notHandled)
   }
 
   #called([id, name, argument]: Call): void {
     if (id > 0) void this.#answer(id, name, argument)
-    else void this.#run(name, argument).catch((err: unknown) => this.#log.error({ err, name }, notTaken))
+    else void this.#run(name, argument).catch((err: unknown) => this.#log.error({ err, name }, notHandled))
   }
 
   #answered(answer: Answer): void {
@@ -124,7 +124,7 @@ export class CallLink<Theirs extends Calls, Ours extends Calls> {
     else asked?.resolve(answer[1])
   }
 
-  /** Who asked, and is now answered. */
+  /** Takes a call off the list of those that wait for an answer. */
   #settled(id: number): Asked | undefined {
     const asked = this.#asked.get(id)
     this.#asked.delete(id)
@@ -143,7 +143,8 @@ export class CallLink<Theirs extends Calls, Ours extends Calls> {
   async #run(name: string, argument: unknown): Promise<unknown> {
     const ours: Calls = this.#ours() ?? {}
     const handler = Object.hasOwn(ours, name) ? ours[name] : undefined
-    if (!handler) throw new Error(`the other version of Postern knows nothing of ${name}`)
+    if (!handler)
+      throw new Error(`the other process does not know the call ${name}; it runs another version of Postern`)
     return handler(argument)
   }
 
@@ -158,7 +159,7 @@ export class CallLink<Theirs extends Calls, Ours extends Calls> {
   }
 }
 
-const notTaken = 'what another process said cannot be taken'
+const notHandled = 'message from another process could not be handled'
 
 function isCall(message: unknown): message is Call {
   return Array.isArray(message) && Number.isInteger(message[0]) && message[0] >= 0 && typeof message[1] === 'string'

@@ -106,7 +106,7 @@ for (const [kind, pair] of Object.entries(kinds)) {
       assert.deepEqual(reader.messages, ['early', 'birds'])
     })
 
-    test('sends what was written before it closes; says so once, at both ends, as the last', async () => {
+    test('sends what was written before it closes, and then reports the close once at both ends', async () => {
       const [a, b] = await pair()
       const [atA, atB] = [new Reader(a), new Reader(b)]
       const large = 'y'.repeat(3_000_000)
@@ -124,7 +124,7 @@ for (const [kind, pair] of Object.entries(kinds)) {
       for (const { closings, late } of [atA, atB]) assert.deepEqual({ closings, late }, { closings: 1, late: 0 })
     })
 
-    test('throws for what is not plain, and stays usable', async () => {
+    test('throws for a value that is not plain, and stays usable', async () => {
       const [a, b] = await pair()
       const [atA, atB] = [new Reader(a), new Reader(b)]
       assert.throws(() => a.send(() => {}))
@@ -135,7 +135,7 @@ for (const [kind, pair] of Object.entries(kinds)) {
       await Promise.all([atA.closed, atB.closed])
     })
 
-    test('that was closed before it is opened says so', async () => {
+    test('that was closed before it is opened reports that', async () => {
       const [a, b] = await pair()
       new Reader(b)
       b.close()
@@ -171,7 +171,7 @@ async function written(peer: Socket, bytes: Uint8Array): Promise<void> {
 }
 
 describe('a channel over a socket', () => {
-  test('finds messages however their bytes are cut', async () => {
+  test('finds messages however their bytes are split', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.jsonValue(), { minLength: 1, maxLength: 12 }),
@@ -234,7 +234,7 @@ describe('a channel over a socket', () => {
     assert.equal(reader.closings, 1)
   })
 
-  test('does not send what the other side would refuse as too long', async () => {
+  test('does not send a message that the other side would refuse as too long', async () => {
     const { channel, reader, peer } = await bare({ maxMessage: 1000 })
     assert.throws(() => channel.send('x'.repeat(2000)), RangeError)
     peer.write(framed('y'.repeat(900)))
@@ -245,11 +245,11 @@ describe('a channel over a socket', () => {
     peer.destroy()
   })
 
-  test('cuts off a peer that reads nothing', async () => {
+  test('disconnects a peer that reads nothing', async () => {
     const { channel, reader, peer, socket } = await bare({ maxWaiting: 4_000_000 })
     peer.pause()
     const message = Buffer.alloc(1_000_000)
-    // The kernel takes some; it is bounded.
+    // The kernel buffers some of it, but not without bound.
     for (let i = 0; i < 200 && !socket.destroyed; i++) {
       channel.send(message)
       await new Promise(setImmediate)
@@ -260,7 +260,7 @@ describe('a channel over a socket', () => {
     peer.destroy()
   })
 
-  test('closes though the other side never does', async (t) => {
+  test('closes even when the other side never does', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout'] })
     const { channel, reader, peer } = await bare()
     const ended = once(peer, 'end')

@@ -1,12 +1,12 @@
-/** What carries messages between two planes: whole plain values in order, over a socket or inside one process. */
+/** A channel between two planes: it carries whole plain values in order, over a socket or inside one process. */
 import type { Socket } from 'node:net'
 import { deserialize, serialize } from 'node:v8'
 import { plainCopy } from './plain-copy.ts'
 
 export interface Channel {
-  /** Sends a plain value; nothing once the channel is closed. */
+  /** Sends a plain value; does nothing once the channel is closed. */
   send(message: unknown): void
-  /** Begins to deliver. `closed` is called once, as the last call. */
+  /** Begins to deliver messages. `closed` is called once, as the last call. */
   open(events: ChannelEvents): void
   close(): void
 }
@@ -16,15 +16,15 @@ export interface ChannelEvents {
   closed(): void
 }
 
-/** The length of a message stands before it, in bytes. */
+/** Size of the length that precedes each message, in bytes. */
 const HEAD_BYTES = 4
 
-/** Longest message, in bytes. Both ends are ours; a larger one means that the bytes are not what they should be. */
+/** Longest message, in bytes. Both ends are ours, so a longer one means that the bytes are corrupt. */
 const MAX_MESSAGE = 256 * 1024 * 1024
 
 /**
- * How much may wait to be sent, in bytes. A plane that reads nothing for so long is broken: it is cut off, and begins
- * anew with what is current.
+ * How much may wait to be sent, in bytes. A plane that reads nothing for so long is broken: it is disconnected, and starts
+ * again with the current state.
  */
 const MAX_WAITING = 512 * 1024 * 1024
 
@@ -37,7 +37,7 @@ export interface SocketChannelOptions {
   readonly maxWaiting?: number
 }
 
-/** Takes over a socket whose other end does the same. */
+/** A channel over a socket whose other end does the same; it owns the socket. */
 export function socketChannel(
   socket: Socket,
   { maxMessage = MAX_MESSAGE, maxWaiting = MAX_WAITING }: SocketChannelOptions = {},
@@ -47,7 +47,7 @@ export function socketChannel(
       // A write after the end would destroy the socket, with what it still has to send.
       if (!socket.writable) return
       const body = serialize(message)
-      if (body.length > maxMessage) throw new RangeError(`a message of ${body.length} bytes is too long to be sent`)
+      if (body.length > maxMessage) throw new RangeError(`a message of ${body.length} bytes is too long to send`)
       const head = Buffer.allocUnsafe(HEAD_BYTES)
       head.writeUInt32BE(body.length)
       socket.cork()
@@ -76,7 +76,7 @@ export function socketChannel(
   }
 }
 
-/** Gives a function that finds the messages in a stream of bytes; it returns false when they cannot be messages. */
+/** Gives a function that finds the messages in a stream of bytes; it returns false for bytes that are no message. */
 function messagesIn(found: (message: unknown) => void, maxMessage: number): (chunk: Buffer) => boolean {
   let parts: Buffer[] = []
   let waiting = 0

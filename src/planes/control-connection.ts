@@ -1,15 +1,15 @@
-/** Keeps a data plane connected to the control process, at a Unix socket that changes with each control process. */
+/** Keeps a data plane connected to the control process, over a Unix socket whose path changes with each control process. */
 import { connect, type Socket } from 'node:net'
 import { socketChannel } from './channel.ts'
 import type { ControlLink } from './control-link.ts'
 
-/** Between two tries, in milliseconds: the control process is starting, or about to be replaced. */
+/** Pause between two tries, in milliseconds: the control process is starting, or about to be replaced. */
 const RETRY_MS = 50
 
-/** The longest pause, in milliseconds: it doubles while connections do not last, as with one that refuses us. */
+/** The longest pause, in milliseconds: it doubles while connections do not last, as with a process that refuses us. */
 const MAX_RETRY_MS = 2000
 
-/** A connection that lasted for so long, in milliseconds, was a good one. */
+/** After a connection that lasted this long, in milliseconds, the pause is short again. */
 const GOOD_MS = 5000
 
 export class ControlConnection {
@@ -26,7 +26,7 @@ export class ControlConnection {
     this.#connect()
   }
 
-  /** The control process is to be reached here from now on. */
+  /** The control process listens at this path from now on. */
   moveTo(path: string): void {
     if (path === this.#path && this.#socket) return
     this.#path = path
@@ -58,7 +58,8 @@ export class ControlConnection {
       const lastedMs = performance.now() - connectedAt
       if (lastedMs > GOOD_MS) this.#retryMs = RETRY_MS
       this.#retry = setTimeout(() => this.#connect(), this.#retryMs)
-      // Nobody listening is the usual sight while it starts, and costs nothing to look at again.
+      // Only connections that were accepted lengthen the pause: while the control process starts, nobody listens, and trying
+      // again costs nothing.
       if (lastedMs >= 0) this.#retryMs = Math.min(2 * this.#retryMs, MAX_RETRY_MS)
     })
   }

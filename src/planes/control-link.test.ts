@@ -11,7 +11,7 @@ const log = createLog({ level: 'error', format: 'json', destination: { write: (l
 
 const secrets: PlaneSecrets = { authority: { cert: 'c', key: 'k' }, sealingKey: new Uint8Array([1]), sshHostKey: 's' }
 
-/** A control plane that notes what it is asked and told. */
+/** A control plane that records its calls. */
 class Control {
   readonly heard: string[] = []
   readonly link: CallLink<PlaneCalls, ControlCalls>
@@ -47,7 +47,7 @@ const plane = {
   attachment: (): Attachment => ({ planeId: 'w1', version: String(++attached), sessions: [], tunnels: [] }),
 }
 
-/** Lets everything happen that can. */
+/** Lets all pending work happen. */
 const settled = () => new Promise<void>((resolve) => setImmediate(resolve))
 
 describe('the link of a data plane', () => {
@@ -57,7 +57,7 @@ describe('the link of a data plane', () => {
     const used = link.use(control.channel)
     assert.deepEqual(await link.secrets(), secrets)
     assert.equal(link.isAttached, false)
-    await assert.rejects(control.link.ask('storedEdges', null), /knows nothing/)
+    await assert.rejects(control.link.ask('storedEdges', null), /does not know/)
     await link.start(plane)
     assert.equal(link.isAttached, true)
     assert.equal(control.attachment?.planeId, 'w1')
@@ -102,7 +102,7 @@ describe('the link of a data plane', () => {
     link.close()
   })
 
-  test('what is asked while there is no control plane waits for the next one; what is told is dropped', async () => {
+  test('keeps questions for the next control plane while there is none, and drops what is only told', async () => {
     const link = new ControlLink({ log })
     await link.start(plane)
     const asking = [link.ask('requestKey', null), link.ask('requestKey', null, { isOnce: true })]
@@ -125,7 +125,7 @@ describe('the link of a data plane', () => {
     link.close()
   })
 
-  test('repeats what was under way when its control plane went, except what is done once', async () => {
+  test('repeats calls that were under way when its control plane went, except those made only once', async () => {
     const link = new ControlLink({ log })
     await link.start(plane)
     const dying = new Control({ requestKey: never })
@@ -143,14 +143,14 @@ describe('the link of a data plane', () => {
     link.close()
   })
 
-  test('a call that is done once waits when the link is closed already, since it was never sent', async () => {
+  test('keeps a call made only once when the link is closed already, since it was never sent', async () => {
     const link = new ControlLink({ log })
     await link.start(plane)
     const gone = new Control()
     void link.use(gone.channel)
     await settled()
     gone.link.close()
-    // At the very moment at which this end is closed, before anybody can have noticed.
+    // At the very moment when this end is closed, before the close is reported.
     const closing = gone.link.closed.then(() => link.ask('requestKey', null, { isOnce: true }))
     await settled()
     void link.use(new Control().channel)
@@ -158,7 +158,7 @@ describe('the link of a data plane', () => {
     link.close()
   })
 
-  test('goes over to another control plane at once, and leaves the former', async () => {
+  test('switches to another control plane at once', async () => {
     const link = new ControlLink({ log })
     await link.start(plane)
     const first = new Control({ requestKey: never })
@@ -175,7 +175,7 @@ describe('the link of a data plane', () => {
     link.close()
   })
 
-  test('a former control plane that goes late does no harm to the present one', async () => {
+  test('is not affected when its former control plane closes late', async () => {
     const link = new ControlLink({ log })
     await link.start(plane)
     for (let i = 0; i < 20; i++) {
@@ -192,24 +192,24 @@ describe('the link of a data plane', () => {
     link.close()
   })
 
-  test('leaves a control plane that does not take it, so that it can be tried again', async () => {
+  test('disconnects from a control plane that refuses it, so that it can try again', async () => {
     const link = new ControlLink({ log })
     await link.start(plane)
     lines.length = 0
     const refusing = new Control({
       async attach() {
-        throw new Error('not you')
+        throw new Error('unknown plane')
       },
     })
     await link.use(refusing.channel)
     assert.equal(link.isAttached, false)
-    assert.match(lines.join(''), /not you/)
+    assert.match(lines.join(''), /unknown plane/)
     void link.use(new Control().channel)
     assert.deepEqual(await link.ask('requestKey', null), { certificate: 'c', key: 'k' })
     link.close()
   })
 
-  test('gives the error of the control plane, without a second try', async () => {
+  test('passes on an error of the control plane without a second try', async () => {
     const link = new ControlLink({ log })
     await link.start(plane)
     const control = new Control({
@@ -237,7 +237,7 @@ describe('the link of a data plane', () => {
     const away = assert.rejects(link.ask('requestKey', null, { withinMs: 100 }), { reason: 'timeout' })
     await pass(100)
     await away
-    // One time for all tries together.
+    // One time limit for all tries together.
     const tried = link.ask('requestKey', null, { withinMs: 100 })
     const ended = assert.rejects(tried, { reason: 'timeout' })
     await pass(60)

@@ -1,6 +1,6 @@
 /**
- * A data plane's link to its control plane, which may go away and come back: the data plane goes on with what it has,
- * and attaches again. What is asked meanwhile waits.
+ * A data plane's link to its control plane, which may go away and come back: the data plane goes on with what it has, and
+ * attaches again. Calls made meanwhile wait.
  */
 import type { Logger } from '../lib/log/log.ts'
 import { CALL_MS, CallLink, type CallOptions, LinkFault } from './call-link.ts'
@@ -23,10 +23,10 @@ type Link = CallLink<ControlCalls, PlaneCalls>
 export class ControlLink {
   readonly #log: Logger
   #plane: AttachedPlane | undefined
-  /** Connected; it may not be attached yet. */
+  /** The present link; the plane may not be attached over it yet. */
   #link: Link | undefined
   #attached: Link | undefined
-  /** Who waits for a link, or for its attachment. */
+  /** Callers that wait for a link, or until the plane is attached. */
   readonly #waiting = new Set<() => void>()
   #isClosed = false
 
@@ -34,7 +34,7 @@ export class ControlLink {
     this.#log = log
   }
 
-  /** Goes over to another channel; resolves when that is closed. */
+  /** Switches to another channel; resolves when that is closed. */
   async use(channel: Channel): Promise<void> {
     const link: Link = new CallLink(channel, () => this.#plane?.calls, { log: this.#log })
     if (this.#isClosed) return link.close()
@@ -48,7 +48,7 @@ export class ControlLink {
     if (this.#link === link) this.#link = undefined
   }
 
-  /** What the plane needs before it can be built. */
+  /** Fetches what the plane needs before it can be built. */
   async secrets(): Promise<PlaneSecrets> {
     for (;;) {
       const link = this.#link
@@ -58,14 +58,14 @@ export class ControlLink {
         try {
           return await link.ask('secrets', null)
         } catch (error) {
-          // The next answer, or the next link, may be better.
+          // A fault of the link: try again, or on the next link.
           if (!(error instanceof LinkFault)) throw error
         }
       }
     }
   }
 
-  /** The data plane is built: attaches it, now and whenever the control plane comes back. */
+  /** Attaches the data plane, which is built by now; again whenever the control plane comes back. */
   async start(plane: AttachedPlane): Promise<void> {
     this.#plane = plane
     if (this.#link) await this.#attach(this.#link, plane)
@@ -75,7 +75,7 @@ export class ControlLink {
     return this.#current !== undefined
   }
 
-  /** Asks when there is a control plane; rejects with its error, or with a `LinkFault` when none answers in time. */
+  /** Asks as soon as a control plane is there; rejects with its error, or with a `LinkFault` when none answers in time. */
   async ask<Name extends keyof ControlCalls>(
     name: Name,
     argument: Parameters<ControlCalls[Name]>[0],
@@ -93,7 +93,7 @@ export class ControlLink {
     }
   }
 
-  /** Tells the control plane, if it is there: one that comes back is told everything anew. */
+  /** Tells the control plane, if it is there; one that comes back is told everything anew. */
   tell<Name extends keyof ControlCalls>(name: Name, argument: Parameters<ControlCalls[Name]>[0]): void {
     this.#attached?.tell(name, argument)
   }
@@ -104,7 +104,7 @@ export class ControlLink {
     this.#wake()
   }
 
-  /** The link over which a control plane knows this plane. */
+  /** The link over which this plane is attached. */
   get #current(): Link | undefined {
     return this.#attached?.isClosed ? undefined : this.#attached
   }
@@ -112,15 +112,15 @@ export class ControlLink {
   async #attach(link: Link, { attachment }: AttachedPlane): Promise<void> {
     try {
       const attaching = link.ask('attach', attachment())
-      // What is told from here on comes after the attachment.
+      // Calls told from here on arrive after the attachment.
       this.#attached = link
       await attaching
       this.#wake()
     } catch (err) {
       if (this.#attached === link) this.#attached = undefined
       if (this.#isClosed || link.isClosed) return
-      this.#log.error({ err }, 'the control plane does not take this data plane')
-      // Half attached it would be of no use; whoever connects may try again.
+      this.#log.error({ err }, 'control plane refused to attach this data plane; reconnecting')
+      // A link that is not attached is useless; `ControlConnection` tries again.
       link.close()
     }
   }
@@ -136,7 +136,7 @@ export class ControlLink {
     }
   }
 
-  /** Resolves when something may have changed, or when the time is over. */
+  /** Resolves when the state of the link may have changed, or after the given time. */
   async #changed(withinMs?: number): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>()
     const timer = withinMs === undefined ? undefined : setTimeout(resolve, withinMs).unref()

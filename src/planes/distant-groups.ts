@@ -1,4 +1,4 @@
-/** Tunnels with labels at other nodes, as members of the groups that visitors here ask for. */
+/** Tunnels with labels at other nodes, as members of the tunnel groups that edges here use. */
 import type { FollowGroup, TunnelGroup } from '../model/dial.ts'
 import { type LabelledTunnel, labelsKey, labelTexts } from '../model/label-groups.ts'
 import { isAlike, keepLast } from './known-places.ts'
@@ -17,12 +17,12 @@ export interface DistantGroupsOptions {
   readonly lookUpGroup: (labels: Labels) => Promise<readonly DistantTunnel[]>
   /** Whether a tunnel is online at this node. */
   readonly isHere: (tunnelId: string) => boolean
-  /** A tunnel is reached in another way from now on. */
+  /** Called when a tunnel is reached another way from now on. */
   readonly moved: (tunnelId: string) => void
   readonly asking: Asking
 }
 
-/** Groups of a tunnel that is gone, of those that are remembered. */
+/** Most groups that are remembered of a tunnel that is gone. */
 const MAX_FORMER_GROUPS = 8
 
 interface KnownGroup extends LookedUp {
@@ -41,17 +41,17 @@ interface KnownMember {
 export class DistantGroups {
   readonly #options: DistantGroupsOptions
   readonly #groups = new Map<string, KnownGroup>()
-  /** The same, by one of their labels. */
+  /** The groups by one of their labels. */
   readonly #byLabel = new Map<string, Set<KnownGroup>>()
   readonly #members = new Map<string, KnownMember>()
-  /** Keys of the groups of tunnels that are gone from their node, by tunnel: whoever is about to dial them asks there. */
+  /** By tunnel that is gone from its node, the keys of its groups: a dial that is about to begin looks there. */
   readonly #formerly = new Map<string, readonly string[]>()
 
   constructor(options: DistantGroupsOptions) {
     this.#options = options
   }
 
-  /** All members that are known. */
+  /** All known members. */
   *tunnels(): Iterable<DistantTunnel> {
     for (const { tunnel } of this.#members.values()) yield tunnel
   }
@@ -60,12 +60,12 @@ export class DistantGroups {
     return this.#members.get(tunnelId)?.tunnel
   }
 
-  /** Keys of the groups that a tunnel is in, or was in when it was last heard of. */
+  /** Keys of the groups that a tunnel is in, or was in before it was gone. */
   keysOf(tunnelId: string): readonly string[] {
     return [...(this.#members.get(tunnelId)?.groups ?? this.#formerly.get(tunnelId) ?? [])]
   }
 
-  /** Follows a group with its members at other nodes. */
+  /** Follows a group, with its members at other nodes. */
   follow(labels: Labels): TunnelGroup {
     const { asking } = this.#options
     const key = labelsKey(labels)
@@ -92,7 +92,7 @@ export class DistantGroups {
     }
   }
 
-  /** Looks up groups afresh; false when there are none to ask for, or nobody could be asked. */
+  /** Looks up groups afresh; false when none is known, or no look-up was answered. */
   async lookAgain(keys: readonly string[]): Promise<boolean> {
     const asked = keys.flatMap((key) => {
       const group = this.#groups.get(key)
@@ -102,9 +102,9 @@ export class DistantGroups {
   }
 
   /**
-   * A tunnel that was reached at another node is not there any more, or came back there. It is a member until its groups
-   * are looked up, which is before the next visitor: by then it may be known at the node that it moved to, and when
-   * the database is away it is tried where it was.
+   * A tunnel that was reached at another node has left it, or came back there. It stays a member until its groups are looked
+   * up, which is before the next visitor: by then the node that it moved to may have it, and while the database is down it is
+   * tried where it was.
    */
   gone(tunnelId: string): void {
     for (const key of this.#members.get(tunnelId)?.groups ?? []) {
@@ -113,7 +113,7 @@ export class DistantGroups {
     }
   }
 
-  /** A tunnel of this node is gone; it may have moved to another, which its groups must ask before they know. */
+  /** A tunnel of this node is gone. It may have moved to another node, so its groups must be looked up again. */
   goneHere(tunnelId: string, labels: Labels): void {
     const groups = labelTexts(labels)
       .flatMap((label) => [...(this.#byLabel.get(label) ?? [])])
@@ -125,14 +125,14 @@ export class DistantGroups {
     )
   }
 
-  /** A tunnel is online at this node; whether it was known to be at another. */
+  /** A tunnel is online at this node; returns whether it was known to be at another. */
   cameHere(tunnelId: string): boolean {
     const member = this.#members.get(tunnelId)
     for (const key of [...(member?.groups ?? [])]) this.#leave(tunnelId, key)
     return member !== undefined
   }
 
-  /** What is known of a node that is gone is looked up again before it is used. */
+  /** A node is gone: groups with members there are looked up again before they are used. */
   nodeGone(nodeId: string): void {
     for (const group of this.#groups.values()) {
       if ([...group.members].some((id) => this.tunnel(id)?.nodeId === nodeId)) outdate(group)
@@ -159,7 +159,7 @@ export class DistantGroups {
   #join(tunnel: DistantTunnel, key: string): void {
     const { groups, moved, isHere } = this.#options
     const { tunnelId: id, httpVersion, labels } = tunnel
-    // What an old row says of a tunnel that has come here.
+    // An old row of a tunnel that has come here.
     if (isHere(id)) return
     const before = this.#members.get(id)
     if (before && isAlike(before.tunnel, tunnel)) {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Endings } from './endings.ts'
 
-test('what ended after a moment is known, by any of its names, and what ended before is not told again', () => {
+test('what ended after a moment is reported by any of its names, and what ended before it is not', () => {
   const endings = new Endings()
   endings.note('a')
   const { moment } = endings
@@ -13,7 +13,7 @@ test('what ended after a moment is known, by any of its names, and what ended be
   assert.equal(endings.hasEnded(['b'], endings.moment), false)
 })
 
-test('all may end at once', () => {
+test('everything may end at once', () => {
   const endings = new Endings()
   const { moment } = endings
   endings.noteAll()

@@ -1,6 +1,6 @@
 /** Remembers what ended recently, so that a lookup that began before does not bring it back. */
 
-/** How many endings are distinguished. Over that all count as one, which costs others a second lookup. */
+/** How many endings are distinguished. Beyond that, anything may have ended, which costs others a second lookup. */
 const MAX_NAMED = 10_000
 
 export class Endings {

@@ -1,4 +1,4 @@
-/** Further names by which agents reach the server, as the control plane says they change. */
+/** Further names by which agents reach the server, kept up to date by the control plane. */
 import type { IngressName, IngressNameChange } from './port.ts'
 
 export class IngressNames {
@@ -14,7 +14,7 @@ export class IngressNames {
     return this.#byName.get(name)
   }
 
-  /** Whether agents are shown the certificate of any of them. */
+  /** Whether any of them shows agents its own certificate. */
   get hasPublic(): boolean {
     return [...this.#byName.values()].some(({ isPublic }) => isPublic)
   }

@@ -34,7 +34,7 @@ const isUnavailable = (error: unknown) => {
 
 describe('logins known at a data plane', () => {
   const clock = { now: START }
-  /** What the tests replace while logins are known. */
+  /** Calls that a test replaces. */
   const replaced: Partial<LoginRows> = {}
   let asked: number
   let known: KnownLogins
@@ -80,7 +80,7 @@ describe('logins known at a data plane', () => {
     assert.deepEqual(known.find(placeOf()), row.login)
   })
 
-  test('go on while the control plane is away; others are asked to retry', async () => {
+  test('go on while the control plane is away; unknown ones are asked to retry', async () => {
     await known.find(placeOf())
     cut()
     clock.now = START + 5 * MINUTE
@@ -96,7 +96,7 @@ describe('logins known at a data plane', () => {
     await assert.rejects(async () => known.find(placeOf()), isUnavailable)
   })
 
-  test('are waited for no longer than allowed, and an answer that comes late is not used', async () => {
+  test('are waited for no longer than allowed, and a late answer is not used', async () => {
     const impatient = open(1)
     const late = Promise.withResolvers<StoredLogin | undefined>()
     replaced.loginAt = () => late.promise
@@ -107,7 +107,7 @@ describe('logins known at a data plane', () => {
     await impatient.close()
   })
 
-  test('pass on what the store refused', async () => {
+  test('pass on a refusal of the store', async () => {
     const refusal = new Refusal('CONFLICT')
     replaced.beginLogin = () => Promise.reject(refusal)
     await assert.rejects(known.begin(placeOf(), loginAt(START), originOf()), refusal)
@@ -128,7 +128,7 @@ describe('logins known at a data plane', () => {
       assert.equal(await known.find(placeOf()), undefined)
     })
 
-    test(`that ended elsewhere, ${what}, while they were looked up are not kept`, async () => {
+    test(`that ended elsewhere, ${what}, during the look-up are not kept`, async () => {
       const answer = Promise.withResolvers<StoredLogin | undefined>()
       replaced.loginAt = () => answer.promise
       const early = known.find(placeOf())

@@ -1,9 +1,9 @@
 /**
- * Logins of visitors as a data plane knows them: found in memory, read and written where they are stored.
+ * Logins of visitors as a data plane knows them: cached in memory, and read and written where they are stored.
  *
- * A login is held in memory once it was asked for, until it ends here, is said to have ended elsewhere, or there is no room.
- * So visitors who are here go on while the database, or the process that asks it, is silent; whoever is not known here waits
- * for it, for a bounded time.
+ * A login is kept in memory from its first use until it ends here, is reported to have ended elsewhere, or has to make room. So
+ * visitors who are known here go on while the database, or the process that asks it, is silent; others wait for it, for a
+ * bounded time.
  */
 import type { Clock } from '../lib/clock.ts'
 import type { Logger } from '../lib/log/log.ts'
@@ -26,7 +26,7 @@ import { SeenLogins } from './seen-logins.ts'
 
 /**
  * How long a visitor waits for an answer, in milliseconds: longer than the database may take, so that this limit matters
- * only when whoever asks the database is silent too.
+ * only when the process that asks the database is silent too.
  */
 const ANSWER_MS = LOOKUP_MS + 1000
 
@@ -74,7 +74,9 @@ export class KnownLogins implements LoginSessions {
     this.#now = now
     this.#answerMs = answerMs
     this.#cache = new LoginCache(cacheBytes)
-    this.#troubles = new MinuteLog((fields, count) => log.warn({ ...fields, count }, 'logins cannot be read'))
+    this.#troubles = new MinuteLog((fields, count) =>
+      log.warn({ ...fields, count }, 'cannot read visitor logins; known visitors go on'),
+    )
     this.#seen = new SeenLogins({ rows, log })
   }
 
@@ -92,9 +94,9 @@ export class KnownLogins implements LoginSessions {
     const gone = await answered(this.#rows.beginLogin({ place, login, origin, before }))
     // The old secret is no longer valid.
     if (browserBefore !== browser) this.#forgetBrowser(browserBefore)
-    // Cached only when it is read: somebody else may end it between the commit and this line.
+    // The new login is cached when it is next read: it may end between the commit and this line.
     this.#forget(gone)
-    // It ended elsewhere, which is not known here yet.
+    // A cached login at this place has ended elsewhere, which is not known here yet.
     const known = this.#cache.get(browser, place.routeId)
     if (known) this.#cache.drop(known.id)
   }
@@ -127,7 +129,7 @@ export class KnownLogins implements LoginSessions {
     return answered(this.#rows.useAnswer(answer))
   }
 
-  /** Something ended elsewhere, or may have. */
+  /** Logins ended elsewhere, or may have. */
   ended({ isAll, ids, userIds }: LoginEndings): void {
     if (isAll) {
       this.#cache.clear()
@@ -167,7 +169,7 @@ export class KnownLogins implements LoginSessions {
       return this.#current(await this.#lookUp(cached.browser, cached.routeId))
     } catch (err) {
       this.#troubles.note({ err })
-      // So that not every request waits.
+      // Counts as current for a while, so that not every request waits.
       cached.readAt = this.#now()
       // It may have ended here meanwhile.
       return this.#cache.get(cached.browser, cached.routeId) === cached ? this.#current(cached) : undefined
@@ -236,7 +238,7 @@ export class KnownLogins implements LoginSessions {
   }
 }
 
-/** To visitors it is the same whether the database is away or the process that asks it. */
+/** Visitors get the same answer whether the database is down or the process that asks it. */
 async function answered<T>(answer: Promise<T>): Promise<T> {
   try {
     return await answer

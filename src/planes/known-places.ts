@@ -1,12 +1,12 @@
-/** What is known of addresses at other nodes. */
+/** What a data plane keeps of addresses at other nodes. */
 import type { Listener } from '../model/look-up.ts'
 import type { LookedUp } from './looked-up.ts'
 import type { DistantPlace, DistantTunnel } from './port.ts'
 
-/** Labels of a name for which a wildcard is looked up. */
+/** How many levels above a name wildcards are looked up. */
 const MAX_DEPTH = 10
 
-/** Earlier versions of an address that are known to be like the present one. */
+/** Most earlier versions of an address that are kept as equal to the present one. */
 const MAX_ALIKE = 8
 
 export interface KnownName extends LookedUp {
@@ -15,9 +15,9 @@ export interface KnownName extends LookedUp {
 }
 
 export interface KnownPlace extends DistantPlace {
-  /** Names that were looked up and found it; none for a port. */
+  /** Names whose look-ups found it; none for a port. */
   readonly names: Set<KnownName>
-  /** Earlier versions that differ in nothing but that: whom they let in, this one lets in too. */
+  /** Earlier versions with the same configuration: visitors whom they let in are let in by this one too. */
   readonly alike: ReadonlySet<string>
 }
 
@@ -25,13 +25,13 @@ export function isAdmitted({ version, alike }: KnownPlace, by: string): boolean 
   return by === version || alike.has(by)
 }
 
-/** Earlier versions whose visitors a place would let in as well: its agent came back, and asked for the same. */
+/** Earlier versions whose visitors a place lets in as well, since its agent came back and asked for the same. */
 export function alikeVersions(before: KnownPlace | undefined, { config }: DistantPlace): ReadonlySet<string> {
   if (!before || JSON.stringify(before.config) !== JSON.stringify(config)) return new Set()
   return new Set([...before.alike, before.version].slice(-MAX_ALIKE))
 }
 
-/** Where a tunnel is, and in which version its address is served. */
+/** Where a tunnel is, and the version in which its address is served. */
 export interface Located {
   readonly tunnel: DistantTunnel
   readonly version: string | undefined
@@ -56,7 +56,7 @@ export function isPort(place: string): boolean {
   return place.startsWith(':')
 }
 
-/** The places that may serve a name: its own, and wildcards above it. Who asks in plain text may be sent to TLS. */
+/** The places that may serve a name: its own, and wildcards above it. A plain request may be redirected to TLS. */
 export function placesOf(listener: Listener, name: string): string[] {
   const labels = name.split('.')
   const above = labels.slice(1, 1 + MAX_DEPTH).map((_, i) => `*.${labels.slice(i + 1).join('.')}`)
@@ -64,10 +64,10 @@ export function placesOf(listener: Listener, name: string): string[] {
   return listeners.flatMap((each) => [name, ...above].map((one) => `${each}:${one}`))
 }
 
-/** Tunnels that are gone, and may be dialled for requests that came before. */
+/** Most tunnels that are remembered after they are gone, for requests that came before. */
 const MAX_KEPT = 10_000
 
-/** Remembers something of a tunnel that is gone; the oldest are forgotten. */
+/** Remembers something of a tunnel that is gone; forgets the oldest. */
 export function keepLast<T>(kept: Map<string, T>, tunnelId: string, what: T): void {
   kept.delete(tunnelId)
   kept.set(tunnelId, what)

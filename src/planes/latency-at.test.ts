@@ -5,19 +5,19 @@ import { latencyAt } from './latency-at.ts'
 
 const bounds = [1, 10, 100]
 
-test('a percentile lies in the step that holds it, in proportion', () => {
+test('a percentile is interpolated within its step', () => {
   assert.equal(latencyAt(bounds, [10, 0, 0, 0], 0.5), 0.5)
   assert.equal(latencyAt(bounds, [5, 5, 0, 0], 0.75), 5.5)
   assert.equal(latencyAt(bounds, [0, 0, 4, 0], 1), 100)
 })
 
-test('what took longer than every bound is told as the last one, and nothing as null', () => {
+test('a value beyond all bounds is reported as the last bound, and no values as null', () => {
   assert.equal(latencyAt(bounds, [0, 0, 0, 3], 0.5), 100)
   assert.equal(latencyAt(bounds, [0, 0, 0, 0], 0.5), null)
   assert.equal(latencyAt([], [], 0.99), null)
 })
 
-test('more of them stay within more', () => {
+test('a higher percentile is never lower', () => {
   const steps = fc.array(fc.nat(1000), { minLength: 4, maxLength: 4 })
   const part = fc.double({ min: 0.01, max: 1, noNaN: true })
   fc.assert(

@@ -1,8 +1,8 @@
-/** Reads a percentile from counts in steps. */
+/** Estimates a percentile from the counts of a histogram. */
 
 /**
- * The value that the share `part` of all stayed within, by its place between the bounds of its step; null of none. What lies
- * beyond the last bound is told as that bound.
+ * The value within which the share `part` of all counts lies, interpolated between the bounds of its step; null without counts.
+ * A value beyond the last bound is reported as that bound.
  */
 export function latencyAt(bounds: readonly number[], steps: readonly number[], part: number): number | null {
   const wanted = part * steps.reduce((all, count) => all + count, 0)

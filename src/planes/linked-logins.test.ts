@@ -28,7 +28,7 @@ describe('when the control plane ends before it has answered', () => {
     'a logout request counts as used': (logins: KnownLogins) =>
       logins.endUser(owner, placeOf().routeId, answerOf('logout request')),
   })) {
-    test(`${what}; the next one is not asked the same, and may be asked something else`, async () => {
+    test(`${what}; the next one is not asked again, and answers other calls`, async () => {
       const control = new ControlLink({ log })
       await control.start({ calls: {} as PlaneCalls, attachment }) // nothing is called
       const logins = new KnownLogins({ rows: linkedLogins(() => control), now: () => START, log })

@@ -13,7 +13,7 @@ function cached(id: string, { userId = 'au_1', browser = id, bytes = 0 } = {}): 
 describe('the cache of logins', () => {
   const has = (cache: LoginCache, ...ids: string[]) => ids.filter((id) => cache.get(id, 'r') !== undefined).join('')
 
-  test('has room for so many bytes; who was not asked for goes first', () => {
+  test('is bounded in bytes and drops unused logins first', () => {
     const cache = new LoginCache(3 * KIB)
     for (const id of ['a', 'b', 'c']) cache.set(cached(id))
     cache.get('a', 'r')
@@ -27,10 +27,10 @@ describe('the cache of logins', () => {
     cache.set(cached('c', { bytes: 2 * KIB }))
     assert.equal(has(cache, 'a', 'b', 'c'), 'bc')
     cache.set(cached('d', { bytes: 4 * KIB }))
-    assert.equal(has(cache, 'b', 'c', 'd'), 'bc', 'one that has no room alone is not held')
+    assert.equal(has(cache, 'b', 'c', 'd'), 'bc', 'a login that exceeds the cache by itself is not kept')
   })
 
-  test('gives the room back of what is replaced or dropped', () => {
+  test('frees the room of logins that are replaced or dropped', () => {
     const cache = new LoginCache(2 * KIB)
     for (let i = 0; i < 10; i++) cache.set(cached('a'))
     cache.set(cached('b'))

@@ -1,19 +1,19 @@
-/** When what is known of other nodes is used as it is, and when it is looked up again. */
+/** Decides when what is known of other nodes is used as it is, and when it is looked up again. */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Logger } from '../lib/log/log.ts'
 
-/** Something that was looked up. */
+/** The state of something that is looked up. */
 export interface LookedUp {
   /** When it was last answered; undefined before that. */
   at: number | undefined
-  /** When it was last asked for, and whether that was answered. */
+  /** When it was last looked up, and whether that was answered. */
   askedAt: number | undefined
   isAnswered: boolean
   usedAt: number
   asking: Promise<boolean> | undefined
-  /** Resolves when it was asked for again, which is about to be. */
+  /** Resolves after the next look-up, which is about to begin. */
   next: Promise<void> | undefined
-  /** What is being asked may be answered as it was before: it must be asked again. */
+  /** The look-up under way may give an old answer, so another must follow. */
   isOutdated: boolean
 }
 
@@ -22,25 +22,25 @@ export const neverAsked = {
   ...{ usedAt: 0, asking: undefined, next: undefined, isOutdated: false },
 }
 
-/** What is known is asked for again before it is used. */
+/** Makes sure that it is looked up again before it is used. */
 export function outdate(known: LookedUp): void {
   known.at = undefined
   known.isOutdated = known.asking !== undefined
 }
 
-/** What was looked up less than this long ago is used as it is, in milliseconds. */
+/** How long an answer is used as it is, in milliseconds. */
 const FRESH_MS = 1000
 
 /**
- * What is older is used once more while it is looked up again; but when it is older than this, visitors wait for that. When
- * nobody was found they wait at once, for a name always: somebody may have come since.
+ * An older answer is used once more while it is looked up again; beyond this age, in milliseconds, visitors wait for the new
+ * one. When nobody was found they always wait for a new answer, since somebody may have come since.
  */
 const OLD_MS = 5000
 
-/** Between two questions for what nobody has, in milliseconds: anybody may ask for it, as often as they like. */
+/** Pause between two look-ups of what nobody has, in milliseconds: strangers may ask for it as often as they like. */
 const APART_MS = 50
 
-/** How many visitors may wait for look-ups: strangers can make up any number of names. */
+/** Most look-ups at once: strangers can make up any number of names. */
 const MAX_ASKED = 500
 
 export class Asking {
@@ -50,23 +50,23 @@ export class Asking {
   #total = 0
   #failed = 0
 
-  /** `now` is of a clock that never jumps, in milliseconds. */
+  /** `now` is a clock that never jumps, in milliseconds. */
   constructor(log: Logger, now: () => number) {
     this.#log = log
     this.now = now
   }
 
-  /** How often something was asked, and how often nobody could be, since the start. */
+  /** Look-ups since the start, and those that failed. */
   get counted(): { readonly total: number; readonly failed: number } {
     return { total: this.#total, failed: this.#failed }
   }
 
-  /** Whether as much is being asked as may be. */
+  /** Whether as many look-ups are under way as allowed. */
   get isBusy(): boolean {
     return this.#asked >= MAX_ASKED
   }
 
-  /** Undefined when what is known is new enough. */
+  /** Looks up what is too old; undefined when nobody has to wait for that. */
   current(
     known: LookedUp,
     ask: () => Promise<void>,
@@ -80,9 +80,9 @@ export class Asking {
   }
 
   /**
-   * Resolves when somebody was found, or nobody was by a question that was asked after this call: whoever is told of an
-   * address finds it, although nobody had it a moment ago. Undefined when a question a moment ago was not answered, or
-   * too much is being asked.
+   * Resolves when somebody was found, or a look-up that began after this call found nobody: so a visitor who has just been
+   * told of an address reaches it, although nobody had it a moment ago. Undefined when a look-up has just failed, or too many
+   * are under way.
    */
   afresh(known: LookedUp, ask: () => Promise<void>, isFound: () => boolean): Promise<void> | undefined {
     known.usedAt = this.now()
@@ -93,18 +93,18 @@ export class Asking {
     return known.next
   }
 
-  /** The question after the one that was asked last, for all who came since. */
+  /** The next look-up after the one under way, for all who came since that began. */
   async #next(known: LookedUp, ask: () => Promise<void>, isFound: () => boolean): Promise<void> {
     const isAnswered = (await known.asking) ?? true
     const isAsked = isAnswered && !isFound()
     const earlyMs = this.#earlyMs(known)
     if (isAsked && earlyMs > 0) await pause(earlyMs, undefined, { ref: false })
-    // Who comes from now on waits for another one.
+    // Visitors who come from now on wait for another one.
     known.next = undefined
     if (isAsked) await this.again(known, ask)
   }
 
-  /** Asks once for all who wait; whether it could be asked. What cannot be asked stays as it was. */
+  /** Looks up once for all who wait; resolves with whether that worked. If not, what was known stays. */
   again(known: LookedUp, ask: () => Promise<void>): Promise<boolean> {
     if (known.asking) return known.asking
     known.askedAt = this.now()
@@ -118,7 +118,7 @@ export class Asking {
     return known.asking
   }
 
-  /** Whether it could be asked. */
+  /** Runs a look-up; resolves with whether it worked. */
   async once(ask: () => Promise<void>): Promise<boolean> {
     this.#asked++
     this.#total++
@@ -127,14 +127,14 @@ export class Asking {
       return true
     } catch (err) {
       this.#failed++
-      this.#log.debug({ err }, 'other nodes cannot be looked up')
+      this.#log.debug({ err }, 'look-up of other nodes failed')
       return false
     } finally {
       this.#asked--
     }
   }
 
-  /** How much too early it is to ask again, in milliseconds. */
+  /** How long until it may be looked up again, in milliseconds. */
   #earlyMs({ askedAt }: LookedUp): number {
     return askedAt === undefined ? 0 : askedAt + APART_MS - this.now()
   }

@@ -1,4 +1,4 @@
-/** Names that nobody has: whoever comes is told so by a question of their own time, and never by an earlier answer. */
+/** Names that nobody has: a visitor is told so by a look-up that began after its arrival, never by an earlier answer. */
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, test } from 'node:test'
 import { AGED_MS, DistantPlane, isOffline, placeOf, request, settled } from './test-other-nodes.ts'
@@ -12,7 +12,7 @@ afterEach(() => plane.nodes.close())
 const NAME = 'a.example.com'
 const PLACE = `secure:${NAME}`
 
-/** Holds back answers until it is called. */
+/** Holds back answers until the returned function is called. */
 function holdAnswers(): () => void {
   const { promise, resolve } = Promise.withResolvers<void>()
   plane.held = promise
@@ -31,7 +31,7 @@ describe('a name that nobody has', () => {
     assert.deepEqual(plane.ids, ['ep_tn_1'])
   })
 
-  test('is asked for once more for all who come while it is being asked for', async () => {
+  test('is looked up once more for all who come during a look-up', async () => {
     const release = holdAnswers()
     const first = plane.look(NAME)
     plane.store(placeOf(PLACE))
@@ -43,7 +43,7 @@ describe('a name that nobody has', () => {
     assert.deepEqual([plane.asked.length, plane.ids], [2, ['ep_tn_1']])
   })
 
-  test('is not asked for once more when somebody was found', async () => {
+  test('is not looked up once more when somebody was found', async () => {
     plane.store(placeOf(PLACE))
     const release = holdAnswers()
     const visits = [plane.look(NAME), plane.look(NAME)]
@@ -64,7 +64,7 @@ describe('a name that nobody has', () => {
     assert.deepEqual(plane.ids, ['ep_tn_2'])
   })
 
-  test('is asked for by a visitor once', async () => {
+  test('is looked up once for a visitor', async () => {
     const wait = plane.nodes.lookUp('secure', NAME)
     assert.ok(wait)
     await wait
@@ -72,7 +72,7 @@ describe('a name that nobody has', () => {
     assert.equal(plane.asked.length, 1)
   })
 
-  test('is asked for once in a moment, however many come', async () => {
+  test('is looked up once in a moment, however many visitors come', async () => {
     await plane.look(NAME)
     const crowd = Array.from({ length: 100 }, () => plane.look(NAME))
     await settled()
@@ -81,7 +81,7 @@ describe('a name that nobody has', () => {
     assert.equal(plane.asked.length, 2)
   })
 
-  test('is not asked for again at once while the database is away', async () => {
+  test('is not looked up again at once while the database is down', async () => {
     plane.isAway = true
     assert.equal(await plane.look(NAME), true)
     assert.equal(await plane.look(NAME), false)
@@ -90,7 +90,7 @@ describe('a name that nobody has', () => {
     assert.equal(plane.asked.length, 2)
   })
 
-  test('and that is below a wildcard of this node is not asked for again at once', async () => {
+  test('and that is below a wildcard of this node is not looked up again at once', async () => {
     plane.covered.add(NAME)
     assert.equal(await plane.look(NAME), true)
     assert.equal(await plane.look(NAME), false)

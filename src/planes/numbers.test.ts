@@ -58,7 +58,7 @@ const numbers: fc.Arbitrary<PlaneNumbers> = fc.record({
   firstExpiry: fc.option(count, { nil: undefined }),
 })
 
-/** Every number by a path, without order. */
+/** Every number by its path, in no particular order. */
 function flat({ edges, endpoints, latency, doors, ...rest }: PlaneNumbers): Map<string, number> {
   const found = new Map<string, number>()
   const put = (path: string, value: unknown): void => {
@@ -79,7 +79,7 @@ function flat({ edges, endpoints, latency, doors, ...rest }: PlaneNumbers): Map<
 
 const sorted = (all: PlaneNumbers) => [...flat(all)].sort(([a], [b]) => (a < b ? -1 : 1))
 
-test('the numbers of planes add up, each to its own, in any order', () => {
+test('the numbers of planes add up, number by number, in any order', () => {
   fc.assert(
     fc.property(fc.array(numbers, { minLength: 1, maxLength: 5 }), (all) => {
       const sum = flat(sumOf(all))
@@ -102,7 +102,7 @@ test('the numbers of planes add up, each to its own, in any order', () => {
   )
 })
 
-test('no counter goes back when a plane goes, and nothing of it is present any more', () => {
+test('when a plane goes, no counter goes back and its gauges are gone', () => {
   fc.assert(
     fc.property(numbers, numbers, (gone, left) => {
       const before = flat(sumOf([gone, left]))
@@ -120,7 +120,7 @@ test('no counter goes back when a plane goes, and nothing of it is present any m
   )
 })
 
-test('no planes have counted nothing, and a plane of another version may lack a number', () => {
+test('without planes all numbers are zero, and a plane of another version may lack a number', () => {
   assert.equal(sumOf([]).totals.failures, 0)
   assert.equal(sumOf([]).firstExpiry, undefined)
   const one = sumOf([])
@@ -135,7 +135,7 @@ test('no planes have counted nothing, and a plane of another version may lack a 
   }
 })
 
-test('of planes that are gone a bounded number of rows stays, the newest', () => {
+test('a bounded number of rows of planes that are gone stays, the newest', () => {
   const row = (n: number): TrafficRow => ({
     ...{ edge: `edghts_${n}`, address: '', connections: 1, open: 1, bytesIn: 0, bytesOut: 0 },
     ...{ requests: [], requestMs: 0, refused: 0 },

@@ -1,6 +1,6 @@
-/** What a data plane has counted, for the metrics, and how the numbers of several make those of the whole. */
+/** The numbers of a data plane, for the metrics, and how those of several planes add up. */
 
-/** Everything counted of one edge or endpoint. */
+/** The counts of one edge or endpoint. */
 export interface TrafficRow {
   readonly edge: string
   readonly address: string
@@ -21,21 +21,21 @@ export interface DoorNumbers {
   readonly refusals: readonly (readonly [setting: string, count: number])[]
 }
 
-/** What went to and came from other planes and nodes. */
+/** Traffic to and from other planes and nodes. */
 export interface ElsewhereNumbers {
   readonly totals: {
     /** Connections to tunnels that went through another plane. */
     readonly relayed: number
-    /** The same through another node, those whose node could not be reached, and those for visitors at other nodes. */
+    /** The same through another node; those that failed since it could not be reached; and those for visitors there. */
     readonly toNodes: number
     readonly unreachedNodes: number
     readonly fromNodes: number
-    /** How often what other nodes have was looked up, and how often that failed. */
+    /** Look-ups of what other nodes have, and those that failed. */
     readonly lookUps: number
     readonly failedLookUps: number
   }
   readonly present: {
-    /** Connections between this node and others, by who opened them, and visitors' streams on them. */
+    /** Connections between this node and others, by the side that opened them, and visitors' streams on them. */
     readonly linksToNodes: number
     readonly linksFromNodes: number
     readonly streamsToNodes: number
@@ -44,11 +44,11 @@ export interface ElsewhereNumbers {
 }
 
 export interface PlaneNumbers {
-  /** By edge, endpoints of agents as one; a bounded number of them. */
+  /** By edge, with all endpoints of agents as one; a bounded number of rows. */
   readonly edges: readonly TrafficRow[]
-  /** By endpoint of an agent; a bounded number of them. */
+  /** By endpoint of an agent; a bounded number of rows. */
   readonly endpoints: readonly TrafficRow[]
-  /** Requests by the first of `bounds`, in milliseconds, that they stayed within; one more step for those beyond. */
+  /** Requests by the first of `bounds`, in milliseconds, that they stayed within; one more step for slower ones. */
   readonly latency: { readonly bounds: readonly number[]; readonly steps: readonly number[]; readonly sumMs: number }
   readonly doors: readonly DoorNumbers[]
   /** Numbers that add up over planes, and over a plane's life. */
@@ -60,7 +60,7 @@ export interface PlaneNumbers {
     readonly failures: number
     readonly refusedConnections: number
   }
-  /** Numbers of this moment, which add up over planes. */
+  /** Gauges, which add up over planes. */
   readonly present: ElsewhereNumbers['present'] & {
     readonly sessions: number
     readonly tunnels: number
@@ -71,20 +71,20 @@ export interface PlaneNumbers {
     /** Bytes of `--body-memory` in use. */
     readonly bodyMemory: number
   }
-  /** Every plane serves every edge, so that the largest number is that of the whole. */
+  /** Every plane serves every edge, so the largest number is that of the whole. */
   readonly servedEdges: number
   readonly comingEdges: number
   /** When the first certificate expires, in seconds since 1970. */
   readonly firstExpiry: number | undefined
 }
 
-/** This node among others, as its control plane sees it. */
+/** The numbers of this node among others. */
 export interface ClusterNumbers {
-  /** Nodes whose leases run, this one too. */
+  /** Nodes whose leases run, including this one. */
   readonly nodes: number
   readonly isLeaseHeld: boolean
   readonly leaseAgeMs: number
-  /** Changes of what is online here that others do not know yet. */
+  /** Changes of what is online here that are not written to the database yet. */
   readonly waitingRows: number
 }
 
@@ -93,10 +93,10 @@ export function sumOf(all: readonly PlaneNumbers[]): PlaneNumbers {
   return all.reduce(add, nothing)
 }
 
-/** Rows that stay of planes that are gone; of more, the newest. */
+/** Most rows kept of planes that are gone; the newest stay. */
 const MAX_PAST_ROWS = 2000
 
-/** What stays of a plane that is gone: its totals, so that no counter goes back. */
+/** What is kept of a plane that is gone: its totals, so that no counter goes back. */
 export function pastOf(numbers: PlaneNumbers): PlaneNumbers {
   const past = (rows: readonly TrafficRow[]): readonly TrafficRow[] =>
     rows.slice(-MAX_PAST_ROWS).map((row) => ({ ...row, open: 0 }))

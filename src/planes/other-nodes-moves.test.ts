@@ -31,7 +31,7 @@ describe('tunnels at other nodes', () => {
     for (const close of closers.splice(0)) close()
   })
 
-  /** `found` is what the directory says; `answers` what each node says to a dial, as long as it is the first of its list. */
+  /** `found` is what the directory answers; `answers` what each node answers to a dial, the first of its list at a time. */
   function plane({ answers }: { readonly answers: Record<string, string[]> }) {
     const state = { found: [placeAt('nd_a')] as DistantPlace[], isOpening: false, here: new Set<string>() }
     const heard = { dialled: [] as string[], moved: [] as string[], served: new Set<string>() }
@@ -50,7 +50,7 @@ describe('tunnels at other nodes', () => {
       dial: async ({ nodeId }, { version }) => {
         heard.dialled.push(`${nodeId} ${version}`)
         const answer = answers[nodeId]?.shift() ?? 'offline'
-        // Whoever compares them sees which node said it.
+        // The message shows which node answered.
         return new DialFault(answer === 'offline' || answer === 'unreachable' ? answer : 'busy', `${nodeId} ${answer}`)
       },
       isHere: (tunnelId) => state.here.has(tunnelId),
@@ -60,7 +60,7 @@ describe('tunnels at other nodes', () => {
       now: () => 0,
     })
     closers.push(() => nodes.close())
-    /** To a visitor that was let in by this version. */
+    /** The outcome for a visitor that was let in by this version. */
     const said = async (version = 'v_nd_a'): Promise<string | undefined> => {
       const outcome = await nodes.dial({ ...request, version })
       return outcome instanceof DialFault ? outcome.message : undefined
@@ -72,7 +72,7 @@ describe('tunnels at other nodes', () => {
     return { nodes, state, ...heard, said, letInHere }
   }
 
-  test('are asked for again at a node that has not got them yet', async () => {
+  test('are dialled again at a node that does not have them yet', async () => {
     const { nodes, said, dialled } = plane({ answers: { nd_a: ['offline', 'offline', 'there'] } })
     await nodes.lookUp('secure', NAME)
     assert.equal(await said(), 'nd_a there')
@@ -95,7 +95,7 @@ describe('tunnels at other nodes', () => {
     state.found = [placeAt('nd_b', { config: guarded })]
     assert.equal(await said(), 'nd_a offline')
     assert.deepEqual(dialled, ['nd_a v_nd_a'])
-    // The next visitor has.
+    // The next visitor has passed them.
     assert.equal(await said('v_nd_b'), 'nd_b there')
   })
 
@@ -119,7 +119,7 @@ describe('tunnels at other nodes', () => {
     nodes.cameHere('tn_1')
     state.isOpening = false
     assert.equal(await said(), undefined)
-    // For other nodes it is served no more; whoever has it here serves it on.
+    // It is no longer served for another node; the tunnel here serves it.
     assert.deepEqual([[...served], moved], [[], ['tn_1']])
   })
 
@@ -131,7 +131,7 @@ describe('tunnels at other nodes', () => {
     assert.equal(await letInHere(), 'nd_b there')
   })
 
-  test('that have left this node are not reached under rules that are not those of here', async () => {
+  test('that have left this node are not reached under rules other than those it had here', async () => {
     const { nodes, state, letInHere, dialled } = plane({ answers: { nd_b: ['there'] } })
     const guarded = { ...config, modules: { ip_restriction: { enabled: true } } } as EdgeConfig
     state.found = [placeAt('nd_b', { config: guarded })]
@@ -140,7 +140,7 @@ describe('tunnels at other nodes', () => {
     assert.deepEqual(dialled, [])
   })
 
-  test('have no connections kept for them when their node is about to stop', async () => {
+  test('have no connections kept while their node is about to stop', async () => {
     const { nodes, moved } = plane({ answers: {} })
     await nodes.lookUp('secure', NAME)
     nodes.nodesChanged([nodeAt('nd_a', false), nodeAt('nd_b', true)])

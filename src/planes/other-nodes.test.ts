@@ -25,7 +25,7 @@ const NAME = 'a.example.com'
 const PLACE = `secure:${NAME}`
 
 describe('a name at another node', () => {
-  test('is looked up by the first visitor, for all who come meanwhile, and then served', async () => {
+  test('is looked up for the first visitor and all who come meanwhile, and then served', async () => {
     plane.store(placeOf(PLACE))
     const waits = await Promise.all([plane.look(NAME), plane.look(NAME)])
     assert.deepEqual([waits, plane.asked.length, plane.ids], [[true, true], 1, ['ep_tn_1']])
@@ -36,7 +36,7 @@ describe('a name at another node', () => {
     assert.deepEqual([plane.nodes.sessionOf('tn_1'), plane.nodes.sessionOf('tn_2')], ['ts_tn_1', undefined])
   })
 
-  test('is used while it is looked up again, and waited for when it is old', async () => {
+  test('is used while it is looked up again, but not when it is old', async () => {
     plane.store(placeOf(PLACE))
     await plane.look(NAME)
     plane.now += AGED_MS
@@ -48,13 +48,13 @@ describe('a name at another node', () => {
     assert.equal(plane.asked.length, 3)
   })
 
-  test('is not asked for when it is served here', async () => {
+  test('is not looked up when it is served here', async () => {
     plane.own.set(PLACE, 'edghts_1')
     assert.equal(await plane.look(NAME), false)
     assert.deepEqual(plane.asked, [])
   })
 
-  test('is not served when somebody here has it by the time of the answer', async () => {
+  test('is not served when an edge here has it by the time of the answer', async () => {
     plane.store(placeOf(PLACE))
     const held = Promise.withResolvers<void>()
     plane.held = held.promise
@@ -91,7 +91,7 @@ describe('a name at another node', () => {
     assert.deepEqual(plane.ids, [])
   })
 
-  test('may be that of a wildcard, and on the plain listener one of the other', async () => {
+  test('may belong to a wildcard, and on the plain listener to a name of the secure one', async () => {
     plane.store(placeOf('secure:*.example.com'), placeOf('plain:*.b.test', { tunnelId: 'tn_2' }))
     await plane.look('x.y.example.com')
     assert.deepEqual(plane.ids, ['ep_tn_1'])
@@ -101,13 +101,13 @@ describe('a name at another node', () => {
     assert.deepEqual(plane.ids, ['ep_tn_1', 'ep_tn_2'])
   })
 
-  test('with very many labels is looked up with few of them', async () => {
+  test('with very many labels is looked up with only some of its wildcards', async () => {
     plane.store(placeOf('secure:*.example.com'))
     await plane.look(`${'a.'.repeat(60)}example.com`)
     assert.deepEqual(plane.ids, [])
   })
 
-  test('of another agent takes the place of the former', async () => {
+  test('of another agent replaces the former', async () => {
     plane.store(placeOf(PLACE))
     await plane.look(NAME)
     plane.store(placeOf(PLACE, { tunnelId: 'tn_2', version: 'v2' }))
@@ -117,15 +117,15 @@ describe('a name at another node', () => {
     assert.equal(await plane.nodes.dial(request('tn_1', 'v1')), undefined)
   })
 
-  test('that comes to this node is forgotten, and left to it', async () => {
+  test('that comes to this node is forgotten and left to this node', async () => {
     plane.store(placeOf(PLACE))
     await plane.look(NAME)
     plane.here.add('tn_1')
     plane.nodes.cameHere('tn_1')
-    // `letGo` leaves the edge to whoever else holds it, which is its tunnel here.
+    // `letGo` leaves the edge to its other holder, the tunnel here.
     assert.deepEqual([plane.ids, plane.nodes.has('ep_tn_1')], [[], false])
     assert.equal(await plane.nodes.dial(request('tn_1', 'v1')), undefined)
-    // What an old row says does not count.
+    // An old row does not count.
     plane.own.clear()
     plane.now += OLD_MS
     await plane.look(NAME)
@@ -133,7 +133,7 @@ describe('a name at another node', () => {
   })
 })
 
-describe('names that strangers make up', () => {
+describe('made-up names', () => {
   test('are forgotten before those in use', async () => {
     plane.store(placeOf(PLACE), placeOf('secure:x1.test', { tunnelId: 'tn_2' }))
     await plane.look(NAME)
@@ -143,12 +143,12 @@ describe('names that strangers make up', () => {
       await plane.look(`x${i}.test`)
       if (i % 5000 !== 0) continue
       plane.now += AGED_MS
-      assert.equal(await plane.look(NAME), false, 'nobody waits for it again')
+      assert.equal(await plane.look(NAME), false, 'no second wait')
     }
     assert.deepEqual(plane.ids, ['ep_tn_1'])
   })
 
-  test('take no wildcard along that others use', async () => {
+  test('do not take along a wildcard that others use', async () => {
     plane.store(placeOf('secure:*.example.com'))
     await plane.look('first.example.com')
     for (let i = 0; i < MANY_NAMES - 3; i++) await plane.look(`x${i}.test`)
@@ -170,7 +170,7 @@ describe('names that strangers make up', () => {
   })
 })
 
-test('what nobody asks for is forgotten in the end', async (t) => {
+test('unused names are forgotten in the end', async (t) => {
   t.mock.timers.enable({ apis: ['setInterval'] })
   const idle = new DistantPlane()
   idle.store(placeOf(PLACE), placeOf('secure:b.test', { tunnelId: 'tn_2' }))
@@ -184,16 +184,16 @@ test('what nobody asks for is forgotten in the end', async (t) => {
 })
 
 describe('a dial', () => {
-  test('says in which version the visitor was let in', async () => {
+  test('carries the version in which the visitor was let in', async () => {
     plane.store(placeOf(PLACE))
-    assert.equal(await plane.nodes.dial(request('tn_1', 'v1')), undefined, 'nobody is known to have it')
+    assert.equal(await plane.nodes.dial(request('tn_1', 'v1')), undefined, 'no node is known to have it')
     await plane.look(NAME)
     assert.equal(plane.version('ep_tn_1'), 'v1')
     assert.equal(await plane.nodes.dial(request('tn_1', 'v1')), stream)
     assert.deepEqual(plane.dialled, ['tn_1@nd_b v1'])
   })
 
-  test('that is refused leads to one look-up, and to where the tunnel is now', async () => {
+  test('that is refused leads to one look-up, and to the present place of the tunnel', async () => {
     plane.store(placeOf(PLACE))
     await plane.look(NAME)
     plane.online.clear()
@@ -203,19 +203,19 @@ describe('a dial', () => {
     assert.equal(plane.asked.length, 2)
   })
 
-  test('that is refused and leads nowhere else has failed', async () => {
+  test('that is refused fails when a look-up finds no other place', async () => {
     plane.store(placeOf(PLACE))
     await plane.look(NAME)
     plane.online.clear()
     assert.ok(isOffline(await plane.nodes.dial(request('tn_1', 'v1'))))
-    // It is asked again for a moment: the tunnel may be about to come online there.
+    // It is dialled again for a moment, since the tunnel may be about to come online there.
     assert.equal(plane.asked.length, plane.dialled.length)
     plane.stored.clear()
     assert.ok(isOffline(await plane.nodes.dial(request('tn_1', 'v1'))))
     assert.deepEqual(plane.ids, [])
   })
 
-  test('goes on when its agent came back and asked for the same', async () => {
+  test('succeeds when the agent came back and asked for the same', async () => {
     plane.store(placeOf(PLACE, { guard: 'ada' }))
     await plane.look(NAME)
     plane.store(placeOf(PLACE, { guard: 'ada', version: 'v2' }))
@@ -225,7 +225,7 @@ describe('a dial', () => {
     assert.equal(await plane.nodes.dial(request('tn_1', 'v1')), stream)
   })
 
-  test('of a visitor whom other rules let in is refused, whoever has found that out', async () => {
+  test('of a visitor who was let in by other rules is refused, by whichever dial found that out', async () => {
     plane.store(placeOf(PLACE))
     await plane.look(NAME)
     plane.store(placeOf(PLACE, { guard: 'ada', version: 'v2' }))
@@ -241,7 +241,7 @@ describe('a dial', () => {
     assert.equal(await plane.nodes.dial(request('tn_1', 'v1')), undefined)
   })
 
-  test('that is refused while nothing can be looked up has failed', async () => {
+  test('that is refused fails while nothing can be looked up', async () => {
     plane.store(placeOf(PLACE))
     await plane.look(NAME)
     plane.isAway = true
@@ -251,7 +251,7 @@ describe('a dial', () => {
 })
 
 describe('tunnels that are gone', () => {
-  test('are looked up before they are used again, and nothing kept is used', async () => {
+  test('are looked up before they are used again, and kept connections are not used', async () => {
     plane.store(placeOf(PLACE), placeOf('secure:b.test', { tunnelId: 'tn_2' }))
     await plane.look(NAME)
     await plane.look('b.test')
@@ -263,7 +263,7 @@ describe('tunnels that are gone', () => {
     assert.equal(plane.version('ep_tn_1'), 'v2')
   })
 
-  test('are looked up again when an earlier look-up is under way, which may have found what was', async () => {
+  test('are looked up again when a look-up is under way, which may give an old answer', async () => {
     plane.store(placeOf(PLACE))
     await plane.look(NAME)
     const held = Promise.withResolvers<void>()
@@ -293,7 +293,7 @@ describe('tunnels that are gone', () => {
     assert.deepEqual([plane.nodes.sessionOf('tn_1'), plane.nodes.sessionOf('tn_2')], [undefined, 'ts_tn_2'])
   })
 
-  test('are tried where they were while the database is away: their agents may have come back there', async () => {
+  test('are tried where they were while the database is down, since their agents may have come back there', async () => {
     plane.members = [tunnelOf('tn_1', 'nd_b', { app: 'web' }), tunnelOf('tn_2', 'nd_b', { app: 'web' })]
     plane.online.set('tn_1@nd_b', '')
     const group = plane.nodes.follow({ app: 'web' })
@@ -312,7 +312,7 @@ describe('tunnels that are gone', () => {
 })
 
 describe('a node that goes', () => {
-  test('takes nothing along before it is looked up who has it now', async () => {
+  test('has its places looked up again before they are dropped', async () => {
     plane.store(placeOf(PLACE), placeOf('secure:b.test', { tunnelId: 'tn_2', nodeId: 'nd_c' }))
     await plane.look(NAME)
     await plane.look('b.test')
@@ -324,7 +324,7 @@ describe('a node that goes', () => {
     assert.deepEqual(plane.ids, ['ep_tn_2'])
   })
 
-  test('has its members of groups looked up again', async () => {
+  test('has the groups of its members looked up again', async () => {
     plane.members = [tunnelOf('tn_1', 'nd_b', { app: 'web' }), tunnelOf('tn_2', 'nd_c', { app: 'web' })]
     const group = plane.nodes.follow({ app: 'web' })
     await group.found?.()
@@ -345,11 +345,11 @@ describe('a group', () => {
   const member = (id: string, nodeId?: string) => tunnelOf(id, nodeId, labels)
   const idsOf = ({ members }: { members: readonly { tunnelId: string }[] }) => members.map(({ tunnelId }) => tunnelId)
 
-  test('has members at other nodes beside those here, and is asked for as names are', async () => {
+  test('has members at other nodes beside those here, and is looked up as names are', async () => {
     const own: LabelledTunnel = { id: 'tn_own', httpVersion: 1, labels }
     plane.groups.add(own)
     plane.here.add('tn_own')
-    // The row of one that has just come here may say where it was.
+    // The row of a tunnel that has just come here may still name its former node.
     plane.members = [member('tn_1'), member('tn_own')]
     const group = plane.nodes.follow(labels)
     assert.deepEqual(idsOf(group), ['tn_own'])
@@ -364,7 +364,7 @@ describe('a group', () => {
     assert.equal(plane.groupsAsked, 2)
   })
 
-  test('has a member once that comes here, and again when it goes back', async () => {
+  test('counts a member once when it comes here and goes back', async () => {
     plane.members = [member('tn_1')]
     const group = plane.nodes.follow(labels)
     await group.found?.()
@@ -393,7 +393,7 @@ describe('a group', () => {
     assert.deepEqual(idsOf(group), ['tn_1'])
   })
 
-  test('is as it was when it cannot be looked up', async () => {
+  test('keeps its members when it cannot be looked up', async () => {
     plane.members = [member('tn_1')]
     const group = plane.nodes.follow(labels)
     await group.found?.()
@@ -414,7 +414,7 @@ describe('a group', () => {
     assert.deepEqual(idsOf(group), ['tn_1'])
   })
 
-  test('that nobody follows any more has no members, and another that shares them keeps them', async () => {
+  test('that is no longer followed has no members, and another that shares them keeps them', async () => {
     plane.members = [tunnelOf('tn_1', 'nd_b', { app: 'web', team: 'x' })]
     const [first, again, other] = [labels, labels, { team: 'x' }].map((each) => plane.nodes.follow(each))
     for (const group of [first, again, other]) await group?.found?.()
@@ -440,7 +440,7 @@ describe('ports', () => {
     assert.deepEqual(plane.ids, ['ep_tn_2'])
   })
 
-  test('that are not among all that are taken are free, and names stay', async () => {
+  test('missing from the full list are free, and names stay', async () => {
     plane.store(placeOf(PLACE, { tunnelId: 'tn_3' }))
     await plane.look(NAME)
     const [one, two] = [placeOf(':20001'), placeOf(':20002', { tunnelId: 'tn_2' })]
@@ -449,19 +449,19 @@ describe('ports', () => {
     assert.deepEqual(plane.ids, ['ep_tn_2', 'ep_tn_3'])
   })
 
-  test('that this node has itself are left to it', async () => {
+  test('of tunnels here are left to this node', async () => {
     plane.here.add('tn_1')
     await plane.nodes.portsChanged({ taken: [placeOf(':20001')], free: [] })
     assert.deepEqual(plane.ids, [])
   })
 
-  test('that an edge has here are left to it', async () => {
+  test('of edges here are left to them', async () => {
     plane.own.set(':20001', 'edgtcp_1')
     await plane.nodes.portsChanged({ taken: [placeOf(':20001')], free: [] })
     assert.deepEqual(plane.ids, [])
   })
 
-  test('that this node lets go of later are served then, unless others have let go of them too', async () => {
+  test('that this node lets go of later are served from then on, unless other nodes have let go of them too', async () => {
     plane.here.add('tn_1')
     for (const port of [':20002', ':20003', ':20004']) plane.own.set(port, `ep_${port}`)
     const others = [':20002', ':20003', ':20004'].map((port, i) => placeOf(port, { tunnelId: `tn_${i + 2}` }))
@@ -478,7 +478,7 @@ describe('ports', () => {
     assert.deepEqual(plane.ids, ['ep_tn_1', 'ep_tn_2'])
   })
 
-  test('are not forgotten with names that strangers make up', async () => {
+  test('are not forgotten with made-up names', async () => {
     await plane.nodes.portsChanged({ taken: [placeOf(':20001')], free: [] })
     for (let i = 0; i < MANY_NAMES; i++) await plane.look(`x${i}.test`)
     assert.deepEqual(plane.ids, ['ep_tn_1'])

@@ -1,7 +1,7 @@
 /**
- * What other nodes have online, as far as visitors here asked for it: looked up on first use and kept. What is kept may
- * be old, which harms nobody: the node that is dialled says whether it still serves that tunnel in that version, and if
- * not, one fresh look-up follows. That nobody has a name is not kept.
+ * What other nodes have online, as far as visitors here asked for it: looked up on first use and kept. It may be stale, which
+ * does no harm: the node that is dialled says whether it still serves that tunnel in that version, and if not, one fresh
+ * look-up follows. That nobody has a name is not kept.
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { ByteStream } from '../lib/bytes/byte-stream.ts'
@@ -28,60 +28,60 @@ type Labels = Readonly<Record<string, string>>
 
 export interface OtherNodesOptions extends Omit<DistantGroupsOptions, 'asking'> {
   readonly edges: {
-    /** The id of what stands on exactly this name; undefined when nothing does. */
+    /** The id of the edge that is served at exactly this name, if any. */
     exact(listener: Listener, name: string): string | undefined
     /** The same for a port. */
     onPort(port: number): string | undefined
-    /** Whether anything answers to a name, such as a wildcard. */
+    /** Whether an edge serves a name, perhaps by a wildcard. */
     serves(listener: Listener, name: string): boolean
     serveIdle(config: EdgeConfig): Promise<unknown>
-    /** Other nodes do not have it any more; it may be served on for a tunnel of this node. */
+    /** Other nodes do not have it any more; it stays if a tunnel of this node has it. */
     letGo(id: string): void
   }
   readonly lookUpPlaces: (places: readonly string[]) => Promise<readonly DistantPlace[]>
-  /** Reaches a tunnel at a plane of another node. */
+  /** Dials a tunnel at a plane of another node. */
   readonly dial: (
     at: { readonly nodeId: string; readonly planeId: string },
     request: DialRequest,
   ) => Promise<ByteStream | DialFault>
-  /** Whether an endpoint is being opened at this plane, so that its tunnel will be here in a moment. */
+  /** Whether an endpoint is just being opened at this plane. */
   readonly isOpening?: (endpointId: string) => boolean
   readonly log: Logger
-  /** Of a clock that never jumps, in milliseconds. */
+  /** A clock that never jumps, in milliseconds. */
   readonly now?: () => number
 }
 
 /**
- * How long to wait before a node that does not have a tunnel is asked again, in milliseconds. While an agent moves, its
- * address is given to the new node a moment before the tunnel is online there.
+ * Pauses before a node that does not have a tunnel is dialled again, in milliseconds. While an agent moves, the new node gets
+ * its address a moment before the tunnel is online there.
  */
 const AGAIN_MS = [20, 40, 80, 160, 320]
 
-/** How long what nobody asks for is kept, in milliseconds. */
+/** How long an unused name is kept, in milliseconds. */
 const UNUSED_MS = 300_000
 
-/** How often that is looked at, in milliseconds. */
+/** How often unused names are removed, in milliseconds. */
 const TIDY_MS = 30_000
 
-/** How many names are kept: strangers can make up any number. */
+/** Most names that are kept: strangers can make up any number. */
 const MAX_NAMES = 20_000
 
-/** An address of a tunnel, and what is served there. */
+/** An address of a tunnel of this node, and what is served there. */
 export type ServedHere = Pick<DistantPlace, 'place' | 'config'>
 
 export class OtherNodes {
   readonly #options: OtherNodesOptions
   readonly #asking: Asking
   readonly #groups: DistantGroups
-  /** By listener and name, those that were asked for last at the end. */
+  /** By listener and name, in the order in which they were last looked up. */
   readonly #names = new Map<string, KnownName>()
   readonly #places = new Map<string, KnownPlace>()
-  /** The same, by the ids of their endpoints and of their tunnels. */
+  /** Places by the ids of their endpoints and of their tunnels. */
   readonly #byEndpoint = new Map<string, KnownPlace>()
   readonly #byTunnel = new Map<string, KnownPlace>()
-  /** Ports that others have, and for the moment this node too: theirs are opened when it lets go of its own. */
+  /** Ports of other nodes that this node still has, too; it opens theirs when it lets go of its own. */
   readonly #awaited = new Map<string, DistantPlace>()
-  /** What tunnels that moved away from this node served here, by tunnel. */
+  /** What tunnels that moved away served here, by tunnel. */
   readonly #left = new Map<string, ServedHere>()
   /** Ids of the nodes that are about to stop. */
   #leaving: ReadonlySet<string> = new Set()
@@ -94,7 +94,7 @@ export class OtherNodes {
     this.#tidying = setInterval(() => this.#tidy(), TIDY_MS).unref()
   }
 
-  /** How often something was looked up. */
+  /** Number of look-ups. */
   get lookUps(): Asking['counted'] {
     return this.#asking.counted
   }
@@ -103,31 +103,31 @@ export class OtherNodes {
     clearInterval(this.#tidying)
   }
 
-  /** Whether an endpoint that is served here is that of a tunnel at another node. */
+  /** Whether an endpoint that is served here belongs to a tunnel at another node. */
   has(endpointId: string): boolean {
     return this.#byEndpoint.has(endpointId)
   }
 
-  /** The session of a tunnel that another node has, if visitors here asked for it of late. */
+  /** The session of a tunnel at another node, if it is known here. */
   sessionOf(tunnelId: string): string | undefined {
     return this.#knownTunnel(tunnelId)?.sessionId
   }
 
-  /** Undefined when it is known who serves a name; else resolves when it is, or cannot be. */
+  /** Finds out who serves a name. Undefined when that is known; else resolves when it is, or the look-up failed. */
   lookUp(
     listener: Listener,
     name: string,
     { hasWaited = false }: { readonly hasWaited?: boolean } = {},
   ): Promise<void> | undefined {
     const holder = this.#options.edges.exact(listener, name)
-    // No two nodes have one name.
+    // A name that this node serves itself is at no other node.
     if (holder !== undefined && !this.#byEndpoint.has(holder)) return undefined
     const key = `${listener}:${name}`
-    // Who is sent to a wildcard here is not asked for again at once: a busy one would have the database asked all the time.
+    // A name below a wildcard here is not looked up again at once: a busy wildcard would keep the database busy.
     const mayBeOld = hasWaited || this.#options.edges.serves(listener, name)
     const known = this.#names.get(key)
     if (known) return this.#current(key, known, { mayBeOld })
-    // What strangers make up is not found, and nobody waits for it.
+    // Probably a made-up name: it counts as nobody's, and no visitor waits.
     if (this.#asking.isBusy) return undefined
     const fresh = { places: placesOf(listener, name), ...neverAsked }
     this.#names.set(key, fresh)
@@ -143,7 +143,7 @@ export class OtherNodes {
     return this.#groups.follow(labels)
   }
 
-  /** Ports that tunnels at other nodes have. */
+  /** Opens the ports of tunnels at other nodes, and closes those that are free. */
   async portsChanged({ taken, free, only }: Parameters<PlaneCalls['distantPorts']>[0]): Promise<void> {
     const kept = only && new Set(only)
     const known = kept ? [...this.#places.keys(), ...this.#awaited.keys()].filter(isPort) : []
@@ -154,22 +154,22 @@ export class OtherNodes {
     await Promise.all(taken.map((place) => this.#usePort(place)))
   }
 
-  /** This plane serves something no longer: a port that others have may be free. */
+  /** This plane has stopped serving an edge, so a port that others have may be free here. */
   async edgeRemoved(): Promise<void> {
     await Promise.all([...this.#awaited.values()].map((place) => this.#usePort(place)))
   }
 
-  /** Tunnels that were reached at another node are not there any more, or not as they were. */
+  /** Tunnels that were reached at another node have ended there or changed. */
   gone(tunnelIds: readonly string[]): void {
     for (const id of tunnelIds) {
-      // Whom it would let in by former rules.
+      // Kept connections would let visitors in by the former rules.
       this.#options.moved(id)
       for (const name of this.#byTunnel.get(id)?.names ?? []) outdate(name)
       this.#groups.gone(id)
     }
   }
 
-  /** A tunnel of this node is gone; it may have moved to another, which its groups must ask before they know. */
+  /** A tunnel of this node is gone. It may have moved to another node, so its groups must be looked up again. */
   labelsGone(tunnelId: string, labels: Labels): void {
     this.#groups.goneHere(tunnelId, labels)
   }
@@ -182,7 +182,7 @@ export class OtherNodes {
     if (place || wasMember) this.#options.moved(tunnelId)
   }
 
-  /** A tunnel of this node, which is about to stop, has gone; another node may have it. */
+  /** A tunnel has left this node, which is about to stop; another node may have it. */
   leftHere(tunnelId: string, served: ServedHere): void {
     keepLast(this.#left, tunnelId, served)
   }
@@ -192,7 +192,7 @@ export class OtherNodes {
     return this.#leaving.size === 0 || !this.#leaving.has(this.#knownTunnel(tunnelId)?.nodeId ?? '')
   }
 
-  /** The other nodes are these. */
+  /** Takes the list of the other nodes. */
   nodesChanged(nodes: Iterable<OtherNode>): void {
     const before = this.#leaving
     this.#leaving = new Set([...nodes].filter(({ isLeaving }) => isLeaving).map(({ nodeId }) => nodeId))
@@ -202,7 +202,7 @@ export class OtherNodes {
     }
   }
 
-  /** What is known of a node that is gone is looked up again before it is used. */
+  /** A node is gone: what it had is looked up again before it is used. */
   nodeGone(nodeId: string): void {
     for (const { tunnel, names } of this.#places.values()) {
       if (tunnel.nodeId === nodeId) for (const name of names) outdate(name)
@@ -210,7 +210,7 @@ export class OtherNodes {
     this.#groups.nodeGone(nodeId)
   }
 
-  /** Reaches a tunnel at another node; undefined when none is known to have it. */
+  /** Dials a tunnel at another node; undefined when none is known to have it. */
   async dial(request: DialRequest): Promise<ByteStream | DialFault | undefined> {
     const { tunnelId } = request
     const groups = this.#groups.keysOf(tunnelId)
@@ -233,11 +233,11 @@ export class OtherNodes {
     return outcome
   }
 
-  /** Where a tunnel is that has left this node. */
+  /** Finds a tunnel that has left this node. */
   async #followed(request: DialRequest, groups: readonly string[]): Promise<Located | undefined> {
     const left = this.#left.get(request.tunnelId)
     if (this.#options.isHere(request.tunnelId)) return undefined
-    if (left) await this.#asking.once(() => this.#answered([left.place]))
+    if (left) await this.#asking.once(() => this.#refresh([left.place]))
     else if (!(await this.#lookAgain(request.tunnelId, groups))) return undefined
     return this.#locate(request)
   }
@@ -246,37 +246,37 @@ export class OtherNodes {
     return this.#options.dial(tunnel, version === undefined ? request : { ...request, version })
   }
 
-  /** Undefined as well when the visitor was let in by other rules than those that count now. */
+  /** Where a tunnel is; undefined too when the visitor was let in by rules other than those in force now. */
   #locate({ tunnelId, version }: DialRequest): Located | undefined {
     const member = this.#groups.tunnel(tunnelId)
-    // One of a pool may be known as its address too; whom the pool let in, each of its members lets in.
+    // A member of a pool may also be known by its address; a visitor whom the pool let in may use any member.
     if (member) return { tunnel: member, version: member.version }
     const place = this.#byTunnel.get(tunnelId)
     if (!place) return undefined
-    // Without a version it was let in here, where the tunnel was a moment ago.
+    // Without a version, the visitor was let in here, where the tunnel was a moment ago.
     const isIn = version === undefined ? this.#isAsHere(place) : isAdmitted(place, version)
     return isIn ? place : undefined
   }
 
-  /** Whether another node serves what was served here. */
+  /** Whether another node serves the same as was served here. */
   #isAsHere({ tunnel, config }: DistantPlace): boolean {
     const left = this.#left.get(tunnel.tunnelId)
     return left !== undefined && JSON.stringify(left.config) === JSON.stringify(config)
   }
 
-  /** As far as it is known: nobody is asked. */
+  /** What is known of a tunnel, without a look-up. */
   #knownTunnel(tunnelId: string): DistantTunnel | undefined {
     return this.#byTunnel.get(tunnelId)?.tunnel ?? this.#groups.tunnel(tunnelId)
   }
 
-  /** Looks up afresh where a tunnel is; false when nobody could be asked, and all stays as it was. */
+  /** Looks up afresh where a tunnel is; false when that failed, and what was known stays. */
   async #lookAgain(tunnelId: string, keys: readonly string[]): Promise<boolean> {
     const place = this.#byTunnel.get(tunnelId)
-    if (place) return this.#asking.once(() => this.#answered([place.place]))
+    if (place) return this.#asking.once(() => this.#refresh([place.place]))
     return this.#groups.lookAgain(keys)
   }
 
-  /** `mayBeOld`: that nobody has it may be an answer from before. */
+  /** `mayBeOld`: an earlier answer that nobody has the name is good enough. */
   #current(key: string, name: KnownName, { mayBeOld }: { readonly mayBeOld: boolean }): Promise<void> | undefined {
     const isFound = (): boolean => name.places.some((place) => this.#places.has(place))
     const ask = (): Promise<void> => this.#askName(key, name)
@@ -287,27 +287,27 @@ export class OtherNodes {
   async #askName(key: string, name: KnownName): Promise<void> {
     this.#names.delete(key)
     this.#names.set(key, name)
-    await this.#answered(name.places)
-    // It may have been forgotten meanwhile.
+    await this.#refresh(name.places)
+    // The name may have been forgotten meanwhile.
     if (this.#names.get(key) === name) for (const place of name.places) this.#places.get(place)?.names.add(name)
     else for (const place of name.places) this.#dropUnused(place)
   }
 
-  async #answered(places: readonly string[]): Promise<void> {
+  async #refresh(places: readonly string[]): Promise<void> {
     const found = await this.#options.lookUpPlaces(places)
     const there = new Set(found.map(({ place }) => place))
     for (const place of places) if (!there.has(place)) this.#drop(place)
     await Promise.all(found.map((place) => this.#use(place)))
   }
 
-  /** Nobody looks up a port, so one that this node has not let go of yet is remembered. */
+  /** Ports are never looked up, so one that this node still holds itself is remembered. */
   async #usePort(place: DistantPlace): Promise<void> {
     this.#awaited.delete(place.place)
     if (this.#isHeldHere(place)) this.#awaited.set(place.place, place)
     else await this.#use(place)
   }
 
-  /** Whether this node has the tunnel, or somebody here has its address by now and the answer is older. */
+  /** Whether this node has the tunnel, or an edge here has taken its address since the answer. */
   #isHeldHere({ place, tunnel, config }: DistantPlace): boolean {
     if (this.#options.isHere(tunnel.tunnelId)) return true
     const holder = this.#holderOf(place)
@@ -334,7 +334,7 @@ export class OtherNodes {
     if (!isSameVersion) await this.#options.edges.serveIdle(versioned(place.config, place.version))
   }
 
-  /** The id of what stands at a place here. */
+  /** The id of the edge that is served at a place here. */
   #holderOf(place: string): string | undefined {
     const { edges } = this.#options
     const colon = place.indexOf(':')
@@ -351,15 +351,15 @@ export class OtherNodes {
     }
   }
 
-  /** A place that no name leads to; others may share a wildcard. */
+  /** Drops a place that no name leads to; several names may share a wildcard. */
   #dropUnused(place: string): void {
     if (this.#places.get(place)?.names.size === 0) this.#drop(place)
   }
 
-  /** Nobody at another node has this place. */
+  /** Forgets a place that no other node has. */
   #drop(place: string): void {
     const known = this.#places.get(place)
-    // What this plane is about to have, the former node serves until then.
+    // A place that is just being opened here stays, served by its former node, until it is open.
     if (known && !this.#options.isOpening?.(known.config.id)) this.#forget(known)
   }
 

@@ -8,7 +8,7 @@ import { LabelGroups, type LabelledTunnel } from '../model/label-groups.ts'
 import { OtherPlanes } from './other-planes.ts'
 import type { ElsewhereTunnel } from './port.ts'
 
-/** Longer than a tunnel is waited for, in milliseconds. */
+/** Longer than a dial waits for a tunnel, in milliseconds. */
 const LONG_MS = 10_000
 
 const visit = { ip: '192.0.2.1', port: 4000, proto: 'https', edge: 'none', passthroughTls: false } as const
@@ -37,7 +37,7 @@ const labelled = (id: string, planeId: string, labels = { app: 'web' }): Elsewhe
   labels,
 })
 
-/** A plane with what it serves, and a relay that answers as the test says. */
+/** A plane with what it serves, and a relay whose answers the test sets. */
 class Plane {
   readonly served = new Set<string>()
   readonly here = new Map<string, LabelledTunnel>()
@@ -45,7 +45,7 @@ class Plane {
   readonly dialled: string[] = []
   readonly moved: string[] = []
   isLeaving = false
-  /** What comes of dialling through a leg, by session. */
+  /** The outcomes of dials over a leg, by session. */
   readonly legs = new Map<string, ByteStream | DialFault>()
   /** What is really online, by plane. */
   readonly online = new Map<string, string>()
@@ -109,7 +109,7 @@ class Plane {
 
 const stream = { isStream: true } as unknown as ByteStream
 
-/** Time that passes when the test says so. */
+/** A clock that the test moves. */
 function clock(t: TestContext): (ms: number) => Promise<void> {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   let now = 0
@@ -131,7 +131,7 @@ describe('tunnels at other planes', () => {
     plane = new Plane()
   })
 
-  test('are reached through a leg of their session, and by relay when it has none or that fails', async () => {
+  test('are reached over a leg of their session, and by relay when there is none or it fails', async () => {
     const direct = { isDirect: true } as unknown as ByteStream
     for (const id of ['tn_1', 'tn_2']) plane.online.set(id, 'w2')
     await plane.added(placed('tn_1', 'w2'), labelled('tn_2', 'w2'))
@@ -148,10 +148,10 @@ describe('tunnels at other planes', () => {
     assert.deepEqual(plane.dialled, ['tn_2@w2', 'tn_1@w2', 'tn_1@w2', 'tn_1@w2'])
     plane.legs.set('ts_tn_1', direct)
     plane.removed('tn_1')
-    assert.ok(isOffline(await plane.others.dial(request('tn_1'))), 'a leg gives nobody a tunnel that is closed')
+    assert.ok(isOffline(await plane.others.dial(request('tn_1'))), 'a leg does not reopen a closed tunnel')
   })
 
-  test('are reached anew when a leg of their session comes or goes, and no others', async () => {
+  test('drop kept connections when a leg of their session comes or goes, and no others do', async () => {
     await plane.added(placed('tn_1', 'w2'), placed('tn_2', 'w2'), { ...placed('tn_3', 'w2'), sessionId: 'ts_tn_1' })
     plane.others.legChanged('ts_tn_1')
     plane.others.legChanged('ts_unheard')
@@ -178,7 +178,7 @@ describe('tunnels at other planes', () => {
     assert.deepEqual(plane.dialled, ['tn_1@w2'])
   })
 
-  test('take over what leaves this plane, and its address is served on', async () => {
+  test('include those that leave this plane, whose address is still served', async () => {
     plane.start(placed('tn_1', 'w1'))
     plane.start(labelled('tn_2', 'w1'))
     await plane.added(placed('tn_1', 'w2'), labelled('tn_2', 'w2'))
@@ -198,7 +198,7 @@ describe('tunnels at other planes', () => {
     assert.equal(plane.served.size, 0)
   })
 
-  test('that move tell so, and those at a plane that drains are not worth a connection', async () => {
+  test('report their moves, and keep no connections to a plane that drains', async () => {
     await plane.added(placed('tn_1', 'w2'), placed('tn_2', 'w3'))
     await plane.added(placed('tn_1', 'w2'))
     assert.deepEqual(plane.moved, [])
@@ -216,7 +216,7 @@ describe('tunnels at other planes', () => {
     assert.ok(plane.others.mayKeep('tn_2'))
   })
 
-  test('other faults than being offline are the answer', async () => {
+  test('pass on any fault other than being offline', async () => {
     await plane.added(placed('tn_1', 'w2'))
     for (const reason of ['busy', 'timeout', 'refused'] as const) {
       const fault = new DialFault(reason, reason)
@@ -237,7 +237,7 @@ describe('tunnels at other planes', () => {
     await plane.added(placed('tn_1', 'w3'))
     assert.deepEqual(new Set(await Promise.all(visitors)), new Set([stream]))
     await pass(LONG_MS)
-    assert.ok(plane.others.holderOf('tn_1'), 'it is not forgotten any more')
+    assert.ok(plane.others.holderOf('tn_1'), 'its expiry is cancelled')
   })
 
   test('are given up when they do not come back', async (t) => {
@@ -254,7 +254,7 @@ describe('tunnels at other planes', () => {
     assert.equal(plane.served.size, 0)
   })
 
-  test('that come back here are served here; who waited is told to look here', async (t) => {
+  test('that come back here are served here, and waiting dials are told to look here', async (t) => {
     const pass = clock(t)
     await plane.added(placed('tn_1', 'w2'))
     plane.lost('tn_1')
@@ -269,7 +269,7 @@ describe('tunnels at other planes', () => {
     assert.deepEqual([...plane.served], ['ep_tn_1'])
   })
 
-  test('that are here win over news that crossed', async () => {
+  test('that are here are not changed by outdated news', async () => {
     plane.start(placed('tn_1', 'w1'))
     await plane.added(placed('tn_1', 'w2'))
     plane.lost('tn_1')
@@ -279,7 +279,7 @@ describe('tunnels at other planes', () => {
     assert.deepEqual([...plane.served], ['ep_tn_1'])
   })
 
-  test('that moved while a visitor was on the way are dialled again at once', async () => {
+  test('that moved during a dial are dialled again at once', async () => {
     await plane.added(placed('tn_1', 'w2'))
     plane.online.set('tn_1', 'w3')
     const usual = plane.relay
@@ -291,7 +291,7 @@ describe('tunnels at other planes', () => {
     assert.deepEqual(plane.dialled, ['tn_1@w2', 'tn_1@w3'])
   })
 
-  test('that a plane no longer has are waited for until there is news, or the time is over', async (t) => {
+  test('that a plane no longer has are waited for until there is news or the time is over', async (t) => {
     const pass = clock(t)
     await plane.added(placed('tn_1', 'w2'), placed('tn_2', 'w2'))
     const visitors = [plane.others.dial(request('tn_1')), plane.others.dial(request('tn_2'))]
@@ -304,7 +304,7 @@ describe('tunnels at other planes', () => {
     assert.deepEqual(plane.dialled, ['tn_1@w2', 'tn_2@w2'])
   })
 
-  test('whose bind is not answered yet are reached once their plane has them, without further news', async (t) => {
+  test('whose bind is still under way are reached once their plane has them, without further news', async (t) => {
     const pass = clock(t)
     await plane.added(placed('tn_a', 'w2'))
     const dialled = plane.others.dial(request('tn_a'))
@@ -329,7 +329,7 @@ describe('tunnels at other planes', () => {
     assert.deepEqual([...plane.served], ['ep_tn_1'])
   })
 
-  test('of groups are members wherever they are, and once they moved here', async (t) => {
+  test('of groups are members wherever they are, and after they moved here', async (t) => {
     clock(t)
     const web = plane.groups.follow({ app: 'web' })
     const members = () => web.members.map(({ tunnelId }) => tunnelId)
@@ -349,7 +349,7 @@ describe('tunnels at other planes', () => {
     assert.deepEqual(members(), ['tn_2'])
   })
 
-  test('leave nothing when all are gone, whatever the news; and no visitor waits for ever', async (t) => {
+  test('leave nothing behind when all are gone, whatever the news, and no visitor waits for ever', async (t) => {
     const pass = clock(t)
     const ids = ['tn_1', 'tn_2', 'tn_3', 'tn_4']
     const make = (id: string, planeId: string) => (id < 'tn_3' ? placed(id, planeId) : labelled(id, planeId))

@@ -1,4 +1,4 @@
-/** What other data planes have online, and how this one reaches it: one hop to the plane that holds the session. */
+/** What other data planes have online, and how this one reaches it: by one hop to the plane that holds the session. */
 import type { ByteStream } from '../lib/bytes/byte-stream.ts'
 import { DialFault, type DialRequest } from '../model/dial.ts'
 import type { EdgeConfig } from '../model/edge-config.ts'
@@ -6,13 +6,13 @@ import type { LabelledTunnel } from '../model/label-groups.ts'
 import type { ElsewhereTunnel, PlaneCalls } from './port.ts'
 
 export interface OtherPlanesOptions<Compiled extends { release(): void }> {
-  /** Serves and unserves the endpoints of agents that are elsewhere. */
+  /** Serves the endpoints of agents at other planes. */
   readonly edges: {
     /** Undefined when there is nothing to compile. */
     compile(config: EdgeConfig): Promise<Compiled | undefined>
-    /** For a tunnel, which may be one of several that have this endpoint. */
+    /** Serves it for a tunnel, which may be one of several with this endpoint. */
     serve(config: EdgeConfig, compiled: Compiled | undefined, tunnelId: string): Promise<unknown>
-    /** Leaves compiling to the first visitor. */
+    /** The same, but compiles it only for the first visitor. */
     serveIdle(config: EdgeConfig, tunnelId: string): Promise<unknown>
     letGo(id: string, tunnelId: string): void
   }
@@ -21,9 +21,9 @@ export interface OtherPlanesOptions<Compiled extends { release(): void }> {
     delete(tunnel: LabelledTunnel): void
     find(labels: Readonly<Record<string, string>>): readonly LabelledTunnel[]
   }
-  /** Reaches a tunnel at another plane. */
+  /** Dials a tunnel at another plane. */
   readonly relay: (planeId: string, request: DialRequest) => Promise<ByteStream | DialFault>
-  /** Reaches it through a connection that its session has to this plane too; undefined when there is none. */
+  /** Dials it over a leg that its session has at this plane; undefined when there is none. */
   readonly leg?: (
     sessionId: string,
     request: DialRequest,
@@ -32,26 +32,26 @@ export interface OtherPlanesOptions<Compiled extends { release(): void }> {
   readonly isHere: (tunnelId: string) => boolean
   /** Whether this plane drains, so that its tunnels move to others. */
   readonly isLeaving?: () => boolean
-  /** A tunnel that is online at this plane has moved to another one. */
+  /** Called when a tunnel that is online at this plane has moved to another. */
   readonly handOver?: (tunnelId: string) => void
-  /** A tunnel is reached in another way from now on; connections kept for the next request keep its former plane waiting. */
+  /** Called when a tunnel is reached another way: connections kept for later requests would keep its former plane waiting. */
   readonly moved?: (tunnelId: string) => void
 }
 
 /**
- * How long visitors of a tunnel whose plane is gone wait for its agent to come back, in milliseconds: most are back
+ * How long visitors of a tunnel whose plane is gone wait for its agent to come back, in milliseconds: most agents are back
  * within one second. Tunnels that a new control plane does not know yet are kept as long.
  */
 const RETURN_MS = 3000
 
-/** How soon a plane that does not have a tunnel yet is asked again, in milliseconds: it does within a call to control. */
+/** Pause before a plane that lacks a tunnel is dialled again, in milliseconds; a bind's plane has it within about a call. */
 const AGAIN_MS = 20
 
 interface Known {
   readonly tunnel: ElsewhereTunnel & LabelledTunnel
   /** Its plane is gone. */
   isLost: boolean
-  /** It is forgotten when this runs out, unless there is news of it. */
+  /** When this fires the tunnel is forgotten; news of it cancels it. */
   expiry: NodeJS.Timeout | undefined
   isGrouped: boolean
 }
@@ -61,7 +61,7 @@ export class OtherPlanes<Compiled extends { release(): void } = { release(): voi
   readonly #known = new Map<string, Known>()
   /** Ids of the known tunnels of each session. */
   readonly #bySession = new Map<string, Set<string>>()
-  /** Who waits for news of a tunnel. */
+  /** Dials that wait for news of a tunnel. */
   readonly #waiting = new Map<string, Set<() => void>>()
   /** Planes that drain. */
   readonly #draining = new Set<string>()
@@ -85,19 +85,19 @@ export class OtherPlanes<Compiled extends { release(): void } = { release(): voi
     return this.#known.get(tunnelId)?.tunnel.labels
   }
 
-  /** Whether a connection to a tunnel may be kept for the next request: not when its plane waits for us. */
+  /** Whether a connection to a tunnel may be kept for the next request: not when its plane drains. */
   mayKeep(tunnelId: string): boolean {
     if (this.#draining.size === 0) return true
     const known = this.#known.get(tunnelId)
     return known === undefined || !this.#draining.has(known.tunnel.planeId)
   }
 
-  /** A session has a connection to this plane too, or has it no more. */
+  /** A session has gained or lost a leg at this plane. */
   legChanged(sessionId: string): void {
     for (const id of this.#bySession.get(sessionId) ?? []) this.#options.moved?.(id)
   }
 
-  /** Another plane drains, and waits until nobody needs it. */
+  /** Another plane drains, and waits until its last connection ends. */
   drains(planeId: string): void {
     this.#draining.add(planeId)
     for (const [id, { tunnel }] of this.#known) if (tunnel.planeId === planeId) this.#options.moved?.(id)
@@ -108,16 +108,16 @@ export class OtherPlanes<Compiled extends { release(): void } = { release(): voi
     this.#draining.delete(planeId)
   }
 
-  /** Takes news in, in the order in which they come; resolves when visitors of what was added are served. */
+  /** Applies a change, in the order of arrival; resolves when visitors of the added tunnels are served. */
   async change({ isAll, added, removed, lost }: Parameters<PlaneCalls['elsewhere']>[0]): Promise<void> {
     if (isAll) {
       const there = new Set(added.map(({ tunnelId }) => tunnelId))
-      // A control plane that has just started may not have heard of their plane yet, which still serves them.
+      // A control plane that has just started may not know their plane yet, which still serves them.
       for (const [id, known] of this.#known) if (!there.has(id)) this.#expire(id, known)
     }
     for (const id of removed) this.#forget(id)
     for (const id of lost) this.#lose(id)
-    // All at once would take long, and most of them have no visitor.
+    // A full list is not compiled at once: that would take long, and most endpoints have no visitor.
     await Promise.all(added.map((tunnel) => this.#add(tunnel, { isIdle: isAll })))
   }
 
@@ -133,7 +133,7 @@ export class OtherPlanes<Compiled extends { release(): void } = { release(): voi
     this.#news(tunnelId)
   }
 
-  /** Reaches a tunnel wherever it is; waits for a moment when its plane has just gone. */
+  /** Dials a tunnel at whichever plane has it; waits for a moment when its plane has just gone. */
   async dial(request: DialRequest): Promise<ByteStream | DialFault> {
     const { tunnelId } = request
     const deadline = performance.now() + RETURN_MS
@@ -145,18 +145,19 @@ export class OtherPlanes<Compiled extends { release(): void } = { release(): voi
         if (direct && !(direct instanceof DialFault)) return direct
         const outcome = await this.#options.relay(known.tunnel.planeId, request)
         if (!(outcome instanceof DialFault) || outcome.reason !== 'offline') return outcome
-        // What is known here may be a moment old.
+        // The tunnel has moved since.
         if (this.#known.get(tunnelId) !== known) continue
       }
-      // News of a bind come a moment before it is answered, and so before its plane has the tunnel; nothing follows them.
+      // A bind is announced a moment before its plane has the tunnel, and no further news follows: so try again soon.
       const until = known.isLost ? deadline : Math.min(deadline, performance.now() + AGAIN_MS)
       const isNew = await this.#heardOf(tunnelId, until)
-      if (!isNew && performance.now() >= deadline) return new DialFault('offline', 'its agent is away')
-      if (this.#options.isHere(tunnelId)) return new DialFault('offline', 'its agent came back')
+      if (!isNew && performance.now() >= deadline) return new DialFault('offline', 'the agent of the tunnel is offline')
+      if (this.#options.isHere(tunnelId))
+        return new DialFault('offline', 'the agent of the tunnel came back at this plane')
     }
   }
 
-  /** Reaches a tunnel at another plane, for a visitor at another node, which asks again by itself. */
+  /** Dials a tunnel at another plane once, for a visitor at another node, which retries by itself. */
   async dialOnce(request: DialRequest): Promise<ByteStream | DialFault> {
     const known = this.#known.get(request.tunnelId)
     if (!known || known.isLost) return new DialFault('offline', 'the tunnel is not online at this node')
@@ -169,7 +170,7 @@ export class OtherPlanes<Compiled extends { release(): void } = { release(): voi
     const { tunnelId, config } = tunnel
     const { edges, isHere, isLeaving, handOver, moved } = this.#options
     const wasHere = isHere(tunnelId)
-    // Its own session is the truth, unless that moves away; other news has crossed on the way and is old.
+    // A tunnel that is online here stays here, unless this plane drains; other news of it is out of date.
     if (wasHere && isLeaving?.() !== true) return
     const before = this.#known.get(tunnelId)
     if (before) {
@@ -187,7 +188,7 @@ export class OtherPlanes<Compiled extends { release(): void } = { release(): voi
     if (wasHere || (before && before.tunnel.planeId !== tunnel.planeId)) moved?.(tunnelId)
     const served = config && this.#serve(config, known, { isIdle })
     const former = before?.tunnel.config
-    // It has come back with another part in a pool, or without one.
+    // It came back with another endpoint: its membership in a pool has changed.
     if (former && former.id !== config?.id) edges.letGo(former.id, tunnelId)
     this.#news(tunnelId)
     await served
@@ -201,7 +202,7 @@ export class OtherPlanes<Compiled extends { release(): void } = { release(): voi
       return
     }
     const compiled = await edges.compile(config)
-    // It may have gone, or come here, meanwhile.
+    // The tunnel may have gone, or come here, meanwhile.
     if (this.#known.get(tunnelId) === known && !isHere(tunnelId)) await edges.serve(config, compiled, tunnelId)
     else compiled?.release()
   }
@@ -212,7 +213,7 @@ export class OtherPlanes<Compiled extends { release(): void } = { release(): voi
     known.isLost = true
     this.#expire(tunnelId, known)
     const { labels } = known.tunnel
-    // As the only one of its group it is waited for; otherwise visitors go to the others.
+    // Visitors wait for the only tunnel of a group; otherwise they go to the others.
     if (labels && this.#options.groups.find(labels).length > 1) this.#ungroup(known)
     this.#news(tunnelId)
   }
@@ -252,7 +253,7 @@ export class OtherPlanes<Compiled extends { release(): void } = { release(): voi
     known.isGrouped = false
   }
 
-  /** Resolves with true when something is new of a tunnel, with false when the time is over. */
+  /** Resolves with true on news of a tunnel, with false when the time is over. */
   #heardOf(tunnelId: string, deadline: number): Promise<boolean> {
     const { promise, resolve } = Promise.withResolvers<boolean>()
     const waiting = this.#waiting.get(tunnelId) ?? new Set()

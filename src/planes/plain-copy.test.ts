@@ -39,7 +39,7 @@ test('a copy shares nothing with what was copied', () => {
   assert.deepEqual([copy.list, [...copy.bytes]], [[{ a: 1 }], [1]])
 })
 
-test('what cannot be sent is refused', () => {
+test('values that cannot be sent are refused', () => {
   for (const value of [() => {}, Symbol('a'), { a: [() => {}] }, { a: Promise.resolve() }]) {
     assert.throws(() => plainCopy(value), /could not be cloned/)
   }

@@ -1,4 +1,4 @@
-/** Errors that cross from one plane to another: those that callers tell apart arrive as what they were. */
+/** Errors as plain data, to cross from one plane to another; those that callers distinguish keep their class. */
 import { BindRefusal } from '../model/endpoint.ts'
 import { type ErrorCode, errors, Refusal } from '../model/errors.ts'
 
@@ -30,7 +30,7 @@ export function plainError(error: unknown): PlainError {
 }
 
 export function errorOf({ kind, message, code, ...more }: PlainError): Error {
-  // One that only a newer version knows is a failure here.
+  // A code that only a newer version knows becomes an internal error here.
   if (kind === 'refusal') return new Refusal(isErrorCode(code) ? code : 'INTERNAL', message, { ...more })
   if (kind === 'bind_refusal') return new BindRefusal(more.ngrok ?? 0, message, { isTaken: more.isTaken ?? false })
   return Object.assign(new Error(message), { ...(more.name && { name: more.name }), ...(code && { code }) })
@@ -44,11 +44,11 @@ function isErrorCode(code: string | undefined): code is ErrorCode {
   return code !== undefined && Object.hasOwn(errors, code)
 }
 
-/** Anything can be thrown, even what has no text. */
+/** Anything can be thrown, even values that cannot be converted to text. */
 function textOf(value: unknown): string {
   try {
     return String(value)
   } catch {
-    return 'something that has no text'
+    return 'a value that cannot be shown as text'
   }
 }

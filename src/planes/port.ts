@@ -1,6 +1,6 @@
 /**
- * The port between the control plane and a data plane: what each asks and tells the other, all of it plain data. The
- * two may be in one process or in two; see `CallLink`.
+ * The port between the control plane and a data plane: the calls of each side, all of plain data. The two may be in one
+ * process or in two; see `CallLink`.
  */
 import type { CountedWindow } from '../lib/limits/sliding-counters.ts'
 import type { IpRule } from '../lib/net/ip-rules.ts'
@@ -33,19 +33,19 @@ export interface OnlineTunnel {
   readonly endpoint?: { readonly present: PresentEndpoint } & ClaimedEndpoint
 }
 
-/** An address that a tunnel has, and what is served there. */
+/** The address of a tunnel, and what is served there. */
 export interface ClaimedEndpoint extends ServedEndpoint {
   /** A key that no two endpoints share, unless they are in a pool. */
   readonly place: string
 }
 
-/** A bind that asks for its address. */
+/** A bind's claim to its address. */
 export interface PlaceClaim extends ClaimedEndpoint {
   readonly tunnelId: string
   readonly sessionId: string
 }
 
-/** What a tunnel is to other data planes. */
+/** A tunnel as other data planes of the node see it. */
 export interface ElsewhereTunnel {
   readonly tunnelId: string
   readonly sessionId: string
@@ -56,7 +56,7 @@ export interface ElsewhereTunnel {
   readonly config?: EdgeConfig | undefined
 }
 
-/** A tunnel at another node, as the directory of all nodes had it. It may be gone by now: that node says so. */
+/** A tunnel at another node, as the database had it. It may be gone by now; a dial to that node tells. */
 export interface DistantTunnel {
   readonly tunnelId: string
   readonly sessionId: string
@@ -64,11 +64,11 @@ export interface DistantTunnel {
   readonly planeId: string
   readonly httpVersion: 1 | 2
   readonly labels?: Readonly<Record<string, string>> | undefined
-  /** Of the pool that it is in; see `ServedEndpoint`. */
+  /** The version of its pool, if any; see `ServedEndpoint`. */
   readonly version?: string | undefined
 }
 
-/** An address that a tunnel at another node has, or several. */
+/** An address that one or more tunnels at another node have. */
 export interface DistantPlace {
   readonly place: string
   readonly config: EdgeConfig
@@ -89,7 +89,7 @@ export interface OtherNode {
   readonly isLeaving: boolean
 }
 
-/** One restriction of the addresses that may reach a part of the server (D64). */
+/** A restriction on the addresses that may reach a part of the server (D64). */
 export interface PartRestriction {
   readonly part: string
   readonly isEnforced: boolean
@@ -104,23 +104,23 @@ export interface ServedCertificate {
   readonly notAfter: string
 }
 
-/** A change of which uploaded certificate is shown for which name. */
+/** A change of the uploaded certificates and the names for which they are shown. */
 export interface CertificateChange {
   /** Everything that was said before is void. */
   readonly isAll: boolean
-  /** Certificates that were not named before, or are not as they were. */
+  /** Certificates that are new or have changed. */
   readonly certificates: readonly ServedCertificate[]
   /** Names, exact or `*.…`, and the id of their certificate. */
   readonly names: readonly (readonly [name: string, certificateId: string])[]
   readonly removedNames: readonly string[]
 }
 
-/** What an authority asks for to see that a name is served here, before it issues a certificate. */
+/** A challenge by which a certificate authority checks that a name is served here before it issues a certificate. */
 export interface NameChallenge {
   readonly name: string
   readonly kind: 'http-01' | 'tls-alpn-01'
   readonly token: string
-  /** What it expects: the key authorization (RFC 8555 §8.1). */
+  /** The answer that it expects: the key authorization (RFC 8555 §8.1). */
   readonly answer: string
 }
 
@@ -135,12 +135,12 @@ export interface IngressName {
 export interface IngressNameChange {
   /** Everything that was said before is void. */
   readonly isAll: boolean
-  /** Goes first: a name may be in both. */
+  /** Applied before `set`: a name may be in both. */
   readonly removed: readonly string[]
   readonly set: readonly IngressName[]
 }
 
-/** Why a tunnel is stopped, as its agent is told. */
+/** Why a tunnel is stopped, as told to its agent. */
 export interface StopReason {
   readonly message: string
   readonly ngrok: number
@@ -152,7 +152,7 @@ export interface PlaneSecrets {
   readonly authority: { readonly cert: string; readonly key: string }
   /** Seals what agents and visitors carry: cookies and tokens. */
   readonly sealingKey: Uint8Array
-  /** The private key that the SSH gateway shows of itself. */
+  /** The private host key of the SSH gateway. */
   readonly sshHostKey: string
 }
 
@@ -160,11 +160,11 @@ export interface PlaneSecrets {
 export interface Attachment {
   readonly planeId: string
   readonly version: string
-  /** It drains: others take over what it has. */
+  /** Whether it drains, so that others take over what it has. */
   readonly isLeaving?: boolean
   readonly sessions: readonly OnlineSession[]
   readonly tunnels: readonly OnlineTunnel[]
-  /** Ids of sessions that have a further connection there. */
+  /** Ids of sessions with a leg there. */
   readonly legs?: readonly string[]
 }
 
@@ -173,16 +173,16 @@ export interface OtherPlane {
   readonly planeId: string
 }
 
-/** What a data plane asks and tells the control plane. */
+/** The calls of a data plane to the control plane. */
 export type ControlCalls = LoginRows & {
-  /** The first call. Everything that is stored follows, then `letVisitorsIn`. */
+  /** The first call. The control plane then sends all stored configuration, and at last `letVisitorsIn`. */
   attach(plane: Attachment): Promise<void>
   secrets(nothing: null): PlaneSecrets
 
   findCredential(by: { readonly token: string }): Promise<AgentCredential | undefined>
   /**
-   * What `findCredential` answered last for this token, for one that comes back while the database is away; undefined when
-   * its session was at another node. Data planes of earlier versions do not tell the session.
+   * The last answer of `findCredential` for this token, for an agent that comes back while the database is down; undefined
+   * when its session was at another node. Data planes of earlier versions do not send the session.
    */
   recallCredential(by: { readonly token: string; readonly sessionId?: string | undefined }): AgentCredential | undefined
   findSshCredential(by: { readonly fingerprint: string }): Promise<AgentCredential | undefined>
@@ -190,62 +190,62 @@ export type ControlCalls = LoginRows & {
     readonly digest: string
   }): Promise<{ readonly id: string; readonly authorityBlob: Buffer } | undefined>
   currentCredential(by: { readonly id: string }): Promise<AgentCredential | undefined>
-  /** What an earlier version sealed for an agent with the key of the database; undefined when it is not ours. */
+  /** Opens what an earlier version sealed for an agent with the key of the database; undefined when it is not ours. */
   openFormerSeal(sealed: { readonly text: string; readonly context: string }): Promise<string | undefined>
 
   /** The modules that a bind asks for, when checking them may take long; rejects with `BindRefusal`. */
   bindModules(bind: Pick<EndpointRequest, 'credentialId' | 'proto' | 'opts'>): Promise<AgentModules>
   holdersOfName(name: string): Promise<AddressHolders>
   holdersOfPort(port: number): Promise<AddressHolders>
-  /** Gives the place to the claim, and has every other data plane serve it; false when somebody else has it. */
+  /** Grants the place and has every other data plane serve it; false when another tunnel has it. */
   claim(claim: PlaceClaim): Promise<boolean>
   /** Why a claim was refused, where a pool is or could be; undefined when the place is free by now. */
   whyTaken(claim: PlaceClaim): Promise<PoolDifference | undefined>
-  /** A claim that came to nothing. */
+  /** Withdraws a claim whose bind failed. */
   unclaim(claim: Pick<PlaceClaim, 'place' | 'tunnelId' | 'pool'>): void
-  /** Asks whoever holds a place for a sign of life; true when the place is free afterwards. */
+  /** Asks the holders of a place for a sign of life; true when the place is free afterwards. */
   proveAlive(at: { readonly place: string }): Promise<boolean>
 
   /**
-   * An agent comes back: ends its session wherever it is, and tells which label tunnels it had. One that is moving away
-   * from a data plane that leaves keeps its session there, until its tunnels have come over one by one.
+   * An agent comes back: ends its session wherever it is, and returns the label tunnels it had. An agent that moves away from a
+   * draining data plane keeps its session there until its tunnels have come over, one by one.
    */
   returning(session: { readonly sessionId: string; readonly isMoving?: boolean }): Promise<readonly FormerLabelTunnel[]>
-  /** Whether a session is online, with this credential, and so may have a further connection here. */
+  /** Whether a session with this credential is online, so that it may have a leg here. */
   mayHaveLeg(session: { readonly sessionId: string; readonly credentialId: string }): boolean
   /**
-   * This data plane drains: its agents move to another, or come back there when it ends their sessions. `isNode`: the whole
-   * node does, and others know it.
+   * This data plane drains: its agents move to another, or come back there when it ends their sessions. `isNode`: the whole node
+   * drains, and other nodes know it.
    */
   leaving(nothing: null): Promise<{ readonly isNode: boolean }>
   sessionStarted(session: OnlineSession): void
   sessionEnded(session: { readonly sessionId: string }): void
-  /** Resolves when lists show it and every data plane can reach it. */
+  /** Resolves when lists show the tunnel and every data plane can reach it. */
   tunnelStarted(tunnel: OnlineTunnel): Promise<void>
-  /** Its agent gave it another name, description or metadata. */
+  /** Its agent has changed its name, description or metadata. */
   tunnelChanged(tunnel: OnlineTunnel): void
   tunnelEnded(tunnel: { readonly tunnelId: string }): void
   /** The server stopped a tunnel, and its agent may not have it again. */
   tunnelStopped(tunnel: { readonly tunnelId: string }): void
 
-  /** Who has these places at other nodes; one that nobody has there is left out. */
+  /** The holders of these places at other nodes; places without one are left out. */
   lookUpPlaces(places: readonly string[]): Promise<readonly DistantPlace[]>
   /** Tunnels at other nodes that carry all of these labels. */
   lookUpGroup(labels: Readonly<Record<string, string>>): Promise<readonly DistantTunnel[]>
-  /** Another node asks its question of this one. */
+  /** Answers a call of another node. */
   answerNode(call: { readonly nodeId: string; readonly value: unknown }): Promise<unknown>
 
   /** The certificate and key that sign requests to identity providers. */
   requestKey(nothing: null): Promise<{ readonly certificate: string; readonly key: string }>
 }
 
-/** What the control plane asks and tells a data plane. */
+/** The calls of the control plane to a data plane. */
 export type PlaneCalls = {
-  /** Comes first, so that whoever knows the restrictions knows these too. */
+  /** Sent before `restrict`, so that a plane that knows the restrictions knows these too. */
   ingressNames(change: IngressNameChange): void
   restrict(restrictions: readonly PartRestriction[]): void
   certificates(change: CertificateChange): void
-  /** Resolves when these are answered. `isAll` voids what was said before. */
+  /** Resolves when the plane answers these challenges. `isAll` voids what was sent before. */
   challenges(change: {
     readonly isAll: boolean
     readonly set: readonly NameChallenge[]
@@ -253,13 +253,13 @@ export type PlaneCalls = {
   }): void
   /** Ids of the stored edges that are served. */
   storedEdges(nothing: null): readonly string[]
-  /** Resolves when they are in force; one broken edge holds nobody back. `isIdle` leaves the work to the first visitor. */
+  /** Resolves when they are in force; a broken edge does not hold up the others. `isIdle` leaves compiling to the first visitor. */
   edges(change: {
     readonly removed: readonly string[]
     readonly applied: readonly EdgeConfig[]
     readonly isIdle: boolean
   }): Promise<void>
-  /** What other data planes have online; `isAll` voids what was said before. */
+  /** What other data planes have online; `isAll` voids what was sent before. */
   elsewhere(change: {
     readonly isAll: boolean
     readonly added: readonly ElsewhereTunnel[]
@@ -279,32 +279,32 @@ export type PlaneCalls = {
     /** All that are taken; every other one is free. */
     readonly only?: readonly string[]
   }): Promise<void>
-  /** Asks another node, in the name of this control plane. */
+  /** Calls another node for this control plane. */
   callNode(call: { readonly nodeId: string; readonly value: unknown }): Promise<unknown>
-  /** Everything that is stored is here. */
+  /** All stored configuration has been sent. */
   letVisitorsIn(nothing: null): void
 
   command(to: { readonly sessionId: string; readonly command: AgentCommand }): Promise<void>
   endSession(session: { readonly sessionId: string; readonly reason: string }): void
-  /** A session is over, and with it what it has here of further connections. */
+  /** Ends the legs that a session, which is over, has here. */
   endLegs(session: { readonly sessionId: string }): void
   proveAlive(session: { readonly sessionId: string }): Promise<void>
   stopTunnel(tunnel: { readonly tunnelId: string; readonly why: StopReason }): void
   /** A tunnel was stopped at another data plane. */
   tunnelStopped(tunnel: { readonly tunnelId: string }): void
-  /** Resolves when none of them counts any more. */
+  /** Resolves when none of these logins is valid any more. */
   loginsEnded(endings: LoginEndings): void
 
   numbers(nothing: null): PlaneNumbers
   /** Stored edges that this plane cannot serve. */
   brokenEdges(nothing: null): readonly BrokenEdge[]
-  /** What the limits of an edge have counted, at all data planes. */
+  /** What the rate limits of an edge have counted, at all data planes. */
   counted(edgeId: string): Promise<readonly CountedWindow[]>
 
   exchanges(query: ExchangeQuery): Promise<readonly SeenExchange[]>
-  /** Undefined when this plane does not have it, or not any more. */
+  /** Undefined when this plane does not have it (any more). */
   exchange(by: { readonly id: string }): Promise<WholeExchange | undefined>
-  /** Exchanges from a number on, the latest `limit` of them; none without a number. */
+  /** Exchanges from this number on, at most the latest `limit`; none without a number. */
   newExchanges(look: { readonly from?: number | undefined; readonly limit: number }): ExchangeNews
   /** Repeats an exchange; gives the id of the new one, and undefined when this plane does not have it. */
   replay(ask: ReplayAsk): Promise<string | undefined>

@@ -1,4 +1,4 @@
-/** Logs addresses that IP restrictions refuse, or would refuse: enough to see who it is, never a flood. */
+/** Logs addresses that IP restrictions refuse, or would refuse, at a limited rate. */
 import type { Logger } from '../lib/log/log.ts'
 import { MinuteLog } from '../lib/log/minute-log.ts'
 
@@ -17,7 +17,10 @@ export class RefusedLog {
   constructor({ log }: { log: Logger }) {
     const write = ({ part, address, isEnforced }: Refused, visits: number): void => {
       const about = { restriction: part, peer: address, ...(visits > 1 && { visits }) }
-      log.info(about, isEnforced ? 'refused by an IP restriction' : 'an IP restriction would refuse this address')
+      log.info(
+        about,
+        isEnforced ? 'IP restriction refused a connection' : 'IP restriction would refuse a connection if enforced',
+      )
     }
     this.#lines = new MinuteLog(write, { lines: LINES_PER_MINUTE })
   }
@@ -27,7 +30,7 @@ export class RefusedLog {
     this.#lines.note({ part, address, isEnforced }, part)
   }
 
-  /** Logs what is still waiting. */
+  /** Writes pending log lines. */
   close(): void {
     this.#lines.close()
   }

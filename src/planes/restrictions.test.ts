@@ -34,7 +34,7 @@ test('a part is open until it is restricted, and open again when it no longer is
   assert.equal(restrictions.admits('endpoints', peer), true)
 })
 
-test('a connection is judged, and noted, once per change; one that is only watched is let in', () => {
+test('a connection is judged and logged once per change; a restriction that is not enforced lets it in', () => {
   const { restrictions, noted } = restricted()
   const peer = { ip: '198.51.100.1' }
   for (const isEnforced of [false, true]) {
@@ -49,7 +49,7 @@ test('a connection is judged, and noted, once per change; one that is only watch
   ])
 })
 
-test('a restriction without rules lets nobody in; what is no address neither', () => {
+test('a restriction without rules admits nobody, and no restriction admits an invalid address', () => {
   const { restrictions } = restricted()
   restrictions.use([{ part: 'agent', isEnforced: true, rules: [] }])
   assert.equal(restrictions.admits('agent', { ip: '192.0.2.1' }), false)
@@ -58,7 +58,7 @@ test('a restriction without rules lets nobody in; what is no address neither', (
   assert.equal(restrictions.admits('agent', { ip: '' }), false)
 })
 
-test('they are known from the first time on, and who listens hears of each change after it is in force', async () => {
+test('restrictions are known after the first change, and listeners hear of each change once it is in force', async () => {
   const { restrictions } = restricted()
   const heard: boolean[] = []
   let isKnown = false

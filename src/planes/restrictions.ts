@@ -1,4 +1,4 @@
-/** Which addresses may reach agents' doors and visitors' listeners, by the IP restrictions that are in force (D64). */
+/** Decides which addresses may reach agents' doors and visitors' listeners, by the IP restrictions in force (D64). */
 import { compileIpRules } from '../lib/net/ip-rules.ts'
 import type { PartRestriction } from './port.ts'
 import type { RefusedLog } from './refused-log.ts'

@@ -1,4 +1,4 @@
-/** Records when users of logins were last here: at once in memory, and in batches where logins are stored. */
+/** Records when users of logins were last seen: at once in memory, and in batches where logins are stored. */
 import type { Logger } from '../lib/log/log.ts'
 import type { CachedLogin } from './login-cache.ts'
 import type { LoginRows, SeenLogin } from './login-rows.ts'
@@ -12,7 +12,7 @@ const GATHER_MS = 5000
 /** Logins written at once, in one transaction. */
 const AT_A_TIME = 200
 
-/** Logins waiting to be written. Over that the oldest is dropped: it only changes when inactivity ends. */
+/** Most logins that wait to be written. Beyond that the oldest is dropped, which only makes that login look idle for longer. */
 const MAX_WAITING = 50_000
 
 /** In memory a login is updated at most once a second, so that a busy page makes no object for each request. */
@@ -68,7 +68,7 @@ export class SeenLogins {
       try {
         await this.#rows.seenLogins(some)
       } catch (err) {
-        this.#log.warn({ err, logins: this.#waiting.size }, 'last visits of users cannot be stored; retrying')
+        this.#log.warn({ err, logins: this.#waiting.size }, 'cannot store the last visits of logged-in users; retrying')
         this.#timer ??= setTimeout(() => this.#flush(), GATHER_MS).unref()
         return
       }

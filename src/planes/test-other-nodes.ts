@@ -1,4 +1,4 @@
-/** For tests: a data plane that looks up what other nodes have, and the directory that answers it. */
+/** For tests: a data plane that looks up what other nodes have, and a directory that answers. */
 import type { ByteStream } from '../lib/bytes/byte-stream.ts'
 import { createLog } from '../lib/log/log.ts'
 import { DialFault, type DialRequest } from '../model/dial.ts'
@@ -8,11 +8,11 @@ import type { Listener } from '../model/look-up.ts'
 import { OtherNodes } from './other-nodes.ts'
 import type { DistantPlace, DistantTunnel } from './port.ts'
 
-/** Longer than what was looked up is used as it is, and longer than it is used at all, in milliseconds. */
+/** Longer than an answer is used as it is, and longer than it is used without waiting, in milliseconds. */
 export const AGED_MS = 2000
 export const OLD_MS = 6000
 
-/** More names than are kept, and more look-ups than may be under way. */
+/** More names than are kept, and more look-ups than are allowed at once. */
 export const MANY_NAMES = 20_001
 export const MANY_ASKED = 501
 
@@ -57,7 +57,7 @@ export function placeOf(
   return { place, config, version, tunnel: tunnelOf(tunnelId, nodeId) }
 }
 
-/** A data plane, and what the directory of all nodes would answer it. */
+/** A data plane, and what the directory of all nodes answers it. */
 export class DistantPlane {
   now = 0
   /** By place. */
@@ -71,7 +71,7 @@ export class DistantPlane {
   /** What is served, by id. */
   readonly served = new Map<string, EdgeConfig>()
   readonly own = new Map<string, string>()
-  /** Names that a wildcard here answers to. */
+  /** Names that a wildcard here serves. */
   readonly covered = new Set<string>()
   readonly here = new Set<string>()
   readonly groups = new LabelGroups<LabelledTunnel>()
@@ -91,7 +91,7 @@ export class DistantPlane {
     followGroup: (labels) => this.groups.follow(labels),
     lookUpPlaces: async (places) => {
       this.asked.push(places[0] ?? '')
-      // As a database does: what it has at this moment.
+      // Like a database, it answers with its state at this moment.
       const found = places.flatMap((place) => this.stored.get(place) ?? [])
       await this.held
       if (this.isAway) throw new Error('the database is away')
@@ -128,11 +128,11 @@ export class DistantPlane {
     }
   }
 
-  /** Whether a visitor has to wait; resolves when it need not any more. */
+  /** Whether a visitor has to wait; resolves when it no longer has to. */
   async look(name: string, listener: Listener = 'secure'): Promise<boolean> {
     const pending = this.nodes.lookUp(listener, name)
     await pending
-    // It comes again, and goes by what is known by then.
+    // It looks again, and uses what is known by then.
     if (pending) await this.nodes.lookUp(listener, name, { hasWaited: true })
     return pending !== undefined
   }

@@ -1,4 +1,4 @@
-/** The uploaded certificates by name, as the control plane says they change. */
+/** The uploaded certificates by name, kept up to date by the control plane. */
 import type { CertificateChange, ServedCertificate } from './port.ts'
 
 interface Known {
@@ -9,14 +9,14 @@ interface Known {
 
 export class UploadedCertificates {
   readonly #first = Promise.withResolvers<void>()
-  /** Resolves when they were told for the first time. */
+  /** Resolves when they are known for the first time. */
   readonly known = this.#first.promise
   readonly #replace: (served: ReadonlyMap<string, ServedCertificate>) => void
   readonly #byName = new Map<string, ServedCertificate>()
-  /** As they are now; of one that was renewed, the former may still have names until the end of the change. */
+  /** The current certificates by id; during a change, names may still have the former version of a renewed one. */
   readonly #byId = new Map<string, Known>()
 
-  /** `replace` is given the same map each time, as it is then; certificates that stay are the same objects. */
+  /** `replace` gets the same map each time, with its current content; unchanged certificates are the same objects. */
   constructor(replace: (served: ReadonlyMap<string, ServedCertificate>) => void) {
     this.#replace = replace
   }

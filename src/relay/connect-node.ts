@@ -1,8 +1,8 @@
-/** Connects to another node, and makes sure that it is the one. */
+/** Connects to another node and verifies that it is the right one. */
 import { connect, type TLSSocket } from 'node:tls'
 import { type NodeIdentity, type NodePlane, verifiedPeer } from './node-identity.ts'
 
-/** Where a node's door listens, for other nodes. */
+/** Where a node listens for other nodes. */
 export interface NodeAddress {
   readonly host: string
   readonly port: number
@@ -12,12 +12,12 @@ export interface ConnectNodeOptions {
   readonly identity: Pick<NodeIdentity, 'linkTls'>
   readonly nodeId: string
   readonly address: NodeAddress
-  /** How long to connect and shake hands may take together, in milliseconds. */
+  /** How long connecting and the handshake may take together, in milliseconds. */
   readonly withinMs: number
   readonly signal: AbortSignal
 }
 
-/** A connection to whichever plane of the node the system chose; rejects when there is none. */
+/** Connects to whichever plane of the node the system chooses; rejects when that fails. */
 export function connectNode({
   identity,
   nodeId,
@@ -32,15 +32,15 @@ export function connectNode({
     reject(error)
     socket.destroy()
   }
-  const abort = (): void => fail(new Error('it is no longer wanted'))
+  const abort = (): void => fail(new Error('the connection is no longer needed'))
   signal.addEventListener('abort', abort, { once: true })
-  // An error after the handshake is for whoever took the socket; without a listener it would end the process.
+  // An error after the handshake is the business of whoever took the socket; without this listener it would end the process.
   socket.on('error', fail)
   socket.once('close', () => fail(new Error('the connection was closed')))
   socket.once('secureConnect', () => {
     const peer = verifiedPeer(socket)
     if (peer instanceof Error) fail(peer)
-    else if (peer.nodeId !== nodeId) fail(new Error(`the node ${peer.nodeId} is there instead`))
+    else if (peer.nodeId !== nodeId) fail(new Error(`node ${peer.nodeId} answered instead`))
     else resolve({ socket, peer })
   })
   return promise.finally(() => {

@@ -1,4 +1,4 @@
-/** The links to other planes: which takes new streams for a plane, and which only live until their last stream ends. */
+/** The links to other planes: those that take new streams, and retired ones that live until their last stream ends. */
 import type { RelayLink } from './relay-link.ts'
 
 /** How often to check whether a link that takes no new streams has lost its last, in milliseconds. */
@@ -42,13 +42,13 @@ export class LinkBook {
     return this.#current.keys().next().value
   }
 
-  /** New streams to a plane go through this link; one that was there before is retired. */
+  /** New streams to a plane go through this link from now on; its former link is retired. */
   add(planeId: string, link: RelayLink): void {
     this.retire(planeId)
     this.#current.set(planeId, link)
   }
 
-  /** The link to a plane takes no new streams, and closes with the last that is open. */
+  /** The link to a plane takes no new streams, and closes with its last open stream. */
   retire(planeId: string): void {
     const link = this.#current.get(planeId)
     if (!link) return
@@ -65,13 +65,13 @@ export class LinkBook {
     for (const planeId of [...this.#current.keys()]) this.retire(planeId)
   }
 
-  /** The link is closed. */
+  /** Removes a closed link. */
   remove(planeId: string, link: RelayLink): void {
     this.#retired.delete(link)
     if (this.#current.get(planeId) === link) this.#current.delete(planeId)
   }
 
-  /** Closes all links, and breaks off what is open. */
+  /** Closes all links and their open streams. */
   close(): void {
     clearInterval(this.#timer)
     for (const { session } of [...this.#current.values(), ...this.#retired]) session.close()

@@ -21,7 +21,7 @@ interface Ends {
   readonly pings?: 'answers' | 'resets' | 'ignores'
 }
 
-/** A session with a pulse, and the other end of it. */
+/** A session with a pulse, and its other end. */
 async function link({ lookMs = 20, idleMs = 1e9, pings = 'answers' }: Ends = {}) {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -57,7 +57,7 @@ async function link({ lookMs = 20, idleMs = 1e9, pings = 'answers' }: Ends = {})
   return { session, pulse, theirs, events, open, far }
 }
 
-test('a session tells its round trip time at once, and counts no stream of pings', async () => {
+test('a session knows its round trip time at once, and does not count the streams of pings', async () => {
   const { session, theirs, pulse, open } = await link({ lookMs: 1e6 })
   await until('both know', () => session.roundTripMs !== undefined && theirs.roundTripMs !== undefined)
   assert.equal(pulse.streams, 0)
@@ -65,7 +65,7 @@ test('a session tells its round trip time at once, and counts no stream of pings
   assert.equal(pulse.streams, 1)
 })
 
-test('a session with a stream on which nothing is said lives as long as pings are answered', async () => {
+test('a session with a silent stream lives as long as pings are answered', async () => {
   const { events, open, session } = await link({ idleMs: 1 })
   open()
   const before = session.bytesIn
@@ -81,13 +81,13 @@ test('a session with a stream whose other end does not read is dead', async () =
   assert.deepEqual(events, ['dead'])
 })
 
-test('a session without streams is not asked whether it lives, and is idle in the end', async () => {
+test('a session without streams is not pinged, and is idle in the end', async () => {
   const { events } = await link({ pings: 'ignores', idleMs: 200 })
   await until('it is idle', () => events.length > 0)
   assert.deepEqual(events, ['idle'])
 })
 
-test('a session that was silent for long is dead soon when it is used and stays silent', async () => {
+test('a session that was silent for long is soon dead when it is used and stays silent', async () => {
   const { events, pulse, far, session, open } = await link({ lookMs: 50 })
   await until('the first ping is answered', () => session.roundTripMs !== undefined)
   far.pause()
@@ -108,7 +108,7 @@ test('a session that was silent for long lives on when it is used and answers', 
   assert.deepEqual(events, [])
 })
 
-test('a session whose other end takes no pings is dead', async () => {
+test('a session whose other end refuses pings is dead', async () => {
   const { events } = await link({ pings: 'resets' })
   await until('it is dead', () => events.length > 0)
   assert.deepEqual(events, ['dead'])

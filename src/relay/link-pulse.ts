@@ -1,7 +1,7 @@
 /**
- * Whether the node at the other end of a session is alive. Both ends ping while streams are open, and a session on which
- * nothing arrives then is dead: a cut cable or a stopped process ends no connection by itself. An idle session has nobody
- * to tell and is left in peace, until it has been idle for long.
+ * Finds out whether the node at the other end of a session is alive. Both ends ping while streams are open, and a session on
+ * which nothing arrives then is dead: a cut cable or a frozen process ends no connection by itself. An idle session is not
+ * pinged, and is closed when it has been idle for long.
  */
 
 import { answerPings } from '../wire/heartbeat.ts'
@@ -24,15 +24,15 @@ export interface LinkPulseOptions {
 const LOOK_MS = 750
 
 /**
- * Looks in a row without a byte after which the session is dead, so within 3 seconds (D57). Looks are counted, not time: after
- * this process itself stood still there is one look, and then time to read what has arrived.
+ * Looks in a row without a byte after which the session is dead, so within 3 seconds (D57). Looks are counted, not time: when
+ * this process itself was frozen, there is one look and then time to read what has arrived.
  */
 const SILENT_LOOKS = 3
 
 /** Looks without a byte after which a session counts as unproven when it is used again. */
 const UNPROVEN_LOOKS = 4
 
-/** How many looks long an unproven session has to show that it lives, as a share: less than a dial has, so it can go on. */
+/** How long an unproven session has to show that it lives, in looks: less than a dial has, so that the dial can try again. */
 const PROOF_LOOKS = 4 / 3
 
 /** How much each slower round trip moves the estimate, as for agents: the recent minimum counts. */
@@ -47,7 +47,7 @@ export class LinkPulse {
   readonly #timer: NodeJS.Timeout
   #ours: WireStream | undefined
   #theirs: WireStream | undefined
-  /** When the ping was sent that is not answered yet. */
+  /** When the unanswered ping was sent. */
   #sentAt: number | undefined
   #answered = 0
   #heard = 0
@@ -61,7 +61,7 @@ export class LinkPulse {
     this.#lookMs = options.lookMs ?? LOOK_MS
     this.#timer = setInterval(() => this.#look(), this.#lookMs).unref()
     const stream = session.open(typeHead(streamTypes.heartbeat))
-    // Only a session that is closed already takes no stream now.
+    // This fails only when the session is closed already.
     if (stream instanceof WireError) return
     this.#ours = stream
     stream.attach({
@@ -70,7 +70,7 @@ export class LinkPulse {
       drain() {},
       closed: () => this.#lost(),
     })
-    // At once, since windows grow by the time it takes.
+    // At once, since the growth of windows depends on the round trip time.
     this.#ping()
   }
 
@@ -89,8 +89,8 @@ export class LinkPulse {
   }
 
   /**
-   * A stream is opened. A session that was silent for long has to show soon that it lives: it may have died unseen, and
-   * whoever waits has better things to wait for.
+   * Call this when a stream is opened. A session that was silent for long must soon show that it lives: it may have died
+   * unnoticed, and a dial should not wait for it.
    */
   use(): void {
     if (this.#proof || this.#session.silenceMs < UNPROVEN_LOOKS * this.#lookMs) return
@@ -104,7 +104,7 @@ export class LinkPulse {
     this.#proof = setTimeout(() => setImmediate(judge), this.#lookMs * PROOF_LOOKS).unref()
   }
 
-  /** The session is closed. */
+  /** Call this when the session is closed. */
   stop(): void {
     clearInterval(this.#timer)
     clearTimeout(this.#proof)
@@ -119,7 +119,7 @@ export class LinkPulse {
 
   #lookAtUsed(isSilent: boolean): void {
     this.#idleLooks = 0
-    // The first look at a session that was idle asks, the next ones may miss the answer.
+    // The first look after idle time only sends a ping; the next ones count a missing answer.
     this.#silentLooks = isSilent && this.#sentAt !== undefined ? this.#silentLooks + 1 : 0
     if (this.#silentLooks >= SILENT_LOOKS) this.#options.onDead({ wasInUse: true })
     else this.#ping()
@@ -146,7 +146,7 @@ export class LinkPulse {
     this.#session.roundTripMs = Math.min(sample, (this.#session.roundTripMs ?? sample) * FORGETTING)
   }
 
-  /** The other end takes no pings, so it cannot be known to live. */
+  /** The other end closed the stream of our pings, so nothing can show that it lives. */
   #lost(): void {
     if (!this.#session.isClosed) this.#options.onDead({ wasInUse: false })
   }

@@ -1,6 +1,6 @@
 /**
- * The links to one other node. Its planes share one address, and the system chooses which of them a connection reaches, so
- * links are sorted by what the certificate of the other end says. Connections are tried one at a time.
+ * The links to one other node. Its planes share one address, and the system chooses which of them a connection reaches; the
+ * certificate of the other end says which it was. Connections are tried one at a time.
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { TLSSocket } from 'node:tls'
@@ -18,7 +18,7 @@ import { relaySession } from './relay-session.ts'
 
 export interface LinkedNodeOptions extends Pick<ConnectNodeOptions, 'identity' | 'nodeId'> {
   readonly addressOf: (nodeId: string) => NodeAddress | undefined
-  /** Tunnels that were reached there are gone: ids. */
+  /** Called with the ids of tunnels that were reached there and are gone. */
   readonly onGone?: ((tunnelIds: readonly string[]) => void) | undefined
   readonly log: Logger
   /** How long a connection may take, in milliseconds. */
@@ -31,39 +31,39 @@ export interface LinkedNodeOptions extends Pick<ConnectNodeOptions, 'identity' |
   readonly lookMs?: number | undefined
 }
 
-/** A link, and how its session is known to live. */
+/** A link, and the pulse that shows whether its session lives. */
 export interface NodeLink {
   readonly link: RelayLink
   readonly pulse: LinkPulse
 }
 
-/** After a failed connection, how long nobody tries another, in milliseconds. */
+/** Pause after a failed connection before the next try, in milliseconds. */
 const RETRY_MS = 100
 
-/** How long somebody waits for a connection that another has begun to a node that failed to answer, in milliseconds. */
+/** How long a dial waits for a connection that another dial has begun to a node that failed before, in milliseconds. */
 const OTHERS_MS = 250
 
 /** How long a link may be without streams, in milliseconds. */
 const IDLE_MS = 10 * 60_000
 
-/** Links to planes of one node; the oldest makes room for another. */
+/** Most links to planes of one node; the oldest makes room for a new one. */
 const MAX_LINKS = 64
 
 /**
- * Connections tried for each known plane of a node to find one that has no link. Among four planes 24 tries find a
- * certain one in 999 of 1000 cases.
+ * Connections tried for each known plane of a node in order to reach one that has no link. Among four planes, 24 tries reach
+ * a given one in 999 of 1000 cases.
  */
 const TRIES_PER_PLANE = 6
 
 /**
- * After those, how long until one more is tried while the plane is asked for, in milliseconds: soon at first, since it was
- * likely chance that missed it, and each time half as long again, since it may be gone.
+ * The pause before each further try while dials still ask for the plane, in milliseconds: short at first, since chance
+ * probably missed it, and then half as long again each time, since it may be gone.
  */
 const SEEK_SOONEST_MS = 200
 const SEEK_LATEST_MS = 30_000
 const SEEK_GROWTH = 1.5
 
-/** Planes without a link that are remembered. */
+/** Most planes without a link that are remembered. */
 const MAX_SOUGHT = 256
 
 interface Search {
@@ -90,16 +90,16 @@ export class LinkedNode {
     this.#calls = new NodeCalls({
       answer: async (_from, value) => {
         const gone = readGone(value)
-        if (!gone) throw new Error('this node does not know what it is told')
+        if (!gone) throw new Error('unknown kind of message')
         onGone?.(gone)
       },
       log,
     })
-    this.#unreached = new MinuteLog((fields, count) => log.warn({ ...fields, count }, 'another node cannot be reached'))
+    this.#unreached = new MinuteLog((fields, count) => log.warn({ ...fields, count }, 'cannot reach another node'))
     this.#lost = new MinuteLog((fields, count) => log.warn({ ...fields, count }, 'link to another node lost'))
   }
 
-  /** Planes of the node that there is a link to. */
+  /** Number of the node's planes that have a link. */
   get links(): number {
     return this.#book.size
   }
@@ -110,8 +110,8 @@ export class LinkedNode {
   }
 
   /**
-   * The link to a plane; else one to any plane of the node, while the right one is sought; else a new one, as soon as it
-   * is there. Undefined asks for any. Gives an error when the node cannot be reached. Never rejects.
+   * Gives the link to a plane; else one to any plane of the node, while the right one is sought; else a new one, as soon as
+   * it is made. Undefined means any plane. Gives an error when the node cannot be reached. Never rejects.
    */
   reach(planeId: string | undefined): NodeLink | Promise<NodeLink | Error> | Error {
     const right = planeId === undefined ? undefined : this.#book.to(planeId)
@@ -120,14 +120,14 @@ export class LinkedNode {
     return link ? this.#nodeLink(link) : this.#reachAnew()
   }
 
-  /** The links take no new streams, and close with the last that is open. */
+  /** The links take no new streams, and each closes with its last open stream. */
   retire(): void {
     this.#given.abort()
     this.#book.retireAll()
     this.#closeLogs()
   }
 
-  /** Breaks off what is open. */
+  /** Closes all links and their open streams. */
   close(): void {
     this.#given.abort()
     this.#book.close()
@@ -147,8 +147,8 @@ export class LinkedNode {
   }
 
   /**
-   * A node that failed to answer costs visitors little time: one of them finds out whether it is back, now and then. The
-   * others wait a moment, since it may be back just now.
+   * Keeps a node that failed from costing visitors much time: now and then one of them tries to connect, and those who come
+   * meanwhile wait a moment for that.
    */
   #reachAnew(): Promise<NodeLink | Error> | Error {
     const { retryMs = RETRY_MS, othersMs = OTHERS_MS } = this.#options
@@ -158,7 +158,7 @@ export class LinkedNode {
     return performance.now() - failure.at < retryMs ? failure.error : this.#connect()
   }
 
-  /** Tries to find a link to a plane, without anybody waiting for it. */
+  /** Tries to connect to a plane in the background. */
   #seek(planeId: string): void {
     if (this.#connecting) return
     if (!this.#sought.has(planeId) && this.#sought.size >= MAX_SOUGHT) this.#sought.clear()
@@ -208,7 +208,7 @@ export class LinkedNode {
     this.#failure = undefined
     this.#sought.delete(planeId)
     const known = this.#book.to(planeId)
-    // One with streams shows all the time that it lives; one without may have died unseen, and is replaced.
+    // A link with streams is known to live, and is kept; one without may have died unnoticed, and is replaced.
     if (known && known.streams > 0) {
       socket.destroy()
       return this.#nodeLink(known)
@@ -229,8 +229,9 @@ export class LinkedNode {
       onClosed: (err) => {
         pulse.stop()
         this.#book.remove(planeId, link)
-        // The other end verifies us after we have verified it, and says nothing to whom it refuses.
-        if (err && session.bytesIn === 0) this.#failed(new Error(`the node ${nodeId} refused us`, { cause: err }))
+        // The other end verifies us after we have verified it; when it refuses us, it closes without a word.
+        if (err && session.bytesIn === 0)
+          this.#failed(new Error(`node ${nodeId} refused the connection of this node`, { cause: err }))
         else if (err) this.#lost.note({ ...fields, err }, planeId)
       },
     })
@@ -241,7 +242,7 @@ export class LinkedNode {
       onDead: ({ wasInUse }) => {
         const err = new Error(`the node ${nodeId} has fallen silent`)
         this.#lost.note({ ...fields, err }, planeId)
-        // Whoever used it has waited for long enough, and does not wait for another connection too.
+        // Those who used it have waited long enough: they do not wait for a new connection as well.
         if (wasInUse) this.#failure = { at: performance.now(), error: err }
         session.close('remote_gone_away')
       },

@@ -1,4 +1,4 @@
-/** Calls between nodes: a stream with one JSON object there, `{ask}`, and one back, `{ok}` or `{fault}`. */
+/** Calls between nodes: a stream that carries a JSON object `{ask}`, and `{ok}` or `{fault}` back. */
 import type { Logger } from '../lib/log/log.ts'
 import { MinuteLog } from '../lib/log/minute-log.ts'
 import { MESSAGE_BYTES } from '../wire/bounds.ts'
@@ -9,17 +9,17 @@ import { WireError } from '../wire/wire-error.ts'
 import type { WireStream } from '../wire/wire-stream.ts'
 import type { NodePlane } from './node-identity.ts'
 
-/** The type number of a call: no type of an agent's session, and not that of a relayed stream. */
+/** The type number of a call; neither an agent's session nor a relayed stream uses it. */
 export const CALL_TYPE = 0x72656c63
 
-/** Answers another node: with one JSON value, or by throwing an error whose message it is told. */
+/** Answers another node: with one JSON value, or by throwing an error whose message is sent to it. */
 export type AnswerNode = (from: NodePlane, value: unknown) => Promise<unknown>
 
 /** Why a call has no answer. */
 export class NodeCallFault extends Error {
   /**
-   * `unreachable`: it was not sent. `closed`: the link broke, and `timeout`: no answer came in time; whether it was done is
-   * not known. `failed`: the other node says so. `invalid`: it, or its answer, is too large or not JSON.
+   * `unreachable`: the call was not sent. `closed`: the link broke; `timeout`: no answer came in time; after either, it may
+   * have been carried out. `failed`: the other node says so. `invalid`: the call or its answer is too large or not JSON.
    */
   readonly reason: 'unreachable' | 'closed' | 'timeout' | 'failed' | 'invalid'
 
@@ -42,7 +42,7 @@ export interface NodeCallsOptions {
 /** Largest question or answer, in bytes. */
 export const CALL_BYTES = MESSAGE_BYTES
 
-/** Values and keys of a question or answer: it may list all that a node has online. Reading it takes turns. */
+/** Most values and keys of a question or answer, which may list all that a node has online. Reading it yields to other work. */
 const CALL_VALUES = 100_000
 
 const bounds = { maxBytes: CALL_BYTES, maxValues: CALL_VALUES }
@@ -50,16 +50,16 @@ const bounds = { maxBytes: CALL_BYTES, maxValues: CALL_VALUES }
 /** How long a question may take to arrive, in milliseconds. */
 const ASK_MS = 10_000
 
-/** How long an answer may take to be found, in milliseconds: longer than any wait for a database. */
+/** How long answering may take, in milliseconds: longer than any wait for a database. */
 const ANSWER_MS = 30_000
 
-/** Calls at once, each with at most a question and an answer in memory. */
+/** Most calls at once, each with at most a question and an answer in memory. */
 const MAX_CALLS = 64
 
 /** Characters of an error's message that are sent. */
 const MESSAGE_CHARACTERS = 1000
 
-/** The other nodes' calls. */
+/** Answers the calls of other nodes. */
 export class NodeCalls {
   readonly #options: NodeCallsOptions
   readonly #maxCalls: number
@@ -70,7 +70,7 @@ export class NodeCalls {
     this.#options = options
     this.#maxCalls = options.maxCalls ?? MAX_CALLS
     this.#failed = new MinuteLog((fields, count) => {
-      options.log.warn({ ...fields, count }, 'call of another node failed')
+      options.log.warn({ ...fields, count }, 'call from another node failed')
     })
   }
 
@@ -91,13 +91,13 @@ export class NodeCalls {
     readMessage(stream, (message) => void done(message), bounds)
   }
 
-  /** Writes what is yet to be logged. */
+  /** Writes pending log lines. */
   close(): void {
     this.#failed.close()
   }
 
   #refuse(stream: WireStream, { nodeId }: NodePlane, err: WireError): void {
-    // Another node may give up at any time.
+    // The caller may give up at any time.
     if (stream.isClosed) return
     this.#failed.note({ node: nodeId, err }, `${nodeId} ${err.code}`)
     reply(stream, { fault: err.message })
@@ -106,7 +106,7 @@ export class NodeCalls {
   async #answer(from: NodePlane, value: unknown): Promise<object> {
     const { answer, answerMs = ANSWER_MS } = this.#options
     const { promise: late, resolve } = Promise.withResolvers<object>()
-    const timer = setTimeout(() => resolve({ fault: 'there was no answer in time' }), answerMs).unref()
+    const timer = setTimeout(() => resolve({ fault: 'no answer in time' }), answerMs).unref()
     try {
       return await Promise.race([answer(from, value).then((ok) => ({ ok: ok ?? null })), late])
     } catch (err) {
@@ -123,10 +123,11 @@ export async function callNode(session: Mux, value: unknown, withinMs: number): 
   const bytes = encoded({ ask: value })
   if (bytes instanceof Error) throw new NodeCallFault('invalid', bytes.message, { cause: bytes })
   const stream = session.open(Buffer.concat([typeHead(CALL_TYPE), bytes]))
-  if (stream instanceof WireError) throw new NodeCallFault('unreachable', 'there is no stream', { cause: stream })
+  if (stream instanceof WireError)
+    throw new NodeCallFault('unreachable', 'no stream could be opened', { cause: stream })
   const { promise, resolve } = Promise.withResolvers<Message | NodeCallFault>()
   const timer = setTimeout(() => {
-    resolve(new NodeCallFault('timeout', `there was no answer in ${withinMs} ms`))
+    resolve(new NodeCallFault('timeout', `no answer in ${withinMs} ms`))
     stream.reset()
   }, withinMs)
   readMessage(stream, (message) => resolve(message instanceof WireError ? unanswered(message) : message), bounds)

@@ -53,20 +53,20 @@ describe('the door of a node', () => {
     })
   }
 
-  test('closes a connection that says nothing, or only part of a handshake', async () => {
+  test('closes a connection that sends nothing, or only part of a handshake', async () => {
     const { b } = await pair({ b: { door: { handshakeMs: 100 } } })
     for (const first of [Buffer.alloc(0), Buffer.from([22, 3, 1])]) {
       const socket = connect(b.port, '127.0.0.1')
       socket.on('error', () => {}).resume()
       socket.write(first)
-      // Bytes that trickle in give it no more time.
+      // Bytes that trickle in do not extend the time.
       const trickle = setInterval(() => void (first.length > 0 && socket.write(Buffer.from([0]))), 20)
       await closed(socket)
       clearInterval(trickle)
     }
   })
 
-  test('lets nodes in while others only hold connections open', async () => {
+  test('accepts nodes while strangers hold connections open', async () => {
     const { a, b } = await pair({ b: { door: { maxHandshakes: 4 } } })
     const sockets = Array.from({ length: 20 }, () =>
       connect(b.port, '127.0.0.1')
@@ -78,7 +78,7 @@ describe('the door of a node', () => {
     for (const socket of sockets) socket.destroy()
   })
 
-  test('reads nothing from a connection that is not from a node, though its handshake is done', async () => {
+  test('reads nothing from a connection that is not from a node, even after its handshake', async () => {
     const { nodes, b } = await pair()
     const { certPem } = nodes.authority
     const leaf = nodes.authority.issue(['app.example.com'])
@@ -92,7 +92,7 @@ describe('the door of a node', () => {
     assert.deepEqual([b.asked.length, b.door.links], [0, 0])
   })
 
-  /** A session of a node that does as it likes. */
+  /** A session of a node that breaks the rules. */
   async function session(nodes: TestNodes, port: number) {
     const identity = createNodeIdentity({ nodeId: 'h', planeId: 'w1' }, nodes.authority)
     const { signal } = new AbortController()
@@ -133,20 +133,20 @@ describe('the door of a node', () => {
     'no end': `{"ask":"${'x'.repeat(CALL_BYTES)}`,
   }
   for (const [name, text] of Object.entries(calls)) {
-    test(`answers a call with ${name} by a fault, and asks nobody`, async () => {
+    test(`answers a call with ${name} with a fault, and does not pass it on`, async () => {
       let asked = 0
       const { nodes, b } = await pair({ b: { answer: async () => ++asked, door: { calls: { askMs: 50 } } } })
       const mux = await session(nodes, b.port)
       const stream = mux.open(Buffer.concat([typeHead(CALL_TYPE), Buffer.from(text)])) as WireStream // there is room
       const near = new Near(stream)
       await until('it is over', () => near.closes.length > 0 || near.ends > 0)
-      // One that ends in the middle is reset when its time is over.
+      // A call that stops in the middle is reset when its time is over.
       assert.match(near.bytes.toString(), /^$|^{"fault":"/)
       assert.deepEqual([asked, b.door.links], [0, 1])
     })
   }
 
-  test('closes a connection of which it cannot make sense', async () => {
+  test('closes a connection that breaks the protocol', async () => {
     const { nodes, b } = await pair()
     const identity = createNodeIdentity({ nodeId: 'h', planeId: 'w1' }, nodes.authority)
     const socket = connectTls({ ...identity.linkTls, host: '127.0.0.1', port: b.port })
@@ -158,7 +158,7 @@ describe('the door of a node', () => {
 })
 
 describe('a call', () => {
-  test('is answered with what the other node gives for it, who is told who asks', async () => {
+  test('is answered with the value of the other node, which is told who asks', async () => {
     const { a } = await pair({ a: { planeId: 'w7' } })
     const value = { list: [1, 'ä', null, true], deep: { a: { b: {} } } }
     assert.deepEqual(await a.links.call('b', value, { withinMs: 10_000 }), {
@@ -193,7 +193,7 @@ describe('a call', () => {
     await rejected(a.links.call('b', 1, { withinMs: 10_000 }), 'failed', /longer than/)
   })
 
-  test('that the other node cannot answer rejects with its words, cut', async () => {
+  test('that fails at the other node rejects with its message, truncated', async () => {
     const { a } = await pair({ b: { answer: () => Promise.reject(new Error(`no: ${'x'.repeat(5000)}`)) } })
     await assert.rejects(a.links.call('b', 1, { withinMs: 10_000 }), (error) => {
       assert.ok(error instanceof NodeCallFault)
@@ -210,7 +210,7 @@ describe('a call', () => {
     await rejected(patient.links.call('b', 1, { withinMs: 10_000 }), 'failed', /no answer in time/)
   })
 
-  test('beyond those that the other node takes at once is a fault, and later ones are answered', async () => {
+  test('beyond the limit of calls at once is a fault, and later ones are answered', async () => {
     const answer = Promise.withResolvers<number>()
     const { a } = await pair({ b: { answer: () => answer.promise, door: { calls: { maxCalls: 2 } } } })
     const first = [a.links.call('b', 1, { withinMs: 10_000 }), a.links.call('b', 2, { withinMs: 10_000 })]
@@ -220,7 +220,7 @@ describe('a call', () => {
     assert.equal(await a.links.call('b', 4, { withinMs: 10_000 }), 7)
   })
 
-  test('at a node that is not there, or goes meanwhile, says which', async () => {
+  test('tells a node that is not there from one that goes meanwhile', async () => {
     const { a, b } = await pair({ b: { answer: () => new Promise(() => {}) } })
     await rejected(a.links.call('z', 1, { withinMs: 10_000 }), 'unreachable', /not known/)
     const waiting = a.links.call('b', 1, { withinMs: 10_000 })

@@ -1,4 +1,4 @@
-/** Where other nodes reach the tunnels of this one. Any plane of the node may be reached, since they share one port. */
+/** The door where other nodes reach the tunnels of this node. They reach any of its planes, since these share one port. */
 import type { AddressInfo, Socket } from 'node:net'
 import { createServer, type Server, type TLSSocket } from 'node:tls'
 import type { Movable } from '../lib/bytes/cut-at-rest.ts'
@@ -33,13 +33,13 @@ export interface NodeDoorOptions extends RelayedDialsOptions {
 /** How long a connection may take to prove that it comes from a node, in milliseconds. */
 const HANDSHAKE_MS = 3000
 
-/** Connections at once that have proved nothing yet; the oldest makes room for another. */
+/** Most connections at once that have not proved yet that they come from a node; the oldest makes room for another. */
 const MAX_HANDSHAKES = 256
 
-/** Connections of nodes at once: each plane of each other node has one, and a few more that end. */
+/** Most connections of nodes at once: each plane of each other node has one, and a few more that are ending. */
 const MAX_LINKS = 4096
 
-/** How long a connection may be idle, in milliseconds: longer than at the end that uses it, which knows when it will. */
+/** How long a connection may be idle, in milliseconds: longer than at the other end, which opens the streams. */
 const IDLE_MS = 11 * 60_000
 
 interface Handshake {
@@ -64,9 +64,11 @@ export class NodeDoor {
     this.#dials = new RelayedDials(options)
     this.#calls = new NodeCalls({ ...calls, answer, log })
     this.#refused = new MinuteLog((fields, count) =>
-      log.warn({ ...fields, count }, 'connection to the node door refused'),
+      log.warn({ ...fields, count }, 'refused a connection to the listener for nodes'),
     )
-    this.#dead = new MinuteLog((fields, count) => log.warn({ ...fields, count }, 'another node has fallen silent'))
+    this.#dead = new MinuteLog((fields, count) =>
+      log.warn({ ...fields, count }, 'another node stopped answering; its link was closed'),
+    )
     this.#server = createServer({ ...identity.doorTls, ...agentSockets })
     this.#server.on('connection', (socket) => this.#accept(socket))
     this.#server.on('secureConnection', (socket) => this.#verify(socket))
@@ -82,12 +84,12 @@ export class NodeDoor {
     return this.#dials.streams
   }
 
-  /** All that ever came. */
+  /** Streams of visitors so far. */
   get accepted(): number {
     return this.#dials.accepted
   }
 
-  /** Those of them that carry bytes. */
+  /** Streams that carry bytes now. */
   get open(): Iterable<Movable> {
     return this.#dials.open
   }
@@ -99,13 +101,13 @@ export class NodeDoor {
 
   listen(on: ListenOn): Promise<AddressInfo> {
     return listenOn(this.#server, on, (err) => {
-      this.#options.log.error({ err, listener: listenText(on) }, 'connection of a node not accepted')
+      this.#options.log.error({ err, listener: listenText(on) }, 'cannot accept connections from other nodes')
     })
   }
 
   /**
-   * Accepts no more connections, and asks other nodes to use those that they have no longer. What they open meanwhile is
-   * still served: they may not have read it yet, and a tunnel may be here until its agent has moved.
+   * Accepts no more connections, and asks other nodes to open no more streams here. Streams that they still open are served:
+   * the request may not have reached them yet, and a tunnel may be here until its agent has moved.
    */
   stop(): void {
     if (this.#closed) return
@@ -124,7 +126,7 @@ export class NodeDoor {
     for (const reached of this.#sessions.values()) reached.ended(tunnelId)
   }
 
-  /** Breaks off what is still open. */
+  /** Closes all that is still open. */
   async close(): Promise<void> {
     this.stop()
     for (const session of [...this.#sessions.keys()]) session.close()
@@ -160,7 +162,7 @@ export class NodeDoor {
     this.#handshakeEnded(pathOf(socket))
     const peer = verifiedPeer(socket)
     if (peer instanceof Error) this.#refuse(socket, peer.message)
-    else if (this.#closed || this.#sessions.size >= MAX_LINKS) this.#refuse(socket, 'there are too many connections')
+    else if (this.#closed || this.#sessions.size >= MAX_LINKS) this.#refuse(socket, 'too many connections')
     else this.#serve(socket, peer)
   }
 
@@ -197,7 +199,7 @@ export class NodeDoor {
   #onStream(stream: WireStream, type: number, from: NodePlane, reached: TunnelsReached): void {
     if (type === RELAY_TYPE) this.#dials.accept(stream, reached)
     else if (type === CALL_TYPE) this.#calls.accept(stream, from)
-    else this.#dials.refuse(stream, 'a stream of an unknown type')
+    else this.#dials.refuse(stream, 'unknown stream type')
   }
 
   #refuse(socket: Socket, reason: string): void {
@@ -210,7 +212,7 @@ export class NodeDoor {
   }
 }
 
-/** What a socket and the TLS socket over it have in common: the address of the other end, and ours. */
+/** The addresses of both ends, which a socket and the TLS socket over it have in common. */
 function pathOf({ remoteAddress, remotePort, localAddress, localPort }: Socket): string {
   return `${remoteAddress} ${remotePort} ${localAddress} ${localPort}`
 }

@@ -14,7 +14,7 @@ after(() => {
   for (const close of closers) close()
 })
 
-/** What each end of one connection thinks of the other; an error that ended the handshake is the client's opinion. */
+/** What each end of one connection learns of the other; for the client, that may be the error that ended the handshake. */
 async function meet(door: TlsOptions, link: ConnectionOptions) {
   const seen = Promise.withResolvers<NodePlane | Error>()
   const server = createServer(door, (socket) => {
@@ -42,7 +42,7 @@ test('two planes of one authority know each other, by TLS 1.3 and the protocol o
   assert.deepEqual([own.doorTls.minVersion, own.doorTls.ALPNProtocols], ['TLSv1.3', [RELAY_PROTOCOL]])
 })
 
-test('ids that could be read as other ids are not used', () => {
+test('ids that could be read as other ids are refused', () => {
   for (const id of ['', 'a:b', 'a b', 'ä', 'x'.repeat(65), 'a\n']) {
     assert.throws(() => createNodeIdentity({ nodeId: id, planeId: 'w1' }, authority))
     assert.throws(() => createNodeIdentity({ nodeId: 'n', planeId: id }, authority))
@@ -84,7 +84,7 @@ const hostile: Record<string, [tls: ReturnType<typeof tlsOptions>, byDoor: RegEx
   ],
 }
 
-describe('nobody is taken for a node who shows', () => {
+describe('a peer is not taken for a node when it shows', () => {
   for (const [name, [tls, byDoor, byLink]] of Object.entries(hostile)) {
     test(`${name}, to a door`, async () => {
       const seen = await meet(own.doorTls, tls.linkTls)
@@ -101,10 +101,10 @@ describe('nobody is taken for a node who shows', () => {
   test('no certificate', async () => {
     const { byDoor } = await meet(own.doorTls, tlsOptions({ ca }).linkTls)
     assert.ok(byDoor instanceof Error)
-    assert.match(byDoor.message, /shows no certificate/)
+    assert.match(byDoor.message, /sent no certificate/)
   })
 
-  test('no protocol of nodes, or an older TLS', async () => {
+  test('another protocol, or an older TLS', async () => {
     const { ALPNProtocols, ...silent } = own.linkTls
     assert.deepEqual(ALPNProtocols, [RELAY_PROTOCOL])
     const { byDoor } = await meet(own.doorTls, silent)
@@ -119,7 +119,7 @@ describe('nobody is taken for a node who shows', () => {
   })
 })
 
-test('a node that does not send a name is verified all the same', async () => {
+test('a node that sends no server name is verified all the same', async () => {
   const { servername: _, ...nameless } = own.linkTls
   const { byDoor } = await meet(own.doorTls, nameless)
   assert.deepEqual(byDoor, self)

@@ -1,7 +1,7 @@
 /**
- * Which plane of which node this is, so that other nodes can be sure of it: a certificate from the authority that all nodes
- * of one database share. Edges have certificates from it too, and visitors see those; but they name hosts, and a node's
- * names nothing but itself (`Authority.issueMember`), and is for clients as well, so that OpenSSL refuses the others.
+ * How a plane of a node proves to other nodes which it is: with a certificate from the authority that all nodes of one
+ * database share. Edges have certificates from it too, which visitors see; but those name hosts, while a node's names only
+ * itself (`Authority.issueMember`) and is for clients as well, so that OpenSSL refuses the others.
  */
 import { constants } from 'node:crypto'
 import { type ConnectionOptions, createSecureContext, type TLSSocket, type TlsOptions } from 'node:tls'
@@ -18,32 +18,33 @@ export interface NodePlane {
 
 export interface NodeIdentity {
   readonly self: NodePlane
-  /** For the end that listens. It asks for a certificate, and leaves it to `verifiedPeer` to refuse one. */
+  /** For the end that listens. It asks for a certificate; `verifiedPeer` judges it. */
   readonly doorTls: TlsOptions
   /** For the end that connects. */
   readonly linkTls: ConnectionOptions
 }
 
-/** What is spoken over the connection. Nodes of different versions may meet: another meaning needs another number. */
+/** The ALPN name of the protocol. Nodes of different versions may meet, so an incompatible change needs another number. */
 export const RELAY_PROTOCOL = 'postern-relay/1'
 
-/** What a node's certificate names, before its ids. */
+/** The beginning of the URI that a node's certificate names; its ids follow. */
 const URI = 'urn:postern:relay:'
 
 const idPattern = /^[A-Za-z0-9_.-]{1,64}$/
 
-/** What nodes send as the name they look for; they find each other by address. */
+/** The server name that nodes send; they find each other by address. */
 const SERVER_NAME = 'relay.postern.invalid'
 
 /** Makes a key and a certificate for this plane, which stay in memory. */
 export function createNodeIdentity(self: NodePlane, authority: Authority): NodeIdentity {
   const { nodeId, planeId } = self
-  if (!idPattern.test(nodeId) || !idPattern.test(planeId)) throw new Error(`not ids of a node: ${nodeId}, ${planeId}`)
+  if (!idPattern.test(nodeId) || !idPattern.test(planeId))
+    throw new Error(`invalid node or plane id: ${nodeId}, ${planeId}`)
   const { cert, key } = authority.issueMember(`${URI}${nodeId}:${planeId}`)
   return { self, ...tlsOptions({ cert, key, ca: authority.certPem }) }
 }
 
-/** The TLS of both ends with a certificate, its key, and the authority of the other end; all in PEM. */
+/** The TLS options of both ends, from a certificate, its key, and the authority of the other end, all in PEM. */
 export function tlsOptions(
   given: { readonly cert: string; readonly key: string; readonly ca: string } | { readonly ca: string },
 ): Omit<NodeIdentity, 'self'> {
@@ -51,11 +52,11 @@ export function tlsOptions(
     ...given,
     minVersion: 'TLSv1.3',
     ciphers: modernSuites,
-    // A resumed session would skip the certificate of the other end.
+    // A resumed session would skip the check of the other end's certificate.
     secureOptions: constants.SSL_OP_NO_TICKET,
   } as const
-  // The authority is trusted by itself, even if another one certified it. A server takes that only in the context for a
-  // name, so a name is always sent.
+  // `allowPartialTrustChain` trusts the authority even if another one certified it. A server honours it only in the context
+  // for a name, so clients always send a name.
   const secureContext = createSecureContext({ ...options, allowPartialTrustChain: true })
   const ALPNProtocols = [RELAY_PROTOCOL]
   return {
@@ -66,7 +67,7 @@ export function tlsOptions(
       requestCert: true,
       // Node would close the connection without saying why. Nothing is read before `verifiedPeer` has decided.
       rejectUnauthorized: false,
-      // Node's own limit restarts with each byte; the door has one.
+      // Node's own limit restarts with each byte; the door has a limit of its own.
       handshakeTimeout: -1,
     },
     linkTls: {
@@ -74,23 +75,24 @@ export function tlsOptions(
       ALPNProtocols,
       servername: SERVER_NAME,
       rejectUnauthorized: true,
-      // There is no name to check; `verifiedPeer` checks what there is.
+      // A node's certificate has no host name; `verifiedPeer` checks it.
       checkServerIdentity: () => undefined,
     },
   }
 }
 
-/** Who is at the other end, after the handshake, at either end; or why that is nobody. Never throws. */
+/** Tells, after the handshake and at either end, which plane is at the other end, or why it is none. Never throws. */
 export function verifiedPeer(socket: TLSSocket): NodePlane | Error {
-  if (socket.alpnProtocol !== RELAY_PROTOCOL) return new Error('it does not speak the protocol of nodes')
+  if (socket.alpnProtocol !== RELAY_PROTOCOL) return new Error('the other end does not speak the protocol of nodes')
   const raw = socket.getPeerX509Certificate()?.raw
-  if (!raw) return new Error('it shows no certificate')
+  if (!raw) return new Error('the other end sent no certificate')
   // Node gives the code of OpenSSL here, though its types say otherwise.
-  if (socket.authorized !== true) return new Error(`its certificate is refused: ${String(socket.authorizationError)}`)
+  if (socket.authorized !== true)
+    return new Error(`the certificate of the other end is refused: ${String(socket.authorizationError)}`)
   try {
-    return namedIn(raw) ?? new Error('its certificate is not that of a node')
+    return namedIn(raw) ?? new Error('the certificate of the other end is not that of a node')
   } catch (cause) {
-    return new Error('its certificate cannot be read', { cause })
+    return new Error('the certificate of the other end cannot be read', { cause })
   }
 }
 

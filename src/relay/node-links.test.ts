@@ -53,7 +53,7 @@ function faultOf(result: ByteStream | DialFault): DialFault {
 }
 
 describe('a stream between nodes', () => {
-  test('is asked for there as it was here, in both directions and between three', async () => {
+  test('carries its dial request unchanged, in both directions and between three nodes', async () => {
     const { nodes, a, b } = await pair()
     const c = await nodes.start('c')
     const asked = { ...request, requestId: 'rq_1', version: 'd'.repeat(64) }
@@ -74,7 +74,7 @@ describe('a stream between nodes', () => {
     assert.deepEqual([a.links.streams, a.links.unreached, b.door.streams, b.door.accepted], [2, 0, 2, 2])
   })
 
-  test('ends each way on its own', async () => {
+  test('ends independently in each direction', async () => {
     const { a, b } = await pair()
     const { near, tunnel } = await open(a, b)
     near.stream.write(Buffer.from('question'))
@@ -87,7 +87,7 @@ describe('a stream between nodes', () => {
     assert.deepEqual([near.bytes.toString(), near.ends, near.closes], ['answer', 1, [undefined]])
   })
 
-  test('that either side resets is reset at the other, and does not look ended', async () => {
+  test('that either side resets is reset at the other, not ended', async () => {
     const { a, b } = await pair()
     const left = await open(a, b)
     left.near.stream.reset()
@@ -120,7 +120,7 @@ describe('a stream between nodes', () => {
     assert.deepEqual([near.closes, tunnel.isReset], [[undefined], false])
   })
 
-  test('whose reader is stuck holds its writer back, and no other stream', async () => {
+  test('whose reader is stuck holds back its writer, and no other stream', async () => {
     const { a, b } = await pair()
     const { near, tunnel } = await open(a, b)
     tunnel.isStuck = true
@@ -143,7 +143,7 @@ describe('a stream between nodes', () => {
     await until('all has arrived', () => tunnel.bytes.length === written)
   })
 
-  test('has a larger window where the way is long', async () => {
+  test('has a larger window where the round trip is long', async () => {
     const { nodes, a, b } = await pair()
     const server = createServer((near) => {
       const far = connect(b.port, '127.0.0.1')
@@ -167,7 +167,7 @@ describe('a stream between nodes', () => {
       do written += chunk.length
       while (writeLent(stream, chunk) && !stream.isClosed)
       await until('there is room', () => near.drains > before)
-      // Credit beyond what was sent at all is a window that has grown.
+      // Credit for more than was sent in all means that the window has grown.
       return stream.credited - written > WINDOW_BYTES
     })
     near.stream.reset()
@@ -198,13 +198,13 @@ describe('a dial at another node', () => {
     })
   }
 
-  test('that is too long is refused, and nobody is asked', async () => {
+  test('that is too long is refused without being sent', async () => {
     const { a, b } = await pair()
     const fault = faultOf(await a.links.dial(atB, { ...request, requestId: 'x'.repeat(PREAMBLE_BYTES) }))
     assert.deepEqual([fault.reason, b.asked.length], ['refused', 0])
   })
 
-  test('that the tunnel does not answer is a timeout: the node lives', async () => {
+  test('that the tunnel does not answer is a timeout, since the node is alive', async () => {
     const { a } = await pair({ a: { links: { dialMs: 300, lookMs: 20 } }, b: { dial: () => new Promise(() => {}) } })
     assert.equal(faultOf(await a.links.dial(atB, request)).reason, 'timeout')
     assert.equal(a.links.links, 1)
@@ -222,12 +222,12 @@ describe('a dial at another node', () => {
     assert.deepEqual([a.links.dialled, a.links.unreached], [4, 4])
   })
 
-  test('is unreachable when another node is at the address, and that one is not asked', async () => {
+  test('is unreachable when another node is at the address, and is not sent to that one', async () => {
     const { nodes, a, b } = await pair()
     nodes.addresses.set('c', { host: '127.0.0.1', port: b.port })
     const fault = faultOf(await a.links.dial({ nodeId: 'c', planeId: 'w1' }, request))
     assert.equal(fault.reason, 'unreachable')
-    assert.match(causes(fault), /the node b is there instead/)
+    assert.match(causes(fault), /node b answered instead/)
     assert.equal(b.asked.length, 0)
   })
 
@@ -243,7 +243,7 @@ describe('a dial at another node', () => {
     })
   }
 
-  test('fails soon while the node is known to be silent, and one at a time finds out whether it is back', async () => {
+  test('fails fast while the node is known to be silent, and one dial at a time tries to connect again', async () => {
     let connections = 0
     const port = await listening((socket) => {
       connections++
@@ -270,7 +270,7 @@ describe('a dial at another node', () => {
     })
   })
 
-  test('reaches a node that is back just now, for all who ask', async () => {
+  test('reaches a node that has just come back, for all dials that wait', async () => {
     const { nodes, a, b } = await pair({ a: { links: { retryMs: 0, othersMs: 1e9 } } })
     nodes.addresses.set('b', { host: '127.0.0.1', port: await listening((socket) => socket.destroy()) })
     assert.equal(faultOf(await a.links.dial(atB, request)).reason, 'unreachable')
@@ -315,7 +315,7 @@ describe('a node that freezes', () => {
     await until('it is back', async () => !((await a.links.dial(atB, request)) instanceof DialFault))
   })
 
-  test('is unreachable for a dial that it does not answer, though its link still stands', async () => {
+  test('is unreachable for a dial that it does not answer, even while its link is open', async () => {
     const { nodes, a, b } = await pair({ a: { links: { dialMs: 200 } } })
     const gate = await openGate(b.port)
     closers.push(() => gate.shut())
@@ -326,7 +326,7 @@ describe('a node that freezes', () => {
     assert.equal(a.links.links, 1)
   })
 
-  test('while its link is idle costs one dial no more than a new connection', async () => {
+  test('while its link is idle costs a dial no more than a new connection', async () => {
     const { nodes, a, b } = await pair({ a: { links: { lookMs: 30 } } })
     const gate = await openGate(b.port)
     closers.push(() => gate.shut())
@@ -334,10 +334,10 @@ describe('a node that freezes', () => {
     const { near } = await open(a, b)
     near.stream.reset()
     await until('it is over', () => b.door.streams === 0)
-    // The link is cut without a word, and the address leads to the node on another way.
+    // The link is cut without notice, and the address leads to the node by another path.
     gate.hush()
     nodes.addresses.set('b', { host: '127.0.0.1', port: b.port })
-    // Until it has been silent for so long that it must prove itself.
+    // Until it has been silent for so long that it must prove that it lives.
     await pause(5 * 30)
     await open(a, b)
     assert.deepEqual([a.links.links, a.links.dialled], [1, 2])
@@ -345,7 +345,7 @@ describe('a node that freezes', () => {
 })
 
 describe('an idle link', () => {
-  test('is closed by the end that made it, and made again when it is needed', async () => {
+  test('is closed by the end that opened it, and opened again when needed', async () => {
     const { a, b } = await pair({ a: { links: { lookMs: 10, idleMs: 50 } } })
     const { near } = await open(a, b)
     near.stream.reset()
@@ -391,7 +391,7 @@ describe('a node with several planes at one port', () => {
     assert.equal(a.links.links, 3)
   })
 
-  test('is reached through another for a plane that does not exist, with a bounded number of tries', async () => {
+  test('is reached through another plane when the plane does not exist, with a bounded number of tries', async () => {
     const { a, b } = await pair()
     let most = 0
     for (let i = 0; i < 40; i++) {
@@ -402,11 +402,11 @@ describe('a node with several planes at one port', () => {
     }
     assert.equal(b.asked.length, 40)
     await until('all but one are closed', () => b.door.links === 1)
-    // The link itself, and six tries for each of the two planes that are known.
+    // The link itself, and six tries for each of the two known planes.
     assert.ok(most <= 13, `${most} connections`)
   })
 
-  test('loses a plane that leaves: open streams go on, new ones take another', async () => {
+  test('loses a plane that leaves: open streams go on, new ones use another plane', async () => {
     const nodes = newNodes()
     const a = await nodes.start('a')
     const b1 = await nodes.start('b', { on: { host: '127.0.0.1', port: 0, isShared: true } })
@@ -423,7 +423,7 @@ describe('a node with several planes at one port', () => {
   })
 })
 
-describe('a node that reached tunnels', () => {
+describe('a node that has reached tunnels', () => {
   /** Tells `a` of tunnels that are gone at `b`. */
   const told = async () => {
     const gone: (readonly string[])[] = []
@@ -432,7 +432,7 @@ describe('a node that reached tunnels', () => {
     return { gone, a, b, dial }
   }
 
-  test('is told when they are gone, once for all of one turn, and of no others', async () => {
+  test('is told when they are gone, once for all that end in one turn, and of no others', async () => {
     const { gone, b, dial } = await told()
     for (const id of ['tn_1', 'tn_2', 'tn_2', 'tn_3']) await dial(id)
     for (const id of ['tn_2', 'tn_1', 'tn_9', 'tn_1']) b.door.tunnelEnded(id)
@@ -444,7 +444,7 @@ describe('a node that reached tunnels', () => {
     assert.deepEqual(gone, [['tn_2', 'tn_1'], ['tn_1']])
   })
 
-  test('is told of one that went while it was dialled', async () => {
+  test('is told of one that ended while it was dialled', async () => {
     const gone: (readonly string[])[] = []
     const dialled = Promise.withResolvers<void>()
     const { a, b } = await pair({
@@ -475,7 +475,7 @@ describe('a node that reached tunnels', () => {
   })
 })
 
-test('a node that is forgotten keeps its streams, and its link closes with the last', async () => {
+test('a node that is forgotten keeps its open streams, and its link closes with the last', async () => {
   const { a, b } = await pair()
   const { near, tunnel } = await open(a, b)
   a.links.forget('b')

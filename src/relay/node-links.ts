@@ -1,4 +1,4 @@
-/** Reaches tunnels whose sessions other nodes hold, and the nodes themselves. */
+/** Dials tunnels whose sessions other nodes hold, and calls those nodes. */
 import type { ByteStream } from '../lib/bytes/byte-stream.ts'
 import { DialFault, type DialRequest } from '../model/dial.ts'
 import { LinkedNode, type LinkedNodeOptions, type NodeLink } from './linked-node.ts'
@@ -14,7 +14,7 @@ export interface NodeLinksOptions extends Omit<LinkedNodeOptions, 'nodeId' | 'co
 /** D57: how long to reach a tunnel at another node may take in all, in milliseconds. */
 const DIAL_MS = 3000
 
-/** How often a dial begins anew because its link broke before the answer: once, on a connection that is fresh. */
+/** Most tries of a dial: it is repeated once, on a new connection, when its link broke before the answer. */
 const ATTEMPTS = 2
 
 export class NodeLinks {
@@ -30,12 +30,12 @@ export class NodeLinks {
     this.#dialMs = options.dialMs ?? DIAL_MS
   }
 
-  /** How often a tunnel at another node was to be reached. */
+  /** Dials of tunnels at other nodes. */
   get dialled(): number {
     return this.#dialled
   }
 
-  /** How often its node could not be reached. */
+  /** Dials that failed because the node could not be reached. */
   get unreached(): number {
     return this.#unreached
   }
@@ -55,8 +55,8 @@ export class NodeLinks {
   }
 
   /**
-   * Reaches a tunnel at a plane of another node. Fails as `unreachable` when the node cannot be reached, so that the
-   * caller may look up where the tunnel is now. Never rejects.
+   * Dials a tunnel at a plane of another node. Fails as `unreachable` when the node cannot be reached, so that the caller may
+   * look up where the tunnel is now. Never rejects.
    */
   async dial({ nodeId, planeId }: NodePlane, request: DialRequest): Promise<ByteStream | DialFault> {
     this.#dialled++
@@ -71,14 +71,14 @@ export class NodeLinks {
       }
       const result = await dialOn(reached, head, deadline)
       const isLost = result instanceof DialFault && reached.link.session.isClosed && result.reason === 'unreachable'
-      // Nothing was sent to the service yet, so it is safe to begin anew.
+      // Nothing was sent to the service yet, so a retry is safe.
       if (isLost && attempt < ATTEMPTS && !this.#isClosed) continue
       if (result instanceof DialFault && result.reason === 'unreachable') this.#unreached++
       return result
     }
   }
 
-  /** Asks another node, at whichever of its planes; rejects with a `NodeCallFault`. */
+  /** Calls another node, at any of its planes; rejects with a `NodeCallFault`. */
   async call(nodeId: string, value: unknown, { withinMs }: { readonly withinMs: number }): Promise<unknown> {
     const deadline = performance.now() + withinMs
     const reached = await this.#reach(nodeId, undefined, deadline)
@@ -87,13 +87,13 @@ export class NodeLinks {
     return callNode(reached.link.session, value, left(deadline))
   }
 
-  /** The node is gone: its links take no new streams, and close with the last that is open. */
+  /** Forgets a node that is gone: its links take no new streams, and each closes with its last open stream. */
   forget(nodeId: string): void {
     this.#nodes.get(nodeId)?.retire()
     this.#nodes.delete(nodeId)
   }
 
-  /** Breaks off what is open. */
+  /** Closes all links and their open streams. */
   close(): void {
     this.#isClosed = true
     for (const node of this.#nodes.values()) node.close()
@@ -128,7 +128,7 @@ async function dialOn({ link, pulse }: NodeLink, head: Buffer, deadline: number)
   pulse.use()
   const result = await link.dial(head, { withinMs: left(deadline) })
   const isTimeout = result instanceof DialFault && result.reason === 'timeout'
-  // A node that lives has answered a ping meanwhile.
+  // A live node has answered a ping meanwhile.
   if (!isTimeout || link.session.silenceMs < performance.now() - askedAt) return result
   return new DialFault('unreachable', result.message, { cause: result })
 }

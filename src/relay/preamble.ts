@@ -1,6 +1,6 @@
 /**
- * What a relayed stream begins with: there, who wants to reach which tunnel; back, that it is reached, or why not.
- * Each is a length in two bytes and a JSON object; the answer that all is well has a length of 0.
+ * The beginning of a relayed stream: a request for a tunnel, and the answer that it is reached or why not. Each is a length in
+ * two bytes and a JSON object; the answer for success has length 0.
  */
 import { DialFault, type DialReason, type DialRequest, VERSION_CHARACTERS } from '../model/dial.ts'
 import { parseMessage } from '../wire/rpc.ts'
@@ -9,31 +9,31 @@ import { WireError } from '../wire/wire-error.ts'
 import type { WireStream } from '../wire/wire-stream.ts'
 
 /**
- * The type number of a relayed stream: no type of an agent's session. During an upgrade old and new planes relay to each
- * other: fields may be added, since unknown ones are ignored, but a request with another meaning needs another number.
+ * The type number of a relayed stream; no agent's session uses it. During an upgrade old and new planes relay to each other:
+ * fields may be added, since unknown ones are ignored, but an incompatible request needs another number.
  */
 export const RELAY_TYPE = 0x72656c31
 
-/** The type number of a stream that says nothing but that the plane which opens it is leaving: it wants no new streams. */
+/** The type number of an empty stream, by which a plane says that it is leaving and wants no new streams. */
 export const LEAVE_TYPE = 0x72656c39
 
 /** Longest preamble or answer, in bytes; a session sends it in one frame. */
 export const PREAMBLE_BYTES = 8 * 1024
 
-/** Characters of a fault's message that are sent. */
+/** Most characters of a fault's message that are sent. */
 const MESSAGE_CHARACTERS = 1000
 
 const LENGTH_BYTES = 2
 
 const protos: readonly string[] = ['http', 'https', 'tcp', 'tls'] satisfies DialRequest['proto'][]
 const edges: readonly string[] = ['none', 'tcp', 'tls', 'https'] satisfies DialRequest['edge'][]
-/** What a plane may say that was reached; so `unreachable`, which is for whoever dials to find, is not among them. */
+/** The reasons that a plane may send. It was reached, so `unreachable` is not among them: only the dialling end finds that. */
 const reasons: readonly string[] = ['offline', 'busy', 'timeout', 'refused'] satisfies DialReason[]
 
-/** The answer that the tunnel is reached. */
+/** The answer for a tunnel that was reached. */
 export const REACHED = Buffer.alloc(LENGTH_BYTES)
 
-/** The head of a relayed stream, for `Mux.open`; undefined when the request is longer than anything real. */
+/** The head of a relayed stream, for `Mux.open`; undefined when the request is too long. */
 export function buildPreamble(request: DialRequest): Buffer | undefined {
   const part = buildPart(request)
   if (!part) return undefined
@@ -58,7 +58,7 @@ function buildPart(value: object): Buffer | undefined {
 
 /**
  * Reads one preamble or answer from a stream without a sink and calls `done` once: with its bytes, or with undefined when
- * the stream ended within it or its length is not allowed. What follows is left to whoever attaches.
+ * the stream ended within it or its length is not allowed. The bytes after it are left to whoever attaches.
  */
 export function readPart(stream: WireStream, done: (bytes: Buffer | undefined) => void): void {
   let length: number | undefined

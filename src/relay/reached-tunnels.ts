@@ -1,21 +1,21 @@
 /**
- * The tunnels that another node has reached here. When one goes the other node is told, since it may have connections to
- * it that it keeps for later visitors, whom it would let in by rules that no longer count.
+ * The tunnels that another node has reached here. When one ends, the other node is told: it may keep connections to it for
+ * later visitors, and would let them in by rules that no longer apply.
  */
 import type { Logger } from '../lib/log/log.ts'
 import type { Mux } from '../wire/mux.ts'
 import { callNode } from './node-calls.ts'
 
-/** What the other node is told. */
+/** The message to the other node. */
 export interface GoneTunnels {
-  /** Ids. */
+  /** Ids of tunnels. */
   readonly gone: readonly string[]
 }
 
-/** How many tunnels are noted; when there are more, those that were reached first are told to be gone. */
+/** How many tunnels are noted; beyond that, the other node is told that the oldest are gone. */
 const MAX_REACHED = 100_000
 
-/** Ids in one message. */
+/** Most ids in one message. */
 const TOLD_TOGETHER = 10_000
 
 /** How long the other node may take to confirm it, in milliseconds. */
@@ -25,7 +25,7 @@ export class TunnelsReached {
   readonly #session: Mux
   readonly #log: Logger
   readonly #maxReached: number
-  /** Those that were reached last at the end. */
+  /** Ids in the order in which they were last reached. */
   readonly #reached = new Set<string>()
   #gone: string[] = []
   #isTelling = false
@@ -53,13 +53,13 @@ export class TunnelsReached {
 
   async #tell(): Promise<void> {
     this.#isTelling = true
-    // Those that go in the same turn of the event loop, as with their session, go along.
+    // Tunnels that end in the same turn of the event loop, as with their session, join the message.
     await Promise.resolve()
     while (this.#gone.length > 0 && !this.#session.isClosed) {
       const message: GoneTunnels = { gone: this.#gone.splice(0, TOLD_TOGETHER) }
-      // One that does not know this call looks up soon what it has kept, as every node does.
+      // An older node does not know this call; like every node, it soon looks up again what it has kept.
       await callNode(this.#session, message, CONFIRM_MS).catch((err: unknown) => {
-        this.#log.debug({ err }, 'another node does not confirm that tunnels are gone')
+        this.#log.debug({ err }, 'another node did not confirm that tunnels are gone')
       })
     }
     this.#gone = []
@@ -67,7 +67,7 @@ export class TunnelsReached {
   }
 }
 
-/** What another node told; undefined when it is something else. */
+/** Reads the ids of a `GoneTunnels` message; undefined when it is something else. */
 export function readGone(value: unknown): readonly string[] | undefined {
   if (typeof value !== 'object' || value === null || !('gone' in value) || !Array.isArray(value.gone)) return undefined
   const ids: readonly unknown[] = value.gone

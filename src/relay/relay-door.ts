@@ -1,4 +1,4 @@
-/** Where other planes of this node reach the tunnels whose sessions this plane holds. */
+/** The door where other planes of this node reach the tunnels whose sessions this plane holds. */
 import { rm } from 'node:fs/promises'
 import { createServer, type Server, type Socket } from 'node:net'
 import type { Movable } from '../lib/bytes/cut-at-rest.ts'
@@ -11,7 +11,7 @@ import { RelayedDials, type RelayedDialsOptions } from './relayed-dials.ts'
 /** `dial` reaches tunnels of this plane only: what comes through here is not relayed again. */
 export type RelayDoorOptions = RelayedDialsOptions
 
-/** Connections at once: each other plane has one, and a few more that end. */
+/** Most connections at once: each other plane has one, and a few more that are ending. */
 const MAX_CONNECTIONS = 4096
 
 export class RelayDoor {
@@ -33,7 +33,7 @@ export class RelayDoor {
     return this.#dials.streams
   }
 
-  /** Those of them that carry bytes. */
+  /** Streams that carry bytes now. */
   get open(): Iterable<Movable> {
     return this.#dials.open
   }
@@ -45,13 +45,13 @@ export class RelayDoor {
       this.#server.once('error', reject)
       this.#server.listen(path, () => {
         this.#server.off('error', reject)
-        this.#server.on('error', (err) => this.#log.warn({ err }, 'relay connection not accepted'))
+        this.#server.on('error', (err) => this.#log.warn({ err }, 'cannot accept relay connections from other planes'))
         resolve()
       })
     })
   }
 
-  /** Lets no new streams in; those that are open go on. */
+  /** Accepts no new streams; open ones go on. */
   stop(): void {
     this.#dials.stop()
     this.#closed ??= new Promise((resolve) => {
@@ -59,7 +59,7 @@ export class RelayDoor {
     })
   }
 
-  /** Breaks off the streams that are still open. */
+  /** Closes the streams that are still open. */
   async close(): Promise<void> {
     this.stop()
     for (const session of this.#sessions) session.close()
@@ -72,7 +72,7 @@ export class RelayDoor {
       opens: false,
       onStream: (stream, type) => {
         if (type === RELAY_TYPE) this.#dials.accept(stream)
-        else this.#dials.refuse(stream, 'a stream of an unknown type')
+        else this.#dials.refuse(stream, 'unknown stream type')
       },
       onClosed: (err) => {
         this.#sessions.delete(session)

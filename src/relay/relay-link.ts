@@ -12,13 +12,13 @@ export interface RelayLinkOptions {
   readonly name: string
   /** The reason of a dial that was not answered because the session broke. */
   readonly lostReason: DialReason
-  /** Open streams of visitors; by default all. */
+  /** Counts the open streams of visitors; by default all streams. */
   readonly streams?: () => number
   /** Instead of `SESSION_STREAMS`, for tests. */
   readonly sessionStreams?: number | undefined
 }
 
-/** Streams opened in the life of a session before another takes over: a quarter of the ids that it has. */
+/** Most streams opened in the life of a session before another takes over: a quarter of its stream ids. */
 const SESSION_STREAMS = 2 ** 28
 
 export class RelayLink {
@@ -41,7 +41,7 @@ export class RelayLink {
     return this.#options.streams?.() ?? this.session.size
   }
 
-  /** Opens a stream that begins with `head`, a preamble, and gives it once the tunnel is reached. Never rejects. */
+  /** Opens a stream that begins with `head`, a preamble; resolves with it once the tunnel is reached. Never rejects. */
   dial(head: Buffer, { withinMs }: { readonly withinMs: number }): Promise<ByteStream | DialFault> {
     const { name, lostReason } = this.#options
     const stream = this.session.open(head)

@@ -75,7 +75,7 @@ describe('the links to other planes', () => {
     await until('it is closed', () => open.size === 0)
   })
 
-  test('take another connection before the ids of one are used up', async () => {
+  test('open another connection before the stream ids of one are used up', async () => {
     const { dial, total, open, links } = await counted({ sessionStreams: 3 })
     const all: Near[] = []
     for (let i = 0; i < 7; i++) all.push(await dial())
@@ -85,7 +85,7 @@ describe('the links to other planes', () => {
     await until('all is closed', () => open.size === 0 && all.every(({ closes }) => closes.length === 1))
   })
 
-  test('connect anew after the connection was lost', async () => {
+  test('reconnect after the connection was lost', async () => {
     const { dial, open, total } = await counted()
     const first = await dial()
     for (const socket of open) socket.destroy()

@@ -1,4 +1,4 @@
-/** Reaches tunnels whose sessions other planes of this node hold: one session to each, opened when it is first needed. */
+/** Dials tunnels whose sessions other planes of this node hold, over one session to each, opened when it is first needed. */
 import { connect } from 'node:net'
 import type { ByteStream } from '../lib/bytes/byte-stream.ts'
 import type { Logger } from '../lib/log/log.ts'
@@ -10,7 +10,7 @@ import { RelayLink } from './relay-link.ts'
 import { relaySession } from './relay-session.ts'
 
 export interface RelayLinksOptions {
-  /** The socket at which a plane's `RelayDoor` listens; undefined for a plane that is not known. */
+  /** The path of the socket on which a plane's `RelayDoor` listens; undefined for an unknown plane. */
   readonly pathOf: (planeId: string) => string | undefined
   readonly log: Logger
   /** Instead of `ANSWER_MS`, for tests. */
@@ -40,12 +40,12 @@ export class RelayLinks {
     this.#lost = new MinuteLog((fields, count) => log.warn({ ...fields, count }, 'relay session to another plane lost'))
   }
 
-  /** How often a tunnel at another plane was to be reached. */
+  /** Dials of tunnels at other planes. */
   get dialled(): number {
     return this.#dialled
   }
 
-  /** Reaches a tunnel at another plane. Never rejects. */
+  /** Dials a tunnel at another plane. Never rejects. */
   dial(planeId: string, request: DialRequest): Promise<ByteStream | DialFault> {
     this.#dialled++
     const head = buildPreamble(request)
@@ -55,12 +55,12 @@ export class RelayLinks {
     return link.dial(head, { withinMs: this.#answerMs })
   }
 
-  /** The plane is gone: its session takes no new streams, and closes with the last that is open. */
+  /** Forgets a plane that is gone: its session takes no new streams, and closes with its last open stream. */
   forget(planeId: string): void {
     this.#links.retire(planeId)
   }
 
-  /** Breaks off what is open. */
+  /** Closes all sessions and their open streams. */
   close(): void {
     this.#isClosed = true
     this.#links.close()
@@ -71,7 +71,7 @@ export class RelayLinks {
     if (this.#isClosed) return undefined
     const path = this.#pathOf(planeId)
     if (path === undefined) return undefined
-    // What is written before the connection is there waits for it.
+    // Streams opened before the socket is connected wait for it.
     const session = relaySession(connect({ path, allowHalfOpen: true }), {
       opens: true,
       onStream: (stream) => stream.reset(),

@@ -77,7 +77,7 @@ function faultOf(result: ByteStream | DialFault): DialFault {
 }
 
 describe('a dial at another plane', () => {
-  test('is asked there as it was asked here', async () => {
+  test('carries its request unchanged', async () => {
     const { links, asked } = await planes()
     const requests = [
       request,
@@ -97,13 +97,13 @@ describe('a dial at another plane', () => {
     })
   }
 
-  test('that fails there since a node is unreachable is offline here: this plane was reached', async () => {
+  test('that fails there as unreachable is offline here, since this plane was reached', async () => {
     const { links } = await planes({ dial: async () => new DialFault('unreachable', 'no way there') })
     const fault = faultOf(await links.dial('w2', request))
     assert.deepEqual([fault.reason, fault.message], ['offline', 'no way there'])
   })
 
-  test('whose message is endless is answered with the beginning of it', async () => {
+  test('whose fault has an endless message is answered with its beginning', async () => {
     const { links } = await planes({ dial: async () => new DialFault('busy', '\u0001'.repeat(100_000)) })
     const fault = faultOf(await links.dial('w2', request))
     assert.equal(fault.reason, 'busy')
@@ -111,7 +111,7 @@ describe('a dial at another plane', () => {
   })
 
   test('that throws there is offline here', async () => {
-    const { links } = await planes({ dial: () => Promise.reject(new Error('a fault')) })
+    const { links } = await planes({ dial: () => Promise.reject(new Error('broken')) })
     assert.equal(faultOf(await links.dial('w2', request)).reason, 'offline')
   })
 
@@ -134,7 +134,7 @@ describe('a dial at another plane', () => {
     server.close()
   })
 
-  test('is a timeout when there is no answer, and the stream is given up', async () => {
+  test('is a timeout when there is no answer, and the stream is reset', async () => {
     const path = freshPath()
     const tunnel = new TestTunnel()
     const late = Promise.withResolvers<TestTunnel>()
@@ -160,7 +160,7 @@ describe('a dial at another plane', () => {
 })
 
 describe('a relayed stream', () => {
-  test('ends each way on its own, the visitor first', async () => {
+  test('ends independently in each direction, the visitor first', async () => {
     const { open, door } = await planes()
     const { near, tunnel } = await open()
     const upload = randomBytes(3_000_000)
@@ -175,7 +175,7 @@ describe('a relayed stream', () => {
     assert.deepEqual([near.bytes.toString(), near.ends, near.closes], ['answer', 1, [undefined]])
   })
 
-  test('ends each way on its own, the service first', async () => {
+  test('ends independently in each direction, the service first', async () => {
     const { open, door } = await planes()
     const { near, tunnel } = await open()
     const answer = randomBytes(3_000_000)
@@ -189,7 +189,7 @@ describe('a relayed stream', () => {
     assert.deepEqual([tunnel.bytes.toString(), tunnel.isReset, near.closes], ['late', false, [undefined]])
   })
 
-  test('that either side resets is reset at the other, and does not look ended', async () => {
+  test('that either side resets is reset at the other, not ended', async () => {
     const { open, door } = await planes()
     const left = await open()
     left.near.stream.reset()
@@ -204,11 +204,11 @@ describe('a relayed stream', () => {
     await until('nothing is open', () => door.streams === 0)
   })
 
-  test('holds a writer back whose reader has stopped, in both directions, and then delivers everything', async () => {
+  test('holds back a writer whose reader has stopped, in both directions, and then delivers everything', async () => {
     const { open } = await planes()
     const { near, tunnel } = await open()
     const chunk = randomBytes(16 * 1024)
-    // There: the service takes one piece and no more.
+    // Towards the service, which takes one piece and no more.
     tunnel.isStuck = true
     let written = 0
     const stream = near.stream as WireStream // streams of a session are
@@ -259,7 +259,7 @@ describe('a relayed stream', () => {
     assert.equal(near.closes.length, 0)
   })
 
-  test('is broken off, not ended, when the other plane dies', async () => {
+  test('is reset, not ended, when the other plane dies', async () => {
     const path = freshPath()
     let socket: Socket | undefined
     const server = createServer((accepted) => {
@@ -303,7 +303,7 @@ test('random writes, ends and resets of both sides arrive as they were sent', as
       if (isReset) break
       if (act === 'turn') await new Promise((resolve) => setImmediate(resolve))
       else if (act === 'reset') {
-        // Both ends at once leave nothing to reset.
+        // When both directions have ended, nothing is left to reset.
         isReset = !(isEnded.near && isEnded.far)
         if (isReset) (side === 'near' ? near.stream : tunnel).reset()
       } else if (isEnded[side]) continue
@@ -340,7 +340,7 @@ test('random writes, ends and resets of both sides arrive as they were sent', as
 })
 
 describe('the door', () => {
-  test('lets no new streams in once stopped, and those open go on', async () => {
+  test('accepts no new streams once stopped, and open ones go on', async () => {
     const { door, links, open } = await planes()
     const { near, tunnel } = await open()
     door.stop()
@@ -353,7 +353,7 @@ describe('the door', () => {
     assert.equal(door.streams, 0)
   })
 
-  test('listens where a dead process has left its socket, and leaves none', async () => {
+  test('replaces the socket of a dead process, and leaves none behind', async () => {
     const path = freshPath()
     const first = new RelayDoor({ log, dial: async () => new TestTunnel() })
     await first.listen(path)
@@ -401,7 +401,7 @@ describe('the door', () => {
     })
   }
 
-  test('closes a connection of which it cannot make sense', async () => {
+  test('closes a connection that breaks the protocol', async () => {
     const { path } = await planes()
     const socket = connect(path)
     socket.on('error', () => {}).resume()

@@ -1,4 +1,4 @@
-/** Answers the streams that other planes open to reach tunnels here, at whichever door they come in. */
+/** Answers the streams that other planes open to reach tunnels here, whichever door they use. */
 import type { Movable } from '../lib/bytes/cut-at-rest.ts'
 import { relay } from '../lib/bytes/relay.ts'
 import type { Logger } from '../lib/log/log.ts'
@@ -8,7 +8,7 @@ import type { WireStream } from '../wire/wire-stream.ts'
 import { buildFault, parseRequest, REACHED, readPart } from './preamble.ts'
 
 export interface RelayedDialsOptions {
-  /** Dials tunnels that may be reached from here without a further hop of this kind. */
+  /** Dials tunnels of this plane or node; never relays further. */
   readonly dial: Dial
   readonly log: Logger
   /** Instead of `PREAMBLE_MS`, for tests. */
@@ -17,10 +17,10 @@ export interface RelayedDialsOptions {
   readonly lastBytesMs?: number | undefined
 }
 
-/** How long a stream may take to say what it is for, in milliseconds. */
+/** How long a stream may take to send its preamble, in milliseconds. */
 const PREAMBLE_MS = 10_000
 
-/** Notes which tunnels somebody reaches. */
+/** Notes which tunnels the other end reaches. */
 export interface ReachedTunnels {
   add(tunnelId: string): void
 }
@@ -49,12 +49,12 @@ export class RelayedDials {
     return this.#streams
   }
 
-  /** All that ever came. */
+  /** Streams so far. */
   get accepted(): number {
     return this.#accepted
   }
 
-  /** Those of them that carry bytes. */
+  /** Streams that carry bytes now. */
   get open(): Iterable<Movable> {
     return this.#open
   }
@@ -72,33 +72,33 @@ export class RelayedDials {
       if (request) void this.#answer(stream, request, reached)
       else {
         this.#streams--
-        // Another plane may give up at any time.
-        if (!stream.isClosed) this.refuse(stream, 'a stream that does not begin with a request')
+        // The other plane may give up at any time.
+        if (!stream.isClosed) this.refuse(stream, 'stream does not begin with a valid request')
       }
     })
-    // Nearly always it arrives as a whole. A reset makes `readPart` finish.
+    // The preamble nearly always arrives at once, without need of a timer. A reset makes `readPart` finish.
     if (!isRead) timer = setTimeout(() => stream.reset('stream_refused'), this.#preambleMs).unref()
   }
 
-  /** Resets a stream that is not as agreed between planes. */
+  /** Resets a stream that breaks the protocol between planes. */
   refuse(stream: WireStream, reason: string): void {
     this.#strange.note({ reason }, reason)
     stream.reset('protocol_error')
   }
 
-  /** Dials no more; streams that are open go on. */
+  /** Dials no more; open streams go on. */
   stop(): void {
     this.#isStopped = true
   }
 
-  /** Writes what is yet to be logged. */
+  /** Writes pending log lines. */
   close(): void {
     this.stop()
     this.#strange.close()
   }
 
   async #answer(stream: WireStream, request: DialRequest, reached: ReachedTunnels | undefined): Promise<void> {
-    // Before it is: it may go meanwhile.
+    // Noted before the dial, since the tunnel may end during it.
     reached?.add(request.tunnelId)
     const tunnel = this.#isStopped
       ? new DialFault('offline', 'the plane of the tunnel is stopping')
@@ -110,7 +110,7 @@ export class RelayedDials {
       return
     }
     stream.write(REACHED)
-    // When the other plane gave up meanwhile, this resets the tunnel's stream.
+    // If the other plane has given up meanwhile, this resets the tunnel's stream.
     let isDone = false
     const onDone = (): void => {
       isDone = true
@@ -125,7 +125,7 @@ export class RelayedDials {
     try {
       return await this.#dial(request)
     } catch (err) {
-      this.#log.error({ err, tunnel: request.tunnelId }, 'dial of a relayed stream failed')
+      this.#log.error({ err, tunnel: request.tunnelId }, 'dial for another plane failed')
       return new DialFault('offline', 'the tunnel could not be dialled', { cause: err })
     }
   }

@@ -1,4 +1,4 @@
-/** For tests: the stream of a tunnel, with a service behind it that says and hears what the test wants. */
+/** For tests: the stream of a tunnel, with a service behind it that sends and receives what the test wants. */
 import type { ByteSink, ByteStream } from '../lib/bytes/byte-stream.ts'
 
 export class TestTunnel implements ByteStream {
@@ -6,13 +6,13 @@ export class TestTunnel implements ByteStream {
   isEndHeard = false
   /** Whether it was reset, by the other side or by the service. */
   isReset = false
-  /** Whether the service takes no more bytes than it was given already. */
+  /** Whether the service has stopped reading. */
   isStuck = false
   isPaused = false
   #sink: ByteSink | undefined
   #isEndSaid = false
   #isClosed = false
-  /** What the service says while nobody listens or the reader has paused. */
+  /** What the service sends while nobody reads. */
   readonly #waiting: (Buffer | 'end')[] = []
 
   get bytes(): Buffer {
@@ -80,7 +80,7 @@ export class TestTunnel implements ByteStream {
     }
   }
 
-  /** Whoever keeps what is only lent gets other bytes. */
+  /** Overwrites lent bytes afterwards, so that a reader that keeps them is found out. */
   #lend(chunk: Buffer): void {
     const lent = Buffer.from(chunk)
     if (this.#sink?.lent) this.#sink.lent(lent)

@@ -1,4 +1,4 @@
-/** The limits on clients: each test fails when the limit that it is about is removed. */
+/** The limits on clients: each test fails if its limit is removed. */
 import assert from 'node:assert/strict'
 import type { Socket } from 'node:net'
 import { afterEach, test } from 'node:test'

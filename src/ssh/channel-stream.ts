@@ -27,7 +27,7 @@ export interface Carrier {
 /** The first window of a channel, in bytes; it grows while the reader keeps up. */
 const FIRST_WINDOW = 256 * 1024
 
-/** The same when there are many channels: each could fill its window without anybody reading. */
+/** The same when there are many channels: each client could fill all windows while nobody reads. */
 const SMALL_WINDOW = 32 * 1024
 const MANY_CHANNELS = 256
 
@@ -49,7 +49,7 @@ export class ChannelStream implements ByteStream {
   #unread: Buffer[] = []
   #isPaused = true
   #isEndReceived = false
-  #isEndTold = false
+  #isEndReported = false
   /** Written, but not sent yet: the client's window is used up, or the connection is full. */
   #unsent: Buffer[] = []
   #isSending = false
@@ -126,7 +126,7 @@ export class ChannelStream implements ByteStream {
   drain(): void {
     if (this.#isClosed) return
     this.#send()
-    this.#tellRoom()
+    this.#notifyRoom()
   }
 
   /** Sends nothing more. Bytes that arrived before are still delivered, unless there was an error. */
@@ -184,11 +184,11 @@ export class ChannelStream implements ByteStream {
       this.#give(sink, chunk)
     }
     const isRead = this.#unread.length === 0 && !this.#isPaused
-    if (isRead && this.#isEndReceived && !this.#isEndTold && !this.#error) {
-      this.#isEndTold = true
+    if (isRead && this.#isEndReceived && !this.#isEndReported && !this.#error) {
+      this.#isEndReported = true
       sink.end()
     }
-    if (this.#isClosed && (isRead || this.#error)) this.#tellClosed()
+    if (this.#isClosed && (isRead || this.#error)) this.#notifyClosed()
   }
 
   /** Grants the bytes that were read once they are half of the window; doubles the window if the reader never paused. */
@@ -214,7 +214,7 @@ export class ChannelStream implements ByteStream {
         this.#carrier.carried('out', chunk.length)
         if (this.#isClosed) return
         if (this.#unsent.length > 0) queueMicrotask(() => this.#send())
-        else this.#tellRoom()
+        else this.#notifyRoom()
       })
     }
     if (this.#unsent.length > 0 && this.#carrier.isFull) this.#carrier.awaitRoom(this)
@@ -229,7 +229,7 @@ export class ChannelStream implements ByteStream {
     this.#closeIfOver()
   }
 
-  #tellRoom(): void {
+  #notifyRoom(): void {
     this.#sendEnd()
     if (!this.#isWriterWaiting || this.#isClosed || this.#unsent.length > 0 || this.#isSending) return
     if (this.#carrier.isFull) {
@@ -245,7 +245,7 @@ export class ChannelStream implements ByteStream {
     if (this.#isEndReceived && this.#isEndSent) this.#channel.close()
   }
 
-  #tellClosed(): void {
+  #notifyClosed(): void {
     const sink = this.#sink
     if (!sink) return
     this.#sink = undefined

@@ -99,7 +99,7 @@ const refused: readonly [text: string, ngrok: number, says: RegExp][] = [
   ['http --authtoken x', 1109, /your SSH key identifies you/],
   ['http --oauth github', 1110, /--oauth-client-id is missing: .*; --oauth-client-secret is missing: /],
   ['http --oauth-scope a', 1110, /--oauth is missing/],
-  ['http --oauth github --oidc https://i.example', 1110, /visitors log in once/],
+  ['http --oauth github --oidc https://i.example', 1110, /visitors log in with one of them/],
   ['http --scheme http --scheme https', 1110, /--scheme is given twice/],
   ['http --domain a --domain b', 1110, /--domain is given twice/],
   ['http --host-header rewrite', 1110, /must be a name here/],

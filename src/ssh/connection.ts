@@ -26,7 +26,7 @@ export class SshConnection implements LinkOwner {
   #encouraged = 0
   #hasAskedMethods = false
   /** Whether a refusal was shown to the client. */
-  #isTold = false
+  #isRefusalShown = false
   /** Who the client has proved to be. */
   #entry: Entry | undefined
   #user = ''
@@ -120,7 +120,7 @@ export class SshConnection implements LinkOwner {
     }
   }
 
-  /** Each question costs a lookup, and needs only the public key; a client that holds the key proves it next. */
+  /** Each question costs a lookup and needs only the public key, so it counts; a client that holds the key proves it next. */
   #encourage(login: LoginAttempt, fingerprint: string): void {
     if (++this.#encouraged > this.#options.door.limits.tries) this.#refuse(login, sshRefusals.notProven(fingerprint))
     else login.encourage()
@@ -136,8 +136,8 @@ export class SshConnection implements LinkOwner {
   #refuse(login: LoginAttempt, refusal: BindRefusal): void {
     const { link, trial, door } = this.#options
     // Only once: a client may have many keys and offer one after the other.
-    if (!this.#isTold) link.banner(refusalText(refusal))
-    this.#isTold = true
+    if (!this.#isRefusalShown) link.banner(refusalText(refusal))
+    this.#isRefusalShown = true
     if (++this.#failures < door.limits.tries) {
       // A client that leaves after five wrong keys and comes back must count as failed too.
       trial.blame(`${this.#failures} logins failed`)

@@ -66,7 +66,7 @@ test('a screen shows addresses, latency, connections, traffic and the last reque
     'Latency     42 ms',
     'Forwarding  https://a.example',
     '            tcp://b.example:20001',
-    'Connections 2 in all, 1 open',
+    'Connections 2 total, 1 open',
     'Traffic     1.2 MB to you, 999 B from you',
     '',
     'Requests',

@@ -7,13 +7,13 @@ import type { WatchedRequests } from '../tunnel/watched-requests.ts'
 import { row, type ScreenFigures, screenLines, TITLE } from './screen-lines.ts'
 import type { SshTerminal } from './terminal.ts'
 
-/** Where it is shown. */
+/** The terminal that it is shown on. */
 type Surface = Pick<SshTerminal, 'window' | 'isBusy' | 'print' | 'complain'>
 
 export interface DisplayOptions {
   readonly region: string
   readonly requests: Pick<WatchedRequests, 'watch'>
-  /** Asked whenever it is drawn. */
+  /** Called for each drawing. */
   readonly figures: () => ScreenFigures
   /** Starts a measurement of the latency. */
   readonly measure: () => void

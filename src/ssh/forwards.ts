@@ -38,7 +38,7 @@ export class Forwards {
     return port !== 0 && [...this.#all].some(({ asked }) => asked.address === address && asked.port === port)
   }
 
-  /** The one that the client knows by this place. */
+  /** The forward that the client knows by this place. */
   at({ address, port }: ForwardPlace): Forward | undefined {
     return [...this.#all].find(({ asked, told = asked }) => told.address === address && told.port === port)
   }

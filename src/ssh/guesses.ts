@@ -10,8 +10,8 @@ import { algorithms } from './algorithms.ts'
 const LISTS_AT = 17
 const LISTS = 10
 
-/** Makes the connection handle guesses; call it before the first packet is read. */
-export function heedGuesses(protocol: Protocol): void {
+/** Makes the connection handle guessed packets; call it before the first packet is read. */
+export function handleGuesses(protocol: Protocol): void {
   let isGuess = false
   Object.defineProperty(protocol, '_skipNextInboundPacket', {
     set: (value: boolean) => {

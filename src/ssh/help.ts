@@ -34,7 +34,7 @@ export function helpText(kind: TunnelKind | undefined): string {
   const lines = [`Usage: ssh -R [NAME:]PORT:HOST:PORT -p 2222 SERVER ${kind ?? 'COMMAND'} [flags]`, '']
   if (kind === undefined) {
     lines.push('Commands:', ...Object.entries(commands).map(([name, { about }]) => `  ${name.padEnd(10)}${about}`))
-    lines.push('', 'COMMAND --help shows its flags. PORT is 80 or 443 for http, 443 for tls, 0 for the usual one.')
+    lines.push('', 'COMMAND --help shows its flags. PORT is 80 or 443 for http, 443 for tls, or 0 for the default.')
   } else {
     const rows = flagsOf('gateway', kind).map((flag) => [
       `--${flag.name}${flag.takes === undefined ? '' : ` <${flag.takes}>`}`,

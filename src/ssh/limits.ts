@@ -14,7 +14,7 @@ export interface SshLimits extends DoorLimits {
   readonly dialMs: number
   /** The most forwards of one connection. */
   readonly forwards: number
-  /** The most terminals that one connection may open in all; the first that asks for something gives the command. */
+  /** The most terminals that one connection may open in all; the first one with a request gives the command. */
   readonly terminals: number
   /** The most visitor connections at a time over one SSH connection. */
   readonly channels: number

@@ -4,13 +4,13 @@ import type { AuthContext, Channel, Incoming, Session } from 'ssh2'
 import { noteRead } from '../lib/bytes/read-memory.ts'
 import { DialFault } from '../model/dial.ts'
 import { type Carrier, ChannelStream, firstWindow, LEAST_PACKET } from './channel-stream.ts'
-import { heedGuesses } from './guesses.ts'
+import { handleGuesses } from './guesses.ts'
 import type { SshLimits } from './limits.ts'
 import type { ForwardPlace } from './plan.ts'
 import { type KeyOffer, rsaSignature } from './proof.ts'
 import { quicken, readByLoan, writeByTurns } from './quick-link.ts'
 import { RoundTrips } from './round-trips.ts'
-import { tellTakenSignatures } from './taken-signatures.ts'
+import { announceSignatureAlgorithms } from './taken-signatures.ts'
 import { SshTerminal } from './terminal.ts'
 
 /** A client tries to log in. Exactly one of the three answers, once. */
@@ -99,8 +99,8 @@ export class SshLink implements Carrier {
   serve(owner: LinkOwner): void {
     this.#owner = owner
     const client = this.#client
-    heedGuesses(client._protocol)
-    tellTakenSignatures(client._protocol, (payload) => this.#send(payload))
+    handleGuesses(client._protocol)
+    announceSignatureAlgorithms(client._protocol, (payload) => this.#send(payload))
     client.on('error', (error: Error) => {
       this.#reason ??= error.message
       this.#endSoon()

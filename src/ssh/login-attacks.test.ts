@@ -183,7 +183,7 @@ test('host-based authentication is refused, even with the key of a credential', 
   raw.leave()
 })
 
-test('a client that tells the server that it is logged in is not', async () => {
+test('a client that claims to be logged in is not', async () => {
   const gateway = await withPeople()
   const raw = await RawClient.atLogin(gateway.port)
   raw.send(message(authSuccess))

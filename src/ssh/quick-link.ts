@@ -1,4 +1,4 @@
-/** Patches the library from outside to make a connection several times cheaper; it has no options for any of this. */
+/** Patches the library to make connections several times cheaper; it has no options for any of this. */
 import { createSecretKey } from 'node:crypto'
 import type { Socket } from 'node:net'
 import type { CipherKeys, Decipher, GcmDecipher, Protocol } from 'ssh2'

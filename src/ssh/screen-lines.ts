@@ -43,7 +43,7 @@ export function screenLines(content: ScreenContent): string[] {
     ...(listed.length === 0 ? [row('Forwarding', 'waiting for a forward')] : []),
     ...listed.map((address, i) => row(i === 0 ? 'Forwarding' : '', address)),
     ...(more > 0 ? [row('', `and ${more} more`)] : []),
-    row('Connections', `${total} in all, ${connections} open`),
+    row('Connections', `${total} total, ${connections} open`),
     row('Traffic', `${size(bytesOut)} to you, ${size(bytesIn)} from you`),
     ...(note === '' ? [] : ['', ...wrapped(note, columns)]),
   ]

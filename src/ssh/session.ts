@@ -113,7 +113,7 @@ export class SshSession implements LiveSession {
   async proveAlive(): Promise<void> {
     const { link, door } = this.#options
     if (await link.isAlive(door.limits.signOfLifeMs)) return
-    this.left('its client gave no sign of life when another asked for its address')
+    this.left('its client gave no sign of life when another agent asked for its address')
     link.drop('it gave no sign of life')
   }
 
@@ -251,7 +251,7 @@ export class SshSession implements LiveSession {
       this.#begin(forward, tunnel)
     } catch (error) {
       door.log.error({ session: this.id, error }, 'forward of an SSH client failed')
-      this.end('the server failed, and its log says why')
+      this.end('the server failed; its log says why')
     }
   }
 

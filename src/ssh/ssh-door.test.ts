@@ -219,7 +219,7 @@ test('the same forward twice is refused', async () => {
   assertTold(await run.told, 1105)
 })
 
-test('a client that asks for nothing is disconnected with the reason', async () => {
+test('a client that requests nothing is disconnected with the reason', async () => {
   const gateway = await start({ limits: { requestMs: 50 } })
   const client = await gateway.client().login()
   await client.closed

@@ -8,14 +8,14 @@ import { signatureAlgorithms } from './proof.ts'
 const EXT_INFO = 7
 
 /** Calls `send` with the message after the first key exchange, for clients that support it. */
-export function tellTakenSignatures(protocol: Protocol, send: (payload: Buffer) => void): void {
+export function announceSignatureAlgorithms(protocol: Protocol, send: (payload: Buffer) => void): void {
   const complete = protocol._onHandshakeComplete
-  let isTold = false
+  let isSent = false
   protocol._onHandshakeComplete = (negotiated) => {
     const { _kex: kex } = protocol
-    const isWanted = kex.remoteExtInfoEnabled && !isTold
+    const isWanted = kex.remoteExtInfoEnabled && !isSent
     kex.remoteExtInfoEnabled = false
-    isTold = true
+    isSent = true
     // It must be the first message under the new keys, or some clients ignore it.
     if (isWanted) send(extInfo())
     complete(negotiated)

@@ -13,7 +13,7 @@ const BLOCK_BYTES = 16
 const MOST_BYTES = 35_000
 
 /** Collects a packet that arrives in pieces. */
-class Begun {
+class PartialPacket {
   /** As large as the largest packet so far: most clients send few and small ones. */
   #memory = Buffer.alloc(0)
   bytes = 0
@@ -37,13 +37,13 @@ class Begun {
 
 /** Makes `decipher`, which must be between two packets, decipher whole packets. */
 export function decipherWhole(decipher: GcmDecipher): void {
-  const begun = new Begun()
+  const partial = new PartialPacket()
   decipher.decrypt = (chunk, from, end) => {
     const data = chunk.length === end ? chunk : chunk.subarray(0, end)
     let at = from
     while (at < end) {
       let packet: Buffer | undefined
-      if (begun.bytes === 0 && end - at >= LENGTH_BYTES) {
+      if (partial.bytes === 0 && end - at >= LENGTH_BYTES) {
         const bytes = sizeOf(data, at)
         if (end - at >= bytes) {
           packet = data.subarray(at, at + bytes)
@@ -51,13 +51,13 @@ export function decipherWhole(decipher: GcmDecipher): void {
         }
       }
       if (!packet) {
-        if (begun.bytes < LENGTH_BYTES) at += begun.take(data, at, LENGTH_BYTES)
-        if (begun.bytes < LENGTH_BYTES) return undefined
-        const bytes = sizeOf(begun.packet, 0)
-        at += begun.take(data, at, bytes)
-        if (begun.bytes < bytes) return undefined
-        packet = begun.packet
-        begun.bytes = 0
+        if (partial.bytes < LENGTH_BYTES) at += partial.take(data, at, LENGTH_BYTES)
+        if (partial.bytes < LENGTH_BYTES) return undefined
+        const bytes = sizeOf(partial.packet, 0)
+        at += partial.take(data, at, bytes)
+        if (partial.bytes < bytes) return undefined
+        packet = partial.packet
+        partial.bytes = 0
       }
       const answer = decipher._onPayload(open(decipher, packet))
       if (answer !== undefined) return answer === false ? at : answer

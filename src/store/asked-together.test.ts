@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { until } from '../../test/support/until.ts'
 import { AskedTogether } from './asked-together.ts'
 
-/** Answers when it is told to, and notes what it was asked. */
+/** Answers when it is told to, and records its questions. */
 class Database {
   readonly asked: (readonly string[])[] = []
   readonly questions: AskedTogether<string, string>
@@ -31,7 +31,7 @@ class Database {
 
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
-test('the first is asked at once, and those that come meanwhile together', async () => {
+test('the first question is asked at once, and those that come meanwhile together', async () => {
   const database = new Database()
   const first = database.questions.ask('a')
   const rest = ['b', 'c', 'b'].map((key) => database.questions.ask(key))
@@ -44,7 +44,7 @@ test('the first is asked at once, and those that come meanwhile together', async
   assert.deepEqual(await Promise.all(rest), ['B', 'C', 'B'])
 })
 
-test('an answer that was under way is not given to who asks later', async () => {
+test('an answer under way is not given to a later question', async () => {
   const database = new Database()
   const before = database.questions.ask('a')
   const later = database.questions.ask('a')
@@ -56,7 +56,7 @@ test('an answer that was under way is not given to who asks later', async () => 
   assert.equal(await later, 'A')
 })
 
-test('a query that fails fails for those who waited for it, and for nobody after', async () => {
+test('a failed query fails its own questions, and none after', async () => {
   const database = new Database()
   const first = database.questions.ask('a')
   const next = database.questions.ask('b')
@@ -67,7 +67,7 @@ test('a query that fails fails for those who waited for it, and for nobody after
   assert.equal(await next, 'B')
 })
 
-test('a query answers a bounded number', async () => {
+test('a query answers a bounded number of questions', async () => {
   const database = new Database()
   const all = Array.from({ length: 1202 }, (_, i) => database.questions.ask(String(i)))
   for (let i = 0; i < 4; i++) {
@@ -81,7 +81,7 @@ test('a query answers a bounded number', async () => {
   )
 })
 
-test('a query that is not answered holds nobody up', async () => {
+test('a query that is not answered does not hold up later questions', async () => {
   const keys: (readonly string[])[] = []
   const questions = new AskedTogether(async (asked: readonly string[]) => {
     keys.push(asked)
@@ -93,7 +93,7 @@ test('a query that is not answered holds nobody up', async () => {
   assert.deepEqual(keys, [['never'], ['a', 'b']])
 })
 
-test('those that wait are gathered for a while after the query before, and one alone is not', async () => {
+test('waiting questions are gathered for a while after the query before, and a lone one is not', async () => {
   const database = new Database({ apartMs: 200 })
   const ask = (key: string): Promise<string> => database.questions.ask(key)
   for (const key of ['a', 'b']) {
@@ -114,7 +114,7 @@ test('those that wait are gathered for a while after the query before, and one a
   database.answer()
   assert.deepEqual(await Promise.all([second, third]), ['D', 'E'])
   assert.deepEqual(database.asked.slice(3), [['d', 'e']])
-  // Where two came together more may follow, and the next of them is not asked alone.
+  // After two that came together more may follow, so the next question is not asked alone.
   await settled()
   const more = [ask('f'), ask('g')]
   assert.equal(database.asked.length, 4)
@@ -124,7 +124,7 @@ test('those that wait are gathered for a while after the query before, and one a
   assert.deepEqual(database.asked.slice(4), [['f', 'g']])
 })
 
-test('many are not gathered any longer', async () => {
+test('many waiting questions are not gathered any longer', async () => {
   const database = new Database({ apartMs: 60_000 })
   const all = Array.from({ length: 160 }, (_, i) => database.questions.ask(String(i)))
   for (let i = 0; i < 2; i++) {

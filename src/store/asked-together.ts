@@ -1,14 +1,14 @@
 /**
- * Questions to the database, many at a time: those that come while one is under way wait for the next query, which
- * answers them all, and which begins a moment after the one before. Thousands of agents that come back at once cost a few
- * queries of each kind, and one alone waits for nobody. No answer is older than its question.
+ * Batches questions to the database: those that come during a query wait for the next one, which answers them all and begins a
+ * moment after the one before. So thousands of agents that come back at once cost a few queries of each kind, and a single one
+ * does not wait. No answer is older than its question.
  */
 import { ENOUGH, gatherMs } from './gather-time.ts'
 
-/** How many one query answers. */
+/** Most questions that one query answers. */
 const MAX_TOGETHER = 500
 
-/** How long others wait for a query that is under way, in milliseconds: a database that says nothing holds it for long. */
+/** How long later questions wait for a query under way, in milliseconds: a silent database may never answer it. */
 const PATIENCE_MS = 100
 
 interface Asked<Key, Answer> {
@@ -25,8 +25,8 @@ export class AskedTogether<Key, Answer> {
   #current: object | undefined
 
   /**
-   * `answer` asks the database about several keys, and gives what to answer for each. `apartMs` is the least time between two
-   * queries after one that answered so many, in milliseconds; who asks alone is answered at once.
+   * `answer` asks the database about several keys, and returns a function with the answer for each. `apartMs` is the least time
+   * between two queries, in milliseconds, given how many questions the first answered; a lone question does not wait.
    */
   constructor(
     answer: (keys: readonly Key[]) => Promise<(key: Key) => Answer>,
@@ -55,11 +55,11 @@ export class AskedTogether<Key, Answer> {
     const goOn = (): void => {
       clearTimeout(patience)
       if (this.#current !== query) return
-      // In a crowd more come within a moment, even when nobody waits just now.
+      // In a crowd, more questions come within moments even when none waits right now.
       const isAlone = asked.length === 1 && this.#waiting.length === 0
       const isWorthIt = isAlone || this.#waiting.length >= ENOUGH
       const earlyMs = isWorthIt ? 0 : begunAt + this.#apartMs(asked.length) - performance.now()
-      // Those who come meanwhile go along.
+      // Questions that come during the pause join the next query.
       this.#current = {}
       if (earlyMs > 0) setTimeout(next, earlyMs).unref()
       else next()

@@ -1,6 +1,6 @@
-/** Statements over many rows, in pieces: databases limit the parameters of one, and building it blocks the event loop. */
+/** Splits statements over many rows: databases limit the parameters of one, and building it blocks the event loop. */
 
-/** Rows named or written by one statement. With ten columns that is far below SQLite's limit of 32,766 parameters. */
+/** Most rows named or written by one statement. With ten columns that is far below SQLite's limit of 32,766 parameters. */
 const AT_ONCE = 500
 
 /** Calls `work` for a few of `items` at a time, in their order, and returns all that it gave. */
@@ -15,7 +15,7 @@ export async function inBatches<Item, Result>(
   return all
 }
 
-/** Each item once, the last of a key, sorted by key: transactions that lock rows in one order cannot block each other. */
+/** The last item of each key, sorted by key: transactions that lock rows in the same order cannot deadlock. */
 export function sortedBy<Item>(items: readonly Item[], keyOf: (item: Item) => string): Item[] {
   const byKey = new Map(items.map((item) => [keyOf(item), item]))
   return [...byKey].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, item]) => item)

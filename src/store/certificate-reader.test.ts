@@ -4,7 +4,7 @@ import { eachStore } from '../../test/support/databases.ts'
 import { nameStage } from './certificate-reader.ts'
 import { openStore, type Store } from './store.ts'
 
-describe('names whose certificates the server gets by itself', () => {
+describe('names whose certificates the server orders by itself', () => {
   eachStore((databases) => {
     let store: Store
 
@@ -13,15 +13,19 @@ describe('names whose certificates the server gets by itself', () => {
     })
     after(() => store.close())
 
-    test('begin within a bound by the week, however many ask at once, and are counted once each', async () => {
+    test('begin within a weekly limit, however many begin at once, and are counted once each', async () => {
       const week = 7 * 86_400_000
       const count = (name: string) => store.write(({ certificates }) => certificates.countName(name, 2, week))
       const names = ['a.test', 'b.test', 'c.test', 'd.test', 'e.test']
       const may = await Promise.all(names.map(count))
       assert.equal(may.filter(Boolean).length, 2)
-      // What was counted may begin again, and what was not may not.
+      // A counted name may begin again, and one that was refused may not.
       assert.deepEqual(await Promise.all(names.map(count)), may)
-      assert.equal(await store.read(({ certificates }) => certificates.ordersWithin(week)), 0, 'they are no orders')
+      assert.equal(
+        await store.read(({ certificates }) => certificates.ordersWithin(week)),
+        0,
+        'names do not count as orders',
+      )
       const always = { hasRoom: async () => true, countedMs: 1 }
       assert.equal(await store.write(({ certificates }) => certificates.beginOrder('order_1', always)), true)
       assert.deepEqual(await Promise.all(names.map(count)), may, 'the orders of an hour leave them alone')
@@ -44,7 +48,7 @@ describe('names whose certificates the server gets by itself', () => {
       assert.deepEqual(counts, { ordering: 0, first: 3, renewal: 0, failing: 1 })
     })
 
-    test('begin one after the other, however many see the same room', async () => {
+    test('begin one after the other, however many see the same free place', async () => {
       const begun = await Promise.all(
         Array.from({ length: 5 }, (_, i) =>
           store.write(({ certificates }) => {
@@ -72,7 +76,7 @@ describe('names whose certificates the server gets by itself', () => {
       assert.deepEqual(await waiting(1), [over])
       assert.deepEqual(await waiting(0), [])
       assert.equal((await store.read(({ certificates }) => certificates.nameCounts())).renewal, 3)
-      // Of two who see the same turn one gets it. Should it die, the name is a renewal that is due.
+      // Of two nodes that see the same turn, one gets it. If it dies, the name is a renewal that is due.
       const takes = ['one', 'two'].map((holder) =>
         store.write(({ certificates }) => certificates.take('short.wait.test', holder, 60_000)),
       )
@@ -82,7 +86,7 @@ describe('names whose certificates the server gets by itself', () => {
       await store.write(({ certificates }) => certificates.letGoOfAll())
       const due = () => store.read(({ certificates }) => certificates.due(nameStage.renewal, 10))
       assert.deepEqual(await due(), ['short.wait.test'])
-      // Somebody asked for another certificate: it is looked at now.
+      // A renewal was requested: the name is due now.
       await store.write(({ certificates }) => certificates.lookAgain(['long.wait.test']))
       assert.deepEqual(await waiting(), [over])
       assert.deepEqual((await due()).sort(), ['long.wait.test', 'short.wait.test'])

@@ -1,4 +1,4 @@
-/** Reads which names get their certificates from an authority by themselves, and how far that is. */
+/** Reads the names whose certificates the server orders by itself, and the state of each. */
 import { type Kysely, type Selectable, sql } from 'kysely'
 import type { DialectFacts } from './dialect.ts'
 import type { Tables } from './tables.ts'
@@ -7,13 +7,13 @@ export type StoredChallenge = Readonly<Selectable<Tables['acme_challenges']>>
 export type StoredAcmeAccount = Readonly<Selectable<Tables['acme_accounts']>>
 
 /**
- * What is to be done for a name: continue an order, get a first certificate, look whether to renew one, or renew it when it
- * is its turn. One that waits for its turn is due when it can wait no longer.
+ * What is to be done for a name: continue an order, get a first certificate, check whether to renew one, or renew it when its
+ * turn comes. A name that waits for its turn is due when it can wait no longer.
  */
 export const nameStage = { ordering: 0, first: 1, renewal: 2, waiting: 3 } as const
 export type NameStage = (typeof nameStage)[keyof typeof nameStage]
 
-/** A name that is looked after. */
+/** A name whose certificate the server orders. */
 export interface ManagedName {
   readonly name: string
   readonly stage: number
@@ -23,7 +23,7 @@ export interface ManagedName {
   readonly state: string
 }
 
-/** How many names there are, by what is to be done for them, and how many whose last try failed. */
+/** The number of names by what is to be done for them, and of those whose last try failed. */
 export interface NameCounts {
   readonly ordering: number
   readonly first: number
@@ -31,7 +31,7 @@ export interface NameCounts {
   readonly failing: number
 }
 
-/** What ids in `acme_orders` begin with that count names and not orders; the name follows. */
+/** The prefix of ids in `acme_orders` that count names rather than orders; the name follows. */
 export const COUNTED_NAME = 'name/'
 
 export class CertificateReader {
@@ -67,7 +67,7 @@ export class CertificateReader {
     return rows.map(({ name }) => name)
   }
 
-  /** Names that wait for their turn, those that can wait for the shortest time first. */
+  /** Names that wait for their turn, most urgent first. */
   async waiting(limit: number): Promise<{ readonly name: string; readonly isDue: boolean }[]> {
     if (limit <= 0) return []
     const rows = await this.db
@@ -87,12 +87,12 @@ export class CertificateReader {
     return row && { name, stage: row.stage, orderKey: row.order_key, state: row.state }
   }
 
-  /** Looks at all names: the more there are, the longer it takes. */
+  /** Counts names; reads all of them, so it takes longer the more there are. */
   async nameCounts(): Promise<NameCounts> {
     const rows = await this.db
       .selectFrom('managed_names')
       .select(['stage', (eb) => eb.fn.countAll<number>().as('count')])
-      // `state` is JSON of ours, and quotes inside its texts are escaped.
+      // `state` is our own JSON, in which quotes inside texts are escaped.
       .select(sql<number>`sum(case when state like '%"fault":{%' then 1 else 0 end)`.as('failing'))
       .groupBy('stage')
       .execute()

@@ -1,8 +1,8 @@
 /**
- * Writes which names get their certificates by themselves, inside one transaction.
+ * Writes the names whose certificates the server orders by itself, inside one transaction.
  *
- * Whoever works on a name holds it for a while, by the database's clock. Every later write for that name asks first whether
- * that is still so: a node that stood still for too long finds that another has taken over.
+ * A node that works on a name holds it for a while, by the database's clock. Every later write for that name first checks that
+ * the node still holds it: a node that was frozen for too long finds that another has taken over.
  */
 import { sql } from 'kysely'
 import { inBatches } from './batches.ts'
@@ -15,7 +15,7 @@ import {
   type StoredChallenge,
 } from './certificate-reader.ts'
 
-/** What is kept of a name after a step. */
+/** The stored state of a name after a step. */
 export interface KeptName {
   readonly stage: NameStage
   /** From now, in milliseconds. */
@@ -43,7 +43,7 @@ export class CertificateWriter extends CertificateReader {
     await this.db.updateTable('acme_accounts').set({ key }).where('directory', '=', directory).execute()
   }
 
-  /** Looks after these names from now on; those that are looked after stay as they are. */
+  /** Adds names; those that are there already stay as they are. */
   async manage(names: readonly string[]): Promise<void> {
     await inBatches(names.toSorted(), (some) =>
       this.db
@@ -65,8 +65,8 @@ export class CertificateWriter extends CertificateReader {
   }
 
   /**
-   * These names have a certificate no more, or need another: they are looked at now, unless that was tried and is to wait.
-   * Whoever looks at one already starts over, since what it saw is old.
+   * Makes names due now that have lost their certificate or need another, unless an attempt is under way or must wait. A node
+   * that is just checking one of them starts over, since what it read is out of date.
    */
   async lookAgain(names: readonly string[]): Promise<void> {
     await inBatches(names.toSorted(), (some) =>
@@ -80,8 +80,8 @@ export class CertificateWriter extends CertificateReader {
   }
 
   /**
-   * Takes a name that is due, or waits for its turn, and that nobody works on, for `forMs`; undefined when somebody was
-   * faster. It waits no more then: whatever comes of the work says when it is due again.
+   * Takes a name that is due or waits for its turn, and that nobody works on, for `forMs`; undefined when another was faster. The
+   * name stops waiting: the outcome of the work decides when it is due again.
    */
   async take(name: string, holder: string, forMs: number): Promise<ManagedName | undefined> {
     await this.db
@@ -113,7 +113,7 @@ export class CertificateWriter extends CertificateReader {
     return numUpdatedRows > 0n
   }
 
-  /** Keeps what a step came to; the name must be held. */
+  /** Stores the outcome of a step; the name must be held. */
   async keep(name: string, kept: KeptName): Promise<void> {
     await this.db
       .updateTable('managed_names')
@@ -127,7 +127,7 @@ export class CertificateWriter extends CertificateReader {
       .execute()
   }
 
-  /** Looks at a name again only after `inMs`, whatever came of the work on it. */
+  /** Makes a name due again only after `inMs`, whatever the outcome of the work on it. */
   async postpone(name: string, holder: string, inMs: number): Promise<void> {
     await this.db
       .updateTable('managed_names')
@@ -151,12 +151,12 @@ export class CertificateWriter extends CertificateReader {
       .execute()
   }
 
-  /** Lets go of all names, for whoever is alone with this database: what an earlier process held, it holds no more. */
+  /** Lets go of all names. For a server that is alone with its database, where no other process holds any. */
   async letGoOfAll(): Promise<void> {
     await this.db.updateTable('managed_names').set({ holder: '', held_until: 0 }).where('held_until', '>', 0).execute()
   }
 
-  /** Looks after a name no more. */
+  /** Removes a name. */
   async forget(name: string): Promise<void> {
     await this.db.deleteFrom('managed_names').where('name', '=', name).execute()
   }
@@ -174,7 +174,7 @@ export class CertificateWriter extends CertificateReader {
     return rows.map(({ name, order_key }) => ({ name, orderKey: order_key }))
   }
 
-  /** Counts one more order, if `hasRoom` says so; gives whether it did. Nodes that ask at the same time wait for each other. */
+  /** Counts one more order if `hasRoom()` allows it; returns whether it did. Concurrent calls of nodes run one after the other. */
   async beginOrder(
     id: string,
     { hasRoom, countedMs }: { readonly hasRoom: () => Promise<boolean>; readonly countedMs: number },
@@ -191,8 +191,8 @@ export class CertificateWriter extends CertificateReader {
   }
 
   /**
-   * Counts a name, unless `most` others were within `withinMs`; returns whether it is counted. Nodes that ask at the same time
-   * wait for each other.
+   * Counts a name, unless `most` others were counted within `withinMs`; returns whether it is counted. Concurrent calls of nodes
+   * run one after the other.
    */
   async countName(name: string, most: number, withinMs: number): Promise<boolean> {
     await this.#lockOrders()
@@ -213,7 +213,7 @@ export class CertificateWriter extends CertificateReader {
     return true
   }
 
-  /** Held until the transaction ends, so that two nodes cannot both take the last one. */
+  /** Takes a lock until the transaction ends, so that two nodes cannot both take the last place. */
   async #lockOrders(): Promise<void> {
     if (this.facts.locksRows) await sql`select pg_advisory_xact_lock(${ORDERS_LOCK})`.execute(this.db)
   }

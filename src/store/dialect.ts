@@ -8,13 +8,13 @@ export interface DialectFacts {
   readonly binaryText: string
   /** Column type of a number that the database increments. */
   readonly autoIncrement: string
-  /** What the database's clock shows, in milliseconds since 1970. */
+  /** The database's clock, in milliseconds since 1970. */
   readonly nowMs: RawBuilder<number>
-  /** Tells one run of the database server from another, which may lack what was written last. */
+  /** Identifies the run of the database server; another server may lack the last writes. */
   readonly server: RawBuilder<string>
   /** The elements of an array in JSON, as the rows of a table `each` with one column `value`. */
   readonly eachOf: (json: string) => RawBuilder<unknown>
-  /** Whether a column is one of `values`, by its index. In PostgreSQL a query of them would leave the plan to chance. */
+  /** Whether a column is one of `values`, by its index. In PostgreSQL, a subquery of them would make the plan unpredictable. */
   readonly isAmong: (column: string, values: readonly string[]) => RawBuilder<SqlBool>
   /** Whether a row must be locked explicitly before it is read and rewritten; SQLite has one writer at a time anyway. */
   readonly locksRows: boolean
@@ -28,7 +28,7 @@ export interface DialectFacts {
 
 /**
  * `taken`: a claim or id exists already. `dangling`: the target of a reference is missing, or is still referred to.
- * `again`: the transaction lost a race and may be repeated. `away`: the database cannot be used now.
+ * `again`: the transaction lost a race and may be repeated. `away`: the database is unavailable.
  */
 export type Trouble = 'taken' | 'dangling' | 'again' | 'away'
 

@@ -56,7 +56,7 @@ describe('the feed', () => {
       assert.equal(reads.length, heard)
     })
 
-    test('those who ask the same at the same time are answered by one query, and later ones by another', async () => {
+    test('equal questions at the same time are answered by one query, and later ones by another', async () => {
       const first = store.feed.since(0)
       assert.equal(store.feed.since(0), first)
       assert.notEqual(store.feed.since(0, 1), first)
@@ -64,7 +64,7 @@ describe('the feed', () => {
       assert.equal((await store.feed.since(0))?.at(-1)?.id, 'f')
     })
 
-    test('a reader that polls under many concurrent writers misses none and sees each once, in order', async () => {
+    test('a reader that polls during many concurrent writes misses no change and sees each once, in order', async () => {
       // On PostgreSQL a second node writes too.
       const another = kind.name === 'postgres' ? await openStore(url) : store
       const writers = 200
@@ -88,7 +88,7 @@ describe('the feed', () => {
         const changes = (await store.feed.since(last)) ?? []
         seen.push(...changes)
         last = changes.at(-1)?.revision ?? last
-        // Lets others use SQLite's one connection.
+        // Lets writers use SQLite's one connection.
         await tick()
       }
       await done
@@ -102,7 +102,7 @@ describe('the feed', () => {
 
     test('a reader so far behind that changes were swept is told to start over, and only then', async () => {
       const before = await store.feed.latest()
-      // A sweep happens at every thousandth revision, so make the next one such.
+      // A sweep happens at every thousandth revision, so make the next one a thousandth.
       const next = KEPT_CHANGES + 5000
       await jumpTo(url, next - 1)
       await note('newest')
@@ -118,7 +118,7 @@ describe('the feed', () => {
       assert.equal((await store.feed.since(next))?.at(-1)?.id, 'after a gap')
     })
 
-    test('a reader of what the database has lost is told to start over, also when its revision is of another change', async () => {
+    test('a reader of a change that the database has lost is told to start over, even when its revision belongs to another change', async () => {
       await note('kept')
       const before = await store.feed.latest()
       await note('lost')
@@ -147,7 +147,7 @@ function jumpTo(url: string, revision: number): Promise<void> {
   )
 }
 
-/** Past the store. */
+/** Bypasses the store. */
 async function run(url: string, statement: string): Promise<void> {
   if (url.startsWith('sqlite:')) {
     const db = new DatabaseSync(url.slice('sqlite:'.length))

@@ -20,7 +20,7 @@ type Ask = <T>(query: (db: Kysely<Tables>) => Promise<T>) => Promise<T>
 export class Feed {
   readonly #ask: Ask
   readonly #listeners = new Set<() => void>()
-  /** Questions of this turn of the event loop, by what they ask: all subscribers wake at once, most at one revision. */
+  /** Queries of this turn of the event loop, by their arguments: all subscribers wake at once, most at the same revision. */
   readonly #asked = new Map<string, Promise<readonly Change[] | null>>()
 
   constructor(ask: Ask) {
@@ -50,8 +50,8 @@ export class Feed {
   }
 
   /**
-   * Changes after the last that was read, or after a revision, oldest first, at most `limit`. Null when the reader must
-   * read everything again: some of them are no longer kept, or the database has lost what was read. A standby that was
+   * Changes after the last one that was read, or after a revision, oldest first, at most `limit`. Null when the reader must read
+   * everything again: some changes are no longer kept, or the database has lost one that was read. A standby database that was
    * promoted may lack the last moments of its primary, and gives their revisions to other changes.
    */
   since(last: Change | number, limit = 1000): Promise<readonly Change[] | null> {
@@ -59,7 +59,7 @@ export class Feed {
     const key = JSON.stringify([after.revision, after.kind, after.id, limit])
     const asked = this.#asked.get(key)
     if (asked) return asked
-    // Begun when all have asked, so that no answer is older than its question.
+    // The query begins after this turn, so that no answer is older than its question.
     const answer = Promise.resolve().then(() => {
       this.#asked.delete(key)
       return this.#since(after, limit)

@@ -20,7 +20,7 @@ export const storeLimits: StoreLimits = {
 
 /** The database took longer than its limit. The statement may still take effect. */
 export class Overdue extends Error {
-  /** The code of a socket timeout too, so that one code means a database that does not answer. */
+  /** The same code as a socket timeout, so that one code means a database that does not answer. */
   readonly code = 'ETIMEDOUT'
 
   constructor(what: string, limitMs: number, options?: ErrorOptions) {

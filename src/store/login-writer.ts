@@ -119,7 +119,7 @@ export class LoginWriter extends LoginReader {
           .selectFrom('login_sessions as of_user')
           .select('of_user.id')
           .where('of_user.user_id', '=', userId)
-          // By both columns of the index, so that the database reads it in order and need not sort.
+          // By both columns of the index, so that the database reads the index in order without sorting.
           .orderBy('of_user.user_id', 'desc')
           .orderBy('of_user.last_seen_at', 'desc')
           .limit(limit)
@@ -144,7 +144,7 @@ export class LoginWriter extends LoginReader {
     )
   }
 
-  /** Removes logins that were last seen before `time`, at most `limit`, those that were away for longest first. */
+  /** Removes logins that were last seen before `time`, at most `limit`, longest unseen first. */
   async removeUnseen(time: number, limit: number): Promise<string[]> {
     return this.#remove((eb) =>
       eb(
@@ -160,7 +160,7 @@ export class LoginWriter extends LoginReader {
     )
   }
 
-  /** Removes the users that were absent longest, with their logins. */
+  /** Removes the users that were unseen for longest, with their logins. */
   async removeOldestUsers(limit: number): Promise<string[]> {
     const gone = await this.db
       .deleteFrom('login_users')
@@ -173,8 +173,8 @@ export class LoginWriter extends LoginReader {
   }
 
   /**
-   * Stores that an answer is used; returns whether it was not before. Whoever uses the same one at the same time waits until
-   * this transaction ends.
+   * Marks an answer as used; returns whether it was unused before. A concurrent call for the same answer waits until this
+   * transaction ends.
    */
   async useAnswer(answer: StoredAnswer): Promise<boolean> {
     const added = await this.db

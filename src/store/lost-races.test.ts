@@ -13,7 +13,7 @@ import type { Tables } from './tables.ts'
 
 class LostRace extends Error {}
 
-/** A store whose database says of `LostRace` what PostgreSQL says of a deadlock. */
+/** A store whose database classifies `LostRace` as PostgreSQL does a deadlock. */
 async function open(t: TestContext): Promise<Store> {
   const folder = await mkdtemp(join(tmpdir(), 'postern-races-'))
   const path = join(folder, 'test.db')
@@ -42,7 +42,7 @@ test('a transaction that loses a few races is stored once', async (t) => {
   assert.equal(await store.read((reader) => reader.meta('tries')), '5')
 })
 
-test('one that loses them all is a conflict that says to try again, and leaves nothing', async (t) => {
+test('a transaction that loses them all is a conflict that says to try again, and stores nothing', async (t) => {
   const store = await open(t)
   let tries = 0
   const lost = store.write(async (writer) => {

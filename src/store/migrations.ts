@@ -20,7 +20,7 @@ export async function migrate(db: Kysely<Tables>, facts: DialectFacts): Promise<
   if (error) throw new Error('migrate the database', { cause: error })
 }
 
-/** How Kysely says that the migrations which ran are not the first of ours, and which of them we do not have. */
+/** Kysely's error for a database whose migrations are not a prefix of ours; it names a migration that we do not have. */
 const HISTORY_FAULT = /^corrupted migrations: (?:previously executed migration (\S+) is missing)?/
 
 function migrations({ binaryText, autoIncrement }: DialectFacts): Record<string, Migration> {
@@ -140,7 +140,7 @@ function migrations({ binaryText, autoIncrement }: DialectFacts): Record<string,
     '0004_online': {
       async up(db: Kysely<unknown>) {
         const id = sql.raw(binaryText)
-        // Nothing refers to a node: a lost one may have a million rows, which are removed a few at a time.
+        // No foreign key refers to a node: a lost one may have a million rows, which are removed a few at a time.
         await db.schema
           .createTable('nodes')
           .addColumn('id', id, (c) => c.primaryKey())

@@ -1,4 +1,4 @@
-/** What it costs to ask who is online grows with the answer, not with all that is online. */
+/** The cost of reading what is online grows with the answer, not with all that is online. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { CompiledQuery, Kysely, type Transaction } from 'kysely'
@@ -13,10 +13,10 @@ import type { Tables } from './tables.ts'
 import { holderAt, placeAt, sessionAt, tunnelAt } from './test-online.ts'
 
 const ROWS = 50_000
-/** The newest rows are those of a node that was lost. */
+/** The newest rows belong to a node that was lost. */
 const LIVE_ROWS = 30_000
 const LIMIT = 50
-/** A call may look at this many rows of each table for each that it is about; all of the table would be twenty times more. */
+/** A call may read this many rows of each table for each item that it is about; the whole table has twenty times as many. */
 const LOOKED_AT = 50
 
 const range = Array.from({ length: LIMIT }, (_, i) => 100_000 + i * 7)
@@ -84,7 +84,7 @@ describe('the plan of each query', () => {
       await opened.close()
     })
 
-    /** Does `work` and undoes it. */
+    /** Runs `work` and rolls it back. */
     const undo = async (work: (tx: Transaction<Tables>) => Promise<void>) => {
       const done = db.transaction().execute(async (tx) => {
         await work(tx)
@@ -104,7 +104,7 @@ describe('the plan of each query', () => {
             await undo(async (tx) => void (await call(new OnlineWriter(tx, opened.facts))))
             const queries = asked.filter(({ sql }) => /^\s*(select|insert|update|delete|with)\b/.test(sql))
             assert.ok(queries.length > 0)
-            // All in their order, so that each finds what it found before.
+            // All queries in order, so that each finds what it found before.
             await undo(async (tx) => {
               for (const query of queries) await checks[kind.name](tx, query)
             })
@@ -123,7 +123,7 @@ const checks = {
     )
     const scans = rows.map(({ detail }) => detail).filter((detail) => /^SCAN (online_|place|label|other)/.test(detail))
     assert.deepEqual(scans, [], sql)
-    // Only so that the next one finds what it found before.
+    // Run only so that the next query finds what it found before.
     await tx.executeQuery(CompiledQuery.raw(sql, [...parameters]))
   },
   async postgres(tx: Transaction<Tables>, { sql, parameters }: CompiledQuery): Promise<void> {
@@ -142,7 +142,7 @@ const checks = {
   },
 }
 
-/** What PostgreSQL tells of one step of a plan, as far as it is used here. */
+/** The used fields of one step of a PostgreSQL plan. */
 interface PlanNode {
   readonly 'Node Type': string
   readonly 'Relation Name'?: string

@@ -24,12 +24,12 @@ describe('nodes that write at once', () => {
       })
       after(close)
 
-      /** Waits until somebody waits for a lock. */
+      /** Waits until a transaction waits for a lock. */
       const blocked = async () => {
         const waiting = `select pid from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
         while ((await queryDatabase(url, waiting)).length === 0) await delay(5)
       }
-      /** Takes all of `places` for a tunnel unless somebody alive has one of them. */
+      /** Takes all of `places` for a tunnel unless a live holder has one of them. */
       const claim = async (online: OnlineWriter, nodeId: string, tunnelId: string, places: readonly string[]) => {
         assert.ok(await online.holdLease(nodeId))
         const locked = await online.lockPlaces(places)
@@ -41,7 +41,7 @@ describe('nodes that write at once', () => {
         return true
       }
 
-      test('of many claims one gets the place, and none is repeated', async () => {
+      test('one of many claims gets the place, and none is repeated', async () => {
         const places = Array.from({ length: 40 }, (_, i) => `p_${i}`)
         let runs = 0
         const won = await Promise.all(
@@ -59,7 +59,7 @@ describe('nodes that write at once', () => {
         assert.equal(held.length, places.length)
       })
 
-      test('a place that somebody claims is not removed as one without holders', async () => {
+      test('a place that is being claimed is not removed as empty', async () => {
         await one.write(({ online }) => online.setPlaces([placeAt('p_1')]))
         const dropped = Promise.withResolvers<void>()
         await one.write(async ({ online }) => {
@@ -72,14 +72,14 @@ describe('nodes that write at once', () => {
         assert.deepEqual(held?.holders, [holderAt('n_1', 'p_1', 'tn_1')])
       })
 
-      test('a node renews its lease while its own writers hold it', async () => {
+      test('a node renews its lease while its own transactions hold it', async () => {
         await one.write(async ({ online }) => {
           assert.ok(await online.holdLease('n_1'))
           assert.equal(await two.write((other) => other.online.renew(nodeAt('n_1'), LEASE_MS)), true)
         })
       })
 
-      test('a sweep waits for who holds the lease, and removes what they wrote', async () => {
+      test('a sweep waits for transactions that hold the lease, and removes what they wrote', async () => {
         const swept = Promise.withResolvers<number>()
         await one.write(async ({ online }) => {
           assert.ok(await online.holdLease('n_1'))
@@ -92,7 +92,7 @@ describe('nodes that write at once', () => {
         assert.deepEqual(await queryDatabase(url, 'select id from online_sessions'), [])
       })
 
-      test('a node that comes back during a sweep knows that its lease had run out, and keeps the rest', async () => {
+      test('a node that comes back during a sweep learns that its lease had expired, and keeps the rest', async () => {
         const ids = Array.from({ length: 10 }, (_, i) => `ts_${i}`)
         await one.write(({ online }) => online.putSessions(ids.map((id) => sessionAt('n_1', id))))
         await one.write(({ online }) => online.leave('n_1'))
@@ -107,7 +107,7 @@ describe('nodes that write at once', () => {
         assert.equal((await one.read(({ online }) => online.sessions({ limit: 99 }))).length, 6)
       })
 
-      test('what a node announces again is not taken back from another that takes it at that moment', async () => {
+      test('an announcement does not take a session back from a node that takes it at that moment', async () => {
         const rowsOf = (node: string, label: string) => ({
           sessions: [sessionAt(node, 'ts_1')],
           tunnels: [tunnelAt(node, 'tn_1', { pairs: [label] })],
@@ -135,7 +135,7 @@ describe('nodes that write at once', () => {
         assert.equal((await one.read(({ online }) => online.session('ts_1')))?.nodeId, 'n_2')
       })
 
-      test('a sweep passes over what others write at that moment, and waits for nobody', async () => {
+      test('a sweep skips rows that others are writing, and does not wait', async () => {
         const ids = ['ts_1', 'ts_2']
         await one.write(async ({ online }) => {
           await online.putSessions(ids.map((id) => sessionAt('n_1', id)))
@@ -148,7 +148,7 @@ describe('nodes that write at once', () => {
           const sweep = () => two.write((other) => other.online.sweep('n_1', 100))
           assert.deepEqual([await sweep(), await sweep()], [1, 0])
         })
-        // The holder and the node are left.
+        // The holder and the node remain.
         assert.deepEqual(await sweepAll(two, 'n_1', 100), [2])
         const sessions = await one.read(({ online }) => online.sessions({ limit: 9 }))
         assert.deepEqual(
@@ -157,7 +157,7 @@ describe('nodes that write at once', () => {
         )
       })
 
-      test('agents of a lost node come back at another while it is swept, and all that came stays', async () => {
+      test('agents of a lost node come back at another during its sweep, and all that came stays', async () => {
         const numbers = Array.from({ length: 600 }, (_, i) => 1000 + i)
         const announce = async (online: OnlineWriter, nodeId: string, some: readonly number[]) => {
           const [sessions, places] = [some.map((i) => sessionAt(nodeId, `ts_tn_${i}`)), some.map((i) => `p_${i}`)]

@@ -1,4 +1,4 @@
-/** Reads who is online in a cluster. What a node has counts only while its lease runs, by the database's clock. */
+/** Reads what is online in a cluster. What a node has counts only while its lease runs, by the database's clock. */
 import { type Kysely, type RawBuilder, type SqlBool, sql } from 'kysely'
 import type { PresencePage } from '../model/presence.ts'
 import { inBatches } from './batches.ts'
@@ -32,7 +32,7 @@ const keyed = {
   places: { table: 'place_holders', key: 'place' },
 } as const
 
-/** How many rows of each label are counted at first, and how many times as many if all labels have more. */
+/** How many rows of each label are counted at first, and the factor for the next try if all labels have more. */
 const COUNTED = { first: 64, growth: 16 }
 
 /** Sorts after every id. */
@@ -60,13 +60,13 @@ export class OnlineReader {
       .sort((a, b) => (a.name === b.name ? order(a.id, b.id) : order(a.name, b.name)))
   }
 
-  /** Tells one run of the database server from another, which may lack what was written last. */
+  /** Identifies the run of the database server; another server may lack the last writes. */
   async server(): Promise<string> {
     const { rows } = await sql<{ server: string }>`select ${this.facts.server} as server`.execute(this.db)
     return rows[0]?.server ?? ''
   }
 
-  /** Ids of the nodes whose lease has run out, and which still have a row. */
+  /** Ids of the nodes whose lease has expired and that still have a row. */
   async deadNodes(): Promise<string[]> {
     const rows = await this.db
       .selectFrom('nodes')
@@ -77,24 +77,24 @@ export class OnlineReader {
     return rows.map(({ id }) => id)
   }
 
-  /** Those of `places` that somebody holds, with their holders. */
+  /** The held ones of `places`, with their holders. */
   async holders(places: readonly string[]): Promise<StoredHeldPlace[]> {
     return inBatches(places, (some) => this.#held(sql`place in (${sql.join(some)})`))
   }
 
-  /** Those of `ports` that somebody holds, with their holders. */
+  /** The held ones of `ports`, with their holders. */
   async holdersOfPorts(ports: readonly number[]): Promise<StoredHeldPlace[]> {
     return inBatches(ports, (some) => this.#held(sql`port in (${sql.join(some)})`))
   }
 
-  /** All places with a port that somebody holds, by port. */
+  /** All held places with a port, by port. */
   async ports({ after, limit }: PortPage): Promise<StoredHeldPlace[]> {
     const beyond = after ? sql`(port, place) > (${after.port}, ${after.place})` : sql`port is not null`
     const held = await this.#held(beyond, sql`order by port, place limit ${limit}`)
     return held.sort((a, b) => (a.port === b.port ? order(a.place, b.place) : Number(a.port) - Number(b.port)))
   }
 
-  /** The tunnels that have all of these labels, oldest first. Costs as much as the rarest of the labels has rows. */
+  /** The tunnels that have all of these labels, oldest first. The cost is that of the rows of the rarest label. */
   async tunnelsWith(pairs: readonly string[], limit: number): Promise<StoredOnlineTunnel[]> {
     const distinct = [...new Set(pairs)]
     const rarest = await this.#rarest(distinct)
@@ -107,7 +107,7 @@ export class OnlineReader {
       .where(this.isLive('online_tunnels.node_id'))
     for (const other of distinct) {
       if (other === rarest) continue
-      // Counted, since a database may turn an `exists` around and begin with all rows of the other label.
+      // A count, since a database may turn an `exists` around and begin with all rows of the other label.
       found = found.where(
         sql<SqlBool>`(select count(*) from online_labels as other
           where other.pair = ${other} and other.tunnel_id = label.tunnel_id) = 1`,
@@ -117,7 +117,7 @@ export class OnlineReader {
     return rows.map(tunnelOf)
   }
 
-  /** What is stored of a node, by its keys in their order. */
+  /** The keys of a node's rows, in order. */
   async keysAt(
     nodeId: string,
     kind: 'sessions' | 'tunnels' | 'places',
@@ -157,7 +157,7 @@ export class OnlineReader {
     return row && tunnelOf(row)
   }
 
-  /** Those of `ids` that are there. */
+  /** The sessions among `ids` that are online. */
   async sessionsById(ids: readonly string[]): Promise<StoredOnlineSession[]> {
     const rows = await inBatches(ids, (some) =>
       this.db
@@ -210,9 +210,9 @@ export class OnlineReader {
   }
 
   /**
-   * One statement, so that no place comes with what was served there before its holders. What is served there may be
-   * large, and comes once for each place, not once for each holder. With `exists` instead of `= 1` PostgreSQL may read all
-   * holders first.
+   * One statement, so that a place never comes with a configuration older than its holders. The configuration may be
+   * large, so it comes once for each place, not once for each holder. With `exists` instead of `= 1`, PostgreSQL might read
+   * all holders first.
    */
   async #held(which: RawBuilder<unknown>, page = sql``): Promise<StoredHeldPlace[]> {
     const none = sql`cast(null as text)`
@@ -240,13 +240,13 @@ export class OnlineReader {
       if (config === null) holders.push(holderOf(row))
       else places.push(placeOf({ ...row, config }))
     }
-    // A lease may run out in the midst of the statement.
+    // A lease may expire during the statement.
     return withHolders(places, holders).filter(({ holders: left }) => left.length > 0)
   }
 
   /**
-   * A page of each live node, and of these the first. Without the nodes a page would have to pass over every row of a
-   * node that was lost, which may be a million.
+   * Reads a page of each live node, and returns the first of these rows. Without the nodes, a page would have to skip every row
+   * of a lost node, which may be a million.
    */
   async #page<Table extends 'online_sessions' | 'online_tunnels'>(
     table: Table,
@@ -257,7 +257,7 @@ export class OnlineReader {
     if (live.length === 0) return []
     const column = sql.ref(key)
     const before = beforeId ?? AFTER_ALL_IDS
-    // Not `node_id = …`: PostgreSQL would take the order from an index of the key alone, and pass over rows of others.
+    // Not `node_id = …`: PostgreSQL would take the order from an index of the key alone, and skip the rows of other nodes.
     const ofNodes = live.map(
       ({ id }) => sql`select * from (
         select * from ${sql.table(table)} where node_id >= ${id} and (node_id, ${column}) < (${id}, ${before})

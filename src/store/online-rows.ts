@@ -1,4 +1,4 @@
-/** Who is online in a cluster, as stored: nodes, sessions, tunnels, and the places that tunnels hold. */
+/** The stored form of what is online in a cluster: nodes, sessions, tunnels, and the places that tunnels hold. */
 import type { Selectable } from 'kysely'
 import type { Tables } from './tables.ts'
 
@@ -11,15 +11,15 @@ export interface StoredNode {
   readonly agentAddresses: readonly string[]
   readonly region: string
   readonly version: string
-  /** As in RFC 3339. */
+  /** When it started, as in RFC 3339. */
   readonly since: string
   readonly isLeaving: boolean
-  /** How many it has. */
+  /** Number of its sessions. */
   readonly sessions: number
 }
 
 export interface LiveNode extends StoredNode {
-  /** What is left of its lease. */
+  /** What is left of its lease, in milliseconds. */
   readonly leaseMs: number
 }
 
@@ -57,7 +57,7 @@ export interface StoredPlace {
 
 export interface StoredHolder {
   readonly place: string
-  /** Empty where one tunnel has the place alone; in a pool, the tunnel's id. Each slot of a place has one holder. */
+  /** Empty when one tunnel has the place alone; in a pool, the tunnel's id. Each slot of a place has one holder. */
   readonly slot: string
   readonly tunnelId: string
   readonly sessionId: string
@@ -145,7 +145,7 @@ export function holderRow(holder: StoredHolder): Row<'place_holders'> {
   return { place, slot, tunnel_id: tunnelId, session_id: sessionId, node_id: nodeId, plane_id: planeId, version }
 }
 
-/** Puts each place together with its holders; the order of the places is kept. */
+/** Joins each place with its holders, and keeps the order of the places. */
 export function withHolders<Holder extends StoredHolder>(
   places: Iterable<StoredPlace>,
   holders: Iterable<Holder>,

@@ -1,8 +1,8 @@
 /**
- * Writes who is online in a cluster, inside one transaction.
+ * Writes what is online in a cluster, inside one transaction.
  *
- * A node writes its rows only in a transaction that has called `holdLease`: otherwise they could come after the node was
- * swept, and nobody would ever remove them. Places are written only by who has locked them.
+ * A node writes its rows only in a transaction that has called `holdLease`: otherwise they could be written after the node was
+ * swept, and nobody would ever remove them. Places must be locked before they are written.
  */
 import { type RawBuilder, type SqlBool, sql } from 'kysely'
 import { inBatches, sortedBy } from './batches.ts'
@@ -31,12 +31,12 @@ export interface TunnelWithPairs extends StoredOnlineTunnel {
   readonly pairs: readonly string[]
 }
 
-/** Somebody who holds a place, or whose node is lost and who holds it no longer. */
+/** A holder of a place; it no longer counts when its node is lost. */
 export interface FoundHolder extends StoredHolder {
   readonly isAlive: boolean
 }
 
-/** What a place is before anybody has it. */
+/** A place without holders. */
 const FREE = { ownerId: '', isPooled: false, digest: '', isUnnamed: false, port: null, config: '{}' } as const
 
 const sessionColumns = {
@@ -51,7 +51,7 @@ const holderColumns = {
   names: ['place', 'slot', 'tunnel_id', 'session_id', 'node_id', 'plane_id', 'version'],
 } as const
 
-/** Of an upsert that takes every row. */
+/** The condition of an upsert that replaces every row. */
 const ALWAYS: RawBuilder<SqlBool> = sql<SqlBool>`1 = 1`
 
 export class OnlineWriter extends OnlineReader {
@@ -61,20 +61,20 @@ export class OnlineWriter extends OnlineReader {
    */
   async renew(node: StoredNode, leaseMs: number): Promise<boolean> {
     let before = this.db.selectFrom('nodes').select(runs(this.facts.nowMs).as('runs')).where('id', '=', node.id)
-    // So that nobody sweeps it meanwhile. Those who hold the lease do not make it wait.
+    // Keeps the node from being swept meanwhile, and does not wait for transactions that hold the lease.
     if (this.facts.locksRows) before = before.forNoKeyUpdate()
     const found = await before.executeTakeFirst()
     const { id, ...row } = { ...nodeRow(node), expires_at: sql<number>`${this.facts.nowMs} + ${leaseMs}` }
     await this.db
       .insertInto('nodes')
       .values({ id, ...row })
-      // Without the id: to set it, even to what it is, PostgreSQL locks out those who hold the lease.
+      // Without the id: setting it, even to its own value, would make PostgreSQL wait for transactions that hold the lease.
       .onConflict((oc) => oc.column('id').doUpdateSet(row))
       .execute()
     return found?.runs === 1
   }
 
-  /** Whether a node's lease runs; if so nobody sweeps it until this transaction ends. */
+  /** Whether a node's lease runs; if so, the node is not swept until this transaction ends. */
   async holdLease(nodeId: string): Promise<boolean> {
     let held = this.db.selectFrom('nodes').select(runs(this.facts.nowMs).as('runs')).where('id', '=', nodeId)
     // Not `for share`: it would make `renew` wait, and a busy node could lose its lease that way.
@@ -92,7 +92,7 @@ export class OnlineWriter extends OnlineReader {
     await this.#storeSessions(sessions)
   }
 
-  /** Stores sessions, except those that another node has by now, whose lease runs. Returns the ids of those stored. */
+  /** Stores sessions, except those that another live node has by now. Returns the ids of those stored. */
   keepSessions(sessions: readonly StoredOnlineSession[]): Promise<string[]> {
     return this.#storeSessions(sessions, this.#isOwn('online_sessions'))
   }
@@ -104,12 +104,12 @@ export class OnlineWriter extends OnlineReader {
     )
   }
 
-  /** Stores tunnels with their labels, and takes over those, and those endpoints, that another node had. */
+  /** Stores tunnels with their labels, and takes over tunnels and endpoints that another node had. */
   async putTunnels(tunnels: readonly TunnelWithPairs[]): Promise<void> {
     await this.#storeTunnels(tunnels)
   }
 
-  /** Stores tunnels with their labels, except those that another node has by now, whose lease runs. */
+  /** Stores tunnels with their labels, except those that another live node has by now. */
   async keepTunnels(tunnels: readonly TunnelWithPairs[]): Promise<void> {
     await this.#storeTunnels(tunnels, this.#isOwn('online_tunnels'))
   }
@@ -129,12 +129,12 @@ export class OnlineWriter extends OnlineReader {
   }
 
   /**
-   * Locks places against everybody else who locks them, until this transaction ends, and returns them in order with all
-   * their holders. A place that did not exist is there afterwards, without holders and with nothing served.
+   * Locks places until this transaction ends, and returns them in order with all their holders. A place that did not exist is
+   * created, without holders and with nothing served.
    */
   async lockPlaces(places: readonly string[]): Promise<StoredHeldPlace<FoundHolder>[]> {
     return inBatches([...new Set(places)].sort(), async (some) => {
-      // A change that changes nothing locks a row, or makes it, in one step: between two, somebody could remove it.
+      // An upsert that changes nothing creates or locks a row in one step; between two steps it could be removed.
       const rows = await this.db
         .insertInto('places')
         .columns(placeColumns.names)
@@ -148,7 +148,7 @@ export class OnlineWriter extends OnlineReader {
         .onConflict((oc) => oc.column('place').doUpdateSet((eb) => ({ owner_id: eb.ref('places.owner_id') })))
         .returningAll()
         .execute()
-      // Another statement, so that it sees what was committed while the locks were waited for.
+      // A separate statement, so that it sees what was committed during the wait for the locks.
       const holders = await this.db
         .selectFrom('place_holders')
         .selectAll()
@@ -162,7 +162,7 @@ export class OnlineWriter extends OnlineReader {
     })
   }
 
-  /** Stores what places are; they must be locked. */
+  /** Stores the fields of places, which must be locked. */
   async setPlaces(places: readonly StoredPlace[]): Promise<void> {
     await inBatches(
       sortedBy(places, ({ place }) => place),
@@ -186,8 +186,7 @@ export class OnlineWriter extends OnlineReader {
   }
 
   /**
-   * Stores holders of places that are locked, or where the same tunnels now are. The database refuses a slot that
-   * another tunnel has.
+   * Stores holders of locked places, replacing rows of the same tunnels. The database refuses a slot that another tunnel has.
    */
   async putHolders(holders: readonly StoredHolder[]): Promise<void> {
     await inBatches(holders, async (some) => {
@@ -198,13 +197,13 @@ export class OnlineWriter extends OnlineReader {
     })
   }
 
-  /** Removes holders, except those that have moved to another node; locks their places. */
+  /** Removes holders, except those that have moved to another node. Locks their places. */
   async removeHolders(holders: readonly Pick<StoredHolder, 'place' | 'tunnelId' | 'nodeId'>[]): Promise<void> {
     await inBatches(
       sortedBy(holders, ({ place, tunnelId, nodeId }) => `${place}\n${tunnelId}\n${nodeId}`),
       async (some) => {
         await this.#lock(some.map(({ place }) => place))
-        // By both slots that a tunnel can have, and so by the key: a pool may be large.
+        // By both slots that a tunnel can have, and so by the primary key: a pool may be large.
         const keys = some.flatMap(({ place, tunnelId, nodeId }) =>
           ['', tunnelId].map((slot) => [place, slot, tunnelId, nodeId]),
         )
@@ -214,7 +213,7 @@ export class OnlineWriter extends OnlineReader {
     )
   }
 
-  /** Removes whoever holds these slots; their places must be locked. */
+  /** Removes the holders of these slots, whose places must be locked. */
   async dropHolders(slots: readonly Pick<StoredHolder, 'place' | 'slot'>[]): Promise<void> {
     await inBatches(slots, async (some) => {
       const keys = some.map(({ place, slot }) => [place, slot])
@@ -223,19 +222,19 @@ export class OnlineWriter extends OnlineReader {
     })
   }
 
-  /** Removes those of `places` that have no holders; locks them. */
+  /** Removes the empty ones of `places`. Locks them. */
   async dropEmptyPlaces(places: readonly string[]): Promise<void> {
     await inBatches([...new Set(places)].sort(), async (some) => {
-      // First the locks: a deletion that had to wait would not see who has become a holder meanwhile.
+      // Locked first: a deletion that had to wait would not see holders that came meanwhile.
       await this.#lock(some)
       return this.#dropEmpty(some)
     })
   }
 
   /**
-   * Removes up to `limit` rows of a node whose lease has run out, and the node itself last. Returns how many, not counting
-   * places that are left without holders and go with them: 0 when nothing is left, or nothing that others do not write
-   * to at this moment. It waits for nobody who may wait for it.
+   * Removes up to `limit` rows of a node whose lease has expired, and the node itself last. Returns their number, not counting
+   * places that become empty and are removed with them: 0 when nothing is left, or only rows that others are writing to at this
+   * moment. It never waits for a transaction that may wait for it.
    */
   async sweep(nodeId: string, limit: number): Promise<number> {
     let ended = this.db
@@ -243,7 +242,7 @@ export class OnlineWriter extends OnlineReader {
       .select('id')
       .where('id', '=', nodeId)
       .where('expires_at', '<=', this.facts.nowMs)
-    // Waits for those who hold the lease, and keeps the node from renewing it.
+    // Waits for transactions that hold the lease, and keeps the node from renewing it.
     if (this.facts.locksRows) ended = ended.forUpdate()
     if (!(await ended.executeTakeFirst())) return 0
     let removed = 0
@@ -266,7 +265,7 @@ export class OnlineWriter extends OnlineReader {
     limit: number,
   ): Promise<number> {
     const columns = sql.join(key.map((name) => sql.ref(name)))
-    // Two statements: within one PostgreSQL may run the inner one again for each row.
+    // Two statements: PostgreSQL may run a subquery again for each row.
     const { rows } = await sql<Record<string, string>>`
       select ${columns} from ${sql.table(table)} where node_id = ${nodeId} limit ${limit} ${this.#skipLocked}
     `.execute(this.db)
@@ -310,7 +309,7 @@ export class OnlineWriter extends OnlineReader {
     return false
   }
 
-  /** Returns the ids of those that were stored: all, or those that were new or of which `mayTake` holds. */
+  /** Stores sessions that are new or for which `mayTake` holds, by default all; returns their ids. */
   #storeSessions(sessions: readonly StoredOnlineSession[], mayTake = ALWAYS): Promise<string[]> {
     return inBatches(
       sortedBy(sessions, ({ id }) => id),
@@ -377,14 +376,14 @@ export class OnlineWriter extends OnlineReader {
   }
 
   /**
-   * In an upsert: whether the row that is there is this node's, or that of one whose lease has run out. A part of the
-   * statement, since a row may move to another node between two.
+   * In an upsert: whether the present row is this node's, or that of a node whose lease has expired. It is part of the
+   * statement, since a row may move to another node between two statements.
    */
   #isOwn(table: 'online_sessions' | 'online_tunnels'): RawBuilder<SqlBool> {
     return sql<SqlBool>`(${sql.ref(`${table}.node_id`)} = excluded.node_id or not ${this.isLive(`${table}.node_id`)})`
   }
 
-  /** Removes tunnels that had the endpoints of these and are not among them. */
+  /** Removes other tunnels that had the endpoints of these. */
   async #dropFormer(tunnels: readonly StoredOnlineTunnel[]): Promise<void> {
     const byEndpoint = new Map(tunnels.flatMap(({ endpointId, id }) => (endpointId === null ? [] : [[endpointId, id]])))
     if (byEndpoint.size === 0) return
@@ -412,7 +411,7 @@ export class OnlineWriter extends OnlineReader {
     return this.db.deleteFrom('place_holders').where(isOneOf(columns, keys)).returning('place').execute()
   }
 
-  /** Locks those of `places` that exist, at most as many as fit in a statement. */
+  /** Locks those of `places` that exist; there may be no more of them than fit into a statement. */
   async #lock(places: readonly string[]): Promise<void> {
     if (!this.facts.locksRows) return
     await this.db
@@ -424,7 +423,7 @@ export class OnlineWriter extends OnlineReader {
       .execute()
   }
 
-  /** Removes those of `places`, which are locked, that have no holders. */
+  /** Removes the empty ones of `places`, which must be locked. */
   async #dropEmpty(places: readonly string[]): Promise<{ place: string }[]> {
     if (places.length === 0) return []
     return this.db

@@ -1,4 +1,4 @@
-/** Who is online in a cluster, as both databases store it. */
+/** What is online in a cluster, as both databases store it. */
 import assert from 'node:assert/strict'
 import { after, beforeEach, describe, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -11,7 +11,7 @@ import { holderAt, LEASE_MS, nodeAt, placeAt, sessionAt, startNodes, sweepAll, t
 
 const TABLES = ['nodes', 'online_sessions', 'online_tunnels', 'online_labels', 'places', 'place_holders']
 
-describe('who is online', () => {
+describe('what is online', () => {
   eachStore((kind) => {
     let url: string
     let store: Store
@@ -74,14 +74,14 @@ describe('who is online', () => {
       assert.equal(await write((online) => online.holdLease('n_none')), false)
     })
 
-    test('sessions are stored, taken over, removed by their node alone, and gone with its lease', async () => {
+    test('sessions are stored, taken over, removed only by their node, and gone with its lease', async () => {
       await startNodes(store, 'n_1', 'n_2')
       const ids = Array.from({ length: 1203 }, (_, i) => `ts_${String(i).padStart(5, '0')}`)
       await write((online) => online.putSessions(ids.map((id) => sessionAt('n_1', id))))
       const newest = ids.toReversed()
       assert.deepEqual(idsOf(await read((online) => online.sessions({ limit: 5000 }))), newest)
       const moved = { ...sessionAt('n_2', 'ts_00003'), certificateId: 'sshcrt_1', fields: '{}' }
-      // The last of two counts, as it does of two puts.
+      // Of two in one call the last counts, as with two calls.
       await write((online) => online.putSessions([sessionAt('n_1', 'ts_00003'), moved]))
       assert.deepEqual(await read((online) => online.session('ts_00003')), moved)
       await write((online) => online.removeSessions('n_1', ['ts_00003', 'ts_00001', 'ts_none']))
@@ -282,7 +282,7 @@ describe('who is online', () => {
       const now = { ...placeAt('p_1', { ownerId: 'usr_9', config: '{"new":1}' }), holders: [mine] }
       assert.deepEqual(await read((online) => online.holders(['p_1'])), [now])
       assert.equal(await count('places'), 2)
-      // What is left of the lost node does not take the place along.
+      // Sweeping the rest of the lost node does not remove the place.
       await sweepAll(store, 'n_1', 100)
       assert.deepEqual(await read((online) => online.holders(['p_1'])), [now])
     })
@@ -317,7 +317,7 @@ describe('who is online', () => {
       assert.deepEqual(await sizes(), [0, 0, 0, 0, 0, 0])
     })
 
-    test('no backup has it', async () => {
+    test('is not part of backups', async () => {
       await startNodes(store, 'n_1')
       await write(async (online) => {
         await online.putSessions([sessionAt('n_1', 'ts_1')])

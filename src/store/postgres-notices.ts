@@ -43,7 +43,7 @@ export async function hearNotices(
       throw error
     }
   }
-  // Notifications sent in the meantime were missed, so report once that something may have changed.
+  // Notifications sent meanwhile were missed, so report once that something may have changed.
   const reopen = () => void open().then(heard, later)
   const later = () => {
     if (!isStopped) retry = setTimeout(reopen, RECONNECT_MS)

@@ -97,14 +97,14 @@ export async function limitedQuery(
   }
 }
 
-/** Ends a connection properly, or cuts it when the database does not answer. */
+/** Ends a connection properly, or destroys it when the database does not answer. */
 export async function endClient(client: pg.Client): Promise<void> {
   const cut = setTimeout(() => client.connection.stream.destroy(), GOODBYE_MS)
   await client.end().catch(() => {})
   clearTimeout(cut)
 }
 
-/** By its message, because pg gives timeouts no code. */
+/** Recognised by its message, because pg gives timeouts no code. */
 function isTimeout(error: unknown): boolean {
   return error instanceof Error && /timeout (exceeded|expired)|connection timeout/i.test(error.message)
 }

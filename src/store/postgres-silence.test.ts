@@ -40,7 +40,7 @@ describe('PostgreSQL that is silent', () => {
     })
   const ids = async (store: Store) =>
     (await store.read((reader) => reader.page({ kind: 'thing', limit: 1000 }))).map(({ id }) => id).reverse()
-  /** Writes until it works again; the first tries may use connections that are being closed. */
+  /** Writes until the store works again; the first tries may use connections that are being closed. */
   const insertWhenBack = (store: Store, id: string) =>
     until('a write is stored again', () =>
       insert(store, id).then(
@@ -52,7 +52,7 @@ describe('PostgreSQL that is silent', () => {
       ),
     )
 
-  test('reads and writes are refused in time, more than there are connections, and go on by themselves', async (t) => {
+  test('reads and writes are refused in time, even more than there are connections, and recover by themselves', async (t) => {
     const { gate, store } = await silenceable(t)
     await insert(store, 't_1')
     for (const round of [2, 3]) {
@@ -68,7 +68,7 @@ describe('PostgreSQL that is silent', () => {
     assert.equal(await store.answers(10_000), true)
   })
 
-  test('the connection of an overdue statement is closed, so its late answer reaches nobody else', async (t) => {
+  test('the connection of an overdue statement is closed, so its late answer does not reach another query', async (t) => {
     const { gate, store } = await silenceable(t)
     await store.write((writer) => writer.setMeta('mine', 'a'))
     gate.hush('answers')
@@ -80,7 +80,7 @@ describe('PostgreSQL that is silent', () => {
     for (let i = 0; i < 20; i++) assert.equal(await store.read((reader) => reader.meta(`none_${i}`)), undefined)
   })
 
-  test('a write that was not confirmed is not tried again, and its answer says that it may be stored', async (t) => {
+  test('an unconfirmed write is not repeated, and its error says that it may be stored', async (t) => {
     const { gate, store } = await silenceable(t)
     let runs = 0
     const unconfirmed = store.write(async (writer) => {
@@ -154,7 +154,7 @@ describe('PostgreSQL that is silent', () => {
     await store.close()
   })
 
-  test('a start fails, saying that the database does not answer', async (t) => {
+  test('a start fails with the error that the database does not answer', async (t) => {
     const { direct, gate } = await silenceable(t)
     const url = new URL(direct)
     url.port = String(gate.port)

@@ -22,7 +22,7 @@ describe('PostgreSQL', () => {
   const ids = async (store: Store) =>
     (await store.read((reader) => reader.page({ kind: 'thing', limit: 1000 }))).map(({ id }) => id).reverse()
 
-  test('ids sort by their bytes although the database sorts by language', async () => {
+  test('ids sort by their bytes even when the database sorts by language', async () => {
     const store = await openStore(await postgres.createDatabase({ collation: 'language' }))
     const made = ['s_b', 's_A', 's_a', 's_B', 's_9', 's_Z', 's_z', 's_aB', 's_Ab']
     for (const id of made) await insert(store, id)
@@ -46,7 +46,7 @@ describe('PostgreSQL', () => {
     await Promise.all(stores.map((store) => store.close()))
   })
 
-  test('a database that a newer version migrated is refused in words', async () => {
+  test('a database that a newer version migrated is refused with an explanation', async () => {
     const url = await postgres.createDatabase()
     await (await openStore(url)).close()
     await ask(url, `insert into kysely_migration (name, timestamp) values ('9999_future', '')`)
@@ -87,7 +87,7 @@ describe('PostgreSQL', () => {
     await Promise.all([listening.close(), writing.close()])
   })
 
-  test('while it is unavailable reads and writes fail saying so, and work again once it is back', async () => {
+  test('while it is unavailable reads and writes are refused as such, and work again once it is back', async () => {
     const url = new URL(await postgres.createDatabase())
     const gate = await openGate(Number(url.port))
     url.port = String(gate.port)
@@ -109,7 +109,7 @@ describe('PostgreSQL', () => {
     await gate.shut()
   })
 
-  test('a connection lost during a transaction fails only that one and leaves nothing of it', async () => {
+  test('a connection lost during a transaction fails only that transaction, and nothing of it is stored', async () => {
     const url = new URL(await postgres.createDatabase())
     const gate = await openGate(Number(url.port))
     url.port = String(gate.port)
@@ -131,7 +131,7 @@ describe('PostgreSQL', () => {
     await assert.rejects(openStore(`${url}_absent`), (error: Error) => /does not exist/.test(String(error.cause)))
   })
 
-  test('two transactions that lock the same things in opposite order both get through', async (t) => {
+  test('two transactions that lock the same rows in opposite order both succeed', async (t) => {
     const store = await openStore(await postgres.createDatabase())
     t.after(() => store.close())
     await insert(store, 't_a')

@@ -32,8 +32,8 @@ const FOLLOW_INDEXES = `select ${['seqscan', 'bitmapscan', 'hashjoin', 'mergejoi
   .join(', ')}`
 
 /**
- * What is longer is read as `json`, which takes PostgreSQL half as long again: an array of `jsonb` may have 256 MiB, and a
- * character up to three bytes.
+ * Longer texts are read as `json`, which takes PostgreSQL half as long again: an array of `jsonb` may have at most 256 MiB, and
+ * a character up to three bytes.
  */
 const MAX_JSONB_CHARACTERS = 32 * 1024 * 1024
 

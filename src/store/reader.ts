@@ -38,7 +38,7 @@ export interface PageOf {
   readonly limit: number
 }
 
-/** A resource that refers to another, and the field or module in which it does. */
+/** A resource that refers to another, and the field or module that refers. */
 export interface Referrer {
   readonly id: string
   readonly kind: string
@@ -65,12 +65,12 @@ export class Reader {
     return new LoginReader(this.db)
   }
 
-  /** Who is online at which node of a cluster. */
+  /** What is online at which node of a cluster. */
   get online(): OnlineReader {
     return new OnlineReader(this.db, this.facts)
   }
 
-  /** Names whose certificates are ordered here, and what is being proven of them. */
+  /** Names whose certificates are ordered here, and their challenges. */
   get certificates(): CertificateReader {
     return new CertificateReader(this.db, this.facts)
   }
@@ -208,7 +208,7 @@ export class Reader {
       .innerJoin('resources', 'resources.id', 'refs.to_id')
       .select(['resources.id', 'resources.kind'])
       .where('refs.from_id', 'in', ids)
-      // Nobody needs the order, but without it PostgreSQL scans all references while it has no statistics.
+      // The order is not needed, but without it PostgreSQL scans all references while it has no statistics.
       .orderBy('refs.from_id')
       .execute()
     return new Map(rows.map((row) => [row.id, row.kind]))
@@ -318,7 +318,7 @@ const columns = [
   'modules.config',
 ] as const
 
-/** Of a resource and its owner. */
+/** The columns of a resource and its owner. */
 const ownedColumns = [
   'held.id as held_id',
   'held.kind as held_kind',

@@ -1,4 +1,4 @@
-/** The contents of a database as rows of plain text, which either dialect can store: what a backup consists of. */
+/** The contents of a database as rows of plain text, which either dialect can store; a backup consists of these. */
 import { type Kysely, sql, type Transaction } from 'kysely'
 import { OLDEST_CHANGE } from './feed.ts'
 import type { Tables } from './tables.ts'
@@ -11,11 +11,10 @@ export interface StoredRow {
 
 /**
  * The tables in an order in which they can be filled, and their columns; the first `key` columns are the primary key.
- * Changes are left out: they are for running nodes, and none runs while a database is being filled. Logins of visitors
- * are left out too: restoring a backup would bring back logins that were revoked since. So is who is online: only
- * running nodes know. Used answers are part of it: otherwise each would be valid once more on the server that is
- * restored, as when one moves to another database. Accounts at certificate authorities are part of it, and orders are not:
- * the certificates that came of them are resources, and the rest can be ordered again.
+ * Changes are left out: they are for running nodes, and none runs while a database is being filled. Logins of visitors are left
+ * out: restoring a backup would bring back logins that were revoked since. So is what is online, which only running nodes know.
+ * Used answers are included: otherwise each would be valid once more on the restored server. Accounts at certificate authorities
+ * are included, and orders are not: their certificates are resources, and the rest can be ordered again.
  */
 const tables = {
   meta: { columns: ['key', 'value'], key: 1 },
@@ -116,7 +115,7 @@ export async function insertRows(tx: Transaction<Tables>, rows: AsyncIterable<St
   return count
 }
 
-/** Times are numbers in the database, which takes them as text too. */
+/** Times are numbers in the database, which accepts them as text too. */
 function isTextOf(column: string | undefined, value: unknown): boolean {
   return typeof value === 'string' && (column !== 'expires_at' || /^\d{1,15}$/.test(value))
 }

@@ -23,7 +23,7 @@ export function lockForServing(url: string): () => void {
   try {
     // The lock file holds no data worth a sync to disk.
     lock.exec('pragma synchronous = off')
-    // Others can read this number while the lock is held, to say who holds it.
+    // Others can read this number while the lock is held, to report which process holds it.
     lock.exec(`pragma user_version = ${process.pid}`)
     lock.exec('begin immediate')
   } catch (error) {

@@ -28,7 +28,7 @@ describe('while another process holds the lock', () => {
   const set = (store: Store, value: string) => store.write((writer) => writer.setMeta('key', value))
   const get = (store: Store) => store.read((reader) => reader.meta('key'))
 
-  test('reads go on while a write waits, the write is refused in time, and the next is stored', async (t) => {
+  test('reads go on while a write waits, the write is refused in time, and the next write is stored', async (t) => {
     const file = newFile()
     const store = await openStore(`sqlite:${file}`, { limits })
     t.after(() => store.close())
@@ -86,7 +86,7 @@ describe('a statement that takes too long', () => {
       ),
     )
 
-  test('is given up, and so is what waits behind it, while the event loop goes on', async (t) => {
+  test('is given up, and so are those that wait behind it, without blocking the event loop', async (t) => {
     const { db } = await opened(t)
     let turns = 0
     const turning = setInterval(() => turns++, 1)
@@ -97,7 +97,7 @@ describe('a statement that takes too long', () => {
     await back(db)
   })
 
-  test('leaves nothing of its transaction', async (t) => {
+  test('stores nothing of its transaction', async (t) => {
     const { db } = await opened(t)
     const half = db.transaction().execute(async (tx) => {
       await tx.insertInto('t').values({ id: 1 }).execute()
@@ -113,7 +113,7 @@ describe('a statement that takes too long', () => {
   })
 
   test('transactions queue, and each sees the one before', async (t) => {
-    // However busy the machine is: here nothing is to take too long.
+    // Generous limits for a busy machine: nothing may be overdue here.
     const { db } = await opened(t, storeLimits)
     const seen = await Promise.all(
       Array.from({ length: 20 }, () =>
@@ -148,7 +148,7 @@ test('a commit that is confirmed late is announced, because its writer had given
   await driver.beginTransaction(lease, {})
   await assert.rejects(driver.commitTransaction(lease), Overdue)
   await driver.rollbackTransaction(lease)
-  await assert.rejects(turns.take(1), Overdue, 'nobody comes between')
+  await assert.rejects(turns.take(1), Overdue, 'no other transaction comes between')
   commit.resolve({ columns: [], rows: [], changes: 0 })
   await announced.promise
   assert.deepEqual(asked, ['begin', 'commit', 'rollback'])
@@ -208,7 +208,7 @@ describe('opening', () => {
     await assert.rejects(openStore(`sqlite:${path}`), { code: 'EEXIST', syscall: 'mkdir', path: join(path, '..') })
   })
 
-  test('a folder that cannot be made is refused, and not tried for ever', async () => {
+  test('a folder that cannot be made is refused, and not retried for ever', async () => {
     await assert.rejects(openStore('sqlite:/proc/none/deeper/postern.db'), { code: 'ENOENT', syscall: 'mkdir' })
   })
 })

@@ -90,7 +90,7 @@ export class SqliteConnection {
     this.#heard?.()
   }
 
-  /** Ends a thread whose connection is no longer usable; another takes over. */
+  /** Ends a thread whose connection is no longer usable; it is restarted. */
   abandon(thread: Thread | null): void {
     if (thread?.isOpen) void thread.worker.terminate()
   }

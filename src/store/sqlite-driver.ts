@@ -75,7 +75,7 @@ class Lease implements DatabaseConnection {
     yield await this.executeQuery<R>(query)
   }
 
-  /** Gives up its turn between two tries, so that others can read while another process holds the write lock. */
+  /** Gives up its turn between tries, so that others can read while another process holds the write lock. */
   async begin(sql: 'begin' | 'begin deferred'): Promise<void> {
     const { connection, turns, limits } = this.#options
     await patiently(limits.connectionMs, async (leftMs) => {

@@ -1,4 +1,4 @@
-/** SQLite is set up to lose nothing, and says so when its disk is full. */
+/** SQLite is set up to lose nothing, and reports a full disk. */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { mkdtempSync, rmSync, statSync } from 'node:fs'
@@ -28,7 +28,7 @@ test('commits reach the disk before they are acknowledged, and foreign keys hold
     [await pragma('journal_mode'), await pragma('synchronous'), await pragma('foreign_keys')],
     ['wal', FULL, 1],
   )
-  assert.equal(await pragma('busy_timeout'), 0, 'who asks waits, not the thread')
+  assert.equal(await pragma('busy_timeout'), 0, 'the caller waits, not the thread')
   await opened.close()
 })
 
@@ -55,7 +55,7 @@ test('an interrupted migration leaves nothing behind, and the next start complet
   await opened.close()
 })
 
-test('a database that a newer version migrated is refused in words', async () => {
+test('a database that a newer version migrated is refused with an explanation', async () => {
   const file = join(newFolder(), 'postern.db')
   await (await openStore(`sqlite:${file}`)).close()
   const db = new DatabaseSync(file)
@@ -64,7 +64,7 @@ test('a database that a newer version migrated is refused in words', async () =>
   await assert.rejects(openStore(`sqlite:${file}`), /newer version of Postern.* 9999_future/)
 })
 
-test('a database whose migrations ran in another order is refused in words', async () => {
+test('a database whose migrations ran in another order is refused with an explanation', async () => {
   const file = join(newFolder(), 'postern.db')
   await (await openStore(`sqlite:${file}`)).close()
   const db = new DatabaseSync(file)
@@ -94,7 +94,7 @@ test('children of many parents are looked up by their parents, not among all of 
   assert.match(first ?? '', /resources_by_parent \(parent_id=\?\)/)
 })
 
-test('on a full disk writes fail, acknowledged ones stay, and all works again once there is room', async (t) => {
+test('on a full disk writes fail, acknowledged ones stay, and everything works again once there is room', async (t) => {
   const disk = newFolder()
   try {
     await run('mount', ['-t', 'tmpfs', '-o', 'size=768k', 'tmpfs', disk])

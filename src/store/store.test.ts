@@ -42,13 +42,13 @@ describe('a store', () => {
     }
     const get = (id: string, of = 'thing') => store.read((reader) => reader.resource(of, id))
 
-    test('brings a database of an earlier version up to date, with all that is in it', async () => {
+    test('migrates a database of an earlier version with all its content', async () => {
       const old = await kind.url()
       const first = await openStore(old)
       const kept = thing()
       await first.write((writer) => writer.insert(kept))
       await first.close()
-      // As it was before answers of identity providers were remembered, nodes knew of each other, and certificates were ordered.
+      // The schema before used answers, nodes and certificate orders were added.
       const ordered = ['acme_challenges', 'acme_orders', 'managed_names', 'acme_accounts']
       const later = [
         ...ordered,
@@ -68,7 +68,7 @@ describe('a store', () => {
       await again.close()
     })
 
-    test('rows of one fill the other', async () => {
+    test('rows of one database fill the other', async () => {
       const [from, into] = [await openStore(await kind.url()), await openStore(await kind.url())]
       await from.write(async (writer) => {
         await writer.insert(thing())
@@ -89,7 +89,7 @@ describe('a store', () => {
       await into.close()
     })
 
-    test('says which database it is', () => assert.equal(store.dialect, kind.name))
+    test('names its dialect', () => assert.equal(store.dialect, kind.name))
 
     test('returns exactly what was stored', async () => {
       const fields = { text: 'ünï \u{1F600} \' " \\ \n \u0001', none: null, deep: { list: [1, 2.5, true, { a: '' }] } }
@@ -100,7 +100,7 @@ describe('a store', () => {
       assert.deepEqual(await get(child.id), stored(child))
     })
 
-    test('finds a resource by its own kind only, and nothing that is not there', async () => {
+    test('finds a resource only by its own kind, and nothing that does not exist', async () => {
       const [one] = await insert(thing())
       assert.equal(await get(one?.id ?? '', 'other'), undefined)
       assert.equal(await get('t_none'), undefined)
@@ -113,7 +113,7 @@ describe('a store', () => {
       assert.deepEqual(await get(one.id), stored(one))
     })
 
-    test('pages go from the newest to the oldest, before an id that need not exist, of one owner or all', async () => {
+    test('pages go from newest to oldest, before an id that need not exist, of one owner or all', async () => {
       const mine = thing({ kind: 'user' })
       const made = Array.from({ length: 7 }, (_, i) => thing({ kind: 'paged', ownerId: i % 2 ? mine.id : null }))
       await insert(mine, ...made)
@@ -194,7 +194,7 @@ describe('a store', () => {
       assert.equal(await get(credential.id), undefined)
     })
 
-    test('kinds are given for those ids that exist', async () => {
+    test('kinds are returned for the ids that exist', async () => {
       const [a, b] = await insert(thing(), thing({ kind: 'other' }))
       const kinds = await store.read((reader) => reader.kinds([a?.id ?? '', 't_none', b?.id ?? '']))
       assert.deepEqual(
@@ -207,7 +207,7 @@ describe('a store', () => {
       assert.deepEqual(await store.read((reader) => reader.kinds([])), new Map())
     })
 
-    test('fields are replaced whole, and only those of one resource', async () => {
+    test('fields are replaced as a whole, and only those of one resource', async () => {
       const [one, two] = await insert(thing({ fields: { a: 1, b: 2 } }), thing({ fields: { a: 1 } }))
       assert.ok(one && two)
       await store.write(async (writer) => {
@@ -232,7 +232,7 @@ describe('a store', () => {
       assert.deepEqual((await get(one.id))?.fields, { n: 20 })
     })
 
-    test('a module is stored, replaced whole, removed, and deleted with its host', async () => {
+    test('a module is stored, replaced as a whole, removed, and deleted with its host', async () => {
       const [host] = await insert(thing())
       assert.ok(host)
       const put = (name: string, config: object) =>
@@ -257,7 +257,7 @@ describe('a store', () => {
       )
     })
 
-    test('references are listed oldest referrer first, replaced whole, and protect their target', async () => {
+    test('references are listed oldest referrer first, replaced as a whole, and protect their target', async () => {
       const [target, one, two] = await insert(thing(), thing(), thing({ kind: 'other' }))
       assert.ok(target && one && two)
       const set = (from: NewResource, slot: string, to: string[], isNew = false) =>
@@ -308,7 +308,7 @@ describe('a store', () => {
       await set(two, 'names', ['x', 'y'])
     })
 
-    test('facts are set, changed and, when asked, kept as they were', async () => {
+    test('facts are set, changed and, on request, kept as they were', async () => {
       const meta = () => store.read((reader) => reader.meta('fact'))
       assert.equal(await meta(), undefined)
       assert.equal(await store.write((writer) => writer.keepMeta('fact', 'one')), 'one')
@@ -318,14 +318,14 @@ describe('a store', () => {
       assert.equal(await meta(), 'three')
     })
 
-    test('many who set a fact at once all get the same value', async () => {
+    test('many concurrent calls that set a fact all get the same value', async () => {
       const keep = (_: unknown, i: number) => store.write((writer) => writer.keepMeta('contested', String(i)))
       const told = await Promise.all(Array.from({ length: 20 }, keep))
       assert.equal(new Set(told).size, 1)
       assert.equal(await store.read((reader) => reader.meta('contested')), told[0])
     })
 
-    test('a transaction that throws leaves nothing, and nobody sees any of it', async () => {
+    test('a transaction that throws stores nothing, and nothing of it is ever visible', async () => {
       const [host, extra] = [thing(), thing()]
       await insert(host)
       const revision = await store.feed.latest()
@@ -339,9 +339,9 @@ describe('a store', () => {
         await writer.setMeta('thrown', 'yes')
         writer.changed('thing', extra.id)
         seen = get(extra.id)
-        throw new Error('changed my mind')
+        throw new Error('given up')
       })
-      await assert.rejects(failed, { message: 'changed my mind' })
+      await assert.rejects(failed, { message: 'given up' })
       assert.equal(await seen, undefined)
       assert.deepEqual([await get(extra.id), await get(host.id)], [undefined, stored(host)])
       assert.deepEqual(await store.read((reader) => reader.referrers(host.id, 1)), [])
@@ -350,7 +350,7 @@ describe('a store', () => {
       assert.deepEqual(await store.feed.since(revision), [])
     })
 
-    test('if many claim one name at once, exactly one gets it', async () => {
+    test('of many concurrent claims of one name, exactly one succeeds', async () => {
       const makers = Array.from({ length: 20 }, () => thing())
       const revision = await store.feed.latest()
       const outcomes = await Promise.allSettled(
@@ -375,7 +375,7 @@ describe('a store', () => {
       )
     })
 
-    test('a target that is deleted while somebody refers to it never leaves a dangling reference', async () => {
+    test('deleting a target while a reference to it is written never leaves a dangling reference', async () => {
       for (let round = 0; round < 20; round++) {
         const [target, from] = [thing(), thing()]
         await insert(target)
@@ -388,13 +388,13 @@ describe('a store', () => {
         const starts = round % 2 ? [removing, referring] : [referring, removing]
         const outcomes = await Promise.allSettled(starts.map((start) => start()))
         const lost = outcomes.filter((outcome) => outcome.status === 'rejected')
-        assert.equal(lost.length, 1, 'one of the two is refused')
+        assert.equal(lost.length, 1, 'one of the two writes is refused')
         assert.ok(isConflict('dangling')(lost[0]?.reason), String(lost[0]?.reason))
         assert.equal((await get(target.id)) === undefined, (await get(from.id)) === undefined)
       }
     })
 
-    test('everything is there after closing and opening again', async () => {
+    test('everything is still there after closing and opening again', async () => {
       const [one] = await insert(thing())
       assert.ok(one)
       await store.write((writer) => writer.putModule(one.id, 'a', { kept: true }))

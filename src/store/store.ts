@@ -10,7 +10,7 @@ import { allRows, insertRows, isEmpty, type StoredRow } from './rows.ts'
 import type { Tables } from './tables.ts'
 import { Writer } from './writer.ts'
 
-/** How often a transaction that loses races is tried in all. */
+/** Most tries of a transaction that loses races. */
 const TRIES = 5
 
 /** The database cannot be used at the moment; trying again later may help. */
@@ -34,7 +34,7 @@ export class StoreConflict extends Error {
 
 /** The message for a write that was sent to the database and not confirmed. */
 const UNCONFIRMED =
-  'The database did not confirm this write in time: it may be stored or not. Look before you repeat it.'
+  'The database did not confirm this write in time: it may be stored or not. Check before you repeat it.'
 
 export interface StoreOptions {
   /** Tests set shorter ones. */
@@ -137,7 +137,7 @@ export class Store {
         // Only tried again when the database says that it rolled back; a commit without an answer may have been stored.
         const isLost = this.#opened.facts.classify(error) === 'again'
         if (isLost && attempt < TRIES) continue
-        // Nothing was stored, and the database works: whoever asked may try again.
+        // Nothing was stored, and the database works: the caller may try again.
         if (isLost) throw new Refusal('CONFLICT', undefined, { cause: error, headers: { 'retry-after': '1' } })
         throw this.#sorted(error, isCommitting ? UNCONFIRMED : undefined)
       }
@@ -190,7 +190,7 @@ export class Store {
   #sorted(error: unknown, msg?: string): unknown {
     const trouble = error instanceof Overdue ? 'away' : this.#opened.facts.classify(error)
     if (trouble === 'away') return new StoreAway(error, msg)
-    // Only reads: a standby that follows changes may cancel one.
+    // This happens only to reads, which a standby database may cancel.
     if (trouble === 'again') return new StoreAway(error)
     if (trouble) return new StoreConflict(trouble, error)
     return error

@@ -81,9 +81,9 @@ export interface Tables {
     /** When it started, as in RFC 3339. */
     since: string
     is_leaving: number
-    /** How many it has. */
+    /** Number of its sessions. */
     sessions: number
-    /** By the database's clock, as the clocks of nodes may differ. */
+    /** When its lease ends, by the database's clock, since the clocks of nodes may differ. */
     expires_at: number
   }
   /** Sessions of agents that are online. `fields`, here and below, is JSON that only its writer understands. */
@@ -110,13 +110,13 @@ export interface Tables {
     place: string
     owner_id: string
     is_pooled: number
-    /** Of what all tunnels of a pool must agree on. */
+    /** A digest of what all tunnels of a pool must agree on. */
     digest: string
     is_unnamed: number
     port: number | null
     config: string
   }
-  /** Who holds a place. `slot` is empty where one tunnel has it alone, and the tunnel's id in a pool. */
+  /** The holders of places. `slot` is empty when one tunnel has the place alone, and the tunnel's id in a pool. */
   place_holders: {
     place: string
     slot: string
@@ -131,7 +131,7 @@ export interface Tables {
     directory: string
     /** The private key, sealed. */
     key: string
-    /** What the authority calls it; empty until it has confirmed it. */
+    /** The account's URL at the authority; empty until it has confirmed the account. */
     url: string
   }
   /** Names whose certificates the server orders by itself. */
@@ -139,9 +139,9 @@ export interface Tables {
     name: string
     /** What is to be done: 0 continue an order, 1 get a first certificate, 2 renew one. */
     stage: number
-    /** When it is looked at next, by the database's clock. */
+    /** When it is due next, by the database's clock. */
     due_at: number
-    /** Who works on it, until when. */
+    /** The node that works on it, and until when. */
     holder: string
     held_until: number
     /** The private key for the order under way, sealed; empty without one. */
@@ -149,8 +149,8 @@ export interface Tables {
     /** JSON that only its writer understands. */
     state: string
   }
-  /** Orders that were begun, for the bound on how many an hour there may be. */
+  /** Orders that were begun, for the limit on orders in an hour. */
   acme_orders: { id: string; begun_at: number }
-  /** What authorities ask for to prove that a name is served here. */
+  /** The challenges by which authorities check that a name is served here. */
   acme_challenges: { name: string; kind: string; token: string; answer: string }
 }

@@ -1,9 +1,9 @@
-/** Nodes, sessions, tunnels and places for tests of who is online. */
+/** Nodes, sessions, tunnels and places for tests of what is online. */
 import type { StoredHolder, StoredNode, StoredOnlineSession, StoredPlace } from './online-rows.ts'
 import type { TunnelWithPairs } from './online-writer.ts'
 import type { Store } from './store.ts'
 
-/** Long enough that it runs out in no test. */
+/** A lease that does not expire during any test. */
 export const LEASE_MS = 600_000
 
 export function nodeAt(id: string, given: Partial<StoredNode> = {}): StoredNode {
@@ -38,7 +38,7 @@ export function holderAt(nodeId: string, place: string, tunnelId: string, slot =
   return { place, slot, tunnelId, sessionId: `ts_${tunnelId}`, nodeId, planeId: 'p1', version: 'v1' }
 }
 
-/** Makes nodes whose lease runs. */
+/** Stores nodes whose lease runs. */
 export async function startNodes(store: Store, ...ids: readonly string[]): Promise<void> {
   await store.write(async ({ online }) => {
     for (const id of ids) await online.renew(nodeAt(id), LEASE_MS)

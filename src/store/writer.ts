@@ -14,7 +14,7 @@ const SWEEP_EVERY = 1000
 export class Writer extends Reader {
   readonly #tx: Transaction<Tables>
   readonly #changes = new Map<string, { kind: string; id: string }>()
-  /** Who wants to know the revision of a change, by its id. */
+  /** Callbacks for the revision of a change, by its id. */
   readonly #asked = new Map<string, (revision: number) => void>()
 
   constructor(tx: Transaction<Tables>, facts: DialectFacts) {
@@ -133,7 +133,7 @@ export class Writer extends Reader {
   }
 
   /**
-   * Notes that a resource changed; `finish` writes each one once. `onRevision` is told its revision before anybody can
+   * Notes that a resource changed; `finish` writes each one once. `onRevision` is called with its revision before anyone can
    * read it; the transaction may still fail.
    */
   changed(kind: string, id: string, onRevision?: (revision: number) => void): void {

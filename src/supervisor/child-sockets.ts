@@ -1,4 +1,4 @@
-/** The listening sockets that a child has from its supervisor. */
+/** The listening sockets that a child gets from its supervisor. */
 import type { AddressInfo } from 'node:net'
 import type { ListenerName } from '../config/handed-sockets.ts'
 import { earlyOptions, openEarly } from '../config/listeners.ts'
@@ -11,9 +11,9 @@ import { postponeListening } from './socket-handle.ts'
 
 /** The ports of TCP edges and endpoints, as a worker gets them. */
 export interface WorkerPorts {
-  /** What to listen on, or the error of the system, such as `EADDRINUSE`; then there is nothing to close. */
+  /** Resolves with what to listen on, or with the system's error, such as `EADDRINUSE`; then there is nothing to close. */
   open(port: number): Promise<EarlyListener | NodeJS.ErrnoException>
-  /** To be called when nobody listens on it any more. */
+  /** Call this when nothing listens on the port any more. */
   close(port: number): void
 }
 
@@ -34,9 +34,9 @@ export class ChildSockets implements WorkerPorts {
   readonly #descriptors: Descriptors
   readonly #listeners = new Map<SocketName, EarlyListener>()
   readonly #asked = new Map<number, (answer: Answer | NodeJS.ErrnoException) => void>()
-  /** What ends each loan. */
+  /** Functions that end each loan. */
   readonly #loans = new Map<string, Promise<() => void>>()
-  /** What lets visitors in at sockets that others serve meanwhile; undefined once this process is ready. */
+  /** Functions that begin to listen at sockets that others still serve; undefined once this process is ready. */
   #postponed: (() => void)[] | undefined = []
   #lastRequest = 0
 
@@ -45,7 +45,7 @@ export class ChildSockets implements WorkerPorts {
     this.#descriptors = descriptors
   }
 
-  /** Begins to listen if nobody else serves it meanwhile. What cannot be had is left to whoever needs it, who can tell why. */
+  /** Begins to listen if nobody else serves the socket. When it is missing, its user opens it later and reports the error. */
   async take({ name, address, isEarly }: SocketMessage, handle: ServerHandle | undefined): Promise<void> {
     if (!handle) return
     const kind = kindOf(name)
@@ -55,20 +55,20 @@ export class ChildSockets implements WorkerPorts {
     if (listener) this.#listeners.set(name, listener)
   }
 
-  /** This process is ready: visitors come in wherever it listens. Throws the error of the system. */
+  /** Begins to listen everywhere, since this process is ready. Throws the system's error. */
   letIn(): void {
     const postponed = this.#postponed ?? []
     this.#postponed = undefined
     for (const listen of postponed) listen()
   }
 
-  /** Another start in the same process: what there was is closed, and others come. */
+  /** Prepares for another start in the same process: former sockets are closed, and new ones follow. */
   renew(): void {
     this.#postponed = []
     this.#listeners.clear()
   }
 
-  /** What to listen on under this name: what came, or else the place itself. */
+  /** What to listen on under this name: the socket that came, or else the place itself. */
   listener(name: ListenerName, place: ListenOn): ListenOn {
     return this.#listeners.get(name) ?? place
   }
@@ -105,14 +105,14 @@ export class ChildSockets implements WorkerPorts {
     this.#asked.delete(request)
     if (error) answer?.(Object.assign(new Error(error.message), { code: error.code, syscall: 'listen' }))
     else if (handle) answer?.({ handle, address, isEarly })
-    // The system would not let us have one more descriptor.
+    // The handle is missing because this process has run out of descriptors.
     else answer?.(Object.assign(new Error('listen EMFILE'), { code: 'EMFILE', syscall: 'listen' }))
   }
 
-  /** Serves the socket of another worker too. */
+  /** Also serves the socket of another worker. */
   lend({ name, slot }: LendMessage, handle: ServerHandle | undefined): void {
     const listener = this.#listeners.get(name)
-    // It waits for its own worker then.
+    // Connections then wait for its own worker.
     if (!listener || !handle) return
     this.#loans.set(
       `${slot} ${name}`,
@@ -126,13 +126,13 @@ export class ChildSockets implements WorkerPorts {
     void loan?.then((end) => end())
   }
 
-  /** Listens on nothing that belongs to others: this process is about to end. */
+  /** Stops serving sockets of other workers, since this process is about to end. */
   endLoans(): void {
     for (const loan of this.#loans.values()) void loan.then((end) => end())
     this.#loans.clear()
   }
 
-  /** Others serve it until this process is ready. */
+  /** A listener that begins only when this process is ready; others serve the socket until then. */
   #later(kind: ListenerName | 'tcp', handle: ServerHandle, address: AddressInfo): EarlyListener {
     this.#postponed?.push(postponeListening(handle))
     return EarlyListener.later(handle, address, earlyOptions(kind, this.#descriptors))
@@ -140,5 +140,5 @@ export class ChildSockets implements WorkerPorts {
 }
 
 function kindOf(name: SocketName): ListenerName | 'tcp' {
-  return name.startsWith('tcp ') ? 'tcp' : (name as ListenerName) // all others are names of listeners
+  return name.startsWith('tcp ') ? 'tcp' : (name as ListenerName) // all other names are those of listeners
 }

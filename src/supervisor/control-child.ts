@@ -1,4 +1,4 @@
-/** The control process: what it is given to start with, and what it tells the supervisor. */
+/** The control process as a child of the supervisor: what it is given, and what it reports. */
 import type { OwnNode } from '../config/own-node.ts'
 import type { Settings } from '../config/read.ts'
 import type { Descriptors } from '../lib/files/descriptors.ts'
@@ -11,7 +11,7 @@ export interface ControlGiven {
   readonly log: Logger
   readonly listeners: { readonly api: ListenOn; readonly metrics: ListenOn }
   readonly descriptors: Descriptors
-  /** The same after this process is replaced. */
+  /** The node, which stays the same when this process is replaced. */
   readonly node: OwnNode
   /** The Unix socket to open for workers. */
   readonly linkPath: string
@@ -19,9 +19,9 @@ export interface ControlGiven {
   readonly restarts: () => SupervisorFigures['restarts']
   /** Log lines of all processes that could not be written. */
   readonly lostLines: () => number
-  /** To be called when the link path is open: workers attach from then on. */
+  /** Call this when the link path is open: workers attach from then on. */
   readonly onListening: () => void
-  /** Resolves when every worker was ready once; what is shown once, or serves the API, waits for it. */
+  /** Resolves when every worker has been ready once; the API and the output of the first start wait for it. */
   readonly workersReady: Promise<WorkerAddresses>
 }
 
@@ -29,7 +29,7 @@ export interface StartedControl extends RunningChild {
   readonly addresses: ControlAddresses
   readonly sshHostKey: string
   readonly firstStart: FirstCredentials | null
-  /** The server is ready no more, though it serves on for a while. */
+  /** The server is stopping: it is no longer ready, but serves for a while. */
   stopping(): void
   /** The workers drain. */
   draining(): void
@@ -45,7 +45,7 @@ export function runControl(load: () => Promise<StartControl>, parts: ChildParts)
     let figures: SupervisorFigures = { restarts: { control: 0, worker: 0 }, lostLines: 0 }
     let running: StartedControl | undefined
     const loading = load()
-    // Whoever waits for it hears of a failure.
+    // A failure is reported to those that await it.
     loading.catch(() => {})
     return {
       load: () => loading,

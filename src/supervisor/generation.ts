@@ -1,9 +1,9 @@
 /**
  * One control process and its workers, which run the same version with the same settings.
  *
- * The control process comes first, up to where workers can attach to it. They attach, get what is to be served, and are
- * ready; then it serves its API. Later each is replaced when it ends, and the others go on meanwhile. In an upgrade a second
- * generation starts beside the first, and takes over from it.
+ * The control process starts first, until workers can attach to it. Workers attach, get their configuration, and are ready; then
+ * the control process serves its API. Later each process is replaced when it ends, while the others go on. In an upgrade a
+ * second generation starts beside the first, and takes over from it.
  */
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -34,31 +34,31 @@ export interface GenerationOptions {
   readonly settings: Settings
   readonly launch: Launch
   readonly newId: (role: ChildRole) => string
-  /** The node that all generations are. */
+  /** The node of all generations. */
   readonly life: NodeLife
   /** A folder of this server alone. */
   readonly folder: string
-  /** What workers derive ticket keys from; for the life of the server, so that sessions resume at any of them. */
+  /** The secret from which workers derive TLS ticket keys; constant, so that sessions resume at any worker. */
   readonly ticketSecret: Uint8Array
   /** Ports of TCP edges that a service manager handed in. */
   readonly handedPorts: readonly number[]
   readonly sockets: Readonly<Record<ChildRole, HeldSockets<BoundSocket>>>
   readonly log: Logger
   readonly now: () => number
-  /** How long children may take to answer that they use other settings, in milliseconds. */
+  /** How long children may take to confirm other settings, in milliseconds. */
   readonly answerMs: number | undefined
-  /** Whether another generation serves meanwhile. */
+  /** Whether another generation serves while this one starts. */
   readonly isBeside: boolean
-  /** A control process is to be reached here, by the workers of all generations. */
+  /** Called when a control process listens at this path for the workers of all generations. */
   readonly controlListens: (path: string) => void
-  /** Tells a worker of any generation. */
+  /** Sends a message to a worker of any generation. */
   readonly tellWorker: (id: string, message: ToChild, handle?: ServerHandle) => void
-  /** A child was replaced. */
+  /** Called when a child is replaced. */
   readonly replaced: (role: ChildRole) => void
   readonly figures: () => SupervisorFigures
 }
 
-/** What children reported when all were ready. */
+/** What children have reported once all are ready. */
 export interface GenerationReport extends Omit<ControlReady, 'type' | 'role' | 'addresses'> {
   readonly addresses: ControlReady['addresses'] & WorkerAddresses
 }
@@ -102,7 +102,7 @@ export class Generation {
   #version = ''
   /** Where the control process listens for workers; undefined while none does. */
   #controlPath: string | undefined
-  /** Known once every worker was ready. */
+  /** Set once every worker has been ready. */
   #addresses: WorkerAddresses | undefined
   #isStarting = true
   #hasLeft = false
@@ -118,12 +118,12 @@ export class Generation {
     this.#workers = Array.from({ length: options.settings.workers }, (_, slot) => this.#seat('worker', slot))
     this.#notLoaded = new Set(this.#seats)
     this.#figuresTimer = setInterval(() => this.#tellLost(), FIGURES_MS).unref()
-    // Nobody may wait for them yet.
+    // They may fail before anything awaits them.
     this.#loaded.promise.catch(() => {})
     this.#started.promise.catch(() => {})
   }
 
-  /** Of the code that the control process runs. */
+  /** The version of the control process. */
   get version(): string {
     return this.#version
   }
@@ -132,7 +132,7 @@ export class Generation {
     return this.#settings
   }
 
-  /** The ids of all children that are there. */
+  /** The ids of all children that run. */
   get ids(): readonly string[] {
     return this.#seats.filter(({ pid }) => pid !== undefined).map(({ id }) => id)
   }
@@ -140,7 +140,7 @@ export class Generation {
   /** Starts all children; beside another generation they only load their code. Rejects with `StartFailure`. */
   async load(): Promise<void> {
     for (const seat of this.#seats) seat.fill()
-    await inTime(this.#loaded.promise, 'loaded its code')
+    await inTime(this.#loaded.promise, 'loaded their code')
   }
 
   /** Resolves when all serve; rejects with `StartFailure`. */
@@ -148,7 +148,7 @@ export class Generation {
     this.#control.send({ type: 'go' })
     const report = await inTime(this.#started.promise, 'become ready')
     this.#isStarting = false
-    // A stop that began meanwhile would not know those that take the place of who ends.
+    // After a stop has begun, no child is replaced: the stop would not know the new one.
     if (!this.#hasLeft) for (const seat of this.#seats) seat.isKept = true
     return report
   }
@@ -162,7 +162,7 @@ export class Generation {
   /** Resolves when all children use them, or with the ids of those that took too long. */
   use(settings: Settings): Promise<readonly string[]> {
     this.#settings = settings
-    // Whoever has not begun will begin with them.
+    // Children that have not begun will begin with these settings.
     const told = this.#seats.filter(({ pid, hasBegun }) => pid !== undefined && hasBegun)
     const answering = told.filter(({ answersUse }) => answersUse !== false).map(({ id }) => id)
     return this.#answers.ask(answering, (round) => {
@@ -170,12 +170,12 @@ export class Generation {
     })
   }
 
-  /** Resolves when the control process has closed the store. It waits, to go on if it must. */
+  /** Resolves when the control process has closed the store. The process stays, so that it can be resumed. */
   async pauseControl(): Promise<void> {
     const seat = this.#control
     seat.isKept = false
     this.#controlPath = undefined
-    // One that is not ready has nothing to hand over, and perhaps never will.
+    // A control process that is not ready has nothing to hand over, and may never become ready.
     if (!seat.isReady) return seat.kill()
     seat.isReady = false
     const turn = this.#nextControlTurn()
@@ -185,7 +185,7 @@ export class Generation {
     clearTimeout(timer)
   }
 
-  /** The control process goes on; another takes its place if it cannot. Gives whether it serves. */
+  /** Resumes the control process, or starts another if it has ended; resolves with whether it serves. */
   async resumeControl(): Promise<boolean> {
     const seat = this.#control
     seat.isKept = true
@@ -195,7 +195,7 @@ export class Generation {
     return (await turn) === 'ready'
   }
 
-  /** The control process is to be reached here. */
+  /** Tells the workers where the control process listens. */
   controlAt(path: string): void {
     this.#controlPath = path
     for (const worker of this.#workers) worker.send({ type: 'control', path })
@@ -205,7 +205,7 @@ export class Generation {
     this.#workers.find((seat) => seat.id === id)?.send(message, handle)
   }
 
-  /** Nobody who ends is replaced from now on. */
+  /** From now on, children that end are not replaced. */
   leave(): void {
     this.#hasLeft = true
     clearInterval(this.#figuresTimer)
@@ -220,7 +220,7 @@ export class Generation {
     this.#control.send({ type: 'draining' })
   }
 
-  /** The workers finish what is open. */
+  /** Has the workers finish what is open, and end. */
   async endWorkers(): Promise<void> {
     const limitMs = this.#settings.drainTimeoutMs + DRAIN_GRACE_MS
     await Promise.all(this.#workers.map((seat) => seat.end('drain', limitMs)))
@@ -230,7 +230,7 @@ export class Generation {
     await this.#control.end('stop', CONTROL_STOP_MS)
   }
 
-  /** Gives sockets that nobody serves to workers that can. */
+  /** Lends sockets that nobody serves to workers that can serve them. */
   lend(): void {
     const { sockets, tellWorker } = this.#options
     const living = this.#workers.filter(({ isReady }) => isReady).map(({ id }) => id)
@@ -259,7 +259,7 @@ export class Generation {
     const { id, slot, role } = seat
     this.#node ??= this.#settleNode()
     const node = await this.#node
-    // The child may have ended meanwhile, and another have its place.
+    // The child may have ended and been replaced meanwhile.
     if (seat.id !== id) return
     const isSent = await this.#sendSockets(seat, (sockets) => ({
       type: 'start',
@@ -277,13 +277,13 @@ export class Generation {
     } else if (this.#controlPath !== undefined) seat.send({ type: 'control', path: this.#controlPath })
   }
 
-  /** Other nodes are told ports, also those that the system chooses, before any worker has its socket. */
+  /** Chooses the ports that other nodes are told, even those left to the system, before any worker has its socket. */
   async #settleNode(): Promise<OwnNode> {
     const { life, sockets } = this.#options
     const settings = this.#settings
     const portOf = async (name: SocketName, address: Listen | null): Promise<number> => {
       if (address?.port !== 0) return 0
-      // What cannot be had is told by the worker that needs it.
+      // The worker that needs the port reports the error.
       return sockets.worker.portAt(name, placeIn(settings, name)).catch(() => 0)
     }
     return ownNode(life, settings, {
@@ -292,13 +292,13 @@ export class Generation {
     })
   }
 
-  /** Sends `first` with the names of the child's sockets, and them after it. */
+  /** Sends `first` with the names of the child's sockets, and then the sockets; resolves with whether the child was still there. */
   async #sendSockets(seat: Seat, first: (names: readonly SocketName[]) => ToChild): Promise<boolean> {
     const { id, slot, role } = seat
     const names = socketNames(role, this.#settings)
     const held = this.#options.sockets[role]
     const taken = await Promise.all(names.map((name) => this.#take(name, seat).catch(() => undefined)))
-    // The child may have ended meanwhile, and another have its place.
+    // The child may have ended and been replaced meanwhile.
     if (seat.id !== id || seat.pid === undefined) {
       held.died(id)
       return false
@@ -310,7 +310,7 @@ export class Generation {
     seat.send(first(found.map(({ name }) => name)))
     seat.hasBegun = true
     for (const { name, socket } of found) {
-      // Whoever asks the API whether the server is ready would have to wait for the answer.
+      // The API's sockets are never early: a health check would have to wait for its answer instead of failing.
       const isEarly = role === 'worker' && !this.#isBeside && !held.isServed(name, slot, id)
       seat.send({ type: 'socket', name, address: socket.address, isEarly }, socket.handle)
     }
@@ -321,7 +321,7 @@ export class Generation {
     return this.#options.sockets[role].take(name, slot, id, placeIn(this.#settings, name))
   }
 
-  /** Whether another generation serves still. */
+  /** Whether another generation still serves. */
   get #isBeside(): boolean {
     return this.#options.isBeside && this.#isStarting
   }
@@ -357,7 +357,7 @@ export class Generation {
 
   #onUsing({ role, id }: Seat, { round, fault }: { readonly round: number; readonly fault?: string }): void {
     const isLate = this.#answers.answered(id, round, fault)
-    // A fault is in its own log.
+    // The child has logged a fault itself.
     if (isLate && fault === undefined)
       this.#options.log.info({ process: role, id }, 'process uses the reloaded settings now')
   }
@@ -367,11 +367,11 @@ export class Generation {
     if (!answersUse) this.#answers.left(seat.id)
     if (!this.#isStarting && version !== this.#version) {
       const fields = { process: seat.role, id: seat.id, version, others: this.#version }
-      this.#options.log.warn(fields, 'what is on disk has another version than the other processes; upgrade the server')
+      this.#options.log.warn(fields, 'installed version differs from the running processes; upgrade the server')
     }
     if (seat.role === 'control' && this.#isStarting) this.#version = version
     if (supervision !== SUPERVISION && this.#isStarting) {
-      const why = `version ${version} cannot be started by the supervisor that runs; restart the server`
+      const why = `version ${version} cannot be started by the running supervisor; restart the server`
       this.#loaded.reject(new StartFailure(why))
     }
     this.#notLoaded.delete(seat)
@@ -391,7 +391,7 @@ export class Generation {
   #onControlReady({ role, id }: Seat, { addresses, sshHostKey, firstStart }: ControlReady): void {
     if (!this.#isStarting) this.#options.log.info({ process: role, id }, 'process is ready')
     this.#turnControl('ready')
-    // The control process waits for them.
+    // Otherwise the control process waits for the workers.
     if (this.#addresses) {
       this.#started.resolve({ addresses: { ...addresses, ...this.#addresses }, sshHostKey, firstStart })
     }
@@ -406,7 +406,7 @@ export class Generation {
       this.#controlPath = undefined
       this.#turnControl('ended')
     }
-    // What a process that was killed leaves behind.
+    // Sockets that a killed process leaves behind.
     const left = [this.#linkPath(id), join(folder, `${id}.relay`), join(folder, `${id}.peers`)]
     for (const path of left) rmSync(path, { force: true })
     if (this.#isStarting) {
@@ -418,13 +418,13 @@ export class Generation {
     }
     const fields = { process: role, id, ...(role === 'worker' && { slot }), code, signal, reason }
     if (againInMs === undefined) {
-      if (code !== 0) log.warn(fields, 'process ended before it had finished')
+      if (code !== 0) log.warn(fields, 'process ended before it had shut down')
       return
     }
     replaced(role)
     log.error(
       { ...fields, lived_ms: Math.round(livedMs), again_in_ms: againInMs },
-      'process ended; another takes its place',
+      'process ended; starting a replacement',
     )
     this.lend()
     this.#control.send({ type: 'figures', figures: this.#options.figures() })
@@ -440,7 +440,7 @@ export class Generation {
       if (seat.id === id && seat.pid !== undefined) seat.send({ type: 'port', request, address, isEarly }, handle)
       else held.died(id)
     } catch (error) {
-      const { message, code = '' } = error as NodeJS.ErrnoException // of the system: nothing else rejects
+      const { message, code = '' } = error as NodeJS.ErrnoException // only the system's errors reject
       seat.send({ type: 'port', request, error: { message, code } })
     }
   }
@@ -463,7 +463,7 @@ export class Generation {
     this.#control.send({ type: 'figures', figures: this.#options.figures() })
   }
 
-  /** Children print to us, so that they need not know what a terminal is: we decide how lines look. */
+  /** The settings for a child. It logs JSON to the supervisor, which formats the lines. */
   #carried(role: ChildRole) {
     const settings = { ...this.#settings, logFormat: 'json' as const }
     return role === 'control' ? carry(settings) : carryToWorker(settings)

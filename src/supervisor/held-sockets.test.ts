@@ -10,7 +10,7 @@ interface FakeSocket {
   close(): void
 }
 
-/** A system that hands out ports from 1000 on. */
+/** A fake system that assigns ports from 1000 on. */
 function held(given: Partial<HeldSocketsOptions<FakeSocket>> & { refuse?: (isSpread: boolean) => string } = {}) {
   const opened: FakeSocket[] = []
   const { refuse = () => '', ...options } = given
@@ -53,7 +53,7 @@ test('each slot has its own socket, at the port that the system chose for the fi
   assert.equal(await sockets.take('https', 1, 'w2', placeOf('https')), b)
 })
 
-test('the port that the system chooses is known before anybody has the socket', async () => {
+test('the port that the system chooses is known before any worker has the socket', async () => {
   const { sockets, open } = held()
   const chosen = await sockets.portAt('cluster', placeOf('cluster'))
   const { address } = await sockets.take('cluster', 0, 'w1', placeOf('cluster'))
@@ -61,10 +61,10 @@ test('the port that the system chooses is known before anybody has the socket', 
   assert.equal(open().length, 1)
   assert.equal(await sockets.portAt('cluster', placeOf('cluster')), chosen)
   sockets.giveUp('cluster', 'w1')
-  assert.equal(open().length, 0, 'who only looks at a port does not hold it')
+  assert.equal(open().length, 0, 'reading a port does not hold it')
 })
 
-test('a chosen port is tried alone first, so that another program there is noticed', async () => {
+test('a configured port is tried alone first, so that another program there is noticed', async () => {
   const { sockets } = held({ refuse: (isSpread) => (isSpread ? '' : 'EADDRINUSE') })
   await assert.rejects(sockets.take(port, 0, 'w1', placeOf(port)), { code: 'EADDRINUSE' })
   assert.equal(sockets.size, 0)
@@ -78,7 +78,7 @@ test('a chosen port is tried alone first, so that another program there is notic
   assert.equal(open().length, 2)
 })
 
-test('on a system without such sockets, and where it is not wanted, all slots share one', async () => {
+test('all slots share one socket where the system cannot spread connections or it is not wanted', async () => {
   for (const given of [{ refuse: (isSpread: boolean) => (isSpread ? 'ENOTSUP' : '') }, { isSpread: false }]) {
     const { sockets, open } = held(given)
     assert.equal(await sockets.take('api', 0, 'w1', placeOf('api')), await sockets.take('api', 1, 'w2', placeOf('api')))
@@ -89,19 +89,19 @@ test('on a system without such sockets, and where it is not wanted, all slots sh
   }
 })
 
-test('a socket that its holders gave up is closed, and opens again when it is wanted', async () => {
+test('a socket that its holders gave up is closed, and opens again when it is needed', async () => {
   const { sockets, open } = held()
   await sockets.take(port, 0, 'w1', placeOf(port))
   await sockets.take(port, 0, 'w9', placeOf(port))
   sockets.giveUp(port, 'w1')
-  assert.equal(open().length, 1, 'the next generation has it still')
+  assert.equal(open().length, 1, 'the next generation still has it')
   sockets.giveUp(port, 'w9')
   assert.deepEqual([open().length, sockets.size], [0, 0])
   await sockets.take(port, 0, 'w1', placeOf(port))
   assert.equal(open().length, 1)
 })
 
-test('what was handed in is shared, stays open, and can be had again', async () => {
+test('a handed-in socket is shared, stays open, and can be taken again', async () => {
   const handed = fake(9, 20001, false)
   const { sockets, opened } = held({ handed: new Map([[port, handed]]) })
   for (const round of [1, 2]) {
@@ -125,7 +125,7 @@ describe('a worker that died', () => {
     return all
   }
 
-  test('leaves its sockets, which another serves until the next one is ready', async () => {
+  test('leaves its sockets, which another worker serves until the replacement is ready', async () => {
     const { sockets, open } = await two()
     const [, own] = [open(), open()[1]]
     sockets.died('w2')
@@ -140,7 +140,7 @@ describe('a worker that died', () => {
     assert.equal(open().length, 4)
   })
 
-  test('leaves a port that nobody wants any more to be closed when the next one is ready', async () => {
+  test('leaves a port that nobody needs any more to be closed when the replacement is ready', async () => {
     const { sockets, open } = await two([port])
     sockets.died('w2')
     sockets.lend(['w1'])
@@ -148,7 +148,7 @@ describe('a worker that died', () => {
     assert.equal(open().length, 1)
   })
 
-  test('leaves a port that is closed together with the last one that is served', async () => {
+  test('leaves a port that is closed together with the last served socket of its name', async () => {
     const { sockets, open } = await two([port])
     sockets.died('w2')
     sockets.lend(['w1'])
@@ -156,7 +156,7 @@ describe('a worker that died', () => {
     assert.deepEqual([open().length, sockets.size], [0, 0])
   })
 
-  test('as the only one leaves sockets that wait', async () => {
+  test('as the only worker leaves sockets that wait', async () => {
     const { sockets, open } = held()
     await sockets.take('https', 0, 'w1', placeOf('https'))
     sockets.died('w1')
@@ -167,7 +167,7 @@ describe('a worker that died', () => {
     assert.equal(open().length, 1)
   })
 
-  test('while it served those of another leaves both to a third', async () => {
+  test('while it served the sockets of another leaves both to a third', async () => {
     const { sockets } = held()
     for (const [slot, id] of ['w1', 'w2', 'w3'].entries()) await sockets.take('https', slot, id, placeOf('https'))
     sockets.died('w3')
@@ -189,7 +189,7 @@ describe('a worker that died', () => {
   })
 })
 
-test('when all is closed, a socket that was being opened is closed too', async () => {
+test('closing all also closes a socket that was being opened', async () => {
   const { sockets, open } = held()
   await sockets.take('https', 0, 'w1', placeOf('https'))
   const late = sockets.take('http', 0, 'w1', placeOf('http'))
@@ -201,7 +201,7 @@ test('when all is closed, a socket that was being opened is closed too', async (
 describe('two generations of workers', () => {
   const elsewhere = { host: '127.0.0.2', port: 20001 }
 
-  test('share sockets until the first retires; those of slots that are gone are lent to who is left', async () => {
+  test('share sockets until the first retires; those of removed slots are lent to the remaining workers', async () => {
     const { sockets, open } = held()
     for (const [slot, id] of ['w1', 'w2'].entries()) await sockets.take('https', slot, id, placeOf('https'))
     for (const [slot, id] of ['w1', 'w2'].entries()) await sockets.take(port, slot, id, placeOf(port))
@@ -223,7 +223,7 @@ describe('two generations of workers', () => {
     assert.equal(open()[0], first)
   })
 
-  test('may listen at different places, and the former is closed when nobody is left who wants it', async () => {
+  test('may listen at different places, and the former place is closed when nobody needs it any more', async () => {
     const { sockets, open } = held()
     const before = await sockets.take(port, 0, 'w1', placeOf(port))
     const after = await sockets.take(port, 0, 'w2', elsewhere)

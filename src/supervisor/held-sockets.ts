@@ -1,9 +1,9 @@
 /**
- * The listening sockets of all workers: who has which, and what becomes of those whose worker is gone.
+ * The listening sockets of all workers: who holds which, and what happens to those whose worker is gone.
  *
- * Each slot has a socket of its own for every address, so that the system spreads connections evenly. A socket stays open
- * here when its worker dies: who connects meanwhile waits in its queue, and is served by another worker that borrows it, or
- * by the one that takes over the slot. A socket may have two holders, while one worker takes over from another.
+ * Each slot has a socket of its own for every address, so that the system spreads connections evenly. When its worker dies, a
+ * socket stays open here: connections wait in its queue until another worker borrows it or the slot's next worker serves it. A
+ * socket may have two holders while one worker takes over from another.
  */
 import type { AddressInfo } from 'node:net'
 import type { ListenerName } from '../config/handed-sockets.ts'
@@ -25,13 +25,13 @@ export interface SocketPlace {
 export interface HeldSocketsOptions<Socket> {
   /** Rejects with the error of the system. */
   readonly open: (place: SocketPlace, options: { readonly isSpread: boolean }) => Promise<Socket>
-  /** Whether each slot has its own; otherwise all share one. */
+  /** Whether each slot has its own socket; otherwise all share one. */
   readonly isSpread: boolean
-  /** What a service manager handed in. All slots share it, and it is never closed before the end. */
+  /** Sockets that a service manager handed in. All slots share them, and they stay open until the end. */
   readonly handed?: ReadonlyMap<SocketName, Socket>
 }
 
-/** A socket that a worker is to serve beside its own, or no more. */
+/** A socket that a worker begins or ceases to serve beside its own. */
 export interface Loan<Socket> {
   readonly name: SocketName
   readonly slot: number
@@ -49,16 +49,16 @@ interface Group<Socket> {
   readonly name: SocketName
   readonly isShared: boolean
   readonly isHanded: boolean
-  /** By slot; a shared one stands at the first. */
+  /** By slot; a shared socket is in the first. */
   readonly slots: Map<number, Held<Socket>>
 }
 
 const SHARED_SLOT = 0
 
-/** Holds a socket for as long as it is looked at; no child has this id. */
+/** Holds a socket while its port is read; no child has this id. */
 const NOBODY = ''
 
-/** The system cannot have two sockets at one address. */
+/** Errors of a system that cannot have two sockets at one address. */
 const cannotSpread: ReadonlySet<unknown> = new Set(['ENOTSUP', 'ENOPROTOOPT'])
 
 export class HeldSockets<Socket extends HeldSocket> {
@@ -77,12 +77,12 @@ export class HeldSockets<Socket extends HeldSocket> {
     }
   }
 
-  /** How many sockets are open here. */
+  /** Number of open sockets. */
   get size(): number {
     return [...this.#groups.values()].reduce((sum, { slots }) => sum + slots.size, 0)
   }
 
-  /** The socket of this slot, opened if there is none; rejects with the error of the system. */
+  /** The socket of this slot, opened if there is none; rejects with the system's error. */
   async take(name: SocketName, slot: number, holder: string, place: SocketPlace): Promise<Socket> {
     const key = this.#key(name, place)
     const before = this.#turns.get(key) ?? Promise.resolve()
@@ -93,14 +93,14 @@ export class HeldSockets<Socket extends HeldSocket> {
     return taken
   }
 
-  /** The port of a name at this place, which is opened if nobody has it; rejects with the error of the system. */
+  /** The port of a name at this place, which is opened if need be; rejects with the system's error. */
   async portAt(name: SocketName, place: SocketPlace): Promise<number> {
     const { address } = await this.take(name, SHARED_SLOT, NOBODY, place)
     this.died(NOBODY)
     return address.port
   }
 
-  /** Whether another than `holder` serves its socket meanwhile. */
+  /** Whether a process other than `holder` also serves its socket. */
   isServed(name: SocketName, slot: number, holder: string): boolean {
     for (const group of this.#groups.values()) {
       const held = group.slots.get(group.isShared ? SHARED_SLOT : slot)
@@ -109,12 +109,12 @@ export class HeldSockets<Socket extends HeldSocket> {
     return false
   }
 
-  /** The holder needs it no more. The last one closes it, and with it those that wait for somebody to take over. */
+  /** The holder no longer needs the socket. The last holder of a name closes all its sockets, waiting ones included. */
   giveUp(name: SocketName, holder: string): void {
     for (const [key, group] of this.#groups) {
       if (group.name !== name) continue
       const isIts = release(group, holder)
-      // Another who is there too, at another place or after a retirement, is not to lose what waits for it.
+      // At another place, or after a retirement, sockets may wait for another process, which must not lose them.
       if (!isIts) continue
       const isOver = !isHeld(group)
       for (const [slot, { holders, borrower }] of group.slots) {
@@ -123,12 +123,12 @@ export class HeldSockets<Socket extends HeldSocket> {
     }
   }
 
-  /** The holder is gone; its sockets wait, except where another holder is left. */
+  /** The holder is gone. Its sockets wait for another worker, unless they have a second holder. */
   died(holder: string): void {
     for (const group of this.#groups.values()) release(group, holder)
   }
 
-  /** These are about to finish, and others serve already: what those did not take is wanted by nobody, and closed. */
+  /** Releases holders that are about to finish while others serve already, and closes sockets that these did not take. */
   retire(holders: readonly string[]): void {
     for (const holder of holders) this.died(holder)
     for (const [key, group] of this.#groups) {
@@ -136,7 +136,7 @@ export class HeldSockets<Socket extends HeldSocket> {
     }
   }
 
-  /** Gives what waits to those of `living` that serve the same name already. */
+  /** Lends waiting sockets to those of `living` that already serve the same name. */
   lend(living: readonly string[]): readonly Loan<Socket>[] {
     const loans: Loan<Socket>[] = []
     for (const { name, slots } of this.#groups.values()) {
@@ -151,7 +151,7 @@ export class HeldSockets<Socket extends HeldSocket> {
     return loans
   }
 
-  /** A worker serves this slot now: gives the loans that end. What it did not take is wanted by nobody, and closed. */
+  /** A worker serves this slot now: returns the loans that end, and closes sockets of the slot that it did not take. */
   settle(slot: number): readonly Loan<Socket>[] {
     const ended: Loan<Socket>[] = []
     for (const [key, { name, slots }] of this.#groups) {
@@ -164,7 +164,7 @@ export class HeldSockets<Socket extends HeldSocket> {
     return ended
   }
 
-  /** Closes all; workers go on with what they have. */
+  /** Closes all sockets here; workers go on with theirs. */
   close(): void {
     this.#isClosed = true
     for (const { slots } of this.#groups.values()) for (const { socket } of slots.values()) socket.close()
@@ -183,9 +183,9 @@ export class HeldSockets<Socket extends HeldSocket> {
     const opened = await this.#open(place, found)
     if (this.#isClosed) {
       opened.socket.close()
-      throw Object.assign(new Error('the server stops'), { code: 'ECANCELED' })
+      throw Object.assign(new Error('the server is stopping'), { code: 'ECANCELED' })
     }
-    // Looked up again: it may have been given up and forgotten meanwhile.
+    // Looked up again: the group may have been closed meanwhile.
     const group = this.#groups.get(key) ?? { name, isShared: opened.isShared, isHanded: false, slots: new Map() }
     group.slots.set(group.isShared ? SHARED_SLOT : slot, {
       socket: opened.socket,
@@ -204,7 +204,7 @@ export class HeldSockets<Socket extends HeldSocket> {
     const [first] = group?.slots.values() ?? []
     const port = first?.socket.address.port ?? wanted
     if (!isSpread) return { socket: await open({ host, port }, { isSpread: false }), isShared: true }
-    // Another program of this user that spreads its sockets too, another Postern say, would share the port with us.
+    // Tried alone first: another program of this user with `SO_REUSEPORT`, such as another Postern, would share the port.
     if (!first && port !== 0 && !this.#hasPort(port)) (await open({ host, port }, { isSpread: false })).close()
     try {
       return { socket: await open({ host, port }, { isSpread: true }), isShared: false }
@@ -214,12 +214,12 @@ export class HeldSockets<Socket extends HeldSocket> {
     }
   }
 
-  /** What was handed in has its name, wherever it listens. */
+  /** The key of a group; a handed-in socket is found by name, wherever it listens. */
   #key(name: SocketName, { host, port }: SocketPlace): string {
     return this.#groups.get(name)?.isHanded ? name : `${name} at ${host} ${port}`
   }
 
-  /** Whether this port is ours already, on another address. */
+  /** Whether we already have this port, on another address. */
   #hasPort(port: number): boolean {
     return [...this.#groups.values()].some(({ slots }) =>
       [...slots.values()].some(({ socket }) => socket.address.port === port),
@@ -236,7 +236,7 @@ export class HeldSockets<Socket extends HeldSocket> {
   }
 }
 
-/** Whether it had anything of the group. */
+/** Releases a holder's sockets of a group; returns whether it had any. */
 function release({ slots }: Group<unknown>, holder: string): boolean {
   let had = false
   for (const held of slots.values()) {

@@ -1,4 +1,4 @@
-/** Starts a child: the same program with another command, with a channel to it, and pipes for what it prints. */
+/** Starts a child: the same program with another command, connected by a channel and by pipes for its output. */
 import { spawn } from 'node:child_process'
 import type { ServerHandle } from '../lib/net/early-listener.ts'
 import type { ChildRole, FromChild, ToChild } from './messages.ts'
@@ -7,7 +7,7 @@ import { passLines } from './whole-lines.ts'
 /** A child as the supervisor sees it. */
 export interface Child {
   readonly pid: number | undefined
-  /** Does nothing once the child is gone. */
+  /** Sends a message; does nothing once the child is gone. */
   send(message: ToChild, handle?: ServerHandle): void
   /** Ends it at once. */
   kill(): void
@@ -17,7 +17,7 @@ export interface Child {
 export interface ChildEnd {
   readonly code: number | null
   readonly signal: string | null
-  /** What it printed of the error that ended it, if it did. */
+  /** The error that ended it, if it printed one. */
   readonly said?: string
 }
 
@@ -38,10 +38,10 @@ export interface LaunchOptions {
   readonly err: (lines: string) => void
 }
 
-/** How long what a child printed and said last may take to arrive after it ended, in milliseconds. */
+/** How long the last output and messages of a child may take to arrive after its end, in milliseconds. */
 const LAST_WORDS_MS = 1000
 
-/** How much of what a child printed is kept to say why it ended, in characters. */
+/** How much of a child's output is kept to report why it ended, in characters. */
 const MAX_SAID_CHARS = 4000
 
 export function launcher({ args, env, out, err }: LaunchOptions): Launch {
@@ -65,20 +65,20 @@ export function launcher({ args, env, out, err }: LaunchOptions): Launch {
       isOver = true
       events.ended({ ...how, said: errorIn(said) })
     }
-    // Both ends are ours; `SUPERVISION` tells whether they go together.
+    // Both ends are ours; `SUPERVISION` tells whether they are compatible.
     child.on('message', (received) => isOver || events.message(received as FromChild))
     child.on('error', (error) => {
       err(`${error.message}\n`)
       if (child.pid === undefined) end({ code: null, signal: null })
     })
-    // `close` comes when all that it printed and said has arrived; a process that it started may keep its pipes open.
+    // `close` comes when all output and messages have arrived; but a process that the child started may keep its pipes open.
     child.once('exit', (code, signal) => setTimeout(() => end({ code, signal }), LAST_WORDS_MS).unref())
     child.once('close', (code: number | null, signal: string | null) => end({ code, signal }))
     return {
       pid: child.pid,
       send(told, handle) {
-        // What cannot be sent has nobody to hear it: `ended` follows.
-        // The types know servers and sockets; Node sends what both are made of, too.
+        // An error means that the child is gone, and `ended` follows.
+        // The types allow servers and sockets; Node also sends the handles inside them.
         if (child.connected) child.send(told, handle as undefined, undefined, () => {})
       },
       kill: () => void child.kill('SIGKILL'),
@@ -86,13 +86,13 @@ export function launcher({ args, env, out, err }: LaunchOptions): Launch {
   }
 }
 
-/** Settings come by message, and a worker must not learn how to reach the database; only the supervisor talks to systemd. */
+/** The environment of a child. Settings come by message, workers must not know the database, and only we talk to systemd. */
 function childEnv(env: LaunchOptions['env'], role: ChildRole): NodeJS.ProcessEnv {
   const secret = role === 'worker' ? /^(POSTERN_|PG|NOTIFY_SOCKET$)/ : /^(POSTERN_|NOTIFY_SOCKET$)/
   return Object.fromEntries(Object.entries(env).filter(([name]) => !secret.test(name)))
 }
 
-/** The last line that names an error, as Node prints it of a program that it cannot run. */
+/** The last line that names an error, as Node prints it for a program that it cannot run. */
 function errorIn(printed: string): string {
   return printed.match(/^\w*Error\b.*$/gm)?.at(-1) ?? ''
 }

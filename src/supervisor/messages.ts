@@ -1,4 +1,4 @@
-/** What the supervisor and its children say to each other. All of it is plain; a socket goes along with its message. */
+/** The messages between the supervisor and its children: plain data, some of it accompanied by a socket. */
 import type { AddressInfo } from 'node:net'
 import type { CarriedSettings } from '../config/carried-settings.ts'
 import type { OwnNode } from '../config/own-node.ts'
@@ -21,7 +21,7 @@ export interface ControlAddresses {
   readonly metrics: string
 }
 
-/** What the very first start made, to be shown once. */
+/** What the very first start created, to be shown once. */
 export interface FirstCredentials {
   readonly userId: string
   readonly apiKey: string
@@ -37,32 +37,32 @@ export interface SupervisorFigures {
 }
 
 /**
- * What this supervisor and its children say to each other, as a number: after an upgrade the children are newer than the
- * supervisor. To be raised with every change here that an older supervisor cannot live with.
+ * The version of these messages: after an upgrade the children are newer than the supervisor. Raise it with every change here
+ * that an older supervisor cannot handle.
  */
 export const SUPERVISION = 2
 
 /** The first message to a child. Its sockets follow, in this order. */
 export interface StartMessage {
   readonly type: 'start'
-  /** Whether it waits for `go` once its code is loaded: others serve meanwhile. */
+  /** Whether it waits for `go` once its code is loaded, while others serve. */
   readonly isWaiting: boolean
   readonly settings: CarriedSettings
   /** `w1`, `w2`, … and `c1`, …: unique for the life of the supervisor. */
   readonly id: string
   readonly slot: number
   readonly slots: number
-  /** The node that all of them are. */
+  /** The node of all children. */
   readonly node: OwnNode
   /** A folder of this server alone for Unix sockets. */
   readonly folder: string
-  /** What workers derive ticket keys from. */
+  /** The secret from which workers derive TLS ticket keys. */
   readonly ticketSecret: Uint8Array
   /** Ports of TCP edges that a service manager handed in. */
   readonly handedPorts: readonly number[]
-  /** Where a control process opens its links. */
+  /** The path at which a control process listens for workers. */
   readonly linkPath: string
-  /** Those that come; others could not be had, and the child tries them itself, which tells why. */
+  /** The sockets that follow. Others could not be opened; the child tries these itself, and reports the error. */
   readonly sockets: readonly SocketName[]
 }
 
@@ -70,22 +70,22 @@ export interface SocketMessage {
   readonly type: 'socket'
   readonly name: SocketName
   readonly address: AddressInfo
-  /** Nobody serves it meanwhile: who connects is to wait here. Otherwise nobody is let in before this process is ready. */
+  /** Nobody else serves the socket, so connections wait here. Otherwise this process listens only when it is ready. */
   readonly isEarly: boolean
 }
 
 export interface PortMessage {
   readonly type: 'port'
   readonly request: number
-  /** Unless there is an error. */
+  /** Set unless there is an error. */
   readonly address?: AddressInfo
-  /** As of a `SocketMessage`. */
+  /** As in a `SocketMessage`. */
   readonly isEarly?: boolean
-  /** With a socket, unless there is an error. */
+  /** Set when no socket comes with the message. */
   readonly error?: { readonly message: string; readonly code: string }
 }
 
-/** A socket of a worker that is gone, to be served until `unlend`. */
+/** Lends the socket of a worker that is gone, to be served until `unlend`. */
 export interface LendMessage {
   readonly type: 'lend'
   readonly name: SocketName
@@ -95,7 +95,7 @@ export interface LendMessage {
 export interface UseMessage {
   readonly type: 'use'
   readonly settings: CarriedSettings
-  /** What `using` is to say. */
+  /** The number that `using` repeats. */
   readonly round: number
 }
 
@@ -105,7 +105,7 @@ export type ToChild =
   | PortMessage
   | LendMessage
   | { readonly type: 'unlend'; readonly name: SocketName; readonly slot: number }
-  /** Settings that were read again; `using` answers. */
+  /** Reloaded settings; `using` answers. */
   | UseMessage
   /** To a child that waits: start. */
   | { readonly type: 'go' }
@@ -113,43 +113,43 @@ export type ToChild =
   | { readonly type: 'pause' }
   /** To a control process that was paused: start again. Its sockets follow, in this order. */
   | { readonly type: 'resume'; readonly sockets: readonly SocketName[] }
-  /** To workers: where the control process is to be reached, from now on. */
+  /** To workers: where the control process listens from now on. */
   | { readonly type: 'control'; readonly path: string }
-  /** To the control process: every worker was ready once. */
+  /** To the control process: every worker has been ready once. */
   | { readonly type: 'workers'; readonly addresses: WorkerAddresses }
   /** To the control process. */
   | { readonly type: 'figures'; readonly figures: SupervisorFigures }
-  /** To the control process: the server is ready no more, though it serves on for a while. */
+  /** To the control process: the server is stopping; it is no longer ready, but serves for a while. */
   | { readonly type: 'stopping' }
   /** To the control process: the workers drain. */
   | { readonly type: 'draining' }
   /** Finish what is open within the drain time, then end. */
   | { readonly type: 'drain' }
-  /** End in an orderly way, now. */
+  /** Shut down cleanly, now. */
   | { readonly type: 'stop' }
 
 export type FromChild =
   | LoadedMessage
-  /** The settings of `use` hold from now on, or the fault says why not all of them do. */
+  /** The settings of `use` are in force, or the fault says why not all of them are. */
   | { readonly type: 'using'; readonly round: number; readonly fault?: string }
-  /** Of the control process: the store is closed, and nobody is served. */
+  /** From the control process: the store is closed, and nobody is served. */
   | { readonly type: 'paused' }
-  /** Of the control process: workers may attach at its link path. */
+  /** From the control process: workers may attach at its link path. */
   | { readonly type: 'listening' }
   | ControlReady
   | WorkerReady
-  /** It cannot start, and why; it ends then. */
+  /** The child cannot start, and will end; the reason why. */
   | { readonly type: 'failed'; readonly reason: string }
-  /** Of a worker: wants the socket of its slot for the port of a TCP edge; `port` answers. */
+  /** From a worker: asks for the socket of its slot for the port of a TCP edge; `port` answers. */
   | { readonly type: 'openPort'; readonly request: number; readonly port: number }
   | { readonly type: 'closePort'; readonly port: number }
 
-/** Its code is loaded. */
+/** The code of the child is loaded. */
 export interface LoadedMessage {
   readonly type: 'loaded'
   readonly version: string
   readonly supervision: number
-  /** Whether it answers `use`; not said by children that are older than that answer. */
+  /** Whether it answers `use`; missing from older children, which do not. */
   readonly answersUse?: boolean
 }
 

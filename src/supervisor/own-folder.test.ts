@@ -17,7 +17,7 @@ function notAFolder(t: TestContext): string {
   return file
 }
 
-test('a folder of our own among temporary files, for nobody else', (t) => {
+test('the folder is among temporary files, and private', (t) => {
   const tmp = scratch(t)
   const [first, second] = [makeOwnFolder('/nowhere', [tmp]), makeOwnFolder('/nowhere', [tmp])]
   assert.notEqual(first, second)
@@ -25,20 +25,20 @@ test('a folder of our own among temporary files, for nobody else', (t) => {
   assert.equal(statSync(first).mode & 0o777, 0o700)
 })
 
-test('where temporary files cannot be written, in the data directory', (t) => {
+test('where temporary files cannot be written, the folder is in the data directory', (t) => {
   const dataDir = join(scratch(t), 'data')
   const folder = makeOwnFolder(dataDir, [notAFolder(t)])
   assert.equal(dirname(folder), dataDir)
   assert.ok(existsSync(folder))
 })
 
-test('paths that are too long for sockets are passed over', (t) => {
+test('paths that are too long for sockets are skipped', (t) => {
   const tmp = scratch(t)
   assert.equal(dirname(makeOwnFolder('/nowhere', [join(tmp, 'd'.repeat(90)), tmp])), tmp)
   assert.throws(() => makeOwnFolder(join(tmp, 'd'.repeat(90)), []), /too long/)
 })
 
-test('the error of the system says why there is none', (t) => {
+test('an error of the system says why there is no folder', (t) => {
   const file = notAFolder(t)
   assert.throws(() => makeOwnFolder(join(file, 'data'), [file]), { code: 'ENOTDIR' })
 })

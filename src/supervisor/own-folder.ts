@@ -9,15 +9,15 @@ const MAX_FOLDER_BYTES = 85
 const NAME = 'postern-'
 
 /**
- * Among temporary files, else in the data directory: a container may have nothing else that can be written. Throws the
- * error of the system when neither can be.
+ * Makes the folder among temporary files, or else in the data directory, which may be the only writable place of a container.
+ * Throws the system's error when neither works.
  */
 export function makeOwnFolder(dataDir: string, temporary: readonly string[] = [tmpdir(), '/tmp']): string {
   let failure: unknown
   for (const parent of [...temporary, dataDir]) {
     if (Buffer.byteLength(join(parent, `${NAME}XXXXXX`)) > MAX_FOLDER_BYTES) continue
     try {
-      // At the first start it is not there yet.
+      // Before the first start the data directory does not exist.
       if (parent === dataDir) mkdirSync(dataDir, { recursive: true, mode: 0o700 })
       return mkdtempSync(join(parent, NAME))
     } catch (error) {

@@ -1,14 +1,14 @@
 /** The channel of this process to the supervisor that started it. */
 import type { ChildParts } from './supervised.ts'
 
-/** Undefined when none has. From here on this process lives as long as the channel, and only the supervisor ends it. */
+/** Undefined without a supervisor. From here on this process lives as long as the channel, and only the supervisor ends it. */
 export function ownParent(): Pick<ChildParts, 'parent' | 'exit' | 'onExit'> | undefined {
   const { channel } = process
   if (!process.send || !channel) return undefined
-  // `followLauncher` has made it one that keeps no process alive.
+  // `followLauncher` has unreferenced the channel.
   channel.ref()
   process.once('disconnect', () => process.exit(1))
-  // A terminal and systemd send their signals to every process; the supervisor says what is to happen.
+  // A terminal and systemd send their signals to every process; only the supervisor acts on them.
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGUSR2'] as const) process.on(signal, () => {})
   return {
     parent: {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { RestartPause } from './restart-pause.ts'
 
-test('the first death costs nothing, each further one more, up to half a minute', () => {
+test('there is no pause after the first death, and a longer one after each further death, up to half a minute', () => {
   const pause = new RestartPause()
   const pauses = Array.from({ length: 10 }, () => pause.after(100))
   assert.deepEqual(pauses, [0, 500, 1000, 2000, 4000, 8000, 16_000, 30_000, 30_000, 30_000])

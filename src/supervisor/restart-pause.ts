@@ -1,11 +1,11 @@
-/** How long to wait before a child that ended is started again: not at all the first time, longer each time after. */
+/** The pause before a child that ended is started again: none the first time, longer each time after. */
 
-/** The first pause that is one, in milliseconds; it doubles from there. */
+/** The pause after the second death, in milliseconds; it doubles from there. */
 const FIRST_PAUSE_MS = 500
 
 const MAX_PAUSE_MS = 30_000
 
-/** After a life of this length, in milliseconds, earlier deaths are forgotten. */
+/** A child that has lived this long, in milliseconds, starts with a clean record. */
 const FORGOTTEN_MS = 60_000
 
 export class RestartPause {

@@ -1,4 +1,4 @@
-/** The place of one child: it is filled again whenever the child that has it ends, until the place is given up. */
+/** The seat of one child: it is filled again whenever its child ends, until the seat is given up. */
 import type { ServerHandle } from '../lib/net/early-listener.ts'
 import type { Child, ChildEnd, Launch } from './launch.ts'
 import type { ChildRole, FromChild, ToChild } from './messages.ts'
@@ -6,12 +6,12 @@ import { RestartPause } from './restart-pause.ts'
 
 export interface SeatOptions {
   readonly role: ChildRole
-  /** Of a worker; 0 of the control process. */
+  /** The slot of a worker; 0 for the control process. */
   readonly slot: number
   readonly launch: Launch
   readonly newId: () => string
   readonly now: () => number
-  /** A child was launched and is to be told what to do. */
+  /** Called when a child was launched and awaits its first message. */
   readonly began: (seat: Seat) => void
   readonly heard: (seat: Seat, message: FromChild) => void
   readonly ended: (seat: Seat, ending: Ending) => void
@@ -20,7 +20,7 @@ export interface SeatOptions {
 /** A child that ended. */
 export interface Ending extends ChildEnd {
   readonly id: string
-  /** What it said of itself, if it could not start. */
+  /** Why it could not start, if it reported that. */
   readonly reason: string | undefined
   readonly livedMs: number
   /** When the next one starts, in milliseconds; undefined when none does. */
@@ -32,12 +32,12 @@ export class Seat {
   readonly slot: number
   readonly #options: SeatOptions
   readonly #pause = new RestartPause()
-  /** Of the child that is there, or was last. */
+  /** The id of the present child, or of the last one. */
   id = ''
   isReady = false
-  /** Whether it was told with which settings to start. */
+  /** Whether it was sent the settings to start with. */
   hasBegun = false
-  /** Whether it says so when it uses other settings; undefined until it is known. */
+  /** Whether it confirms other settings; undefined until that is known. */
   answersUse: boolean | undefined
   /** Whether a child that ends is replaced. */
   isKept = false
@@ -74,12 +74,12 @@ export class Seat {
     began(this)
   }
 
-  /** Tells the child that is there. */
+  /** Sends a message to the present child, if any. */
   send(message: ToChild, handle?: ServerHandle): void {
     this.#child?.send(message, handle)
   }
 
-  /** Asks the child to end, and resolves when it has; it is killed after `limitMs`. Nobody takes its place. */
+  /** Asks the child to end, and resolves when it has; kills it after `limitMs`. It is not replaced. */
   async end(how: 'drain' | 'stop', limitMs: number): Promise<void> {
     this.isKept = false
     clearTimeout(this.#timer)

@@ -29,7 +29,7 @@ async function hears(port: number): Promise<string> {
   return String(said)
 }
 
-test('this Node has what it takes', () => assert.equal(missingInNode(), undefined))
+test('this version of Node can pass sockets', () => assert.equal(missingInNode(), undefined))
 
 test('two sockets on one port both get connections', async (t) => {
   const a = await bind(t)
@@ -37,13 +37,13 @@ test('two sockets on one port both get connections', async (t) => {
   assert.equal(b.address.port, a.address.port)
   await serve(t, a, 'a')
   await serve(t, b, 'b')
-  // The system chooses by a hash of both addresses; that a hundred all go to one is as likely as a meteor.
+  // The system chooses by a hash of both addresses; it is practically impossible that all hundred go to one socket.
   const heard = new Set<string>()
   for (let i = 0; i < 100 && heard.size < 2; i++) heard.add(await hears(a.address.port))
   assert.deepEqual([...heard].toSorted(), ['a', 'b'])
 })
 
-test('a name is looked up', async (t) => {
+test('a host name is looked up', async (t) => {
   const { address } = await bind(t, { host: 'localhost', port: 0 })
   assert.ok(['127.0.0.1', '::1'].includes(address.address))
 })
@@ -63,14 +63,14 @@ test('an address that this machine does not have is an error of the system', asy
   await assert.rejects(bindSocket({ host: '192.0.2.1', port: 0 }, { isSpread: true }), { code: 'EADDRNOTAVAIL' })
 })
 
-test('a socket that others listen on together is taken for one that wants it alone', async (t) => {
+test('an address of sockets that share it is refused to a socket that wants it alone', async (t) => {
   const a = await bind(t)
   await serve(t, a, 'a')
   const { port } = a.address
   await assert.rejects(bindSocket({ host: '127.0.0.1', port }, { isSpread: false }), { code: 'EADDRINUSE' })
 })
 
-/** What a process that is started with this descriptor as its third makes of it. */
+/** The result of `adoptSocket` in a process that is started with this socket as descriptor 3. */
 function adopted(fd: number): string {
   const module = JSON.stringify(new URL('socket-handle.ts', import.meta.url).href)
   const code = `const { adoptSocket } = await import(${module})

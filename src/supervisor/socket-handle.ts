@@ -1,8 +1,8 @@
 /**
- * Listening sockets as Node passes them between processes, bound and never accepted from.
+ * Bound sockets that Node can pass between processes; this process never accepts connections from them.
  *
- * Node has no public call for this: a `net.Server` accepts as soon as it listens. `net._createServerHandle` is what
- * `net.Server` and `cluster` themselves bind with. Nothing else of ours knows it.
+ * Node has no public call for this: a `net.Server` accepts as soon as it listens. `net._createServerHandle` is what `net.Server`
+ * and `cluster` themselves bind with. Only this file uses it.
  */
 import { lookup } from 'node:dns/promises'
 import net, { type AddressInfo, isIP } from 'node:net'
@@ -10,14 +10,14 @@ import { getSystemErrorName } from 'node:util'
 import type { ServerHandle } from '../lib/net/early-listener.ts'
 
 export interface BoundSocket {
-  /** What is sent to another process. */
+  /** The handle to send to another process. */
   readonly handle: ServerHandle
   readonly address: AddressInfo
   close(): void
 }
 
 export interface BindOptions {
-  /** Several sockets may have this address, and the system spreads connections over them. */
+  /** Whether several sockets may have this address, so that the system spreads connections over them. */
   readonly isSpread: boolean
 }
 
@@ -32,7 +32,7 @@ interface ListeningHandle {
   listen(backlog: number): number
 }
 
-/** An error number stands for the handle. */
+/** Returns a handle, or an error number. */
 type CreateHandle = (
   address: string | null,
   port: number | null,
@@ -44,13 +44,13 @@ type CreateHandle = (
 /** libuv's `UV_TCP_REUSEPORT`, as `net.Server` passes it for `reusePort`. */
 const REUSE_PORT = 2
 
-/** What to say when this Node cannot do it; undefined when it can. */
+/** An error text when this version of Node cannot pass sockets; undefined when it can. */
 export function missingInNode(): string | undefined {
   if (typeof createHandle() === 'function') return undefined
   return `Node ${process.versions.node} cannot pass sockets between processes; use another Node, or \`--workers 0\``
 }
 
-/** Rejects with the error of the system, as `net.Server` would. */
+/** Binds a socket; rejects with the system's error, as `net.Server` would. */
 export async function bindSocket(
   { host, port }: { readonly host: string; readonly port: number },
   { isSpread }: BindOptions,
@@ -59,10 +59,10 @@ export async function bindSocket(
   return bound(handleAt(address, port, family, undefined, isSpread ? REUSE_PORT : 0), { host, port })
 }
 
-/** A socket that this process was started with. Throws with a code when it cannot listen. */
+/** Takes a socket that this process was started with. Throws an error with a code when it cannot listen. */
 export function adoptSocket(fd: number): BoundSocket {
   const socket = handleAt(null, null, null, fd, 0)
-  // A connection has an address too, but no more.
+  // A connected socket has an address too, but cannot listen.
   if (socket.getpeername?.({}) === 0) {
     socket.close()
     throw systemError('EINVAL', {})
@@ -71,8 +71,8 @@ export function adoptSocket(fd: number): BoundSocket {
 }
 
 /**
- * Keeps a server that is given this socket from accepting anybody; the server itself notices nothing. Gives what ends
- * that, which throws the error of the system.
+ * Keeps a server that is given this socket from accepting connections, without the server noticing. Returns a function that ends
+ * this and throws the system's error.
  */
 export function postponeListening(given: ServerHandle): () => void {
   const handle = given as ListeningHandle // every socket that Node passes is one
@@ -100,7 +100,7 @@ function handleAt(...given: Parameters<CreateHandle>): RawHandle {
   throw systemError(getSystemErrorName(handle), { host, port })
 }
 
-/** That an address is taken shows only when the socket is asked for its own. */
+/** Checks that the socket is bound: that an address is taken shows only when its own address is read. */
 function bound(handle: RawHandle, place: { readonly host?: string; readonly port?: number }): BoundSocket {
   const address: Partial<AddressInfo> = {}
   const failed = handle.getsockname ? handle.getsockname(address) : -1

@@ -1,4 +1,4 @@
-/** Where each listening socket belongs, as settings have it. */
+/** The address of each listening socket, from the settings. */
 import type { Settings } from '../config/read.ts'
 import type { SocketName, SocketPlace } from './held-sockets.ts'
 
@@ -23,7 +23,7 @@ export function placeIn(settings: Settings, name: SocketName): SocketPlace {
   }
 }
 
-/** It is opened for a node that others may reach, and for no other. */
+/** The address for other nodes, which only a node in a cluster opens. */
 function clusterPlace({ clusterListen }: Settings): SocketPlace {
   if (!clusterListen) throw new Error('a node on its own has no socket for other nodes')
   return clusterListen

@@ -1,4 +1,4 @@
-/** What every child of the supervisor does: it is told what to do over its channel, and ends when the supervisor does. */
+/** What every child of the supervisor does: it obeys the messages on its channel, and ends when the supervisor does. */
 import { rmSync } from 'node:fs'
 import { carriedSettings } from '../config/carried-settings.ts'
 import type { Settings } from '../config/read.ts'
@@ -12,7 +12,7 @@ import { type FromChild, type StartMessage, SUPERVISION, type ToChild, type UseM
 export interface ParentChannel {
   on(event: 'message', heard: (message: ToChild, handle: ServerHandle | undefined) => void): unknown
   send(message: FromChild, sent: () => void): void
-  /** Whether the supervisor is there still. */
+  /** Whether the supervisor is still there. */
   isConnected(): boolean
 }
 
@@ -20,15 +20,15 @@ export interface ChildParts {
   readonly parent: ParentChannel
   readonly exit: (code: number) => void
   readonly onExit: (run: () => void) => void
-  /** Logs what Node would print by itself. */
+  /** Logs what Node would print itself. */
   readonly logProcess: (log: Logger) => void
-  /** Of the code that runs here. */
+  /** The version of the code that runs here. */
   readonly version: string
-  /** Why it did not start, in one line. */
+  /** Says in one line why the child did not start. */
   readonly fault: (error: unknown, settings: Settings) => string
 }
 
-/** What a child of either role has when it begins. */
+/** What a child of either role begins with. */
 export interface ChildBeginning {
   readonly start: StartMessage
   readonly settings: Settings
@@ -38,7 +38,7 @@ export interface ChildBeginning {
   readonly send: (message: FromChild) => void
 }
 
-/** What runs in a child, once it has started. */
+/** What runs in a child that has started. */
 export interface RunningChild {
   use(settings: Settings): void
   drain?(): Promise<void>
@@ -47,20 +47,20 @@ export interface RunningChild {
   stop(): Promise<void>
 }
 
-/** What a role does of its own. */
+/** The part of a child's work that depends on its role. */
 export interface ChildWork {
   /** Resolves when its code is loaded. */
   load(): Promise<unknown>
-  /** Resolves when it is ready; `announce` says so. */
+  /** Resolves when it is ready; `announce` reports that. */
   run(): Promise<{ readonly running: RunningChild; readonly announce: () => void }>
-  /** What only this role is told. */
+  /** Handles messages for this role only. */
   told(message: ToChild): void
 }
 
 /** How long writing the last log lines may take, in milliseconds. */
 const LAST_LINES_MS = 1000
 
-/** Runs until the supervisor says that it is over. */
+/** Runs until the supervisor ends it. */
 export function runSupervised(parts: ChildParts, begin: (beginning: ChildBeginning) => ChildWork): void {
   const { parent, exit } = parts
   const send = (message: FromChild): void => parent.send(message, () => {})
@@ -68,7 +68,7 @@ export function runSupervised(parts: ChildParts, begin: (beginning: ChildBeginni
   parent.on('message', (message, handle) => {
     if (message.type === 'start') {
       life = new ChildLife(message, parts, begin, send)
-      // A supervisor that was killed cannot tidy up.
+      // A supervisor that was killed cannot remove its folder.
       parts.onExit(() => parent.isConnected() || rmSync(message.folder, { recursive: true, force: true }))
     } else if (life) life.told(message, handle)
     else if (message.type === 'drain' || message.type === 'stop') exit(0)
@@ -82,12 +82,12 @@ class ChildLife {
   /** Resolves when it may start. */
   readonly #may = Promise.withResolvers<void>()
   #loading: Promise<void>
-  /** Sockets that have not come yet. */
+  /** How many sockets have not come yet. */
   #missing: number
   #running: RunningChild | undefined
-  /** Those that came since the start. */
+  /** Settings that came after the start. */
   #newer: Settings | undefined
-  /** What the supervisor is to be told once they are used. */
+  /** The round to confirm once they are in use. */
   #round: number | undefined
   #taken: Promise<void>[] = []
   #pausing: Promise<void> | undefined
@@ -109,7 +109,7 @@ class ChildLife {
     this.#missing = start.sockets.length
     this.#work = begin(this.#beginning)
     this.#loading = this.#load()
-    // Whoever runs it hears of a failure.
+    // A failure is reported to those that await it.
     this.#loading.catch(() => {})
     if (!start.isWaiting) this.#may.resolve()
     if (this.#missing === 0) void this.#run()
@@ -174,7 +174,7 @@ class ChildLife {
     log.level = settings.logLevel
     this.#newer = settings
     if (!this.#running) {
-      // Answered when it runs.
+      // Confirmed once it runs.
       this.#round = round
       return
     }
@@ -182,8 +182,8 @@ class ChildLife {
       this.#running.use(settings)
       send({ type: 'using', round })
     } catch (err) {
-      // All children would end here at the same time, and everybody's connections with them.
-      log.error({ err }, 'settings cannot all be applied')
+      // Not thrown: all children would end at the same time, and with them all connections.
+      log.error({ err }, 'cannot apply all reloaded settings')
       send({ type: 'using', round, fault: err instanceof Error ? err.message : String(err) })
     }
   }
@@ -210,12 +210,12 @@ class ChildLife {
     const { log, send } = this.#beginning
     const running = this.#running
     try {
-      await (running?.pause ? running.pause() : Promise.reject(new Error('it does not run')))
+      await (running?.pause ? running.pause() : Promise.reject(new Error('the process is not running yet')))
       this.#running = undefined
       if (!this.#isEnding) send({ type: 'paused' })
     } catch (err) {
-      // Another is started in its place if it is wanted again.
-      log.error({ err }, 'process could not be paused')
+      // If it is needed again, a replacement is started.
+      log.error({ err }, 'cannot pause process; it ends instead')
       await flushLog(log, LAST_LINES_MS)
       this.#parts.exit(1)
     }
@@ -232,10 +232,10 @@ class ChildLife {
       if (how === 'drain') await this.#running?.drain?.()
       await this.#running?.stop()
     } catch (err) {
-      log.error({ err }, 'process could not end in an orderly way')
+      log.error({ err }, 'process did not shut down cleanly')
       code = 1
     }
-    // It has lines to write still: how many connections it closed since the last one.
+    // This may still log how many connections it has closed.
     await descriptors.stop()
     await flushLog(log, LAST_LINES_MS)
     this.#parts.exit(code)

@@ -10,7 +10,7 @@ import { until } from '../../test/support/until.ts'
 import type { OwnNode } from '../config/own-node.ts'
 import { anywhere, ask, askAll, isAlive, script, supervised } from './test-supervised.ts'
 
-/** Stops a process, which hears nothing until it goes on. */
+/** Freezes a process until it is continued. */
 function freeze(t: TestContext, pid = 0) {
   const goOn = (): void => void (isAlive(pid) && process.kill(pid, 'SIGCONT'))
   process.kill(pid, 'SIGSTOP')
@@ -30,7 +30,7 @@ test('all processes serve, connections reach every worker, and workers know no s
   assert.doesNotMatch(await ask(server.addresses.http, 'settings'), /hunter2/)
 })
 
-test('settings that are read again reach the children, and their lines reach the log whole', async (t) => {
+test('reloaded settings reach the children, and their log lines arrive whole', async (t) => {
   const { server, settings, api, printed } = await supervised(t)
   assert.deepEqual(await server.use({ ...settings, region: 'eu-9' }), [])
   assert.equal((await api()).region, 'eu-9')
@@ -40,7 +40,7 @@ test('settings that are read again reach the children, and their lines reach the
   for (const line of printed.log.trimEnd().split('\n')) JSON.parse(line)
 })
 
-test('settings are in use when every process has said so, however late', async (t) => {
+test('settings are in use when every process has confirmed them, however late', async (t) => {
   const using: string[] = []
   const heard = (role: string, { type }: { readonly type: string }) => void (type === 'using' && using.push(role))
   const { server, settings, pids } = await supervised(t, {}, { heard })
@@ -57,7 +57,7 @@ test('settings are in use when every process has said so, however late', async (
   for (let i = 0; i < 20; i++) assert.match(await ask(server.addresses.http, 'region'), /^w[12] eu-9$/)
 })
 
-test('a process that does not answer is named, and has the settings when it goes on', async (t) => {
+test('a process that does not answer is named, and uses the settings when it goes on', async (t) => {
   const { server, settings, pids, printed } = await supervised(t, { workers: '1' }, { answerMs: 500 })
   const frozen = freeze(t, pids.worker[0])
   const late = await server.use({ ...settings, region: 'eu-9' })
@@ -67,7 +67,7 @@ test('a process that does not answer is named, and has the settings when it goes
   assert.equal(await ask(server.addresses.http, 'region'), 'w1 eu-9')
 })
 
-test('a process that ends instead of an answer is not waited for, and replaced with the new settings', async (t) => {
+test('a process that ends before it answers is not waited for, and is replaced with the new settings', async (t) => {
   const { server, settings, pids } = await supervised(t, { workers: '1' })
   freeze(t, pids.worker[0])
   const over = server.use({ ...settings, region: 'eu-9' })
@@ -76,11 +76,11 @@ test('a process that ends instead of an answer is not waited for, and replaced w
   assert.equal(await ask(server.addresses.http, 'region'), 'w2 eu-9')
 })
 
-test('a process that is starting is waited for, or has not begun and begins with the settings', async (t) => {
+test('a process that is starting is waited for, or begins with the new settings', async (t) => {
   const { server, settings, pids } = await supervised(t, { workers: '1' })
   process.kill(pids.worker[0] ?? 0, 'SIGKILL')
   await until('another is launched', () => pids.worker.length === 2)
-  // Whatever the moment.
+  // At any moment of the start.
   for (const region of ['eu-1', 'eu-2', 'eu-3']) assert.deepEqual(await server.use({ ...settings, region }), [])
   assert.equal(await ask(server.addresses.http, 'region'), 'w2 eu-3')
 })
@@ -92,13 +92,13 @@ test('a process that cannot use the settings is named, and goes on', async (t) =
   assert.equal(pids.worker.length, 2)
 })
 
-test('processes of a version that does not answer are told, and not waited for', async (t) => {
+test('processes of a version that does not answer get the settings, and are not waited for', async (t) => {
   const { server, settings } = await supervised(t, { workers: '1' }, { isOlder: true })
   assert.deepEqual(await server.use({ ...settings, region: 'eu-9' }), [])
   await askAll(server.addresses.http, ['w1 eu-9'], 'region')
 })
 
-test('a worker that ends is replaced in its slot; nobody is refused, and the other serves meanwhile', async (t) => {
+test('a worker that ends is replaced in its slot; no visitor is refused, since the other serves meanwhile', async (t) => {
   const { server, api, pids, printed } = await supervised(t)
   const { https } = server.addresses
   await askAll(https, ['w1', 'w2'])
@@ -112,19 +112,16 @@ test('a worker that ends is replaced in its slot; nobody is refused, and the oth
   assert.match(printed.log, /"process":"worker","id":"w[12]","slot":[01],"code":3,"signal":null/)
 })
 
-test('a worker that is replaced by another version is told of', async (t) => {
+test('a worker that is replaced by another version is logged', async (t) => {
   const { server, printed, code, pids } = await supervised(t, { workers: '1' })
   code.version = '2'
   process.kill(pids.worker[0] ?? 0, 'SIGKILL')
   await until('another is ready', () => /process is ready/.test(printed.log))
-  assert.match(
-    printed.log,
-    /"process":"worker","id":"w2","version":"2","others":"1","msg":"what is on disk has another version/,
-  )
+  assert.match(printed.log, /"process":"worker","id":"w2","version":"2","others":"1","msg":"installed version differs/)
   assert.equal(server.version(), '1')
 })
 
-test('visitors of the only worker wait for the one that replaces it', async (t) => {
+test('visitors of the only worker wait for its replacement', async (t) => {
   const { server, pids } = await supervised(t, { workers: '1' })
   process.kill(pids.worker[0] ?? 0, 'SIGKILL')
   await until('it is gone', () => !isAlive(pids.worker[0] ?? 0))
@@ -145,13 +142,13 @@ test('the control process may end and come back at the same address; workers are
   assert.equal(existsSync(before), false)
 })
 
-test('all processes are one node, which stays the same when they are replaced', async (t) => {
+test('all processes form one node, which stays the same when they are replaced', async (t) => {
   const { server, api, pids } = await supervised(t)
   const { cluster = '', agents } = server.addresses
   await askAll(cluster, ['w1', 'w2'])
   const { node } = (await api()) as { node: OwnNode }
   assert.match(node.nodeId, /^nd_[0-9A-Za-z]{27}$/)
-  // The system chose both ports before anybody listened.
+  // The system chose both ports before anything listened.
   assert.deepEqual([node.clusterAddress, node.agentAddress], [cluster, agents])
   assert.equal(await ask(agents, 'node'), node.nodeId)
   await api('/crash').catch(() => {})
@@ -170,9 +167,9 @@ test('a node on its own opens no socket for others', async (t) => {
   assert.deepEqual([node.clusterAddress, node.agentAddress], [null, null])
 })
 
-test('ports of TCP edges open in every worker, outlive one, and say when they are taken', async (t) => {
+test('ports of TCP edges open in every worker, outlive a worker, and report when they are taken', async (t) => {
   const port = await freeTcpPort()
-  // Every worker opens it before it is ready, the one that takes over too.
+  // Every worker opens it before it is ready, including a replacement.
   const { server, printed } = await supervised(t, { region: `port-${port}` })
   const { http } = server.addresses
   const address = `127.0.0.1:${port}`
@@ -207,7 +204,7 @@ test('a stop drains the workers, then ends the control process, and leaves nothi
   assert.doesNotMatch(printed.log, /"level":"(warn|error)"/)
 })
 
-test('a stop serves on for its delay', async (t) => {
+test('a stop goes on serving for its delay', async (t) => {
   const { server, printed } = await supervised(t, { 'stop-delay': '5s' }, { keep: true })
   const stopped = server.stop()
   await until('the control process knows', () => printed.out === 'control stopping\n')
@@ -218,13 +215,13 @@ test('a stop serves on for its delay', async (t) => {
 })
 
 for (const role of ['control', 'worker']) {
-  test(`a ${role} that cannot make its first start ends all, with its reason`, async (t) => {
+  test(`a ${role} whose first start fails ends all processes, with its reason`, async (t) => {
     const failed = supervised(t, { region: `broken-${role}` }, { keep: true })
     await assert.rejects(failed, { name: 'StartFailure', message: `Error: ${role} is broken` })
   })
 }
 
-test('children end when their supervisor is killed, and tidy up after it', async (t) => {
+test('children end when their supervisor is killed, and remove its folder', async (t) => {
   const code = `
     const { startSupervisor } = await import(${JSON.stringify(new URL('supervisor.ts', import.meta.url).href)})
     const { launcher } = await import(${JSON.stringify(new URL('launch.ts', import.meta.url).href)})

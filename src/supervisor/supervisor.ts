@@ -1,4 +1,4 @@
-/** The supervisor: opens and keeps the listening sockets, keeps the processes that serve them, and does nothing else. */
+/** The supervisor: holds the listening sockets and keeps the processes that serve them running, and does nothing else. */
 import { randomBytes } from 'node:crypto'
 import { rmSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -18,19 +18,19 @@ import { UpgradeFailure, type UpgradeStep, upgrade } from './upgrade.ts'
 export interface SupervisorOptions {
   readonly log: Logger
   readonly launch: Launch
-  /** What a service manager handed in. */
+  /** Sockets that a service manager handed in. */
   readonly handed: Pick<HandedOpen<BoundSocket>, 'named' | 'tcp'>
   readonly now?: () => number
-  /** How long children may take to answer that they use other settings, in milliseconds; shorter is for tests. */
+  /** How long children may take to confirm other settings, in milliseconds; shorter is for tests. */
   readonly answerMs?: number
 }
 
 export interface Supervised extends GenerationReport {
-  /** Resolves when all processes use them, or with the ids of those that took too long; they do once they can. */
+  /** Resolves when all processes use the settings, or with the ids of those that took too long; these use them once they can. */
   use(settings: Settings): Promise<readonly string[]>
-  /** Starts what is on disk now beside what runs, and goes over to it; rejects with `UpgradeFailure` if it cannot. */
+  /** Starts the installed version beside the running one, and switches to it; rejects with `UpgradeFailure` if that fails. */
   upgrade(settings: Settings, onStep: (step: UpgradeStep) => void): Promise<Upgraded>
-  /** Of the code that serves. */
+  /** The version that serves. */
   version(): string
   stop(): Promise<void>
   /** A folder of this server alone. */
@@ -46,7 +46,7 @@ export interface Upgraded {
 
 const TICKET_SECRET_BYTES = 32
 
-/** Starts all processes; rejects with `StartFailure` when one of them cannot start, and then none is left. */
+/** Starts all processes; when one cannot start, ends all and rejects with `StartFailure`. */
 export async function startSupervisor(settings: Settings, options: SupervisorOptions): Promise<Supervised> {
   const supervisor = new Supervisor(settings, options)
   const report = await supervisor.start()
@@ -68,7 +68,7 @@ class Supervisor {
   readonly #ticketSecret = randomBytes(TICKET_SECRET_BYTES)
   readonly #restarts: Record<ChildRole, number> = { control: 0, worker: 0 }
   readonly #counts: Record<ChildRole, number> = { control: 0, worker: 0 }
-  /** Those with processes: the one that serves, one that is to take over, and those that finish. */
+  /** Generations with processes: the one that serves, one that is about to take over, and those that are finishing. */
   readonly #generations = new Set<Generation>()
   #current: Generation
   #isUpgrading = false
@@ -109,7 +109,7 @@ class Supervisor {
   }
 
   async upgrade(settings: Settings, onStep: (step: UpgradeStep) => void): Promise<Upgraded> {
-    if (this.#isStopping) throw new UpgradeFailure('the server stops')
+    if (this.#isStopping) throw new UpgradeFailure('the server is stopping')
     if (this.#isUpgrading) throw new UpgradeFailure('an upgrade is under way already; wait for it to end')
     if (settings.workers === 0) throw new UpgradeFailure('`workers` is 0 now, which needs a restart of the server')
     this.#isUpgrading = true
@@ -129,7 +129,7 @@ class Supervisor {
     }
   }
 
-  /** When balancers have had the time to notice, the workers finish what is open, then the control process ends. */
+  /** Waits until load balancers have noticed, lets the workers finish what is open, and then ends the control process. */
   async stop(): Promise<void> {
     this.#isStopping = true
     this.#current.tellStopping()
@@ -138,7 +138,7 @@ class Supervisor {
     const all = [...this.#generations]
     for (const each of all) each.leave()
     this.#current.tellDraining()
-    // From now on nobody can connect: a socket that is open here would make visitors wait for nothing.
+    // Closed so that visitors are refused: an open socket here would make them wait for nothing.
     this.#sockets.worker.close()
     this.#sockets.control.close()
     await Promise.all(all.map((each) => each.endWorkers()))
@@ -146,7 +146,7 @@ class Supervisor {
     this.#clean()
   }
 
-  /** Ends what served until now, while the others serve. */
+  /** Ends the generation that served until now, while the next one serves. */
   #retire(former: Generation, next: Generation): void {
     const { log } = this.#options
     former.leave()

@@ -1,4 +1,4 @@
-/** A child for tests that serves next to nothing: control answers with what it was told, workers with their ids. */
+/** A child for tests that serves next to nothing: control answers with the messages it got, workers with their ids. */
 import { createServer as createHttpServer } from 'node:http'
 import { connect, createServer, type Server } from 'node:net'
 import { addressText, type ListenOn, listenOn } from '../lib/net/listen-on.ts'

@@ -18,16 +18,16 @@ export const anywhere = Object.fromEntries(
 /** How long an answer to `use` may take, in milliseconds: longer than on any busy machine. */
 const ANSWER_MS = 60_000
 
-/** A server whose children are those of test-child.ts; `code.script` is the one that children run from now on. */
+/** A server with the children of test-child.ts; `code.script` is the script that new children run. */
 export async function supervised(
   t: TestContext,
   flags: Record<string, string> = {},
   given: {
     readonly keep?: boolean
     readonly handed?: SupervisorOptions['handed']
-    /** Called with each message of a child before the supervisor has it. */
+    /** Called with each message of a child before the supervisor gets it. */
     readonly heard?: (role: ChildRole, message: FromChild) => void
-    /** How long an answer to `use` is waited for. */
+    /** How long to wait for an answer to `use`. */
     readonly answerMs?: number
     /** Whether children are of a version that does not answer `use`. */
     readonly isOlder?: boolean
@@ -82,7 +82,7 @@ export async function supervised(
   return { server, settings, settingsWith, code, printed, pids, api }
 }
 
-/** What a child says that does not know `using`. */
+/** The message of a child that does not know `using`. */
 function asOlder(message: FromChild): FromChild | undefined {
   if (message.type === 'using') return undefined
   if (message.type !== 'loaded') return message
@@ -90,7 +90,7 @@ function asOlder(message: FromChild): FromChild | undefined {
   return known
 }
 
-/** What the worker that gets the connection answers. */
+/** The answer of the worker that gets the connection. */
 export async function ask(address: string, said = 'who'): Promise<string> {
   const [host = '', port = ''] = address.split(':')
   const socket = connect(Number(port), host)
@@ -98,7 +98,7 @@ export async function ask(address: string, said = 'who'): Promise<string> {
   return text(socket).catch((error: NodeJS.ErrnoException) => error.code ?? '')
 }
 
-/** How often it is asked at most. */
+/** Most questions. */
 const MAX_ASKED = 10_000
 
 /** Asks until every one of `ids` has answered. */

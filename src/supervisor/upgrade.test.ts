@@ -12,7 +12,7 @@ const ignore = (): void => {}
 
 const BETWEEN_VISITS_MS = 5
 
-/** Visitors who come one after the other until they are stopped; gives who answered them. */
+/** Visitors who come one after the other until they are stopped; returns who answered them. */
 function visitors(address: string) {
   const seen = new Map<string, number>()
   let isOver = false
@@ -33,7 +33,7 @@ function visitors(address: string) {
   }
 }
 
-/** Ends with nobody but workers having answered. */
+/** Stops the visitors, and checks that only workers have answered. */
 async function onlyWorkers(crowd: ReturnType<typeof visitors>): Promise<void> {
   assert.deepEqual(
     (await crowd.stop()).filter((answer) => !/^w\d+$/.test(answer)),
@@ -41,7 +41,7 @@ async function onlyWorkers(crowd: ReturnType<typeof visitors>): Promise<void> {
   )
 }
 
-test('the new ones take over, with no visitor refused and the version told', async (t) => {
+test('the new processes take over, with no visitor refused, and the version is reported', async (t) => {
   const { server, settingsWith, code, api, printed, pids } = await supervised(t)
   const crowd = visitors(server.addresses.https)
   const { node } = await api()
@@ -95,11 +95,11 @@ for (const [what, region, message, steps] of failures) {
     await assert.rejects(failed, { name: 'UpgradeFailure', message })
     assert.deepEqual(seen, ['starting', ...steps])
     assert.equal(server.version(), '1')
-    // The control process that gave up its store has it again.
+    // The control process that gave up the store has it again.
     assert.equal((await api()).pid, pids.control[0])
     await askAll(server.addresses.https, ['w1', 'w2'])
     await onlyWorkers(crowd)
-    // The next one can go well.
+    // The next upgrade can succeed.
     code.version = '3'
     const { from, to } = await server.upgrade(settingsWith({}), ignore)
     assert.deepEqual([from, to], ['1', '3'])
@@ -124,7 +124,7 @@ test('one upgrade at a time', async (t) => {
   await first
 })
 
-test('to no workers at all takes a restart', async (t) => {
+test('an upgrade to no workers needs a restart', async (t) => {
   const { server, settingsWith } = await supervised(t)
   await assert.rejects(server.upgrade(settingsWith({ workers: '0' }), ignore), { message: /needs a restart/ })
 })
@@ -136,13 +136,13 @@ for (const when of ['starting', 'control', 'workers'] as const) {
     const upgrade = server.upgrade(settingsWith({}), (step) => {
       if (step === when) stopping.resolve(server.stop())
     })
-    await assert.rejects(upgrade, { message: /the server stops/ })
+    await assert.rejects(upgrade, { message: /the server is stopping/ })
     await stopping.promise
     await until('all have ended', () => ![...pids.control, ...pids.worker].some(isAlive))
   })
 }
 
-test('a stop at the moment when the new ones are ready leaves nobody behind', async (t) => {
+test('a stop at the moment when the new processes are ready leaves none behind', async (t) => {
   const stopping = Promise.withResolvers<void>()
   let isUpgrading = false
   const heard = (role: string, { type }: { readonly type: string }): void => {
@@ -150,7 +150,7 @@ test('a stop at the moment when the new ones are ready leaves nobody behind', as
   }
   const { server, settingsWith, pids } = await supervised(t, {}, { keep: true, heard })
   isUpgrading = true
-  await assert.rejects(server.upgrade(settingsWith({}), ignore), { message: /the server stops/ })
+  await assert.rejects(server.upgrade(settingsWith({}), ignore), { message: /the server is stopping/ })
   await stopping.promise
   const started = pids.control.length + pids.worker.length
   // Longer than the first pause before a process is replaced.
@@ -159,12 +159,12 @@ test('a stop at the moment when the new ones are ready leaves nobody behind', as
   assert.deepEqual([...pids.control, ...pids.worker].filter(isAlive), [])
 })
 
-test('a connection that is open lives on in the worker that has it', async (t) => {
+test('an open connection goes on in the worker that has it', async (t) => {
   const { server, settingsWith, printed } = await supervised(t, { workers: '1' })
   const [host = '', port = ''] = server.addresses.https.split(':')
   const open = connect(Number(port), host)
   await new Promise<void>((resolve) => open.once('connect', resolve))
-  // Accepted by the worker, which is not asked yet.
+  // The worker has accepted the connection, but got no request yet.
   assert.equal(await ask(server.addresses.https), 'w1')
   await server.upgrade(settingsWith({ workers: '1' }), ignore)
   assert.equal(await ask(server.addresses.https), 'w2')
@@ -173,7 +173,7 @@ test('a connection that is open lives on in the worker that has it', async (t) =
   await until('the former ones have ended', () => /have ended/.test(printed.log))
 })
 
-test('ports of TCP edges are served by the new ones, without a gap', async (t) => {
+test('ports of TCP edges are served by the new processes, without a gap', async (t) => {
   const port = await freeTcpPort()
   const { server, settings, printed } = await supervised(t, { workers: '1', region: `port-${port}` })
   const address = `127.0.0.1:${port}`
@@ -185,7 +185,7 @@ test('ports of TCP edges are served by the new ones, without a gap', async (t) =
   await onlyWorkers(crowd)
 })
 
-test('sockets that a service manager handed in are handed on', async (t) => {
+test('sockets from a service manager are passed on', async (t) => {
   const https = await bindSocket({ host: '127.0.0.1', port: 0 }, { isSpread: false })
   const handed = { named: new Map([['https' as const, https]]), tcp: new Map() }
   const { server, settingsWith } = await supervised(t, {}, { handed })

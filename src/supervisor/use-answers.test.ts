@@ -4,7 +4,7 @@ import { UseAnswers } from './use-answers.ts'
 
 const ignore = (): void => {}
 
-/** Whether it is settled by now. */
+/** Whether the promise has settled by now. */
 async function isOver(promise: Promise<unknown>): Promise<boolean> {
   let isSettled = false
   void promise.catch(ignore).then(() => {
@@ -14,12 +14,12 @@ async function isOver(promise: Promise<unknown>): Promise<boolean> {
   return isSettled
 }
 
-test('it is over when every child has answered', async () => {
+test('a round is over when every child has answered', async () => {
   const answers = new UseAnswers()
   let number = 0
   const over = answers.ask(['c1', 'w1', 'w2'], (round) => {
     number = round
-    // Even one that answers at once.
+    // Includes a child that answers at once.
     assert.equal(answers.answered('c1', round), false)
   })
   answers.answered('w1', number)
@@ -31,7 +31,7 @@ test('it is over when every child has answered', async () => {
   assert.deepEqual(await over, [])
 })
 
-test('nobody to wait for, or only children that leave, holds nothing up', async () => {
+test('a round without children, or only with children that leave, is over at once', async () => {
   const answers = new UseAnswers()
   assert.deepEqual(await answers.ask([], ignore), [])
   const over = answers.ask(['w1', 'w2'], ignore)
@@ -41,13 +41,13 @@ test('nobody to wait for, or only children that leave, holds nothing up', async 
   assert.deepEqual(await over, [])
 })
 
-test('those that never answer are named; an answer that comes later is known as late', async () => {
+test('children that never answer are named, and a later answer is known as late', async () => {
   const answers = new UseAnswers(1)
   assert.deepEqual(await answers.ask(['w1', 'w2'], (round) => answers.answered('w1', round)), ['w2'])
   assert.equal(answers.answered('w2', 1), true)
 })
 
-test('a late answer to a former round is none to the next, and one to the next is one to the former', async () => {
+test('a late answer to a former round does not count for the next; an answer to the next counts for the former', async () => {
   const answers = new UseAnswers()
   const first = answers.ask(['w1', 'w2'], ignore)
   const second = answers.ask(['w1', 'w2'], ignore)
@@ -59,7 +59,7 @@ test('a late answer to a former round is none to the next, and one to the next i
   assert.deepEqual(await second, [])
 })
 
-test('a child that cannot use them is told of when all have answered', async () => {
+test('a child that cannot use the settings is reported when all have answered', async () => {
   const answers = new UseAnswers()
   const over = answers.ask(['w1', 'w2'], (round) => answers.answered('w1', round, 'no such name'))
   assert.equal(await isOver(over), false)

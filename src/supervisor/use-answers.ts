@@ -1,6 +1,6 @@
-/** Which children have yet to say that they use the settings that they were told last: a reload is over when all do. */
+/** Keeps track of the children that have yet to confirm reloaded settings; a reload is over when all have. */
 
-/** How long an answer is waited for, in milliseconds: a child may be frozen, or start for long. */
+/** How long to wait for an answer, in milliseconds: a child may be frozen, or take long to start. */
 const ANSWER_MS = 5000
 
 /** One reload. */
@@ -21,8 +21,8 @@ export class UseAnswers {
   }
 
   /**
-   * Calls `tell` with the number that answers are to have. Resolves when every child of `ids` has answered or ended, or took
-   * too long, with those that did; rejects when one of them cannot use the settings.
+   * Calls `tell` with the number that answers must carry. Resolves when every child of `ids` has answered, ended or taken too
+   * long, with the ids of the latter; rejects when a child cannot use the settings.
    */
   async ask(ids: Iterable<string>, tell: (round: number) => void): Promise<readonly string[]> {
     const { promise: over, resolve: end } = Promise.withResolvers<void>()
@@ -38,7 +38,7 @@ export class UseAnswers {
     return [...round.missing]
   }
 
-  /** A child uses the settings of this round, and so none that are older, or cannot. Gives whether nobody waits for it. */
+  /** A child uses the settings of this round instead of older ones, or cannot. Returns whether no round waits for answers. */
   answered(id: string, number: number, fault?: string): boolean {
     let isLate = true
     for (const round of this.#rounds) {
@@ -51,7 +51,7 @@ export class UseAnswers {
     return isLate
   }
 
-  /** The child has ended, or is one that never answers. Whoever takes its place starts with the newest settings. */
+  /** The child has ended, or never answers. Its replacement starts with the newest settings. */
   left(id: string): void {
     for (const round of this.#rounds) {
       round.missing.delete(id)

@@ -27,7 +27,7 @@ test('a character that arrives in two pieces stays one', () => {
   assert.deepEqual(written, ['é\n'])
 })
 
-test('what a child left unfinished becomes a line, and what is too long becomes several', () => {
+test('an unfinished last line is completed, and one that is too long is split', () => {
   const { say, stream, written } = passing()
   say('last words')
   stream.emit('end')

@@ -1,7 +1,7 @@
-/** Passes on what a child prints as whole lines, so that the lines of several children never mix. */
+/** Passes on the output of a child in whole lines, so that the lines of several children never mix. */
 import { StringDecoder } from 'node:string_decoder'
 
-/** A longer line is passed on in pieces, in characters: a child must not fill our memory. */
+/** Longest line, in characters; a longer one is split, so that a child cannot fill the supervisor's memory. */
 const MAX_LINE_CHARACTERS = 256 * 1024
 
 /** The parts of a child's output that are used here. */
@@ -10,7 +10,7 @@ export interface OutputStream {
   on(event: 'end' | 'error', heard: () => void): unknown
 }
 
-/** `write` gets one or more whole lines at a time, each with its end. What a dying child left unfinished gets one. */
+/** `write` gets one or more whole lines at a time, each with its line end; an unfinished last line gets one too. */
 export function passLines(stream: OutputStream, write: (lines: string) => void): void {
   const decoder = new StringDecoder('utf8')
   let begun = ''

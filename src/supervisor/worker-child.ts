@@ -1,4 +1,4 @@
-/** A worker: what it is given to start with, and what it tells the supervisor. */
+/** A worker as a child of the supervisor: what it is given, and what it reports. */
 import type { Settings } from '../config/read.ts'
 import type { Descriptors } from '../lib/files/descriptors.ts'
 import type { Logger } from '../lib/log/log.ts'
@@ -12,14 +12,14 @@ export interface WorkerGiven {
   readonly descriptors: Descriptors
   /** Unique for the life of the server. */
   readonly id: string
-  /** Which of `slots` it serves, from 0. */
+  /** Its slot among `slots`, from 0. */
   readonly slot: number
   readonly slots: number
-  /** The node that all workers are, with the control process. */
+  /** The node of all workers and the control process. */
   readonly nodeId: string
-  /** Private to this server: where its workers find each other's sockets. */
+  /** A folder private to this server, with the Unix sockets of its workers. */
   readonly folder: string
-  /** What ticket keys derive from. */
+  /** The secret from which TLS ticket keys derive. */
   readonly ticketSecret: Buffer
   /** Ports of TCP edges that a service manager handed in. */
   readonly handedPorts: readonly number[]
@@ -35,13 +35,13 @@ export interface StartedWorker extends RunningChild {
   readonly addresses: WorkerAddresses
   /** Finishes what is open within the drain time. */
   drain(): Promise<void>
-  /** A new control process is to be reached here. */
+  /** A new control process listens at this path. */
   controlAt(path: string): void
 }
 
 export type StartWorker = (settings: Settings, given: WorkerGiven) => Promise<StartedWorker>
 
-/** `load` loads the code, which takes long; meanwhile who connects waits. */
+/** `load` loads the code, which takes long; connections wait meanwhile. */
 export function runWorker(load: () => Promise<StartWorker>, parts: ChildParts): void {
   runSupervised(parts, ({ start, settings, log, descriptors, sockets, send }) => {
     const control = Promise.withResolvers<void>()
@@ -51,7 +51,7 @@ export function runWorker(load: () => Promise<StartWorker>, parts: ChildParts): 
     let isBeginning = false
     let running: StartedWorker | undefined
     const loading = load()
-    // Whoever waits for it hears of a failure.
+    // A failure is reported to those that await it.
     loading.catch(() => {})
     return {
       load: () => loading,
@@ -73,7 +73,7 @@ export function runWorker(load: () => Promise<StartWorker>, parts: ChildParts): 
             cluster: clusterListen ? sockets.listener('cluster', clusterListen) : undefined,
           },
         })
-        // What it has half begun it has from a control process that is gone: the next worker begins anew.
+        // A worker that began with a control process that is gone is replaced by one that starts again.
         const started = await Promise.race([beginning, moved.promise])
         running = started
         return {

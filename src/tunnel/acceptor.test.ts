@@ -47,7 +47,7 @@ describe('the listener', () => {
     assert.match(String(error), /protocol version|unsupported/i)
   })
 
-  test('chooses the faster cipher, and takes another from who does not offer it', async () => {
+  test('prefers the faster cipher, and accepts another from a client that does not offer it', async () => {
     const door = await startDoor()
     const offers = { 'TLS_AES_256_GCM_SHA384:TLS_AES_128_GCM_SHA256': 128, TLS_AES_256_GCM_SHA384: 256 }
     for (const [ciphers, bits] of Object.entries(offers)) {
@@ -58,7 +58,7 @@ describe('the listener', () => {
     }
   })
 
-  test('shows another certificate from the next connection on, and keeps who is there', async () => {
+  test('uses another certificate from the next connection on, and keeps open connections', async () => {
     const door = await startDoor()
     const { agent } = await door.online()
     const { certificatePem: cert, privateKeyPem: key } = await makeIdentity({ name: 'CN=second' })
@@ -70,7 +70,7 @@ describe('the listener', () => {
     ok(await agent.bind())
   })
 
-  test('says so when its port is taken', async () => {
+  test('fails to listen when its port is taken', async () => {
     const door = await startDoor()
     await assert.rejects(new TestDoor(identity).listen(door.port), { code: 'EADDRINUSE' })
   })
@@ -98,13 +98,13 @@ describe('before it has authenticated, a connection', () => {
     await until(() => door.load.unproven === 0)
   })
 
-  test('that says nothing after TLS is closed when its time is over', async () => {
+  test('that sends nothing after TLS is closed when its time is over', async () => {
     const door = await startDoor(slow)
     await door.agent().closed
     assert.equal(door.logLines('agent connection refused').length, 1)
   })
 
-  test('that begins to authenticate and never ends is closed when its time is over', async () => {
+  test('that never completes its authentication is closed when its time is over', async () => {
     const door = await startDoor(slow)
     const agent = door.agent()
     agent.mux.open(Buffer.concat([typeHead(streamTypes.auth), Buffer.from('{"Version":')]))
@@ -112,7 +112,7 @@ describe('before it has authenticated, a connection', () => {
     assert.equal(door.logLines('agent connection refused').length, 1)
   })
 
-  test('may send little, and is told of once however much it sends', async () => {
+  test('may send little, and is logged once however much it sends', async () => {
     const door = await startDoor()
     const agent = door.agent({ isAlive: false })
     const stream = agent.mux.open(typeHead(streamTypes.heartbeat))
@@ -128,7 +128,7 @@ describe('before it has authenticated, a connection', () => {
     ['plain HTTP', Buffer.from('GET / HTTP/1.1\r\nhost: x\r\n\r\n')],
     ['noise', Buffer.alloc(100_000, 0xa5)],
   ] as const) {
-    test(`that sends ${what} is closed and told of once`, async () => {
+    test(`that sends ${what} is closed and logged once`, async () => {
       const door = await startDoor()
       const socket = dial(door)
       socket.write(bytes)
@@ -138,7 +138,7 @@ describe('before it has authenticated, a connection', () => {
     })
   }
 
-  test('that breaks the framing inside TLS is closed and told of once', async () => {
+  test('that breaks the framing inside TLS is closed and logged once', async () => {
     const door = await startDoor()
     const socket = connectTls({ port: door.port, host: '127.0.0.1', rejectUnauthorized: false })
     socket.on('error', () => {})
@@ -152,18 +152,18 @@ describe('before it has authenticated, a connection', () => {
 })
 
 describe('a crowd', () => {
-  test('of connections from one address makes room for newer ones, is told of once, and keeps no agent out', async () => {
+  test('of connections from one address makes room for newer ones, is logged once, and keeps no agent out', async () => {
     const door = await startDoor({ limits: { unprovenPerIp: 3 } })
     const crowd = Array.from({ length: 23 }, () => dial(door))
     await Promise.all(crowd.slice(0, 10).map(closed))
-    assert.equal(door.logLines('agent connections turned away').length, 1)
+    assert.equal(door.logLines('unauthenticated agent connections dropped to make room for newer ones').length, 1)
     await door.online()
     await until(() => crowd.filter((socket) => !socket.closed).length <= 3)
     for (const socket of crowd) socket.destroy()
     await until(() => door.load.unproven === 0)
   })
 
-  test('of authenticated agents is none: they do not count', async () => {
+  test('of authenticated agents does not count', async () => {
     const door = await startDoor({ limits: { unprovenPerIp: 1, unproven: 1 } })
     for (let i = 0; i < 5; i++) {
       await door.online()
@@ -172,7 +172,7 @@ describe('a crowd', () => {
     assert.equal(door.load.sessions, 5)
   })
 
-  test('of failed authentications is answered late and told of once, and a valid token gets in meanwhile', async () => {
+  test('of failed authentications is answered late and logged once, and a valid token gets in meanwhile', async () => {
     const door = await startDoor({ limits: { failuresPerMinute: 3, lateRefusalMs: 3_600_000 } })
     for (let i = 0; i < 3; i++) {
       const agent = door.agent()

@@ -1,4 +1,4 @@
-/** The listener for agents: accepts TCP and TLS connections, whose owner is not known yet. */
+/** The listener for agents: accepts TCP and TLS connections that are not authenticated yet. */
 import { constants } from 'node:crypto'
 import type { AddressInfo, Socket } from 'node:net'
 import {
@@ -16,7 +16,7 @@ import type { Admission } from './admission.ts'
 import { Doorstep, type DoorstepOptions } from './doorstep.ts'
 import type { Trial } from './trial.ts'
 
-/** Undefined leaves it to the listener's own certificate. */
+/** Called without a context, it uses the listener's own certificate. */
 type ChooseContext = (error: Error | null, context?: SecureContext) => void
 
 /** The certificate and key of the listener, in PEM. */
@@ -27,7 +27,7 @@ export interface DoorCertificate {
 
 export interface AcceptorOptions extends Omit<DoorstepOptions, 'onTrial'> {
   readonly certificate: DoorCertificate
-  /** The certificate for the name that an agent asks for, if it is another one: the same object while it is the same. */
+  /** The certificate for the name that an agent asks for, if not the listener's own; an unchanged one is the same object. */
   readonly certificateFor?: ((name: string) => DoorCertificate | undefined) | undefined
   /** The lowest TLS version accepted. */
   readonly tlsMinVersion: SecureVersion
@@ -45,7 +45,7 @@ export class Acceptor {
 
   constructor(options: AcceptorOptions) {
     this.#options = options
-    // Two servers, so that a connection can be refused before TLS costs anything. No ALPN: agents send none.
+    // A server of its own for TLS, so that a connection can be refused before TLS costs anything. No ALPN: agents send none.
     this.#doorstep = new Doorstep({ ...options, onTrial: (socket, trial) => this.#shake(socket, trial) })
     this.#tlsMinVersion = options.tlsMinVersion
     this.#tls = createServer({
@@ -75,7 +75,7 @@ export class Acceptor {
     return this.#doorstep.listen(on)
   }
 
-  /** Shows another certificate from the next handshake on, and speaks no older version of TLS than this. */
+  /** Uses another certificate and minimum TLS version from the next handshake on. */
   use(certificate: DoorCertificate, tlsMinVersion: SecureVersion): void {
     this.#tls.setSecureContext(tlsOptions(certificate, tlsMinVersion))
     if (tlsMinVersion !== this.#tlsMinVersion) this.#contexts = new WeakMap()
@@ -92,7 +92,7 @@ export class Acceptor {
     return this.#doorstep.closed()
   }
 
-  /** Undefined stands for the certificate of the listener itself. */
+  /** Undefined means the listener's own certificate. */
   #contextFor(name: string): SecureContext | undefined {
     const certificate = this.#options.certificateFor?.(name.toLowerCase())
     if (!certificate) return undefined
@@ -103,7 +103,7 @@ export class Acceptor {
       this.#contexts.set(certificate, context)
       return context
     } catch (err) {
-      this.#options.log.error({ err, name }, 'certificate cannot be shown to agents')
+      this.#options.log.error({ err, name }, 'cannot load a certificate for agents; using that of the listener')
       return undefined
     }
   }
@@ -123,12 +123,12 @@ export class Acceptor {
 }
 
 function tlsOptions({ cert, key }: DoorCertificate, minVersion: SecureVersion) {
-  // Each renegotiation would cost us a handshake and the peer next to nothing.
+  // Each renegotiation would cost the server a handshake and the peer next to nothing.
   const secureOptions = constants.SSL_OP_NO_RENEGOTIATION | constants.SSL_OP_PRIORITIZE_CHACHA
   return { cert, key, minVersion, ciphers: modernSuites, secureOptions } as const
 }
 
-/** What a socket and the TLS socket over it have in common: the addresses of both ends. */
+/** The addresses of both ends, which a socket and the TLS socket over it have in common. */
 function pathOf({ remoteAddress, remotePort, localAddress, localPort }: Socket): string {
   return `${remoteAddress} ${remotePort} ${localAddress} ${localPort}`
 }

@@ -9,7 +9,7 @@ function admission({ unproven = 4, unprovenPerIp = 2, failuresPerMinute = 3 } = 
   return { clock, it }
 }
 
-/** Remembers whether it had to go. */
+/** Records whether it was dropped. */
 function from(ip: string): Candidate & { isDropped: boolean } {
   return {
     peer: { ip },
@@ -20,7 +20,7 @@ function from(ip: string): Candidate & { isDropped: boolean } {
   }
 }
 
-test('of too many connections from one address that have proved nothing the oldest goes, and the newest comes in', () => {
+test('of too many unauthenticated connections from one address the oldest is dropped, and the newest gets in', () => {
   const { it } = admission()
   const [first, second, third, other] = ['192.0.2.1', '192.0.2.1', '192.0.2.1', '192.0.2.2'].map(from)
   assert.ok(first && second && third && other)
@@ -40,7 +40,7 @@ test('of too many connections from one address that have proved nothing the olde
   assert.equal(it.enter(from('192.0.2.1')), undefined)
 })
 
-test('of too many from all addresses together the oldest goes', () => {
+test('of too many from all addresses together the oldest is dropped', () => {
   const { it } = admission()
   const all = ['192.0.2.1', '192.0.2.2', '192.0.2.3', '192.0.2.4'].map(from)
   for (const each of all) assert.equal(it.enter(each), undefined)
@@ -52,14 +52,14 @@ test('of too many from all addresses together the oldest goes', () => {
   assert.equal(it.unproven, 4)
 })
 
-test('an address that fails too often is noted for the rest of the minute, and no other', () => {
+test('an address that fails too often is marked for the rest of the minute, and no other', () => {
   const { it, clock } = admission()
   assert.deepEqual(
     [1, 2, 3, 4].map(() => it.fail('192.0.2.1')),
     [false, false, false, true],
   )
   assert.equal(it.fail('192.0.2.2'), false)
-  // It may try on: a valid token is let in.
+  // It may go on trying: a valid token is let in.
   assert.equal(it.enter(from('192.0.2.1')), undefined)
   clock.now = 59_999
   assert.equal(it.fail('192.0.2.1'), true)
@@ -67,7 +67,7 @@ test('an address that fails too often is noted for the rest of the minute, and n
   assert.equal(it.fail('192.0.2.1'), false)
 })
 
-test('a clock that is set back holds nobody up', () => {
+test('a clock that is set back delays nobody', () => {
   const { it, clock } = admission()
   clock.now = 1_000_000
   for (let i = 0; i < 4; i++) it.fail('192.0.2.1')

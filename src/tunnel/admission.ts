@@ -1,8 +1,8 @@
 /**
- * Who may stand at the door before it has proved who it is: how many in all, how many from one source, how often in vain.
- * None of it keeps a valid token out. A token cannot be guessed, so failures cost no more than time and log lines, and
- * whoever shares an address with an attacker must not pay for it: at a bound the oldest has to go and the newest comes in,
- * since an agent needs a few ways through the network, and those that wait longest are the ones that prove nothing.
+ * Limits on unauthenticated connections: how many in all, how many from one source, how many failures. None of them keeps out
+ * a valid token. A token cannot be guessed, so failures cost only time and log lines, and an agent that shares an address with
+ * an attacker must not suffer: at a limit the oldest connection is dropped for the newest, since an agent authenticates within
+ * a few round trips, and the connections that wait longest are those that never will.
  */
 import type { Clock } from '../lib/clock.ts'
 import { sourceOf } from '../lib/net/source.ts'
@@ -10,7 +10,7 @@ import type { DoorLimits } from './limits.ts'
 
 const WINDOW_MS = 60_000
 
-/** Sources whose failures are counted; over that, the oldest are forgotten. */
+/** Most sources whose failures are counted; beyond that, the oldest are forgotten. */
 const MAX_SOURCES = 10_000
 
 /** Why a connection had to make room. */
@@ -26,7 +26,7 @@ export interface Candidate {
 export class Admission {
   readonly #limits: DoorLimits
   readonly #now: Clock
-  /** Oldest first, as in the sets by source. */
+  /** Oldest first, as are the sets by source. */
   readonly #all = new Set<Candidate>()
   readonly #bySource = new Map<string, Set<Candidate>>()
   /** Connections that had to make room, and failures, since the start. */
@@ -55,7 +55,7 @@ export class Admission {
     return crowd
   }
 
-  /** It is authenticated, or closed. Calling it twice does no harm. */
+  /** Call this when it is authenticated or closed; a second call does nothing. */
   leave(candidate: Candidate): void {
     if (!this.#all.delete(candidate)) return
     const source = sourceOf(candidate.peer.ip)
@@ -64,7 +64,7 @@ export class Admission {
     if (here?.size === 0) this.#bySource.delete(source)
   }
 
-  /** Counts a failure; true when the source fails so often that answers are delayed and failures only counted. */
+  /** Counts a failure; true when the source fails so often that its answers are delayed and its failures are not logged. */
   fail(ip: string): boolean {
     this.failures++
     const source = sourceOf(ip)
@@ -102,7 +102,7 @@ export class Admission {
   #windowOf(source: string) {
     const window = this.#failures.get(source)
     const age = window ? this.#now() - window.startedAt : 0
-    // If the clock was set back, a window in the future counts as over, so that nobody is held up.
+    // If the clock was set back, a window that begins in the future counts as over, so that nobody is delayed.
     return age >= 0 && age < WINDOW_MS ? window : undefined
   }
 }

@@ -17,7 +17,7 @@ async function startDoor(options?: DoorOptions): Promise<TestDoor> {
 const visit = { ip: '192.0.2.1', port: 1, proto: 'https', edge: 'none', passthroughTls: false } as const
 
 describe('deleting a credential', () => {
-  test('ends its sessions with all that they serve, and no others', async () => {
+  test('ends its sessions with all their tunnels, and no others', async () => {
     const door = await startDoor()
     door.credentials.all.set('b'.repeat(40), { id: 'cr_other', acl: [] })
     const { agent: other } = await door.online({ authtoken: new Secret('b'.repeat(40)) })
@@ -30,15 +30,15 @@ describe('deleting a credential', () => {
     assert.deepEqual(door.registry.counts, { sessions: 1, tunnels: 1, endpoints: 1 })
     await Promise.all([one.closed, two.closed])
     assert.equal(other.mux.isClosed, false)
-    // Neither its token nor its cookie opens the door again.
+    // Neither its token nor its cookie is accepted again.
     assert.equal(refusedWith(await door.agent().authenticate({ clientId: auth.clientId, cookie: auth.cookie })), 107)
   })
 })
 
-describe('stopping a tunnel from here', () => {
+describe('stopping a tunnel from the server', () => {
   const why = { message: 'its domain was taken away', ngrok: 333 }
 
-  test('tells its agent, sends nobody there any more, and refuses it when it comes back', async () => {
+  test('tells its agent, sends no more visitors there, and refuses the tunnel when it comes back', async () => {
     const door = await startDoor()
     const { agent, auth } = await door.online()
     const bound = ok(await agent.bind())
@@ -68,7 +68,7 @@ describe('stopping a tunnel from here', () => {
 })
 
 describe('closing the door', () => {
-  test('drops who has not authenticated, ends every session in order, and frees the port', async () => {
+  test('drops unauthenticated connections, ends every session in order, and frees the port', async () => {
     const door = await startDoor()
     const { agent } = await door.online()
     ok(await agent.bind())
@@ -82,7 +82,7 @@ describe('closing the door', () => {
     await (await new TestDoor(identity).listen(door.port)).close()
   })
 
-  test('lets nobody in once it is stopped, and whoever is online stays until it is told to go', async () => {
+  test('lets nobody in once it is stopped, and online agents stay until they are told to go', async () => {
     const door = await startDoor()
     const { agent } = await door.online()
     const { tunnelId } = ok(await agent.bind())
@@ -106,7 +106,7 @@ test('a thousand reconnects leave no session, name, socket or timer behind', { t
   const labelled = ok(await agent.startLabels({ a: 'b' }))
   const before = used()
   for (let i = 0; i < 1000; i++) {
-    // Half of them in order, half of them by being replaced while the server thinks that they are still there.
+    // Half of them close in order; the others are replaced while the server still takes them for online.
     if (i % 2 === 0) await agent.leave()
     const next = await door.online({ clientId: auth.clientId, cookie: auth.cookie })
     await agent.closed

@@ -1,4 +1,4 @@
-/** The door agents use: listens, and lets in whoever has a credential. */
+/** The door for agents: listens, and lets in agents that have a credential. */
 import type { AddressInfo } from 'node:net'
 import type { SecureVersion } from 'node:tls'
 import type { Clock } from '../lib/clock.ts'
@@ -19,11 +19,11 @@ import type { Seal } from './sealed.ts'
 export interface AgentDoorOptions {
   readonly online: Online
   readonly certificate: DoorCertificate
-  /** The certificate for the name that an agent asks for, if it is another one. */
+  /** The certificate for the name that an agent asks for, if not the listener's own. */
   readonly certificateFor?: ((name: string) => DoorCertificate | undefined) | undefined
   /** The lowest TLS version that agents may use; 1.2 by default. */
   readonly tlsMinVersion?: SecureVersion
-  /** Finds out whose connection it is, behind a load balancer; by default, whoever connects. */
+  /** Finds the source of a connection behind a load balancer; by default, the peer itself. */
   readonly meet?: MeetVisitor
   /** Limits on connections; none by default. */
   readonly caps?: ConnectionCaps
@@ -40,9 +40,9 @@ export interface AgentDoorOptions {
   /** This data plane, and how many there are; by default it is the only one. */
   readonly planeId?: string
   readonly planeCount?: number
-  /** This node among others; left out for one on its own. */
+  /** This node among others; undefined for a node on its own. */
   readonly nodes?: AgentNodes | undefined
-  /** Whether the IP restriction of agents admits an address; by default everybody. */
+  /** Whether the IP restriction of agents admits an address; by default it admits all. */
   readonly admits?: ((peer: { readonly ip: string }) => boolean) | undefined
 }
 
@@ -87,7 +87,7 @@ export class AgentDoor {
     return this.#acceptor.listen(on)
   }
 
-  /** Shows another certificate from the next connection on, and speaks no older version of TLS than this. */
+  /** Uses another certificate and minimum TLS version from the next connection on. */
   useCertificate(certificate: DoorCertificate, tlsMinVersion: SecureVersion): void {
     this.#acceptor.use(certificate, tlsMinVersion)
   }

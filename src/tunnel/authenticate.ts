@@ -1,4 +1,4 @@
-/** Who an agent is: its authtoken, the version it speaks, and the session that it may be returning to. */
+/** Authenticates an agent: its authtoken, its protocol version, and the session that it may be returning to. */
 import type { Clock } from '../lib/clock.ts'
 import type { IdSource } from '../lib/ids.ts'
 import type { Logger } from '../lib/log/log.ts'
@@ -22,11 +22,11 @@ export interface Authenticated extends Cookie {
   /** The protocol version. */
   readonly version: string
   readonly isResumed: boolean
-  /** What the connection is: a session, a further connection of one that is online elsewhere, or one that waits. */
+  /** The role of the connection: a session, a leg of a session that is online elsewhere, or a standby. */
   readonly as: 'session' | 'leg' | 'standby'
 }
 
-/** The form of an authtoken; those chosen by operators have 32 or more characters. */
+/** The form of an authtoken; operators may choose their own, of 32 characters or more. */
 const authtoken = /^[A-Za-z0-9_]{32,256}$/
 
 export async function authenticate(
@@ -42,7 +42,7 @@ export async function authenticate(
     credential = await credentials.find(request.authtoken)
   } catch (error) {
     log.warn({ error }, 'credential cannot be looked up')
-    // Whoever was here a moment ago may come back; others wait.
+    // An agent that was here a moment ago may come back; others wait.
     credential = await recalled(request, { credentials, seal })
     if (!credential) return refusals.storeAway()
   }
@@ -50,7 +50,7 @@ export async function authenticate(
   const { clientId, leg, heldPlanes } = request
   const credentialId = credential.id
   if (heldPlanes) {
-    // It proves itself as one that returns does, but is no session when it cannot.
+    // A leg proves itself like a session that returns, but without proof it does not become a session.
     const of = await findReturn(seal, { clientId, cookie: request.cookie.reveal(), leg: 0, credentialId })
     if (!of || leg < 1 || leg > MAX_LEG) return refusals.legUnknown()
     return { ...of, version, isResumed: true, as: 'leg' }
@@ -65,7 +65,7 @@ export async function authenticate(
   return { sessionId: ids.next('ts_'), credentialId, startedAt: now(), version, isResumed: false, as: 'session' }
 }
 
-/** The credential of an agent whose cookie proves that it was here. */
+/** The remembered credential of an agent whose cookie proves that it was here. */
 async function recalled(
   { authtoken: token, cookie }: AuthRequest,
   { credentials, seal }: Pick<Authenticating, 'credentials' | 'seal'>,

@@ -3,7 +3,7 @@ import { describe, mock, test } from 'node:test'
 import { setImmediate as nextRound } from 'node:timers/promises'
 import { BeginTurns } from './begin-turns.ts'
 
-/** Takes turns for `names`; tells who has begun, and how each ends. */
+/** Takes turns for `names`; gives those that have begun, and a function to end each. */
 function taking(turns: BeginTurns, names: readonly string[]) {
   const begun: string[] = []
   const ends = new Map<string, () => void>()
@@ -17,7 +17,7 @@ function taking(turns: BeginTurns, names: readonly string[]) {
 }
 
 describe('turns', () => {
-  test('are taken by as many as may, and by the next when one is over', async () => {
+  test('are taken up to the limit, and by the next when one is over', async () => {
     const turns = new BeginTurns({ atOnce: 2, longestMs: 60_000 })
     const { begun, end } = taking(turns, ['a', 'b', 'c', 'd'])
     await nextRound()
@@ -35,7 +35,7 @@ describe('turns', () => {
     assert.equal(turns.taken, 0)
   })
 
-  test('of the slow are over after a while', async (t) => {
+  test('are over after a while even when the work is not', async (t) => {
     t.after(() => mock.timers.reset())
     mock.timers.enable({ apis: ['setTimeout'] })
     const turns = new BeginTurns({ atOnce: 1, longestMs: 1000 })

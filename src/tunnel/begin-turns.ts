@@ -1,11 +1,11 @@
 /**
- * Turns to begin a session: of many that want to at once, a bounded number does. The others wait with next to nothing in memory,
- * where half done they would fill it.
+ * Turns to begin a session: of many that want to begin at once, a bounded number do. The others wait with next to nothing in
+ * memory; half begun, they would fill it.
  */
 
 export interface BeginTurnsOptions {
   readonly atOnce: number
-  /** After this long a turn is over although its work goes on, in milliseconds: whoever is slow does not hold up the others. */
+  /** How long a turn lasts at most, in milliseconds, even while its work goes on: a slow session must not hold up the others. */
   readonly longestMs: number
 }
 
@@ -25,7 +25,7 @@ export class BeginTurns {
     return this.#taken
   }
 
-  /** Resolves when it is one's turn, first come first served; call what it gives when the work is done. */
+  /** Resolves when the caller's turn comes, first come first served; call the result when the work is done. */
   async take(): Promise<() => void> {
     if (this.#taken < this.atOnce) this.#taken++
     else await new Promise<void>((resolve) => this.#waiting.push(resolve))

@@ -1,4 +1,4 @@
-/** Binds of an address that somebody has: who vanished without a word loses it to its successor, who is alive keeps it. */
+/** Binds of an address that is taken: a holder that has vanished loses it to its successor, and one that is alive keeps it. */
 import assert from 'node:assert/strict'
 import { after, describe, type TestContext, test } from 'node:test'
 import { makeIdentity } from '../../test/support/make-certificate.ts'
@@ -11,12 +11,12 @@ import { ok, refusedWith, TestDoor, until } from './test-door.ts'
 
 const identity = await makeIdentity()
 
-/** Longer than a test waits for an answer: who is refused in time was refused because of a sign of life. */
+/** Longer than a test waits for an answer: a refusal in time is due to a sign of life. */
 const NEVER_MS = 10_000
 
 const name: Partial<BindMessage> = { opts: { Domain: 'app.example.com' } }
 
-/** A door, and an agent that serves `address`; a frozen one keeps its connection, and neither answers nor says anything. */
+/** A door, and an agent that serves `address`; a frozen one keeps its connection, and sends and answers nothing. */
 async function start({ signOfLifeMs = 200, isAlive = false, address = name } = {}) {
   const door = await new TestDoor(identity, { limits: { signOfLifeMs } }).listen()
   after(() => door.close())
@@ -25,7 +25,7 @@ async function start({ signOfLifeMs = 200, isAlive = false, address = name } = {
   return { door, holder, auth, bound }
 }
 
-/** Counts how often the only session is asked for a sign of life. */
+/** Counts the requests to the only session for a sign of life. */
 function watchQuestions(t: TestContext, { registry }: TestDoor): () => number {
   const [session = assert.fail('nobody is online')] = registry.liveSessions()
   const { mock } = t.mock.method(session, 'proveAlive')
@@ -41,7 +41,7 @@ describe('an agent that is frozen', () => {
     'TCP port': { proto: 'tcp', opts: { Addr: ':20003' } },
   }
   for (const [what, address] of Object.entries(addresses)) {
-    test(`loses its ${what} to who asks for it, and is offline`, async () => {
+    test(`loses its ${what} to the agent that asks for it, and is offline`, async () => {
       const { door, holder, auth, bound } = await start({ address })
       ok(await holder.startLabels({ a: 'b' }))
       const { agent } = await door.online()
@@ -49,25 +49,25 @@ describe('an agent that is frozen', () => {
       await holder.closed
       const [offline, ...more] = door.logLines('agent offline')
       assert.equal(offline?.session, auth.clientId)
-      assert.match(String(offline?.reason), /no sign of life when another asked/)
+      assert.match(String(offline?.reason), /no sign of life when another agent asked/)
       assert.deepEqual(more, [])
       assert.deepEqual(door.registry.counts, { sessions: 1, tunnels: 1, endpoints: 1 })
       assert.deepEqual(door.endpoints.addresses, [bound.url])
-      // And it is the successor's in every way.
+      // The address is fully the successor's.
       await agent.unbind(ok(await agent.bind({ id: 'other' })).id)
       await agent.leave()
       await until(() => door.endpoints.addresses.length === 0)
     })
   }
 
-  test('leaves the id of its tunnel to who has its token', async () => {
+  test('leaves the id of its tunnel to the agent that has its token', async () => {
     const { door, bound } = await start()
     const { agent } = await door.online()
     const { opts, token } = bound
     assert.equal(ok(await agent.bind({ opts, token })).tunnelId, bound.tunnelId)
   })
 
-  test('loses its name to one of those who ask at the same time, and the others are refused', async () => {
+  test('loses its name to one of several agents that ask at the same time, and the others are refused', async () => {
     const { door, bound } = await start()
     const others = await Promise.all(Array.from({ length: 5 }, () => door.online()))
     const outcomes = await Promise.all(others.flatMap(({ agent }) => [agent.bind(name), agent.bind(name)]))
@@ -101,7 +101,7 @@ describe('an agent that is frozen', () => {
     ok(await agent.bind(name))
   })
 
-  test('and is cut off while it is asked makes way at once', async () => {
+  test('makes way at once when it is cut off while it is asked', async () => {
     const { door, holder } = await start({ signOfLifeMs: NEVER_MS })
     const { agent } = await door.online()
     const binding = agent.bind(name)
@@ -110,7 +110,7 @@ describe('an agent that is frozen', () => {
     ok(await binding)
   })
 
-  test('is of no use to one whose ACL was taken back meanwhile', async () => {
+  test('does not make way for an agent whose ACL was revoked meanwhile', async () => {
     const { door } = await start()
     const { agent } = await door.online()
     const binding = agent.bind(name)
@@ -122,7 +122,7 @@ describe('an agent that is frozen', () => {
 })
 
 describe('an agent that is alive', () => {
-  test('keeps its name, and who asks is refused a round trip later', async () => {
+  test('keeps its name, and the other agent is refused a round trip later', async () => {
     const { door, holder, bound } = await start({ isAlive: true, signOfLifeMs: NEVER_MS })
     const { agent } = await door.online()
     const all = await Promise.all(Array.from({ length: 50 }, () => agent.bind(name)))
@@ -131,7 +131,7 @@ describe('an agent that is alive', () => {
     assert.equal((await door.registry.tunnel(bound.tunnelId))?.id, bound.tunnelId)
   })
 
-  test('keeps its name when it answers no pings but says anything at all', async () => {
+  test('keeps its name when it answers no pings but sends anything at all', async () => {
     const { door, holder } = await start({ signOfLifeMs: 1000 })
     const { agent } = await door.online()
     const binding = agent.bind(name)
@@ -141,7 +141,7 @@ describe('an agent that is alive', () => {
     assert.equal(holder.mux.isClosed, false)
   })
 
-  test('and lets its name go while it is asked makes way', async () => {
+  test('makes way when it gives up its name while it is asked', async () => {
     const { door, holder, bound } = await start({ signOfLifeMs: 1000 })
     const { agent } = await door.online()
     const binding = agent.bind(name)
@@ -152,8 +152,8 @@ describe('an agent that is alive', () => {
   })
 })
 
-describe('nobody is asked for a sign of life', () => {
-  test('for one whose ACL does not cover the name', async (t) => {
+describe('no sign of life is asked for', () => {
+  test('for an agent whose ACL does not cover the name', async (t) => {
     const { door } = await start()
     const questions = watchQuestions(t, door)
     const authtoken = new Secret('b'.repeat(40))

@@ -22,7 +22,7 @@ async function startAgent(options?: DoorOptions) {
 }
 
 describe('a bind', () => {
-  test('without a name gets a random one, and stands in the lists', async () => {
+  test('without a name gets a random one, and is listed', async () => {
     const { door, agent, auth } = await startAgent()
     const bound = ok(await agent.bind({ metadata: 'mine', forwardsTo: 'http://localhost:3000' }))
     assert.match(bound.url, /^https:\/\/[a-z]+-[a-z]+-[0-9a-f]{4}\.example\.test$/)
@@ -64,7 +64,7 @@ describe('a bind', () => {
     assert.deepEqual(await registry.endpoint(endpoint?.id ?? ''), endpoint)
   })
 
-  test('tells the endpoint all that it needs', async () => {
+  test('passes all fields to the endpoint', async () => {
     const { door, agent } = await startAgent()
     const opts = { Domain: 'A.example.com', ProxyProto: 2, IPRestriction: { allow_cidrs: ['10.0.0.0/8'] } }
     const bound = ok(await agent.bind({ proto: 'http', forwardsProto: 'http2', opts }))
@@ -78,7 +78,7 @@ describe('a bind', () => {
       isNamed: false,
       tunnel: { kind: 'tunnel', tunnelId: bound.tunnelId, httpVersion: 2, proxyHeader: 2 },
       credentialId: 'cr_test',
-      // Nobody says whose that is.
+      // The credential has no known owner.
       ownerId: 'cr_test',
       sessionId: door.registry.liveSessions()[0]?.id,
       opts,
@@ -86,7 +86,7 @@ describe('a bind', () => {
     assert.deepEqual(bound.opts.IPRestriction, opts.IPRestriction)
   })
 
-  test('tells the endpoint whether anybody asked for the address', async () => {
+  test('tells the endpoint whether the address was asked for', async () => {
     const { door, agent } = await startAgent()
     const isRandom = () => [...door.endpoints.served.values()].at(-1)?.isRandom
     for (const proto of ['https', 'tcp']) {
@@ -120,7 +120,7 @@ describe('a bind', () => {
     assert.equal(door.load.tunnels, 100)
   })
 
-  test('of a name that somebody has is refused', async () => {
+  test('of a name that is taken is refused', async () => {
     const { door, agent } = await startAgent()
     const { agent: other } = await door.online()
     ok(await other.bind({ opts: { Domain: 'app.example.com' } }))
@@ -144,7 +144,7 @@ describe('a bind', () => {
     assert.equal(refusedWith(await agent.bind({ proto: 'tcp', opts: { Addr: ':20003' } })), 334)
   })
 
-  test('of a random port passes over those that something else has', async () => {
+  test('of a random port skips those that are taken', async () => {
     const { door, agent } = await startAgent()
     for (let port = 20_000; port < 20_010; port++) {
       if (port !== 20_006) door.endpoints.taken.add(`tcp://example.test:${port}`)
@@ -152,14 +152,14 @@ describe('a bind', () => {
     assert.equal(ok(await agent.bind({ proto: 'tcp' })).url, 'tcp://example.test:20006')
   })
 
-  test('gives up after so many random names', async () => {
+  test('gives up after a number of random names', async () => {
     const { door, agent } = await startAgent()
     door.endpoints.taken.add('*')
     assert.equal(refusedWith(await agent.bind()), 334)
     assert.equal(door.endpoints.asked, 100)
   })
 
-  test('whose endpoint breaks is refused, and told in the log', async () => {
+  test('whose endpoint fails is refused and logged', async () => {
     const { door, agent } = await startAgent()
     door.endpoints.failure = new Error('no more sockets')
     assert.equal(refusedWith(await agent.bind()), 802)
@@ -240,7 +240,7 @@ describe('an ACL', () => {
     })
   }
 
-  test('counts as it is now, for the next bind; what is online stays', async () => {
+  test('applies to the next bind as it is then; online tunnels stay', async () => {
     const { door, agent } = await startAgent()
     const bound = ok(await agent.bind({ opts: { Domain: 'x.d.com' } }))
     door.credentials.restrict('bind:y.d.com')
@@ -267,7 +267,7 @@ describe('a token', () => {
     assert.deepEqual(await door.registry.tunnels({ limit: 10 }), before)
   })
 
-  test('does so after a restart of the server, and also when the agent repeats nothing else', async () => {
+  test('works after a restart of the server, and when the agent sends nothing else', async () => {
     const seal = new Sealer(randomBytes(32))
     const first = await startAgent({ seal })
     const [https, tcp] = [ok(await first.agent.bind()), ok(await first.agent.bind({ proto: 'tcp' }))]
@@ -278,7 +278,7 @@ describe('a token', () => {
     assert.deepEqual([bound.id, bound.url, bound.tunnelId], ['my-own-id', tcp.url, tcp.tunnelId])
   })
 
-  test('of a name that somebody else has got is refused', async () => {
+  test('of a name that another agent has by now is refused', async () => {
     const { door, agent } = await startAgent()
     const bound = ok(await agent.bind())
     await agent.unbind(bound.id)
@@ -288,7 +288,7 @@ describe('a token', () => {
     assert.equal(refusedWith(await agent.bind({ token: bound.token })), 334)
   })
 
-  test('that is bad counts as none, and the former id is kept all the same', async () => {
+  test('that is invalid counts as none, and the id that the agent chose is kept', async () => {
     const { agent } = await startAgent()
     const bound = ok(
       await agent.bind({ id: 'former', token: new Secret('nonsense'), opts: { Domain: 'a.example.com' } }),
@@ -297,7 +297,7 @@ describe('a token', () => {
     assert.match(bound.tunnelId, /^tn_[0-9A-Za-z]{27}$/)
   })
 
-  test('of another credential gives nothing: neither its name nor its id', async () => {
+  test('of another credential gives neither its name nor its id', async () => {
     const { door, agent } = await startAgent()
     const bound = ok(await agent.bind())
     await agent.leave()
@@ -309,7 +309,7 @@ describe('a token', () => {
     assert.notEqual(taken.tunnelId, bound.tunnelId)
   })
 
-  test('does not bring an id to life twice', async () => {
+  test('does not give an id to two tunnels', async () => {
     const { door, agent } = await startAgent()
     const bound = ok(await agent.bind())
     // The name is free again for the endpoints, but its tunnel is still online.

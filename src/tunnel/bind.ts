@@ -36,7 +36,7 @@ export interface Binding extends ServedAddresses {
   readonly now: Clock
   readonly random: RandomBytes
   readonly log: Logger
-  /** Ids of tunnels stopped by the server; their agents may not know, and ask for them again. */
+  /** Ids of tunnels that the server stopped; their agents may not know that and ask for them again. */
   readonly stopped: { has(id: string): boolean }
 }
 
@@ -83,7 +83,7 @@ interface Attempt extends Wanted {
   readonly acl: readonly string[]
   readonly ownerId: string
   readonly token: BindToken | undefined
-  /** No particular address was asked for. */
+  /** Whether no particular address was asked for. */
   readonly isRandom: boolean
 }
 
@@ -91,7 +91,7 @@ async function bindAllowed(wanted: Wanted, { isSecond = false } = {}): Promise<B
   const { session, request, asked, binding } = wanted
   const credential = await sessionCredential(session, binding)
   if (credential instanceof BindRefusal) return credential
-  // One whose owner is not known shares with itself only.
+  // A credential without a known owner shares addresses only with itself.
   const { acl, ownerId = credential.id } = credential
   const token = await readToken(session, request, asked, binding)
   if (session.isEnded) return refusals.stopping()
@@ -101,7 +101,7 @@ async function bindAllowed(wanted: Wanted, { isSecond = false } = {}): Promise<B
   if (!chosen) return bindAnywhere(attempt)
   const bound = await bindAt(chosen, attempt)
   if (isSecond || !(bound instanceof BindRefusal) || !bound.isTaken) return bound
-  // Only once, so that one of two waiters is refused; and everything is checked again, since seconds have passed.
+  // Tried only once more, so that of two waiters one is refused; everything is checked again, since seconds have passed.
   return (await isFreed(chosen, attempt)) ? bindAllowed(wanted, { isSecond: true }) : bound
 }
 
@@ -116,8 +116,8 @@ async function bindAt({ host, port }: Address, attempt: Attempt): Promise<Bound 
 }
 
 /**
- * Whether an address is free after its holders were asked for a sign of life: an agent that vanished must not keep it
- * from its successor. Asked only for agents that may have the address.
+ * Asks the holders of an address for a sign of life, and tells whether it is free afterwards: an agent that vanished must not
+ * keep it from its successor. Called only for agents that may have the address.
  */
 async function isFreed(address: Address, { session, proto, binding }: Attempt): Promise<boolean> {
   const { registry, elsewhere } = binding
@@ -167,7 +167,7 @@ async function serve(address: Address, attempt: Attempt): Promise<Bound | BindRe
   // An id in use is not given twice, even to an agent that can prove it held the id; but its session may move with it.
   const former = token && registry.mayStart(token.tunnelId, session.id) ? token : undefined
   const id = former?.tunnelId ?? ids.next('tn_')
-  // Tunnel and endpoint share the characters of their ids, so that one tells the other.
+  // Tunnel and endpoint ids differ only in their prefix, so that each can be told from the other.
   const endpointId = `ep_${id.slice('tn_'.length)}`
   const httpVersion: 1 | 2 = request.forwardsProto === 'http2' ? 2 : 1
   const plan = { kind: 'tunnel', tunnelId: id, httpVersion, proxyHeader: proxyHeader(request) ?? 0 } as const
@@ -256,7 +256,7 @@ function proxyHeader({ opts }: BindRequest): 0 | 1 | 2 | undefined {
   return version === 0 || version === 1 || version === 2 ? version : undefined
 }
 
-/** A token for another address proves nothing about this one. */
+/** The token of the request, unless it is for another address than the one asked for. */
 async function readToken(
   { credentialId }: LiveSession,
   { proto, token }: BindRequest,

@@ -15,7 +15,7 @@ async function startAgent(options?: DoorOptions) {
   return { door, ...(await door.online()) }
 }
 
-test('unbinding gives the name back, and can be said as often as one likes', async () => {
+test('unbinding frees the name, and may be repeated', async () => {
   const { door, agent } = await startAgent()
   const bound = ok(await agent.bind())
   for (let i = 0; i < 3; i++) {
@@ -27,7 +27,7 @@ test('unbinding gives the name back, and can be said as often as one likes', asy
   assert.deepEqual(door.registry.counts, { sessions: 1, tunnels: 0, endpoints: 0 })
 })
 
-test('an address that nobody was told of is given back', async () => {
+test('an address whose bind was not answered is freed', async () => {
   const { door, agent } = await startAgent()
   const { promise, resolve } = Promise.withResolvers<void>()
   door.endpoints.gate = promise
@@ -36,7 +36,7 @@ test('an address that nobody was told of is given back', async () => {
   if (stream instanceof WireError) assert.fail(stream)
   await until(() => door.endpoints.asked === 1)
   stream.reset()
-  // Its answer says that the reset is there too.
+  // Its answer shows that the reset has arrived too.
   assert.deepEqual(await agent.unbind('x'), { Error: '', Extra: null })
   resolve()
   ok(await agent.startLabels({ a: 'b' }))
@@ -44,14 +44,14 @@ test('an address that nobody was told of is given back', async () => {
   ok(await agent.bind({ opts: { Domain: 'app.example.com' } }))
 })
 
-test('a bind that asks for an IP policy is not served without', async () => {
+test('a bind that asks for an IP policy is not served without one', async () => {
   const { door, agent } = await startAgent()
   const { Error: text } = await agent.call(streamTypes.bind, { Proto: 'https', Extra: { IPPolicyRef: 'ipp_1' } })
   assert.match(String(text), /ERR_NGROK_341/)
   assert.equal(door.endpoints.asked, 0)
 })
 
-test('nobody ends the tunnel of another session', async () => {
+test('a session cannot end the tunnel of another session', async () => {
   const { door, agent } = await startAgent()
   const bound = ok(await agent.bind())
   const { agent: other } = await door.online()
@@ -63,7 +63,7 @@ test('nobody ends the tunnel of another session', async () => {
 })
 
 describe('a tunnel that is online', () => {
-  test('changes what its agent says of it', async () => {
+  test('changes its name, description and metadata when its agent asks', async () => {
     const clock = { now: 1_000_000_000 }
     const { door, agent } = await startAgent({ now: () => clock.now })
     const bound = ok(await agent.bind({ metadata: 'before' }))
@@ -75,7 +75,7 @@ describe('a tunnel that is online', () => {
     assert.equal(tunnel?.metadata, 'after')
     assert.equal(endpoint?.metadata, 'after')
     assert.deepEqual([endpoint?.createdAt, endpoint?.updatedAt], ['1970-01-12T13:46:40Z', '1970-01-12T13:46:45Z'])
-    // What is absent or null stays.
+    // Absent and null fields stay as they are.
     assert.deepEqual(await agent.call(streamTypes.patchTunnel, { TunnelId: bound.tunnelId, Name: null }), { Error: '' })
     assert.equal((await door.registry.tunnels({ limit: 1 }))[0]?.metadata, 'after')
   })
@@ -109,13 +109,13 @@ describe('a message', () => {
     ok(await agent.bind())
   })
 
-  test('of nearly a mebibyte is taken', async () => {
+  test('of nearly a mebibyte is accepted', async () => {
     const { door, agent } = await startAgent()
     ok(await agent.bind({ opts: { TrafficPolicy: 'x'.repeat(MESSAGE_BYTES - 10_000) } }))
     assert.equal(door.load.tunnels, 1)
   })
 
-  test('that never ends keeps no other from being served, and many of them may only be short', async () => {
+  test('that never ends does not hold up others, and further ones must be short', async () => {
     const { agent } = await startAgent()
     for (let i = 0; i < 8; i++) {
       agent.mux.open(Buffer.concat([typeHead(streamTypes.bind), Buffer.from('{"Proto":"https","Opts":{"x":"')]))

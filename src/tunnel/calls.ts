@@ -1,4 +1,4 @@
-/** The calls of an authenticated agent: one entry for each, and one way to answer them. */
+/** Answers the calls of an authenticated agent, from a table with one entry for each. */
 
 import { Secret } from '../lib/secrets/secret.ts'
 import { MESSAGE_BYTES, UNAUTHENTICATED_BYTES } from '../wire/bounds.ts'
@@ -45,7 +45,7 @@ export class AgentCalls {
     const message = await new Promise<Message | WireError>((resolve) => readMessage(stream, resolve, { maxBytes }))
     this.#reading--
     const { reply, tunnel } = await this.#run(run, message, maxBytes)
-    // The answer reaches nobody, so undo it: whoever asks again must not find the name taken by itself.
+    // Nobody gets the answer, so undo the call: an agent that asks again must not find the name taken by its own tunnel.
     if (tunnel && stream.isClosed) this.#stop(tunnel)
     answer(stream, reply)
   }
@@ -58,7 +58,7 @@ export class AgentCalls {
       const isTooLarge = result.code === 'message_too_large'
       return refused(isTooLarge ? refusals.messageTooLarge(maxBytes) : refusals.callInvalid(result.message))
     } catch (error) {
-      this.#door.log.error({ session: this.#session.id, error }, 'call of an agent failed')
+      this.#door.log.error({ session: this.#session.id, error }, 'agent call failed')
       return refused(refusals.broken())
     }
   }
@@ -75,7 +75,7 @@ export class AgentCalls {
     if (request instanceof WireError) return request
     const policy = MessageFields.parse(message, (fields) => fields.object('Extra').text('IPPolicyRef'))
     if (policy instanceof WireError) return policy
-    // Sent by old agents; the option cannot be honoured, so the bind is refused.
+    // Old agents send this; it cannot be honoured, so the bind is refused.
     if (policy !== '') return refusals.ipPolicyRef()
     const bound = await this.#door.online.bind(this.#session, request)
     if (bound instanceof BindRefusal) return bound

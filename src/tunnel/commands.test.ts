@@ -72,7 +72,7 @@ describe('a command', () => {
     })
   }
 
-  test('that is not answered fails with 504, and then another may be sent', async () => {
+  test('that is not answered fails with 504, and another may be sent afterwards', async () => {
     const { agent, command: send } = await startAgent({}, { limits: { commandMs: 50 } })
     agent.onCommand = () => undefined
     await assert.rejects(send('stop'), { code: 'COMMAND_TIMEOUT', status: 504 })

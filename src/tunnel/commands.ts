@@ -1,4 +1,4 @@
-/** Commands to an agent: restart, stop, update, and what becomes of them (D43 to D46). */
+/** Commands to an agent: restart, stop, update, and their outcomes (D43 to D46). */
 import { printable } from '../lib/text/printable.ts'
 import { Refusal } from '../model/errors.ts'
 import type { AgentCommand } from '../model/presence.ts'
@@ -10,7 +10,7 @@ import { CALL_TIMEOUT_MS, call } from '../wire/rpc.ts'
 import { streamTypes } from '../wire/stream-types.ts'
 import { WireError } from '../wire/wire-error.ts'
 
-/** Per command: `''` when the agent supports it, why not, or null when it does not know it. */
+/** For each command: `''` when the agent supports it, the reason why not, or null when the agent does not know it. */
 export type CommandSupport = Readonly<Record<AgentCommand, string | null>>
 
 export function commandSupport(auth: AuthRequest): CommandSupport {
@@ -47,14 +47,14 @@ export class AgentCommands {
     return this.#pending === undefined ? 0 : 1
   }
 
-  /** Resolves once the agent acknowledged; throws a `Refusal` that says why it did not. */
+  /** Resolves once the agent has acknowledged it; throws a `Refusal` that says why it did not. */
   async send(command: AgentCommand): Promise<void> {
     const reason = this.#support[command]
     if (reason !== '') {
       throw new Refusal('COMMAND_UNSUPPORTED', `the agent does not support ${command}: ${words(reason ?? TOO_OLD)}`)
     }
     if (this.#pending !== undefined) {
-      throw new Refusal('COMMAND_PENDING', `the agent has not yet answered to ${this.#pending}; try again`)
+      throw new Refusal('COMMAND_PENDING', `the agent has not yet answered the command ${this.#pending}; try again`)
     }
     this.#pending = command
     try {
@@ -80,12 +80,18 @@ const TOO_OLD = 'it is too old to know this command'
 function refusalOf(command: AgentCommand, cause: WireError, timeoutMs: number): Refusal {
   if (cause.code === 'timed_out') {
     const seconds = timeoutMs / 1000
-    return new Refusal('COMMAND_TIMEOUT', `the agent did not answer to ${command} in ${seconds} s`, { cause })
+    return new Refusal('COMMAND_TIMEOUT', `the agent did not answer the command ${command} in ${seconds} s`, { cause })
   }
   if (cause.side === 'connection') {
-    return new Refusal('COMMAND_FAILED', `the session ended before the agent answered to ${command}`, { cause })
+    return new Refusal('COMMAND_FAILED', `the session ended before the agent answered the command ${command}`, {
+      cause,
+    })
   }
-  return new Refusal('COMMAND_FAILED', `the agent could not be asked to ${command}: ${words(cause.message)}`, { cause })
+  return new Refusal(
+    'COMMAND_FAILED',
+    `the command ${command} could not be sent to the agent: ${words(cause.message)}`,
+    { cause },
+  )
 }
 
 /** The agent's own words, on one line and cut to length. */

@@ -15,7 +15,7 @@ async function startDoor(options?: DoorOptions): Promise<TestDoor> {
   return door
 }
 
-test('an agent with the token of a credential is let in and stands in the list', async () => {
+test('an agent with the token of a credential is let in and listed', async () => {
   const door = await startDoor()
   const { auth } = await door.online({ metadata: 'mine', os: 'plan9' })
   assert.match(auth.clientId, /^ts_[0-9A-Za-z]{27}$/)
@@ -40,7 +40,7 @@ test('an agent with the token of a credential is let in and stands in the list',
   assert.deepEqual(await door.registry.sessions({ limit: 10 }), [session])
 })
 
-test('an agent that speaks only the older version gets it', async () => {
+test('an agent that supports only the older version is answered in it', async () => {
   const door = await startDoor()
   assert.equal((await door.online({ versions: ['2'] })).auth.version, '2')
 })
@@ -56,11 +56,11 @@ describe('an agent is refused', () => {
     'when its metadata is too long': [{ metadata: 'ü'.repeat(2049) }, 100],
   }
   for (const [name, [change, ngrok]] of Object.entries(cases)) {
-    test(`${name}, with number ${ngrok}, and told of once without its token`, async () => {
+    test(`${name}, with number ${ngrok}, and logged once without its token`, async () => {
       const door = await startDoor({ limits: { refusalMs: 1 } })
       const agent = door.agent()
       assert.equal(refusedWith(await agent.authenticate(change)), ngrok)
-      // The server does not wait for it to go.
+      // The server does not wait for the agent to leave.
       await agent.closed
       await until(() => door.load.unproven === 0)
       assert.equal(door.load.sessions, 0)
@@ -70,7 +70,7 @@ describe('an agent is refused', () => {
     })
   }
 
-  test('when its message cannot be read', async () => {
+  test('when its message is malformed', async () => {
     const door = await startDoor()
     for (const message of [{ Version: 3 }, { Extra: [] }, { Version: ['3'], Extra: { HeartbeatInterval: -1 } }]) {
       const { Error: text } = await door.agent().call(streamTypes.auth, message)
@@ -78,7 +78,7 @@ describe('an agent is refused', () => {
     }
   })
 
-  test('for now when the store is away, which is not held against it', async () => {
+  test('for now when the store is down, which does not count as its failure', async () => {
     const door = await startDoor({ limits: { failuresPerMinute: 1 } })
     door.credentials.isAway = true
     assert.equal(refusedWith(await door.agent().authenticate()), 802)
@@ -86,7 +86,7 @@ describe('an agent is refused', () => {
     await door.online()
   })
 
-  test('when it authenticates a second time, and stays who it was', async () => {
+  test('when it authenticates a second time, and keeps its session', async () => {
     const door = await startDoor()
     const { agent, auth } = await door.online()
     assert.equal(refusedWith(await agent.authenticate()), 109)
@@ -116,24 +116,24 @@ test('before it has authenticated an agent may ask for the region, and for nothi
   assert.deepEqual(await agent.call(streamTypes.serverInfo, {}), { Region: 'local' })
 })
 
-test('a call that nobody knows is answered', async () => {
+test('an unknown call is answered', async () => {
   const door = await startDoor()
   const { agent } = await door.online()
   const { Error: text } = await agent.call(streamTypes.stopTunnel, {})
   assert.match(String(text), /type 9.*\n\nERR_NGROK_800\n$/s)
 })
 
-test('a credential that is deleted while its agent is being let in ends the session', async () => {
+test('deleting a credential while its agent is let in ends the session', async () => {
   const door = await startDoor()
   const agent = door.agent()
-  // It is there when the token is looked up, and gone when that is looked at again.
+  // It exists when the token is looked up, and is gone when it is checked again.
   door.credentials.current = async () => undefined
   await agent.authenticate()
   await agent.closed
   assert.equal(door.load.sessions, 0)
 })
 
-test('a connection that is lost while its token is looked up leaves nothing', async () => {
+test('a connection that is lost while its token is looked up leaves nothing behind', async () => {
   const door = await startDoor()
   const { promise, resolve } = Promise.withResolvers<void>()
   const { credentials } = door

@@ -1,4 +1,4 @@
-/** One connection of an agent: unauthenticated at first, then its session, or a standby of one that begins later. */
+/** One connection of an agent: unauthenticated at first, then a session, a leg, or a standby that becomes a session later. */
 
 import { Secret } from '../lib/secrets/secret.ts'
 import type { FormerLabelTunnel } from '../model/former-labels.ts'
@@ -36,8 +36,8 @@ export interface AuthenticationOutcome {
   /** It is authenticated. */
   passed(): void
   /**
-   * It sent something invalid or was refused. `isFault` is false when that may not be its fault. Gives how long to
-   * delay the answer, in milliseconds.
+   * It sent something invalid or was refused. `isFault` is false when that may not be its fault. Returns how long to delay the
+   * answer, in milliseconds.
    */
   failed(reason: string, options: { readonly isFault: boolean }): number
 }
@@ -94,7 +94,7 @@ export class AgentConnection {
       stream,
       (message) => {
         this.#decide(stream, message).catch((error: unknown) => {
-          log.error({ peer: this.#options.peer.ip, error }, 'authentication of an agent failed')
+          log.error({ peer: this.#options.peer.ip, error }, 'agent authentication failed with an internal error')
           this.#refuse(stream, refusals.broken(), { isFault: false })
         })
       },
@@ -132,7 +132,7 @@ export class AgentConnection {
     else this.#admit(stream, request, { ...authenticated, former })
   }
 
-  /** Only one leg of a session is of use here, and only of one that is online elsewhere. */
+  /** Why a leg is refused: its session must be online elsewhere and have no other leg here. */
   async #legRefusal(who: Authenticated, heldPlanes: readonly string[]): Promise<BindRefusal | undefined> {
     const { online, planeId, log } = this.#options.door
     if (heldPlanes.includes(planeId) || online.registry.liveSession(who.sessionId)) return refusals.legHeld()
@@ -140,7 +140,7 @@ export class AgentConnection {
       const { sessionId, credentialId } = who
       return (await online.legs.mayCome({ sessionId, credentialId })) ? undefined : refusals.legUnknown()
     } catch (error) {
-      log.warn({ session: who.sessionId, error }, 'session of a leg cannot be looked up')
+      log.warn({ session: who.sessionId, error }, 'cannot look up the session of an agent leg')
       return refusals.storeAway()
     }
   }
@@ -183,7 +183,7 @@ export class AgentConnection {
         sessionDurationS: 0,
         sessionId,
         windowBytes,
-        // Others would not know what to do with it.
+        // Only agents that can move understand it.
         planeId: request.canMove && door.planeCount > 1 ? door.planeId : '',
         planeCount: door.planeCount,
         nodeId: request.knowsNodes ? (door.nodes?.id ?? '') : '',
@@ -217,19 +217,19 @@ export class AgentConnection {
     }
   }
 
-  /** The session that the standby is from here on; undefined when it cannot be one. */
+  /** Turns the standby into a session; undefined when that is not possible. */
   async #begun(stream: WireStream, standby: AgentStandby, { isMoving }: Begin): Promise<AgentSession | undefined> {
     const { online, nodes, log } = this.#options.door
     const { sessionId } = standby.parts.authenticated
-    // It may have left while it waited for its turn.
+    // The agent may have left while it waited for its turn.
     if (standby.isEnded) return undefined
     let former: readonly FormerLabelTunnel[]
     try {
       former = await online.beginning(sessionId, { isMoving })
     } catch (error) {
-      log.warn({ session: sessionId, error }, 'a session cannot begin here')
-      // The node where it was may have it back without the database, and this one may not.
-      standby.end('the database cannot be reached')
+      log.warn({ session: sessionId, error }, 'standby cannot become a session: lookup of its former session failed')
+      // Without the database, its former node may take the session back, but this one may not begin it.
+      standby.end('its former session could not be looked up')
       return undefined
     }
     if (standby.isEnded || this.#session !== standby) return undefined
@@ -237,7 +237,7 @@ export class AgentConnection {
       standby.end('the server is stopping')
       return undefined
     }
-    standby.left('its session is here')
+    standby.left('it became a session')
     // Written before the session begins: its heartbeat must not come first.
     answer(stream, buildBeginAnswer({ nodeAddresses: nodes?.addresses() ?? [] }))
     const session = new AgentSession({ ...standby.parts, former })
@@ -246,7 +246,7 @@ export class AgentConnection {
     return session
   }
 
-  /** The credential may have been deleted during the lookup, before this session could be told (D25). */
+  /** The credential may have been deleted between its lookup and now, when the session was not listed yet (D25). */
   async #checkAgain(session: AgentSession | AgentLeg | AgentStandby): Promise<void> {
     const { credentials, log } = this.#options.door
     const { credentialId } = session

@@ -19,7 +19,7 @@ const visit: DialRequest = {
   passthroughTls: false,
 }
 
-/** The dialler looks at no more of a tunnel than how its agent calls it. */
+/** The dialler uses only the agent's id of a tunnel. */
 const aTunnel = (wireId = 'mine'): Tunnel => ({ wireId }) as Tunnel
 
 function session(userAgent: string) {
@@ -43,7 +43,7 @@ function reason(result: Awaited<Dialled>): string {
 const rust = 'ngrok-javascript/1.7.0 ngrok-rust/0.18.0'
 
 describe('a connection of a visitor', () => {
-  test('begins with its whole head in one frame, and what comes behind it are its bytes', () => {
+  test('begins with its whole head in one frame, and its bytes follow', () => {
     const { ends, dialler } = session('ours/1')
     const stream = opened(dialler.open(aTunnel(), { ...visit, ip: '2001:db8::1', edge: 'tls', passthroughTls: true }))
     stream.write(Buffer.from('hello'))
@@ -73,7 +73,7 @@ describe('a connection of a visitor', () => {
     assert.equal(reason(await dialler.open(aTunnel(), visit)), 'offline')
   })
 
-  test('is not opened beyond what agents in Rust survive, and room is left for heartbeats and commands', () => {
+  test('is not opened beyond the limit of agents in Rust, and room is left for heartbeats and commands', () => {
     const { ends, dialler } = session(rust)
     const streams: WireStream[] = []
     for (;;) {
@@ -90,15 +90,15 @@ describe('a connection of a visitor', () => {
     opened(dialler.open(aTunnel(), visit))
   })
 
-  test('is not bound by that with other agents', () => {
+  test('is not bound by that limit with other agents', () => {
     const { dialler } = session('ours/1')
     const tunnel = aTunnel()
     for (let i = 0; i < 1000; i++) opened(dialler.open(tunnel, visit))
   })
 })
 
-describe('connections that an application in Rust does not take', () => {
-  /** Opens as many as may wait at the agent, which reads their heads and no more. */
+describe('connections that an application behind a Rust agent does not accept', () => {
+  /** Opens as many as may wait at the agent, which reads only their heads. */
   function knock() {
     const { ends, dialler } = session(rust)
     const tunnel = aTunnel()
@@ -140,7 +140,7 @@ describe('connections that an application in Rust does not take', () => {
     })
   }
 
-  test('let a burst through as fast as it is taken, in its order', async () => {
+  test('let a burst through as fast as it is accepted, in order', async () => {
     const { ends, dialler } = session(rust)
     const tunnel = aTunnel()
     const order: number[] = []
@@ -160,7 +160,7 @@ describe('connections that an application in Rust does not take', () => {
     assert.equal(ends.accepted.agent.length, 300)
   })
 
-  test('are only so many, here too', async () => {
+  test('are bounded here too', async () => {
     const { ends, dialler, tunnel } = knock()
     const waiting = Array.from({ length: 1000 }, () => dialler.open(tunnel, visit))
     assert.equal(reason(await dialler.open(tunnel, visit)), 'busy')

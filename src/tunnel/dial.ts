@@ -1,4 +1,4 @@
-/** Opens connections of visitors through a session, no more than its agent can handle. */
+/** Opens visitors' connections through a session, within what its agent can handle. */
 import { DialFault, type DialRequest } from '../model/dial.ts'
 import { RUST_STREAMS } from '../wire/bounds.ts'
 import type { Mux } from '../wire/mux.ts'
@@ -36,7 +36,7 @@ export class Dialler {
     this.#tellsRequestIds = readsRequestIds
   }
 
-  /** Opens at once, except with fragile agents, where it may wait briefly. */
+  /** Opens a stream at once, except with fragile agents, where it may wait briefly. */
   open(tunnel: Dialled, request: DialRequest): WireStream | DialFault | Promise<WireStream | DialFault> {
     if (!this.#isFragile) return this.#open(tunnel, request)
     const untaken = this.#untakenOf(tunnel)
@@ -47,7 +47,7 @@ export class Dialler {
     })
   }
 
-  /** The head is sent in one frame: some agents serve nothing else while it is incomplete. */
+  /** Sends the head in one frame: some agents serve nothing else while it is incomplete. */
   #open(
     tunnel: Dialled,
     { ip, port, proto, edge, passthroughTls, requestId = '' }: DialRequest,
@@ -55,7 +55,7 @@ export class Dialler {
   ): WireStream | DialFault {
     if (this.#mux.isClosed) return new DialFault('offline', 'the session of the tunnel is over')
     if (this.#mux.size >= this.#maxStreams) {
-      return new DialFault('busy', 'the agent has as many connections open as it can take')
+      return new DialFault('busy', 'the agent has as many open connections as it can handle')
     }
     const clientAddr = ip.includes(':') ? `[${ip}]:${port}` : `${ip}:${port}`
     const head = buildProxyHead({

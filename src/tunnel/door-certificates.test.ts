@@ -10,7 +10,7 @@ const settings: DoorTlsSettings = {
 
 const pairOf = (cert: string) => ({ cert, key: 'key' })
 
-/** Ingresses by name, and whether their certificates are shown. All names but `bare.…` have one of an authority. */
+/** Ingresses by name, and whether their certificates are shown. All names but `bare.…` have one from a public authority. */
 function shownWith(
   ingresses: Readonly<Record<string, boolean>>,
   { known = Promise.resolve(), ...changed }: Partial<DoorTlsSettings> & { readonly known?: Promise<void> } = {},
@@ -32,16 +32,16 @@ function shownWith(
 
 const shownFor = (shown: DoorCertificates, name: string) => shown.shown().certificateFor(name)?.cert
 
-test('an ingress that asks for a certificate is shown with it, or with our own until there is one', () => {
+test('an ingress with a public certificate shows it, or our own until there is one', () => {
   const shown = shownWith({ 'a.test': true, 'bare.test': true, 'own.test': false })
   assert.equal(shownFor(shown, 'a.test'), 'public a.test')
   assert.equal(shownFor(shown, 'bare.test'), 'own bare.test')
   assert.equal(shownFor(shown, 'own.test'), 'own own.test')
-  assert.equal(shownFor(shown, 'stranger.test'), undefined, 'as the listener itself')
+  assert.equal(shownFor(shown, 'stranger.test'), undefined, 'the certificate of the listener')
   assert.equal(shown.shown().certificate.cert, 'localhost tunnels.test agents.test')
 })
 
-test('no ingress changes what agents are shown for a name of the settings, also when these change', () => {
+test('an ingress does not change the certificate for a name of the settings, even when these change', () => {
   const shown = shownWith({ 'agents.test': true, 'tunnels.test': true, 'a.test': true })
   assert.deepEqual([shownFor(shown, 'agents.test'), shownFor(shown, 'tunnels.test')], [undefined, undefined])
   const used: string[] = []
@@ -62,7 +62,7 @@ test('with `public`, any name is shown with its certificate, and an ingress with
   )
 })
 
-test('agents wait for certificates only where they are to see one that is not our own', async () => {
+test('agents wait for certificates only where one is shown that is not our own', async () => {
   const told = Promise.withResolvers<void>()
   const { promise: known } = told
   const isReady = (shown: DoorCertificates) =>

@@ -1,4 +1,4 @@
-/** What every part of the agents' door works with. */
+/** What all parts of the agents' door share. */
 import type { Authenticating } from './authenticate.ts'
 import type { DoorLimits } from './limits.ts'
 import type { Online } from './online.ts'
@@ -13,7 +13,7 @@ export interface DoorContext extends Authenticating {
   readonly planeCount: number
   /** This node among others, if there may be any. */
   readonly nodes?: AgentNodes | undefined
-  /** Whether the IP restriction of agents admits an address; everybody when left out. */
+  /** Whether the IP restriction of agents admits an address; undefined admits all. */
   readonly admits?: ((peer: { readonly ip: string }) => boolean) | undefined
 }
 

@@ -1,6 +1,6 @@
 /**
- * Accepts the connections of a door: counts them, finds their source behind trusted hops, and gives them a time limit
- * to authenticate.
+ * Accepts the connections of a door: counts them, finds their source behind trusted hops, and sets a time limit for
+ * authentication.
  */
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 import type { Clock } from '../lib/clock.ts'
@@ -17,14 +17,14 @@ import type { DoorLimits } from './limits.ts'
 import { Trial } from './trial.ts'
 
 export interface DoorstepOptions {
-  /** Finds out whose connection it is, behind a load balancer. */
+  /** Finds the source of a connection behind a load balancer. */
   readonly meet: MeetVisitor
   readonly caps: ConnectionCaps | undefined
   readonly limits: DoorLimits
   readonly now: Clock
   readonly log: Logger
   readonly descriptors?: Descriptors | undefined
-  /** Takes a socket with no byte read; it is closed when the time limit is over. */
+  /** Called with a socket from which nothing was read; it is closed when the time limit is over. */
   readonly onTrial: (socket: Socket, trial: Trial, peer: Peer) => void
 }
 
@@ -34,7 +34,7 @@ export class Doorstep {
   readonly #tcp: Server
   readonly #sockets = new Set<Socket>()
   readonly #trials = new Set<Trial>()
-  /** Connections from a load balancer that has not said yet for whom. */
+  /** Connections from a load balancer that has not named the source yet. */
   readonly #unmet = new Set<Socket>()
   readonly #crowds: MinuteLog<{ readonly peer: string; readonly reason: Crowd }>
   readonly #noisy: MinuteLog<{ readonly peer: string }>
@@ -43,7 +43,7 @@ export class Doorstep {
     const { limits, now, log } = options
     this.#options = options
     this.#crowds = new MinuteLog((fields, connections) => {
-      log.warn({ ...fields, connections }, 'agent connections turned away')
+      log.warn({ ...fields, connections }, 'unauthenticated agent connections dropped to make room for newer ones')
     })
     this.#noisy = new MinuteLog((fields, failures) => log.warn({ ...fields, failures }, 'agent logins keep failing'))
     this.#admission = new Admission(limits, now)
@@ -87,7 +87,7 @@ export class Doorstep {
     socket.on('error', () => {})
     if (this.#options.descriptors?.admits(socket, 'agents') === false) return
     const peer = peerOf(socket, this.#options.now())
-    // Without an address it is closed already.
+    // A socket without an address is closed already.
     if (!peer || this.#options.caps?.accept(socket) === false) {
       socket.destroy()
       return

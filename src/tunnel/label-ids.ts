@@ -7,7 +7,7 @@ import type { Tunnel } from './live.ts'
 
 type Labels = Readonly<Record<string, string>>
 
-/** Characters at the end of an id that identify session and labels; those before are the time, by which ids sort. */
+/** Characters at the end of an id that identify session and labels; those before them are the time, by which ids sort. */
 const MARK_LENGTH = 14
 
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
@@ -22,12 +22,11 @@ export class LabelIds {
   /** Whether the agent may use ids that this process does not know. */
   readonly #mayKnowOthers: boolean
   /**
-   * Ids that the agent ended: it may repeat that up to three times, and must not hit the next tunnel with the same
-   * labels.
+   * Ids that the agent ended: it may repeat that up to three times, which must not end the next tunnel with the same labels.
    */
   readonly #ended = new Set<string>()
 
-  /** `former` are the label tunnels that the session had before, if that is known. */
+  /** `former` are the label tunnels that the session had before, as far as known. */
   constructor(
     sessionId: string,
     { isResumed, former }: { readonly isResumed: boolean; readonly former: readonly FormerLabelTunnel[] },

@@ -18,7 +18,7 @@ async function startAgent(options?: DoorOptions) {
 const back = ({ clientId, cookie }: AuthAnswer) => ({ clientId, cookie })
 
 describe('a label tunnel', () => {
-  test('stands in the lists with its labels, and groups find it', async () => {
+  test('is listed with its labels, and groups find it', async () => {
     const { door, agent, auth } = await startAgent()
     const { registry } = door.tunnels
     const group = registry.followGroup({ app: 'web' })
@@ -110,12 +110,12 @@ describe('a session that returns', () => {
     const ids = [...sets].reverse().map(async (labels) => ok(await again.startLabels(labels)))
     assert.deepEqual((await Promise.all(ids)).sort(), before.map(({ id }) => id).sort())
     assert.deepEqual(await door.registry.tunnels({ limit: 10 }), before)
-    // One more with the same labels is new.
+    // A further tunnel with the same labels is new.
     const more = ok(await again.startLabels({ a: '1' }))
     assert.ok(!before.some(({ id }) => id === more))
   })
 
-  test('gets them also when its old connection is still there', async () => {
+  test('gets them even while its old connection is still there', async () => {
     const { door, agent, auth } = await startAgent()
     const id = ok(await agent.startLabels({ a: '1' }))
     const { agent: again } = await door.online(back(auth))
@@ -140,7 +140,7 @@ describe('a session that returns', () => {
     const present = async () => (await door.registry.tunnels({ limit: 10 })).map((each) => each.id)
     await agent.unbind(old)
     assert.deepEqual(await present(), [other])
-    // Agents say it three times; the next tunnel with these labels is none of it.
+    // Agents send it three times, which must not end the next tunnel with these labels.
     const next = ok(await agent.startLabels({ a: '1' }))
     await agent.unbind(old)
     await agent.unbind(old)
@@ -151,7 +151,7 @@ describe('a session that returns', () => {
   })
 })
 
-test('ending a tunnel thrice never ends the next one with its labels', async () => {
+test('ending a tunnel three times never ends the next one with its labels', async () => {
   const { door, agent, auth } = await startAgent()
   for (const session of [agent, undefined]) {
     const it = session ?? (await door.online(back(auth))).agent

@@ -1,4 +1,4 @@
-/** Label tunnels: an agent serves whatever tunnel group asks for the labels that it carries. */
+/** Label tunnels: an agent serves every tunnel group whose labels its tunnel carries. */
 import type { Clock } from '../lib/clock.ts'
 import type { IdSource } from '../lib/ids.ts'
 import type { Logger } from '../lib/log/log.ts'

@@ -1,21 +1,21 @@
-/** The legs at this data plane: at most one takes visitors of a session, and none outlives its session. */
+/** The legs at this data plane: at most one takes visitors for a session, and none outlives its session. */
 import type { ByteStream } from '../lib/bytes/byte-stream.ts'
 import type { DialFault, DialRequest } from '../model/dial.ts'
 import type { AgentLeg } from './leg.ts'
 import type { Elsewhere } from './ports.ts'
 
-/** The highest number that a leg may have; with the first one an agent has 16 connections. */
+/** The highest number of a leg; with its first connection an agent has at most 16. */
 export const MAX_LEG = 15
 
 type LegsElsewhere = Pick<Elsewhere, 'mayHaveLeg' | 'legChanged'>
 
 export class LegTable {
   readonly #elsewhere: LegsElsewhere
-  /** Those that take visitors, by session. */
+  /** Legs that take visitors, by session. */
   readonly #bySession = new Map<string, AgentLeg>()
-  /** Those that only keep the visitors that they had. */
+  /** Legs that only keep their present visitors. */
   readonly #retired = new Set<AgentLeg>()
-  /** Sessions whose legs are about to be let in; `isOver` when one ended meanwhile. */
+  /** Sessions whose legs are being checked; `isOver` is set when the session ends meanwhile. */
   readonly #coming = new Set<{ readonly sessionId: string; isOver: boolean }>()
   #past = { bytesIn: 0, bytesOut: 0 }
 
@@ -43,7 +43,7 @@ export class LegTable {
     return totals
   }
 
-  /** Whether this session is online, with this credential, and so may have a leg. Rejects when that cannot be known. */
+  /** Whether a session with this credential is online, so that it may have a leg. Rejects when that is not known. */
   async mayCome(who: { readonly sessionId: string; readonly credentialId: string }): Promise<boolean> {
     const coming = { sessionId: who.sessionId, isOver: false }
     this.#coming.add(coming)
@@ -54,11 +54,11 @@ export class LegTable {
     }
   }
 
-  /** Adds a leg. Another one of the same session is a lost connection of the same agent, and is ended. */
+  /** Adds a leg. An earlier leg of the same session is a lost connection of the same agent, and is ended. */
   add(leg: AgentLeg): void {
     const before = this.#bySession.get(leg.id)
     this.#bySession.set(leg.id, leg)
-    before?.end('its agent came back on another connection')
+    before?.end('its agent reconnected on another connection')
     this.#elsewhere.legChanged(leg.id)
   }
 
@@ -69,22 +69,22 @@ export class LegTable {
     this.#stopUsing(leg)
   }
 
-  /** Reaches a tunnel of a session through its leg; undefined when it has none here. */
+  /** Dials a tunnel of a session through its leg; undefined when it has none here. */
   open(sessionId: string, request: DialRequest): ByteStream | DialFault | Promise<ByteStream | DialFault> | undefined {
     return this.#bySession.get(sessionId)?.open(request)
   }
 
-  /** The session is over. */
+  /** Ends the legs of a session that is over. */
   end(sessionId: string, reason: string): void {
     for (const coming of this.#coming) if (coming.sessionId === sessionId) coming.isOver = true
     this.#bySession.get(sessionId)?.end(reason)
-    // There are some only while this plane drains.
+    // Retired legs exist only while this plane drains.
     for (const leg of [...this.#retired]) if (leg.id === sessionId) leg.end(reason)
   }
 
   /** Sends no more visitors to a leg, and asks its agent to close it after the last; false when it cannot be asked. */
   moveAway(leg: AgentLeg): boolean {
-    // In this order, so that nothing follows what the agent is told.
+    // In this order, so that no visitor follows the message to the agent.
     this.#stopUsing(leg)
     this.#retired.add(leg)
     return leg.tellToMove()

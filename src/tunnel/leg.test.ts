@@ -67,7 +67,7 @@ async function twoPlanes(options: DoorOptions = {}) {
 const noSessions = (door: TestDoor) => assert.deepEqual(door.registry.counts, { sessions: 0, tunnels: 0, endpoints: 0 })
 
 describe('a leg', () => {
-  test('is let in as the same session where that is not, and carries its visitors', async () => {
+  test('is let in where its session is not, and carries its visitors', async () => {
     const { second, auth, changed } = await twoPlanes()
     assert.deepEqual([auth.planeId, auth.planeCount], ['w1', 2])
     assert.equal(second.tunnels.legs.open(auth.clientId, dialled), undefined)
@@ -89,16 +89,16 @@ describe('a leg', () => {
     await until(() => second.tunnels.legs.all.length === 0)
     assert.deepEqual(changed, [auth.clientId, auth.clientId])
     assert.equal(second.tunnels.legs.open(auth.clientId, dialled), undefined)
-    assert.ok(second.load.bytesIn > 0, 'what it carried counts on')
+    assert.ok(second.load.bytesIn > 0, 'its bytes still count')
   })
 
-  test('says of data planes only what ours understand', async () => {
+  test('names data planes only to our own agents', async () => {
     const { first } = await twoPlanes()
     const { auth } = await first.online()
     assert.deepEqual([auth.planeId, auth.planeCount], ['', 1])
   })
 
-  test('may ask for nothing', async () => {
+  test('may make no calls', async () => {
     const { second, auth } = await twoPlanes()
     const { agent } = await second.online(asLeg(auth))
     assert.equal(refusedWith(await agent.bind()), 801)
@@ -107,7 +107,7 @@ describe('a leg', () => {
     assert.deepEqual(second.endpoints.addresses, [])
   })
 
-  test('is refused, and is no session either, without the proof that it belongs to one that is online', async () => {
+  test('is refused, and becomes no session, without proof that it belongs to an online session', async () => {
     const { first, second, auth, control } = await twoPlanes()
     const other = 'b'.repeat(40)
     for (const door of [first, second]) door.credentials.all.set(other, { id: 'cr_other', acl: [] })
@@ -134,12 +134,12 @@ describe('a leg', () => {
     assert.equal(refusedWith(await second.agent().authenticate(asLeg(auth))), AWAY)
     control.isAway = false
     control.meanwhile = () => second.tunnels.legs.end(auth.clientId, 'its session is over')
-    assert.equal(refusedWith(await second.agent().authenticate(asLeg(auth))), INVALID, 'it ended meanwhile')
+    assert.equal(refusedWith(await second.agent().authenticate(asLeg(auth))), INVALID, 'the session ended meanwhile')
     noSessions(second)
     assert.equal(second.tunnels.legs.all.length, 0)
   })
 
-  test('of agents that are not ours is a session of its own, as before', async () => {
+  test('of an agent that is not ours is a session of its own', async () => {
     const { second, auth } = await twoPlanes()
     const { heldPlanes: _, ...theirs } = asLeg(auth)
     const { auth: own } = await second.online(theirs)
@@ -147,7 +147,7 @@ describe('a leg', () => {
     assert.equal(second.load.sessions, 1)
   })
 
-  test('is one at a plane, however many are opened, and the last counts', async () => {
+  test('is the only one of its session at a plane: the last replaces earlier ones', async () => {
     const { second, auth } = await twoPlanes({ limits: { unproven: 5000, unprovenPerIp: 5000 } })
     let open = 0
     for (let round = 0; round < 20; round++) {
@@ -177,14 +177,14 @@ describe('a leg', () => {
       assert.ok(!((await agent.closed) instanceof WireError), name)
       assert.equal(second.tunnels.legs.all.length, 0, name)
     }
-    // Looked up again once it is let in, as that of a session is.
+    // The credential of a leg, too, is checked again once it is let in.
     second.credentials.current = async () => undefined
     const { agent } = await second.online(asLeg(auth))
     await agent.closed
     assert.equal(second.tunnels.legs.all.length, 0)
   })
 
-  test('ends when its session comes to the same plane and ends there', async () => {
+  test('ends when its session moves to the same plane and ends there', async () => {
     const { second, auth } = await twoPlanes()
     const leg = await second.online(asLeg(auth))
     const { clientId, cookie } = auth
@@ -195,7 +195,7 @@ describe('a leg', () => {
     assert.equal(second.tunnels.legs.all.length, 0)
   })
 
-  test('that is asked to move gets no more visitors, and keeps those that it has', async () => {
+  test('that is asked to move gets no more visitors, and keeps its present ones', async () => {
     const { second, auth } = await twoPlanes()
     const { agent } = await second.online(asLeg(auth))
     const visitor = await second.tunnels.legs.open(auth.clientId, dialled)

@@ -1,6 +1,6 @@
 /**
- * A leg: a further connection of an agent's session, at a data plane that does not have the session. It carries visitors of
- * the session's tunnels, and nothing else.
+ * A leg: a further connection of an agent's session, at a data plane that does not have the session. It carries only visitors
+ * of the session's tunnels.
  */
 import type { ByteStream } from '../lib/bytes/byte-stream.ts'
 import type { DialFault, DialRequest } from '../model/dial.ts'
@@ -29,7 +29,7 @@ export interface LegOptions {
 }
 
 export class AgentLeg {
-  /** That of its session. */
+  /** The id of its session. */
   readonly id: string
   readonly credentialId: string
   readonly ip: string
@@ -52,7 +52,7 @@ export class AgentLeg {
     this.#heartbeat = new Heartbeat(mux, { intervalMs, toleranceMs, onDead })
     this.#stopWatching = watchSilence(mux, { limitMs: silenceMs, onDead })
     door.online.legs.add(this)
-    door.log.info({ session: this.id, leg: request.leg, peer: peer.ip }, 'leg of an agent online')
+    door.log.info({ session: this.id, leg: request.leg, peer: peer.ip }, 'agent leg online')
   }
 
   get isEnded(): boolean {
@@ -72,17 +72,17 @@ export class AgentLeg {
     return this.#options.mux.bytesOut
   }
 
-  /** A stream that the agent opened, other than a heartbeat. */
+  /** Answers a stream that the agent opened, other than a heartbeat. */
   serve(stream: WireStream): void {
     answer(stream, buildAnswer(refusalText(refusals.legCalls())))
   }
 
-  /** Reaches a tunnel of its session. Over legs, agents know tunnels by the ids that the API shows. */
+  /** Dials a tunnel of its session. Over legs, agents know tunnels by the ids that the API shows. */
   open(request: DialRequest): ByteStream | DialFault | Promise<ByteStream | DialFault> {
     return this.#dialler.open({ wireId: request.tunnelId }, request)
   }
 
-  /** Asks the agent to close it after its last visitor; no more are sent to it. */
+  /** Asks the agent to close it after its last visitor. */
   tellToMove(): boolean {
     return tell(this.#options.mux, streamTypes.move, moveMessage) === undefined
   }
@@ -92,7 +92,7 @@ export class AgentLeg {
     this.#options.mux.close('no_error', reason)
   }
 
-  /** The connection is closed. */
+  /** Call this when the connection is closed. */
   left(reason: string): void {
     if (this.#isEnded) return
     this.#isEnded = true
@@ -100,6 +100,6 @@ export class AgentLeg {
     this.#heartbeat.stop()
     const { online, log } = this.#options.door
     online.legs.remove(this)
-    log.info({ session: this.id, reason }, 'leg of an agent offline')
+    log.info({ session: this.id, reason }, 'agent leg offline')
   }
 }

@@ -4,13 +4,13 @@ import { shareOf } from '../lib/limits/share-of.ts'
 export interface DoorLimits {
   /** From connect to authenticated, TLS handshake included, in milliseconds. */
   readonly authenticationMs: number
-  /** Unauthenticated connections. */
+  /** Most unauthenticated connections. */
   readonly unproven: number
-  /** The same from one address. */
+  /** Most unauthenticated connections from one address. */
   readonly unprovenPerIp: number
   /**
-   * Failed authentications from one address per minute; answers to further ones are delayed, and the failures only
-   * counted.
+   * Failed authentications from one address per minute; answers to further ones are delayed, and these are counted but not
+   * logged.
    */
   readonly failuresPerMinute: number
   /** How long such an answer is delayed, in milliseconds: it slows an agent that retries a wrong token in a loop. */
@@ -19,7 +19,7 @@ export interface DoorLimits {
   readonly refusalMs: number
   /** The shortest heartbeat interval that an agent may ask for, in milliseconds. */
   readonly leastHeartbeatMs: number
-  /** How long the holder of an address may be silent when somebody else asks for it, in milliseconds. */
+  /** How long the holder of an address may take to show that it lives when another agent asks for it, in milliseconds. */
   readonly signOfLifeMs: number
   /** How long a command may go unanswered, in milliseconds (D44). */
   readonly commandMs: number
@@ -37,7 +37,7 @@ export const doorLimits: DoorLimits = {
   commandMs: 10_000,
 }
 
-/** What one of several doors lets stand before it, so that all together let in no more than one would. */
+/** The share of these limits for one of several doors, so that all together admit no more than one would. */
 export function admissionOf(
   { unproven, unprovenPerIp, failuresPerMinute }: DoorLimits,
   doors: number,

@@ -19,19 +19,19 @@ export interface LiveSession {
   readonly connections: number
   readonly bytesIn: number
   readonly bytesOut: number
-  /** Asks the agent for a sign of life, and ends the session when none comes; callers share one question. */
+  /** Asks the agent for a sign of life, and ends the session when none comes; concurrent calls share one ping. */
   proveAlive(): Promise<void>
   open(tunnel: Tunnel, request: DialRequest): ByteStream | DialFault | Promise<ByteStream | DialFault>
-  /** Resolves once the agent acknowledged; throws a `Refusal`. */
+  /** Resolves once the agent has acknowledged it; throws a `Refusal` otherwise. */
   command(command: AgentCommand): Promise<void>
   /** Tells the agent that one of its tunnels is over, if it can be told. */
   tellStopped(tunnel: Tunnel, why: { readonly message: string; readonly ngrok: number }): void
   /**
-   * Asks the agent to connect anew, at one of these nodes if any are given, and to leave this connection when its tunnels
-   * are served there; false when it knows nothing of that.
+   * Asks the agent to reconnect, to one of these nodes if any are given, and to close this connection when its tunnels are
+   * served there; false when the agent does not support that.
    */
   tellToMove?(nodes?: readonly string[]): boolean
-  /** Tells the agent where other nodes accept it, if it can be told. */
+  /** Tells the agent where other nodes accept agents, if it supports that. */
   tellNodes?(addresses: readonly string[]): void
   /** Ends the session at once and releases everything it holds; the reason is logged. */
   end(reason: string): void
@@ -57,9 +57,9 @@ export interface Tunnel {
     readonly place: string
     readonly open: OpenEndpoint
   }
-  /** Set when it is in the pool at its address: how that finds it. */
+  /** Its entry in the pool at its address, if it is in one. */
   readonly poolMember?: LabelledTunnel | undefined
-  /** Set when tunnel groups find it by labels. */
+  /** Its labels, if tunnel groups find it by them. */
   readonly labels?: Readonly<Record<string, string>>
   /** Fields that the agent may change while the tunnel is online. */
   metadata: string

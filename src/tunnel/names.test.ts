@@ -17,7 +17,7 @@ test('a random name is two words and four hex digits under the domain', () => {
   }
 })
 
-test('no word stands twice, and each fits into a name', () => {
+test('no word is listed twice, and each fits into a name', () => {
   for (const words of [adjectives, nouns]) {
     assert.equal(new Set(words).size, words.length)
     assert.ok(words.length >= 100)
@@ -25,7 +25,7 @@ test('no word stands twice, and each fits into a name', () => {
   }
 })
 
-test('ten thousand random names hardly ever meet', () => {
+test('ten thousand random names hardly ever collide', () => {
   const names = new Set(Array.from({ length: 10_000 }, () => randomName('d', randomBytes)))
   assert.ok(names.size > 9_990, String(names.size))
 })

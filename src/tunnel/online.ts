@@ -1,4 +1,4 @@
-/** Who is online, through whichever door: sessions and their tunnels, and who may have which address. */
+/** Everything online, through any door: sessions and their tunnels, and who may have which address. */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Clock } from '../lib/clock.ts'
 import type { IdSource } from '../lib/ids.ts'
@@ -39,7 +39,7 @@ export interface OnlineOptions {
   readonly elsewhere?: Elsewhere | undefined
 }
 
-/** How many agents are asked to move at once, and how long until the next are, in milliseconds: each begins a handshake. */
+/** How many agents are asked to move at once, and the pause before the next, in milliseconds: each begins a handshake. */
 const MOVED_TOGETHER = 50
 const MOVES_APART_MS = 20
 
@@ -47,9 +47,9 @@ const notAdmitted = 'an IP restriction no longer admits its address'
 
 export class Online {
   readonly registry: Registry
-  /** Further connections of sessions that are online elsewhere. */
+  /** Legs of sessions that are online elsewhere. */
   readonly legs: LegTable
-  /** Connections of agents whose sessions are at other nodes, for the day that these are lost. */
+  /** Standbys of agents whose sessions are at other nodes. */
   readonly standbys: StandbyTable
   /** Requests, as reported by the edge. */
   readonly requests = new WatchedRequests()
@@ -59,8 +59,8 @@ export class Online {
   readonly #binding: Binding
   readonly #stopped = new StoppedTunnels()
   /** Sessions, legs and standbys that were asked to move. */
-  readonly #told = new Set<{ readonly isEnded: boolean }>()
-  /** How often agents were told of other nodes. */
+  readonly #toldToMove = new Set<{ readonly isEnded: boolean }>()
+  /** Rounds of telling agents about other nodes. */
   #nodesTold = 0
   readonly #elsewhere: Elsewhere
 
@@ -95,7 +95,7 @@ export class Online {
     return tunnel
   }
 
-  /** A session ends one of its own tunnels. */
+  /** Ends a tunnel at the request of its session. */
   unbind(tunnel: Tunnel): void {
     this.registry.removeTunnel(tunnel)
     this.#log.info({ session: tunnel.session.id, tunnel: tunnel.id }, 'tunnel stopped')
@@ -105,7 +105,7 @@ export class Online {
   stopTunnel(tunnelId: string, why: { readonly message: string; readonly ngrok: number }): boolean {
     const tunnel = this.registry.liveTunnel(tunnelId)
     if (!tunnel) return false
-    // Some agents miss this after they reconnected; so nobody is sent to the tunnel, and it may not come back.
+    // Some agents miss the message after they reconnected, so the tunnel is removed here and may not come back.
     this.#stopped.add(tunnelId)
     this.#elsewhere.tunnelStopped(tunnelId)
     this.registry.removeTunnel(tunnel)
@@ -114,31 +114,34 @@ export class Online {
     return true
   }
 
-  /** A tunnel was stopped at another data plane; its agent may not have it here. */
+  /** Notes a tunnel that was stopped at another data plane: its agent may not start it here. */
   noteStopped(tunnelId: string): void {
     this.#stopped.add(tunnelId)
   }
 
   /**
-   * A session begins here that was elsewhere: its former connection ends, wherever it is, unless it is moving. Gives the
-   * label tunnels that it had; rejects when the database does not tell.
+   * For a session that was elsewhere and begins here: ends its former connection, wherever that is, unless the session is
+   * moving. Resolves with the label tunnels that it had; rejects when the lookup fails.
    */
   beginning(sessionId: string, how: { readonly isMoving: boolean }): Promise<readonly FormerLabelTunnel[]> {
     return this.#elsewhere.returning(sessionId, how)
   }
 
-  /** The same for an agent that comes back by itself. */
+  /** The same for an agent that reconnects by itself; a failed lookup does not keep it out. */
   async returning(sessionId: string, how: { readonly isMoving: boolean }): Promise<readonly FormerLabelTunnel[]> {
     try {
       return await this.beginning(sessionId, how)
     } catch (error) {
-      // It is let in all the same, with ids that it may not know.
-      this.#log.warn({ session: sessionId, error }, 'what an agent had before cannot be looked up')
+      // It is let in all the same, but its label tunnels get new ids.
+      this.#log.warn(
+        { session: sessionId, error },
+        'cannot look up the former tunnels of a returning agent; its label tunnels get new ids',
+      )
       return []
     }
   }
 
-  /** An agent gave a tunnel another name, description or metadata. */
+  /** An agent has changed the name, description or metadata of a tunnel. */
   changed(tunnel: Tunnel): void {
     this.#elsewhere.tunnelChanged(tunnel)
   }
@@ -152,26 +155,26 @@ export class Online {
   }
 
   /**
-   * Asks every agent that can to connect anew, which must lead elsewhere by now: to one of these nodes, if any are given,
-   * since this one is about to stop. A few at a time.
+   * Asks every agent that supports it to reconnect, which must lead elsewhere by now: to one of these nodes, if any are given,
+   * since this node is about to stop. A few agents at a time.
    */
   async tellToMove(nodes?: readonly string[]): Promise<void> {
-    // First of all, and at once: none becomes a session that nobody tells.
-    for (const standby of this.standbys.all) if (standby.tellToMove()) this.#told.add(standby)
+    // Standbys first and all at once, so that none becomes a session that is not asked.
+    for (const standby of this.standbys.all) if (standby.tellToMove()) this.#toldToMove.add(standby)
     for (const session of this.registry.liveSessions()) {
       if (session.isEnded || session.tellToMove?.(nodes) !== true) continue
-      this.#told.add(session)
-      if (this.#told.size % MOVED_TOGETHER === 0) await pause(MOVES_APART_MS)
+      this.#toldToMove.add(session)
+      if (this.#toldToMove.size % MOVED_TOGETHER === 0) await pause(MOVES_APART_MS)
     }
-    for (const leg of this.legs.all) if (!leg.isEnded && this.legs.moveAway(leg)) this.#told.add(leg)
+    for (const leg of this.legs.all) if (!leg.isEnded && this.legs.moveAway(leg)) this.#toldToMove.add(leg)
   }
 
-  /** Tells every agent that can be told where other nodes accept it; a few at a time. */
+  /** Tells every agent that supports it where other nodes accept agents; a few agents at a time. */
   async tellNodes(addresses: readonly string[]): Promise<void> {
     const round = ++this.#nodesTold
     let told = 0
     for (const session of this.registry.liveSessions()) {
-      // There are others by now.
+      // A later list has replaced this one.
       if (round !== this.#nodesTold) return
       if (session.isEnded) continue
       session.tellNodes?.(addresses)
@@ -179,10 +182,10 @@ export class Online {
     }
   }
 
-  /** Sessions, legs and standbys that were asked to move and are here still. */
+  /** Sessions, legs and standbys that were asked to move and are still here. */
   get moving(): number {
     let count = 0
-    for (const session of this.#told) if (!session.isEnded) count++
+    for (const session of this.#toldToMove) if (!session.isEnded) count++
     return count
   }
 

@@ -23,7 +23,7 @@ export const refusals = {
   legUnknown: () =>
     refuse(109, 'A further connection needs a session that is online, its cookie, and the authtoken it began with.'),
   legHeld: () => refuse(108, 'This data plane has a connection of the session already.'),
-  nodeHeld: () => refuse(108, 'This node has a session of the agent already, which wants the other one elsewhere.'),
+  nodeHeld: () => refuse(108, 'This node already has a session of this agent, which asked for one at another node.'),
   standbyUnknown: () =>
     refuse(109, 'A standby needs the id of a session, its cookie, and the authtoken it began with.'),
   authTwice: () => refuse(109, 'This connection has been authenticated already.'),

@@ -15,7 +15,7 @@ async function startDoor(): Promise<TestDoor> {
 
 const visit = { ip: '192.0.2.1', port: 1, proto: 'https', edge: 'none', passthroughTls: false } as const
 
-test('lists come newest first, page by page, and those who return stand at their place', async () => {
+test('lists are newest first, page by page, and sessions that return keep their position', async () => {
   const door = await startDoor()
   const { registry } = door.tunnels
   const agents = []
@@ -39,7 +39,7 @@ test('lists come newest first, page by page, and those who return stand at their
     await listed(),
     ids.filter((id) => id !== third.auth.clientId),
   )
-  // The id of one that is gone is as good a place to go on from.
+  // The id of a session that is gone still works as a cursor.
   assert.deepEqual(
     (await registry.sessions({ limit: 1, beforeId: third.auth.clientId })).map(({ id }) => id),
     [ids[3]],
@@ -74,7 +74,7 @@ test('a visitor reaches the agent of its tunnel and no other, both ways, until t
   assert.equal(fault instanceof DialFault && fault.reason, 'offline')
 })
 
-test('a connection that is open goes on when its tunnel is unbound', async () => {
+test('an open connection goes on when its tunnel is unbound', async () => {
   const door = await startDoor()
   const { agent } = await door.online()
   const { id, tunnelId } = ok(await agent.bind())
@@ -109,7 +109,7 @@ test('one visitor that reads nothing does not hold up the others', async () => {
     await until(() => bytes === 10_000)
     stream.reset()
   }
-  // It holds its window and not a byte more.
+  // Its window is buffered, and not a byte more.
   assert.equal(stalled.unread, 256 * 1024)
   stalled.reset()
 })

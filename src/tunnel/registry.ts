@@ -1,4 +1,4 @@
-/** Who is online at this node and what they serve: the API lists it, and visitors are routed by it. */
+/** The sessions online at this data plane and their tunnels: the API lists them, and visitors are routed by them. */
 import { timestamp } from '../lib/clock.ts'
 import { Shelf } from '../lib/shelf.ts'
 import { type Dial, DialFault, type FollowGroup } from '../model/dial.ts'
@@ -21,9 +21,9 @@ export class Registry implements Omit<Presence, 'nodes' | 'node'> {
   readonly #tunnels = new Shelf<Tunnel>()
   /** By the ids of their endpoints. */
   readonly #endpoints = new Shelf<Tunnel>()
-  /** Several where they are in a pool. */
+  /** Tunnels by place; several when they are in a pool. */
   readonly #byPlace = new Map<string, Set<Tunnel>>()
-  /** Tunnels with labels, also those that are elsewhere. */
+  /** Tunnels with labels, including those at other planes and nodes. */
   readonly groups = new LabelGroups<LabelledTunnel>()
   readonly #elsewhere: Elsewhere
   #past = { bytesIn: 0, bytesOut: 0 }
@@ -44,14 +44,14 @@ export class Registry implements Omit<Presence, 'nodes' | 'node'> {
 
   /** Adds a session. A session with the same id is the same agent on a lost connection; it is ended first. */
   addSession(session: LiveSession): void {
-    this.#sessions.get(session.id)?.end('its agent came back on another connection')
+    this.#sessions.get(session.id)?.end('its agent reconnected on another connection')
     this.#sessions.add(session.id, session)
     this.#elsewhere.sessionStarted(session)
   }
 
   /** Removes a session with all its tunnels. */
   removeSession(session: LiveSession): void {
-    // Another connection may have taken its place.
+    // Another connection may have replaced it.
     if (this.#sessions.get(session.id) === session) this.#elsewhere.sessionEnded(session)
     for (const tunnel of session.tunnels.values()) this.removeTunnel(tunnel)
     if (this.#sessions.get(session.id) === session) this.#sessions.delete(session.id)
@@ -59,7 +59,7 @@ export class Registry implements Omit<Presence, 'nodes' | 'node'> {
     this.#past.bytesOut += session.bytesOut
   }
 
-  /** Whether a session may have a tunnel with this id: it is not online, or it moves here with that session. */
+  /** Whether a session may start a tunnel with this id: no such tunnel is online, or it moves here with that session. */
   mayStart(tunnelId: string, sessionId: string): boolean {
     if (this.#tunnels.get(tunnelId)) return false
     const holder = this.#elsewhere.holderOf(tunnelId)
@@ -78,14 +78,14 @@ export class Registry implements Omit<Presence, 'nodes' | 'node'> {
     if (listed) this.groups.add(listed)
   }
 
-  /** Takes no new visitors; those that are connected may go on. */
+  /** Removes a tunnel: it takes no new visitors, and present ones may go on. */
   removeTunnel(tunnel: Tunnel): void {
     if (!this.#takeOut(tunnel)) return
     this.#elsewhere.tunnelEnded(tunnel)
     tunnel.close()
   }
 
-  /** Its session has moved to another data plane with it. Nobody is told, and its address is served on. */
+  /** Removes a tunnel that has moved to another data plane: others are not told, and its address is still served. */
   handOver(tunnelId: string): void {
     const tunnel = this.#tunnels.get(tunnelId)
     if (tunnel && this.#takeOut(tunnel)) tunnel.handOver()
@@ -120,24 +120,24 @@ export class Registry implements Omit<Presence, 'nodes' | 'node'> {
     return [...new Set([...(this.#byPlace.get(place) ?? [])].map(({ session }) => session))]
   }
 
-  /** Reaches a tunnel that is online here, and no other. */
+  /** Dials a tunnel that is online here, and no other. */
   readonly dialHere: Dial = async (request) => {
     const tunnel = this.#tunnels.get(request.tunnelId)
     if (!tunnel) return nowhere.dial(request)
     const { version } = request
-    // The visitor was let in by rules that are no longer those of this address.
+    // The visitor was let in by rules that no longer apply to this address.
     const isOld = version !== undefined && tunnel.endpoint?.open.served.version !== version
     return isOld
-      ? new DialFault('offline', 'what is served at this address has changed')
+      ? new DialFault('offline', 'the configuration of this address has changed since the visitor was let in')
       : tunnel.session.open(tunnel, request)
   }
 
-  /** Reaches a tunnel wherever it is online. */
+  /** Dials a tunnel wherever it is online. */
   readonly dial: Dial = async (request) => {
     const tunnel = this.#tunnels.get(request.tunnelId)
     if (tunnel) return tunnel.session.open(tunnel, request)
     const outcome = await this.#elsewhere.dial(request)
-    // Its agent may have come here while others were asked.
+    // Its agent may have come here during the dial.
     return outcome instanceof DialFault && this.#tunnels.get(request.tunnelId) ? this.dialHere(request) : outcome
   }
 
@@ -223,7 +223,7 @@ export class Registry implements Omit<Presence, 'nodes' | 'node'> {
   }
 }
 
-/** What groups know of a tunnel; the same object each time. */
+/** The entry of a tunnel in groups; the same object each time. */
 function listedAs(tunnel: Tunnel): LabelledTunnel | undefined {
   return tunnel.labels ? tunnel : tunnel.poolMember
 }

@@ -13,7 +13,7 @@ const around = {
 
 type Row = [proto: EndpointRequest['proto'], opts: Record<string, unknown>, expected: string | number | undefined]
 
-/** A host, `host:port`, the number of the refusal, or undefined for one that the server chooses. */
+/** A host, `host:port`, the number of the refusal, or undefined when the server chooses. */
 const rows: Row[] = [
   ['https', {}, undefined],
   ['https', { URL: '', Domain: '', Hostname: '', Subdomain: '' }, undefined],
@@ -100,7 +100,7 @@ describe('a bind', () => {
   }
 })
 
-test('a server that is called so may have names for internal use', () => {
+test('a server whose own domain is internal may have internal names', () => {
   const found = requestedAddress('https', { Domain: 'app.corp.internal' }, { ...around, domain: 'corp.internal' })
   assert.deepEqual(found, { host: 'app.corp.internal', port: undefined })
 })

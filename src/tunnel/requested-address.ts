@@ -41,7 +41,7 @@ export function requestedAddress(
   const address = readAddress(proto, asked, around)
   if (address instanceof BindRefusal) return asked.field === 'URL' ? ofUrl(address) : address
   if (address === undefined) return address
-  // Agents use it for endpoints that are not public, unless it is the name of this server.
+  // Agents use `.internal` for endpoints that are not public; a server whose own domain ends in it may serve such names.
   if (address.host.endsWith(INTERNAL) && !around.domain.endsWith(INTERNAL)) {
     return refusals.badName(TLD_NOT_PUBLIC, address.host, 'is for internal endpoints, which this server does not have')
   }
@@ -127,7 +127,7 @@ const MAX_ASKED = 1024
 
 const hasLabel = (pattern: RegExp) => (text: string) => text.split('.').some((label) => pattern.test(label))
 
-/** What is wrong with a name, as the vendor's numbers; the first that applies. */
+/** The vendor's numbers for faults of a name; the first that applies counts. */
 const nameFaults: readonly [matches: (text: string) => boolean, ngrok: number][] = [
   [(text) => text.includes('_'), 355],
   [(text) => /[^a-z0-9.*\-\u0080-\u{10ffff}]/iu.test(text), INVALID_CHARACTER],

@@ -22,8 +22,8 @@ export interface Return {
 }
 
 /**
- * The session that an agent returns to; undefined for a new one. Cookies never expire: an agent may have been away for
- * as long as it ran. An invalid one means a new session, never an error, since agents repeat it for ever.
+ * The session that an agent returns to; undefined for a new one. Cookies never expire, since an agent may have been away for any
+ * time. An invalid cookie means a new session, never an error, since agents repeat it for ever.
  */
 export async function findReturn(
   seal: Seal,

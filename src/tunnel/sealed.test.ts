@@ -59,14 +59,14 @@ describe('facts that an earlier version sealed', () => {
   const facts = { sessionId, credentialId: 'cr_1', startedAt: 5 }
   const returning = { clientId: sessionId, leg: 0, credentialId: 'cr_1' }
 
-  test('are still good, for the kind that they say', async () => {
+  test('are still valid, as their own kind', async () => {
     const seal = withFormer(new Sealer(key))
     assert.deepEqual(await findReturn(seal, { ...returning, cookie: old({ kind: 'session', ...facts }) }), facts)
     assert.equal(await findReturn(seal, { ...returning, cookie: old({ kind: 'bind', ...facts }) }), undefined)
     assert.equal(await findReturn(seal, { ...returning, cookie: old(facts) }), undefined)
   })
 
-  test('are not good in the place of a secret of the database, nor is such a secret in theirs', async () => {
+  test('are not accepted as a secret of the database, nor is such a secret accepted as a fact', async () => {
     const former = new Sealer(key)
     const seal = withFormer(former)
     const text = JSON.stringify({ kind: 'session', ...facts })
@@ -81,13 +81,13 @@ describe('a token of a bind', () => {
   const tcp = { credentialId: 'cr_1', tunnelId, startedAt: 5, proto: 'tcp', host: 'example.test', port: 20_001 }
   const https = { ...tcp, proto: 'https', host: 'a.example.test', port: undefined }
 
-  test('gives back what it was made for', async () => {
+  test('gives back its fields', async () => {
     for (const facts of [tcp, https]) {
       assert.deepEqual(await openBindToken(seal, sealBindToken(seal, facts), facts), facts)
     }
   })
 
-  test('is worth nothing to another credential, for another protocol, or when it is none', async () => {
+  test('is invalid for another credential or protocol, and when malformed', async () => {
     const text = sealBindToken(seal, tcp)
     assert.equal(await openBindToken(seal, text, { credentialId: 'cr_2', proto: 'tcp' }), undefined)
     assert.equal(await openBindToken(seal, text, { credentialId: 'cr_1', proto: 'tls' }), undefined)

@@ -1,10 +1,10 @@
-/** Facts that an agent keeps for us and brings back: sealed, so that nobody can forge or change them. */
+/** Facts that an agent keeps for the server and brings back, sealed so that nobody can forge or change them. */
 
 /** Encrypts and authenticates; `open` throws unless the text was sealed for the same context. */
 export interface Seal {
   seal(text: string, context: string): string
   open(text: string, context: string): string
-  /** Opens what an earlier version sealed otherwise; undefined when that was not we. */
+  /** Opens a text that an earlier version sealed with another key; undefined when it is not ours. */
   readonly openFormer?: ((text: string, context: string) => Promise<string | undefined>) | undefined
 }
 
@@ -13,7 +13,7 @@ type Kind = 'session' | 'bind'
 
 type Facts = Readonly<Record<string, string | number>>
 
-/** Longer than anything we seal, in characters. */
+/** Most characters of a sealed text; none of ours is longer. */
 const MAX_SEALED = 4096
 
 export function sealFacts(seal: Seal, kind: Kind, facts: Facts): string {
@@ -43,7 +43,7 @@ async function openText(seal: Seal, text: string, context: string): Promise<stri
   try {
     return seal.open(text, context)
   } catch {
-    // From before a key rotation, or made up. Agents go on sending such a text, so it is not an error.
+    // From before a key rotation, or made up. Agents keep sending such a text, so it is not an error.
     return seal.openFormer?.(text, context).catch(() => undefined)
   }
 }

@@ -1,4 +1,4 @@
-/** The credential of a session at this moment: its ACL may have changed since the agent connected. */
+/** Looks up the present credential of a session: its ACL may have changed since the agent connected. */
 import type { Logger } from '../lib/log/log.ts'
 import type { LiveSession } from './live.ts'
 import type { AgentCredential, BindRefusal, CurrentCredentials } from './ports.ts'

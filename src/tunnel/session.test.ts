@@ -20,7 +20,7 @@ async function startDoor(options?: DoorOptions, port?: number): Promise<TestDoor
 const back = ({ clientId, cookie }: AuthAnswer) => ({ clientId, cookie })
 
 describe('a door that is about to close', () => {
-  test('asks those to move that can, and counts them until they have left', async () => {
+  test('asks agents that support it to move, and counts them until they have left', async () => {
     const door = await startDoor()
     const [ours, theirs] = [await door.online({ canMove: true }), await door.online()]
     await door.tunnels.tellToMove()
@@ -32,7 +32,7 @@ describe('a door that is about to close', () => {
     assert.equal(door.load.sessions, 1)
   })
 
-  test('sends those to other nodes that know of nodes, and no others', async () => {
+  test('sends agents that know of nodes to other nodes, and no others', async () => {
     const door = await startDoor({ nodes: { id: 'nd_1', addresses: () => ['a.example.com:7443'] } })
     const ours = await door.online({ canMove: true, knowsNodes: true })
     const older = await door.online({ canMove: true })
@@ -45,13 +45,13 @@ describe('a door that is about to close', () => {
     assert.deepEqual(ours.agent.nodes, [['b.example.com:7443'], ['c.example.com:7443']])
     assert.deepEqual([ours.agent.moves, door.tunnels.moving], [1, 1])
     for (const { agent } of [older, theirs]) {
-      // What comes later is answered later.
+      // Its answer comes after the message.
       ok(await agent.bind())
       assert.deepEqual([agent.moves, agent.nodes, agent.visitors], [0, [], []])
     }
   })
 
-  test('turns away who wants a second session at another node', async () => {
+  test('refuses an agent that wants its second session at another node', async () => {
     const door = await startDoor({ nodes: { id: 'nd_1', addresses: () => ['a.example.com:7443'] } })
     const ours = { canMove: true, knowsNodes: true }
     assert.equal(refusedWith(await door.agent().authenticate({ ...ours, notAt: 'nd_1' })), 108)
@@ -60,7 +60,7 @@ describe('a door that is about to close', () => {
     await (await startDoor()).online({ ...ours, notAt: 'nd_1' })
   })
 
-  test('hears whether an agent that comes back is moving', async () => {
+  test('learns whether an agent that comes back is moving', async () => {
     const asked: boolean[] = []
     const door = await startDoor()
     door.tunnels.returning = async (_id, how) => {
@@ -73,7 +73,7 @@ describe('a door that is about to close', () => {
     assert.deepEqual(asked, [true, false])
   })
 
-  test('hands a tunnel over to another data plane without a word', async () => {
+  test('hands a tunnel over to another data plane without telling anybody', async () => {
     const door = await startDoor()
     const { agent, auth } = await door.online()
     const { tunnelId } = ok(await agent.bind())
@@ -100,7 +100,7 @@ describe('a session', () => {
     const again = await door.online(back(auth))
     assert.equal(again.auth.clientId, auth.clientId)
     assert.deepEqual(await door.registry.session(auth.clientId), before)
-    // Each answer brings a fresh cookie, and that one works too.
+    // Each answer brings a new cookie, which works too.
     await again.agent.leave()
     assert.equal((await door.online(back(again.auth))).auth.clientId, auth.clientId)
   })
@@ -114,7 +114,7 @@ describe('a session', () => {
     assert.equal((await second.online(back(auth))).auth.clientId, auth.clientId)
   })
 
-  test('is a new one when the agent starts anew, or the server has another key', async () => {
+  test('is a new one when the agent restarts or the server has another key', async () => {
     const door = await startDoor()
     const { auth } = await door.online()
     assert.notEqual((await door.online()).auth.clientId, auth.clientId)
@@ -122,7 +122,7 @@ describe('a session', () => {
     assert.notEqual((await other.online(back(auth))).auth.clientId, auth.clientId)
   })
 
-  test('is a new one, and no error, when the cookie is bad', async () => {
+  test('is a new one, without an error, when the cookie is invalid', async () => {
     const door = await startDoor()
     const { auth } = await door.online()
     for (const cookie of ['', 'x', 'sealed:1:AAAA', '\u{1f36a}'.repeat(100)]) {
@@ -131,7 +131,7 @@ describe('a session', () => {
     }
   })
 
-  test('is not given to another credential that brings its cookie', async () => {
+  test('is not given to another credential that sends its cookie', async () => {
     const door = await startDoor()
     const { agent, auth } = await door.online()
     door.credentials.all.set('b'.repeat(40), { id: 'cr_other', acl: [] })
@@ -140,7 +140,7 @@ describe('a session', () => {
     assert.equal(agent.mux.isClosed, false)
   })
 
-  test('takes the place of its own connection that is half dead, and its names come along', async () => {
+  test('replaces its own half-dead connection, and keeps its names', async () => {
     const door = await startDoor()
     const { agent: stale, auth } = await door.online({}, { isAlive: false })
     const bound = ok(await stale.bind({ opts: { Domain: 'app.example.com' } }))
@@ -161,7 +161,7 @@ describe('a session', () => {
     assert.equal(door.load.sessions, 2)
   })
 
-  test('that two connections want goes to the later, whoever is asked about first', async () => {
+  test('that two connections want goes to the later one, whichever is looked up first', async () => {
     const door = await startDoor()
     const { agent: first, auth } = await door.online()
     await first.leave()
@@ -206,7 +206,7 @@ describe('a dead peer', () => {
   const soon = { heartbeatIntervalMs: 200, heartbeatToleranceMs: 300 }
   const limits = { leastHeartbeatMs: 100 }
 
-  test('that keeps its connection and says nothing is found in the time that it announced', async () => {
+  test('that keeps its connection and sends nothing is found within the time that it announced', async () => {
     const door = await startDoor({ limits })
     const began = performance.now()
     const { agent } = await door.online(soon, { isAlive: false })
@@ -216,7 +216,7 @@ describe('a dead peer', () => {
     await agent.closed
   })
 
-  test('is not one that answers, for many times that long', async () => {
+  test('is not assumed while it answers, for many times that long', async () => {
     const door = await startDoor({ limits })
     const { agent } = await door.online(soon)
     const began = performance.now()
@@ -225,7 +225,7 @@ describe('a dead peer', () => {
     assert.equal(door.load.sessions, 1)
   })
 
-  test('is found when it still speaks but hears nothing any more', async () => {
+  test('is found when it still sends but receives nothing any more', async () => {
     const door = await startDoor({ limits })
     const link = await oneWay(door.port)
     after(() => link.close())
@@ -237,7 +237,7 @@ describe('a dead peer', () => {
   })
 })
 
-test('the log says who came and went, once each, and no secrets', async () => {
+test('the log names agents that come and go, once each, and no secrets', async () => {
   const door = await startDoor()
   const { agent, auth } = await door.online()
   const bound = ok(await agent.bind({ ...bindRequest, opts: { Auth: 'user:passphrase' } }))
@@ -253,7 +253,7 @@ test('the log says who came and went, once each, and no secrets', async () => {
   }
 })
 
-test('a session refuses what it is asked when its credential is gone', async () => {
+test('a session refuses calls when its credential is gone', async () => {
   const door = await startDoor()
   const { agent } = await door.online()
   await until(() => door.logLines('agent online').length === 1)
@@ -264,7 +264,7 @@ test('a session refuses what it is asked when its credential is gone', async () 
   assert.equal(refusedWith(await agent.bind()), 802)
 })
 
-/** A relay to `target` whose way back can be cut. */
+/** A relay to `target` whose return path can be cut. */
 async function oneWay(target: number) {
   let isCut = false
   const sockets: Socket[] = []

@@ -33,8 +33,8 @@ export interface SessionOptions {
   readonly door: DoorContext
 }
 
-/** How much an agent may say about itself, in characters. */
-const MAX_SAID = 255
+/** Most characters kept of each text that an agent sends about itself. */
+const MAX_TEXT = 255
 
 /** The first protocol version in which an agent can be told that a tunnel is over. */
 const STOP_TUNNEL_VERSION = 3
@@ -53,7 +53,7 @@ export class AgentSession implements LiveSession {
   readonly #stopWatching: () => void
   #isEnded = false
 
-  /** Replaces a former connection of the same session, and is online from here on. */
+  /** Replaces a former connection of the same session, and is online from now on. */
   constructor(options: SessionOptions) {
     const { mux, traits, peer, request, authenticated, door } = options
     const { sessionId, credentialId, startedAt, isResumed } = authenticated
@@ -62,11 +62,11 @@ export class AgentSession implements LiveSession {
     this.#options = options
     this.present = {
       id: sessionId,
-      agentVersion: said(request.version),
+      agentVersion: cut(request.version),
       credentialId,
       ip: peer.ip,
       metadata: request.metadata,
-      os: said(request.os),
+      os: cut(request.os),
       region: door.online.region,
       startedAt: timestamp(startedAt),
       transport: 'v2',
@@ -81,7 +81,7 @@ export class AgentSession implements LiveSession {
     const onDead = (): void => this.end('its agent gave no sign of life')
     this.#heartbeat = new Heartbeat(mux, { intervalMs, toleranceMs, onDead })
     this.#stopWatching = watchSilence(mux, { limitMs: silenceMs, onDead })
-    const agent = said(request.userAgent)
+    const agent = cut(request.userAgent)
     door.log.info({ session: this.id, credential: credentialId, peer: peer.ip, agent, isResumed }, 'agent online')
   }
 
@@ -102,14 +102,14 @@ export class AgentSession implements LiveSession {
     return this.#options.mux.bytesOut
   }
 
-  /** A stream that the agent opened, other than a heartbeat; resolves when it is answered. */
+  /** Serves a stream that the agent opened, other than a heartbeat; resolves when it is answered. */
   serve(stream: WireStream, type: number): Promise<void> {
     return this.#calls.serve(stream, type)
   }
 
   async proveAlive(): Promise<void> {
     const isAlive = await this.#heartbeat.ask(this.#options.door.limits.signOfLifeMs)
-    if (!isAlive) this.end('its agent gave no sign of life when another asked for its address')
+    if (!isAlive) this.end('its agent gave no sign of life when another agent asked for its address')
   }
 
   open(tunnel: Tunnel, request: DialRequest): ByteStream | DialFault | Promise<ByteStream | DialFault> {
@@ -123,7 +123,7 @@ export class AgentSession implements LiveSession {
 
   tellStopped({ id, wireId }: Tunnel, { message, ngrok }: { readonly message: string; readonly ngrok: number }): void {
     this.#labelIds.ended(id)
-    // Older agents would take it for a visitor's connection.
+    // Older agents would take the message for a visitor's connection.
     if (Number(this.#options.authenticated.version) < STOP_TUNNEL_VERSION) return
     const stop = buildStopTunnel({ id: wireId, message, errorCode: `ERR_NGROK_${ngrok}` })
     tell(this.#options.mux, streamTypes.stopTunnel, stop)
@@ -131,7 +131,7 @@ export class AgentSession implements LiveSession {
 
   tellToMove(nodes?: readonly string[]): boolean {
     const { request, mux } = this.#options
-    // Others would take it for a visitor's connection; and older ones of ours would come back to this node.
+    // Other agents would take the message for a visitor's connection, and older ones of ours would come back to this node.
     if (!(nodes ? request.knowsNodes : request.canMove)) return false
     return tell(mux, streamTypes.move, nodes ? buildNodes(nodes) : moveMessage) === undefined
   }
@@ -146,7 +146,7 @@ export class AgentSession implements LiveSession {
     this.#options.mux.close('no_error', reason)
   }
 
-  /** The connection is closed: releases everything at once. */
+  /** Releases everything at once; called when the connection is closed. */
   left(reason: string): void {
     if (this.#isEnded) return
     this.#isEnded = true
@@ -160,6 +160,6 @@ export class AgentSession implements LiveSession {
   }
 }
 
-function said(text: string): string {
-  return text.slice(0, MAX_SAID).toWellFormed()
+function cut(text: string): string {
+  return text.slice(0, MAX_TEXT).toWellFormed()
 }

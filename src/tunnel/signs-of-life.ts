@@ -9,9 +9,8 @@ type Announced = Pick<AuthRequest, 'heartbeatIntervalMs' | 'heartbeatToleranceMs
 const PINGS = 3
 
 /**
- * Any byte ends the silence, and our pings make quiet agents speak. A lost ping is noticed in the same time, even while
- * other bytes arrive: waiting to send a ping and waiting for its answer together take no longer than the allowed
- * silence.
+ * Any byte ends the silence, and our pings make quiet agents answer. A lost ping is noticed within the same time, even while
+ * other bytes arrive: the pause before a ping and the wait for its answer together take no longer than the allowed silence.
  */
 export function signsOfLife(announced: Announced, { leastHeartbeatMs }: Pick<DoorLimits, 'leastHeartbeatMs'>) {
   const { heartbeatIntervalMs, heartbeatToleranceMs } = announced

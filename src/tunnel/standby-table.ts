@@ -1,20 +1,20 @@
-/** The standbys at this data plane. Nothing else knows of them, so whether their credentials still count is asked from here. */
+/** The standbys at this data plane. Nothing else knows of them, so their credentials are checked here. */
 import { BeginTurns } from './begin-turns.ts'
 import type { AgentStandby } from './standby.ts'
 
-/** How often the credentials of all are asked for, in milliseconds. A standby opens nothing without being asked for its own again. */
+/** How often their credentials are checked, in milliseconds. A standby opens nothing before its own is checked again. */
 const CHECK_MS = 60_000
 
 /**
- * How many become sessions at the same time, until what they asked for along with that is answered. After a node's death
- * thousands want to at once. Far fewer would leave the database waiting, and far more fill the memory with what is half done.
+ * How many standbys become sessions at the same time, including the requests that come with it. After a node's death thousands
+ * want to at once: far fewer would leave the database idle, and far more would fill the memory with half-begun sessions.
  */
 const AT_ONCE = 400
 const LONGEST_MS = 2000
 
 export class StandbyTable {
   readonly turns = new BeginTurns({ atOnce: AT_ONCE, longestMs: LONGEST_MS })
-  /** Rejects when that cannot be known. */
+  /** Whether a credential is still valid; rejects when that is not known. */
   readonly #isCurrent: (credentialId: string) => Promise<boolean>
   readonly #all = new Set<AgentStandby>()
   #timer: NodeJS.Timeout | undefined
@@ -43,11 +43,11 @@ export class StandbyTable {
     this.#timer = undefined
   }
 
-  /** Ends those whose credential is gone. */
+  /** Ends standbys whose credential is gone. */
   async check(): Promise<void> {
     const byCredential = Map.groupBy(this.#all, ({ credentialId }) => credentialId)
     for (const [credentialId, standbys] of byCredential) {
-      // Without an answer they stay: agents need them most on a bad day.
+      // Without an answer they stay: agents need standbys most when things fail.
       const isCurrent = await this.#isCurrent(credentialId).catch(() => true)
       if (!isCurrent) for (const standby of standbys) standby.end('its credential was deleted')
     }

@@ -13,7 +13,7 @@ import { type DoorOptions, ok, refusedWith, TestDoor, until } from './test-door.
 
 const identity = await makeIdentity()
 
-/** What our agents say when they want one. */
+/** What our agents send for a standby. */
 const asStandby = ({ clientId, cookie }: AuthAnswer, more: Partial<AuthRequest> = {}): Partial<AuthRequest> => ({
   standbyOf: { clientId, cookie },
   canMove: true,
@@ -35,7 +35,7 @@ async function twoNodes(options: DoorOptions = {}) {
   return { first, second, own, session }
 }
 
-/** The same, with a standby at `second`. */
+/** The same nodes, with a standby at `second`. */
 async function withStandby(options: DoorOptions = {}) {
   const made = await twoNodes(options)
   const { agent, auth } = await made.second.online(asStandby(made.session))
@@ -45,7 +45,7 @@ async function withStandby(options: DoorOptions = {}) {
 const isEmpty = (door: TestDoor) => assert.deepEqual(door.registry.counts, { sessions: 0, tunnels: 0, endpoints: 0 })
 
 describe('a standby', () => {
-  test('is let in as that of a session, is none, and may ask for nothing', async () => {
+  test('is let in for a session, is no session, and may make no calls', async () => {
     const { second, agent, auth, session } = await withStandby()
     assert.deepEqual([auth.isStandby, auth.clientId], [true, session.clientId])
     assert.equal(refusedWith(await agent.bind()), 801)
@@ -57,7 +57,7 @@ describe('a standby', () => {
     await until(() => second.tunnels.standbys.size === 0)
   })
 
-  test('is refused without the proof that the session is its own', async () => {
+  test('is refused without proof that the session is its own', async () => {
     const { first, second, session } = await twoNodes()
     const other = 'b'.repeat(40)
     for (const door of [first, second]) door.credentials.all.set(other, { id: 'cr_other', acl: [] })
@@ -73,12 +73,12 @@ describe('a standby', () => {
     for (const [name, request, number] of hostile) {
       assert.equal(refusedWith(await second.agent().authenticate(request)), number, name)
     }
-    assert.equal(refusedWith(await second.agent().begin()), 801, 'nobody begins what did not wait')
+    assert.equal(refusedWith(await second.agent().begin()), 801, 'only a standby can begin')
     assert.equal(second.tunnels.standbys.size, 0)
     isEmpty(second)
   })
 
-  test('becomes the session when that is lost, with the address that it had', async () => {
+  test('becomes the session when that is lost, and keeps its address', async () => {
     const { first, second, own, agent, session } = await withStandby()
     const had = ok(await own.bind())
     await first.close()
@@ -88,11 +88,11 @@ describe('a standby', () => {
     const { sessions, tunnels, connections } = second.load
     assert.deepEqual([sessions, tunnels, connections, second.tunnels.standbys.size], [1, 1, 0, 0])
     assert.ok(second.registry.liveSession(session.clientId))
-    assert.equal(refusedWith(await agent.begin()), 800, 'and begins once')
+    assert.equal(refusedWith(await agent.begin()), 800, 'it begins only once')
     assert.equal(second.load.sessions, 1)
   })
 
-  test('begins when what it had is known, and what it asks for meanwhile waits', async () => {
+  test('begins when its former tunnels are known, and keeps requests waiting until then', async () => {
     const had = { id: 'tn_had', startedAt: 1, labels: { app: 'web' } }
     for (const isMoving of [false, true]) {
       const known = Promise.withResolvers<readonly (typeof had)[]>()
@@ -110,7 +110,7 @@ describe('a standby', () => {
     }
   })
 
-  test('waits for its turn when many begin, and has it until what it asked for is answered', async () => {
+  test('waits for its turn when many begin, and keeps it until its requests are answered', async () => {
     const known = Promise.withResolvers<readonly []>()
     let asked = 0
     const returning = () => {
@@ -129,7 +129,7 @@ describe('a standby', () => {
     await until(() => second.tunnels.standbys.size === 1)
     for (const over of others) over()
     await until(() => asked === 1)
-    assert.equal(turns.taken, 1, 'it has its turn, and who left took none')
+    assert.equal(turns.taken, 1, 'it has a turn, and the standby that left took none')
     known.resolve([])
     ok(await begun)
     ok(await bound)
@@ -137,7 +137,7 @@ describe('a standby', () => {
     assert.equal(asked, 1)
   })
 
-  test('does not begin while the database is away, and what it asked for is as good as lost', async () => {
+  test('does not begin while the database is down, and its requests are lost', async () => {
     const returning = async () => {
       throw new Error('the database is away')
     }
@@ -150,14 +150,14 @@ describe('a standby', () => {
     assert.deepEqual([size, turns.taken], [0, 0])
   })
 
-  test('ends when its wish to begin cannot be read', async () => {
+  test('ends when its request to begin is malformed', async () => {
     const { second, agent } = await withStandby()
     await assert.rejects(agent.call(streamTypes.begin, { Moving: 'yes' }))
     await agent.closed
     isEmpty(second)
   })
 
-  test('hears where other nodes are when it begins, which may be news since it came', async () => {
+  test('is told where other nodes are when it begins, which may have changed since it connected', async () => {
     const addresses = ['a.example.com:7443']
     const { agent, auth } = await withStandby({ nodes: { id: 'nd_2', addresses: () => addresses } })
     assert.deepEqual(auth.nodeAddresses, ['a.example.com:7443'])
@@ -173,7 +173,7 @@ describe('a standby', () => {
     isEmpty(second)
   })
 
-  test('ends when its credential is gone, and not because that cannot be looked up', async () => {
+  test('ends when its credential is gone, but not when the lookup fails', async () => {
     const { second, agent } = await withStandby()
     second.credentials.isAway = true
     await second.tunnels.standbys.check()
@@ -203,7 +203,7 @@ describe('a standby', () => {
     assert.equal(second.tunnels.standbys.size, 0)
   })
 
-  test('is sent away by a node that stops, and does not begin there', async () => {
+  test('is asked to move by a node that stops, and does not begin there', async () => {
     const { second, agent, session } = await withStandby()
     const { agent: slow } = await second.online(asStandby(session))
     await second.tunnels.tellToMove(['127.0.0.1:1'])

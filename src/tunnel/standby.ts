@@ -1,5 +1,5 @@
 /**
- * A standby: an authenticated connection of an agent whose session is at another node. When that is lost it begins here,
+ * A standby: an authenticated connection of an agent whose session is at another node. When that is lost, it begins here,
  * without another handshake or authentication.
  */
 import { watchSilence } from '../wire/heartbeat.ts'
@@ -12,7 +12,7 @@ import { refusals, refusalText } from './refusals.ts'
 import type { SessionOptions } from './session.ts'
 import { signsOfLife } from './signs-of-life.ts'
 
-/** What the session will be made of. */
+/** The parts of the future session. */
 export type StandbyParts = Omit<SessionOptions, 'former'>
 
 export class AgentStandby {
@@ -20,7 +20,7 @@ export class AgentStandby {
   readonly ip: string
   readonly parts: StandbyParts
   readonly #stopWatching: () => void
-  /** What its agent asks for while the session begins, with the types of the streams. */
+  /** Requests of its agent while the session begins: streams with their types. */
   readonly waiting: [stream: WireStream, type: number][] = []
   #hasBegun = false
   #isEnded = false
@@ -31,13 +31,13 @@ export class AgentStandby {
     this.credentialId = authenticated.credentialId
     this.ip = peer.ip
     this.parts = parts
-    // Its agent pings. We do not: a session has one heartbeat of ours, and this may become one.
+    // Only the agent pings: a session has one heartbeat of the server, and starts it when this becomes one.
     this.#stopWatching = watchSilence(mux, {
       limitMs: signsOfLife(request, door.limits).silenceMs,
       onDead: () => this.end('its agent gave no sign of life'),
     })
     door.online.standbys.add(this)
-    door.log.debug({ session: authenticated.sessionId, peer: peer.ip }, 'standby of an agent')
+    door.log.debug({ session: authenticated.sessionId, peer: peer.ip }, 'agent standby online')
   }
 
   get isEnded(): boolean {
@@ -52,18 +52,18 @@ export class AgentStandby {
     return this.#isToldToMove
   }
 
-  /** The session is about to begin: what comes now is for it. */
+  /** The session is about to begin; streams that come from now on are kept for it. */
   begins(): void {
     this.#hasBegun = true
   }
 
-  /** A stream that the agent opened, other than a heartbeat or the one that begins the session. */
+  /** Takes a stream that the agent opened, other than a heartbeat or the one that begins the session. */
   serve(stream: WireStream, type: number): void {
     if (this.#hasBegun) this.waiting.push([stream, type])
     else answer(stream, buildAnswer(refusalText(refusals.standbyCalls())))
   }
 
-  /** Asks the agent to have it elsewhere; no session begins here. */
+  /** Asks the agent to move its standby elsewhere; no session begins here any more. */
   tellToMove(): boolean {
     this.#isToldToMove = true
     return tell(this.parts.mux, streamTypes.move, moveMessage) === undefined
@@ -74,13 +74,13 @@ export class AgentStandby {
     this.parts.mux.close('no_error', reason)
   }
 
-  /** The connection is closed, or is its session from here on. */
+  /** Call this when the connection is closed or has become a session. */
   left(reason: string): void {
     if (this.#isEnded) return
     this.#isEnded = true
     this.#stopWatching()
     const { door, peer, authenticated } = this.parts
     door.online.standbys.remove(this)
-    door.log.debug({ session: authenticated.sessionId, peer: peer.ip, reason }, 'standby of an agent is over')
+    door.log.debug({ session: authenticated.sessionId, peer: peer.ip, reason }, 'agent standby offline')
   }
 }

@@ -1,6 +1,6 @@
-/** Tunnels that the server stopped: their agents may not have heard of it, and would start them again. */
+/** Tunnels that the server stopped; their agents may have missed that, and must not start them again. */
 
-/** The oldest are forgotten first. */
+/** Most ids that are kept; the oldest are forgotten first. */
 const MAX_STOPPED = 10_000
 
 export class StoppedTunnels {

@@ -6,7 +6,7 @@ import { AgentTcpPorts } from './tcp-ports.ts'
 const sorted = (ports: Iterable<number>): number[] => [...ports].sort((a, b) => a - b)
 
 for (const size of [1, 2, 3, 10, 97, 1000]) {
-  test(`every one of ${size} ports comes once`, () => {
+  test(`each of ${size} ports is offered once`, () => {
     for (let i = 0; i < 20; i++) {
       const ports = new AgentTcpPorts({ from: 20_000, to: 19_999 + size }, randomBytes)
       assert.deepEqual(
@@ -17,13 +17,13 @@ for (const size of [1, 2, 3, 10, 97, 1000]) {
   })
 }
 
-test('the order is another each time', () => {
+test('the order differs each time', () => {
   const ports = new AgentTcpPorts({ from: 20_000, to: 20_999 }, randomBytes)
   const firsts = new Set(Array.from({ length: 100 }, () => ports.choices().next().value))
   assert.ok(firsts.size > 50, String(firsts.size))
 })
 
-test('a port in use is not tried; one that was given up comes last, the longest ago first', () => {
+test('a port in use is not offered; released ports come last, oldest first', () => {
   const ports = new AgentTcpPorts({ from: 1, to: 5 }, randomBytes)
   for (const port of [1, 2, 3, 4]) ports.use(port)
   ports.leave(3)

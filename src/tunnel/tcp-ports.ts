@@ -1,4 +1,4 @@
-/** The TCP ports for endpoints, and the order in which to try them when an agent leaves the choice to us. */
+/** The TCP ports for endpoints, and the order in which to try them when the server may choose. */
 import type { RandomBytes } from './names.ts'
 
 export interface AgentPortRange {
@@ -9,7 +9,7 @@ export interface AgentPortRange {
 export class AgentTcpPorts {
   readonly range: AgentPortRange
   readonly #random: RandomBytes
-  /** How many tunnels have each; several where they are in a pool. */
+  /** Number of tunnels by port; several when they are in a pool. */
   readonly #used = new Map<number, number>()
   /** Released ports, oldest first: an agent that lost its connection will ask for its port again. */
   readonly #left = new Set<number>()

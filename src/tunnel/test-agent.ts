@@ -1,4 +1,4 @@
-/** For tests: an agent of few words over a real TLS connection, which does what it is told and remembers what came. */
+/** For tests: a minimal agent over a real TLS connection, which does what it is told and records what arrives. */
 import { connect } from 'node:tls'
 import { Secret } from '../lib/secrets/secret.ts'
 import { answerPings, Heartbeat } from '../wire/heartbeat.ts'
@@ -32,7 +32,7 @@ export interface AgentOptions {
   readonly isTalkative?: boolean
 }
 
-/** What an agent gets: the answer, or the number of the error. */
+/** The result of a call: the answer, or the number of the error. */
 export type Outcome<T> = T | { readonly ngrok: number; readonly message: string }
 
 export class TestAgent {
@@ -41,13 +41,13 @@ export class TestAgent {
   readonly closed: Promise<WireError | undefined>
   /** Streams for visitors, in the order in which they came; their heads are unread. */
   readonly visitors: WireStream[] = []
-  /** What the server told that wants no answer, such as that a tunnel is over. */
+  /** Messages of the server that need no answer, such as that a tunnel is over. */
   readonly told: Message[] = []
   /** How often it was asked to move. */
   moves = 0
-  /** The addresses of other nodes, each time that it was told any. */
+  /** The lists of addresses of other nodes that it was sent. */
   readonly nodes: (readonly string[])[] = []
-  /** How it answers to a command; undefined is no answer at all. */
+  /** How it answers a command; undefined for no answer at all. */
   onCommand: (type: number) => Message | undefined = () => ({ Error: '' })
   readonly #isAlive: boolean
 
@@ -55,7 +55,7 @@ export class TestAgent {
     this.#isAlive = isAlive
     const { promise, resolve } = Promise.withResolvers<WireError | undefined>()
     this.closed = promise
-    // The certificates of tests are long expired.
+    // The certificates of tests have long expired.
     const socket = connect({ port, host: '127.0.0.1', rejectUnauthorized: false })
     this.mux = new Mux({
       role: 'agent',
@@ -77,7 +77,7 @@ export class TestAgent {
     return outcome(result, ({ answer }) => answer)
   }
 
-  /** Makes a session of a standby. */
+  /** Begins a session on a standby. */
   async begin({ isMoving = false } = {}): Promise<Outcome<BeginAnswer>> {
     const result = parseBeginAnswer(await this.call(streamTypes.begin, buildBegin({ isMoving })))
     return outcome(result, ({ answer }) => answer)

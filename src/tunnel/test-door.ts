@@ -20,7 +20,7 @@ import {
 import { type AgentOptions, type Outcome, TestAgent, TOKEN } from './test-agent.ts'
 
 export class TestCredentials {
-  /** By their tokens. */
+  /** Credentials by their tokens. */
   readonly all = new Map<string, AgentCredential>([[TOKEN, { id: 'cr_test', acl: [] }]])
   isAway = false
   looks = 0
@@ -36,18 +36,18 @@ export class TestCredentials {
     return [...this.all.values()].find((credential) => credential.id === id)
   }
 
-  /** Gives the one credential that tests use another ACL. */
+  /** Changes the ACL of the one credential that tests use. */
   restrict(...acl: string[]): void {
     this.all.set(TOKEN, { id: 'cr_test', acl })
   }
 }
 
 export class TestEndpoints {
-  /** Those that are open, by protocol and address. */
+  /** Open endpoints, by protocol and address. */
   readonly served = new Map<string, EndpointRequest>()
   /** Addresses that somebody else has. */
   readonly taken = new Set<string>()
-  /** Waited for before anything opens. */
+  /** Awaited before anything opens. */
   gate: Promise<void> = Promise.resolve()
   /** Thrown instead of opening anything. */
   failure: Error | undefined
@@ -124,7 +124,7 @@ export class TestDoor {
     this.door = new AgentDoor({ certificate: { cert, key }, version: '9.9.9', ...shared, online: this.tunnels })
   }
 
-  /** There is no other data plane; what a session had is remembered as the control plane does. */
+  /** There is no other data plane; the tunnels of a session are remembered as the control plane does. */
   #elsewhere(): Elsewhere {
     const former = new FormerLabels()
     return {
@@ -136,7 +136,7 @@ export class TestDoor {
         former.remember(id, labelled)
       },
       returning: async (sessionId) => {
-        this.registry.liveSession(sessionId)?.end('its agent came back on another connection')
+        this.registry.liveSession(sessionId)?.end('its agent reconnected on another connection')
         return former.take(sessionId)
       },
     }
@@ -170,7 +170,7 @@ export class TestDoor {
     return new TestAgent({ port: this.#port, ...options })
   }
 
-  /** An agent that is let in, and the answer that it got. */
+  /** An agent that was let in, and the answer that it got. */
   async online(request: Partial<AuthRequest> = {}, options: Partial<AgentOptions> = {}) {
     const agent = this.agent(options)
     return { agent, auth: ok<AuthAnswer>(await agent.authenticate(request)) }
@@ -193,14 +193,14 @@ export function refusedWith(outcome: Outcome<unknown>): number {
   return assert.fail('it was not refused')
 }
 
-/** How long a test waits for what must come, in milliseconds. */
+/** How long a test waits for an expected event, in milliseconds. */
 const PATIENCE_MS = 10_000
 
-/** Resolves when `isTrue` is; looks again whenever something may have happened. */
+/** Resolves when `isTrue()` holds; checks again whenever something may have happened. */
 export async function until(isTrue: () => boolean): Promise<void> {
   const deadline = performance.now() + PATIENCE_MS
   while (!isTrue()) {
-    assert.ok(performance.now() < deadline, 'it did not come true in time')
+    assert.ok(performance.now() < deadline, 'condition not met in time')
     await new Promise((resolve) => setTimeout(resolve, 1))
   }
 }

@@ -1,4 +1,4 @@
-/** One unauthenticated connection: it has little time, and its mistakes are reported once. */
+/** One unauthenticated connection: its time is limited, and its failure is reported once. */
 import type { Socket } from 'node:net'
 import type { Logger } from '../lib/log/log.ts'
 import type { Admission, Candidate } from './admission.ts'
@@ -14,9 +14,9 @@ export interface TrialOptions {
   /** How long it may take, TLS handshake included, in milliseconds. */
   readonly limitMs: number
   readonly log: Logger
-  /** The source fails too often, so its failures are not logged one by one. */
+  /** Called instead of logging a failure when the source fails too often. */
   readonly onNoisy: (ip: string) => void
-  /** The trial is over: it passed, or it is closed. */
+  /** Called when the trial is over: it has passed, or is closed. */
   readonly onOver: () => void
 }
 
@@ -50,7 +50,7 @@ export class Trial implements AuthenticationOutcome, Candidate {
     this.#whenOver = done
   }
 
-  /** It made a mistake and may still pass; if it leaves instead, that was a failure. */
+  /** Notes a mistake after which the connection may still pass; if it closes instead, that counts as a failure. */
   blame(reason: string): void {
     this.#blame = reason
   }
@@ -59,7 +59,7 @@ export class Trial implements AuthenticationOutcome, Candidate {
     this.#end()
   }
 
-  /** Closes it; the server does not wait for it any longer. */
+  /** Closes the connection without waiting any longer. */
   drop(): void {
     this.#options.socket.destroy()
   }
@@ -70,7 +70,7 @@ export class Trial implements AuthenticationOutcome, Candidate {
     const { admission, log, lateRefusalMs, onNoisy } = this.#options
     const { ip } = this.peer
     const isNoisy = isFault && admission.fail(ip)
-    // Connections that send nothing, such as port scans and health checks, are not reported.
+    // Connections that send nothing, such as port scans and health checks, are logged only at debug level.
     if (isNoisy) onNoisy(ip)
     else log[isFault ? 'info' : 'debug']({ peer: ip, reason }, 'agent connection refused')
     return isNoisy ? lateRefusalMs : 0

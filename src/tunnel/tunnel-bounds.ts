@@ -10,7 +10,7 @@ export const MAX_METADATA_BYTES = 4096
 const MAX_DESCRIPTION_BYTES = 255
 const MAX_NAME_BYTES = 255
 
-/** The address that traffic is forwarded to, as the agent puts it, in bytes; it may hold the path of a program. */
+/** Longest forwarding address as sent by an agent, in bytes; it may hold the path of a program. */
 const MAX_FORWARDS_TO_BYTES = 4096
 
 interface Texts {

@@ -1,4 +1,4 @@
-/** What a session may ask for, through whichever door: an address of its own, or visitors for its labels. */
+/** The requests of a session, through any door: for an address of its own, or for visitors to its labels. */
 import type { Secret } from '../lib/secrets/secret.ts'
 
 interface Served {
@@ -18,7 +18,7 @@ export interface BindRequest extends Served {
   /** The token of an earlier answer, to claim the same address. */
   readonly token: Secret
   readonly bindings: readonly string[]
-  /** Others may have the same address, if they ask for this too: `Extra.PoolingEnabled` of all official SDKs. */
+  /** Whether others may share the address, if they ask for it too: `Extra.PoolingEnabled` of all official SDKs. */
   readonly poolingEnabled: boolean
   readonly name: string
   readonly description: string

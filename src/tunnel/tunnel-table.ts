@@ -6,7 +6,7 @@ export class TunnelTable {
   readonly #reserved = new Set<string>()
   #starting = 0
 
-  /** Including those that are being started. */
+  /** Number of tunnels, including those that are being started. */
   get size(): number {
     return this.#tunnels.size + this.#starting
   }
@@ -27,7 +27,7 @@ export class TunnelTable {
     this.#tunnels.delete(tunnel.wireId)
   }
 
-  /** Reserves a place while a tunnel is started; undefined when its id is taken. `''` is an id yet to be given. */
+  /** Reserves room while a tunnel is started; undefined when its id is taken. `''` is an id that is not chosen yet. */
   reserve(wireId: string): (() => void) | undefined {
     if (wireId !== '') {
       if (this.#tunnels.has(wireId) || this.#reserved.has(wireId)) return undefined

@@ -1,21 +1,21 @@
 /**
- * How many connections of one tunnel may wait at its agent for the application to accept them. Agents in Rust queue 64,
- * and one more stops all other tunnels of the session; so the rest wait here, briefly.
+ * Limits how many connections of one tunnel wait at its agent for the application to accept them. Agents in Rust queue 64, and
+ * one more blocks all other tunnels of the session; so the rest wait here, briefly.
  */
 import type { WireStream } from '../wire/wire-stream.ts'
 
-/** Connections that may wait at the agent. */
+/** Most connections that wait at the agent. */
 const MAX_UNTAKEN = 60
 
 /**
- * How long a connection waits here, in milliseconds; an application that accepts none in this time is not listening.
+ * How long a connection waits here, in milliseconds; an application that accepts none in this time counts as not listening.
  */
 const WAIT_MS = 1000
 
 /** How often to check whether the application has accepted some, in milliseconds; only while one waits. */
 const LOOK_MS = 2
 
-/** Connections that wait here. */
+/** Most connections that wait here. */
 const MAX_WAITING = 1000
 
 interface Untaken {
@@ -38,14 +38,14 @@ export class UntakenConnections {
     this.#now = now
   }
 
-  /** Whether another may be opened now. */
+  /** Whether another connection may be opened now. */
   hasRoom(): boolean {
     if (this.#untaken.length < MAX_UNTAKEN) return this.#waiters.length === 0
     this.#forgetTaken()
     return this.#waiters.length === 0 && this.#untaken.length < MAX_UNTAKEN
   }
 
-  /** Resolves when its turn comes; with false when the application accepts none. */
+  /** Resolves with true when there is room, with false when the application accepts none. */
   wait(): Promise<boolean> {
     if (this.#waiters.length >= MAX_WAITING) return Promise.resolve(false)
     return new Promise((resolve) => {
@@ -54,7 +54,7 @@ export class UntakenConnections {
     })
   }
 
-  /** Another was opened, with a head of this many bytes. */
+  /** Counts a connection that was opened, with a head of this many bytes. */
   add(stream: WireStream, headBytes: number): void {
     this.#untaken.push({ stream, headBytes })
   }
@@ -80,7 +80,7 @@ export class UntakenConnections {
     if (this.#waiters.length > 0) this.#lookLater()
   }
 
-  /** The agent reads the head by itself; anything beyond was read by its application. */
+  /** The agent reads the head itself; bytes read beyond it show that the application has accepted the connection. */
   #forgetTaken(): void {
     this.#untaken = this.#untaken.filter(({ stream, headBytes }) => {
       return !stream.isClosed && !stream.isHeard && !stream.isEndReceived && stream.credited <= headBytes

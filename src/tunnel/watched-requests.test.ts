@@ -16,7 +16,7 @@ test('a watcher sees the requests to its endpoint, and no other, until it stops'
   assert.deepEqual(seen, ['/mine'])
 })
 
-test('who stops late does not stop the one that has the endpoint now', () => {
+test('a former watcher that stops late does not stop the present one', () => {
   const watched = new WatchedRequests()
   let seen = 0
   const stopFirst = watched.watch('ep_1', () => assert.fail('it has left'))

@@ -1,6 +1,6 @@
 /**
- * Lets somebody watch the requests to an endpoint; for all others this costs one comparison. Watchers may be at other
- * data planes of the node, since a visitor may come to any of them.
+ * Lets clients watch the requests to an endpoint; without watchers this costs one comparison a request. Watchers may be at
+ * other data planes of the node, since a visitor may come to any of them.
  */
 import type { ServedRequest } from '../model/served-request.ts'
 
@@ -9,7 +9,7 @@ export type Watcher = (request: ServedRequest) => void
 export class WatchedRequests {
   /** By endpoint id: an endpoint has one tunnel, and so at most one watcher. */
   readonly #watchers = new Map<string, Watcher>()
-  /** Those at other planes. There may be two for a moment, when an agent has moved from one plane to another. */
+  /** Watchers at other planes; there may be two for a moment when an agent moves between planes. */
   readonly #elsewhere = new Map<string, Set<Watcher>>()
   #isNobodyWatching = true
   #heard: (endpointId: string, isWatched: boolean) => void = () => {}
@@ -23,7 +23,7 @@ export class WatchedRequests {
       // Another watcher may have replaced this one.
       if (this.#watchers.get(endpointId) !== watcher) return
       this.#watchers.delete(endpointId)
-      this.#look()
+      this.#updateFlag()
       this.#heard(endpointId, false)
     }
   }
@@ -35,7 +35,7 @@ export class WatchedRequests {
     this.#isNobodyWatching = false
     return () => {
       if (watchers.delete(watcher) && watchers.size === 0) this.#elsewhere.delete(endpointId)
-      this.#look()
+      this.#updateFlag()
     }
   }
 
@@ -62,7 +62,7 @@ export class WatchedRequests {
     this.#watchers.get(endpointId)?.(request)
   }
 
-  #look(): void {
+  #updateFlag(): void {
     this.#isNobodyWatching = this.#watchers.size + this.#elsewhere.size === 0
   }
 }

@@ -103,7 +103,7 @@ followPage('docs/operate.md', {
     // Those that follow are on SQLite.
     'postern serve --database-url': (_said, reader) => reader.meet({ POSTERN_CLUSTER_LISTEN: '' }),
     'postern admin list-users': (said) => assert.match(said, /Ada Lovelace/),
-    'postern admin rotate-key': (said) => assert.match(said, /^The key file is new/m),
+    'postern admin rotate-key': (said) => assert.match(said, /^The key file was replaced/m),
     'postern backup': (said) => assert.match(said, /it holds the key and \d+ rows/),
   },
 })

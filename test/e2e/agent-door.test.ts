@@ -169,7 +169,12 @@ describe('many strangers', () => {
     const lines = logged(from).filter(({ level }) => level === 'warn')
     assert.deepEqual(
       lines.map(({ msg, reason }) => [msg, reason]),
-      [['agent connections turned away', 'too many connections from this address']],
+      [
+        [
+          'unauthenticated agent connections dropped to make room for newer ones',
+          'too many connections from this address',
+        ],
+      ],
     )
     assert.equal((await visit(url, platform)).text, 'fine')
     const { agents: server, ca, authtoken } = platform

@@ -36,8 +36,8 @@ interface TwoPlanes {
   readonly count: (message: string) => number
 }
 
-const legUp = 'leg of an agent online'
-const legDown = 'leg of an agent offline'
+const legUp = 'agent leg online'
+const legDown = 'agent leg offline'
 
 /** An agent whose connections the test can cut. Every request gets a connection of its own. */
 async function startAgent(t: TestContext, { agents, ca }: TwoPlanes, name: string, connections: Connections = 'auto') {

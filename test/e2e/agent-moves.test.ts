@@ -193,7 +193,7 @@ describe('an agent with visitors', () => {
   test('and a connection to each plane keeps it when either of the planes ends', async (t) => {
     const { planes } = world.platform
     await planes.open('w5')
-    const legs = () => world.logged('leg of an agent online').length
+    const legs = () => world.logged('agent leg online').length
     const before = legs()
     const service = await httpUpstream(t, (_request, response) => void response.end('served'))
     const agent = await ownAgent(t, world)

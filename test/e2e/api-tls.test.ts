@@ -91,7 +91,7 @@ test('`postern api` trusts the CA that it is given, and no other', async () => {
   assert.match((await call(['--ca', 'none.pem'])).err, /--ca cannot be read: ENOENT none\.pem/)
 })
 
-test('`postern doctor` looks at the server, and says what is to be done when it is not there', async () => {
+test('`postern doctor` checks the server, and says what to do when it is not running', async () => {
   const metrics = new URL(platform.metricsUrl).host
   const doctor = async (...more: string[]) => {
     const terminal = testTerminal({ env: { POSTERN_API_KEY: platform.apiKey }, cwd: platform.dataDir })

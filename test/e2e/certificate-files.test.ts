@@ -57,7 +57,7 @@ const isTrusted = (name: string, ca: string) =>
 test('a file is served, and again when it changes; an upload wins, and what has no file is ordered', async () => {
   const first = await tlsIdentity(['file.example.com'])
   await put('file.example.com', first)
-  await until('the file is read', () => platform.log.some((line) => line.includes('certificate file was read')))
+  await until('the file is read', () => platform.log.some((line) => line.includes('certificate file loaded')))
   await edge('file.example.com', 'issued.example.com')
   await until('the file is served', () => isTrusted('file.example.com', first.ca))
   await until('the other name has a certificate', () => isTrusted('issued.example.com', acme.ca))

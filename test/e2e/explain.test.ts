@@ -103,7 +103,7 @@ test('client secrets and passwords are nowhere in an answer', async () => {
 
 const refusals: readonly (readonly [object, string, RegExp])[] = [
   [{ request: {} }, 'ERR_FIELD_REQUIRED', /give one of `edge_id`/],
-  [{ edge_id: 'edghts_1', policy: {}, request: {} }, 'ERR_INVALID_VALUE', /`policy` stands beside `edge_id`/],
+  [{ edge_id: 'edghts_1', policy: {}, request: {} }, 'ERR_INVALID_VALUE', /`policy` cannot be combined with `edge_id`/],
   [{ edge_id: 'edghts_1', request: {} }, 'ERR_UNKNOWN_REFERENCE', /`edge_id`: there is no/],
   [{ route_id: 'edghtsrt_1', request: {} }, 'ERR_UNKNOWN_REFERENCE', /`route_id`: there is no/],
   [{ policy: {} }, 'ERR_FIELD_REQUIRED', /`request` or `connection` is required/],

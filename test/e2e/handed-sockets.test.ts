@@ -149,7 +149,7 @@ const bad: readonly [what: string, open: (t: TestContext) => Promise<readonly Ha
   [
     'a port that is no port of TCP edges',
     async (t) => [await opened(t, 'tcp')],
-    /^error: port \d+, which was handed in, is not among `tcp-ports`$/m,
+    /^error: a socket was passed for port \d+, which is not in `tcp-ports`$/m,
   ],
 ]
 

@@ -153,7 +153,7 @@ test('a proof that is gone is told, its name is not renewed, and an admin who ta
   await admin.update(path, { description: 'seen' })
   await admin.refused('ERR_DOMAIN_IN_USE', 'POST', '/reserved_domains', { body: { domain } })
   await renew(certificate.id)
-  const refusals = () => own.log.filter((line) => line.includes('certificate is not ordered') && line.includes(domain))
+  const refusals = () => own.log.filter((line) => line.includes('certificate not ordered') && line.includes(domain))
   await until('it was not ordered once more', () => refusals().length === 2)
   assert.equal(ordered(), 1)
 

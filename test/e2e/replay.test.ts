@@ -70,7 +70,7 @@ test('a request is sent again as it was, and its answer is kept', async () => {
   assert.deepEqual([second.replay_of, second.status, second.edge_id], [first.id, 200, edge.id])
   assert.equal(second.response.body.content, `answer ${bodies.length}`)
   assert.deepEqual((await replay(second.id)).replay_of, second.id)
-  const [logged] = world.logged('exchange repeated').filter(({ exchange }) => exchange === first.id)
+  const [logged] = world.logged('exchange replayed').filter(({ exchange }) => exchange === first.id)
   assert.deepEqual([logged?.replay, logged?.by], [second.id, world.platform.adminId])
 })
 

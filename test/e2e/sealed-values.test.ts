@@ -61,7 +61,7 @@ eachStore((store) => {
     await changeDatabase(data.databaseUrl, [setConfig(mine, b), setConfig(theirs, a)])
     for (const { path, routeId } of [mine, theirs]) {
       const refused = await platform.admin.refused('ERR_SECRET_UNREADABLE', 'GET', `${path}/oidc`)
-      assert.match(refused.msg, new RegExp(`modules/${routeId}/oidc/client_secret.*changed, or moved`))
+      assert.match(refused.msg, new RegExp(`modules/${routeId}/oidc/client_secret.*changed or moved`))
       assert.doesNotMatch(refused.msg, /mine|theirs|sealed/)
     }
     // Set again, it works.

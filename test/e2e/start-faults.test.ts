@@ -45,8 +45,8 @@ function pipe(): string {
 }
 
 const places: readonly [name: string, options: () => ServeOptions, says: RegExp, code?: number][] = [
-  ['a data folder below /proc', () => ({ dataDir: '/proc/x' }), /no folder can be made at \/proc\/x; .*--data-dir/],
-  ['one deep below /proc', () => ({ dataDir: '/proc/x/y/z' }), /no folder can be made at \/proc\/x; .*--data-dir/],
+  ['a data folder below /proc', () => ({ dataDir: '/proc/x' }), /no folder can be created at \/proc\/x; .*--data-dir/],
+  ['one deep below /proc', () => ({ dataDir: '/proc/x/y/z' }), /no folder can be created at \/proc\/x; .*--data-dir/],
   ['a data folder that is a file', () => ({ dataDir: file('data') }), /data.* is not a folder; .*--data-dir/],
   ['one below a file', () => ({ dataDir: join(file('file'), 'data') }), /file\/data is not a folder; .*--data-dir/],
   ['a device as data folder', () => ({ dataDir: '/dev/null' }), /\/dev\/null.* is not a folder/],
@@ -63,7 +63,7 @@ const places: readonly [name: string, options: () => ServeOptions, says: RegExp,
   [
     'a key file below /proc',
     () => ({ dataDir: newFolder(), flags: { 'key-file': '/proc/x/secret.key' } }),
-    /no folder can be made at \/proc\/x; .*--key-file/,
+    /no folder can be created at \/proc\/x; .*--key-file/,
   ],
   [
     'a folder as key file',
@@ -81,7 +81,7 @@ const places: readonly [name: string, options: () => ServeOptions, says: RegExp,
     /pipe is not a key file/,
   ],
   ['a folder as settings', () => ({ dataDir: newFolder(), flags: { config: newFolder() } }), /it is a folder/, 2],
-  ['a pipe as settings', () => ({ dataDir: newFolder(), flags: { config: pipe() } }), /nobody writes to/, 2],
+  ['a pipe as settings', () => ({ dataDir: newFolder(), flags: { config: pipe() } }), /without a writer/, 2],
   ['endless settings', () => ({ dataDir: newFolder(), flags: { config: '/dev/zero' } }), /more than 1048576 bytes/, 2],
   ['settings below a file', () => ({ dataDir: newFolder(), flags: { config: '/dev/null/x' } }), /no such file/, 2],
 ]

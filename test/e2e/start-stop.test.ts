@@ -223,7 +223,7 @@ describe('the program', () => {
     const dataDir = newDataDir()
     for (const flag of ['api-listen', 'metrics-listen', 'agent-listen', 'ssh-listen', 'https-listen', 'http-listen']) {
       const line = await refusal({ dataDir, flags: { [flag]: `127.0.0.1:${port}` } })
-      assert.match(line, new RegExp(`127\\.0\\.0\\.1:${port} is taken .*--${flag}`))
+      assert.match(line, new RegExp(`127\\.0\\.0\\.1:${port} is in use .*--${flag}`))
     }
     other.close()
     const server = await serve({ dataDir })
@@ -243,7 +243,7 @@ describe('the program', () => {
 
   test('a PostgreSQL that does not answer is reported', async () => {
     const line = await refusal({ dataDir: newDataDir(), databaseUrl: 'postgres://u:hunter2@127.0.0.1:1/db' })
-    assert.match(line, /nothing answers at the database.*--database-url/)
+    assert.match(line, /nothing is listening at the address of the database.*--database-url/)
     assert.ok(!line.includes('hunter2'))
   })
 

@@ -142,9 +142,9 @@ describe('an upgrade', () => {
     const { server } = await start(t, 'c', { workers: '1', config })
     const order = () => postern(['upgrade', '--data-dir', join(folder, 'c')])
     const done = await order()
-    assert.match(done.out, /^Started anew: version \S+\. The former processes finish what is open\.$/m)
+    assert.match(done.out, /^Restarted version \S+\. The old processes finish what is open\.$/m)
     assert.equal(done.code, 0, done.err)
-    assert.match(done.err, /^Starting .*\nHanding over .*\nGetting .*\n$/)
+    assert.match(done.err, /^Starting .*\nHanding over .*\nPreparing .*\n$/)
 
     writeFileSync(config, 'regoin: here\n')
     const refused = await order()
@@ -154,7 +154,7 @@ describe('an upgrade', () => {
     assert.equal((await server.stop()).code, 0)
     const late = await order()
     assert.equal(late.code, 1)
-    assert.match(late.err, /no server answers at/)
+    assert.match(late.err, /no server is listening at/)
   })
 
   test('takes our agents along, and none of their visitors notices', { timeout: 120_000 }, async (t) => {

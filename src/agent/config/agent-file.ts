@@ -65,16 +65,16 @@ export async function readAgentFile(
   return file
 }
 
-/** Written as compilers do, `ngrok.yml:7: …`: there may be many, and the user goes through the file once. */
+/** Problems are listed as compilers do, `ngrok.yml:7: …`, since there may be many. */
 function ngrokFile({ values, lineOf }: YamlFile, path: string, env: Environment): AgentFile {
   const { file, problems, notes } = readNgrokFile(values, path, env)
-  const told = (all: readonly Problem[]): string[] =>
+  const listed = (all: readonly Problem[]): string[] =>
     all
       .map((problem) => ({ line: lineOf(problem.path), text: describeProblem(problem) }))
       .toSorted((a, b) => a.line - b.line)
       .map(({ line, text }) => `${basename(path)}:${line}: ${text}`)
-  if (problems.length > 0) throw new ConfigError(told(problems))
-  return { ...file, notes: told(notes) }
+  if (problems.length > 0) throw new ConfigError(listed(problems))
+  return { ...file, notes: listed(notes) }
 }
 
 function readAgent(reader: OptionReader, path: string, env: Environment): AgentFile {

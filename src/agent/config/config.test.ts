@@ -224,13 +224,13 @@ describe('a tunnel', () => {
     })
   }
 
-  test('says what its service speaks', async () => {
+  test('announces the protocol of its service', async () => {
     const [plan] = await plansOf('addr: 3000', 'app_protocol: http2')
     assert.equal(plan.forwardsProto, 'http2')
     assert.ok('isHttp2' in plan.target && plan.target.isHttp2)
   })
 
-  test('takes the PROXY header off only for a service with TLS', async () => {
+  test('reads the PROXY header only for a service with TLS', async () => {
     for (const [addr, takes] of [
       ['https://localhost:1', true],
       ['http://localhost:1', false],
@@ -241,7 +241,7 @@ describe('a tunnel', () => {
   })
 })
 
-describe('a file is refused, by key and line, for', () => {
+describe('a file is refused, with key and line, for', () => {
   const client = 'client_id: app, client_secret: hush'
   const tunnel = (...lines: string[]) =>
     `tunnels:\n  web:\n    addr: 1\n${lines.map((line) => `    ${line}\n`).join('')}`
@@ -277,12 +277,12 @@ describe('a file is refused, by key and line, for', () => {
     [
       'two policies',
       tunnel('policy: {}', 'traffic_policy: policy.yml'),
-      /^`tunnels\.web\.policy` .* combined with `traffic_policy`: both are the one policy/,
+      /^`tunnels\.web\.policy` .* combined with `traffic_policy`: a tunnel has one policy/,
     ],
     [
       'two logins',
       tunnel(`oauth: {provider: github, ${client}}`, `oidc: {issuer_url: "https://id.test", ${client}}`),
-      /^`tunnels\.web\.oidc` .* combined with `oauth`: visitors log in once$/,
+      /^`tunnels\.web\.oidc` .* combined with `oauth`: visitors log in with one of them$/,
     ],
     ['a login without a provider', tunnel(`oauth: {${client}}`), /^`tunnels\.web\.oauth\.provider` .* is missing: /],
     ['a login without an issuer', tunnel(`oidc: {${client}}`), /^`tunnels\.web\.oidc\.issuer_url` .* is missing: /],
@@ -294,7 +294,7 @@ describe('a file is refused, by key and line, for', () => {
     [
       'a login without a secret',
       tunnel('oidc: {issuer_url: "https://id.test", client_id: app}'),
-      /^`tunnels\.web\.oidc\.client_secret` .* POSTERN_OIDC_CLIENT_SECRET may hold it instead/,
+      /^`tunnels\.web\.oidc\.client_secret` .* set POSTERN_OIDC_CLIENT_SECRET instead/,
     ],
     [
       'a login with an unknown key',
@@ -466,9 +466,12 @@ describe('a setting in several places', () => {
     const env = { POSTERN_AUTHTOKEN: 'e' }
     assert.match(
       (await problemsOf({ local, home }))[0] ?? '',
-      /names evil\.example:7443, which your authtoken of `postern login`/,
+      /names evil\.example:7443, but your authtoken of `postern login`/,
     )
-    assert.match((await problemsOf({ local, env }))[0] ?? '', /your authtoken in POSTERN_AUTHTOKEN was not given for/)
+    assert.match(
+      (await problemsOf({ local, env }))[0] ?? '',
+      /your authtoken in POSTERN_AUTHTOKEN was not given for that server/,
+    )
     for (const given of [
       { local, home, flags: { server: 'evil.example' } },
       { local, env: { ...env, POSTERN_SERVER: 'evil.example' } },

@@ -42,7 +42,7 @@ export interface AgentConfig {
 type Source = 'flag' | 'environment' | FoundFile['origin'] | 'default'
 
 /** A value and where it was given. */
-interface Said<T> {
+interface Sourced<T> {
   readonly value: T
   readonly by: Source
 }
@@ -63,18 +63,18 @@ export async function readAgentConfig(
     ...files.map(({ origin, file }) => [origin, file.authtoken] as const),
     ...files.map(({ origin, file }) => [origin, file.spareAuthtoken] as const),
   ])
-  if (server && authtoken) problems.push(...betrayals(server, authtoken, environment, files))
+  if (server && authtoken) problems.push(...tokenLeaks(server, authtoken, environment, files))
   const ca = chooseCa(flags, environment, files, { cwd, server, problems })
   const [special] = files
   if (special?.origin === 'found' && special.file.update) {
     problems.push(
-      `\`update\` (${LOCAL_FILE}) must stand in your own file or in one named with --config: it installs programs`,
+      `\`update\` (${LOCAL_FILE}) must be in your own file or in one named with --config, since it installs programs`,
     )
   }
   const listen = special?.file.inspectListen
   if (special?.origin === 'found' && listen && !isLoopback(listen)) {
     problems.push(
-      `\`inspect_listen\` (${LOCAL_FILE}) must be an address of this machine alone; to open it to others say so with ` +
+      `\`inspect_listen\` (${LOCAL_FILE}) must be a loopback address; to open the inspector to others, use ` +
         `--inspect-listen or --config ${LOCAL_FILE}`,
     )
   }
@@ -150,7 +150,7 @@ function chooseServer(
   environment: AgentFlags,
   files: readonly ReadFile[],
   problems: string[],
-): Said<ServerAddress> | undefined {
+): Sourced<ServerAddress> | undefined {
   const written = first<string>([
     ['flag', flags.server],
     ['environment', environment.server],
@@ -189,7 +189,7 @@ function chooseCa(
   flags: AgentFlags,
   environment: AgentFlags,
   files: readonly ReadFile[],
-  { cwd, server, problems }: { cwd: string; server: Said<ServerAddress> | undefined; problems: string[] },
+  { cwd, server, problems }: { cwd: string; server: Sourced<ServerAddress> | undefined; problems: string[] },
 ): string | undefined {
   const written = flags.ca ?? environment.ca
   if (written === undefined) {
@@ -208,9 +208,9 @@ function chooseCa(
  * A file found in the working folder, perhaps part of somebody else's project, must not send this user's authtoken to a
  * server of its choice.
  */
-function betrayals(
-  server: Said<ServerAddress>,
-  authtoken: Said<Secret>,
+function tokenLeaks(
+  server: Sourced<ServerAddress>,
+  authtoken: Sourced<Secret>,
   environment: AgentFlags,
   files: readonly ReadFile[],
 ): string[] {
@@ -220,8 +220,8 @@ function betrayals(
   const whose = authtoken.by === 'home' ? 'of `postern login`' : 'in POSTERN_AUTHTOKEN'
   const set = environment.server === undefined ? ', POSTERN_SERVER' : ''
   return [
-    `\`server\` (${LOCAL_FILE}) names ${formatServer(server.value)}, which your authtoken ${whose} was not given for; ` +
-      `to send it there say so with --server${set} or --config ${LOCAL_FILE}`,
+    `\`server\` (${LOCAL_FILE}) names ${formatServer(server.value)}, but your authtoken ${whose} was not given for that ` +
+      `server; to send it there anyway, use --server${set} or --config ${LOCAL_FILE}`,
   ]
 }
 
@@ -230,7 +230,7 @@ function isSame(a: ServerAddress | undefined, b: ServerAddress | undefined): boo
   return at(a).toLowerCase() === at(b).toLowerCase()
 }
 
-function first<T>(candidates: readonly (readonly [by: Source, value: T | undefined])[]): Said<T> | undefined {
+function first<T>(candidates: readonly (readonly [by: Source, value: T | undefined])[]): Sourced<T> | undefined {
   for (const [by, value] of candidates) if (value !== undefined) return { value, by }
   return undefined
 }

@@ -72,7 +72,7 @@ describe('where the inspector listens', () => {
       'a file of somebody else that opens it to others',
       { local: 'inspect_listen: 0.0.0.0:4040' },
       {},
-      /^`inspect_listen` \(postern-agent\.yml\) must be an address of this machine alone/,
+      /^`inspect_listen` \(postern-agent\.yml\) must be a loopback address/,
     ],
   ] as const) {
     test(`is not ${name}`, async () => {

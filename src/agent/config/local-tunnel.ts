@@ -11,7 +11,7 @@ export interface LocalTunnel {
   readonly problems: readonly Problem[]
 }
 
-/** Whoever can reach the API may not read the files and variables of whoever runs the agent. */
+/** Callers of the API must not be able to read the agent's files and environment. */
 const contentOnly: ReadText = (text) => {
   if (isContent(text)) return text
   throw new Error('must be the content itself: this API reads no files')
@@ -31,7 +31,7 @@ export function readLocalTunnel(
   return { plans: problems.length === 0 ? plans : undefined, problems }
 }
 
-/** Older clients still send keys of version 1, which have one meaning. */
+/** Translates keys of version 1, which older clients still send. */
 function modern({ bind_tls, auth, ...rest }: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   const schemes = { true: ['https'], false: ['http'], both: ['http', 'https'] }[String(bind_tls)]
   return {

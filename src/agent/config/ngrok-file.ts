@@ -30,7 +30,7 @@ const leftOut: Readonly<Record<string, string>> = {
   region: 'the region is that of your server',
   update: 'an update starts when the API asks for it',
   update_channel: 'updates come from `update.source` in a Postern configuration file',
-  web_allow_hosts: 'the inspector answers to its own address alone',
+  web_allow_hosts: 'the inspector accepts only its own address as `Host`',
 }
 
 const noProxy = 'is not supported: the agent connects to the server directly, without a proxy'
@@ -41,8 +41,7 @@ export const refusedInTunnels: RefusedKeys = {
   bind_tls: 'belongs to version 1 of the file; write `schemes: [https]`, `[http]` or both',
 }
 
-const inAgent =
-  'ends TLS in the agent, which is not supported; a `tls` tunnel with `terminate_at: edge` ends it at the server'
+const inAgent = 'terminates TLS in the agent, which is not supported; use a `tls` tunnel with `terminate_at: edge`'
 const refusedInEndpoints: RefusedKeys = { agent_tls_termination: inAgent }
 
 export interface NgrokContext {
@@ -103,7 +102,7 @@ function readSettings(
     notes: [],
     server,
     ca: readAuthorities(reader, isThird ? 'connect_cas' : 'root_cas', readText),
-    // Without a Postern server in the same file it was written for ngrok, and is used only when there is no other.
+    // Without a Postern server in the same file, the token is for ngrok and is used only if there is no other.
     authtoken: server && authtoken,
     spareAuthtoken: server ? undefined : authtoken,
     metadata: reader.text('metadata'),
@@ -124,7 +123,7 @@ function readServer(reader: OptionReader, key: string, note: Note): ServerAddres
     if (text === '' || text === 'default') return undefined
     const address = text.replace(/^(?:https|tls|tcp):\/\//, '').replace(/\/$/, '')
     if (!/(?:^|\.)ngrok(?:-agent)?\.com(?::\d+)?$/i.test(address)) return parseServer(address)
-    note(key, "is ignored: it is a server of ngrok's; --server, POSTERN_SERVER or `postern login` names yours")
+    note(key, "is ignored: it is a server of ngrok's; set yours with --server, POSTERN_SERVER or `postern login`")
     return undefined
   })
 }
@@ -202,7 +201,7 @@ function readEndpoints(
   }
 }
 
-/** Takes `bindings` off, which may only be `public`. */
+/** Removes `bindings`, which may only be `public`. */
 function takeBindings(
   { bindings, ...rest }: Readonly<Record<string, unknown>>,
   path: readonly string[],
@@ -222,7 +221,7 @@ export interface NgrokTunnel {
   readonly refused: RefusedKeys
 }
 
-/** Reads a tunnel with keys of `table`; what is wrong is noted under its path. */
+/** Reads a tunnel with the keys of `table`; problems are noted under its path. */
 export function readOne(
   given: Readonly<Record<string, unknown>>,
   { name, path, table, refused }: NgrokTunnel,

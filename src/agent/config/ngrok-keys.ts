@@ -7,7 +7,7 @@ import { isMap, type Problem } from '../../options/reader.ts'
 
 type Path = readonly string[]
 
-/** From their path to ours. */
+/** Maps ngrok's paths to ours. */
 export type KeyTable = readonly (readonly [theirs: Path, ours: Path])[]
 
 const same = (...names: string[]): KeyTable => names.map((name) => [name.split('.'), name.split('.')])
@@ -38,7 +38,7 @@ export const tunnelKeys: KeyTable = [
   }),
 ]
 
-/** What callers of the local API may write: ngrok's keys, and those of ours that are spelled differently. */
+/** The keys that the local API accepts: ngrok's, and those of ours that are spelled differently. */
 export const localTunnelKeys: KeyTable = [
   ...tunnelKeys,
   ...same('pooling', 'mutual_tls', 'upstream_tls.verify', 'upstream_tls.ca', 'upstream_tls.server_name'),
@@ -67,7 +67,7 @@ export interface Translated {
   readonly problems: readonly Problem[]
 }
 
-/** Their values under our keys; a key without one is a problem. An empty string counts as absent, as ngrok treats it. */
+/** The values under our keys; a key that is not in `table` is a problem. An empty string counts as absent, as in ngrok. */
 export function translate(given: Readonly<Record<string, unknown>>, table: KeyTable, refused: RefusedKeys): Translated {
   const values: Record<string, unknown> = {}
   const problems: Problem[] = []

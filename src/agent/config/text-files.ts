@@ -29,9 +29,9 @@ export function readBounded(path: string): string {
 }
 
 function faultOf(path: string, code: string): string {
-  // A text this long was hardly meant as a path, and may be a secret.
+  // A text this long is hardly a path, and may be a secret.
   if (path.length > PATH_SHOWN) return 'it is neither the content nor the path of a file'
   if (code === 'ENOENT') return `there is no ${path}`
-  if (code === 'ETIMEDOUT') return `${path} is a pipe that nobody writes to`
+  if (code === 'ETIMEDOUT') return `${path} is a pipe without a writer`
   return code === 'EISDIR' ? `${path} is a folder` : `${path}: ${code}`
 }

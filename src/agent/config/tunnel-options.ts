@@ -17,15 +17,15 @@ export interface TunnelOptions {
   readonly proto?: 'http' | 'tcp' | 'tls' | undefined
   /** For http: the schemes of the address, `https` by default. */
   readonly schemes?: readonly ('http' | 'https')[] | undefined
-  /** The whole address to ask for, such as `https://app.example.com` or `tcp://example.com:20001`. */
+  /** The full address to request, such as `https://app.example.com` or `tcp://example.com:20001`. */
   readonly url?: string | undefined
   readonly domain?: string | undefined
   readonly hostname?: string | undefined
   /** A name under the domain of the server. */
   readonly subdomain?: string | undefined
-  /** For tcp: `host:port` to ask for. */
+  /** For tcp: `host:port` to request. */
   readonly remote_addr?: string | undefined
-  /** Shares the address with other tunnels of the same owner that ask for this too and have the same guards. */
+  /** Shares the address with other tunnels of the same owner that also set this and have the same guards. */
   readonly pooling?: boolean | undefined
   /** Instead of an address: edges find the tunnel by these labels. */
   readonly labels?: Readonly<Record<string, string>> | readonly string[] | undefined
@@ -42,7 +42,7 @@ export interface TunnelOptions {
   readonly upstream_tls?: {
     /** Checks the certificate of a service with `https` or `tls`; off by default. */
     readonly verify?: boolean | undefined
-    /** CAs that may have signed that certificate; turns the check on. */
+    /** CAs to trust for that certificate; turns the check on. */
     readonly ca?: string | undefined
     readonly server_name?: string | undefined
   }
@@ -54,13 +54,13 @@ export interface TunnelOptions {
   readonly request_headers?: HeaderRules | undefined
   readonly response_headers?: HeaderRules | undefined
   readonly compression?: boolean | undefined
-  /** Share of failed responses, 0 to 1, at which visitors are turned away for a while. */
+  /** Share of failed responses, 0 to 1, at which visitors are rejected for a while. */
   readonly circuit_breaker?: number | undefined
   /** CAs; a visitor must present a certificate of one of them. */
   readonly mutual_tls?: string | undefined
-  /** For tls: where TLS ends; `upstream`, which passes it through, by default. */
+  /** For tls: where TLS is terminated; by default `upstream`, which passes it through. */
   readonly terminate_at?: 'edge' | 'upstream' | undefined
-  /** Certificate and private key for TLS that ends at the edge. */
+  /** Certificate and private key for TLS that is terminated at the edge. */
   readonly crt?: string | undefined
   readonly key?: string | undefined
   readonly webhook_verification?: { readonly provider: string; readonly secret: string } | undefined
@@ -94,7 +94,7 @@ export interface HeaderRules {
   readonly remove?: readonly string[]
 }
 
-/** What one tunnel asks for: one address, or two with the same host name. */
+/** What one tunnel requests: one address, or two with the same host name. */
 export type TunnelPlans = readonly [AgentTunnelPlan] | readonly [AgentTunnelPlan, twin: AgentTunnelPlan]
 
 export interface TunnelContext {

@@ -21,7 +21,7 @@ export async function writeLogin(path: string, { server, authtoken, ca }: SavedL
   const target = existsSync(path) ? realpathSync(path) : path
   const document = existsSync(target) ? parseDocument(readBounded(target)) : new Document({ version: 1 })
   if (document.errors.length > 0 || (document.contents !== null && !isMap(document.contents))) {
-    throw new ConfigError([`${path} is not a configuration file; mend it or move it away, and log in again`])
+    throw new ConfigError([`${path} is not a configuration file; fix it or move it away, then log in again`])
   }
   document.set('server', formatServer(server))
   document.set('authtoken', authtoken.reveal())

@@ -1,4 +1,4 @@
-/** One watcher of exchanges that tells two of all of them. */
+/** Combines two watchers of exchanges into one. */
 import type { ExchangeWatcher } from './connection-watch.ts'
 
 /** Either may be missing. */

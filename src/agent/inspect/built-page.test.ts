@@ -22,7 +22,7 @@ async function builtFolder(owner: TestOwner): Promise<string> {
   return folder
 }
 
-test('the page is served at its address, its files below it, and the API stays where it is', async (t) => {
+test('the page is served at its address with its files below it, beside the API', async (t) => {
   const { ask } = await testInspector(t, identity, { page: await readBuiltPage(await builtFolder(t)) })
   const page = await ask('GET', '/')
   assert.deepEqual([page.status, page.headers['content-type']], [200, 'text/html; charset=utf-8'])
@@ -40,14 +40,14 @@ test('the page is served at its address, its files below it, and the API stays w
   assert.equal((await ask('GET', '/api/status')).status, 200)
 })
 
-test('its files are not for a name that was made to lead here', async (t) => {
+test('its files are not served for a name that was pointed here (DNS rebinding)', async (t) => {
   const { ask } = await testInspector(t, identity, { page: await readBuiltPage(await builtFolder(t)) })
   for (const path of ['/', '/page/index-a1.js']) {
     assert.equal((await ask('GET', path, { headers: { host: 'evil.test' } })).status, 403, path)
   }
 })
 
-test('where it was not built, there is a plain page', async () => {
+test('without a built page, there is a plain one', async () => {
   const page = await readBuiltPage(join(tmpdir(), 'postern-no-such-folder'))
   assert.match(String(page('/')?.bytes), /\/api\/tunnels/)
 })

@@ -1,4 +1,4 @@
-/** The agent's page as `npm run page` built it; the plain one where it was not, as in a program that brings its own agent. */
+/** The agent's page as `npm run page` built it; the plain page if it was not built, as in a program that embeds an agent. */
 import { readdir, readFile } from 'node:fs/promises'
 import { extname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'

@@ -59,7 +59,7 @@ function watched() {
 const ask = (target: string, more = ''): string => `GET ${target} HTTP/1.1\r\nHost: x\r\n${more}\r\n`
 const ok = (body: string): string => `HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\n\r\n${body}`
 
-describe('requests and responses belong together', () => {
+describe('requests are paired with their responses', () => {
   test('one after the other, and with bodies both ways', () => {
     const { asks, answers, all } = watched()
     asks('POST /a HTTP/1.1\r\ncontent-length: 4\r\n\r\nab')
@@ -110,7 +110,7 @@ describe('requests and responses belong together', () => {
     assert.equal(all[0]?.requestBody, 'ok')
   })
 
-  test('when the answer comes before the request is all there', () => {
+  test('when the response comes before the whole request', () => {
     const { asks, answers, all } = watched()
     asks('POST / HTTP/1.1\r\nContent-Length: 4\r\n\r\nab')
     answers(ok('no'))
@@ -160,7 +160,7 @@ describe('an exchange that ends early', () => {
     })
   }
 
-  test('is over when one direction makes no sense', () => {
+  test('is over when one direction cannot be parsed', () => {
     for (const broken of [
       '\x16\x03\x01 \r\n\r\n',
       'GET / HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n',
@@ -221,7 +221,7 @@ describe('after an upgrade', () => {
     ])
   })
 
-  test('to another protocol, its bytes are nothing to us', () => {
+  test('to another protocol, its bytes are ignored', () => {
     const { asks, answers, watch, all } = watched()
     asks(ask('/', 'Connection: Upgrade\r\nUpgrade: other\r\n'))
     answers('HTTP/1.1 101 Switching Protocols\r\nUpgrade: other\r\n\r\n\xff\xff\xff')
@@ -230,7 +230,7 @@ describe('after an upgrade', () => {
     assert.deepEqual([all.length, all[0]?.frames, all[0]?.end], [1, [], 'whole'])
   })
 
-  test('a frame of no known kind ends the looking', () => {
+  test('a frame of an unknown type ends the watching', () => {
     const { asks, answers, all } = watched()
     asks(ask('/ws', upgrade))
     answers(`${switching}\x83\x00\x81\x01x`)
@@ -260,7 +260,7 @@ test('a compressed stream of events is a body like any other', () => {
   assert.deepEqual([all[0]?.frames, all[0]?.responseBody], [[], 'data: x\n\n'])
 })
 
-test('a watcher that fails is left alone, and nobody else notices', (t) => {
+test('a watcher that fails is no longer called, and the traffic is not affected', (t) => {
   const warn = t.mock.method(process, 'emitWarning', () => {})
   let began = 0
   const watch = new ConnectionWatch({
@@ -295,7 +295,7 @@ describe('while the watcher is full', () => {
     return { state, seen, watch, asks, answers }
   }
 
-  test('exchanges pass unread and are counted, and the next is read when there is room again', () => {
+  test('exchanges pass unread but counted, and are read again when there is room', () => {
     const { state, seen, asks, answers } = resting()
     asks(ask('/first'))
     answers(ok('x'))
@@ -312,7 +312,7 @@ describe('while the watcher is full', () => {
     assert.deepEqual([seen, state.leftOut], [['/first', '200', 'whole', '/next', '200', 'whole'], 3])
   })
 
-  test('an exchange that goes on is read to its end', () => {
+  test('an open exchange is read to its end', () => {
     const { state, seen, asks, answers } = resting()
     asks('POST /long HTTP/1.1\r\nContent-Length: 4\r\n\r\nab')
     state.isFull = true
@@ -338,7 +338,7 @@ describe('while the watcher is full', () => {
     assert.deepEqual([seen, state.leftOut], [['/first', '200', 'whole', '/next', '200', 'whole'], 1])
   })
 
-  test('its end is no end of an exchange', () => {
+  test('the end of the connection does not end an exchange', () => {
     const { state, seen, watch, asks, answers } = resting()
     asks(ask('/first'))
     answers(ok('x'))

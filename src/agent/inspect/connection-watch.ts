@@ -1,13 +1,13 @@
 /**
  * Watches one connection between a visitor and a service that speak HTTP/1: pairs each request with its response, and
- * tells what passes to whoever wants to know. It is given copies or lent bytes, and changes nothing.
+ * reports both to a watcher. It gets copies or lent bytes, and changes nothing.
  */
 import { proxyHeaderLength } from '../proxy-line.ts'
 import { EventReader, type SentEvent } from './event-reader.ts'
 import { type BodyFraming, HttpReader } from './http-reader.ts'
 import { type WebSocketFrame, WebSocketReader } from './websocket-reader.ts'
 
-/** How many requests may wait for their responses, one behind the other. */
+/** How many pipelined requests may wait for their responses. */
 const MAX_PENDING = 100
 
 export interface PassingRequest {
@@ -21,16 +21,16 @@ export interface PassingRequest {
 
 export interface PassingResponse {
   readonly status: number
-  /** As of a request. */
+  /** The whole head, as for a request. */
   readonly text: string
 }
 
-/** Why an exchange has ended. `unserved`: without an answer. `left`: its visitor, or one of both in its midst. */
+/** Why an exchange has ended. `unserved`: no response. `left`: the visitor left, or either side before the end. */
 export type ExchangeEnd = 'whole' | 'unserved' | 'left'
 
 export type Sender = 'client' | 'service'
 
-/** Learns of one exchange. Bytes are lent: they change as soon as the call returns. */
+/** Receives one exchange. Bytes are lent: they change as soon as the call returns. */
 export interface ExchangeNotes {
   onRequestBody?(chunk: Buffer): void
   /** The request is complete. */
@@ -42,10 +42,10 @@ export interface ExchangeNotes {
   onEnded(how: ExchangeEnd): void
 }
 
-/** Learns of all exchanges of a connection. */
+/** Receives all exchanges of a connection. */
 export interface ExchangeWatcher {
   began(request: PassingRequest): ExchangeNotes
-  /** Whether the exchange that begins is left out: then it is not even read, and whoever says so counts it. */
+  /** Whether the exchange that begins is left out: then it is not even read. The watcher counts it. */
   leavesOut?(): boolean
 }
 
@@ -58,33 +58,33 @@ const NOTHING: Buffer = Buffer.alloc(0)
 
 const requestLine = /^([!#$%&'*+.^_`|~\w-]{1,32}) (\S+) (HTTP\/1\.[01])\r\n/
 const statusLine = /^HTTP\/1\.[01] (\d{3})[ \r]/
-/** How a request begins. */
+/** The beginning of a request. */
 const requestStart = /^[!#$%&'*+.^_`|~\w-]{1,32} \S/
 const REQUEST_START_BYTES = 34
-/** The fields that tell what follows a head. */
+/** The fields that say what follows a head. */
 const framingFields = /\r\n(content-length|transfer-encoding|upgrade|content-type|content-encoding):[ \t]*([^\r\n]*)/gi
 
 export class ConnectionWatch {
   readonly #watcher: ExchangeWatcher
   readonly #requests: HttpReader
   readonly #responses: HttpReader
-  /** Without a response, or with one that goes on, the oldest first. */
+  /** Exchanges without a complete response, oldest first. */
   readonly #pending: Pending[] = []
-  /** The one whose request is being read. */
+  /** The exchange whose request is being read. */
   #asking: ExchangeNotes | undefined
   #isInterim = false
-  /** The first bytes of the visitor, while they may be a PROXY header. */
+  /** The first bytes from the visitor, while they may be a PROXY header. */
   #opening = NOTHING
   #isOpened = false
   #events: EventReader | undefined
-  /** After an upgrade: of the client and of the service. */
+  /** Readers of WebSocket frames of both sides, after an upgrade. */
   #sockets: { readonly client: WebSocketReader; readonly service: WebSocketReader } | undefined
   #isAnswering = false
   #isUpgraded = false
   #isOver = false
   /**
-   * Exchanges that are left out pass unread, so that looking costs nothing where it is of no use. Then only one thing shows
-   * where the next begins: the visitor speaks after the service did.
+   * Exchanges that are left out pass unread, so that they cost nothing. Then only one thing shows where the next exchange
+   * begins: the visitor sends after the service did.
    */
   #isResting = false
   #hasServiceSpoken = false
@@ -111,7 +111,7 @@ export class ConnectionWatch {
     })
   }
 
-  /** Bytes of the visitor, on their way to the service. */
+  /** Bytes from the visitor, on their way to the service. */
   fromVisitor(chunk: Buffer): void {
     if (this.#isOver || this.#rests(chunk)) return
     try {
@@ -123,7 +123,7 @@ export class ConnectionWatch {
     }
   }
 
-  /** Bytes of the service, on their way to the visitor. */
+  /** Bytes from the service, on their way to the visitor. */
   fromService(chunk: Buffer): void {
     if (this.#isOver) return
     if (this.#isResting) {
@@ -157,7 +157,7 @@ export class ConnectionWatch {
     }
   }
 
-  /** Whether bytes of the visitor pass unread. */
+  /** Whether bytes from the visitor pass unread. */
   #rests(chunk: Buffer): boolean {
     if (this.#isResting) {
       if (!this.#hasServiceSpoken) return true
@@ -173,13 +173,13 @@ export class ConnectionWatch {
     return this.#isOpened && this.#pending.length === 0 && this.#requests.isBetween && this.#responses.isBetween
   }
 
-  /** A direction that makes no sense any more leaves the other without meaning. */
+  /** Stops watching when one direction cannot be parsed, since the other has no meaning then. */
   #check(): void {
     const isLost = this.#requests.isLost || this.#responses.isLost
     if (isLost || this.#sockets?.client.isLost || this.#sockets?.service.isLost) this.#close('left')
   }
 
-  /** A defect in what only looks must not reach a visitor. */
+  /** A defect in the inspector must not affect a visitor. */
   #failed(error: unknown): void {
     this.#isOver = true
     process.emitWarning(error instanceof Error ? error : String(error))
@@ -223,7 +223,7 @@ export class ConnectionWatch {
   }
 
   #upgrade(notes: ExchangeNotes, protocol: string): BodyFraming {
-    // A client sends nothing of the other protocol before it has read this answer.
+    // A client does not send the new protocol before it has read this response.
     this.#requests.becomeOther()
     this.#isUpgraded = true
     if (protocol.toLowerCase() === 'websocket') {
@@ -260,7 +260,7 @@ interface FramingFields {
   readonly isChunked: boolean
   readonly upgrade: string
   readonly isEventStream: boolean
-  /** Two lengths, or one that is none. */
+  /** Whether there are two lengths, or an invalid one. */
   readonly isBroken: boolean
 }
 

@@ -1,9 +1,9 @@
-/** Finds server-sent events in a body that passes: each is some lines and an empty one. */
+/** Finds server-sent events in a passing body: each is some lines followed by an empty one. */
 import { KeptBytes } from './kept-bytes.ts'
 import { FRAME_BYTES } from './websocket-reader.ts'
 
 export interface SentEvent {
-  /** Of all its lines, in bytes. */
+  /** The size of all its lines, in bytes. */
   readonly size: number
   /** The first bytes of its lines. */
   readonly bytes: Buffer
@@ -15,7 +15,7 @@ const LF = 0x0a
 export class EventReader {
   readonly #onEvent: (event: SentEvent) => void
   #event = new KeptBytes(FRAME_BYTES)
-  /** How much of the current line has come, in bytes, without a CR at its end. */
+  /** The length of the current line so far, in bytes, without a CR at its end. */
   #line = 0
 
   constructor(onEvent: (event: SentEvent) => void) {

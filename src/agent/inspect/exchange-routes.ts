@@ -6,7 +6,7 @@ import type { HeadField } from './http-head.ts'
 import { notFound, sendJson, sendNothing } from './local-answer.ts'
 import { type LocalRequest, limitOf, readBody } from './local-request.ts'
 import type { RequestChanges } from './replay.ts'
-import { again, ofTunnel, refuse } from './request-routes.ts'
+import { ofTunnel, refuse, replayById } from './request-routes.ts'
 import type { LocalParts } from './tunnel-routes.ts'
 
 const USUAL = 100
@@ -51,16 +51,16 @@ export async function replayExchange(parts: LocalParts, asked: LocalRequest, res
   const changes = readChanges(reader)
   reader.finish()
   refuse(problems)
-  const sent = await again(parts, { id, path, tunnelName, changes })
+  const sent = await replayById(parts, { id, path, tunnelName, changes })
   sendJson(response, 201, exchangeItem(sent, exchanges.idOf(sent)))
 }
 
-/** Nothing of it may break out of the line that it is written to. */
+/** No value may break out of the line of the request that it is written to. */
 function readChanges(reader: OptionReader): RequestChanges {
   return {
     method: reader.parsed('method', (text) => matching(text, /^[!#$%&'*+.^_`|~\w-]{1,32}$/, 'must be a method')),
     path: reader.parsed('path', (text) =>
-      matching(text, /^[/*][!-~\u0080-\uffff]{0,16383}$/, 'must begin with `/` and have no blanks'),
+      matching(text, /^[/*][!-~\u0080-\uffff]{0,16383}$/, 'must begin with `/` and contain no spaces'),
     ),
     headers: readFields(reader),
     body: readContent(reader),

@@ -1,6 +1,6 @@
 /**
- * Exchanges as they come, as server-sent events. A reader that is slow is told the latest state of each exchange when it
- * reads again, and nothing waits for it but a list of what changed, which is no longer than what is kept.
+ * Exchanges as they come, as server-sent events. A slow reader gets the latest state of each exchange when it reads again;
+ * only a list of changed exchanges waits for it, which is no longer than the list of those that are kept.
  */
 import type { ServerResponse } from 'node:http'
 import { exchangeItem, frameView, socketMessages } from './exchange-view.ts'
@@ -12,15 +12,15 @@ import type { LocalParts } from './tunnel-routes.ts'
 /** How long changes are gathered, in milliseconds. */
 const GATHER_MS = 100
 
-/** How often a line is sent when nothing happens, in milliseconds, so that a reader that is gone is noticed. */
+/** How often a keep-alive line is sent, in milliseconds, so that a lost reader is noticed. */
 const ALIVE_MS = 5000
 
 /** How much may wait for the reader before nothing more is written, in bytes. */
 const WAITING_BYTES = 256 * 1024
 
 /**
- * `GET /api/exchanges/stream`: `following` once all that changes from now on is told, then events `exchange` with an item
- * of the list, and `removed` with an id.
+ * `GET /api/exchanges/stream`: `following` once all further changes will be sent, then events `exchange` with an item of
+ * the list, and `removed` with an id.
  */
 export function streamExchanges({ inspector }: LocalParts, _asked: LocalRequest, response: ServerResponse): void {
   const { exchanges } = inspector
@@ -44,7 +44,7 @@ export function streamExchanges({ inspector }: LocalParts, _asked: LocalRequest,
 }
 
 /**
- * `GET /api/exchanges/{id}/stream`: events `frame`, from the first that is kept, and `exchange` whenever it has changed.
+ * `GET /api/exchanges/{id}/stream`: events `frame`, from the oldest kept one on, and `exchange` whenever it has changed.
  * Frames that were dropped before they could be sent are counted in an event `missed`.
  */
 export function streamFrames({ inspector }: LocalParts, asked: LocalRequest, response: ServerResponse): void {
@@ -56,7 +56,7 @@ export function streamFrames({ inspector }: LocalParts, asked: LocalRequest, res
   let isRemoved = false
   const messages = socketMessages(exchange)
   const flow = eventFlow(response, async () => {
-    // More may come, and the oldest may go, while a frame is read.
+    // New frames may come, and the oldest may be dropped, while a frame is read.
     while (sent < exchange.frameCount) {
       const [oldest] = exchange.frames
       const missed = (oldest?.number ?? exchange.frameCount + 1) - sent - 1
@@ -85,7 +85,7 @@ export function streamFrames({ inspector }: LocalParts, asked: LocalRequest, res
 }
 
 interface EventFlow {
-  /** Whether the reader has to read before more is written. */
+  /** Whether the reader must read before more is written. */
   readonly isFull: boolean
   send(event: string, data: unknown): void
   /** Calls `flush` in a moment. */
@@ -101,7 +101,7 @@ function eventFlow(response: ServerResponse, flush: () => void | Promise<void>):
   const isFull = (): boolean => response.writableLength > WAITING_BYTES
   const run = async (): Promise<void> => {
     timer = undefined
-    // One at a time, and another for what came meanwhile.
+    // One flush at a time, and another one for changes that came meanwhile.
     if (isFlushing) soon()
     if (isFlushing || isFull() || response.destroyed || response.writableEnded) return
     isFlushing = true

@@ -13,7 +13,7 @@ const packed: Readonly<Record<string, Buffer>> = { br: brotliCompressSync(text),
 const word = deflateRawSync('hello', { finishFlush: constants.Z_SYNC_FLUSH }).subarray(0, -4)
 const agreed = 'Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Extensions: permessage-deflate\r\n\r\n'
 
-test('compressed bodies and messages are told as they were sent and as they were before', async (t) => {
+test('compressed bodies and messages are shown as they were sent and decompressed', async (t) => {
   const { ask, open, visit } = await testInspector(t, await tlsIdentity())
   const server = createServer((request, response) => {
     const coding = request.url?.slice(1) ?? ''

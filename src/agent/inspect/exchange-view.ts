@@ -8,7 +8,7 @@ import type { KeptBytes } from './kept-bytes.ts'
 import { SocketMessages } from './socket-messages.ts'
 import { FRAME_BYTES, unmasked } from './websocket-reader.ts'
 
-/** What the server answers visitors with when the service did not. */
+/** The error that the server sends to visitors when the service did not respond. */
 const UNREACHABLE = 'ERR_UPSTREAM_UNREACHABLE'
 
 export function exchangeItem(exchange: InspectedExchange, id: string) {
@@ -58,7 +58,7 @@ export function socketMessages({ responseHead }: InspectedExchange): SocketMessa
 
 export type FrameView = ReturnType<typeof frameView>
 
-/** `message` is what the frame ends, if that was compressed and could be read. */
+/** `message` is the decompressed message that the frame completes, if it could be read. */
 export function frameView(frame: InspectedFrame, message?: Buffer) {
   const { number, time, from, type, isLast, isCompressed, size, bytes } = frame
   const shared = { number, at: new Date(time).toISOString(), from, type }
@@ -102,12 +102,12 @@ function contentView(bytes: Buffer, { isCut }: { isCut: boolean }) {
   return { encoding: 'base64' as const, content: bytes.toString('base64') }
 }
 
-/** Without the beginning of a character whose rest was not kept. */
+/** Cuts off the beginning of a character whose rest was not kept. */
 function withoutHalf(bytes: Buffer): Buffer {
   for (let back = 1; back <= Math.min(3, bytes.length); back++) {
     const byte = bytes[bytes.length - back] ?? 0
     if (byte < 0x80) break
-    // A first byte tells how many belong to it.
+    // The first byte says how many bytes the character has.
     if (byte >= 0xc0) {
       const length = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : 2
       return back < length ? bytes.subarray(0, -back) : bytes

@@ -90,7 +90,7 @@ test('each request has its tunnel and its time', () => {
   )
 })
 
-test('a request that the service does not answer is shown as 502, and one whose visitor disconnects without a status', () => {
+test('a request without a response is shown as 502, one whose visitor disconnects without a status', () => {
   for (const [how, status] of [
     ['serviceEnds', 502],
     ['serviceBreaks', 502],

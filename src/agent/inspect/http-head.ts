@@ -1,4 +1,4 @@
-/** The parts of an HTTP/1 head that was kept, in which each character is a byte. */
+/** The parts of a kept HTTP/1 head, in which each character is a byte. */
 import { isUtf8 } from 'node:buffer'
 
 export interface HeadField {
@@ -28,7 +28,7 @@ export function listOf(head: string, name: string): string {
   return found.map(({ value }) => value).join(', ')
 }
 
-/** `200 OK` of a status line. */
+/** The `200 OK` of a status line. */
 export function statusText(head: string): string {
   return /^HTTP\/\d\.\d ([^\r\n]*)/.exec(textOf(head))?.[1] ?? ''
 }
@@ -41,7 +41,7 @@ export function isChunked(head: string): boolean {
   return /chunked\s*$/i.test(fieldOf(head, 'transfer-encoding'))
 }
 
-/** Of bytes, as characters. Most are ASCII; what is not UTF-8 is shown as Latin-1. */
+/** Decodes the bytes as UTF-8, or as Latin-1 if they are not UTF-8. */
 function textOf(head: string): string {
   const bytes = Buffer.from(head, 'latin1')
   return isUtf8(bytes) ? bytes.toString('utf8') : head

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { type BodyFraming, HEAD_BYTES, HttpReader } from './http-reader.ts'
 
-/** What is found in `pieces`; `framing` says how each head goes on. */
+/** What is found in `pieces`; `framing` says what follows each head. */
 function found(pieces: readonly Buffer[], framing: (head: string) => BodyFraming | undefined) {
   const seen: string[] = []
   let body = ''
@@ -62,7 +62,7 @@ describe('HTTP/1 messages are found', () => {
   }
 })
 
-describe('what cannot be read ends the looking', () => {
+describe('a message that cannot be parsed ends the reading', () => {
   for (const [name, text] of [
     ['a size that is none', 'a\r\nchunked\r\n\r\nzz\r\n'],
     ['a size that is too long', `a\r\nchunked\r\n\r\n${'1'.repeat(13)}\r\n`],
@@ -78,13 +78,13 @@ describe('what cannot be read ends the looking', () => {
     })
   }
 
-  test('a head that makes no sense', () => {
+  test('an invalid head', () => {
     const { seen, isLost } = found([Buffer.from('a\r\n\r\nb\r\n\r\n')], () => undefined)
     assert.deepEqual([seen, isLost], [['a'], true])
   })
 })
 
-test('a body that goes on to the end of the stream says so', () => {
+test('a body that ends with the stream is recognised', () => {
   assert.ok(found([Buffer.from('a\r\nclose\r\n\r\n')], framed).reader.endsWithStream)
   assert.ok(!found([Buffer.from('a\r\nlength: 3\r\n\r\nb')], framed).reader.endsWithStream)
 })

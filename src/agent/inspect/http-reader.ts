@@ -1,21 +1,21 @@
 /**
- * Reads HTTP/1 messages in passing bytes, one direction of a connection: where heads begin and end, and which bytes are
- * bodies. It only looks: a message that it cannot read ends the looking, and nothing else.
+ * Finds HTTP/1 messages in the passing bytes of one direction of a connection: where heads begin and end, and which bytes
+ * are bodies. It only observes: a message that it cannot parse ends the observation, and nothing else.
  */
 import { KeptBytes } from './kept-bytes.ts'
 
 /** The longest head that is read, in bytes. */
 export const HEAD_BYTES = 64 * 1024
 
-/** The longest line with the size of a chunk, with its extensions, in bytes. */
+/** The longest line with the size of a chunk and its extensions, in bytes. */
 const SIZE_LINE_BYTES = 1024
 
-/** How the bytes behind a head go on: as a body of that many bytes, in chunks, up to the end, or as another protocol. */
+/** What follows a head: a body of that many bytes, chunks, a body up to the end, or another protocol. */
 export type BodyFraming = number | 'chunked' | 'until-close' | 'other'
 
 /** Receives what is found. All bytes are lent: they change as soon as the call returns. */
 export interface HttpSink {
-  /** A whole head, with its empty line; undefined when it makes no sense. */
+  /** A whole head, with its empty line; returns undefined if it is invalid. */
   head(head: Buffer): BodyFraming | undefined
   body(chunk: Buffer): void
   /** The body is complete. */
@@ -33,11 +33,11 @@ const LF = 0x0a
 export class HttpReader {
   readonly #sink: HttpSink
   #state: State = 'head'
-  /** Bytes of a body or chunk that are yet to come. */
+  /** How many bytes of a body or chunk are still to come. */
   #left = 0
-  /** The beginning of a head, while the rest has not come. */
+  /** The beginning of an incomplete head. */
   #partial: KeptBytes | undefined
-  /** The line that is being read: the size of a chunk, or the length of a trailer so far. */
+  /** The current line: the text of a chunk size, or the length of a trailer so far. */
   #line = ''
   #lineBytes = 0
 
@@ -45,12 +45,12 @@ export class HttpReader {
     this.#sink = sink
   }
 
-  /** Whether it cannot tell what the bytes are. */
+  /** Whether it could not parse a message, and has stopped. */
   get isLost(): boolean {
     return this.#state === 'lost'
   }
 
-  /** Whether it has read whole messages up to here. */
+  /** Whether it is between two messages. */
   get isBetween(): boolean {
     return this.#state === 'head' && this.#partial === undefined
   }
@@ -60,7 +60,7 @@ export class HttpReader {
     return this.#state === 'until-close'
   }
 
-  /** From here on the bytes are of another protocol. */
+  /** Called when all further bytes are of another protocol. */
   becomeOther(): void {
     if (this.#state === 'head') this.#state = 'other'
   }
@@ -70,7 +70,7 @@ export class HttpReader {
     while (at < chunk.length) at = this.#step(chunk, at)
   }
 
-  /** Reads on at `at`; returns how far it came. */
+  /** Continues at `at`; returns how far it got. */
   #step(chunk: Buffer, at: number): number {
     switch (this.#state) {
       case 'head':
@@ -112,7 +112,7 @@ export class HttpReader {
   #restOfHead(partial: KeptBytes, chunk: Buffer, at: number): number {
     const before = partial.kept
     this.#keep(partial, chunk.subarray(at), chunk.length)
-    // The empty line may have begun in what came before.
+    // The empty line may have begun in an earlier chunk.
     const end = partial.bytes.indexOf(EMPTY_LINE, Math.max(0, before - EMPTY_LINE.length + 1))
     if (end < 0) return chunk.length
     this.#partial = undefined
@@ -166,11 +166,11 @@ export class HttpReader {
     return end + 1
   }
 
-  /** The line break behind a chunk, or the lines behind the last one, of which an empty one is the end. */
+  /** The line break after a chunk, or the lines after the last chunk, which an empty line ends. */
   #trailer(chunk: Buffer, at: number): number {
     const end = chunk.indexOf(LF, at)
     const length = (end < 0 ? chunk.length : end) - at - (end > at && chunk[end - 1] === CR ? 1 : 0)
-    // A line break that is cut in two has its first half counted.
+    // The CR of a line break that is split between chunks is not counted.
     if (!(end < 0 && length === 1 && chunk[at] === CR)) this.#lineBytes += length
     if (this.#lineBytes > HEAD_BYTES) this.#state = 'lost'
     if (end < 0) return chunk.length

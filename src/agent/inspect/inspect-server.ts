@@ -1,4 +1,4 @@
-/** The listener of an agent's local API and page: at its address, or at the next port that is free. */
+/** The listener of an agent's local API and page: at its address, or at the next free port. */
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { createServer } from '../../lib/http/node-http.ts'
@@ -26,11 +26,11 @@ export interface InspectServer {
 
 export interface InspectServerOptions extends LocalParts {
   readonly address: InspectAddress
-  /** Instead of the one that was built. */
+  /** Replaces the built page. */
   readonly page?: InspectorPage
 }
 
-/** Rejects with the error of the system when no port can be had. */
+/** Rejects with the error of the system when no port is available. */
 export async function startInspectServer({
   address: { host, port },
   page: given,
@@ -52,7 +52,7 @@ export async function startInspectServer({
       if (!isTaken || tried === PORTS || port + tried > 65535) throw error
     }
   }
-  // Such as too many open files: the next connection may fare better.
+  // Such as too many open files: the next connection may succeed.
   server.on('error', () => {})
   const { address, family, port: got } = server.address() as AddressInfo // it listens on a port
   return {

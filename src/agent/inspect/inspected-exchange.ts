@@ -1,4 +1,4 @@
-/** One exchange that the inspector keeps: the heads, as much of the bodies as it may, and frames as they came. */
+/** One exchange that the inspector keeps: the heads, the bodies up to a limit, and the frames as they came. */
 import type { ExchangeEnd, ExchangeNotes, PassingRequest, PassingResponse, Sender } from './connection-watch.ts'
 import type { SentEvent } from './event-reader.ts'
 import { KeptBytes } from './kept-bytes.ts'
@@ -7,11 +7,11 @@ import type { WebSocketFrame, WebSocketFrameType } from './websocket-reader.ts'
 /** How much of each body is kept, in bytes. */
 export const BODY_BYTES = 1024 * 1024
 
-/** How many frames or events of one exchange are kept, the latest, and how many bytes of them. */
+/** How many of the latest frames or events of one exchange are kept, and how many bytes of them. */
 export const MAX_FRAMES = 1000
 const FRAMES_BYTES = 1024 * 1024
 
-/** What an exchange takes beside its bytes, and a frame beside its own, about, in bytes. */
+/** The approximate memory of an exchange and of a frame besides their content, in bytes. */
 const EXCHANGE_OVERHEAD = 1024
 const FRAME_OVERHEAD = 256
 
@@ -41,13 +41,13 @@ export interface ExchangeOrigin {
   readonly onEnded?: ((durationMs: number) => void) | undefined
 }
 
-/** Who keeps it, and has room for so much. One for all, since there is an exchange for each request. */
+/** Keeps exchanges within a memory limit. One is shared by all exchanges, since each request is one. */
 export interface ExchangeKeeper {
   /** Milliseconds, for durations. */
   now(): number
   /** Milliseconds since 1970. */
   clock(): number
-  /** It takes so many bytes more, or less. */
+  /** The memory of an exchange has changed by so many bytes. */
   onGrew(bytes: number): void
   onChange(exchange: InspectedExchange): void
 }
@@ -113,17 +113,17 @@ export class InspectedExchange implements ExchangeNotes {
     return this.#status
   }
 
-  /** Until its end, or until now. */
+  /** The duration until its end, or until now. */
   get durationMs(): number {
     return this.#durationMs ?? this.#keeper.now() - this.#began
   }
 
-  /** Undefined while it goes on. */
+  /** Undefined while it is open. */
   get end(): ExchangeEnd | undefined {
     return this.#end
   }
 
-  /** The latest, the oldest first. */
+  /** The latest frames, oldest first. */
   get frames(): readonly InspectedFrame[] {
     return this.#frames
   }
@@ -189,7 +189,7 @@ export class InspectedExchange implements ExchangeNotes {
     if (!this.#isDropped) this.#keeper.onChange(this)
   }
 
-  /** Lets go of it: there is no room, or nobody wants it any more. What still comes is not kept. */
+  /** Frees its memory, to make room or because it was cleared. What still comes is not kept. */
   drop(): void {
     this.#isDropped = true
     this.#keeper.onGrew(-this.#memory)

@@ -15,7 +15,7 @@ function testExchanges(bounds: { maxExchanges?: number; maxBytes?: number } = {}
 }
 
 describe('exchanges are bounded', () => {
-  test('in number: the oldest goes, even while it goes on', () => {
+  test('in number: the oldest is dropped, even while it is open', () => {
     const { begin, targets, exchanges } = testExchanges({ maxExchanges: 2 })
     const first = begin('/1')
     const id = exchanges.idOf(first)
@@ -72,7 +72,7 @@ test('a body of many small pieces is kept whole, in memory that is not much more
   assert.ok(exchanges.bytes - before <= 20_000)
 })
 
-test('ids are those of this process', () => {
+test('ids of other processes are not found', () => {
   const { begin, exchanges } = testExchanges()
   const exchange = begin()
   const id = exchanges.idOf(exchange)
@@ -83,7 +83,7 @@ test('ids are those of this process', () => {
   }
 })
 
-test('listeners hear of what changed until they stop', () => {
+test('listeners are called for changes until they stop', () => {
   const { begin, exchanges } = testExchanges({ maxExchanges: 1 })
   const heard: string[] = []
   const stop = exchanges.listen(({ target }, change) => heard.push(`${target} ${change}`))

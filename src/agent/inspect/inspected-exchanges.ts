@@ -1,4 +1,4 @@
-/** The latest exchanges of an agent, of bounded number and size; they are only in memory. */
+/** The latest exchanges of an agent, bounded in number and size, in memory only. */
 import type { PassingRequest } from './connection-watch.ts'
 import { type ExchangeKeeper, type ExchangeOrigin, InspectedExchange } from './inspected-exchange.ts'
 
@@ -13,19 +13,19 @@ export interface InspectedExchangesOptions {
   readonly maxBytes?: number
 }
 
-/** Hears of changes; `removed` tells that it is not kept any more. */
+/** Called for changes; `removed` means that the exchange is no longer kept. */
 export type ExchangeListener = (exchange: InspectedExchange, change: 'changed' | 'removed') => void
 
 export class InspectedExchanges implements ExchangeKeeper {
   readonly now: () => number
   readonly clock: () => number
   readonly #maxBytes: number
-  /** By number, around and around: from the oldest up to the newest. */
+  /** A ring buffer by number, from the oldest to the newest. */
   readonly #ring: (InspectedExchange | undefined)[]
   #oldest = 1
   #newest = 0
   readonly #listeners = new Set<ExchangeListener>()
-  /** Tells ids of this process from those of another. */
+  /** Distinguishes ids of this process from those of another. */
   readonly #since: number
   #bytes = 0
 
@@ -37,12 +37,12 @@ export class InspectedExchanges implements ExchangeKeeper {
     this.#since = Math.floor(clock() / 1000)
   }
 
-  /** What they take, about, in bytes. */
+  /** The approximate memory that they take, in bytes. */
   get bytes(): number {
     return this.#bytes
   }
 
-  /** The newest first. */
+  /** All exchanges, newest first. */
   latest(): InspectedExchange[] {
     const all: InspectedExchange[] = []
     for (let number = this.#newest; number >= this.#oldest; number--) {
@@ -73,7 +73,7 @@ export class InspectedExchanges implements ExchangeKeeper {
     return exchange
   }
 
-  /** Forgets all of them. */
+  /** Drops all exchanges. */
   clear(): void {
     while (this.#oldest <= this.#newest) this.#dropOldest()
   }

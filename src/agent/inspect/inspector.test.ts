@@ -5,7 +5,7 @@ import { AgentTunnel } from '../tunnel.ts'
 import { ConnectionWatch } from './connection-watch.ts'
 import { Inspector } from './inspector.ts'
 
-test('more exchanges than anybody could look at are counted, and not kept', (t) => {
+test('exchanges beyond the allowance are counted, and not kept', (t) => {
   t.after(() => mock.timers.reset())
   mock.timers.enable({ apis: ['setTimeout'] })
   let now = 0

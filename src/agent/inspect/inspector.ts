@@ -10,14 +10,14 @@ import { InspectedExchanges } from './inspected-exchanges.ts'
 import { type TunnelMeter, TunnelMeters } from './tunnel-meters.ts'
 
 /**
- * How many exchanges a second are kept, and twice as many at once. Beyond that they would be gone before anybody could look,
- * so reading them would only cost time.
+ * How many exchanges per second are kept, with bursts of twice as many. Beyond that they would be gone before anybody could
+ * look, so reading them would be a waste.
  */
 const KEPT_PER_SECOND = 200
 
 /**
- * When there is no room, nobody asks for some until there is for so many. One alone, every few milliseconds, finds nothing of its
- * code in the caches of a busy processor: it took eight times as long as beside others, a tenth of what a busy agent took in all.
+ * Once the allowance is used up, nothing is kept until there is room for this many. A single exchange every few milliseconds finds
+ * none of its code in the processor's caches: it took eight times as long as one among others, a tenth of a busy agent's time.
  */
 const KEPT_TOGETHER = 100
 const PAUSE_MS = (1000 * KEPT_TOGETHER) / KEPT_PER_SECOND
@@ -36,10 +36,10 @@ export class Inspector implements AgentInspector {
   readonly #meters: TunnelMeters
   readonly #now: () => number
   readonly #allowance: TokenBucket
-  /** Since when there is no room. It serves as the time of what passes until there is: to read the clock for each is not free. */
+  /** Since when the allowance is used up. It stands for the time of all that passes until then: reading the clock has a cost. */
   #fullSince: number | undefined
   #leftOut = 0
-  /** Names of the tunnels that somebody started while the agent ran. */
+  /** Names of the tunnels that were started through the local API. */
   readonly #started = new Set<string>()
 
   constructor({ now = () => performance.now(), clock = Date.now }: InspectorOptions = {}) {
@@ -49,7 +49,7 @@ export class Inspector implements AgentInspector {
     this.#allowance = new TokenBucket(KEPT_PER_SECOND, now())
   }
 
-  /** How many exchanges were not kept, since too many came at once. */
+  /** How many exchanges were not kept because too many came at once. */
   get leftOut(): number {
     return this.#leftOut
   }
@@ -63,7 +63,7 @@ export class Inspector implements AgentInspector {
     this.#started.delete(name)
   }
 
-  /** Whether the tunnel is one of those, and so nothing that the configuration file knows of. */
+  /** Whether the tunnel was started through the local API, and so is not in the configuration file. */
   hasStarted(name: string): boolean {
     return this.#started.has(name)
   }
@@ -93,7 +93,7 @@ export class Inspector implements AgentInspector {
         requests.passed(this.#fullSince)
         return true
       },
-      // The first for which there is no room is read all the same, and so are those that come together with others.
+      // The first exchange beyond the allowance is still read, and so are those pipelined with others.
       began: (request): ExchangeNotes => {
         const now = this.#now()
         requests.began(now)
@@ -116,7 +116,7 @@ export class Inspector implements AgentInspector {
   }
 }
 
-/** As the local API names it: of two addresses with one name, the plain one is `name (http)`. */
+/** The name in the local API: of two addresses with one name, the plain HTTP one is `name (http)`. */
 export function shownName({ plan, isTwin }: AgentTunnel): string {
   return isTwin ? `${plan.name} (http)` : plan.name
 }

@@ -1,6 +1,6 @@
-/** A copy of the first bytes that pass, up to a limit, and how many passed in all. */
+/** A copy of the first passing bytes, up to a limit, and the count of all of them. */
 
-/** The smallest piece of memory that further bytes get, in bytes. */
+/** The least growth of the memory, in bytes. */
 const LEAST_GROWTH = 1024
 
 export class KeptBytes {
@@ -18,7 +18,7 @@ export class KeptBytes {
     return this.#size
   }
 
-  /** How many of them are here. */
+  /** How many of them are kept. */
   get kept(): number {
     return this.#kept
   }
@@ -27,7 +27,7 @@ export class KeptBytes {
     return this.#memory?.subarray(0, this.#kept) ?? Buffer.alloc(0)
   }
 
-  /** Copies what fits of `chunk`; returns how much memory it took for that, in bytes. */
+  /** Copies what fits of `chunk`; returns how much the memory grew, in bytes. */
   add(chunk: Buffer): number {
     this.#size += chunk.length
     const length = Math.min(chunk.length, this.#limit - this.#kept)
@@ -38,13 +38,13 @@ export class KeptBytes {
     return grown
   }
 
-  /** Doubles what there is, so that a body of many small pieces is not copied again for each. */
+  /** Doubles the memory, so that a body of many small chunks is not copied for each of them. */
   #makeRoom(length: number): number {
     const before = this.#memory?.length ?? 0
     const needed = this.#kept + length
     if (needed <= before) return 0
     const wanted = before === 0 ? needed : Math.min(this.#limit, Math.max(needed, before * 2, LEAST_GROWTH))
-    // Not of Node's pool: the least body would keep 64 KiB of it, for as long as it is kept itself.
+    // Not from Node's pool: a tiny body would keep 64 KiB of it alive.
     const memory = Buffer.allocUnsafeSlow(wanted)
     this.#memory?.copy(memory, 0, 0, this.#kept)
     this.#memory = memory

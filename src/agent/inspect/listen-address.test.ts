@@ -17,7 +17,7 @@ test('an address is read as people write it', () => {
   assert.equal(parseInspectListen('false'), false)
 })
 
-test('what is no address is refused', () => {
+test('an invalid address is refused', () => {
   for (const text of [
     '',
     'true',
@@ -37,7 +37,7 @@ test('what is no address is refused', () => {
   }
 })
 
-test('an address of this machine alone is known', () => {
+test('a loopback address is recognised', () => {
   for (const [text, isOwn] of [
     ['127.0.0.1:1', true],
     ['127.8.8.8:1', true],

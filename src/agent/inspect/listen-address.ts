@@ -5,7 +5,7 @@ import type { OptionReader } from '../../options/reader.ts'
 export interface InspectAddress {
   readonly host: string
   readonly port: number
-  /** Nobody asked for it, so that an agent without it starts all the same. */
+  /** Whether this is the default address, without which an agent still starts. */
   readonly isDefault: boolean
 }
 
@@ -26,7 +26,7 @@ export function parseInspectListen(text: string): InspectListen {
   return { host: bare === '' || bare === 'localhost' ? '127.0.0.1' : bare, port: Number(digits), isDefault: false }
 }
 
-/** The same from a file, where YAML reads `false` as no text. */
+/** The same from a file, where YAML parses `false` as a boolean. */
 export function readInspectListen(reader: OptionReader, key: string): InspectListen | undefined {
   return reader.given(key) === false ? false : reader.parsed(key, parseInspectListen)
 }

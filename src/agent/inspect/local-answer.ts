@@ -1,10 +1,10 @@
-/** How the local API answers: JSON, and errors in the shape of the official agent's. */
+/** Responses of the local API: JSON, and errors in the format of the official agent. */
 import type { ServerResponse } from 'node:http'
 
-/** Numbers that the official agent gives to what can go wrong. */
+/** Error numbers of the official agent. */
 export const localCodes = { badTunnel: 102, tunnelNotStarted: 103, notReady: 104 } as const
 
-/** A request that is turned down. */
+/** A request that is refused. */
 export class LocalRefusal extends Error {
   readonly status: number
   readonly code: number | undefined
@@ -41,7 +41,7 @@ export function sendRefusal(response: ServerResponse, { status, code, message, d
   sendJson(response, status, { error_code: code, status_code: status, msg: message, details })
 }
 
-/** A list that may be long: one item at a time, no faster than it is read. */
+/** Sends a list that may be long: one item at a time, no faster than it is read. */
 export async function sendList<T>(
   response: ServerResponse,
   { before, items, view, after }: { before: string; items: readonly T[]; view: (item: T) => unknown; after: string },
@@ -58,7 +58,7 @@ export async function sendList<T>(
   response.end(`${text === ',' ? '' : before}${after}\n`)
 }
 
-/** Resolves when there is room again, or nobody reads any more. */
+/** Resolves when there is room again, or the reader is gone. */
 function drained(response: ServerResponse): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {

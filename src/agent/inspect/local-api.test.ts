@@ -168,7 +168,7 @@ describe('requests of the local API', () => {
     assert.deepEqual((await ask('GET', '/api/requests/http')).json.requests, [])
   })
 
-  test('are sent again, to the same tunnel or another', async (t) => {
+  test('are replayed, to the same tunnel or another', async (t) => {
     const { ask, open, visit } = await inspected(t)
     const got: string[] = []
     const serve = (name: string) =>
@@ -244,7 +244,7 @@ describe('exchanges of the local API', () => {
     assert.deepEqual(whole.frames, [])
   })
 
-  test('are cut at a limit, also in the midst of a character', async (t) => {
+  test('are cut at a limit, even inside a character', async (t) => {
     const { ask, open, visit } = await inspected(t)
     const size = 3 * 1024 * 1024
     const port = await testService(t, (_request, response) => void response.end(`x${'é'.repeat(size / 2)}`))
@@ -256,7 +256,7 @@ describe('exchanges of the local API', () => {
     assert.equal(body.content, `x${'é'.repeat(512 * 1024 - 1)}`)
   })
 
-  test('are sent again with changes', async (t) => {
+  test('are replayed with changes', async (t) => {
     const { ask, open, visit } = await inspected(t)
     const got: unknown[] = []
     const port = await testService(t, async (request, response) => {
@@ -282,7 +282,7 @@ describe('exchanges of the local API', () => {
     ])
   })
 
-  test('are not sent again with what would break out of its place', async (t) => {
+  test('are not replayed with values that would break out of their line', async (t) => {
     const { ask, open, visit } = await inspected(t)
     const port = await testService(t, (_request, response) => void response.end())
     const { id } = await open('web', { addr: port })
@@ -310,7 +310,7 @@ describe('exchanges of the local API', () => {
     assert.equal((await ask('POST', '/api/exchanges/none/replay', { body: {} })).status, 404)
   })
 
-  test('whose service is down are told so, and their replays too', async (t) => {
+  test('say when their service is down, and so do their replays', async (t) => {
     const { ask, open, visit } = await inspected(t)
     const { id } = await open('web', { addr: '127.0.0.1:1' })
     await visit(id, 'GET /down HTTP/1.1\r\nHost: x\r\n\r\n')
@@ -321,7 +321,7 @@ describe('exchanges of the local API', () => {
     assert.equal((await ask('GET', item.uri)).json.response, null)
   })
 
-  test('that are not to be inspected are not', async (t) => {
+  test('are not recorded for tunnels without inspection', async (t) => {
     const { ask, open, visit } = await inspected(t)
     const port = await testService(t, (_request, response) => void response.end('hi'))
     const { id } = await open('web', { addr: port, inspect: false })
@@ -331,7 +331,7 @@ describe('exchanges of the local API', () => {
   })
 })
 
-/** What a stream of events says, one event after the other. */
+/** The events of a stream, one after the other. */
 async function eventsOf(url: string) {
   const [response] = (await once(get(url, { agent: false }), 'response')) as [IncomingMessage]
   let text = ''
@@ -350,7 +350,7 @@ async function eventsOf(url: string) {
 }
 
 describe('streams of the local API', () => {
-  test('tell exchanges as they come and go', async (t) => {
+  test('send exchanges as they come and go', async (t) => {
     const { ask, open, visit, url } = await inspected(t)
     const port = await testService(t, (_request, response) => void response.end('hi'))
     const { id } = await open('web', { addr: port })
@@ -368,7 +368,7 @@ describe('streams of the local API', () => {
     response.destroy()
   })
 
-  test('tell events of a service as they come, and end with it', async (t) => {
+  test('send events of a service as they come, and end with them', async (t) => {
     const { ask, open, visit, url } = await inspected(t)
     const more = Promise.withResolvers<void>()
     const port = await testService(t, async (_request, response) => {
@@ -426,7 +426,7 @@ describe('the local API is closed to', () => {
     })
   }
 
-  test('nobody who is here', async (t) => {
+  test('nobody on this machine', async (t) => {
     const { ask, url } = await inspected(t)
     const { port } = new URL(url)
     for (const headers of [
@@ -459,7 +459,7 @@ describe('the local API bounds', () => {
     test(name, async (t) => {
       const { ask } = await inspected(t)
       const answer = await ask('POST', '/api/tunnels', { body }).catch((error: NodeJS.ErrnoException) => {
-        // It need not read all of it.
+        // The server need not read all of it.
         assert.equal(status, 413)
         assert.match(error.code ?? '', /^(EPIPE|ECONNRESET)$/)
         return { status }
@@ -478,7 +478,7 @@ describe('the local API bounds', () => {
   })
 })
 
-test('a browser finds its way, and nothing of it may be framed or run', async (t) => {
+test('a browser gets a page, which may not be framed and runs no scripts', async (t) => {
   const { ask } = await inspected(t)
   const { status, headers, text } = await ask('GET', '/')
   assert.deepEqual([status, headers['content-type']], [200, 'text/html; charset=utf-8'])

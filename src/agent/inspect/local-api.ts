@@ -1,4 +1,4 @@
-/** The local API of an agent: its routes, and who may use them. */
+/** The local API of an agent: its routes, and protection from other sites. */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { forgetExchanges, getExchange, listExchanges, replayExchange } from './exchange-routes.ts'
 import { streamExchanges, streamFrames } from './exchange-stream.ts'
@@ -15,7 +15,7 @@ interface LocalRoute {
   readonly methods: Readonly<Record<string, Handler>>
 }
 
-/** A path without its last slash; `stream` comes before ids. */
+/** Matched without a trailing slash; `stream` must come before ids. */
 const routes: readonly LocalRoute[] = [
   { path: /^\/api$/, methods: { GET: (_parts, _asked, response) => sendJson(response, 200, root) } },
   { path: /^\/api\/status$/, methods: { GET: getStatus } },
@@ -58,11 +58,11 @@ export interface LocalApiOptions extends LocalParts {
   readonly page: InspectorPage
 }
 
-/** For all answers: nothing of it is for other pages, for frames or for caches. */
+/** For all responses: other sites, frames and caches must not get them. */
 const headers = {
   'Cache-Control': 'no-store',
   'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
-  // A page that leads here by a link gets no hold of the window.
+  // A page that links here gets no reference to the window.
   'Cross-Origin-Opener-Policy': 'same-origin',
   'Cross-Origin-Resource-Policy': 'same-origin',
   'Referrer-Policy': 'no-referrer',
@@ -90,7 +90,7 @@ export function localApi({ host, page, ...parts }: LocalApiOptions): RequestList
     const handler = Object.hasOwn(found.methods, method) ? found.methods[method] : undefined
     if (!handler) {
       response.setHeader('Allow', Object.keys(found.methods).join(', '))
-      throw new LocalRefusal(405, `${plain} takes ${Object.keys(found.methods).join(', ')}`)
+      throw new LocalRefusal(405, `${plain} accepts only ${Object.keys(found.methods).join(', ')}`)
     }
     const params = decoded(found.path.exec(plain)?.slice(1) ?? [], path)
     await handler(parts, { request, path, query: new URLSearchParams(search), params }, response)
@@ -100,7 +100,7 @@ export function localApi({ host, page, ...parts }: LocalApiOptions): RequestList
 function sendFile(response: ServerResponse, method: string, { type, bytes, policy }: InspectorFile): void {
   if (method !== 'GET' && method !== 'HEAD') {
     response.setHeader('Allow', 'GET, HEAD')
-    throw new LocalRefusal(405, 'this page can only be read')
+    throw new LocalRefusal(405, 'this page is read-only')
   }
   response.setHeader('Content-Security-Policy', policy)
   response.writeHead(200, { 'Content-Type': type, 'Content-Length': bytes.length })
@@ -120,11 +120,11 @@ function failed(error: unknown, request: IncomingMessage, response: ServerRespon
     response.destroy()
     return
   }
-  // What is left of a body is not read.
+  // The rest of a body is not read.
   if (!request.complete) response.setHeader('Connection', 'close')
   if (error instanceof LocalRefusal) sendRefusal(response, error)
   else {
     process.emitWarning(error instanceof Error ? error : String(error))
-    sendRefusal(response, new LocalRefusal(500, 'the agent failed to answer; its output says why'))
+    sendRefusal(response, new LocalRefusal(500, 'the agent failed to handle the request; see its output'))
   }
 }

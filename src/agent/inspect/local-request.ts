@@ -1,10 +1,10 @@
-/** Reads requests of the local API: the body as JSON, within bounds, and what is asked for in the query. */
+/** Reads requests of the local API: the body as JSON, within bounds, and the query. */
 import type { IncomingMessage } from 'node:http'
 import { BadJson, readJson } from '../../lib/text/json.ts'
 import { isMap } from '../../options/reader.ts'
 import { LocalRefusal } from './local-answer.ts'
 
-/** The largest body, in bytes: a replay may bring one of its own, in base64. */
+/** The largest body, in bytes: a replay may contain a request body in base64. */
 const BODY_BYTES = 4 * 1024 * 1024
 
 const JSON_BOUNDS = { maxDepth: 32, maxValues: 5000 }
@@ -13,11 +13,11 @@ export interface LocalRequest {
   readonly request: IncomingMessage
   readonly path: string
   readonly query: URLSearchParams
-  /** What the pattern of the route found, decoded. */
+  /** The parameters of the path, decoded. */
   readonly params: readonly string[]
 }
 
-/** An object. Other sites' pages cannot send this type without asking first, which nobody answers. */
+/** Reads an object. Pages of other sites cannot send this content type without a CORS preflight, which is not answered. */
 export async function readBody(request: IncomingMessage): Promise<Readonly<Record<string, unknown>>> {
   if (!/^application\/json\s*(?:;|$)/i.test(request.headers['content-type'] ?? '')) {
     throw new LocalRefusal(415, 'the body must be application/json')
@@ -45,11 +45,11 @@ async function readBytes(request: IncomingMessage): Promise<Buffer> {
   return Buffer.concat(chunks)
 }
 
-/** A number from the query, from 1 to `most`; `usual` when it is not there. */
+/** The `limit` of the query, from 1 to `most`; `usual` if it is absent. */
 export function limitOf(query: URLSearchParams, { usual, most }: { usual: number; most: number }): number {
   const text = query.get('limit')
   if (text === null || text === '') return usual
   const limit = /^\d{1,9}$/.test(text) ? Number(text) : 0
-  if (limit < 1) throw new LocalRefusal(400, 'limit must be a number from 1 on')
+  if (limit < 1) throw new LocalRefusal(400, '`limit` must be a number, 1 or more')
   return Math.min(limit, most)
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { foreignRequest } from './own-host.ts'
 
-test('only a Host that is the address of the agent is taken', () => {
+test('only the address of the agent is accepted as Host', () => {
   for (const [listens, host, isOwn] of [
     ['127.0.0.1', 'localhost:4040', true],
     ['127.0.0.1', 'LOCALHOST', true],
@@ -28,7 +28,7 @@ test('only a Host that is the address of the agent is taken', () => {
   }
 })
 
-test('only pages of its own origin may use it', () => {
+test('only pages of its own origin may use the API', () => {
   const host = 'localhost:4040'
   for (const [headers, isOwn] of [
     [{}, true],
@@ -49,7 +49,7 @@ test('only pages of its own origin may use it', () => {
   }
 })
 
-test('a link on another page may lead to the page, and to nothing else', () => {
+test('other sites may link to the page, and to nothing else', () => {
   const host = 'localhost:4040'
   const link = { host, 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' }
   for (const [headers, isPage, isOwn] of [

@@ -1,12 +1,12 @@
-/** What a browser sees at the address of the inspector: where everything is. */
+/** What a browser sees at the inspector without the built page: links to the API. */
 import type { InspectorPage } from './local-api.ts'
 
 const places: readonly (readonly [path: string, about: string])[] = [
   ['/api/tunnels', 'the tunnels of this agent'],
-  ['/api/exchanges', 'the latest requests and their answers'],
-  ['/api/exchanges/stream', 'the same, as they come'],
-  ['/api/requests/http', 'the same as the official agent shows them'],
-  ['/api/status', 'the agent itself'],
+  ['/api/exchanges', 'the latest requests and responses'],
+  ['/api/exchanges/stream', 'the same, as a live stream'],
+  ['/api/requests/http', 'the same, in the format of the official agent'],
+  ['/api/status', 'the status of the agent'],
 ]
 
 const html = `<!doctype html>

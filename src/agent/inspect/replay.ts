@@ -1,4 +1,4 @@
-/** Sends a request again, as it was or changed, to the service of a tunnel; it is inspected like those of visitors. */
+/** Sends a request again, unchanged or edited, to the service of a tunnel; it is inspected like requests of visitors. */
 import type { ByteStream } from '../../lib/bytes/byte-stream.ts'
 import { socketStream } from '../../lib/bytes/socket-stream.ts'
 import { ServiceFault } from '../dial-upstream.ts'
@@ -13,18 +13,18 @@ import { rawMessage } from './request-view.ts'
 /** How long a response may take in all, in milliseconds: some never end. */
 const REPLAY_MS = 60_000
 
-/** How long the caller waits for the end, in milliseconds; it goes on without the caller. */
+/** How long the caller waits for the end, in milliseconds; after that the replay goes on without the caller. */
 const PATIENCE_MS = 10_000
 
 export interface RequestChanges {
   readonly method?: string | undefined
   readonly path?: string | undefined
-  /** All fields but those that tell the length of the body. */
+  /** All headers except those for the length of the body. */
   readonly headers?: readonly HeadField[] | undefined
   readonly body?: Buffer | undefined
 }
 
-/** It cannot be sent again; the message says why. */
+/** The request cannot be replayed; the message says why. */
 export class ReplayRefused extends Error {
   constructor(message: string) {
     super(message)
@@ -42,8 +42,9 @@ export interface ReplayOptions {
 /** Resolves with the new exchange, which has ended unless it takes long; rejects with `ReplayRefused`. */
 export async function replay({ exchanges, exchange, tunnel, changes }: ReplayOptions): Promise<InspectedExchange> {
   const { target } = tunnel.plan
-  if (!('dial' in target)) throw new ReplayRefused('the tunnel leads into a program, which gets no replays')
-  if (target.isHttp2) throw new ReplayRefused('the service speaks HTTP/2, and replays are HTTP/1.1')
+  if (!('dial' in target))
+    throw new ReplayRefused('the tunnel forwards to a handler inside a program, which cannot get replays')
+  if (target.isHttp2) throw new ReplayRefused('the service speaks HTTP/2, but replays are HTTP/1.1')
   const request = requestBytes(exchange, changes)
   const begun: { exchange?: InspectedExchange } = {}
   const done = Promise.withResolvers<void>()
@@ -60,7 +61,7 @@ export async function replay({ exchanges, exchange, tunnel, changes }: ReplayOpt
     },
   })
   watch.fromVisitor(request)
-  if (!begun.exchange) throw new ReplayRefused('the request cannot be read')
+  if (!begun.exchange) throw new ReplayRefused('the request cannot be parsed')
   const sent = begun.exchange
   let stream: ByteStream | undefined
   const over = (): void => {
@@ -90,17 +91,17 @@ export async function replay({ exchanges, exchange, tunnel, changes }: ReplayOpt
   return sent
 }
 
-/** Fields that are made anew, since they depend on the body. */
+/** Headers that are replaced, since they depend on the body. */
 const framing: ReadonlySet<string> = new Set(['content-length', 'transfer-encoding', 'trailer', 'expect'])
 
 function requestBytes(exchange: InspectedExchange, changes: RequestChanges): Buffer {
   const { requestHead, requestBody } = exchange
   const fields = changes.headers ?? fieldsOf(requestHead)
   if (fields.some(({ name }) => name.toLowerCase() === 'upgrade')) {
-    throw new ReplayRefused('it asks for an upgrade of the connection, which cannot be sent again')
+    throw new ReplayRefused('it asks for an upgrade of the connection, which cannot be replayed')
   }
   if (changes.body === undefined && !exchange.isRequestWhole) {
-    throw new ReplayRefused('its body was not kept whole; give another `body`')
+    throw new ReplayRefused('its body was not kept completely; send one as `body`')
   }
   const { method, path, headers, body } = changes
   const isSame = [method, path, headers, body].every((each) => each === undefined)
@@ -118,7 +119,7 @@ function hostField(head: string): HeadField {
   return { name: 'Host', value: fieldOf(head, 'host') }
 }
 
-/** For a service that expects a PROXY header: one that says that the connection is the agent's own. */
+/** The PROXY header for a service that expects one; it says that the connection is the agent's own. */
 function proxyPreface({ plan: { asks } }: AgentTunnel): Buffer | undefined {
   const version = 'opts' in asks ? Number(asks.opts.ProxyProto ?? 0) : 0
   if (version === 1) return Buffer.from('PROXY UNKNOWN\r\n')

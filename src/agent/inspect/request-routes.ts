@@ -9,7 +9,7 @@ import { ReplayRefused, type RequestChanges, replay } from './replay.ts'
 import { requestView } from './request-view.ts'
 import { findTunnel, type LocalParts } from './tunnel-routes.ts'
 
-/** How many requests a list has unless its caller says otherwise, and at most. */
+/** How many requests a list has by default, and at most. */
 const USUAL = 50
 const MOST = 500
 
@@ -25,7 +25,7 @@ export async function listRequests({ inspector }: LocalParts, { query }: LocalRe
   })
 }
 
-/** Those of one tunnel, or all. */
+/** The exchanges of one tunnel, or all. */
 export function ofTunnel(all: readonly InspectedExchange[], name: string | null): readonly InspectedExchange[] {
   if (name === null || name === '') return all
   const plain = name.replace(/ \(https?\)$/, '')
@@ -56,26 +56,29 @@ export async function replayRequest(parts: LocalParts, { request, path }: LocalR
   if (id === undefined && problems.length === 0) reader.fault('id', 'is missing')
   reader.finish()
   refuse(problems)
-  await again(parts, { id: id ?? '', path, tunnelName, changes: {} })
+  await replayById(parts, { id: id ?? '', path, tunnelName, changes: {} })
   sendNothing(response)
 }
 
-export interface Again {
+export interface ReplayById {
   readonly id: string
   readonly path: string
-  /** Instead of the tunnel that it came through. */
+  /** Replaces the tunnel that the request came through. */
   readonly tunnelName: string | undefined
   readonly changes: RequestChanges
 }
 
-/** Sends an exchange again; rejects with what speaks against it. */
-export async function again(parts: LocalParts, { id, path, tunnelName, changes }: Again): Promise<InspectedExchange> {
+/** Replays an exchange; rejects with a `LocalRefusal` that says why it cannot. */
+export async function replayById(
+  parts: LocalParts,
+  { id, path, tunnelName, changes }: ReplayById,
+): Promise<InspectedExchange> {
   const { exchanges } = parts.inspector
   const exchange = exchanges.find(id)
   if (!exchange) throw notFound(`${path}#${id.slice(0, 64)}`)
   const name = tunnelName || exchange.origin.tunnelName
   const tunnel = findTunnel(parts, name)
-  if (!tunnel) throw new LocalRefusal(404, 'the tunnel is not there any more', { details: { tunnel_name: name } })
+  if (!tunnel) throw new LocalRefusal(404, 'the tunnel no longer exists', { details: { tunnel_name: name } })
   try {
     return await replay({ exchanges, exchange, tunnel, changes })
   } catch (error) {

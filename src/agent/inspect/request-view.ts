@@ -33,7 +33,7 @@ export function requestView(exchange: InspectedExchange, id: string) {
   }
 }
 
-/** A message as it could be sent; a body that came in chunks is one chunk. */
+/** A message as it can be sent again; a chunked body becomes one chunk. */
 export function rawMessage(head: string, body: KeptBytes | undefined): Buffer {
   const content = body?.bytes ?? Buffer.alloc(0)
   const start = Buffer.from(head, 'latin1')
@@ -43,7 +43,7 @@ export function rawMessage(head: string, body: KeptBytes | undefined): Buffer {
   return Buffer.concat([start, size, content, rest])
 }
 
-/** The values of each name, which is spelled as programs in Go spell it: `Content-Type`. */
+/** The values of each header, with names spelled as Go does: `Content-Type`. */
 function headerMap(head: string): Record<string, string[]> {
   const map = new Map<string, string[]>()
   for (const { name, value } of fieldsOf(head)) {

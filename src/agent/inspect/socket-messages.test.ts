@@ -39,7 +39,7 @@ function frames() {
 const textOf = async (messages: SocketMessages, frame: InspectedFrame) => (await messages.read(frame))?.toString()
 const said = 'the same words again and again'
 
-test('messages that refer to earlier ones are read, each direction for itself, beside others and in fragments', async () => {
+test('messages that refer to earlier ones are read, separately for each direction, between others and in fragments', async () => {
   const [client, service, frame] = [sender(), sender(), frames()]
   const messages = new SocketMessages('permessage-deflate; client_max_window_bits=15')
   assert.equal(await textOf(messages, frame('client', await client(said))), said)
@@ -58,7 +58,7 @@ test('messages that refer to earlier ones are read, each direction for itself, b
   assert.equal(await textOf(messages, frame('client', again.subarray(2), rest)), said)
 })
 
-test('after a message that was missed, others of its direction are only known to be compressed', async () => {
+test('after a missed message, later ones of its direction cannot be decompressed', async () => {
   for (const missed of ['cut', 'gone', 'broken'] as const) {
     const [service, frame] = [sender(), frames()]
     const messages = new SocketMessages('permessage-deflate')
@@ -69,7 +69,7 @@ test('after a message that was missed, others of its direction are only known to
   }
 })
 
-test('where each message stands for itself, one that was missed is no loss', async () => {
+test('if each message is compressed independently, a missed one does not affect others', async () => {
   const frame = frames()
   const messages = new SocketMessages('permessage-deflate; server_no_context_takeover')
   const packed = deflateRawSync(said, { finishFlush: constants.Z_SYNC_FLUSH }).subarray(0, -4)
@@ -78,7 +78,7 @@ test('where each message stands for itself, one that was missed is no loss', asy
   assert.equal(await textOf(messages, frame('client', packed)), undefined)
 })
 
-test('a message that grows without end is given up', async () => {
+test('a message that decompresses beyond the limit is given up', async () => {
   const packed = deflateRawSync(Buffer.alloc(8 * 1024 * 1024), { finishFlush: constants.Z_SYNC_FLUSH })
   const frame = frames()
   const messages = new SocketMessages('permessage-deflate')

@@ -1,6 +1,6 @@
 /**
- * Compressed messages of a WebSocket as they were before (RFC 7692). Usually each refers to those before it in its direction,
- * so it can be read as long as none of them was missed; nothing is unpacked until somebody looks.
+ * Decompresses messages of a WebSocket (RFC 7692). Usually each refers to earlier ones of its direction, so it can be read
+ * as long as none of them was missed. Nothing is decompressed until somebody looks.
  */
 import { promisify } from 'node:util'
 import { constants, inflateRaw } from 'node:zlib'
@@ -8,24 +8,24 @@ import type { Sender } from './connection-watch.ts'
 import type { InspectedFrame } from './inspected-exchange.ts'
 import { unmasked } from './websocket-reader.ts'
 
-/** The longest message that is unpacked, in bytes: a few bytes may become gigabytes. */
+/** The longest message that is decompressed, in bytes: a few bytes may become gigabytes. */
 const MAX_MESSAGE = 1024 * 1024
 
 /** How far back a message may refer, in bytes. */
 const WINDOW_BYTES = 32 * 1024
 
-/** What senders leave off at the end of each message (section 7.2.1). */
+/** What senders cut off at the end of each message (section 7.2.1). */
 const TAIL = Buffer.of(0, 0, 0xff, 0xff)
 
 const inflate = promisify(inflateRaw)
 
-/** Of one direction. */
+/** The state of one direction. */
 interface Reading {
-  /** Whether each message stands for itself. */
+  /** Whether each message is compressed independently. */
   readonly isFresh: boolean
-  /** The end of what the messages so far said; undefined once one of them could not be read. */
+  /** The last bytes of the messages so far; undefined once one of them could not be read. */
   before: Buffer | undefined
-  /** The frames of the message that is not complete; undefined when it is not compressed. */
+  /** The frames of the incomplete message; undefined if it is not compressed. */
   parts: Buffer[] | undefined
   partsBytes: number
 }
@@ -33,14 +33,14 @@ interface Reading {
 const NOTHING: Buffer = Buffer.alloc(0)
 
 export class SocketMessages {
-  /** Undefined when nothing was agreed on that is known here. */
+  /** Undefined if no known compression was negotiated. */
   readonly #readings: Readonly<Record<Sender, Reading>> | undefined
   #next = 1
 
-  /** `extensions` is what the service agreed to: the header of its answer. */
+  /** `extensions` is what the service accepted: the header of its response. */
   constructor(extensions: string) {
     const [name, ...params] = extensions.split(';').map((part) => part.trim().toLowerCase())
-    // With another extension beside it, nobody here knows what the bits of a frame mean.
+    // With another extension beside it, the meaning of the bits of a frame is unknown.
     if (name !== 'permessage-deflate' || extensions.includes(',')) return
     const reading = (isFresh: boolean): Reading => ({ isFresh, before: NOTHING, parts: undefined, partsBytes: 0 })
     this.#readings = {
@@ -89,7 +89,7 @@ export class SocketMessages {
   }
 }
 
-/** A message could not be read; others that do not refer to it can. */
+/** Called when a message could not be read; others that do not refer to it still can. */
 function lose(reading: Reading): void {
   reading.parts = undefined
   if (!reading.isFresh) reading.before = undefined

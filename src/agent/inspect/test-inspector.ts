@@ -34,7 +34,7 @@ export interface TestOwner {
   after(close: () => unknown): void
 }
 
-/** Asks the local API at `url`. */
+/** Calls the local API at `url`. */
 export async function askLocal(url: string, method: string, path: string, ask: LocalAsk = {}): Promise<LocalAnswer> {
   const { headers, body } = ask
   const sent = request(`${url}${path}`, {

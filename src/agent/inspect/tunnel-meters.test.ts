@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { RateMeter } from './tunnel-meters.ts'
 
-test('a meter counts, and knows what is open and how long things took', () => {
+test('a meter knows counts, open events and durations', () => {
   let time = 0
   const meter = new RateMeter(() => time)
   for (let i = 1; i <= 100; i++) {

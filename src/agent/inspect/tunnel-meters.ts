@@ -1,8 +1,8 @@
-/** Counts what goes through each tunnel, as the local API shows it: how much, how often, and how long it took. */
+/** Measures the traffic of each tunnel for the local API: counts, rates and durations. */
 import { Durations } from '../durations.ts'
 import type { AgentTunnel } from '../tunnel.ts'
 
-/** How often averages move, in milliseconds, and over how many minutes each of them looks back. */
+/** How often averages are updated, in milliseconds, and over how many minutes each looks back. */
 const TICK_MS = 5000
 const AVERAGES = [1, 5, 15] as const
 
@@ -22,7 +22,7 @@ export class RateMeter {
     this.#tickedAt = now()
   }
 
-  /** Those that began, at a moment that the caller knows. */
+  /** Counts an event that began at `now`. */
   began(now = this.#now()): void {
     if (now - this.#tickedAt >= TICK_MS) this.#tick()
     this.#count++
@@ -30,7 +30,7 @@ export class RateMeter {
     this.#open++
   }
 
-  /** One that nobody looked at: it counts, and how long it took is not known. `now` may be a moment ago. */
+  /** Counts an event that was not examined, so that its duration is unknown. `now` may be a moment ago. */
   passed(now: number): void {
     this.began(now)
     this.#open--
@@ -51,7 +51,7 @@ export class RateMeter {
     return { count: this.#count, gauge: this.#open, rate1, rate5, rate15, ...percentiles }
   }
 
-  /** Exponentially weighted averages; whole intervals that passed are counted when somebody comes. */
+  /** Updates exponentially weighted averages; intervals that have passed are made up for on the next call. */
   #tick(): void {
     const ticks = Math.floor((this.#now() - this.#tickedAt) / TICK_MS)
     if (ticks <= 0) return

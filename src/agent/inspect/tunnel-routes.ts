@@ -1,4 +1,4 @@
-/** `/api/tunnels` and `/api/status` of the local API: what runs, and tunnels that come and go while the agent does. */
+/** `/api/tunnels` and `/api/status` of the local API: lists tunnels, and starts and stops them while the agent runs. */
 import type { ServerResponse } from 'node:http'
 import type { Problem } from '../../options/reader.ts'
 import type { Agent } from '../agent.ts'
@@ -39,7 +39,7 @@ export async function startTunnel(parts: LocalParts, { request }: LocalRequest, 
   const { plans, problems } = readLocalTunnel(given, { isTaken })
   if (!plans || problems.length > 0) throw badTunnel(problems)
   if (!agent.isOnline) {
-    // Clients of the official agent wait and ask again when they read this.
+    // Clients of the official agent wait and retry when they read this text.
     const err = 'a successful ngrok tunnel session has not yet been established'
     const code = localCodes.notReady
     throw new LocalRefusal(503, 'the agent is not yet ready to start tunnels', { code, details: { err } })
@@ -71,7 +71,7 @@ export function getStatus({ agent, version }: LocalParts, _asked: LocalRequest, 
   sendJson(response, 200, { status, agent_version: version, session: { legs }, uri: '/api/status' })
 }
 
-/** By the name that is shown; `name (http)` is also said of a tunnel that has no other address. */
+/** Finds a tunnel by its shown name; `name (http)` also means a tunnel that has no other address. */
 export function findTunnel({ agent }: LocalParts, name: string): AgentTunnel | undefined {
   const all = [...agent.tunnels]
   const plain = name.replace(/ \(https?\)$/, '')
@@ -103,13 +103,13 @@ function isInspected({ plan: { asks, target } }: AgentTunnel): boolean {
 async function opened(agent: Agent, plans: TunnelPlans): Promise<readonly AgentTunnel[]> {
   const [{ name }] = plans
   const late = Promise.withResolvers<never>()
-  const timer = setTimeout(() => late.reject(new AgentFault('lost', 'the server did not answer in time')), START_MS)
+  const timer = setTimeout(() => late.reject(new AgentFault('lost', 'the server did not respond in time')), START_MS)
   const opening = openTunnel(agent, plans)
   opening.catch(() => {})
   try {
     return await Promise.race([opening, late.promise])
   } catch (error) {
-    // Of two addresses, the first may be there.
+    // Of two addresses, the first may be open already.
     const begun = [...agent.tunnels].filter(({ plan }) => plan.name === name)
     await Promise.all(begun.map((tunnel) => agent.closeTunnel(tunnel)))
     if (!(error instanceof AgentFault)) throw error

@@ -1,4 +1,4 @@
-/** Reads WebSocket frames in passing bytes, one direction of a connection (RFC 6455). */
+/** Finds WebSocket frames in the passing bytes of one direction of a connection (RFC 6455). */
 import { KeptBytes } from './kept-bytes.ts'
 
 /** How much of one frame or event is kept, in bytes. */
@@ -17,15 +17,15 @@ export type WebSocketFrameType = (typeof frameTypes)[keyof typeof frameTypes]
 
 export interface WebSocketFrame {
   readonly type: WebSocketFrameType
-  /** A message of several frames goes on until one that is the last. */
+  /** Whether the frame is the last of its message. */
   readonly isLast: boolean
-  /** An extension was agreed on, so that the bytes are compressed. */
+  /** Whether the bytes are compressed, by a negotiated extension. */
   readonly isCompressed: boolean
-  /** Of its content, in bytes. */
+  /** The size of its content, in bytes. */
   readonly size: number
   /** The first bytes of the content, as they were sent. */
   readonly bytes: Buffer
-  /** What the content was masked with; undefined for none. */
+  /** The mask of the content; undefined if it is not masked. */
   readonly mask: Buffer | undefined
 }
 

@@ -1,4 +1,4 @@
-/** Installs a release beside the others: fetched, verified, unpacked under a temporary name, and renamed at the end. */
+/** Installs a release beside the others: fetches, verifies and unpacks it under a temporary name, then renames it. */
 import { type KeyObject, randomBytes, verify } from 'node:crypto'
 import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'

@@ -183,18 +183,18 @@ describe('an update is refused (contract 4.3 rule 4) because', () => {
     assert.match(error ?? '', /^no update is available/)
   })
 
-  test('the agent is updating now', async () => {
+  test('an update is already in progress', async () => {
     const { updater, done } = updaterOf(offer({ version: '1.2.4' }))
     const [first, second] = await Promise.all([updater.run(), updater.run()])
-    assert.equal(second.error, 'the agent is updating now')
+    assert.equal(second.error, 'an update is already in progress')
     first.afterwards?.()
-    assert.equal((await updater.run()).error, 'the agent is updating now')
+    assert.equal((await updater.run()).error, 'an update is already in progress')
     await done
   })
 
-  test('the agent is updated already and has not been restarted', async () => {
+  test('the agent is already updated and has not been restarted', async () => {
     const { updater } = await update(offer({ version: '1.2.4' }, { version: '1.2.5' }))
-    assert.equal((await updater.run()).error, 'the agent is updated to 1.2.5 already and has not been restarted')
+    assert.equal((await updater.run()).error, 'the agent is already updated to 1.2.5 and has not been restarted')
   })
 
   test('the list of releases is missing or not a list', async () => {
@@ -311,7 +311,7 @@ describe('versions', () => {
   }
 })
 
-test('a key is read in both of its forms, and no other kind of key is', () => {
+test('a key is accepted in both of its forms, and no other kind of key is', () => {
   const pem = publicKey.export({ type: 'spki', format: 'pem' })
   const der = publicKey.export({ type: 'spki', format: 'der' }).toString('base64')
   assert.ok(releaseKey(String(pem)).equals(publicKey))

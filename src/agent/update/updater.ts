@@ -28,9 +28,9 @@ export class Updater implements CommandHandler {
 
   async run(command?: UpdateCommand): Promise<CommandOutcome> {
     const { version, folder, source } = this.#options
-    if (this.#isBusy) return { error: 'the agent is updating now' }
+    if (this.#isBusy) return { error: 'an update is already in progress' }
     const installed = installedUpdate(folder, version)
-    if (installed) return { error: `the agent is updated to ${installed.version} already and has not been restarted` }
+    if (installed) return { error: `the agent is already updated to ${installed.version} and has not been restarted` }
     this.#isBusy = true
     try {
       const wanted = command?.version ?? ''

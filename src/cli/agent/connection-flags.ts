@@ -18,17 +18,20 @@ export interface Output {
 export function addConnectionFlags(command: Command): Command {
   return command
     .option('--server <host:port>', `the server (default: ${DEFAULT_SERVER})`)
-    .option('--ca <file>', "CA of the server's certificate (default: those of this machine)")
-    .option('--authtoken <token>', 'authtoken; POSTERN_AUTHTOKEN keeps it out of process lists')
+    .option('--ca <file>', "CA of the server's certificate (default: the CAs of this machine)")
+    .option('--authtoken <token>', 'authtoken; set POSTERN_AUTHTOKEN instead to keep it out of process lists')
 }
 
 export function addAgentFlags(command: Command): Command {
   return addConnectionFlags(command)
     .option(
       '--config <file>',
-      'configuration file, also an ngrok.yml (default: ./postern-agent.yml, ~/.config/postern/agent.yml)',
+      'configuration file, or an ngrok.yml (default: ./postern-agent.yml, ~/.config/postern/agent.yml)',
     )
-    .option('--connections <n>', 'most connections to the server: to each worker, and to a second node (default: auto)')
+    .option(
+      '--connections <n>',
+      'most connections to the server: one for each worker, and to a second node (default: auto)',
+    )
     .option(
       '--inspect-listen <address>',
       'where requests can be inspected and replayed, or false (default: 127.0.0.1:4040, or the next free port)',

@@ -1,4 +1,4 @@
-/** Opens the inspector of an agent that runs, and tells where it is. */
+/** Opens the inspector of a running agent, and shows its address. */
 import type { Agent } from '../../agent/agent.ts'
 import type { InspectServer } from '../../agent/inspect/inspect-server.ts'
 import type { Inspector } from '../../agent/inspect/inspector.ts'
@@ -14,7 +14,7 @@ export interface InspectJob {
   readonly display: Pick<Display, 'inspecting'>
 }
 
-/** Rejects with a `Failure` when somebody asked for an address that cannot be had; without the usual one the agent goes on. */
+/** Rejects with a `Failure` if an address that the user chose cannot be used; without the default one the agent goes on. */
 export async function openInspector({ display, ...options }: InspectJob): Promise<InspectServer | undefined> {
   const { startInspectServer } = await import('../../agent/inspect/inspect-server.ts')
   const { host, port, isDefault } = options.address

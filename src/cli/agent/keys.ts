@@ -89,7 +89,7 @@ interface Groups {
 
 function fromProc(): Groups {
   try {
-    // After the program's name in parentheses, which may contain anything: state, parent, group, session, terminal, foreground group.
+    // These follow the program's name in parentheses, which may contain anything: state, parent, group, session, terminal, foreground group.
     const text = readFileSync('/proc/self/stat', 'latin1')
     const [, , , group, , , foreground] = text.slice(text.lastIndexOf(')')).split(' ')
     return { group, foreground }

@@ -73,9 +73,9 @@ test('each event is one line, and connections are logged at debug only', () => {
 03:04:05.678 INFO  tunnel online tunnel=web labels={"app":"shop"} forwards_to=http://localhost:3000
 03:04:05.678 DEBUG connection opened tunnel=web visitor=192.0.2.1:4711 proto=https
 03:04:05.678 DEBUG connection closed tunnel=web visitor=192.0.2.1:4711 duration_ms=12 bytes_in=10 bytes_out=2000
-03:04:05.678 WARN  not connected; trying again reason="the connection ended" retry_ms=313
+03:04:05.678 WARN  not connected; retrying reason="the connection ended" retry_ms=313
 03:04:05.678 INFO  connected again server=node-2.example.com:7443 session=ts_1 region=eu server_version=0.1.0
-03:04:05.678 WARN  tunnel refused; trying again tunnel=web url=https://quiet-fox.example.com forwards_to=http://localhost:3000 reason="The name is taken." code=ERR_NGROK_334
+03:04:05.678 WARN  tunnel refused; retrying tunnel=web url=https://quiet-fox.example.com forwards_to=http://localhost:3000 reason="The name is taken." code=ERR_NGROK_334
 03:04:05.678 WARN  tunnel stopped by the server tunnel=web url=https://quiet-fox.example.com forwards_to=http://localhost:3000 reason="Over\\nquota."
 03:04:05.678 INFO  command name=update refused="no update is available"
 03:04:05.678 INFO  command name=stop

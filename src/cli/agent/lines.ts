@@ -59,7 +59,7 @@ export function linesDisplay({ openLines, format, level: least, now = Date.now }
       print(
         'url' in inspector
           ? { level: 'info', msg: 'inspector online', fields: { url: inspector.url } }
-          : { level: 'warn', msg: 'no inspector', fields: { reason: inspector.reason } },
+          : { level: 'warn', msg: 'inspector could not start', fields: { reason: inspector.reason } },
       ),
     reloaded: ({ level, msg, fields }) => print({ level, msg, fields }),
     close() {},
@@ -79,7 +79,7 @@ function lineOf(event: AgentEvent): Line | undefined {
     }
     case 'offline': {
       const fields = { reason: event.fault.message, retry_ms: Math.round(event.retryMs) }
-      return { level: 'warn', msg: 'not connected; trying again', fields }
+      return { level: 'warn', msg: 'not connected; retrying', fields }
     }
     case 'second-online':
       return { level: 'info', msg: 'connected to a second node', fields: placeOf(event) }
@@ -87,14 +87,14 @@ function lineOf(event: AgentEvent): Line | undefined {
       return { level: 'info', msg: 'not connected to a second node', fields: { reason: event.fault.message } }
     case 'standby': {
       const { server, region } = event
-      return { level: 'info', msg: 'ready at another node', fields: { server: formatServer(server), region } }
+      return { level: 'info', msg: 'standby ready at another node', fields: { server: formatServer(server), region } }
     }
     case 'tunnel-online':
       return { level: 'info', msg: 'tunnel online', fields: fieldsOf(event.tunnel) }
     case 'tunnel-refused': {
       const { message, serverCode } = event.fault
       const fields = { ...fieldsOf(event.tunnel), reason: message, ...(serverCode && { code: serverCode }) }
-      return { level: 'warn', msg: 'tunnel refused; trying again', fields }
+      return { level: 'warn', msg: 'tunnel refused; retrying', fields }
     }
     case 'tunnel-stopped': {
       const fields = { ...fieldsOf(event.tunnel), reason: event.message }

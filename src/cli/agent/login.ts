@@ -24,7 +24,7 @@ Examples:
   postern login --server tunnels.example.com:7443 --ca ca.pem
   printf %s "$TOKEN" | postern login --server tunnels.example.com:7443
 
-What is not given as a flag is asked for; without a terminal the authtoken is read from the input.`
+You are asked for what is not given as a flag. Without a terminal, the authtoken is read from standard input.`
 
 interface LoginOptions {
   readonly server?: string
@@ -56,7 +56,7 @@ async function gather(options: LoginOptions, terminal: Terminal, ask: Ask): Prom
     options.authtoken ??
     (ask.isPossible ? await ask.question('Authtoken: ', { isSecret: true }) : (await terminal.readInput()).trim())
   const ca = options.ca ?? (terminal.env.POSTERN_CA || (await asked('CA file [the CAs of this machine]: ')))
-  if (authtoken === '') throw misuse('no authtoken: give --authtoken, or pass it on the input')
+  if (authtoken === '') throw misuse('no authtoken: give --authtoken, or pass it on standard input')
   if (!/^[\x21-\x7e]+$/.test(authtoken))
     throw misuse('the authtoken contains a character that no authtoken has; copy it again')
   return {
@@ -90,7 +90,7 @@ async function tryOut(login: SavedLogin): Promise<string> {
     return region && ` (region ${region})`
   } catch (error) {
     if (!(error instanceof AgentFault)) throw error
-    const said = error.code === 'refused' ? `the server refuses this authtoken: ${error.message}` : error.message
+    const said = error.code === 'refused' ? `the server refused this authtoken: ${error.message}` : error.message
     throw new Failure(`${printable(said.replaceAll('\n', ' '))}; nothing was written`, { cause: error })
   } finally {
     await agent.close()

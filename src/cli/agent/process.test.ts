@@ -84,23 +84,23 @@ for (const [name, node, skip] of nodes) {
       assert.equal(await session.closed, undefined)
     })
 
-    test('ends with exit code 0 when it is told to stop, after it has answered', async () => {
+    test('ends with exit code 0 on a stop command, after it has answered', async () => {
       const { ended } = await agent({ node })
       assert.equal(await door.command(streamTypes.stop), '')
       const { code, err } = await ended
       assert.deepEqual([code, err], [0, ''])
     })
 
-    test('ends silently, as after SIGPIPE, when nobody reads its output any more', async () => {
+    test('ends silently, as after SIGPIPE, when the reader of its output is gone', async () => {
       const { child, ended } = await agent({ node })
       child.stdout?.destroy()
-      // This logs a line, which nobody reads.
+      // This logs a line to the closed pipe.
       door.cut()
       const { code, err } = await ended
       assert.deepEqual([code, err], [141, ''])
     })
 
-    test('goes on when the disk of its log is full, and ends when told', async () => {
+    test('keeps running when the disk of its log is full, and still stops on command', async () => {
       const out = openSync('/dev/full', 'w')
       const { child, ended, next } = await agent({ node, out })
       closeSync(out)
@@ -113,7 +113,7 @@ for (const [name, node, skip] of nodes) {
       assert.equal(await again.closed, undefined)
     })
 
-    test('restarts in the same process when told to, as often as it is told', async () => {
+    test('restarts in the same process on each restart command', async () => {
       const { child, ended, session, next, out } = await agent({ node })
       assert.equal(await door.command(streamTypes.restart), '')
       const second = await next()
@@ -140,7 +140,7 @@ for (const [name, node, skip] of nodes) {
       const update = () => door.command(streamTypes.update, { Version: '', PermitMajorVersion: false })
       assert.equal(await update(), '')
       await says(new RegExp(`updated; restart to use it version=${version}`))
-      assert.equal(await update(), `the agent is updated to ${version} already and has not been restarted`)
+      assert.equal(await update(), `the agent is already updated to ${version} and has not been restarted`)
       assert.equal(await door.command(streamTypes.restart), '')
       const { code, out } = await ended
       assert.match(out, /\nNEW http 3000\n$/)

@@ -21,7 +21,7 @@ export interface AgentReload {
   /** Reads the file again; rejects with what is wrong. Undefined when the tunnel is described by flags. */
   readonly again: AgentJob['again']
   readonly tell: (line: Reloaded) => void
-  /** Whether a tunnel is none of the file's, and stays as it is. */
+  /** Whether a tunnel is not from the file, and so is left alone. */
   readonly isOther?: ((name: string) => boolean) | undefined
 }
 
@@ -81,7 +81,7 @@ function changeTunnels(
     } else if (before.length === plans.length && before.every(({ plan }, i) => asksTheSame(plan, plans[i]))) {
       // Only its service may have changed, which the server need not know: its address stays.
       if (before.some(({ plan }) => plan.forwardsTo !== plans[0].forwardsTo)) changes.changed.push(name)
-      for (const [i, tunnel] of before.entries()) tunnel.lead(plans[i] ?? plans[0])
+      for (const [i, tunnel] of before.entries()) tunnel.redirect(plans[i] ?? plans[0])
     } else {
       changes.changed.push(name)
       close(name)

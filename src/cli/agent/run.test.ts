@@ -137,7 +137,7 @@ describe('postern http', () => {
     assert.doesNotMatch(terminal.printed.out + terminal.printed.err, /hush-hush/)
   })
 
-  test('draws on a terminal, and leaves it as it was', async () => {
+  test('draws on a terminal, and restores it', async () => {
     const written: string[] = []
     const write = (text: string): void => void written.push(text)
     const keys = { hold() {}, release() {}, send() {}, onContinue: () => () => {} }
@@ -200,10 +200,10 @@ describe('postern http', () => {
     delete door.rules.auth
   })
 
-  test('waits for an unreachable server, and says so', async () => {
+  test('keeps trying an unreachable server, and says so', async () => {
     const terminal = here({ ...doorEnv(), POSTERN_SERVER: '127.0.0.1:1' })
     const { says, signals, done, exits } = running((...given) => tunnelCommand('http', ...given), ['3000'], terminal)
-    await says(/WARN {2}not connected; trying again reason="nothing listens at 127\.0\.0\.1:1; /)
+    await says(/WARN {2}not connected; retrying reason="nothing listens at 127\.0\.0\.1:1; /)
     signals.emit('SIGINT')
     await done
     assert.deepEqual(exits, [0])
@@ -337,7 +337,7 @@ endpoints:
     )
   })
 
-  test('an unknown name is answered with the known ones', async () => {
+  test('the error for an unknown name lists the known ones', async () => {
     await assert.rejects(started(['wbe']).done, /there is no tunnel 'wbe'; did you mean 'web'\?/)
     await assert.rejects(started(['frobnicate']).done, /there are web, ssh$/)
     await assert.rejects(started(['web', '--all']).done, /name tunnels or give --all, not both/)
@@ -345,7 +345,7 @@ endpoints:
   })
 })
 
-describe('called wrongly', () => {
+describe('wrong usage', () => {
   const cases: [args: string[], says: RegExp][] = [
     [['http'], /missing required argument 'address'/],
     [['http', 'ftp://x'], /^error: the address must be an address such as/],
@@ -467,7 +467,7 @@ describe('postern login', () => {
     const server = ['--server', `127.0.0.1:${door.port}`, '--authtoken', 'x']
     await assert.rejects(
       login(server),
-      /^Failure: the server refuses this authtoken: The authtoken is not known\.; nothing was written$/,
+      /^Failure: the server refused this authtoken: The authtoken is not known\.; nothing was written$/,
     )
     delete door.rules.auth
   })

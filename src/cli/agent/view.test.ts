@@ -54,7 +54,7 @@ class TestScreen implements Screen {
     }
   }
 
-  /** What the last frame looks like. */
+  /** The text of the last frame. */
   get shown(): string {
     return stripVTControlCharacters(this.written.at(-1) ?? '').replaceAll('\r', '')
   }
@@ -75,7 +75,7 @@ function tunnelOf(name: string, url: string, forwardsTo: string, labels?: Record
 
 const plain = (_style: unknown, text: string): string => text
 const server = { host: 'tunnels.example.com', port: 7443 }
-const told = {
+const state = {
   status: 'online' as const,
   reason: '',
   retryAt: 0,
@@ -111,7 +111,7 @@ test('the view shows session, server, latency, tunnels, connections and requests
       tunnelOf('shop', '', 'https://localhost:8443', { app: 'shop', env: 'test' }),
     ]),
   }
-  const frame = { agent, version: '0.1.0', told, rows: 24, paint: plain, now: 0 }
+  const frame = { agent, version: '0.1.0', state, rows: 24, paint: plain, now: 0 }
   assert.equal(
     viewLines(frame).join('\n'),
     `\
@@ -124,7 +124,7 @@ Version       0.1.0
 Inspector     http://127.0.0.1:4040
 Forwarding    https://quiet-fox.example.com -> http://localhost:3000
               app=shop env=test -> https://localhost:8443
-Connections   12 in all, 1 open, p50 8.0 ms, p90 20 s
+Connections   12 total, 1 open, p50 8.0 ms, p90 20 s
 
 Requests
 09:08:07  web               ...            GET     /slow
@@ -137,7 +137,7 @@ Requests
 test('the view shows why there is no session, when the next attempt is, and messages', () => {
   const agent = { figures: new Figures(), latencyMs: undefined, tunnels: new Set<AgentTunnel>() }
   const offline = {
-    ...told,
+    ...state,
     status: 'offline' as const,
     reason: 'the connection ended',
     retryAt: 4200,
@@ -146,12 +146,12 @@ test('the view shows why there is no session, when the next attempt is, and mess
   const lines = viewLines({
     agent,
     version: '0.1.0',
-    told: offline,
+    state: offline,
     rows: 24,
     paint: plain,
     now: 1000,
   })
-  assert.equal(lines[2], 'Session       offline the connection ended; trying again in 4 s')
+  assert.equal(lines[2], 'Session       offline the connection ended; retrying in 4 s')
   assert.equal(lines.at(-1), 'mind this')
 })
 
@@ -195,7 +195,7 @@ for (const [env, hasColor] of [
     assert.equal(screen.shown.split('\n').length, 3)
     display.event({ type: 'offline', fault: new AgentFault('lost', 'the connection ended'), retryMs: 500 })
     t.mock.timers.tick(100)
-    assert.match(screen.shown, /offline the connection ended; trying again in 1 s/)
+    assert.match(screen.shown, /offline the connection ended; retrying in 1 s/)
     display.close()
     assert.equal(screen.written.at(-1), '\x1b[?7h\x1b[?25h\x1b[?1049l')
     assert.equal(screen.resized, undefined)

@@ -25,19 +25,19 @@ export interface ViewOptions {
   readonly now?: () => number
 }
 
-/** What is known only from the agent's events. */
-interface Told {
+/** The state of the view, from the agent's events. */
+interface ViewState {
   status: 'connecting' | 'online' | 'offline'
   reason: string
   retryAt: number
-  /** Where it is connected, or is to be. */
+  /** Where it is connected, or trying to connect. */
   server: ServerAddress
   session: string
-  /** That at a second node; `''` without one. */
+  /** The session at a second node; `''` without one. */
   secondSession: string
   region: string
   serverVersion: string
-  /** Where the inspector is; `''` without one. */
+  /** The URL of the inspector; `''` without one. */
   inspector: string
   /** The latest message for the user. */
   note: string
@@ -51,7 +51,7 @@ export function viewDisplay({ agent, config, version, screen, env, now = Date.no
   const canvas = new Canvas(screen)
   const color = !env.NO_COLOR
   const paint: Paint = (style, text) => (color ? styleText(style, text, { validateStream: false }) : text)
-  const told: Told = {
+  const state: ViewState = {
     status: 'connecting',
     reason: '',
     retryAt: 0,
@@ -64,7 +64,7 @@ export function viewDisplay({ agent, config, version, screen, env, now = Date.no
     note: '',
     down: new Map(),
   }
-  const draw = (): void => canvas.draw(viewLines({ agent, version, told, rows: screen.rows, paint, now: now() }))
+  const draw = (): void => canvas.draw(viewLines({ agent, version, state, rows: screen.rows, paint, now: now() }))
   let isDue = false
   const soon = (): void => {
     if (isDue) return
@@ -103,30 +103,30 @@ export function viewDisplay({ agent, config, version, screen, env, now = Date.no
     event(event) {
       if (event.type === 'online' || event.type === 'moved') {
         const { server, session, region, serverVersion } = event
-        Object.assign(told, { status: 'online', server, session, region, serverVersion })
+        Object.assign(state, { status: 'online', server, session, region, serverVersion })
       } else if (event.type === 'offline') {
-        Object.assign(told, { status: 'offline', reason: event.fault.message, retryAt: now() + event.retryMs })
-      } else if (event.type === 'second-online') told.secondSession = event.session
-      else if (event.type === 'second-offline') told.secondSession = ''
-      else if (event.type === 'tunnel-refused') told.note = `${event.tunnel.url}: ${event.fault.message}`
-      else if (event.type === 'tunnel-stopped') told.note = `the server stopped ${event.tunnel.url}: ${event.message}`
-      else if (event.type === 'command') told.note = `command ${event.name}${event.error && `: ${event.error}`}`
-      else if (event.type === 'service-down') told.down.set(event.tunnel, event.reason)
-      else if (event.type === 'service-up') told.down.delete(event.tunnel)
-      if (event.type === 'tunnel-stopped') told.down.delete(event.tunnel)
+        Object.assign(state, { status: 'offline', reason: event.fault.message, retryAt: now() + event.retryMs })
+      } else if (event.type === 'second-online') state.secondSession = event.session
+      else if (event.type === 'second-offline') state.secondSession = ''
+      else if (event.type === 'tunnel-refused') state.note = `${event.tunnel.url}: ${event.fault.message}`
+      else if (event.type === 'tunnel-stopped') state.note = `the server stopped ${event.tunnel.url}: ${event.message}`
+      else if (event.type === 'command') state.note = `command ${event.name}${event.error && `: ${event.error}`}`
+      else if (event.type === 'service-down') state.down.set(event.tunnel, event.reason)
+      else if (event.type === 'service-up') state.down.delete(event.tunnel)
+      if (event.type === 'tunnel-stopped') state.down.delete(event.tunnel)
       soon()
     },
     inspecting(inspector) {
-      if ('url' in inspector) told.inspector = inspector.url
-      else told.note = `no inspector: ${inspector.reason}`
+      if ('url' in inspector) state.inspector = inspector.url
+      else state.note = `inspector could not start: ${inspector.reason}`
       soon()
     },
     reloaded({ msg }) {
-      told.note = msg
+      state.note = msg
       soon()
     },
     updated({ version: updated, error }) {
-      told.note = error ? `update to ${updated} failed: ${error.message}` : `updated to ${updated}; restart to use it`
+      state.note = error ? `update to ${updated} failed: ${error.message}` : `updated to ${updated}; restart to use it`
       soon()
     },
     close() {
@@ -144,29 +144,29 @@ export function viewDisplay({ agent, config, version, screen, env, now = Date.no
 interface Frame {
   readonly agent: Pick<Agent, 'tunnels' | 'latencyMs' | 'figures'>
   readonly version: string
-  readonly told: Told
+  readonly state: ViewState
   readonly rows: number
   readonly paint: Paint
   readonly now: number
 }
 
 /** The lines of the view; control characters in text from elsewhere are made harmless. */
-export function viewLines({ agent, version, told, rows, paint, now }: Frame): string[] {
+export function viewLines({ agent, version, state, rows, paint, now }: Frame): string[] {
   const { figures, latencyMs, tunnels } = agent
   const row = (name: string, value: string): string => `${name.padEnd(14)}${value}`
   const lines = [
     `${paint('bold', 'Postern')} ${paint('dim', '(Ctrl+C to quit)')}`,
     '',
-    row('Session', status(told, { paint, now })),
-    row('Server', printable(serverOf(told))),
+    row('Session', status(state, { paint, now })),
+    row('Server', printable(serverOf(state))),
     row('Latency', latencyMs === undefined ? '' : milliseconds(latencyMs)),
     row('Version', version),
-    ...(told.inspector === '' ? [] : [row('Inspector', told.inspector)]),
+    ...(state.inspector === '' ? [] : [row('Inspector', state.inspector)]),
     ...[...tunnels].map((tunnel, i) => row(i === 0 ? 'Forwarding' : '', forwarding(tunnel, paint))),
     row('Connections', connections(figures)),
   ]
   // Two tunnels may have the same service, and then the same message.
-  const notes = [...new Set([...told.down.values(), told.note])].filter((note) => note !== '')
+  const notes = [...new Set([...state.down.values(), state.note])].filter((note) => note !== '')
   if (notes.length > 0) lines.push('', ...notes.map((note) => paint('yellow', printable(note))))
   const room = rows - lines.length - 3
   if (figures.recent.length > 0 && room > 0) {
@@ -184,17 +184,17 @@ export function viewLines({ agent, version, told, rows, paint, now }: Frame): st
 }
 
 function status(
-  { status, session, secondSession, reason, retryAt }: Told,
+  { status, session, secondSession, reason, retryAt }: ViewState,
   { paint, now }: { paint: Paint; now: number },
 ): string {
   const sessions = secondSession === '' ? session : `${session}, ${secondSession}`
   if (status === 'online') return `${paint('green', 'online')} ${paint('dim', printable(sessions))}`
   if (status === 'connecting') return paint('yellow', 'connecting')
   const left = Math.max(0, Math.ceil((retryAt - now) / 1000))
-  return `${paint('red', 'offline')} ${printable(reason)}; trying again in ${left} s`
+  return `${paint('red', 'offline')} ${printable(reason)}; retrying in ${left} s`
 }
 
-function serverOf({ server, region, serverVersion }: Told): string {
+function serverOf({ server, region, serverVersion }: ViewState): string {
   const more = [region && `region ${region}`, serverVersion && `version ${serverVersion}`].filter(Boolean)
   return [formatServer(server), ...more].join(', ')
 }
@@ -208,7 +208,7 @@ function forwarding({ url, labels, plan, isOnline }: AgentTunnel, paint: Paint):
 function connections(figures: Frame['agent']['figures']): string {
   const [p50, p90] = [figures.percentile(0.5), figures.percentile(0.9)]
   const times = p50 === undefined || p90 === undefined ? [] : [`p50 ${milliseconds(p50)}`, `p90 ${milliseconds(p90)}`]
-  return [`${figures.total} in all`, `${figures.open} open`, ...times].join(', ')
+  return [`${figures.total} total`, `${figures.open} open`, ...times].join(', ')
 }
 
 function coloured(status: number | undefined, paint: Paint): string {

@@ -32,7 +32,7 @@ export interface Access {
   readonly ca?: string | undefined
 }
 
-/** Where flags are read: the environment, and files. */
+/** What flags fall back to or refer to: the environment, and files. */
 export interface Surrounding {
   readonly env: Readonly<Record<string, string | undefined>>
   readonly cwd: string
@@ -66,7 +66,7 @@ export function apiFollower(flags: Access, around: Surrounding): Follow {
     )
     if (response.statusCode !== 200 || !response.headers['content-type']?.startsWith('text/event-stream')) {
       answerOf(await wholeAnswer(response), base)
-      throw new Failure(`${base} does not answer as the API of Postern does; check --api-url`)
+      throw new Failure(`${base} did not respond like the Postern API; check --api-url`)
     }
     yield* eventsIn(response as AsyncIterable<Buffer>)
   }
@@ -79,7 +79,7 @@ async function* eventsIn(body: AsyncIterable<Buffer>): AsyncGenerator<ServerEven
     try {
       yield* reader.read(decoder.decode(part, { stream: true }))
     } catch (cause) {
-      throw new Failure('the stream makes no sense; check --api-url', { cause })
+      throw new Failure('the event stream is malformed; check --api-url', { cause })
     }
   }
 }
@@ -90,7 +90,7 @@ function accessOf(flags: Access, { env, cwd }: Surrounding) {
   if (key === '') {
     throw misuse(
       'no API key: set POSTERN_API_KEY or give --api-key. The first start of `postern serve` prints one; ' +
-        '`postern admin create-key --owner usr_…` makes another',
+        '`postern admin create-key --owner usr_…` creates another',
     )
   }
   // Checked here because Node quotes a bad header in its error, and this one is a secret.
@@ -128,7 +128,7 @@ function answerOf(response: WholeAnswer, base: string): ApiAnswer | null {
   const answer = parsed(response.text)
   const isOk = status >= 200 && status < 300
   if (!isAnswer(answer) || (!isOk && typeof answer.msg !== 'string')) {
-    throw new Failure(`${base} does not answer as the API of Postern does (HTTP ${status}); check --api-url`)
+    throw new Failure(`${base} did not respond like the Postern API (HTTP ${status}); check --api-url`)
   }
   if (!isOk) throw new Failure(refusalText(answer))
   return answer
@@ -158,13 +158,13 @@ function unreachable(error: unknown, base: string): Failure {
   const name = error instanceof Error ? error.name : ''
   const remedy =
     code === 'ECONNREFUSED'
-      ? 'nothing listens there; start it with `postern serve`, or name another address with --api-url'
+      ? 'nothing is listening there; start the server with `postern serve`, or give another address with --api-url'
       : code === 'ENOTFOUND' || code === 'EAI_AGAIN'
         ? 'there is no such host; check --api-url'
         : name === 'TimeoutError'
-          ? `no answer within ${CALL_TIMEOUT_MS / 1000} s; check --api-url and the log of the server`
+          ? `no response within ${CALL_TIMEOUT_MS / 1000} s; check --api-url and the log of the server`
           : /CERT|SELF_SIGNED|ISSUER|ALTNAME|VERIFY/.test(code)
-            ? `its certificate is not trusted (${code}); name its CA with --ca`
+            ? `its certificate is not trusted (${code}); give its CA with --ca`
             : code || 'the connection failed'
   return new Failure(`cannot reach the API at ${base}: ${remedy}`, { cause: error })
 }

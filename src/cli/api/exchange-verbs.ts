@@ -1,4 +1,4 @@
-/** What exchanges can do besides being listed: sent again, given to other tools, and followed. */
+/** The verbs that only exchanges have: replay, export to other tools, and a live stream. */
 import type { Command } from 'commander'
 import type { TObject } from 'typebox'
 import { printable } from '../../lib/text/printable.ts'
@@ -9,13 +9,13 @@ import type { ApiAnswer, Call, Follow } from './client.ts'
 import { bodyOf, type FieldFlag, fieldFlags } from './flags.ts'
 import { columnsOf, queryOf, rowOf } from './list.ts'
 
-/** What each verb is given. */
+/** The input of each verb. */
 export interface ExchangeJob {
   readonly call: Call
   readonly follow: Follow
   readonly options: Readonly<Record<string, unknown>>
   readonly path: string
-  /** The id that was given, checked. */
+  /** The id from the command line, checked. */
   readonly id: () => string
 }
 
@@ -38,7 +38,7 @@ const ID = ['<id>', 'id of the exchange'] as const
 export function addExchangeVerbs({ add, addBodyFlags, ...given }: ExchangeVerbs): void {
   const { terminal, show, filters } = given
   const changes = fieldFlags(given.replay)
-  const replay = add('replay', 'send the request of one exchange again, as it was or changed', async (job) => {
+  const replay = add('replay', 'send the request of one exchange again, unchanged or edited', async (job) => {
     const body = await bodyOf(changes, job.options, terminal)
     show(await job.call('POST', `${job.path}/${job.id()}/replay`, body), job)
   }).argument(...ID)
@@ -46,12 +46,12 @@ export function addExchangeVerbs({ add, addBodyFlags, ...given }: ExchangeVerbs)
   add('har', 'show one exchange as a HAR document', async ({ call, path, id }) => {
     printJson(terminal, await call('GET', `${path}/${id()}/har`))
   }).argument(...ID)
-  add('curl', 'show the request of one exchange as a command for curl', async ({ call, path, id, options }) => {
+  add('curl', 'show the request of one exchange as a curl command', async ({ call, path, id, options }) => {
     const answer = await call('GET', `${path}/${id()}/curl`)
     if (options.json) printJson(terminal, answer)
     else terminal.out(`${String(answer?.command)}\n`)
   }).argument(...ID)
-  const stream = add('stream', 'show exchanges as they come, a line for each', (job) => printStream(job, given))
+  const stream = add('stream', 'show exchanges as they come, one per line', (job) => printStream(job, given))
   for (const { option } of filters) stream.addOption(option)
 }
 
@@ -60,14 +60,15 @@ async function printStream(
   { terminal, filters, view, columns }: Pick<ExchangeVerbs, 'terminal' | 'filters' | 'view' | 'columns'>,
 ): Promise<void> {
   const shown = columnsOf(view, columns)
-  const lines = terminal.openLines((lost) => `${lost} lines were not read in time\n`)
+  const lines = terminal.openLines((lost) => `${lost} lines were dropped: the reader is too slow\n`)
   for await (const { name, data } of follow(`${path}/stream${queryOf(filters, options)}`)) {
-    if (name === 'missed') terminal.err(`some exchanges were too many to tell: ${printable(data)}\n`)
+    if (name === 'missed')
+      terminal.err(`some exchanges were skipped because too many came at once: ${printable(data)}\n`)
     if (name !== 'exchange') continue
     lines.write(options.json ? `${data}\n` : lineOf(data, shown))
   }
   await lines.flush(LAST_LINES_MS)
-  throw new Failure('the server ended the stream; its key may have ended, or the server stops')
+  throw new Failure('the server ended the stream; it may be stopping, or the API key was deleted')
 }
 
 function lineOf(data: string, shown: readonly string[]): string {

@@ -28,7 +28,7 @@ export function queryOf(
   return query.size === 0 ? '' : `?${query.toString()}`
 }
 
-/** What is listed, and how much of it. */
+/** What to list, and how much of it. */
 export interface ListAsk {
   readonly path: string
   readonly listKey: string
@@ -47,7 +47,7 @@ export async function listAll(
   while (query !== null && items.length < limit) {
     const page: ApiAnswer | null = await call('GET', `${path}${query}`)
     const found = page?.[listKey]
-    if (!Array.isArray(found)) throw new Failure(`the answer has no list \`${listKey}\`; check --api-url`)
+    if (!Array.isArray(found)) throw new Failure(`the response has no list \`${listKey}\`; check --api-url`)
     items.push(...found)
     // Only the query is used, so that the key is sent to the address that the user gave and to no other.
     const next = typeof page?.next_page_uri === 'string' ? new URL(page.next_page_uri, 'http://x').search : null

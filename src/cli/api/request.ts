@@ -1,4 +1,4 @@
-/** HTTP requests that, unlike those of `fetch`, can trust one CA of the caller's and no other. */
+/** HTTP requests that, unlike `fetch`, can be told to trust only one CA. */
 import type { IncomingMessage } from 'node:http'
 import { request as requestSecure } from 'node:https'
 import { request as requestPlain } from '../../lib/http/node-http.ts'
@@ -20,10 +20,10 @@ export interface WholeAnswer {
   readonly text: string
 }
 
-/** The largest answer that is read, in bytes; a page of a list is much smaller. */
+/** The largest response that is read, in bytes; a page of a list is much smaller. */
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024
 
-/** Resolves with the whole answer, of any status; redirects are not followed. Rejects with the error of the system. */
+/** Resolves with the whole response, of any status; redirects are not followed. Rejects with the error of the system. */
 export async function requestOf(
   url: string,
   { withinMs, ...request }: Omit<SentRequest, 'signal'> & { readonly withinMs: number },
@@ -31,7 +31,7 @@ export async function requestOf(
   return wholeAnswer(await openAnswer(url, { ...request, signal: AbortSignal.timeout(withinMs) }))
 }
 
-/** Resolves when the head of the answer is there. */
+/** Resolves when the head of the response has arrived. */
 export async function openAnswer(
   url: string,
   { method, headers, body, ca, signal }: SentRequest,
@@ -54,7 +54,7 @@ export async function wholeAnswer(response: IncomingMessage): Promise<WholeAnswe
   let bytes = 0
   for await (const part of response as AsyncIterable<Buffer>) {
     bytes += part.length
-    if (bytes > MAX_ANSWER_BYTES) throw new Error('the answer is too long')
+    if (bytes > MAX_ANSWER_BYTES) throw new Error('the response is too large')
     parts.push(part)
   }
   return {

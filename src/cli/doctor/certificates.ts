@@ -1,24 +1,24 @@
-/** What `postern doctor` says about certificates: which expire, which orders failed, which files are bad. */
+/** The checks of `postern doctor` for certificates: which expire, which orders failed, which files are bad. */
 import type { ApiAnswer } from '../api/client.ts'
 import { type Finding, toDo, well } from './finding.ts'
 
-/** A certificate that is still there so shortly before its end is not being renewed, in milliseconds. */
+/** A certificate that expires this soon is not being renewed, in milliseconds. */
 const SOON_MS = 7 * 86_400_000
 
-/** Names that are written out; of more there is only a number. */
+/** How many names are listed; further ones are only counted. */
 const MAX_NAMES = 5
 
 /** `certificates` as the API lists them. */
 export function expiryFinding(certificates: readonly ApiAnswer[], now: number): Finding {
   const check = 'certificates'
   const ending = certificates.filter(({ not_after }) => Date.parse(String(not_after)) < now + SOON_MS)
-  if (ending.length === 0) return well(check, `${certificates.length} stored, and none expires within a week`)
+  if (ending.length === 0) return well(check, `${certificates.length} stored, none expires within a week`)
   const ended = ending.filter(({ not_after }) => Date.parse(String(not_after)) < now)
-  const about = `${ending.length} of ${certificates.length} expire within a week, ${ended.length} of them already: ${listed(ending.map(label))}`
+  const about = `${ending.length} of ${certificates.length} expire within a week (already expired: ${ended.length}): ${listed(ending.map(label))}`
   return toDo(
     check,
     about,
-    'upload renewed ones with `postern api tls-certificates update`; for those with `issued_at`, see the orders',
+    'upload new ones with `postern api tls-certificates update`; those with `issued_at` are renewed by the server, see its orders',
   )
 }
 
@@ -30,11 +30,11 @@ export function orderFindings(domains: readonly ApiAnswer[]): Finding[] {
     return job?.error_code ? [{ domain: String(domain), job }] : []
   })
   if (failed.length === 0) {
-    return [well('orders', `${managed.length} names have their certificates managed, and none failed`)]
+    return [well('orders', `${managed.length} names have managed certificates, and no order failed`)]
   }
   return failed.map(({ domain, job }) => {
-    const again = job.retries_at ? `it is tried again at ${job.retries_at}` : 'it is not tried again by itself'
-    return toDo(`order of ${domain}`, `${job.error_code}: ${job.msg}`, `mend what it says; ${again}`)
+    const again = job.retries_at ? `the next attempt is at ${job.retries_at}` : 'it is not retried automatically'
+    return toDo(`order of ${domain}`, `${job.error_code}: ${job.msg}`, `fix the cause; ${again}`)
   })
 }
 
@@ -48,21 +48,21 @@ export function metricFindings(metrics: string): Finding[] {
   const bad = value('postern_certificate_files{state="bad"}')
   if (bad !== undefined) {
     const served = value('postern_certificate_files{state="served"}') ?? 0
-    const about = `${served} pairs of --certificate-dir are served, ${bad} are bad`
-    const next = 'the log says what is wrong with them: look for `certificate file`'
+    const about = `of the certificates in --certificate-dir, ${served} are served and ${bad} are bad`
+    const next = 'the log says why: look for `certificate file`'
     findings.push(bad > 0 ? toDo('certificate files', about, next) : well('certificate files', about))
   }
   const waiting = value('postern_certificate_names{next="first"}')
   if (waiting !== undefined) {
     const failing = value('postern_certificate_names_failing') ?? 0
-    const about = `${waiting} names wait for their first certificate; the last try failed for ${failing} names`
-    const next = 'the log says why: look for `certificate`; the names must lead here on port 80 or 443'
+    const about = `${waiting} names wait for their first certificate; the last attempt failed for ${failing} names`
+    const next = 'the log says why: look for `certificate`; the names must point to this server, on port 80 or 443'
     findings.push(failing > 0 ? toDo('names', about, next) : well('names', about))
   }
   const refused = value('postern_descriptor_refusals_total')
   if (refused !== undefined && refused > 0) {
     const about = `${refused} connections were refused for lack of file descriptors`
-    findings.push(toDo('descriptors', about, 'raise the limit of open files of the service'))
+    findings.push(toDo('descriptors', about, "raise the service's limit of open files"))
   }
   return findings
 }

@@ -19,7 +19,7 @@ const seen = (files: Parameters<typeof checkServerFiles>[0]) => {
   return { states: findings.map(({ check, state }) => `${check}: ${state}`), authority, findings }
 }
 
-test('files that are well, and files that no server has made yet', (t) => {
+test('usable files, and files that do not exist yet', (t) => {
   const files = filesIn(t)
   assert.deepEqual(seen(files).states, [])
   const { certPem } = createAuthority()
@@ -40,7 +40,7 @@ const damages: readonly [what: string, damage: (path: string) => void][] = [
   ['a link to itself', (path) => symlinkSync(path, path)],
 ]
 for (const [what, damage] of damages) {
-  test(`a file that is ${what} is told, with what to do`, (t) => {
+  test(`a file that is ${what} is reported, with what to do`, (t) => {
     const files = filesIn(t)
     for (const path of Object.values(files)) damage(path)
     const { states, authority, findings } = seen(files)

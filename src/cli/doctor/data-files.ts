@@ -1,4 +1,4 @@
-/** What `postern doctor` says about the files of a server: one that is damaged is told, and keeps nothing else from being looked at. */
+/** The checks of `postern doctor` for the files of a server. A damaged file is reported and does not stop the other checks. */
 import { X509Certificate } from 'node:crypto'
 import { closeSync, openSync, readSync } from 'node:fs'
 import { readSmallFile } from '../../lib/files/read-small-file.ts'
@@ -9,7 +9,7 @@ export interface ServerFiles {
   /** The certificate of the server's own authority. */
   readonly caFile: string
   readonly keyFile: string
-  /** The file of a SQLite database; undefined where there is another. */
+  /** The file of a SQLite database; undefined for another database. */
   readonly databaseFile: string | undefined
 }
 
@@ -19,7 +19,7 @@ const MAX_CA_BYTES = 64 * 1024
 /** What a SQLite database begins with. */
 const SQLITE = 'SQLite format 3\0'
 
-/** What is there, and the authority's certificate in PEM where it can be used. */
+/** The findings, and the authority's certificate in PEM if it is usable. */
 export function checkServerFiles({ caFile, keyFile, databaseFile }: ServerFiles): {
   readonly findings: Finding[]
   readonly authority: string | undefined
@@ -27,7 +27,7 @@ export function checkServerFiles({ caFile, keyFile, databaseFile }: ServerFiles)
   let authority: string | undefined
   const looks = [
     () =>
-      look('ca.pem', caFile, 'remove it and start the server again, which writes it anew', () => {
+      look('ca.pem', caFile, 'remove it and restart the server, which writes a new one', () => {
         const text = readSmallFile(caFile, MAX_CA_BYTES)
         void new X509Certificate(text)
         authority = text
@@ -45,16 +45,16 @@ export function checkServerFiles({ caFile, keyFile, databaseFile }: ServerFiles)
   return { findings, authority }
 }
 
-/** A file that is not there yet is made by the first start. */
+/** A missing file is no finding: the first start creates it. */
 function look(check: string, path: string, next: string, read: () => unknown): Finding[] {
   try {
     read()
-    return [well(check, `${path} can be read`)]
+    return [well(check, `${path} is readable`)]
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : ''
     if (code === 'ENOENT') return []
     if (code === 'EACCES' || code === 'EPERM') {
-      return [unknown(check, `${path} cannot be read (${code})`, 'run this as the user of the server')]
+      return [unknown(check, `${path} cannot be read (${code})`, 'run this as the user that runs the server')]
     }
     const why = systemCodes.has(code) ? code : 'it is empty or damaged'
     return [toDo(check, `${path} cannot be used: ${why}`, next)]

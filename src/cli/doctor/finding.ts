@@ -1,13 +1,13 @@
-/** What `postern doctor` found out about one thing. */
+/** The result of one check of `postern doctor`. */
 
 export interface Finding {
-  /** What was looked at, such as `disk`. */
+  /** What was checked, such as `disk`. */
   readonly check: string
-  /** `unknown`: it could not be looked at, which is no fault by itself. */
+  /** `unknown`: it could not be checked, which is not a problem by itself. */
   readonly state: 'well' | 'to do' | 'unknown'
   /** What was seen. */
   readonly about: string
-  /** What to do about it; empty when there is nothing. */
+  /** What to do about it; may be empty. */
   readonly next: string
 }
 

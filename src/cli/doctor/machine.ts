@@ -1,18 +1,18 @@
-/** What `postern doctor` looks at on the machine: room on the disk, the limit of open files, and the clock. */
+/** The checks of `postern doctor` for the machine: disk space, the limit of open files, and the clock. */
 import { readFile, statfs } from 'node:fs/promises'
 import { requestOf } from '../api/request.ts'
 import { type Finding, toDo, unknown, well } from './finding.ts'
 
-/** Less room than this is too little for a database that is written to, in bytes. */
+/** The least free space for a database that is written to, in bytes. */
 const LEAST_ROOM_BYTES = 512 * 1024 * 1024
 
-/** Each visitor takes two descriptors, and each agent one. */
+/** The least limit of open files: each visitor takes two descriptors, each agent one. */
 const LEAST_FILES = 8192
 
-/** Certificates and logins tolerate a clock that is off by less, in milliseconds. */
+/** Certificates and logins tolerate a smaller error of the clock, in milliseconds. */
 const MAX_SKEW_MS = 30_000
 
-/** How long another server may take to tell the time, in milliseconds. */
+/** How long the other server may take to respond, in milliseconds. */
 const TIME_MS = 5000
 
 const MIB = 1024 * 1024
@@ -22,46 +22,54 @@ export async function checkDisk(folder: string): Promise<Finding> {
     const { bavail, blocks, bsize } = await statfs(folder)
     return diskFinding(folder, { free: bavail * bsize, size: blocks * bsize })
   } catch (error) {
-    return unknown('disk', `${folder} cannot be looked at: ${textOf(error)}`, 'name its folder with --data-dir')
+    return unknown(
+      'disk',
+      `${folder} cannot be checked: ${textOf(error)}`,
+      "give the server's data folder with --data-dir",
+    )
   }
 }
 
 export function diskFinding(folder: string, { free, size }: { readonly free: number; readonly size: number }): Finding {
   const about = `${Math.floor(free / MIB)} MiB of ${Math.floor(size / MIB)} MiB are free for ${folder}`
   return free < LEAST_ROOM_BYTES
-    ? toDo('disk', about, 'make room, or give the data folder a larger disk')
+    ? toDo('disk', about, 'free some space, or move the data folder to a larger disk')
     : well('disk', about)
 }
 
-/** The limit of this shell, which is that of a server started from it; a service manager may set another. */
+/** Checks the limit of this shell, which a server started from it has too; a service manager may set another. */
 export async function checkFiles(read = () => readFile('/proc/self/limits', 'utf8')): Promise<Finding> {
   const limits = await read().catch(() => '')
   const [, soft = '', hard = ''] = /^Max open files\s+(\S+)\s+(\S+)/m.exec(limits) ?? []
-  if (hard === '') return unknown('open files', 'this system does not tell its limits')
+  if (hard === '') return unknown('open files', 'this system does not report its limits')
   // Node raises its own limit to the hard one when it starts.
   const about = `${hard} files may be open at once (${soft} before Node raises it)`
   if (hard === 'unlimited' || Number(hard) >= LEAST_FILES) return well('open files', about)
   return toDo('open files', about, 'raise it: LimitNOFILE=65536 in the service, or `ulimit -Hn 65536`')
 }
 
-/** Compares the clock with that of the certificate authority, which judges our requests by it. */
+/** Compares the clock with that of the certificate authority, whose clock our requests must match. */
 export async function checkClock(directory: string, caPem: string | undefined, now = Date.now): Promise<Finding> {
-  if (directory === '') return unknown('clock', 'there is no --acme-directory whose clock could be compared')
+  if (directory === '') return unknown('clock', 'there is no --acme-directory to compare the clock with')
   try {
     const asked = now()
     const { date } = await requestOf(directory, { method: 'GET', headers: {}, ca: caPem, withinMs: TIME_MS })
     return clockFinding(new URL(directory).host, Date.parse(date ?? ''), (asked + now()) / 2)
   } catch (error) {
-    return toDo('clock', `${directory} cannot be reached: ${textOf(error)}`, 'let the server reach its authority')
+    return toDo(
+      'clock',
+      `${directory} cannot be reached: ${textOf(error)}`,
+      'allow the server to connect to its certificate authority',
+    )
   }
 }
 
 export function clockFinding(host: string, theirs: number, ours: number): Finding {
-  if (Number.isNaN(theirs)) return unknown('clock', `${host} does not tell the time`)
+  if (Number.isNaN(theirs)) return unknown('clock', `${host} did not report its time`)
   const seconds = Math.round((ours - theirs) / 1000)
-  const about = `${Math.abs(seconds)} s ${seconds < 0 ? 'behind' : 'ahead of'} that of ${host}`
+  const about = `${Math.abs(seconds)} s ${seconds < 0 ? 'behind' : 'ahead of'} the clock of ${host}`
   return Math.abs(ours - theirs) > MAX_SKEW_MS
-    ? toDo('clock', about, 'set it, with `timedatectl set-ntp true` for example')
+    ? toDo('clock', about, 'set it, for example with `timedatectl set-ntp true`')
     : well('clock', about)
 }
 

@@ -1,4 +1,4 @@
-/** What `postern doctor` says about how the server is reached: its listeners, and whether the DNS leads to it. */
+/** The checks of `postern doctor` for how the server is reached: its listeners, and whether DNS points to it. */
 import { randomBytes, X509Certificate } from 'node:crypto'
 import { lookup } from 'node:dns/promises'
 import { connect, isIP } from 'node:net'
@@ -12,24 +12,24 @@ const CONNECT_MS = 3000
 export interface ReachedFrom {
   /** All addresses of a name; rejects when there are none. */
   readonly addressesOf: (name: string) => Promise<readonly string[]>
-  /** Resolves when something accepts there. */
+  /** Resolves when a connection there is accepted. */
   readonly open: (host: string, port: number) => Promise<void>
-  /** What tells apart the certificates that servers show for a name. */
+  /** A value that identifies the certificate that a server shows for a name. */
   readonly certificateAt: (host: string, port: number, name: string) => Promise<string>
 }
 
-/** As this machine reaches them; `ca` is the authority of the server on it, in PEM. */
+/** Connects from this machine; `ca` is the authority of the server on it, in PEM. */
 export function machineReach(ca: string | undefined): ReachedFrom {
   const authority = ca === undefined ? undefined : new X509Certificate(ca)
   return {
     addressesOf: async (name) => (await lookup(name, { all: true })).map(({ address }) => address),
     open: (host, port) => opened(connect({ host, port }), 'connect').then((socket) => void socket.destroy()),
     async certificateAt(host, port, servername) {
-      // Whoever it is may show any certificate: it is compared, and nothing is sent.
+      // Any certificate is accepted: it is only compared, and nothing is sent.
       const socket = await opened(connectTls({ host, port, servername, rejectUnauthorized: false }), 'secureConnect')
       const shown = socket.getPeerX509Certificate()
       socket.destroy()
-      // Each worker makes its own of the server's authority.
+      // Each worker has its own certificate of the server's authority, so these count as the same.
       const isOwn = authority !== undefined && shown?.verify(authority.publicKey) === true
       return isOwn ? OWN_AUTHORITY : (shown?.fingerprint256 ?? '')
     },
@@ -38,7 +38,7 @@ export function machineReach(ca: string | undefined): ReachedFrom {
 
 const OWN_AUTHORITY = "of the server's own authority"
 
-/** `addresses` as `/readyz` tells them, by listener. */
+/** `addresses` as `/readyz` reports them, by listener. */
 export async function checkListeners(
   addresses: Readonly<Record<string, string>>,
   reach: ReachedFrom,
@@ -49,13 +49,17 @@ export async function checkListeners(
       await reach.open(host, port)
       return well(`listener ${name}`, `${address} accepts connections`)
     } catch (error) {
-      return toDo(`listener ${name}`, `${address} does not accept: ${textOf(error)}`, 'see the log of the server')
+      return toDo(
+        `listener ${name}`,
+        `${address} does not accept connections: ${textOf(error)}`,
+        'see the log of the server',
+      )
     }
   })
   return Promise.all(findings)
 }
 
-/** Whether the domain and the names below it lead to this server. `https`: its own listener, and the port for visitors. */
+/** Whether the domain and the names below it point to this server. `https`: its own listener, and the port for visitors. */
 export async function checkDomain(
   domain: string,
   https: { readonly address: string; readonly publicPort: number },
@@ -65,8 +69,8 @@ export async function checkDomain(
     return [
       unknown(
         'DNS',
-        `the domain is ${domain}, which leads to each machine itself`,
-        'set --domain for visitors from elsewhere',
+        `the domain is ${domain}, which every machine resolves to itself`,
+        'set --domain to serve visitors on other machines',
       ),
     ]
   }
@@ -85,7 +89,7 @@ async function checkName(
   try {
     addresses = await reach.addressesOf(name)
   } catch (error) {
-    return toDo(check, `no address: ${textOf(error)}`, `set an A or AAAA record of ${shown} that leads to this server`)
+    return toDo(check, `no address: ${textOf(error)}`, `set an A or AAAA record of ${shown} that points to this server`)
   }
   const own = splitAddress(reachable(https.address))
   try {
@@ -93,13 +97,13 @@ async function checkName(
     for (const address of addresses) {
       const theirs = await reach.certificateAt(address, https.publicPort, name)
       if (theirs !== ours) {
-        const next = `let ${shown} lead here, or forward port ${https.publicPort} to ${https.address}`
-        return toDo(check, `${address}:${https.publicPort} shows a certificate that is not of this server`, next)
+        const next = `point ${shown} to this server, or forward port ${https.publicPort} to ${https.address}`
+        return toDo(check, `${address}:${https.publicPort} shows a certificate that is not this server's`, next)
       }
     }
-    return well(check, `${addresses.join(', ')} leads to this server on port ${https.publicPort}`)
+    return well(check, `${addresses.join(', ')} reaches this server on port ${https.publicPort}`)
   } catch (error) {
-    const next = `open or forward port ${https.publicPort}; behind a router that hides this, try it from another machine`
+    const next = `open or forward port ${https.publicPort}; if your router blocks connections to itself from inside, test from another machine`
     return toDo(check, `${addresses.join(', ')} cannot be reached on port ${https.publicPort}: ${textOf(error)}`, next)
   }
 }
@@ -115,7 +119,7 @@ async function opened<S extends ReturnType<typeof connect>>(socket: S, event: st
   return new Promise((resolve, reject) => {
     const overdue = setTimeout(() => {
       socket.destroy()
-      reject(Object.assign(new Error('no answer in time'), { code: 'ETIMEDOUT' }))
+      reject(Object.assign(new Error('no response in time'), { code: 'ETIMEDOUT' }))
     }, CONNECT_MS)
     socket.once(event, () => {
       clearTimeout(overdue)

@@ -9,15 +9,15 @@ const MAX_CASES = 10_000
 
 const text = (description: string) => Type.Optional(Type.String({ maxBytes: 65_536, description }))
 
-/** Null or an empty list means that no such header may be there. */
+/** Null or an empty list means that the header must be absent. */
 const headers = Type.Optional(
   Type.Record(Type.String(), Type.Unknown(), { description: 'Headers by name: a value, a list, or null for none.' }),
 )
 
 const expected = closed({
-  verdict: Type.Optional(Type.Enum([...verdicts], { description: 'What becomes of the traffic.' })),
+  verdict: Type.Optional(Type.Enum([...verdicts], { description: 'What happens to the traffic.' })),
   status_code: Type.Optional(Type.Integer({ description: 'Status that the visitor sees.' })),
-  error_code: text('Error that the visitor is told, such as `ERR_IP_REFUSED`.'),
+  error_code: text('Error that the visitor gets, such as `ERR_IP_REFUSED`.'),
   headers,
   body: text('Body that the visitor sees.'),
   matched: Type.Optional(
@@ -30,7 +30,7 @@ const expected = closed({
 const subject = {
   edge_id: text('Id of an edge of a server.'),
   route_id: text('Id of a route of a server.'),
-  policy: Type.Optional(Type.Unknown({ description: 'The rules themselves, or a text of them.' })),
+  policy: Type.Optional(Type.Unknown({ description: 'The rules themselves, or their text.' })),
   policy_file: text('File of the rules, from the folder of this file.'),
 }
 

@@ -28,7 +28,7 @@ const policy = {
   on_http_response: [{ name: 'marked', actions: [{ type: 'add-headers', config: { headers: { 'x-mark': 'a' } } }] }],
 }
 
-test('everything is as expected: 0', async () => {
+test('exit code 0 if everything is as expected', async () => {
   const cases = [
     {
       name: 'writes',
@@ -56,7 +56,7 @@ test('everything is as expected: 0', async () => {
   })
 })
 
-test('what differs is printed with what each rule did: 1', async () => {
+test('exit code 1 if something differs, which is printed with what each rule did', async () => {
   const expect = {
     verdict: 'passes',
     status_code: 200,
@@ -180,7 +180,7 @@ const wrong: readonly (readonly [string, unknown, RegExp])[] = [
 ]
 
 for (const [what, file, message] of wrong) {
-  test(`${what}: 2`, async () => {
+  test(`exit code 2: ${what}`, async () => {
     const { code, err } = await policyTest(file)
     assert.match(err, message)
     assert.equal(code, 2)

@@ -16,9 +16,9 @@ import { type Case, type CaseFile, readCases, type Subject, subjectOf } from './
 import { type Difference, differencesOf } from './differences.ts'
 
 const help = `
-The file is YAML or JSON: a list \`cases\`, each with \`request\` or \`connection\` and \`expect\`, and for each of them or for
-all one of \`policy\`, \`policy_file\`, \`edge_id\` and \`route_id\`. A policy is tried out here; an edge or a route on its server.
-Nothing is sent to any service, and nothing is counted.
+The file is YAML or JSON. It has a list \`cases\`, each with \`request\` or \`connection\`, and \`expect\`. Each case, or the whole
+file, names one of \`policy\`, \`policy_file\`, \`edge_id\` and \`route_id\`. A policy is tested here, an edge or a route on its
+server. Nothing is sent to any service, and nothing is counted.
 
 Example:
   policy:
@@ -31,7 +31,7 @@ Example:
       request: { method: POST, url: /orders }
       expect: { status_code: 405, matched: [read only] }
 
-Exit code: 0 when all is as expected, 1 when something differs, 2 when the file or the command is wrong.`
+Exit code: 0 if every outcome is as expected, 1 if one differs, 2 if the file or the command is wrong.`
 
 interface TestOptions {
   readonly json?: true
@@ -50,10 +50,10 @@ export function policyTestCommand(terminal: Terminal): Command {
   return new Command('test')
     .description('run a file of test cases, and print where the outcome differs from the expected one')
     .argument('<file>', 'file of cases, or - for standard input')
-    .option('--json', 'print the outcome as JSON, with the explanation of each case')
+    .option('--json', 'print the outcomes as JSON, with the explanation of each case')
     .option('--api-url <url>', `address of the API, for edges and routes (default: ${DEFAULT_API_URL})`)
-    .option('--api-key <key>', 'API key; POSTERN_API_KEY keeps it out of process lists')
-    .option('--ca <file>', "CA of the API's certificate (default: those of this machine)")
+    .option('--api-key <key>', 'API key; set POSTERN_API_KEY instead to keep it out of process lists')
+    .option('--ca <file>', "CA of the API's certificate (default: the CAs of this machine)")
     .addHelpText('after', help)
     .action(async (file: string, options: TestOptions) => {
       const ran = await run(file, options, terminal)

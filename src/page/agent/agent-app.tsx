@@ -1,4 +1,4 @@
-/** The agent's page as a whole: the menu, how the agent is, and the view of where one is. */
+/** The agent's page: the menu, the agent's status, and the current view. */
 import { Away } from '../away.tsx'
 import { usePage } from '../page-state.ts'
 import type { PlaceGroup } from '../places.ts'
@@ -33,7 +33,7 @@ export function AgentApp() {
   return (
     <div class="frame">
       <button type="button" class="skip" onClick={() => document.getElementById('main')?.focus()}>
-        Skip to the content
+        Skip to content
       </button>
       <SideMenu groups={groups} path={path}>
         <ThemeSwitch />
@@ -44,7 +44,7 @@ export function AgentApp() {
         <div role="status">
           {awaySince.value === undefined && status?.status === 'offline' && (
             <p class="notice is-bad">
-              The agent has lost its server and connects again by itself. Until then nobody reaches its tunnels.
+              The agent lost its connection to the server and is reconnecting. Its tunnels are offline until then.
             </p>
           )}
         </div>
@@ -59,6 +59,6 @@ function AgentView({ path }: { readonly path: string }) {
   if (path === '/traffic') return <AgentTraffic reading={live} />
   if (path === '/tunnels') return <AgentTunnels />
   const [, id] = /^\/traffic\/(\w+)$/.exec(path) ?? []
-  if (id === undefined) return <ViewHead title="There is nothing here" />
+  if (id === undefined) return <ViewHead title="Page not found" />
   return <AgentExchange key={id} id={id} listed={live.value?.rows.find((row) => row.id === id)} />
 }

@@ -1,4 +1,4 @@
-/** One exchange of the agent: heads, bodies and frames, and the way to send it again. */
+/** One exchange of the agent: its heads, bodies and frames, and the form to replay it. */
 import { useEffect } from 'preact/hooks'
 import type { ListedRow } from '../all-rows.ts'
 import { ExchangeContent, useExchange } from '../exchange-content.tsx'
@@ -12,19 +12,19 @@ import { ViewHead } from '../view-head.tsx'
 import { visibleText } from '../visible-text.ts'
 import { ExchangeFrames } from './exchange-frames.tsx'
 
-/** An agent keeps every head, and every body that there was. */
-const absent = { message: 'No answer has come.', body: 'No body.' }
+/** An agent keeps every head and body, so what is absent never existed. */
+const absent = { message: 'No response.', body: 'No body.' }
 
 export interface AgentExchangeProps {
   readonly id: string
-  /** As the list shows it now; undefined when it is not kept any more. */
+  /** As the list shows it now; undefined once the agent has dropped it. */
   readonly listed: ListedRow | undefined
 }
 
 export function AgentExchange({ id, listed }: AgentExchangeProps) {
   const isOpen = listed?.is_open === true
   const live = useExchange(id, isOpen ? LIVE_MS : CALM_MS)
-  // The list hears of changes at once.
+  // The list is streamed: a change there means that this view is out of date.
   useEffect(() => live.refresh(), [listed?.status, isOpen])
   const { value } = live
   return (

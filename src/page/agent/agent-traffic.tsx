@@ -1,4 +1,4 @@
-/** The exchanges of the agent as they come, and fields that narrow them down. */
+/** The exchanges of the agent as they come, with fields to filter them. */
 import { useMemo, useState } from 'preact/hooks'
 import type { Rows } from '../all-rows.ts'
 import { isRecord } from '../api-caller.ts'
@@ -29,7 +29,7 @@ export function AgentTraffic({ reading }: { readonly reading: Live<Rows> }) {
       <ViewHead title="Traffic" note={<Freshness reading={reading} />}>
         {value && !isEmpty && (
           <button type="button" onClick={() => void api.call('DELETE', '/exchanges')}>
-            Forget all
+            Clear all
           </button>
         )}
       </ViewHead>
@@ -40,7 +40,7 @@ export function AgentTraffic({ reading }: { readonly reading: Live<Rows> }) {
         label="requests"
         live={{ ...reading, value: found }}
         columns={columns}
-        empty={isEmpty ? <FirstVisit /> : 'No request matches.'}
+        empty={isEmpty ? <FirstVisit /> : 'No matching requests.'}
       />
     </>
   )
@@ -68,7 +68,7 @@ function Filters({ rows: { rows }, filter, onFilter }: FiltersProps) {
   return (
     <form class="filters" onSubmit={(event) => event.preventDefault()}>
       {field('method', 'Method')}
-      {field('status', 'Status: 404, 4xx or none')}
+      {field('status', 'Status (404, 4xx or none)')}
       <label>
         Tunnel
         <select
@@ -87,19 +87,18 @@ function Filters({ rows: { rows }, filter, onFilter }: FiltersProps) {
   )
 }
 
-/** Says that there was more than the agent reads. */
+/** Tells how many requests the agent did not inspect. */
 function LeftOut() {
   const count = useAgentLive<{ readonly left_out: number }>('/exchanges?limit=1').value?.left_out ?? 0
   if (count === 0) return null
   return (
     <p class="notice">
-      {countText(count, 'requests')} passed without being read, since too many came at once. They reached the service
-      like all others.
+      {countText(count, 'requests')} reached the service without being inspected, because too many came at once.
     </p>
   )
 }
 
-/** Where to go to see the first request. */
+/** Shown until the first request: the addresses to visit. */
 function FirstVisit() {
   const live = useAgentLive<{ readonly tunnels: readonly unknown[] }>('/tunnels')
   const all = (live.value?.tunnels ?? []).filter(isRecord).map(({ public_url }) => textIn(public_url))
@@ -107,8 +106,8 @@ function FirstVisit() {
   const urls = all.filter((url) => url !== '')
   return (
     <>
-      <p>No request yet. They appear here by themselves, the newest first.</p>
-      {urls.length > 0 && <p>Visit one of the public addresses of this agent:</p>}
+      <p>No requests yet. They appear here as they arrive, newest first.</p>
+      {urls.length > 0 && <p>Visit one of this agent's public addresses:</p>}
       <ul>
         {urls.map((url) => (
           <li key={url}>
@@ -139,8 +138,8 @@ const columns: readonly Column[] = [
     show: (row) => <ExchangeStatus row={row} />,
     text: (row) => `${textIn(row.status)} ${textIn(row.error_code)}`,
   },
-  { title: 'took', show: (row) => (row.is_open === true ? '…' : durationText(Number(row.duration_ms))) },
-  { title: 'sent', show: ({ response_bytes }) => sizeText(Number(response_bytes)) },
+  { title: 'duration', show: (row) => (row.is_open === true ? '…' : durationText(Number(row.duration_ms))) },
+  { title: 'size', show: ({ response_bytes }) => sizeText(Number(response_bytes)) },
   { title: 'frames', show: ({ frame_count }) => (frame_count === 0 ? '' : textIn(frame_count)) },
   { title: 'visitor', show: (row) => visitorOf(row), text: (row) => visitorOf(row) },
   {

@@ -1,4 +1,4 @@
-/** The tunnels of the agent: their public addresses, what they lead to, and figures. */
+/** The tunnels of the agent: their public addresses, services and figures. */
 import { useState } from 'preact/hooks'
 import { isRecord } from '../api-caller.ts'
 import { Freshness, ReadingFault } from '../freshness.tsx'
@@ -22,7 +22,7 @@ export function AgentTunnels() {
     <>
       <ViewHead title="Tunnels" note={<Freshness reading={live} />} />
       <ReadingFault reading={live} />
-      {live.value && tunnels.length === 0 && <p class="card">This agent has no tunnel.</p>}
+      {live.value && tunnels.length === 0 && <p class="card">This agent has no tunnels.</p>}
       {tunnels.map((tunnel) => (
         <Tunnel key={textIn(tunnel.name)} tunnel={tunnel} onDone={live.refresh} />
       ))}
@@ -83,13 +83,13 @@ function Figures({ tunnel, isInspected }: { readonly tunnel: Shown; readonly isI
 
 function connectionsText({ count, gauge, p50 }: Shown): string {
   if (!count) return 'none yet'
-  return `${number(count)}, ${number(gauge)} of them open; half ended within ${took(p50)}`
+  return `${number(count)} total, ${number(gauge)} open; median duration ${took(p50)}`
 }
 
 function requestsText({ count, rate1, p50, p99 }: Shown): string {
   if (!count) return 'none yet'
   const rate = (Number(rate1) * 60).toLocaleString('en', { maximumFractionDigits: 1 })
-  return `${number(count)}, ${rate} a minute of late; half took up to ${took(p50)}, all but one in a hundred ${took(p99)}`
+  return `${number(count)} total, ${rate}/min now; median ${took(p50)}, p99 ${took(p99)}`
 }
 
 function number(value: unknown): string {
@@ -120,11 +120,11 @@ function StopDialog({ name, onClose, onDone }: StopDialogProps) {
   }
   return (
     <Modal title={`Stop ${name}?`} onClose={onClose}>
-      <p>Its address is given up at once. One that was made up may not come back.</p>
+      <p>Its address is released immediately. A random address may not be available again.</p>
       <div role="alert">{fault !== '' && <p class="notice is-bad">{fault}</p>}</div>
       <div class="actions">
         <button type="button" onClick={onClose}>
-          Keep it
+          Cancel
         </button>
         <button type="button" class="danger" onClick={() => void stop()}>
           Stop

@@ -1,11 +1,11 @@
-/** Narrows the exchanges of an agent down, as one types. */
+/** Filters the exchanges of an agent as the user types. */
 import type { ListedRow } from '../all-rows.ts'
 import { textIn } from '../text-in.ts'
 
-/** Empty texts leave everything in. */
+/** An empty string matches everything. */
 export interface AgentFilter {
   readonly method: string
-  /** `404`, how it begins (`4`), or `4xx`; `none` for no answer. */
+  /** `404`, a prefix such as `4`, or `4xx`; `none` for no answer. */
   readonly status: string
   readonly tunnel: string
 }

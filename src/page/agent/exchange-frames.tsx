@@ -1,4 +1,4 @@
-/** WebSocket frames and server-sent events of an exchange, the newest first, as they come. */
+/** WebSocket frames and server-sent events of an exchange as they come, newest first. */
 import { useState } from 'preact/hooks'
 import type { ListedRow } from '../all-rows.ts'
 import { isRecord } from '../api-caller.ts'
@@ -16,7 +16,7 @@ const DRAWN = 100
 /** How much of each is shown at first: characters of a text, or bytes. */
 const FRAME_CONTENT = 256
 
-/** Nothing for an exchange without any. */
+/** Renders nothing for an exchange without frames or events. */
 export function ExchangeFrames({ exchange }: { readonly exchange: ListedRow }) {
   const isOpen = exchange.is_open === true
   const log = useFrames(textIn(exchange.id), isOpen)
@@ -31,8 +31,8 @@ export function ExchangeFrames({ exchange }: { readonly exchange: ListedRow }) {
       <h2>{frames[0]?.type === 'event' ? 'Events' : 'Frames'}</h2>
       <p class="soft small" role="status">
         {countText(frames.length + missed, frames[0]?.type === 'event' ? 'events' : 'frames')}
-        {missed > 0 && `, of which the latest ${frames.length.toLocaleString('en')} are kept`}
-        {isOpen && '; more appear here as they come'}
+        {missed > 0 && `; only the latest ${frames.length.toLocaleString('en')} are kept`}
+        {isOpen && '; new ones appear as they arrive'}
       </p>
       <ol class="frames" reversed>
         {drawn.map((frame) => (
@@ -43,7 +43,7 @@ export function ExchangeFrames({ exchange }: { readonly exchange: ListedRow }) {
       </ol>
       {drawn.length < frames.length && (
         <button type="button" class="quiet" onClick={() => setAll(true)}>
-          … {countText(frames.length - drawn.length, 'older')}: show all
+          Show {countText(frames.length - drawn.length, 'older')}
         </button>
       )}
     </section>
@@ -65,10 +65,10 @@ function Frame({ frame }: { readonly frame: ListedRow }) {
           <PlainText text={name} most={60} />
           {id !== '' && ', id '}
           {id !== '' && <PlainText text={id} most={60} />}, {sizeText(size)}
-          {kept < size && `, of which the first ${sizeText(kept)} were kept`}
+          {kept < size && `, only the first ${sizeText(kept)} kept`}
           {frame.is_compressed === true && !unpacked && ', compressed'}
           <UnpackedNote unpacked={unpacked} />
-          {frame.is_last === false && ', goes on in the next'}
+          {frame.is_last === false && ', continues in the next frame'}
         </span>
       </div>
       {content !== '' && (

@@ -1,4 +1,4 @@
-/** The latest frames of an exchange, and how many are gone. */
+/** The latest frames of an exchange, and how many are missing. */
 import type { ListedRow } from '../all-rows.ts'
 
 /** As many as the agent keeps. */
@@ -7,7 +7,7 @@ const MAX_FRAMES = 1000
 export interface FrameLog {
   /** The oldest first. */
   readonly frames: readonly ListedRow[]
-  /** How many came before them, or in between. */
+  /** How many are missing, before or between those kept. */
   readonly missed: number
 }
 

@@ -4,7 +4,7 @@ import { PageContext, PageState } from '../page-state.ts'
 import { AgentApp } from './agent-app.tsx'
 
 const place = document.getElementById('page')
-if (!place) throw new Error('the document has no place for the page')
+if (!place) throw new Error('the document has no #page element')
 render(
   <PageContext.Provider value={new PageState(window, { who: 'agent' })}>
     <AgentApp />

@@ -23,7 +23,7 @@ export function StartTunnel({ onDone }: { readonly onDone: () => void }) {
   }
   return (
     <section class="card">
-      <h2>Start another</h2>
+      <h2>Start a tunnel</h2>
       <form
         class="filters"
         onSubmit={(event) => {
@@ -32,7 +32,7 @@ export function StartTunnel({ onDone }: { readonly onDone: () => void }) {
         }}
       >
         <label>
-          Service: a port, or an address
+          Service (port or address)
           <input
             required
             value={draft.addr}
@@ -53,7 +53,7 @@ export function StartTunnel({ onDone }: { readonly onDone: () => void }) {
           </select>
         </label>
         <label>
-          Name, if you like
+          Name (optional)
           <input
             value={draft.name}
             spellcheck={false}
@@ -66,7 +66,9 @@ export function StartTunnel({ onDone }: { readonly onDone: () => void }) {
         </button>
       </form>
       <div role="alert">{fault !== '' && <p class="notice is-bad">{fault}</p>}</div>
-      <p class="soft small">It ends with the agent, unless the configuration file of the agent has it too.</p>
+      <p class="soft small">
+        The tunnel ends when the agent stops. To keep it, add it to the agent's configuration file.
+      </p>
     </section>
   )
 }

@@ -7,7 +7,7 @@ export function useAgentLive<T>(path: string): Live<T> {
   const { api, awaySince } = usePage()
   const live = useLive<T>(path, () => api.get(path), LIVE_MS)
   const isAway = awaySince.value !== undefined
-  // An agent that is back is asked at once, however long it was away.
+  // Reads at once when the agent is back, however long the pause between attempts has become.
   useEffect(() => {
     if (!isAway) live.refresh()
   }, [isAway])

@@ -1,4 +1,4 @@
-/** Server-sent events of the agent in a view, for as long as somebody sees it. */
+/** Follows the agent's server-sent events while the page is visible. */
 import { useEffect, useState } from 'preact/hooks'
 import type { ServerEvent } from '../../lib/http/event-stream-reader.ts'
 import type { ListedRow, Rows } from '../all-rows.ts'
@@ -11,7 +11,7 @@ import { addFrames, type FrameLog, noFrames } from './frame-log.ts'
 /** As many as the agent keeps. */
 const LIST = '/exchanges?limit=500'
 
-/** How long after a break it is tried again, in milliseconds: the agent is on the same machine. */
+/** The pause before reconnecting, in milliseconds; short, since the agent is on the same machine. */
 const RETRY_MS = 1000
 
 /** The exchanges of the agent as they come. */
@@ -25,10 +25,10 @@ async function readList(api: ApiCaller): Promise<CallOutcome<Rows>> {
   return outcome.ok ? { ok: true, value: { rows: outcome.value.exchanges.filter(isRecord), isCut: false } } : outcome
 }
 
-/** The frames of an exchange as they come, while it goes on. */
+/** The frames of an exchange as they come, while it is open. */
 export function useFrames(id: string, isOpen: boolean): FrameLog {
   const { api } = usePage()
-  const isSeen = useSeen()
+  const isSeen = useIsVisible()
   const [log, setLog] = useState(noFrames)
   useEffect(() => {
     if (!isSeen || !isOpen) return
@@ -46,38 +46,38 @@ interface FollowedFrames {
   readonly onChange: (log: FrameLog) => void
 }
 
-/** Tries again after each break, until the exchange is over. */
+/** Reconnects after each break until the exchange is over. */
 async function followFrames({ api, id, signal, onChange }: FollowedFrames): Promise<void> {
   const over = new AbortController()
   const ended = AbortSignal.any([signal, over.signal])
   while (!ended.aborted) {
-    // Each stream begins with the first frame that is kept.
+    // Each stream starts over with the oldest frame that the agent keeps.
     let known = noFrames
     await api.follow(`/exchanges/${encodeURIComponent(id)}/stream`, {
       signal: ended,
       onEvents(events) {
-        known = addFrames(known, { frames: told(events, 'frame'), missed: missedIn(events) })
+        known = addFrames(known, { frames: rowsIn(events, 'frame'), missed: missedIn(events) })
         onChange(known)
-        // The agent ends the stream with the exchange, which is no break.
-        const isOver = told(events, 'exchange').some((row) => row.is_open === false)
-        if (isOver || told(events, 'removed').length > 0) over.abort()
+        // The agent ends the stream when the exchange is over; that is not a break.
+        const isOver = rowsIn(events, 'exchange').some((row) => row.is_open === false)
+        if (isOver || rowsIn(events, 'removed').length > 0) over.abort()
       },
     })
     if (!ended.aborted) await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
   }
 }
 
-function told(events: readonly ServerEvent[], type: string): ListedRow[] {
+function rowsIn(events: readonly ServerEvent[], type: string): ListedRow[] {
   const found = events.filter(({ name }) => name === type).map(({ data }): unknown => JSON.parse(data))
   return found.filter(isRecord)
 }
 
 function missedIn(events: readonly ServerEvent[]): number {
-  return told(events, 'missed').reduce((sum, { count }) => sum + Number(count), 0)
+  return rowsIn(events, 'missed').reduce((sum, { count }) => sum + Number(count), 0)
 }
 
-/** A browser has six connections to one agent for all its windows: those that nobody sees leave theirs to others. */
-function useSeen(): boolean {
+/** A browser allows six connections to one agent for all its windows, so hidden windows give theirs up. */
+function useIsVisible(): boolean {
   const [isSeen, setSeen] = useState(document.visibilityState !== 'hidden')
   useEffect(() => {
     const note = () => setSeen(document.visibilityState !== 'hidden')

@@ -89,13 +89,14 @@ function suite(chromium: TestChromium): void {
     await page.reload()
     await page.getByText('Start an agent').waitFor()
     await page.keyboard.press('Tab')
-    assert.equal(await page.locator(':focus').textContent(), 'Skip to the content')
+    assert.equal(await page.locator(':focus').textContent(), 'Skip to content')
     const names = new Set<string>()
     for (let i = 0; i < 60; i++) {
       await page.keyboard.press('Tab')
       names.add(String(await page.evaluate('document.activeElement.textContent')))
     }
-    for (const name of ['HTTPS edges', 'Sign out', 'Make an authtoken and put it in']) assert.ok(names.has(name), name)
+    for (const name of ['HTTPS edges', 'Sign out', 'Create an authtoken and insert it'])
+      assert.ok(names.has(name), name)
     await page.getByRole('link', { name: 'Domains' }).focus()
     await page.keyboard.press('Enter')
     await until(
@@ -119,7 +120,7 @@ function suite(chromium: TestChromium): void {
     }
     await platform.stop()
     for (const { watched, title, lives } of views) {
-      await watched.page.getByText('The server has not answered since').waitFor()
+      await watched.page.getByText('The server has not responded since').waitFor()
       const old = watched.page.getByText(/^as of \d\d:\d\d:\d\d/)
       await until(`${title} says of when it is`, async () => (await old.count()) === lives)
       assert.equal(await watched.page.locator('.is-live').count(), 0)
@@ -129,7 +130,7 @@ function suite(chromium: TestChromium): void {
     platform = await startPlatform({ dataDir, flags: { 'api-listen': host } })
     for (const { watched, title, lives } of views) {
       await until(`${title} is live again`, async () => (await watched.page.locator('.is-live').count()) === lives)
-      await watched.page.getByText('The server has not answered since').waitFor({ state: 'detached' })
+      await watched.page.getByText('The server has not responded since').waitFor({ state: 'detached' })
     }
     await views[1]?.watched.page.close()
   })

@@ -46,7 +46,7 @@ function suite(chromium: TestChromium): void {
     await shown.signIn(platform.apiKey)
     const command = page.locator('.command')
     await command.getByText(`postern http 3000 --server ${platform.agents} --ca`).waitFor()
-    await button('Make an authtoken and put it in').click()
+    await button('Create an authtoken and insert it').click()
     await command.getByText(/--authtoken \w{40,}$/).waitFor()
     await shown.assertGoodInAllLooks('first-start')
     const cookies = await shown.context.cookies()
@@ -71,7 +71,7 @@ function suite(chromium: TestChromium): void {
     await page.getByRole('link', { name: 'https://hello.localhost' }).waitFor()
     await shown.assertAccessible('the wait for the first request')
     await visit(`https://hello.localhost:${platform.httpsPort}`, { ca: platform.ca }, { path: '/first' })
-    await page.getByRole('heading', { name: 'The first request has come' }).waitFor()
+    await page.getByRole('heading', { name: 'First request received' }).waitFor()
     await page.getByRole('link', { name: 'GET hello.localhost/first' }).waitFor()
   })
 
@@ -86,8 +86,8 @@ function suite(chromium: TestChromium): void {
     await page.locator('td a.id').first().click()
     await page.getByText('<img src=x onerror=alert(1)>‹U+202E›').waitFor()
     assert.equal(await page.locator('main img').count(), 0)
-    const served = page.locator('.card', { hasText: 'What it serves' }).getByRole('listitem')
-    await served.filter({ hasText: /hello\.localhost.*leads to http:\/\/(localhost|127)/ }).waitFor()
+    const served = page.locator('.card', { has: page.getByRole('heading', { name: 'Tunnels' }) }).getByRole('listitem')
+    await served.filter({ hasText: /hello\.localhost.*forwards to http:\/\/(localhost|127)/ }).waitFor()
     await served.filter({ hasText: 'app' }).waitFor()
     assert.equal(await served.count(), 2)
     await shown.assertAccessible('a session')
@@ -110,7 +110,7 @@ function suite(chromium: TestChromium): void {
     await row.getByRole('button', { name: 'Update' }).click()
     await page.locator('.notice', { hasText: 'no source of updates' }).waitFor()
     await row.getByRole('button', { name: 'Restart' }).click()
-    await page.locator('.notice', { hasText: 'comes back as a new session' }).waitFor()
+    await page.locator('.notice', { hasText: 'come back as a new session' }).waitFor()
     const second = await until('the agent is back', async () => {
       const { tunnel_sessions: all } = await platform.admin.get('/tunnel_sessions')
       return all.length === 2 && all[0].id !== first.id && all[0]
@@ -120,7 +120,7 @@ function suite(chromium: TestChromium): void {
     await shown.assertAccessible('the question before an agent is stopped')
     await page.getByRole('dialog').getByRole('button', { name: 'Stop the agent' }).click()
     await page.getByText('1 session', { exact: true }).waitFor()
-    await page.locator('.notice', { hasText: 'The agent stops.' }).waitFor()
+    await page.locator('.notice', { hasText: 'The agent is stopping.' }).waitFor()
     await shown.assertAccessible('sessions')
   })
 
@@ -182,8 +182,8 @@ function suite(chromium: TestChromium): void {
     const token = (await page.locator('dialog .secret').textContent()) ?? ''
     assert.match(token, /^\w{40,}$/)
     await shown.assertAccessible('a secret that is shown once')
-    await button('I have kept it').click()
-    await button('Change').click()
+    await button('I have saved it').click()
+    await button('Edit').click()
     await page.getByLabel('description').fill('changed')
     await button('Save').click()
     await page.getByRole('heading', { name: 'changed', level: 1 }).waitFor()
@@ -198,7 +198,7 @@ function suite(chromium: TestChromium): void {
   test('a policy is written with completion, and what it would do is shown beside it', async () => {
     await shown.goTo('/policy', 'Policy')
     await shown.assertAccessible('the policy editor')
-    const editor = page.getByLabel('Policy, as YAML or JSON')
+    const editor = page.getByLabel('Policy (YAML or JSON)')
     await editor.press('Control+End')
     await editor.pressSequentially('  - actions:\n      - type: rat')
     await page.locator('.offers', { hasText: 'rate-limit' }).waitFor()
@@ -258,7 +258,7 @@ function suite(chromium: TestChromium): void {
       if (place !== '#/policy') await theirs.locator('.is-live').waitFor()
       assert.equal(await theirs.locator('.notice.is-bad').count(), 0, place)
     }
-    await other.goTo('/users?new', 'This is for admins')
+    await other.goTo('/users?new', 'Admins only')
     assert.equal(await theirs.locator('main button').count(), 0)
 
     // What an admin keeps as it is stays masked for them.
@@ -288,7 +288,7 @@ function suite(chromium: TestChromium): void {
     assert.deepEqual([running.edge_id, running.bodies, running.unmask], [edge.id, true, false])
     await theirs.getByRole('button', { name: 'End' }).click()
     await theirs.getByRole('dialog').getByRole('button', { name: 'End' }).click()
-    await theirs.getByText('There are none yet.').waitFor()
+    await theirs.getByText('None yet.').waitFor()
     assert.deepEqual(other.faults, [])
   })
 
@@ -300,7 +300,7 @@ function suite(chromium: TestChromium): void {
     let forms = 0
     for (const place of places) {
       await page.goto(`${platform.url}/${place}`)
-      await page.locator('h1', { hasNotText: 'Reading' }).waitFor()
+      await page.locator('h1', { hasNotText: 'Loading' }).waitFor()
       if (place !== '#/policy') await page.locator('.is-live').first().waitFor()
       await shown.assertAccessible(place)
       const create = page.getByRole('link', { name: 'New', exact: true })

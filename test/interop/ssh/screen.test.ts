@@ -28,7 +28,7 @@ describe('the screen of a client', { skip: missing }, () => {
     await client.says(/401 +[\d.]+ ms +GET +\/unknown\b(?!\?)/)
     const authorization = `Basic ${Buffer.from('user:password').toString('base64')}`
     assert.equal((await visit(url, platform, { path: '/known', headers: { authorization } })).status, 204)
-    await client.says(/Connections +1 in all/)
+    await client.says(/Connections +1 total/)
     await client.says(/204 +[\d.]+ ms +GET +\/known\b.*\r\n401 +[\d.]+ ms +GET +\/unknown\b(?!\?)/)
   })
 
