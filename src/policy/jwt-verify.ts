@@ -1,9 +1,9 @@
-/** Checks one token: who signed it, for whom, and until when. */
+/** Checks one token: its signature, issuer, audience and expiry. */
 import type { JWK } from 'jose'
 import { BadJson, parseJson } from '../lib/text/json.ts'
 import { type KeySource, KeysUnavailable } from './jwt-keys.ts'
 
-/** How far the clock of an issuer may be off, in seconds. */
+/** How far the clock of an issuer may differ, in seconds. */
 const CLOCK_TOLERANCE = 60
 
 /** How many keys are tried for a token that does not name its key. */
@@ -27,7 +27,7 @@ export interface ReadToken {
   readonly signature: string
 }
 
-/** A token that is refused. The message can be logged: nothing of the token is in it. */
+/** A token that is refused. The message can be logged: it holds nothing of the token. */
 export class BadToken extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options)
@@ -36,12 +36,12 @@ export class BadToken extends Error {
 }
 
 type Jose = typeof import('jose')
-let loading: Promise<Jose> | undefined
+/** Set only when it has loaded: an import that failed is retried by the next token. */
+let loaded: Jose | undefined
 
-/** Loads the library once. */
-function loadJose(): Promise<Jose> {
-  loading ??= import('jose')
-  return loading
+async function loadJose(): Promise<Jose> {
+  loaded ??= await import('jose')
+  return loaded
 }
 
 /** Rejects with `BadToken` or `KeysUnavailable`. `type` is the `type` of the settings. */
@@ -85,7 +85,7 @@ function keyRings(): RingOf {
   }
 }
 
-/** Splits a token into its parts, strictly: each must have one reading only, so that the upstream reads what we checked. */
+/** Splits a token into its parts, strictly: each may have only one reading, or the upstream might read another. */
 function readToken(token: string): ReadToken {
   const parts = token.split('.')
   const [head = '', body = '', signature = ''] = parts
@@ -108,7 +108,7 @@ function readObject(part: string): Readonly<Record<string, unknown>> {
   throw new BadToken('it holds no JSON object')
 }
 
-/** RFC 7515 §4.1.9: `application/` may be left out. Empty when the token does not say. */
+/** RFC 7515 §4.1.9: `application/` may be left out. Empty when the token has no type. */
 function typeIn({ typ }: ReadToken['header']): string {
   if (typ === undefined) return ''
   return typeof typ === 'string' ? typ.toLowerCase().replace(/^application\//, '') : 'no text'
@@ -168,7 +168,7 @@ async function check(jose: Jose, token: string, ring: KeyRing, rules: TokenRules
 /** The code of an error of the library. Throws anything else, which would be a defect of ours. */
 function faultOf(error: unknown, { errors }: Jose): string {
   if (error instanceof errors.JOSEError) return error.code
-  // Nothing has checked the contents of the keys before, so importing one may fail.
+  // The contents of the keys are not checked before, so importing one may fail.
   if (error instanceof TypeError || (error instanceof Error && error.name === 'DataError')) return 'ERR_JWK_INVALID'
   throw error
 }

@@ -1,4 +1,4 @@
-/** Loads the libraries for OpenID Connect, when an edge first needs them: a server without logins does without. */
+/** Loads the libraries for OpenID Connect, when an edge first needs them: a server without logins never does. */
 import type * as Jose from 'jose'
 import type * as OpenId from 'openid-client'
 
@@ -7,14 +7,18 @@ export interface Libraries {
   readonly jose: typeof Jose
 }
 
-let loading: Promise<Libraries> | undefined
+/** Set only when both have loaded: an import that failed, for want of descriptors for example, is retried by the next login. */
+let loaded: Libraries | undefined
 
-/** Loads them while nobody waits; whoever logs in hears of a failure. */
+/** Loads them before the first login, which retries and reports if this fails. */
 export function loadLibrariesAhead(): void {
   loadLibraries().catch(() => {})
 }
 
-export function loadLibraries(): Promise<Libraries> {
-  loading ??= Promise.all([import('openid-client'), import('jose')]).then(([openid, jose]) => ({ openid, jose }))
-  return loading
+export async function loadLibraries(): Promise<Libraries> {
+  if (!loaded) {
+    const [openid, jose] = await Promise.all([import('openid-client'), import('jose')])
+    loaded = { openid, jose }
+  }
+  return loaded
 }
