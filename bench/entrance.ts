@@ -1,4 +1,4 @@
-/** The address that visitors connect to, and waiting until it answers completely. */
+/** The address that visitors connect to; waits until it gives complete answers. */
 import { once } from 'node:events'
 import { request as plainRequest } from 'node:http'
 import { request as secureRequest } from 'node:https'
@@ -11,7 +11,7 @@ const ANSWER_MS = 5000
 export interface Entrance {
   readonly host: string
   readonly port: number
-  /** The required `Host`; unset when any will do. */
+  /** The required `Host`; unset if any works. */
   readonly hostHeader?: string
   /** The cookie that a visitor needs, if any. */
   readonly cookie?: string

@@ -5,11 +5,11 @@ import { isFlagFault, readFlags } from './flags.ts'
 const flags = { rounds: [5, 1], 'few-routes': [10, 2] } as const
 const read = (...args: string[]) => readFlags(args, flags, { rowNames: ['a', 'b'] })
 
-test('what is not given is as by default', () => {
+test('flags have defaults', () => {
   assert.deepEqual(read(), { counts: { rounds: 5, 'few-routes': 10 }, only: null, out: null, nodeOptions: '' })
 })
 
-test('what is given is read', () => {
+test('given flags are read', () => {
   const given = read('--few-routes', '2', '--only', 'a,b', '--node-options=--cpu-prof')
   assert.deepEqual(given, {
     ...{ counts: { rounds: 5, 'few-routes': 2 }, only: ['a', 'b'] },

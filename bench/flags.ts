@@ -9,12 +9,12 @@ export function isFlagFault(error: unknown): error is Error {
   return error instanceof Error && 'code' in error && String(error.code).startsWith('ERR_PARSE_ARGS')
 }
 
-/** What is wrong, without Node's advice on words that begin with a dash. */
+/** The message, without Node's advice on arguments that begin with a dash. */
 export function faultLine({ message }: Error): string {
   return message.replace(/\. To specify a positional argument.*/s, '')
 }
 
-/** A whole number; throws a `FlagFault` that says what is wrong. */
+/** Parses a whole number; throws a `FlagFault`. */
 export function count(flag: string, text: string, least: number): number {
   const value = Number(text)
   if (!Number.isInteger(value) || value < least)
@@ -26,14 +26,14 @@ export function count(flag: string, text: string, least: number): number {
 export function onlyRows(only: string | undefined, names: readonly string[]): readonly string[] | null {
   const chosen = only?.split(',') ?? null
   const unknown = chosen?.filter((name) => !names.includes(name)) ?? []
-  if (unknown.length > 0) throw new FlagFault(`--only: there is no ${unknown.join(', ')}; rows are ${names.join(', ')}`)
+  if (unknown.length > 0) throw new FlagFault(`--only: unknown ${unknown.join(', ')}; choose from ${names.join(', ')}`)
   return chosen
 }
 
-/** A flag that takes a whole number: what it is when it is not given, and the least that it may be. */
+/** A flag that takes a whole number: its default and its minimum. */
 export type CountFlag = readonly [byDefault: number, least: number]
 
-/** Reads flags that take whole numbers, `--only`, `--node-options` and, where asked for, `--out`; throws an `Error`. */
+/** Reads flags that take whole numbers, `--only`, `--node-options` and, with `hasOut`, `--out`; throws an `Error`. */
 export function readFlags<Name extends string>(
   args: readonly string[],
   counts: Readonly<Record<Name, CountFlag>>,

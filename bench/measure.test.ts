@@ -29,7 +29,7 @@ describe('lanes', () => {
     )
   })
 
-  test('that fail are given up, and the others go on', async () => {
+  test('that fail are given up, and the others continue', async () => {
     const log: string[] = []
     const lanes = [lane('a', log, 2), lane('b', log)]
     const [a, b] = await sampleInTurns(lanes, { rounds: 3, seconds: 1, onSample() {} })

@@ -1,7 +1,7 @@
 /** Takes samples of several lanes in turns, so that a slow moment of the machine does not hit only one of them. */
 import { cpuSeconds } from './stage/proc.ts'
 
-/** Each lane first runs for up to this many seconds without counting, to fill caches and compile code. */
+/** The longest warm-up of a lane in seconds, which does not count: it fills caches and compiles code. */
 const WARM_UP_S = 2
 
 /** How much got through, and in what time. */
@@ -39,7 +39,7 @@ export interface Plan {
   readonly onSample: (lane: Lane, sample: Sample) => void
 }
 
-/** Warms up every lane, then takes `rounds` samples of each. A lane that fails is given up; the others go on. */
+/** Warms up every lane, then takes `rounds` samples of each. A lane that fails is given up; the others continue. */
 export async function sampleInTurns<L extends Lane>(
   lanes: readonly L[],
   { rounds, seconds, warmUpSeconds = Math.min(WARM_UP_S, seconds), onSample }: Plan,

@@ -11,7 +11,7 @@ export const SMALL_BYTES = 1024
 /** The answer to a large request, in bytes. */
 export const BULK_BYTES = 256 * 1024
 
-/** The size of an answer that nobody reads to its end, in bytes; the file is sparse. */
+/** The size of an answer that is never read to its end, in bytes; the file is sparse. */
 const ENDLESS_BYTES = 8 * 1024 ** 3
 
 export const paths = { small: '/small', bulk: '/bulk', endless: '/endless' } as const

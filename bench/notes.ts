@@ -1,4 +1,4 @@
-/** Notes on what did not go as planned: printed at once, and kept for the report. */
+/** Notes on what was skipped or failed: printed at once, and kept for the report. */
 import type { Stages } from './stage/stage.ts'
 
 export class Notes {
@@ -9,7 +9,7 @@ export class Notes {
     this.#stages = stages
   }
 
-  /** Something was left out. */
+  /** Notes that something was skipped. */
   readonly note = (text: string): void => {
     // Failures while everything is being closed do not matter.
     if (this.#stages.isOver) return
@@ -17,7 +17,7 @@ export class Notes {
     console.log(`note: ${text}`)
   }
 
-  /** Something that should have worked did not. */
+  /** Notes that something failed that should have worked. */
   readonly fail = (text: string): void => {
     this.note(text)
     process.exitCode = 1

@@ -1,4 +1,4 @@
-/** Our own server and agent, as an operator would start them, and what the API of the server says. */
+/** Starts our own server and agent as an operator would, with a client of the server's API. */
 import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -29,9 +29,9 @@ export interface Place {
   readonly nodeOptions: string
   /** Further variables for both. */
   readonly env?: Readonly<Record<string, string>>
-  /** The root of another version of Postern; this one otherwise. */
+  /** The root folder of another version of Postern; by default this one. */
   readonly root?: string
-  /** The program file of Node; by default that which runs this. */
+  /** The Node executable; by default the one that runs this. */
   readonly node?: string
 }
 
@@ -115,7 +115,7 @@ export async function launchPosternServer(
   }
 }
 
-/** Whether the version has this folder, in its sources or in what was built of them. */
+/** Whether the version has this folder, in its sources or in its build. */
 function hasRoom({ root = here }: Place, folder: string): boolean {
   return ['src', 'dist'].some((code) => existsSync(join(root, code, folder)))
 }
@@ -129,7 +129,7 @@ export async function startPosternServer(place: Place, options?: ServerOptions):
   return server
 }
 
-/** An agent's TLS handshake. A connection that is accepted may still wait for a server that is busy; an answer may not. */
+/** Does an agent's TLS handshake: a busy server may leave an accepted connection waiting, but not after a handshake. */
 export async function greetAsAgent({ agentPort, caFile }: PosternServer, limitMs: number): Promise<void> {
   const ca = readFileSync(caFile)
   const socket = connect({ host: LOOPBACK, port: agentPort, servername: 'localhost', ca })
@@ -140,7 +140,7 @@ export async function greetAsAgent({ agentPort, caFile }: PosternServer, limitMs
   }
 }
 
-/** Rejects unless the server says that it is. */
+/** Rejects unless the server reports that it is ready. */
 export async function isReady({ apiPort }: PosternServer, limitMs: number): Promise<void> {
   const answer = await fetch(`http://${LOOPBACK}:${apiPort}/readyz`, { signal: AbortSignal.timeout(limitMs) })
   if (!answer.ok) throw new Error(`/readyz answered ${answer.status}`)

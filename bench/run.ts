@@ -30,6 +30,6 @@ else if (load) {
     process.exitCode = 2
   }
 } else {
-  console.error(`${name === '' ? 'no benchmark is named' : `there is no benchmark ${name}`}\n${usage}`)
+  console.error(`${name === '' ? 'name a benchmark' : `unknown benchmark ${name}`}\n${usage}`)
   process.exitCode = 2
 }

@@ -1,4 +1,4 @@
-/** Runs a bench on stages, and ends all that it started, however it finishes. */
+/** Runs a bench on stages, and ends everything that it started, however it finishes. */
 import { Stages } from './stage/stage.ts'
 
 /** The exit code that a shell expects of an interrupted program. */
@@ -9,7 +9,7 @@ export async function withStages(work: (stages: Stages) => Promise<void>): Promi
     throw new Error('this bench reads CPU and memory from /proc, so it runs on Linux only')
   const stages = new Stages()
   let isInterrupted = false
-  // The first signal ends it in order; a second one, or an error, ends it at once.
+  // The first signal ends the bench in order; a second one, or an error, ends it at once.
   process.on('exit', () => stages.dropAll())
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     process.on(signal, () => {

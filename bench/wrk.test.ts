@@ -13,7 +13,7 @@ Transfer/sec:     15.60MB
 `
 
 describe('the output of wrk', () => {
-  test('gives answers and time', () => assert.deepEqual(parseWrk(wrk('')), { amount: 66_000, seconds: 5 }))
+  test('has answers and time', () => assert.deepEqual(parseWrk(wrk('')), { amount: 66_000, seconds: 5 }))
 
   const faults = [
     '  Non-2xx or 3xx responses: 66000\n',
@@ -28,7 +28,7 @@ describe('the output of wrk', () => {
     assert.throws(() => parseWrk('  0 requests in 5.00s, 0.00B read\nRequests/sec:      0.00\n'), /no answers/)
   })
 
-  test('gives the bytes of a download that did not end', () => {
+  test('has the bytes of a download that did not end', () => {
     const text = (speed: string): string => `  0 requests in 2.00s, 1.00GB read\nTransfer/sec:    ${speed}\n`
     assert.deepEqual(parseTransfer(text('512.50MB'), 2), { amount: 1025 * 1024 ** 2, seconds: 2 })
     assert.deepEqual(parseTransfer(text('1.50GB'), 2), { amount: 3 * 1024 ** 3, seconds: 2 })

@@ -17,7 +17,7 @@ export interface WrkOptions {
   readonly seconds: number
 }
 
-/** The amount is in answers. */
+/** Runs wrk; the amount is in answers. */
 export async function runWrk(programs: Programs, options: WrkOptions): Promise<Load> {
   return parseWrk(await printed(programs, options))
 }
@@ -42,7 +42,7 @@ function header(name: string, value: string | undefined): string[] {
   return value === undefined ? [] : ['-H', `${name}: ${value}`]
 }
 
-/** Throws when an answer was not a success, because errors are quick and would look fast. */
+/** Parses the output of wrk; throws if an answer was not a success, because errors are quick and would look fast. */
 export function parseWrk(text: string): Load {
   const [fault] = /Non-2xx.*|Socket errors:.*/.exec(text) ?? []
   if (fault !== undefined) throw new Error(`wrk: ${fault.trim()}`)
@@ -55,7 +55,7 @@ export function parseWrk(text: string): Load {
 /** The units in which wrk prints an amount of bytes. */
 const units: Readonly<Record<string, number>> = { B: 1, KB: 1024, MB: 1024 ** 2, GB: 1024 ** 3 }
 
-/** Throws as `parseWrk` does; a download that is cut short has no answer to count. */
+/** Parses the output of a download, which has no complete answer to count; throws like `parseWrk`. */
 export function parseTransfer(text: string, seconds: number): Load {
   const [fault] = /Non-2xx.*|Socket errors:.*/.exec(text) ?? []
   if (fault !== undefined) throw new Error(`wrk: ${fault.trim()}`)

@@ -1,4 +1,4 @@
-/** The `package.json` of the package, made from that of the repository: what runs is built, and nothing is for developers. */
+/** The published `package.json`, derived from the repository's: it runs built code and has nothing for developers. */
 
 export interface Manifest {
   readonly name: string
@@ -7,12 +7,12 @@ export interface Manifest {
   readonly [field: string]: unknown
 }
 
-/** For people with the repository alone. */
+/** Fields that matter only in the repository. */
 const DROPPED: readonly string[] = [
   'devDependencies',
   'allowScripts',
   'overrides',
-  // A Node for machines with an older one: 120 MB, and its `node` would come before that of whoever installs us.
+  // A Node for machines with an older one: 120 MB, and its `node` would shadow the user's own.
   'optionalDependencies',
 ]
 
@@ -27,7 +27,7 @@ const EXPORTS = {
 export function packedManifest(source: Manifest): Manifest {
   const kept = Object.entries(source).filter(([field]) => !DROPPED.includes(field))
   const { prepack = '', postpack = '' } = source.scripts
-  // Of no use once installed. But should packing be interrupted, the next `npm pack` sees this manifest, and must notice.
+  // Useless once installed, but if packing is interrupted, the next `npm pack` reads this manifest and must notice.
   const scripts = { prepack, postpack }
   return { ...(Object.fromEntries(kept) as Manifest), engines: ENGINES, exports: EXPORTS, scripts }
 }

@@ -1,10 +1,10 @@
 /**
- * Builds the dashboard and the agent's page: `src/page/` into `built/`. npm runs it after it installed the packages
+ * Builds the dashboard and the agent's page: `src/page/` into `built/`. npm runs it after installing the packages
  * (`prepare`).
  *
- * Plain JavaScript, since npm may run it under a Node that reads no TypeScript. Without the packages that build it, or
- * where they have no binary for this machine, the server still runs: it says at its start that the page is missing. An
- * agent shows a plain page in place of its own.
+ * Plain JavaScript, since npm may run it under a Node that cannot run TypeScript. Without the packages that build it or
+ * a binary of theirs for this machine, the server still runs: it logs at startup that the page is missing. An
+ * agent shows a plain page instead of its own.
  */
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -21,7 +21,7 @@ async function vite() {
   }
 }
 
-/** Each page: the folder of its document, and where it goes. The agent's has code in common with the dashboard. */
+/** Each page: the folder of its document, and its output folder. The agent's page shares code with the dashboard. */
 const pages = [
   { from: join('src', 'page'), to: join('built', 'page') },
   { from: join('src', 'page', 'agent'), to: join('built', 'agent-page') },
@@ -41,7 +41,7 @@ for (const { from, to } of pages) {
     build: {
       outDir: join(root, to),
       emptyOutDir: true,
-      // What is named by its content lies under the path where it is served (`src/api/page-files.ts`,
+      // Files named by their content go below the path where they are served (`src/api/page-files.ts`,
       // `src/agent/inspect/built-page.ts`).
       assetsDir: 'page',
       target: 'es2023',

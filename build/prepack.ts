@@ -1,8 +1,8 @@
 /**
  * `npm pack` and `npm publish` run this first: it builds `dist/` and puts the manifest of the package in place of ours.
  *
- * npm packs the `package.json` that lies there, so ours is set aside until `postpack.ts` brings it back. Should npm end in
- * between, `npm run postpack` does the same.
+ * npm packs the `package.json` that it finds, so ours is set aside until `postpack.ts` restores it. If npm ends before
+ * that, run `npm run postpack`.
  */
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { build } from './build.ts'
@@ -10,7 +10,7 @@ import { type Manifest, packedManifest } from './packed-manifest.ts'
 import { bringBack, MANIFEST, setAside } from './set-aside.ts'
 
 if (!setAside()) {
-  console.error('Another `npm pack` is at work here. If one was interrupted: `npm run postpack`, then again.')
+  console.error('Another `npm pack` is at work here. If one was interrupted, run `npm run postpack` and try again.')
   process.exit(1)
 }
 try {

@@ -1,8 +1,8 @@
 /**
  * Makes a release that agents can update to: the package with its dependencies, signed, and listed in `releases.json`.
  *
- * `npm run release -- --key release.key --to <folder>` makes it from the sources here; `docs/agent.md` says how agents
- * are told of the folder.
+ * `npm run release -- --key release.key --to <folder>` builds it from this repository; `docs/agent.md` says how to
+ * point agents to the folder.
  */
 import { execFileSync } from 'node:child_process'
 import { createPrivateKey, type KeyObject, sign } from 'node:crypto'
@@ -14,7 +14,7 @@ import { signedText } from '../src/agent/update/releases.ts'
 import { parseVersion } from '../src/agent/update/version.ts'
 import { bringDependencies, pack, unpack } from './bundle.ts'
 
-/** The folder that everything in an archive is under, as npm has it. */
+/** The top folder in an archive, as in npm's. */
 const PACKAGE = 'package'
 
 interface Listed {
@@ -23,7 +23,7 @@ interface Listed {
   readonly signature: string
 }
 
-/** Adds the package in `parent`, as `package/` with its dependencies, to the releases in `folder`; gives its version. */
+/** Adds the package in `parent/package`, with its dependencies, to the releases in `folder`; returns its version. */
 export function addRelease(parent: string, folder: string, key: KeyObject): string {
   const bundled = join(parent, PACKAGE)
   const { version } = JSON.parse(readFileSync(join(bundled, 'package.json'), 'utf8')) as { version: string }
@@ -34,12 +34,12 @@ export function addRelease(parent: string, folder: string, key: KeyObject): stri
   const others = readList(list).filter((each) => each.version !== version)
   const archive = `postern-${version}.tgz`
   const next = join(folder, `${archive}.next`)
-  // By tar, since npm takes ten times as long for the files of dependencies.
+  // With tar, since npm takes ten times as long for the files of dependencies.
   execFileSync('tar', ['-czf', resolve(next), '-C', parent, PACKAGE])
   const signature = sign(null, signedText(version, readFileSync(next)), key).toString('base64')
   const releases: Listed[] = [...others, { version, archive, signature }]
   renameSync(next, join(folder, archive))
-  // Agents may be reading it.
+  // Replaced by a rename, since agents may be reading it.
   writeFileSync(`${list}.next`, `${JSON.stringify({ releases }, null, 2)}\n`)
   renameSync(`${list}.next`, list)
   return version

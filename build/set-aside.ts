@@ -1,10 +1,10 @@
-/** Where the manifest of the repository waits while the package is packed, and how it comes back. */
+/** Sets the manifest of the repository aside while the package is packed, and restores it. */
 import { constants, copyFileSync, existsSync, renameSync } from 'node:fs'
 
 export const MANIFEST = 'package.json'
 const SET_ASIDE = '.package.repository.json'
 
-/** False when one waits already: two at work in one folder would pack what the other builds. */
+/** Returns false when one is set aside already: two runs in one folder would pack each other's builds. */
 export function setAside(): boolean {
   try {
     copyFileSync(MANIFEST, SET_ASIDE, constants.COPYFILE_EXCL)
@@ -15,7 +15,7 @@ export function setAside(): boolean {
   }
 }
 
-/** Does nothing when none waits. */
+/** Does nothing when none is set aside. */
 export function bringBack(): void {
   if (existsSync(SET_ASIDE)) renameSync(SET_ASIDE, MANIFEST)
 }

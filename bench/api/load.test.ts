@@ -6,7 +6,7 @@ import { test } from 'node:test'
 import { openStore } from '../../src/store/store.ts'
 import { loadEdges } from './load.ts'
 
-test('as many edges are stored as were asked for, over several transactions', async (t) => {
+test('the requested number of edges is stored, over several transactions', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'postern-load-'))
   t.after(() => rm(folder, { recursive: true, force: true }))
   const url = `sqlite:${join(folder, 'test.db')}`

@@ -1,6 +1,6 @@
 /**
- * One simulated node: agents connect to it as fast as the database takes them, each with a session, a tunnel and a name of its
- * own, through the same code as at a real node. Prints `ready`, begins when it gets a line, and prints how many connected as JSON.
+ * One simulated node: agents connect to it as fast as the database takes them, each with its own session, tunnel and
+ * name, through the code of a real node. Prints `ready`, begins when it gets a line, then prints the number as JSON.
  *
  * Arguments: a number for the node, seconds, and connects at the same time. The database's URL is in BENCH_DATABASE_URL.
  */
@@ -40,9 +40,9 @@ const rows = new OnlineRows({
     },
     tunnelsOf: () => [],
   },
-  onLeaseLost: () => fail('its lease has run out'),
-  onPlaceTaken: () => fail('somebody took one of its names'),
-  onSessionTaken: () => fail('somebody took one of its sessions'),
+  onLeaseLost: () => fail('its lease has expired'),
+  onPlaceTaken: () => fail('another node took one of its names'),
+  onSessionTaken: () => fail('another node took one of its sessions'),
 })
 const lease = new NodeLease({
   ...{ store, log },
@@ -73,9 +73,9 @@ async function connectAll(lane: number): Promise<number> {
     sessions.set(sessionId, onlineSession(sessionId))
     rows.sessionChanged(sessionId, { isNew: true })
     const claim = placeClaim(tunnelId, sessionId, name)
-    // As at a real node, which has a name before it asks whether it may: what it does not have by then, it has given up.
+    // Like a real node, which records a name before it claims it: a name that is not recorded by then was given up.
     places.set(claim.place, claim)
-    if (!(await rows.claim({ ...claim, planeId }))) return fail('a name that nobody has was refused')
+    if (!(await rows.claim({ ...claim, planeId }))) return fail('a free name was refused')
     tunnels.set(tunnelId, endpointTunnel(tunnelId, sessionId, name))
     rows.tunnelChanged(tunnelId, { isNew: true })
   }

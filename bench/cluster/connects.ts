@@ -1,4 +1,4 @@
-/** What one PostgreSQL carries: agents that connect to several nodes at once, each a session, a tunnel and a name. */
+/** How many agents one PostgreSQL can take that connect to several nodes, each with a session, a tunnel and a name. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
@@ -8,7 +8,7 @@ import { cpuSeconds } from '../stage/proc.ts'
 import { grouped, table } from '../table.ts'
 import type { Database } from './database.ts'
 
-/** Agents of one node that wait for their name at the same time: as many as come back when another node is gone. */
+/** Agents of one node that wait for their names at the same time: as many as come back when another node is gone. */
 const AT_ONCE = 500
 
 const MILLION = 1e6
@@ -37,7 +37,7 @@ export async function measureConnects({ database, writers, seconds }: ConnectsOp
     const pids = nodes.map(({ pid }) => pid)
     const before = { database: database.cpu(), nodes: cpuSeconds(pids) }
     for (const { begin } of nodes) begin()
-    // While they run: the CPU time of an ended process is lost.
+    // Measured while they run, since the CPU time of an ended process is lost.
     await new Promise((resolve) => setTimeout(resolve, seconds * 1000))
     const used = { database: database.cpu() - before.database, nodes: cpuSeconds(pids) - before.nodes }
     const loads = await Promise.all(nodes.map(({ load }) => load))
@@ -68,7 +68,7 @@ interface WritingNode {
   readonly end: () => void
 }
 
-/** Resolves once it has its lease; it writes when it is told to, so that all begin together. */
+/** Resolves once the node has its lease; it starts writing at `begin()`, so that all begin together. */
 async function startNode(number: number, { url, seconds }: { url: string; seconds: number }): Promise<WritingNode> {
   const args = [program, String(number), String(seconds), String(AT_ONCE)]
   const env = { ...process.env, BENCH_DATABASE_URL: url }
@@ -77,7 +77,7 @@ async function startNode(number: number, { url, seconds }: { url: string; second
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
   const next = async (): Promise<string> => {
     const line = await Promise.race([lines.next(), ended])
-    if (line === undefined || line.done) throw new Error('a node that writes has ended')
+    if (line === undefined || line.done) throw new Error('a simulated node has ended')
     return line.value
   }
   await next()

@@ -1,10 +1,10 @@
-/** One PostgreSQL for all nodes of a row, as an operator would run it, and what it costs. */
+/** One PostgreSQL for all nodes of a row, as an operator would run it, and its CPU time. */
 import { Client } from 'pg'
 import { type Postgres, startPostgres } from '../../test/support/postgres.ts'
 import { cpuSeconds, treeOf } from '../stage/proc.ts'
 
 export interface Database {
-  /** Makes an empty database and gives its url. */
+  /** Creates an empty database; returns its URL. */
   create(): Promise<string>
   /** CPU seconds that all its processes have used so far. */
   cpu(): number
@@ -17,7 +17,7 @@ export async function startDatabase(): Promise<Database> {
   const root = await rootOf(postgres)
   return {
     create: () => postgres.createDatabase(),
-    // A process counts those of its children that have ended.
+    // A process includes the time of its children that have ended.
     cpu: () => cpuSeconds([root]),
     stop: () => postgres.stop(),
   }
@@ -34,7 +34,7 @@ export async function execute(url: string, statements: readonly string[]): Promi
   }
 }
 
-/** The process that all others of the server are children of. */
+/** The parent of all processes of the server. */
 async function rootOf({ url }: Postgres): Promise<number> {
   const client = new Client({ connectionString: url })
   await client.connect()

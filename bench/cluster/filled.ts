@@ -1,4 +1,4 @@
-/** A directory full of what simulated nodes have online, written in bulk. */
+/** A directory of what simulated nodes have online, written in bulk. */
 import { randomBytes } from 'node:crypto'
 import { placeContext } from '../../src/cluster/online-rows.ts'
 import { endpointTunnel, onlineSession, servedAt } from '../../src/control/test-online.ts'
@@ -15,7 +15,7 @@ const LEASE_MS = 24 * 3600 * 1000
 
 export const sealer = new Sealer(randomBytes(32))
 
-/** Tunnels `from` to `to`, without the last, of one node or spread over all; each has a session and a name of its own. */
+/** Tunnels `from` to `to`, exclusive, of one node or spread over all; each has its own session and name. */
 export interface Range {
   readonly from: number
   readonly to: number
@@ -27,7 +27,7 @@ export interface FilledStore {
   readonly url: string
   readonly tunnels: number
   readonly add: (range: Range) => Promise<void>
-  /** Makes these names as readable as if their nodes had written them. */
+  /** Seals these names as their nodes would, so that they can be read. */
   seal(numbers: readonly number[]): Promise<void>
   readonly close: () => Promise<void>
 }
@@ -49,7 +49,7 @@ export async function fillStore(url: string, tunnels: number): Promise<FilledSto
         return { place, ownerId: '', isPooled: false, digest: '', isUnnamed: true, port: null, config }
       })
       await store.write(({ online }) => online.setPlaces(places))
-      // What has been written in bulk is where a server that runs for long has it.
+      // Brings rows written in bulk into the state that they have on a server that has run for long.
       await execute(url, ['vacuum analyze', 'checkpoint'])
     },
     close: () => store.close(),
@@ -68,7 +68,7 @@ function padded(number: number): string {
   return String(number).padStart(9, '0')
 }
 
-/** As long as what nodes write. */
+/** Rows of the same size as those that nodes write. */
 function statements({ from, to, nodeId }: Range): string[] {
   const rows = `generate_series(${from}, ${to - 1}) as i`
   const node = nodeId === undefined ? `'nd_' || (i % ${NODES})` : `'${nodeId}'`

@@ -101,7 +101,7 @@ export async function raiseHop(row: HopRow, options: HopOptions, shares: Shares)
   }
 }
 
-/** The CPU of each node, the warm-up included. */
+/** The CPU of each node, including the warm-up. */
 export function sharesTable({ cpu, cpuPer }: Unit, shares: Shares): string {
   const lines = [...shares].map(([name, { agents, visitors }]) => [
     name,

@@ -9,13 +9,13 @@ import { grouped, table } from '../table.ts'
 import type { Database } from './database.ts'
 import { type FilledStore, fillStore, placeOf, sealer } from './filled.ts'
 
-/** With many tunnels it may cost this many times what it costs with few. */
+/** How many times more it may cost with many tunnels than with few. */
 const BAR = 1.3
 
 /** Tunnels of the node that dies. */
 const DYING = 1000
 
-/** Its node: it looks up what others have. */
+/** The node that looks up what others have. */
 const ASKING = 'nd_asking'
 const DEAD = 'nd_dead'
 
@@ -32,7 +32,7 @@ interface Side {
   readonly filled: FilledStore
   readonly lookUps: LookUps
   readonly names: readonly string[]
-  /** Milliseconds of each look-up, and for each row that was removed. */
+  /** Milliseconds for each look-up, and for each removed row. */
   readonly times: number[]
   readonly swept: number[]
 }
@@ -97,7 +97,7 @@ async function raise(tunnels: number, { database, lookUps: count }: LookUpOption
 async function timeLookUps({ lookUps, names }: Side): Promise<number[]> {
   const times: number[] = []
   for (const name of names) {
-    // Whoever asks while the answer before is given out counts as one of a crowd, and waits for others to come.
+    // A look-up during the delivery of the previous answer would be batched, and would wait for others.
     await setImmediate()
     const begun = performance.now()
     const found = await lookUps.places([name])
@@ -107,7 +107,7 @@ async function timeLookUps({ lookUps, names }: Side): Promise<number[]> {
   return times
 }
 
-/** A node with some tunnels is gone, and another removes what it left; milliseconds for each row. */
+/** Removes the rows of a dead node with some tunnels; returns milliseconds for each row. */
 async function timeDeath({ filled: { store, add, tunnels } }: Side): Promise<number> {
   await store.write(({ online }) => online.renew(nodeAt(DEAD), 1))
   await add({ from: tunnels, to: tunnels + DYING, nodeId: DEAD })
@@ -124,7 +124,7 @@ async function timeDeath({ filled: { store, add, tunnels } }: Side): Promise<num
   return took / rows
 }
 
-/** In an order that follows no index, and is the same each time. */
+/** Shuffles into a fixed order that follows no index. */
 function shuffled(numbers: readonly number[]): number[] {
   const step = 7919
   return numbers.map((_, i) => numbers[(i * step) % numbers.length] ?? 0)

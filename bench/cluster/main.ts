@@ -1,6 +1,6 @@
 /**
- * What do several nodes give and cost? The hop to another node, the time until agents of a dead node are reachable again, and
- * what the directory costs when it is large and when it is busy.
+ * What do several nodes give and cost? Measures the hop to another node, the time until agents of a dead node are
+ * reachable again, and the cost of the directory when it is large and when it is busy.
  */
 import { comparedOf, type EdgeLane, sample, together } from '../edge/compare.ts'
 import { comparedTable } from '../edge/table.ts'

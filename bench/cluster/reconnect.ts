@@ -1,4 +1,4 @@
-/** How long addresses are away when a node dies: their agents come back at the other node, and visitors ask there. */
+/** How long addresses are down when a node dies, until agents are back and visitors reach them at the other node. */
 import { readFile } from 'node:fs/promises'
 import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
@@ -15,19 +15,19 @@ import { startTwoNodes } from './two-nodes.ts'
 /** All must be reachable again after this many seconds. */
 const BAR_S = 10
 
-/** How long agents may take to come online, in milliseconds: the first longer. */
+/** How long the first agent and each further one may take to come online, in milliseconds. */
 const FIRST_MS = 30_000
 const CONNECT_MS = 40
 
 /**
- * Visitors who ask at the same time, and how long each waits before it asks again, in milliseconds. With a shorter wait most
- * of what they ask is for names that are not back, and answering them is most of what the node does.
+ * The number of concurrent visitors, and how long each waits between tries, in milliseconds. With a shorter wait, most
+ * requests are for names that are not back yet, and refusing them is most of the node's work.
  */
 const VISITORS = 16
 const AGAIN_MS = 200
 const ANSWER_MS = 10_000
 
-/** How an answer of an agent begins and ends. */
+/** The beginning and the end of an agent's answer. */
 const OK = 'HTTP/1.1 200 '
 const BODY = '\r\n\r\nok'
 
@@ -49,7 +49,7 @@ export interface ReconnectResult {
   /** Seconds from the node's death until all agents are online again, and until all their names answer. */
   readonly back: number
   readonly reachable: number
-  /** CPU seconds until then: of the node that is left, of the database, and of the agents and visitors. */
+  /** CPU seconds until then: of the remaining node, of the database, and of the agents and visitors. */
   readonly nodeCpu: number
   readonly databaseCpu: number
   readonly crowdCpu: number
@@ -66,7 +66,7 @@ export async function measureReconnect(options: ReconnectOptions): Promise<Recon
     await started.says(/^ready$/m, { timeoutMs: FIRST_MS + agents * CONNECT_MS })
     const names = (JSON.parse(await readFile(urlFile, 'utf8')) as string[]).map((url) => new URL(url).host)
     progress(`reconnect: ${agents} agents are online`)
-    // Visited at the other node beforehand, so that it believes them to be where they soon are not.
+    // Visited at the other node first, so that it believes them to be at the node that dies.
     await untilAllAnswer(names, other.httpPort)
     progress('reconnect: all answer at the other node')
 
@@ -112,13 +112,13 @@ export function reconnectTable(result: ReconnectResult): string {
   return `${table([head, [grouped(agents), ...seconds, `reachable within ${BAR_S} s: ${isMet ? 'met' : 'MISSED'}`]])}\n`
 }
 
-/** CPU seconds of this process, which the visitors are in. */
+/** CPU seconds of this process, which runs the visitors. */
 function ownCpu(): number {
   const { user, system } = process.cpuUsage()
   return (user + system) / 1_000_000
 }
 
-/** Asks for every name until each has answered once. */
+/** Requests every name until each has answered once. */
 async function untilAllAnswer(names: readonly string[], port: number): Promise<void> {
   const waiting = [...names]
   const deadline = performance.now() + TOO_LONG_MS
@@ -127,7 +127,7 @@ async function untilAllAnswer(names: readonly string[], port: number): Promise<v
     for (let name = waiting.shift(); name !== undefined; name = waiting.shift()) {
       if (await visitor.isAnsweredAt(name)) continue
       if (performance.now() > deadline) throw new Error(`${name} does not answer`)
-      // Another one first: this one may take a while.
+      // Others come first, since this one may take a while.
       waiting.push(name)
       await pause(AGAIN_MS)
     }
@@ -137,8 +137,8 @@ async function untilAllAnswer(names: readonly string[], port: number): Promise<v
 }
 
 /**
- * A bare socket that is kept while it is answered, and asks for one name after the other, as a proxy in front of the node would:
- * so visitors take little of the cores that they share with the node.
+ * A bare socket that requests one name after the other, and is kept as long as it gets answers, like that of a proxy in
+ * front of the node: so visitors use little of the cores that they share with the node.
  */
 class Visitor {
   readonly #port: number
@@ -169,12 +169,12 @@ class Visitor {
     socket.setTimeout(ANSWER_MS, () => socket.destroy())
     socket.on('error', () => {})
     socket.on('close', () => {
-      // Of one that was left, nobody waits.
+      // No request waits on a socket that was left.
       if (this.#socket === socket) this.#settled(false)
     })
     socket.on('data', (chunk) => {
       this.#got += chunk.toString('latin1')
-      // Whoever is told anything else asks again on another connection.
+      // After any other answer, the visitor retries on another connection.
       if (!this.#got.startsWith(OK.slice(0, this.#got.length))) this.#settled(false)
       else if (this.#got.endsWith(BODY)) this.#settled(true)
     })

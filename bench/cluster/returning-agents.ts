@@ -1,7 +1,7 @@
 /**
- * Many agents in one process, which go on at another node when theirs is gone, as agents of ours do: each has a connection
- * ready there, its cookie, and the token for its address. Each answers its visitors. Writes the URLs of all to a file and
- * prints `ready`; prints `back` when all are online again.
+ * Many agents in one process, which continue at another node when theirs is gone, like our real agents: each has a
+ * standby connection there, its cookie, and the token for its address. Each answers its visitors. Writes all URLs to a
+ * file and prints `ready`; prints `back` when all are online again.
  *
  * Arguments: how many, a file for the URLs, the port of their node, and that of the other. The authtoken is in BENCH_AUTHTOKEN.
  */
@@ -14,7 +14,7 @@ import { readProxyHeader } from '../../src/wire/proxy-header.ts'
 import type { WireStream } from '../../src/wire/wire-stream.ts'
 import { begin, type Former, goOnline, type LightAgent, standBy } from '../tunnel/light-agent.ts'
 
-/** How many shake hands at the same time: all at once, one process would be too late for most of them. */
+/** Concurrent TLS handshakes: if all ran at once, one process would be too late for most of them. */
 const AT_ONCE = 64
 
 const ANSWER = Buffer.from('HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok')
@@ -41,7 +41,7 @@ class ReturningAgent {
     return this.#former?.url ?? ''
   }
 
-  /** From then on it comes back whenever it is lost. */
+  /** Goes online; from then on, it comes back whenever its connection is lost. */
   async start(): Promise<void> {
     this.#former = await goOnline(this.#at(Number(ownPort)))
   }
@@ -66,7 +66,7 @@ class ReturningAgent {
     }
   }
 
-  /** At the other node, as what it was. */
+  /** The same agent with its former session, at the other node. */
   #returning(): LightAgent & { readonly former: Former } {
     if (!this.#former) throw new Error('the agent was never online')
     return { ...this.#at(Number(otherPort)), former: this.#former }
@@ -75,9 +75,9 @@ class ReturningAgent {
   #at(port: number): LightAgent {
     return {
       ...{ host: '127.0.0.1', port, authtoken, inTurn, scheme: 'http', onVisitor: answerVisitor },
-      // Each from an address of its own, as they would come: the server counts by source.
+      // Each from its own address, like real agents, since the server counts by source.
       localAddress: `127.1.${this.#number >> 8}.${this.#number & 255 || 1}`,
-      // One that is lost before it is online rejects instead, and one that waits takes nothing with it.
+      // A connection lost before the agent is online rejects instead, and the loss of a standby ends nothing.
       onLost: () => {
         if (port === Number(ownPort) && this.#former) void this.#comeBack()
       },
@@ -108,7 +108,7 @@ function answerVisitor(stream: WireStream): void {
     stream.attach({
       data: () => {
         stream.end(ANSWER)
-        // One request a connection is all that comes.
+        // There is only one request on each connection.
         stream.attach({ data() {}, end() {}, drain() {}, closed() {} })
       },
       end() {},

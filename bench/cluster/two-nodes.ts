@@ -1,11 +1,11 @@
-/** Two whole nodes on one database, which know of each other. */
+/** Two complete nodes on one database that know of each other. */
 import { join } from 'node:path'
 import { type Place, type PosternServer, startPosternServer } from '../postern.ts'
 import { LOOPBACK, retry } from '../stage/ports.ts'
 import type { Stage, Stages } from '../stage/stage.ts'
 import type { Database } from './database.ts'
 
-/** How long nodes may take to hear of each other, in milliseconds: a few renewals of their leases. */
+/** How long nodes may take to learn of each other, in milliseconds: a few renewals of their leases. */
 const MEET_MS = 15_000
 
 export interface BenchNode extends PosternServer {
@@ -43,14 +43,14 @@ export async function startTwoNodes({ stages, database, nodeOptions }: TwoNodesO
       'database-url': url,
       'key-file': join(shared.folder, 'secret.key'),
       'cluster-listen': `${LOOPBACK}:0`,
-      // As behind a load balancer: addresses are the same at both.
+      // As behind a load balancer, addresses are the same at both.
       'public-https-port': '443',
       'public-http-port': '80',
     }
     return { ...(await startPosternServer(place, { flags })), place }
   }
   try {
-    // One after the other: the first makes the key and the tables.
+    // In sequence, since the first creates the key and the tables.
     const [own, other] = [await start('own-node'), await start('other-node')]
     for (const { api } of [own, other]) await retry(() => meet(api), { timeoutMs: MEET_MS })
     return { own, other, close }

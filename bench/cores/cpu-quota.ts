@@ -1,16 +1,16 @@
-/** Limits what a process may use of a core, through control groups of Linux; only a user who may make some can. */
+/** Limits a process to a share of a core, through Linux control groups, which the user must be able to create. */
 import { existsSync, mkdirSync, rmdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Stage } from '../stage/stage.ts'
 
-/** In microseconds: long enough for a process to run at full speed for a while, as it does without a limit. */
+/** The period of the limit, in microseconds: long enough for a process to run at full speed for a while. */
 const PERIOD_US = 100_000
 
-/** How long the last process of a group may take to be gone after the program that had started it, in milliseconds. */
+/** How long the last process of a group may outlive the program that started it, in milliseconds. */
 const GONE_MS = 5000
 const LOOK_MS = 20
 
-/** Where each version of control groups is, and how a limit is written there. */
+/** The folder of each version of control groups, and how to write a limit there. */
 const versions = [
   {
     root: '/sys/fs/cgroup/cpu',
@@ -25,10 +25,10 @@ const versions = [
   },
 ]
 
-/** Until the stage is closed, the process may use this many percent of one core, with all its threads. */
+/** Limits a process, with all its threads, to this many percent of one core until the stage is closed. */
 export function limitCpu(stage: Stage, pid: number, percent: number): void {
   const version = versions.find(({ root }) => existsSync(join(root, 'cgroup.procs')))
-  if (!version) throw new Error('there are no control groups to limit the CPU time of workers with')
+  if (!version) throw new Error('cannot limit the CPU time of workers: this system has no control groups')
   const folder = join(version.root, `postern-bench-${pid}`)
   try {
     mkdirSync(folder)
@@ -36,7 +36,7 @@ export function limitCpu(stage: Stage, pid: number, percent: number): void {
     version.limit(folder, Math.round((PERIOD_US * percent) / 100))
     writeFileSync(join(folder, 'cgroup.procs'), String(pid))
   } catch (cause) {
-    throw new Error(`the CPU time of workers cannot be limited here, as root can: ${String(cause)}`, { cause })
+    throw new Error(`cannot limit the CPU time of workers; run as root: ${String(cause)}`, { cause })
   }
 }
 

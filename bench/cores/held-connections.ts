@@ -1,4 +1,4 @@
-/** Finds which process has accepted a connection, as Linux tells in /proc. */
+/** Finds which process has accepted a connection, from Linux's /proc. */
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 
 /** The states of a connection that may carry bytes, as /proc/net/tcp writes them: established, and ended by the client. */
@@ -17,7 +17,7 @@ export function acceptedBy(pid: number, port: number): Set<number> {
   return new Set(mine.map(({ from }) => from))
 }
 
-/** Connections to a port on loopback, from the lines of /proc/net/tcp; one that nobody has accepted yet has inode 0. */
+/** Connections to a port on loopback, from the lines of /proc/net/tcp; one that is not yet accepted has inode 0. */
 export function connectionsTo(port: number, lines: string): Connection[] {
   return lines.split('\n').flatMap((line) => {
     const [, local = '', remote = '', state = '', , , , , , inode = ''] = line.trim().split(/\s+/)

@@ -1,6 +1,6 @@
 /**
- * What do several processes give and cost? The rate of two workers is compared with that of one, a request through a server
- * of several processes with one through a server of one, and the memory of all of them is added up.
+ * What do several processes give and cost? Compares the rate of two workers with that of one, and a request through a
+ * server of several processes with one through a server of one; adds up the memory of all processes.
  */
 import { comparedOf, type EdgeLane, sample, together } from '../edge/compare.ts'
 import { Scene } from '../edge/scene.ts'
@@ -100,7 +100,7 @@ async function measure(options: Options, stages: Stages): Promise<void> {
   await memory(
     MEMORY,
     async () => ({}),
-    (results) => emptyTable(`${MEMORY}: nothing stored, nobody connected`, results),
+    (results) => emptyTable(`${MEMORY}: nothing stored, nothing connected`, results),
   )
   await memory(
     IDLE_AGENTS,

@@ -4,10 +4,10 @@ import type { MemoryOfProcess } from './memory.ts'
 
 const MIB = 1024 ** 2
 
-/** What all processes together may have with nothing stored, in bytes, by the number of workers. */
+/** The memory that all processes together may use with nothing stored, in bytes, by the number of workers. */
 const EMPTY_BARS: Readonly<Record<number, number>> = { 1: 200 * MIB, 2: 300 * MIB }
 
-/** What a worker may have when there is something to hold, relative to one process that does everything. */
+/** The memory that a worker with agents or edges may use, relative to one process that does everything. */
 const HOLDING_BAR = 1.3
 
 export interface MemoryResult {

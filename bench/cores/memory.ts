@@ -1,6 +1,6 @@
 /**
- * Measures the memory of a server's processes with nothing stored, with idle agents, and with many edges. A page that
- * several processes share counts once in all.
+ * Measures the memory of a server's processes with nothing stored, with idle agents, and with many edges. In the total,
+ * a page that several processes share counts once.
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { SeededStore } from '../edge/seed.ts'

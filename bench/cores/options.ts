@@ -2,7 +2,7 @@
 import { readFlags } from '../flags.ts'
 
 export interface Options {
-  /** How often servers are started anew. */
+  /** How often servers are restarted. */
   readonly starts: number
   readonly rounds: number
   readonly seconds: number
@@ -13,7 +13,7 @@ export interface Options {
   readonly nodeOptions: string
 }
 
-/** What each is by default, and at least. */
+/** The default and the minimum of each flag. */
 const flags = {
   starts: [3, 1],
   rounds: [5, 1],

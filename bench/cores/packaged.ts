@@ -1,4 +1,4 @@
-/** Postern as the package has it, JavaScript and no longer TypeScript: Node takes more memory to run the sources. */
+/** Postern as packaged, in JavaScript instead of TypeScript: Node needs more memory to run the sources. */
 import { execFileSync } from 'node:child_process'
 import { copyFileSync, cpSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
@@ -9,7 +9,7 @@ const here = fileURLToPath(new URL('../..', import.meta.url))
 
 export interface Packaged {
   readonly root: string
-  /** A copy of Node, which no other process of this machine shares its memory with. */
+  /** A copy of Node, so that it shares no memory with other processes of this machine. */
   readonly node: string
 }
 

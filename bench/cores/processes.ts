@@ -1,4 +1,4 @@
-/** The processes of a running server, by what they do. */
+/** The processes of a running server, by role. */
 import { argumentsOf, treeOf } from '../stage/proc.ts'
 import type { Program } from '../stage/programs.ts'
 

@@ -15,7 +15,7 @@ import { processesOf, workersOf } from './processes.ts'
 
 const KEPT_ALIVE = 64
 
-/** New connections at a time: so many that no worker waits for the generator. */
+/** Concurrent new connections: so many that no worker waits for the generator. */
 const NEW_AT_A_TIME = 64
 const NAMES = 10
 const GRACE_MS = 20_000
@@ -23,7 +23,7 @@ const GRACE_MS = 20_000
 /** How long a server runs for each worker before it is limited, in seconds. */
 const UNLIMITED_S = 10
 
-/** What each worker may use of a core, in percent: so little that generator and upstream keep two of them busy. */
+/** The share of a core for each worker, in percent: so little that generator and upstream can keep two of them busy. */
 const CONNECTIONS_QUOTA = 20
 const REQUESTS_QUOTA = 40
 
@@ -100,7 +100,7 @@ export const rows: readonly Row[] = [
   },
   {
     name: 'hop',
-    title: 'the same with two workers, the visitors all at one of them',
+    title: 'the same with two workers, with all visitors at one of them',
     unit: requests,
     needs: ['nginx'],
     async raise(scene) {
@@ -130,7 +130,7 @@ async function oneAndTwo(
   const raise = async (name: string, workers: number, bar: Bar | null): Promise<EdgeLane> => {
     const side = await scene.serve(await scene.withRoutes(`cores-${workers}`, []), { workers })
     const run = await prepare(side, upstreamPort)
-    // Without a limit: with one, Node would be busy for long with compiling what it has just loaded.
+    // First without a limit, since with one, Node would take long to compile what it has just loaded.
     await run(UNLIMITED_S * workers)
     for (const pid of workersOf(side.program)) limitCpu(side.place.stage, pid, quota)
     return lane(name, side, bar, run)
@@ -175,7 +175,7 @@ function lane(name: string, { program }: Side, bar: Bar | null, run: Run): EdgeL
   return { name, link: HTTPS, isOurs: true, bar, pids: () => (program.hasEnded() ? [] : [program.pid]), run }
 }
 
-/** Runs one of our generators, which print what they did as JSON. */
+/** Runs one of our generators, which print their result as JSON. */
 async function runProgram(
   { stage }: Scene,
   program: string,

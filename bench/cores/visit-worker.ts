@@ -1,6 +1,6 @@
 /**
- * A program that sends requests on kept-alive TLS connections, one at a time on each, all of which one given process has
- * accepted: the system spreads connections over workers as it likes, so others are closed and opened anew. Prints how many
+ * A program that sends requests on kept-alive TLS connections, one at a time on each, all accepted by a given process:
+ * the system spreads connections over workers as it likes, so those of others are closed and reopened. Prints how many
  * answers there were and how long they took, as JSON.
  *
  * Arguments: seconds, connections, port, path, file of the CA, the name to visit, and the process.
@@ -15,7 +15,7 @@ import { acceptedBy } from './held-connections.ts'
 /** How long connections may take to be accepted, in milliseconds. */
 const ACCEPT_MS = 50
 
-/** How often connections may be opened anew. */
+/** How often connections may be reopened. */
 const TRIES = 20
 
 const [seconds = '', connections = '', port = '', path = '', caFile = '', name = '', pid = ''] = process.argv.slice(2)
@@ -31,7 +31,7 @@ const amount = counts.reduce((sum, each) => sum + each, 0)
 console.log(JSON.stringify({ amount, seconds: (performance.now() - begun) / 1000 }))
 process.exit(0)
 
-/** Connections that the process has accepted. */
+/** Opens connections until the process has accepted enough. */
 async function chosen(count: number): Promise<Socket[]> {
   const found: Socket[] = []
   for (let i = 0; i < TRIES && found.length < count; i++) {
@@ -79,7 +79,7 @@ function visit(socket: TLSSocket): Promise<number> {
   })
 }
 
-/** The length of the answer whose head begins here. */
+/** The length of the answer whose head is at the start of `bytes`. */
 function lengthOf(bytes: Buffer): number {
   const text = bytes.toString('latin1')
   const head = text.indexOf('\r\n\r\n') + 4

@@ -12,7 +12,7 @@ import type { SeededEdge, SeededStore } from './seed.ts'
 /** How many edges are changed, in turn. */
 const CHANGED = 10
 
-/** D42: a change must apply to new requests after this long, in milliseconds. */
+/** D42: how soon a change must apply to new requests, in milliseconds. */
 const IN_FORCE_MS = 200
 
 /** How long to wait for a change before it counts as lost, in milliseconds. */

@@ -77,7 +77,7 @@ export function comparedOf(
       cpu: median(samples.map(({ cpuPerUnit }) => cpuPerUnit)) * unit.cpuPer,
       cpuUnit: unit.cpu,
       ratio: base && ratioOf('perSecond', samples, base),
-      // A base below one tick of the CPU clock cannot be compared with.
+      // A base below one tick of the CPU clock gives no meaningful ratio.
       costRatio: base?.every(({ cpuPerUnit }) => cpuPerUnit > 0) ? ratioOf('cpuPerUnit', samples, base) : null,
       against,
       bar: bar && 'speed' in bar ? bar.speed : null,

@@ -1,6 +1,6 @@
 /**
  * A program that opens new connections to edges, each with a full TLS handshake, one request and its answer; wrk would
- * resume TLS sessions. Prints how many there were and how long they took, as JSON.
+ * resume TLS sessions. Prints their number and how long they took, as JSON.
  *
  * Arguments: seconds, how many at a time, port, path, key exchange groups, file of the CA, and the names to visit in turn.
  */

@@ -46,7 +46,7 @@ async function measure(options: Options, stages: Stages): Promise<void> {
 
   const progress = (text: string): void => console.error(`  ${text}`)
   const sceneOptions = { stages, stores: new Stores(stages.open('stores'), progress), options, path }
-  /** Runs one row on its own scene; undefined when the row was not asked for, or failed. */
+  /** Runs one row on its own scene; undefined if the row was not selected, or failed. */
   const row = async <T>(name: string, needs: readonly string[], work: (scene: Scene) => Promise<T>) => {
     if (only && !only.includes(name)) return undefined
     const missing = needs.filter((program) => findProgram(program) === undefined)

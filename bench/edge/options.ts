@@ -17,7 +17,7 @@ export interface Options {
   readonly nodeOptions: string
 }
 
-/** What each is by default, and at least. */
+/** The default and the minimum of each flag. */
 const flags = {
   rounds: [9, 1],
   seconds: [3, 1],

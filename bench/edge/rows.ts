@@ -20,7 +20,7 @@ const KEPT_ALIVE = 64
 const NEW_AT_A_TIME = 8
 const NAMES = 10
 
-/** V8 compiles a function when it was called some thousand times, which takes long at a few hundred connections a second. */
+/** V8 compiles a function after some thousand calls, which take long at a few hundred connections a second. */
 const CONNECTIONS_WARM_UP_S = 20
 const GRACE_MS = 20_000
 
@@ -39,8 +39,8 @@ const CAPTURE_S = 24 * 3600
 const HTTPS = 'L7 HTTPS'
 const NGINX = 'nginx'
 
-/** A key exchange that both sides of a comparison have: nginx may be linked with an OpenSSL that lacks the next one. */
-const EVERYBODYS_GROUP = 'X25519'
+/** A key exchange that both sides of a comparison support: nginx may use an OpenSSL that lacks the next one. */
+const COMMON_GROUP = 'X25519'
 
 /** The key exchange that browsers prefer. */
 const HYBRID_GROUP = 'X25519MLKEM768'
@@ -90,11 +90,11 @@ export const rows: readonly Row[] = [
         return newConnections(scene, { port: side.httpsPort, caFile: side.caFile, names, groups })
       }
       const [fewName, manyName] = [`${grouped(few)} edges`, `${grouped(many)} edges`]
-      const toNginx = { port: entrance.port, caFile, names: [entrance.tls?.name ?? ''], groups: EVERYBODYS_GROUP }
+      const toNginx = { port: entrance.port, caFile, names: [entrance.tls?.name ?? ''], groups: COMMON_GROUP }
       return [
         others(NGINX, nginx, newConnections(scene, toNginx)),
-        ours(fewName, [fewSide], HANDSHAKE, await visit(fewSide, EVERYBODYS_GROUP)),
-        { ...ours(manyName, [manySide], SAME_COST, await visit(manySide, EVERYBODYS_GROUP)), against: fewName },
+        ours(fewName, [fewSide], HANDSHAKE, await visit(fewSide, COMMON_GROUP)),
+        { ...ours(manyName, [manySide], SAME_COST, await visit(manySide, COMMON_GROUP)), against: fewName },
         {
           ...ours(`${fewName}, ${HYBRID_GROUP}`, [fewSide], null, await visit(fewSide, HYBRID_GROUP)),
           against: fewName,
@@ -210,7 +210,7 @@ function others(name: string, { programs }: Stage, run: Run): EdgeLane {
   return { name, link: HTTPS, isOurs: false, bar: null, pids: () => programs.pids, run }
 }
 
-/** nginx in front of the upstream, on a stage of its own. */
+/** nginx in front of the upstream, on its own stage. */
 async function nginxBeside(scene: Scene, upstreamPort: number): Promise<TlsProxy & { nginx: Stage }> {
   const nginx = scene.open('nginx')
   const proxy = await startTlsProxy(nginx, { nginx: scene.path('nginx'), upstreamPort })

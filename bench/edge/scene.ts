@@ -1,4 +1,4 @@
-/** What a row works with: an upstream, servers with stored edges, and entrances to these edges. */
+/** What a row uses: an upstream, servers with stored edges, and entrances to these edges. */
 import { readFile } from 'node:fs/promises'
 import type { ApiClient } from '../../test/support/api-client.ts'
 import { awaitAnswer, type Entrance } from '../entrance.ts'
@@ -14,7 +14,7 @@ export interface SceneOptions {
   readonly stages: Stages
   readonly stores: Stores
   readonly options: Options
-  /** Where a program is; throws when it is not installed. */
+  /** The path of a program; throws if it is not installed. */
   readonly path: (program: string) => string
 }
 

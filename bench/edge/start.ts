@@ -1,4 +1,4 @@
-/** How long a server takes to start on what is stored: until an agent can speak to it, and until all is served. */
+/** How long a server takes to start with stored edges: until an agent can connect, and until everything is served. */
 import { median } from '../measure.ts'
 import { greetAsAgent, isReady, launchPosternServer } from '../postern.ts'
 import { retry } from '../stage/ports.ts'
@@ -7,7 +7,7 @@ import { grouped } from '../table.ts'
 import type { Scene } from './scene.ts'
 import type { SeededStore } from './seed.ts'
 
-/** D50: agents must be let in after this long, in milliseconds. */
+/** D50: how soon agents must be let in, in milliseconds. */
 const AGENTS_MS = 2000
 
 /** The longest wait for a start, in milliseconds. */

@@ -1,4 +1,4 @@
-/** Stores filled with edges; each is made when a row first asks for it, and kept for later rows. */
+/** Stores filled with edges; each is created when a row first needs it, and kept for later rows. */
 import { join } from 'node:path'
 import type { Stage } from '../stage/stage.ts'
 import { type Seed, type SeededStore, seedStore } from './seed.ts'

@@ -53,7 +53,7 @@ export function verdict({ ratio, bar, costRatio, costBar }: Compared): string {
   return '–'
 }
 
-/** One decimal, or two where one would say something else. */
+/** One decimal, or two where one would change the value. */
 function shortest(bar: number): string {
   const one = bar.toFixed(1)
   return Number(one) === bar ? one : bar.toFixed(2)

@@ -1,4 +1,4 @@
-/** Makes a visitor who is logged in at an edge: stores a login as the server would, and returns its cookie. */
+/** Logs a visitor in at an edge: stores a login as the server would, and returns its cookie. */
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { StoredLogins } from '../../src/control/stored-logins.ts'

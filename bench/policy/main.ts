@@ -1,6 +1,6 @@
 /**
- * What do rules and logins cost? Compares an edge with ten typical rules, or with a login, with the same edge without
- * them, and with few and many edges stored; and compares the prices of expressions with the time they take.
+ * What do rules and logins cost? Compares an edge that has ten typical rules, or a login, with the same edge without
+ * them, and with few and many edges stored; also compares the prices of expressions with the time they take.
  */
 import { comparedOf, type EdgeLane, sample, together } from '../edge/compare.ts'
 import { Scene } from '../edge/scene.ts'

@@ -14,12 +14,12 @@ export interface Options {
   readonly nodeOptions: string
 }
 
-/** What each is by default, and at least. */
+/** The default and the minimum of each flag. */
 const flags = {
   starts: [5, 1],
   rounds: [5, 1],
   seconds: [2, 1],
-  // One edge without and one with what is measured.
+  // One bare edge, and one with what is measured.
   few: [2, 2],
   many: [10_000, 2],
 } as const

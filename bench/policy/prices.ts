@@ -9,7 +9,7 @@ import { grouped, table } from '../table.ts'
 
 const long = "req.headers['x-long'][0]"
 
-/** One for each operation with its own price, on as much data as a request may have. */
+/** An expression for each operation with its own price, on as much data as a request may have. */
 const expressions: readonly string[] = [
   'true',
   "req.method == 'GET'",
@@ -52,7 +52,7 @@ const expressions: readonly string[] = [
   `'a'.matches(string(rand.int(1, 1000000000)) + '(a|b){1,20}')`,
 ]
 
-/** How long each runs, in microseconds of CPU time: once to warm up, then once to be measured. */
+/** How long each expression runs, in microseconds of CPU time: once to warm up, then once to be measured. */
 const RUN_MICROS = 80_000
 
 export function pricesTable(): string {

@@ -17,12 +17,12 @@ const KEPT_ALIVE = 64
 const SAME_COST: Bar = { cost: 1.1 }
 
 /** Sets modules of an edge; resolves with the `Cookie` header that a visitor needs, if any. */
-type Dress = (side: Side, edge: SeededEdge, entrance: Entrance) => Promise<string | undefined>
+type Configure = (side: Side, edge: SeededEdge, entrance: Entrance) => Promise<string | undefined>
 
 interface Kind {
   readonly name: string
   readonly what: string
-  readonly dress: Dress
+  readonly configure: Configure
   readonly bar: Bar
 }
 
@@ -30,14 +30,14 @@ const kinds: readonly Kind[] = [
   {
     name: 'rules',
     what: 'ten rules',
-    dress: async ({ api }, edge, entrance) => {
+    configure: async ({ api }, edge, entrance) => {
       await putModule(api, edge, 'policy', tenRules)
       await awaitHeader(entrance, paths.small, { name: LAST_HEADER, bytes: SMALL_BYTES })
       return undefined
     },
     bar: { cost: 1.2 },
   },
-  { name: 'login', what: 'a login', dress: logIn, bar: { cost: 1.1 } },
+  { name: 'login', what: 'a login', configure: logIn, bar: { cost: 1.1 } },
 ]
 
 export interface Row {
@@ -47,18 +47,18 @@ export interface Row {
   readonly raise: (scene: Scene, stores: (name: string, edges: number) => Promise<SeededStore>) => Promise<EdgeLane[]>
 }
 
-export const rows: readonly Row[] = kinds.flatMap(({ name, what, dress, bar }): Row[] => [
+export const rows: readonly Row[] = kinds.flatMap(({ name, what, configure, bar }): Row[] => [
   {
     name,
     title: () => `${name}: requests on ${KEPT_ALIVE} kept-alive connections; an edge with ${what} beside a bare one`,
     async raise(scene, stores) {
       const port = await scene.upstream()
       const side = await scene.serve(await stores(name, scene.options.few))
-      const [bare, dressed] = side.store.edges
-      if (!bare || !dressed) throw new Error('two edges are needed')
+      const [bare, configured] = side.store.edges
+      if (!bare || !configured) throw new Error('two edges are needed')
       return [
         lane('bare', side, null, requests(scene, await leadToUpstream(side, bare, port))),
-        lane(what, side, bar, requests(scene, await enter(side, dressed, port, dress))),
+        lane(what, side, bar, requests(scene, await enter(side, configured, port, configure))),
       ]
     },
   },
@@ -74,7 +74,7 @@ export const rows: readonly Row[] = kinds.flatMap(({ name, what, dress, bar }): 
         const side = await scene.serve(await stores(`${name}-${count}`, count))
         const edge = side.store.edges.at(-1)
         if (!edge) throw new Error('an edge is needed')
-        const run = requests(scene, await enter(side, edge, port, dress))
+        const run = requests(scene, await enter(side, edge, port, configure))
         lanes.push(lane(`${grouped(count)} edges`, side, i > 0 ? SAME_COST : null, run))
       }
       return lanes
@@ -83,9 +83,9 @@ export const rows: readonly Row[] = kinds.flatMap(({ name, what, dress, bar }): 
 ])
 
 /** Sends the edge to the upstream, and then sets the modules that are measured. */
-async function enter(side: Side, edge: SeededEdge, port: number, dress: Dress): Promise<Entrance> {
+async function enter(side: Side, edge: SeededEdge, port: number, configure: Configure): Promise<Entrance> {
   const entrance = await leadToUpstream(side, edge, port)
-  const cookie = await dress(side, edge, entrance)
+  const cookie = await configure(side, edge, entrance)
   const way: Entrance = cookie === undefined ? entrance : { ...entrance, cookie }
   await awaitAnswer(way, paths.small, SMALL_BYTES)
   return way

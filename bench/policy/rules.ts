@@ -1,7 +1,7 @@
 /** The header that the last rule sets: a response with it has passed all rules. */
 export const LAST_HEADER = 'cache-control'
 
-/** Ten typical rules in front of a service: each looks at the request or the response, and none of them ends it. */
+/** Ten typical rules in front of a service: each reads the request or the response, and none of them ends it. */
 export const tenRules = {
   inbound: [
     {

@@ -1,4 +1,4 @@
-/** Ports on loopback: finding free ones, and waiting until somebody listens. */
+/** Ports on loopback: finding free ones, and waiting until a program listens. */
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { portsToKeep } from '../../test/support/free-port.ts'
@@ -7,7 +7,7 @@ export const LOOPBACK = '127.0.0.1'
 
 const RETRY_MS = 20
 
-/** The first of `count` free ports in a row, which nobody else is given while this process runs. */
+/** The first of `count` consecutive free ports, reserved while this process runs. */
 export async function freePorts(count: number): Promise<number> {
   const [first] = await portsToKeep(count)
   return first
@@ -36,7 +36,7 @@ export async function retry<T>(work: () => Promise<T>, { timeoutMs, isLost = () 
   }
 }
 
-/** Connects to a port and leaves again; rejects when nobody listens. */
+/** Connects to a port and closes the connection; rejects if no program listens. */
 export async function touch(port: number): Promise<void> {
   const socket = connect(port, LOOPBACK)
   try {

@@ -17,7 +17,7 @@ describe('a line of /proc/<pid>/stat', () => {
 
   for (const [what, line] of [
     ['nothing', ''],
-    ['a dead process that nobody buried', `17 (node) Z ${rest}`],
+    ['a zombie', `17 (node) Z ${rest}`],
   ] as const) {
     test(`of ${what} gives no process`, () => assert.equal(parseStat(line), undefined))
   }
@@ -43,7 +43,7 @@ describe('a tree of processes', { skip: process.platform !== 'linux' && 'needs /
     }
   })
 
-  test('of nobody is empty', () => {
+  test('of no process is empty', () => {
     assert.deepEqual(treeOf([]), [])
     assert.equal(cpuSeconds([]), 0)
   })

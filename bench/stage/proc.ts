@@ -40,7 +40,7 @@ export function residentBytes(roots: readonly number[]): { now: number; peak: nu
   return sum
 }
 
-/** What one process holds of the machine's memory, in bytes. */
+/** The memory that a process uses, in bytes. */
 export interface ProcessMemory {
   /** Pages that it shares with n others count as one nth. */
   readonly share: number
@@ -53,7 +53,7 @@ export function memoryOf(pid: number): ProcessMemory {
   return { share: kib(rollup, 'Pss') * BYTES_PER_KIB, resident: kib(rollup, 'Rss') * BYTES_PER_KIB }
 }
 
-/** The arguments a process was started with, its program first; none when it is gone. */
+/** The arguments of a process, its program first; empty when it is gone. */
 export function argumentsOf(pid: number): string[] {
   return readOf(`/proc/${pid}/cmdline`).split('\0').slice(0, -1)
 }

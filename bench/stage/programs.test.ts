@@ -18,16 +18,16 @@ describe('programs', { skip: process.platform !== 'linux' && 'needs /proc' }, ()
   test('cannot be started once all have been ended', async () => {
     const programs = new Programs()
     await programs.end()
-    assert.throws(() => programs.start('sleep', ['60']), /cannot be started any more/)
+    assert.throws(() => programs.start('sleep', ['60']), /cannot start programs/)
   })
 
-  test('that end before they are ready give an error with their output', async () => {
+  test('that end before they are ready reject with their output', async () => {
     const programs = new Programs()
     const program = programs.start('sh', ['-c', 'echo no such key >&2; exit 3'])
     await assert.rejects(program.says(/ready/), /sh ended: no such key/)
   })
 
-  test('that run to their end give their output, or an error', async () => {
+  test('that run to their end resolve with their output, or reject', async () => {
     const programs = new Programs()
     assert.equal(await programs.run('sh', ['-c', 'echo out; echo err >&2'], { timeoutMs: 10_000 }), 'out\n')
     await assert.rejects(programs.run('sh', ['-c', 'echo why >&2; exit 3'], { timeoutMs: 10_000 }), /ended with 3: why/)

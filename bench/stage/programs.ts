@@ -26,7 +26,7 @@ export interface Program {
   hasEnded(): boolean
   /** The last part of its output, stdout and stderr together. */
   output(): string
-  /** Resolves once its output matches; rejects when it ends before, or takes too long. */
+  /** Resolves once its output matches; rejects if it ends before, or takes too long. */
   says(text: RegExp, options?: { timeoutMs?: number }): Promise<RegExpExecArray>
   /** Resolves once this port accepts connections; rejects as `says` does. */
   listens(port: number, options?: { timeoutMs?: number }): Promise<void>
@@ -88,7 +88,7 @@ export class Programs {
   }
 
   #spawn(command: string, args: readonly string[], { env, cwd }: { env?: StartOptions['env']; cwd?: string }) {
-    if (this.#isOver) throw new Error('programs cannot be started any more: the bench is ending')
+    if (this.#isOver) throw new Error('cannot start programs: the bench is ending')
     const child = spawn(command, args, {
       stdio: ['ignore', 'pipe', 'pipe'],
       env: { ...withoutSettings(process.env), ...env },

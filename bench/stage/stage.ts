@@ -53,7 +53,7 @@ export class Stages {
   }
 
   open(name: string): Stage {
-    if (this.#isOver) throw new Error('stages cannot be opened any more: the bench is ending')
+    if (this.#isOver) throw new Error('cannot open stages: the bench is ending')
     const folder = mkdtempSync(join(tmpdir(), `postern-bench-${name.replaceAll(/\W+/g, '-')}-`))
     const stage = new Stage(folder)
     this.#open.add(stage)

@@ -1,8 +1,8 @@
 /**
- * How long does a restart keep people waiting? A server is started again and again on the same data, and the bench looks,
- * from outside, when each of its listeners takes connections, when an agent's TLS handshake is done, and when all is ready.
- * With `--against` a version from the history is started in turns with this one. The code that Node compiles is kept from
- * start to start, and the first starts, which fill that store, do not count.
+ * How long does a restart keep people waiting? Starts a server repeatedly on the same data, and measures from outside
+ * when each of its listeners accepts connections, when an agent's TLS handshake is done, and when all is ready. With
+ * `--against`, alternates a version from the history with this one. Node's compile cache is kept between starts; the
+ * first starts, which fill it, do not count.
  */
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -17,16 +17,16 @@ import { table } from '../table.ts'
 import { unpack } from '../versions/unpack.ts'
 import { withStages } from '../with-stages.ts'
 
-/** Starts that fill the caches, and do not count. */
+/** Starts that only fill the caches, and do not count. */
 const WARM_UPS = 2
 
-/** Between two looks, in milliseconds. */
+/** Pause between two checks, in milliseconds. */
 const LOOK_MS = 4
 
-/** How long a start may take at all, in milliseconds. */
+/** The longest that a start may take, in milliseconds. */
 const TOO_LONG_MS = 120_000
 
-/** What is waited for, in the order of the table. */
+/** The events to wait for, in the order of the table. */
 const marks: Readonly<Record<string, (server: PosternServer) => Promise<unknown>>> = {
   'agents can connect': ({ agentPort }) => touch(agentPort),
   'SSH clients can connect': ({ sshPort }) => touch(sshPort),
@@ -110,7 +110,7 @@ async function startOnce({ place, dataDir }: Side): Promise<Start> {
   }
 }
 
-/** Looks more often than others do, since these are milliseconds. */
+/** Polls more often than `retry`, since these times are milliseconds. */
 async function eagerly(look: () => Promise<unknown>, { program }: PosternServer): Promise<void> {
   const deadline = performance.now() + TOO_LONG_MS
   for (;;) {

@@ -3,12 +3,12 @@ import { describe, test } from 'node:test'
 import { parseIperf } from './generators.ts'
 
 describe('the output of iperf3', () => {
-  test('gives the bytes that the receiving end got', () => {
+  test('has the bytes that the receiving end got', () => {
     const end = { sum_sent: { bytes: 900, seconds: 1 }, sum_received: { bytes: 800, seconds: 1.25 } }
     assert.deepEqual(parseIperf(JSON.stringify({ start: {}, end })), { amount: 800, seconds: 1.25 })
   })
 
-  test('gives the reason when nothing got through', () => {
+  test('has the reason if nothing got through', () => {
     assert.throws(() => parseIperf('{"start":{},"end":{},"error":"connection refused"}'), /connection refused/)
     assert.throws(() => parseIperf('{"end":{"sum_received":{"bytes":0,"seconds":5}}}'), /nothing/)
   })

@@ -1,4 +1,4 @@
-/** Load generators besides wrk: iperf3, and a visitor who does not read. */
+/** Load generators other than wrk: iperf3, and a visitor that does not read. */
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 import type { Entrance } from '../entrance.ts'
@@ -15,7 +15,7 @@ const ANSWER_MS = 5000
 
 const GREETING = 'hello'
 
-/** How long it takes at most until all buffers on the way to a visitor who does not read are full, in milliseconds. */
+/** How long until all buffers on the way to a visitor that does not read are full, in milliseconds, at most. */
 const FILL_MS = 1000
 
 /** More bytes than a stream that was cut off can have left in buffers. */
@@ -73,8 +73,8 @@ async function hear({ host, port }: Entrance): Promise<void> {
 }
 
 /**
- * Runs `work` beside a visitor who asks for a large answer and does not read it. Afterwards the visitor reads on, to show
- * that its stream was held up and not cut off.
+ * Runs `work` beside a visitor that requests a large answer and does not read it. Afterwards the visitor continues, to
+ * show that its stream was stalled and not cut off.
  */
 export async function besideStalled<T>(entrance: Entrance, path: string, work: () => Promise<T>): Promise<T> {
   const { host, port, hostHeader = host } = entrance

@@ -1,6 +1,6 @@
 /**
- * Many idle agents in one process, each like an agent of ours that nobody visits. Prints `ready` when all are online, and
- * fails when one is lost.
+ * Many idle agents in one process, each like one of our agents without visitors. Prints `ready` when all are online,
+ * and fails when one is lost.
  *
  * Arguments: how many, host, port. The authtoken is in BENCH_AUTHTOKEN.
  */

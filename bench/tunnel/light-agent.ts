@@ -1,4 +1,4 @@
-/** An agent without anything behind it: a TLS connection, a session, one HTTP endpoint, and heartbeats, as cheap as can be. */
+/** A minimal agent without a service: a TLS connection, a session, one HTTP endpoint, and heartbeats. */
 import { connect, createSecureContext, type TLSSocket } from 'node:tls'
 import { Secret } from '../../src/lib/secrets/secret.ts'
 import { GROWN_WINDOW_BYTES } from '../../src/wire/bounds.ts'
@@ -20,27 +20,27 @@ import { socketTransport } from '../../src/wire/transport.ts'
 import { WireError } from '../../src/wire/wire-error.ts'
 import type { WireStream } from '../../src/wire/wire-stream.ts'
 
-/** How long the server may take to answer, in milliseconds: as long as an agent of ours waits for a bind. */
+/** How long the server may take to answer, in milliseconds: as long as our agent waits for a bind. */
 const ANSWER_MS = 20_000
 
 export interface LightAgent {
   readonly host: string
   readonly port: number
-  /** The address that it comes from: the server counts by source. */
+  /** The source address, by which the server counts connections. */
   readonly localAddress?: string
   readonly authtoken: Secret
-  /** What it was, to come back as the same; a new one otherwise. */
+  /** The former session, to come back with it; undefined for a new agent. */
   readonly former?: Former
   readonly scheme: 'http' | 'https'
-  /** Does the handshake when it is its turn; at once otherwise. */
+  /** Delays the handshake until its turn; by default it happens at once. */
   readonly inTurn?: (work: () => Promise<TLSSocket>) => Promise<TLSSocket>
-  /** Gets the connection of a visitor; without it they are refused. */
+  /** Called with each visitor's connection; without it, visitors are refused. */
   readonly onVisitor?: (stream: WireStream) => void
   /** Called once, when its session has ended for whatever reason. */
   readonly onLost: (error: WireError | undefined) => void
 }
 
-/** What an agent keeps of its session. */
+/** What an agent keeps from its session. */
 export interface Former {
   readonly clientId: string
   readonly cookie: Secret
@@ -49,24 +49,24 @@ export interface Former {
   readonly url: string
 }
 
-/** Resolves with what it got once it is online; rejects when it is refused. */
+/** Resolves with the new session once the agent is online; rejects if it is refused. */
 export async function goOnline(agent: LightAgent): Promise<Former> {
   const mux = await connected(agent)
   const { clientId, cookie } = await authenticated(mux, authOf(agent))
   return { clientId, cookie, ...(await bound(mux, agent)) }
 }
 
-/** Resolves with a connection that waits for the session of this agent, for `begin`. */
+/** Resolves with a standby connection of this agent, for `begin`. */
 export async function standBy(agent: LightAgent & { readonly former: Former }): Promise<Mux> {
   const mux = await connected(agent)
   const { clientId, cookie } = agent.former
   const request = { ...authOf(agent), clientId: '', cookie: new Secret(''), standbyOf: { clientId, cookie } }
   const { isStandby } = await authenticated(mux, request)
-  if (!isStandby) throw new Error('the server knows no standbys')
+  if (!isStandby) throw new Error('the server does not support standby connections')
   return mux
 }
 
-/** Goes online over a connection that waited. */
+/** Goes online over a standby connection. */
 export async function begin(mux: Mux, agent: LightAgent & { readonly former: Former }): Promise<Former> {
   const begun = asked(mux, streamTypes.begin, buildBegin({ isMoving: false }))
   const [answered, got] = await Promise.all([begun, bound(mux, agent)])
@@ -161,8 +161,8 @@ function bindOf({ former, scheme }: LightAgent) {
 }
 
 /**
- * One for all, and without authorities: whom an agent speaks to is checked on its own machine, and thousands of checks in one
- * process would take from the server what the server is measured by.
+ * One for all agents, which does not check the server's certificate: real agents do that on their own machines, and
+ * thousands of checks in one process would take CPU time from the server that is measured.
  */
 const secureContext = createSecureContext()
 

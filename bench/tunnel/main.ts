@@ -1,6 +1,6 @@
 /**
- * How fast is our tunnel, and at what cost, compared with others? All run on loopback, in turns, with generators and
- * upstreams that are not ours; the results are medians, and the CPU seconds of all processes of each contender.
+ * How fast is our tunnel, and at what cost, compared with others? All run on loopback, in turns, with third-party
+ * generators and upstreams; the results are medians, and the CPU seconds of all processes of each contender.
  */
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -86,7 +86,7 @@ async function measure({ name, rows, hasIdle }: Subject, options: Options, stage
   }
 }
 
-/** The contenders whose programs are installed. */
+/** Returns the contenders whose programs are installed, and notes the others. */
 function noteAbsent(contenders: readonly Contender[], note: (text: string) => void): Contender[] {
   return contenders.filter(({ name, needs }) => {
     const missing = needs.filter((program) => findProgram(program) === undefined)

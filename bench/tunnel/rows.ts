@@ -20,7 +20,7 @@ const GIGABYTE = 1e9
 
 const bytes: Unit = { speed: 'MB/s', speedPer: MEGABYTE, cpu: 's/GB', cpuPer: GIGABYTE }
 
-/** What a row works with while it runs. */
+/** What a row uses while it runs. */
 export interface Scene {
   /** For the upstream and the generators. */
   readonly stage: Stage
@@ -124,7 +124,7 @@ export const rows: readonly Row[] = [
   {
     ...nginx,
     name: 'stalled',
-    title: `${OTHERS} streams of ${BULK_BYTES / 1024} KiB answers, alone and beside one that nobody reads, TCP tunnel`,
+    title: `${OTHERS} streams of ${BULK_BYTES / 1024} KiB answers, alone and beside one that is not read, TCP tunnel`,
     unit: bytes,
     contenders: tcpContenders,
     variants: [

@@ -70,7 +70,7 @@ describe('results', () => {
     )
   })
 
-  test('make a chart that names all of them, whatever characters a name has', () => {
+  test('give a chart that names all of them, whatever characters a name has', () => {
     const up = row('up')
     const results = resultsOf(up, [sampled(up, openssh, [200e6]), sampled(up, posternTcp, [300e6])])
     const svg = chart([{ title: 'a < b & c', results }], ['a machine'])

@@ -14,9 +14,9 @@ export interface RunOptions {
   /** The path of a program; undefined when it is not installed. */
   readonly find: (program: string) => string | undefined
   readonly ground: Omit<Ground, 'stage' | 'path'>
-  /** Something was left out. */
+  /** Notes that something was skipped. */
   readonly note: (text: string) => void
-  /** Something that should have worked did not. */
+  /** Notes that something failed that should have worked. */
   readonly fail: (text: string) => void
   readonly progress: (text: string) => void
 }

@@ -1,10 +1,10 @@
 /**
- * Did a change make the hot path slower? Servers and agents of two versions get the same load at the same time, so that
- * whatever else the machine does affects both; compared is the CPU time for a request. In turns they would meet a machine
- * whose speed changes by the second. The one that is behind reads more requests at once, which might hide what it costs; where
- * each write was made to take some 1.2 µs longer, about 8 % of a request, two pairs showed 1.09 and 1.07 (in turns 1.09, 1.20).
- * Several pairs are started, because two starts of the same code differ too. Where the system allows it, servers stay on one
- * core and agents on another, because a process that moves between cores loses its caches.
+ * Did a change make the hot path slower? Compares the CPU time for a request of two versions, whose servers and agents
+ * get the same load at the same time, so that whatever else the machine does affects both: its speed changes by the
+ * second, so turns would not be comparable. The version behind reads more requests at once, which might hide its cost;
+ * with each write made some 1.2 µs slower, about 8 % of a request, two pairs showed 1.09, 1.07 (in turns 1.09, 1.20).
+ * Several pairs are started, because two starts of the same code differ too. Where the system allows it, servers stay
+ * on one core and agents on another, because a process that moves between cores loses its caches.
  */
 import { execFileSync } from 'node:child_process'
 import { availableParallelism } from 'node:os'
@@ -29,7 +29,7 @@ const BAR = 1.03
 /** Rounds that do not count. */
 const WARM_UP_ROUNDS = 2
 
-/** To each of the two. */
+/** Connections to each of the two. */
 const CONNECTIONS = 32
 
 /** The name of this version. */
@@ -136,14 +136,14 @@ async function load({ pids, entrances }: Side, { way, seconds, wrk, programs }: 
 }
 
 function row(way: string, costs: readonly (readonly [Side, readonly Cost[]])[], against: string): string[] {
-  /** The median of the starts' medians: some starts are faster or slower by a fifth for as long as they run. */
+  /** The median of the starts' medians: some starts stay a fifth faster or slower for as long as they run. */
   const of = (version: string, part: keyof Cost): number => {
     const medians = costs.flatMap(([side, samples]) =>
       side.version === version ? [median(samples.map((cost) => cost[part]))] : [],
     )
     return median(medians) * MICROSECONDS
   }
-  /** Of what ran at the same time; the median of each pair's median. */
+  /** The ratio within each pair, which ran at the same time; the median of the pairs' medians. */
   const ratio = (part: keyof Cost): number => {
     const [before, now] = [against, THIS].map((version) => costs.filter(([side]) => side.version === version))
     const ofPairs = (now ?? []).map(([, samples], pair) =>

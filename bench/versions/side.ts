@@ -1,4 +1,4 @@
-/** One server of one version with its agent, and its entrances: edges with and without a tunnel, and endpoints. */
+/** A server of one version with its agent and entrances: edges with and without a tunnel, and endpoints. */
 import { readFile } from 'node:fs/promises'
 import { awaitAnswer, type Entrance } from '../entrance.ts'
 import { paths, SMALL_BYTES } from '../nginx.ts'

@@ -31,7 +31,7 @@ export async function connectPair({ secure }: { secure: boolean }): Promise<Pair
   }
 }
 
-/** A certificate that expired long ago, which nobody checks here. */
+/** An expired certificate, which is not checked here. */
 async function certificate(): Promise<{ key: string; cert: string }> {
   const { certificatePem, privateKeyPem } = await makeIdentity({ name: 'CN=localhost' })
   return { key: privateKeyPem, cert: certificatePem }

@@ -1,11 +1,11 @@
-/** The health check of the container: ends with 0 when the server answers. */
+/** The health check of the container: exits with 0 if the server answers. */
 import http from 'node:http'
 import https from 'node:https'
 
 const DEFAULT_LISTEN = '127.0.0.1:7400'
 const ANSWER_MS = 4000
 
-/** Where the server listens, as it would be called from inside: `0.0.0.0` is every address, and so this one. */
+/** The URL of the server from inside the container: `0.0.0.0` listens on every address, so also on 127.0.0.1. */
 function address() {
   const [, host, port] = /^(.*):(\d+)$/.exec(process.env.POSTERN_API_LISTEN || DEFAULT_LISTEN) ?? []
   const everywhere = host === '0.0.0.0' || host === '[::]' || host === ''
@@ -14,7 +14,7 @@ function address() {
 }
 
 const url = address()
-// Only this machine is asked, and only whether it answers: any certificate will do.
+// The request stays on this machine and only checks for an answer, so any certificate will do.
 const options = { timeout: ANSWER_MS, rejectUnauthorized: false }
 const request = (url.startsWith('https:') ? https : http).get(url, options, (answer) => {
   answer.resume()

@@ -4,10 +4,10 @@ import type { Socket } from 'node:net'
 import type { ConnectionCaps } from '../lib/net/connection-caps.ts'
 
 /** How many connections over the cap may wait for their 503 at once; further ones are closed at once. */
-const MAX_TOLD = 64
+const MAX_WAITING = 64
 
 /** How long such a connection may take to send its request, in milliseconds. */
-const TOLD_MS = 1000
+const WAITING_MS = 1000
 
 /** Headers of the answer to a refused request. */
 export type RefusalHeaders = Readonly<Record<string, string>>
@@ -17,31 +17,31 @@ export function capConnections(
   server: Server,
   caps: ConnectionCaps,
 ): (request: IncomingMessage) => RefusalHeaders | undefined {
-  const mayAsk = new WeakMap<Socket, (() => boolean) | undefined>()
+  const mayRequest = new WeakMap<Socket, (() => boolean) | undefined>()
   const tooMany = new WeakSet<Socket>()
-  let told = 0
+  let waiting = 0
   // Must run before Node's own listener, which begins to read.
   server.prependListener('connection', (socket: Socket) => {
     const ip = socket.remoteAddress ?? ''
     if (caps.accept(socket) && caps.admit(socket, ip)) {
-      mayAsk.set(socket, caps.requestsOf(ip))
+      mayRequest.set(socket, caps.requestsOf(ip))
       return
     }
     socket.on('error', () => {})
-    if (told >= MAX_TOLD) {
+    if (waiting >= MAX_WAITING) {
       socket.destroy()
       return
     }
-    told++
+    waiting++
     tooMany.add(socket)
-    const overdue = setTimeout(() => socket.destroy(), TOLD_MS)
+    const overdue = setTimeout(() => socket.destroy(), WAITING_MS)
     socket.once('close', () => {
-      told--
+      waiting--
       clearTimeout(overdue)
     })
   })
   return ({ socket }) => {
     if (tooMany.has(socket)) return { 'retry-after': '1', connection: 'close' }
-    return mayAsk.get(socket)?.() === false ? { 'retry-after': '1' } : undefined
+    return mayRequest.get(socket)?.() === false ? { 'retry-after': '1' } : undefined
   }
 }

@@ -1,8 +1,8 @@
-/** Metrics about certificates that are no uploads: those that the server gets by itself, and those that are files. */
+/** Metrics about certificates that were not uploaded: those that the server gets by itself, and those in files. */
 import { Gauge, type Registry } from '@prometheus-io/client'
 import { registerReadCounter } from './read-counter.ts'
 
-/** What is counted; names are those that all nodes look after, results those of this node. */
+/** The counts; those of names are for all nodes together, those of results for this node. */
 export interface CertificateReads {
   readonly ordering: number
   readonly first: number
@@ -13,14 +13,14 @@ export interface CertificateReads {
   readonly failed: number
 }
 
-/** Adds the metrics of certificates that are files. */
+/** Adds the metrics of certificates in files. */
 export function registerCertificateFiles(
   registry: Registry,
   read: () => { readonly served: number; readonly bad: number },
 ): void {
   new Gauge({
     name: 'postern_certificate_files',
-    help: 'Certificates in `--certificate-dir`: `served`, and `bad` ones that the log tells of.',
+    help: 'Certificates in `--certificate-dir`: `served`, and `bad` ones, which the log names.',
     labelNames: ['state'],
     registers: [registry],
     collect() {
@@ -30,7 +30,7 @@ export function registerCertificateFiles(
   })
 }
 
-/** Adds the metrics of those that the server gets by itself. */
+/** Adds the metrics of certificates that the server gets by itself. */
 export function registerCertificates(registry: Registry, read: () => CertificateReads | undefined): void {
   new Gauge({
     name: 'postern_certificate_names',
@@ -44,7 +44,7 @@ export function registerCertificates(registry: Registry, read: () => Certificate
   })
   new Gauge({
     name: 'postern_certificate_names_failing',
-    help: 'Names whose last try to get a certificate failed; the log and the API say why, and each is tried again.',
+    help: 'Names whose last try to get a certificate failed; each is retried. The log and the API say why.',
     registers: [registry],
     collect() {
       this.set(read()?.failing ?? 0)
@@ -52,7 +52,7 @@ export function registerCertificates(registry: Registry, read: () => Certificate
   })
   new Gauge({
     name: 'postern_acme_orders_last_hour',
-    help: 'Orders that all nodes began within the last hour; `--acme-orders-per-hour` is the bound.',
+    help: 'Orders that all nodes started within the last hour; `--acme-orders-per-hour` limits them.',
     registers: [registry],
     collect() {
       this.set(read()?.ordersWithinHour ?? 0)
@@ -65,7 +65,7 @@ export function registerCertificates(registry: Registry, read: () => Certificate
   })
   registerReadCounter(registry, {
     name: 'postern_acme_failures_total',
-    help: 'Tries of this node to get a certificate that failed; each is tried again.',
+    help: 'Failed tries of this node to get a certificate; each is retried.',
     read: () => read()?.failed ?? 0,
   })
 }

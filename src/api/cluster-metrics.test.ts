@@ -12,7 +12,7 @@ const planes = {
   present: { ...present, linksToNodes: 2, linksFromNodes: 3, streamsToNodes: 6, streamsFromNodes: 4, standbys: 1 },
 }
 
-test('the page says whether this node counts, whom it reaches, and what it asked for', async () => {
+test('the page shows the lease of this node, its links to others, and its look-ups', async () => {
   const registry = new Registry()
   const cluster = () => ({ nodes: 3, isLeaseHeld: true, leaseAgeMs: 1500, waitingRows: 8 })
   registerCluster(registry, { cluster, planes: () => planes })
@@ -37,7 +37,7 @@ test('the page says whether this node counts, whom it reaches, and what it asked
   assert.equal(await metricsPage(registry), page)
 })
 
-test('a lease that was lost is told as such', async () => {
+test('a lost lease is shown', async () => {
   const registry = new Registry()
   const cluster = () => ({ nodes: 1, isLeaseHeld: false, leaseAgeMs: 12_000, waitingRows: 0 })
   registerCluster(registry, { cluster, planes: () => planes })

@@ -1,4 +1,4 @@
-/** Metrics about this node among others: whether it counts, whom it reaches, and what it asks the database for. */
+/** Metrics about this node in its cluster: its lease, its links to other nodes, and its look-ups in the database. */
 import { Counter, Gauge, type Registry } from '@prometheus-io/client'
 import type { ClusterNumbers, PlaneNumbers } from '../planes/numbers.ts'
 import { registerReadCounter } from './read-counter.ts'
@@ -11,12 +11,12 @@ export interface ClusterReads {
 /** Adds the metrics to `registry`. */
 export function registerCluster(registry: Registry, { cluster, planes }: ClusterReads): void {
   const gauges: readonly (readonly [name: string, help: string, read: (numbers: ClusterNumbers) => number])[] = [
-    ['nodes', 'Nodes whose leases run, this one too.', ({ nodes }) => nodes],
-    ['lease_held', 'Whether the lease of this node runs: 1 or 0.', ({ isLeaseHeld }) => (isLeaseHeld ? 1 : 0)],
+    ['nodes', 'Nodes with a valid lease, including this one.', ({ nodes }) => nodes],
+    ['lease_held', 'Whether the lease of this node is valid: 1 or 0.', ({ isLeaseHeld }) => (isLeaseHeld ? 1 : 0)],
     ['lease_age_seconds', 'Time since the lease of this node was renewed.', ({ leaseAgeMs }) => leaseAgeMs / 1000],
     [
       'rows_waiting',
-      'Sessions, tunnels and addresses whose change is not in the database yet.',
+      'Sessions, tunnels and addresses whose change is not yet in the database.',
       ({ waitingRows }) => waitingRows,
     ],
   ]
@@ -80,7 +80,7 @@ export function registerCluster(registry: Registry, { cluster, planes }: Cluster
   })
   registerReadCounter(registry, {
     name: 'postern_cluster_lookup_failures_total',
-    help: 'Look-ups that were not answered, because the database is away or slow.',
+    help: 'Look-ups that were not answered because the database was down or slow.',
     read: () => planes().totals.failedLookUps,
   })
 }

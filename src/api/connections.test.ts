@@ -12,7 +12,7 @@ let server: Server
 let release = () => {}
 
 before(async () => {
-  // Far shorter than a real server's, so that a slow peer is met soon.
+  // Far shorter timeouts than a real server's, so that a slow peer exceeds them soon.
   server = createServer(
     { headersTimeout: 300, requestTimeout: 300, connectionsCheckingInterval: 50 },
     (request, response) => {
@@ -48,7 +48,7 @@ test('a refused peer that keeps its side open is disconnected', async () => {
   const socket = dial()
   socket.write('garbage\r\n\r\n')
   const [theirs] = await arrives
-  // We never close: the end of the server's socket is its own doing.
+  // We never close, so it is the server that closes its socket.
   await once(theirs, 'close')
   socket.destroy()
 })
@@ -84,7 +84,7 @@ async function exchange(bytes: string): Promise<string> {
   return text
 }
 
-/** Our side is never closed first: that the server closes is the point. */
+/** Resolves when the server closes; our side never closes first. */
 async function closed(socket: ReturnType<typeof dial>): Promise<void> {
   await once(socket, 'end')
   socket.destroy()

@@ -31,7 +31,7 @@ export function mountDashboard(app: FastifyInstance, options: DashboardOptions):
     return reply
   })
 
-  // Never a 401: not being signed in is no error of the page.
+  // Never a 401: for the page, not being signed in is not an error.
   app.get('/page/session', page, async (request, reply) => {
     checkHost(request.raw)
     const session = pageSessions.sessionOf(request.raw)
@@ -48,7 +48,7 @@ export function mountDashboard(app: FastifyInstance, options: DashboardOptions):
     const principal = await authenticate(key)
     if (!principal)
       throw new Refusal('UNAUTHENTICATED', 'no such API key, or its owner is inactive', { field: 'api_key' })
-    // The calls of the page are calls of the API, so whoever may not make those need not sign in.
+    // The page calls the API, so an address that may not reach the API cannot sign in.
     if (!(await admits('api', request.socket.remoteAddress ?? ''))) throw new Refusal('IP_NOT_ALLOWED')
     const { cookie, until } = pageSessions.begin(key, origin)
     request.log.info({ operation: request.id, key: principal.keyId, peer: request.ip }, 'signed in to the page')

@@ -50,7 +50,7 @@ export function mountDocs(app: FastifyInstance, options: { config: { isPublic: t
   }
 }
 
-/** A response that is no page, such as a redirect. */
+/** A response other than a page, such as a redirect. */
 interface Given {
   readonly statusCode: number
   readonly headers: Readonly<Record<string, number | string | string[] | undefined>>

@@ -104,7 +104,7 @@ const cases: [what: string, headers: [name: string, value: string][], code: stri
     'UNAUTHENTICATED',
   ],
   [
-    'a word behind the key',
+    'a word after the key',
     [
       ['Authorization', 'Bearer right now'],
       ['Service-Version', '2'],

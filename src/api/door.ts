@@ -1,4 +1,4 @@
-/** The door of every API call: who calls, from where, how often, and in which version (D1, D2, D14). */
+/** The door of every API call: checks the key, the address, the rate and the version (D1, D2, D14). */
 import type { IncomingMessage } from 'node:http'
 import type { Principal } from '../control/principal.ts'
 import type { RateLimit } from '../control/rate-limit.ts'
@@ -10,11 +10,11 @@ export interface ApiDoor {
   /** Whether the IP restriction of the API, or of its pages, lets an address in. */
   readonly admits: (part: 'api' | 'dashboard', address: string) => Promise<boolean>
   readonly rateLimit: RateLimit
-  /** The API key of a signed-in browser, when the dashboard made the request; the header goes before it. */
+  /** The API key of a signed-in browser, when the dashboard made the request; an `Authorization` header wins. */
   readonly pageKey: (request: IncomingMessage) => string | undefined
 }
 
-/** Lets a request in and says whose it is; throws `Refusal`. */
+/** Lets a request in and returns the caller; throws `Refusal`. */
 export async function enter(request: IncomingMessage, door: ApiDoor): Promise<Principal> {
   const { principal, isAdmitted } = await callerOf(request, door)
   if (!principal) {
@@ -27,7 +27,7 @@ export async function enter(request: IncomingMessage, door: ApiDoor): Promise<Pr
   return principal
 }
 
-/** Who calls, without counting it as a call: for an answer that goes on. */
+/** Returns the caller without counting a call, to check again while an answer is still being sent. */
 export async function recognise(
   request: IncomingMessage,
   door: Omit<ApiDoor, 'rateLimit'>,
@@ -44,7 +44,7 @@ async function callerOf(
   const token = pageToken ?? bearerToken(request)
   const principal = token === undefined ? undefined : await authenticate(token)
   if (!principal) return { principal, isAdmitted: false }
-  // D64: a call of the dashboard is a call of the API as well, so a restriction of either holds for it.
+  // D64: a call of the dashboard is also a call of the API, so both restrictions apply.
   const parts = pageToken === undefined ? (['api'] as const) : (['dashboard', 'api'] as const)
   for (const part of parts) {
     if (!(await admits(part, request.socket.remoteAddress ?? ''))) return { principal, isAdmitted: false }
@@ -53,7 +53,7 @@ async function callerOf(
 }
 
 function bearerToken(request: IncomingMessage): string | undefined {
-  // Node keeps only the first of two, and two are one too many to know which is meant.
+  // Node keeps only the first of two headers; two are refused, because it is unclear which one counts.
   const [header, another] = request.headersDistinct.authorization ?? []
   if (header === undefined || another !== undefined) return undefined
   return /^bearer +([^\s]+)$/i.exec(header)?.[1]

@@ -1,4 +1,4 @@
-/** TLS for a server of plain HTTP: its listeners for connections get those whose handshake is done, and no others. */
+/** TLS for a plain HTTP server: its connection listeners only get connections whose handshake is done. */
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 import { createServer as createTlsServer, type SecureContextOptions } from 'node:tls'
@@ -7,19 +7,19 @@ import type { OwnCertificate } from './own-certificate.ts'
 /** How long a handshake may take, in milliseconds. */
 const HANDSHAKE_MS = 10_000
 
-/** Handshakes that may be under way at once; further connections are closed before TLS costs anything. */
+/** The most handshakes at once; further connections are closed before TLS costs anything. */
 const MAX_SHAKING = 1024
 
 export interface EncryptOptions {
   readonly certificate: OwnCertificate
   readonly tls: SecureContextOptions
-  /** Whether there is room for a handshake of this address. */
+  /** Whether this address may start another handshake. */
   readonly mayShake: (ip: string) => boolean
 }
 
 /**
- * Call it when all who listen for connections of `server` are there, and before it listens; who is to see connections
- * before their handshake comes later. The result ends handshakes that are under way, and shows a renewed certificate.
+ * Call it once all connection listeners of `server` are added, and before it listens; listeners added later see
+ * connections before their handshake. The result can renew the certificate and end handshakes under way.
  */
 export function encryptConnections(
   server: Server,
@@ -37,7 +37,7 @@ export function encryptConnections(
       try {
         done(null, certificate.contextFor(name))
       } catch (error) {
-        done(error as Error) // what is thrown here comes from Node
+        done(error as Error) // only Node throws here
       }
     },
   })
@@ -47,7 +47,7 @@ export function encryptConnections(
   })
   secure.on('tlsClientError', (_error, socket) => socket.destroy())
   server.on('connection', (socket: Socket) => {
-    // Who leaves during the handshake is nobody's loss; without a listener it would be fatal.
+    // A peer may leave during the handshake; without a listener its error would be fatal.
     socket.on('error', () => {})
     if (socket.destroyed) return
     if (shaking.size >= MAX_SHAKING || !mayShake(socket.remoteAddress ?? '')) {
@@ -72,7 +72,7 @@ export function encryptConnections(
   }
 }
 
-/** What a socket and the TLS socket over it have in common. */
+/** Identifies a socket and the TLS socket over it. */
 function pathOf({ remoteAddress, remotePort }: Socket): string {
   return `${remoteAddress} ${remotePort}`
 }

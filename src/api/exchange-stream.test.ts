@@ -41,19 +41,19 @@ function seen(number: number, path: string): SeenExchange {
   }
 }
 
-/** A node whose news the test writes; each look takes all of it. */
+/** A node whose news the test supplies; each poll takes all of it. */
 function world() {
   let news: ExchangeNews = { next: 0, exchanges: [], missed: 0 }
-  const looked: (() => void)[] = []
+  const polled: (() => void)[] = []
   const node = {
     id: 'nd_1',
     ask: async () => {
-      const told = news
-      news = { next: told.next, exchanges: [], missed: 0 }
-      for (const each of looked.splice(0)) setImmediate(each)
-      return { plane: told }
+      const taken = news
+      news = { next: taken.next, exchanges: [], missed: 0 }
+      for (const each of polled.splice(0)) setImmediate(each)
+      return { plane: taken }
     },
-  } as unknown as ExchangeNode // it is asked for news alone
+  } as unknown as ExchangeNode // only its news is used
   const streams = new ExchangeStreams({ nodes: () => [node], log, everyMs: 1 })
   const exchanges = new Exchanges({ nodes: () => [node], log })
   return {
@@ -65,10 +65,10 @@ function world() {
         filter: {},
         recognise: async () => principal,
       }),
-    /** Resolves when it has been told. */
+    /** Resolves when the news was taken. */
     tell: async (given: readonly SeenExchange[], missed = 0): Promise<void> => {
       news = { next: news.next + given.length + missed, exchanges: given, missed }
-      for (let looks = 0; looks < 2; looks++) await new Promise<void>((resolve) => looked.push(resolve))
+      for (let polls = 0; polls < 2; polls++) await new Promise<void>((resolve) => polled.push(resolve))
     },
   }
 }
@@ -80,7 +80,7 @@ function readAll(stream: Readable): string {
   return text
 }
 
-test('what a reader is too slow for is counted and told, and never kept', async (t) => {
+test('exchanges that a slow reader misses are counted and reported, not kept', async (t) => {
   const { streams, open, tell } = world()
   t.after(() => streams.close())
   const stream = open()
@@ -95,34 +95,34 @@ test('what a reader is too slow for is counted and told, and never kept', async 
   assert.match(later, /"path":"\/last"/)
 })
 
-test('a hundred readers that stall keep no more than their share, and another one hears everything', async (t) => {
+test('a hundred stalled readers hold only a bounded amount each, and another reader gets everything', async (t) => {
   const { streams, open, tell } = world()
   t.after(() => streams.close())
   const stalled = Array.from({ length: 100 }, open)
   const reader = open()
   const path = `/${'x'.repeat(1000)}`
-  let heard = 0
+  let received = 0
   for (let i = 0; i < 50; i++) {
     await tell(Array.from({ length: 40 }, (_, j) => seen(i * 40 + j, path)))
-    heard += readAll(reader).split('event: exchange').length - 1
+    received += readAll(reader).split('event: exchange').length - 1
   }
-  assert.equal(heard, 2000)
+  assert.equal(received, 2000)
   const kept = stalled.reduce((sum, { readableLength }) => sum + readableLength, 0)
   assert.ok(kept < 100 * 80 * 1024, `${kept} bytes`)
 })
 
-test('what a data plane could not tell is counted too', async (t) => {
+test('exchanges that a data plane could not report are counted too', async (t) => {
   const { streams, open, tell } = world()
   t.after(() => streams.close())
   const stream = open()
   await tell([seen(1, '/a')], 7)
   assert.match(readAll(stream), /event: missed\ndata: \{"count":7\}\n\nid: /)
-  // Also when nothing else passes the filter.
+  // The count is sent even when no exchange passes the filter.
   await tell([], 3)
   assert.match(readAll(stream), /^event: missed\ndata: \{"count":3\}\n\n$/)
 })
 
-test('a reader is told from when on it hears everything', async (t) => {
+test('a reader is told when nothing is left out from then on', async (t) => {
   const { streams, open, tell } = world()
   t.after(() => streams.close())
   const first = open()
@@ -134,7 +134,7 @@ test('a reader is told from when on it hears everything', async (t) => {
   }
 })
 
-test('nobody asks nodes for news when nobody watches', async () => {
+test('nodes are not polled when there are no readers', async () => {
   const { streams, open, tell } = world()
   const stream = open()
   await tell([])
@@ -143,7 +143,7 @@ test('nobody asks nodes for news when nobody watches', async () => {
   streams.close()
 })
 
-test('only so many may watch at once', (t) => {
+test('the number of streams at once is limited', (t) => {
   const { streams, open } = world()
   t.after(() => streams.close())
   for (let i = 0; i < 200; i++) open()

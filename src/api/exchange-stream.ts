@@ -12,23 +12,23 @@ export interface ExchangeStreamOptions {
   readonly links: Links
   readonly filter: ExchangeFilter
   readonly principal: Principal
-  /** Who calls, from now on; undefined when the key opens nothing any more. */
+  /** Checks the caller again; undefined when its key is no longer valid. */
   readonly recognise: () => Promise<Principal | undefined>
 }
 
-/** How much may wait for a reader, in bytes; further exchanges are only counted. */
+/** The most bytes that wait for a reader; further exchanges are only counted. */
 const MAX_WAITING = 64 * 1024
 
-/** Between two looks at the key, in milliseconds. */
+/** Pause between two checks of the key, in milliseconds. */
 const KEY_MS = 1000
 
-/** Looks in a row that may fail before the stream ends. */
+/** The stream ends after this many failed checks in a row. */
 const MAX_FAILURES = 15
 
-/** How often a reader hears something, so that neither it nor a proxy takes the connection for dead, in milliseconds. */
+/** How often something is sent, so that no reader or proxy takes the connection for dead, in milliseconds. */
 const ALIVE_MS = 5000
 
-/** The events; ends when the key does, when the server stops, and when it is destroyed. Throws `Refusal`. */
+/** The stream of events. It ends when the key becomes invalid or the server stops. Throws `Refusal`. */
 export function exchangeStream(options: ExchangeStreamOptions): Readable {
   const { streams, exchanges, links, filter, recognise } = options
   let { principal } = options
@@ -36,7 +36,7 @@ export function exchangeStream(options: ExchangeStreamOptions): Readable {
   let failures = 0
   const stream = new Readable({ read() {}, highWaterMark: MAX_WAITING })
   const isFull = (): boolean => stream.readableLength >= MAX_WAITING
-  const tellMissed = (): void => {
+  const reportMissed = (): void => {
     if (missed > 0) stream.push(event('missed', { count: missed }))
     missed = 0
   }
@@ -48,17 +48,17 @@ export function exchangeStream(options: ExchangeStreamOptions): Readable {
     principal: () => principal,
     filter,
     follows: () => stream.push(event('following', {})),
-    saw: (seen, notTold) => {
-      missed += notTold
+    saw: (seen, unreported) => {
+      missed += unreported
       for (const exchange of seen) {
         if (isFull()) {
           missed++
           continue
         }
-        tellMissed()
+        reportMissed()
         stream.push(event('exchange', exchanges.show(exchange, links), exchange.id))
       }
-      if (!isFull()) tellMissed()
+      if (!isFull()) reportMissed()
     },
     end,
   })
@@ -69,7 +69,7 @@ export function exchangeStream(options: ExchangeStreamOptions): Readable {
         if (known) principal = known
         else end()
       },
-      // The database may be away for a moment; for longer, the key may have ended unseen.
+      // The database may be down for a moment; after longer, the key may have become invalid unnoticed.
       () => {
         if (++failures >= MAX_FAILURES) end()
       },
@@ -77,7 +77,7 @@ export function exchangeStream(options: ExchangeStreamOptions): Readable {
   }, KEY_MS).unref()
   const aliveTimer = setInterval(() => {
     if (isFull()) return
-    tellMissed()
+    reportMissed()
     stream.push(': still here\n\n')
   }, ALIVE_MS).unref()
   const stop = (): void => {
@@ -86,12 +86,12 @@ export function exchangeStream(options: ExchangeStreamOptions): Readable {
     clearInterval(aliveTimer)
   }
   stream.on('close', stop)
-  // So that a reader knows that it is heard.
+  // Confirms to the reader that the stream is open.
   stream.push(': exchanges follow\n\n')
   return stream
 }
 
-/** JSON has no line ends of its own, so one line is one event. */
+/** JSON contains no raw line ends, so the data of an event is one line. */
 function event(name: string, data: unknown, id?: string): string {
   return `${id === undefined ? '' : `id: ${id}\n`}event: ${name}\ndata: ${JSON.stringify(data)}\n\n`
 }

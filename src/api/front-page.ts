@@ -1,8 +1,8 @@
-/** What a browser shows at the bare address of the API when the dashboard was not built: where one is, and where to go. */
+/** The page at the bare address of the API when the dashboard was not built: says what this server is, with links. */
 import { createHash } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
-/** Whether a person opened the bare address. Programs send a key, or do not ask for HTML; they get what they always got. */
+/** Whether a browser opened the bare address. Programs send a key or do not ask for HTML, and get the usual answer. */
 export function wantsFrontPage({ method, url, headers }: FastifyRequest): boolean {
   if (method !== 'GET' && method !== 'HEAD') return false
   if (!/^\/+(\?|$)/.test(url) || headers.authorization !== undefined) return false

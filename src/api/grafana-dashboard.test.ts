@@ -1,4 +1,4 @@
-/** The dashboard for Grafana asks for nothing but metrics that exist, with the labels that they have. */
+/** The Grafana dashboard only uses metrics that exist, with labels that they have. */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
@@ -24,10 +24,10 @@ const { panels, templating } = JSON.parse(
   readFileSync(new URL('../../deploy/grafana/postern.json', import.meta.url), 'utf8'),
 ) as { readonly panels: readonly Panel[]; readonly templating: unknown }
 
-/** What Prometheus adds to every metric by itself. */
+/** Labels that Prometheus itself adds to every metric. */
 const OF_PROMETHEUS = ['instance']
 
-/** Of each metric of a busy server the labels. */
+/** The labels of each metric of a busy server. */
 async function metricLabels(): Promise<Map<string, Set<string>>> {
   const row = { edge: 'e', address: 'a', connections: 1, open: 1, bytesIn: 1, bytesOut: 1, requestMs: 1, refused: 1 }
   const rows = [{ ...row, requests: [1, 1, 1, 1, 1, 1] }]
@@ -67,14 +67,14 @@ test('every metric and every label of the dashboard exists', async () => {
     const grouped = [...expr.matchAll(/by \(([^)]*)\)/g)].flatMap(([, list = '']) => list.split(', '))
     const shown = [...legendFormat.matchAll(/\{\{(\w+)\}\}/g)].map(([, label = '']) => label)
     for (const label of [...selected, ...grouped, ...shown]) assert.ok(labels.has(label), `${label} in ${expr}`)
-    // What a sum keeps is what its legend can show.
+    // A legend can only show labels that its sum keeps.
     if (grouped.length > 0) for (const label of shown) assert.ok(grouped.includes(label), `${label} in ${expr}`)
-    assert.ok(selected.includes('instance'), `${expr} is not of the chosen nodes`)
+    assert.ok(selected.includes('instance'), `${expr} does not select the chosen nodes`)
   }
   assert.match(JSON.stringify(templating), /label_values\(postern_sessions, instance\)/)
 })
 
-test('its panels have names, words and places of their own', () => {
+test('each panel has an id, a description and a place of its own', () => {
   assert.equal(new Set(panels.map(({ id }) => id)).size, panels.length)
   const taken = new Set<string>()
   for (const { type, title, description, gridPos } of panels) {
@@ -83,7 +83,7 @@ test('its panels have names, words and places of their own', () => {
     assert.ok(x + w <= 24, title)
     for (let at = 0; at < w * h; at++) {
       const place = `${x + (at % w)},${y + Math.floor(at / w)}`
-      assert.ok(!taken.has(place), `${title} is over another one`)
+      assert.ok(!taken.has(place), `${title} overlaps another panel`)
       taken.add(place)
     }
   }

@@ -21,7 +21,7 @@ export function originOf(request: IncomingMessage): string {
   return `${schemeOf(request)}://${headers.host ?? `${socket.localAddress}:${socket.localPort}`}`
 }
 
-/** How a request reached us; a proxy in front may have been asked in another way. */
+/** The scheme by which a request reached us; the client of a proxy in front may have used another. */
 export function schemeOf({ socket }: Pick<IncomingMessage, 'socket'>): 'http' | 'https' {
   return socket instanceof TLSSocket ? 'https' : 'http'
 }

@@ -13,7 +13,7 @@ async function written(value: unknown): Promise<string> {
   return whole.toString('utf8')
 }
 
-test('any answer is written as JSON.stringify writes it', async () => {
+test('every answer is written as JSON.stringify writes it', async () => {
   const answer = fc.dictionary(fc.string(), fc.oneof(fc.jsonValue({ maxDepth: 4 }), fc.constant(undefined)))
   await fc.assert(
     fc.asyncProperty(answer, async (value) => assert.equal(await written(value), JSON.stringify(value))),

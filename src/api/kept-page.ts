@@ -12,7 +12,7 @@ const PIECE_BYTES = 64 * 1024
 /** Less than this is not worth compressing, in bytes. */
 const SMALL_BYTES = 1024
 
-/** The highest is 11. Higher ones than this take seconds for a script of some megabytes, and save little. */
+/** The maximum is 11. Higher values than this take seconds for a script of some megabytes, and save little. */
 const BROTLI_QUALITY = 5
 
 const codings = ['br', 'gzip'] as const
@@ -30,7 +30,7 @@ export interface KeptContent {
   readonly body: Buffer
   readonly type: string
   readonly cacheControl: string
-  /** Which headers of a request choose the answer; that of codings is always among them. */
+  /** The request headers that select the answer; must include `accept-encoding`. */
   readonly vary?: string
 }
 

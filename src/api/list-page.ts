@@ -1,4 +1,4 @@
-/** Pages of lists, and the refusal of what is not there. */
+/** Pages of lists, and the refusal for a resource that does not exist. */
 import type { Links } from '../control/links.ts'
 import { Refusal } from '../model/errors.ts'
 import type { Resource } from '../resources/resource.ts'

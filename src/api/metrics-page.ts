@@ -1,4 +1,4 @@
-/** The page that Prometheus reads, written metric by metric: with a thousand edges it would hold up all others as a whole. */
+/** The page for Prometheus, written metric by metric: with a thousand edges, all at once would block the event loop. */
 import type { Registry } from '@prometheus-io/client'
 import { othersTurn } from '../lib/threads/others-turn.ts'
 

@@ -11,7 +11,7 @@ export interface Served {
   readonly seconds: number
 }
 
-/** How often it is noted how busy the process is, in milliseconds: every 100, as by default, takes a hundredth of a core. */
+/** How often event loop utilization is sampled, in milliseconds; the default of 100 takes a hundredth of a core. */
 const UTILIZATION_MS = 5000
 
 /** The number of labels is bounded: routes and statuses are ours, and unknown methods are counted as `other`. */

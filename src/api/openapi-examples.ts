@@ -1,6 +1,5 @@
 /**
- * Examples of bodies in the API document. They work as they are, once the ids in them are replaced by ids of existing
- * resources.
+ * Examples of bodies in the API document. They work once the ids in them are replaced by ids of existing resources.
  */
 import type { ApiRoute } from './routes.ts'
 
@@ -14,12 +13,12 @@ export function exampleOf({ action, resource, body, form }: ApiRoute): Example |
   return action === 'update' ? updateOf(example ?? words, body) : example
 }
 
-/** What an update takes of the example of a create. */
+/** The fields of a create example that an update takes. */
 function updateOf(example: Example, { properties }: NonNullable<ApiRoute['body']>): Example {
   return Object.fromEntries(Object.entries(example).filter(([name]) => Object.hasOwn(properties, name)))
 }
 
-/** The part of an id after its prefix. */
+/** Stands for the part of an id after its prefix. */
 const SOME = '3Fv0n7mD0vFqPz2d1cXk9wRb5Ty'
 
 const words = { description: 'the shop', metadata: '{"team":"web"}' } as const
@@ -60,7 +59,7 @@ const modules: Readonly<Record<string, Example>> = {
   websocket_tcp_converter: { enabled: true },
 }
 
-/** By kind of resource. There is none with a private key: whoever copied it would use a key that is public. */
+/** By kind of resource. None has a private key: people who copied it would use a key that is public. */
 const created: Readonly<Record<string, Example>> = {
   exchange: { method: 'PUT', path: '/cart?id=7', body: { content: '{"paid":true}' } },
   capture: { edge_id: `edghts_${SOME}`, bodies: true, duration: 300 },

@@ -22,13 +22,13 @@ const shown: [what: string, schema: TSchema, published: PublishedSchema][] = [
   ],
 ]
 for (const [what, schema, published] of shown) {
-  test(`${what} is shown in words that others know`, () => {
+  test(`${what} is shown in standard keywords`, () => {
     assert.deepEqual(answered(schema), published)
     assert.deepEqual(sent(schema), published)
   })
 }
 
-test('a body says what may be left out, and that null is the same as leaving out', () => {
+test('a body schema shows which fields may be left out, and that null means the same', () => {
   const schema = Type.Object({
     needed: Type.String(),
     filled: Type.Integer({ default: 1 }),
@@ -47,7 +47,7 @@ test('a body says what may be left out, and that null is the same as leaving out
   })
 })
 
-test('fields of bodies take null where the document says so, and nowhere else', () => {
+test('body fields take null exactly where the document says so', () => {
   let fields = 0
   for (const { body, operation } of routeTable()) {
     if (!body) continue
@@ -60,7 +60,7 @@ test('fields of bodies take null where the document says so, and nowhere else', 
   assert.ok(fields > 100)
 })
 
-/** Whether a body that has nothing else wrong with it may say null for a field. */
+/** Whether an otherwise valid body may have null for a field. */
 function takesNull(body: TSchema, name: string): boolean {
   const { properties = {}, required = [] } = body as SchemaNode
   const alone = {

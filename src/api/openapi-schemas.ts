@@ -35,9 +35,9 @@ function published(node: SchemaNode, inner: (schema: unknown) => PublishedSchema
   const value = patternProperties ? Object.values(patternProperties)[0] : additionalProperties
   return {
     ...(node.enum && node.type === undefined && { type: typeOfWords(node.enum) }),
-    // Without the mark of optional fields, which is no JSON.
+    // Drops the marker of optional fields, which is not JSON.
     ...Object.fromEntries(Object.entries(rest)),
-    // So many bytes are never more characters.
+    // A text never has more characters than bytes.
     ...(maxBytes !== undefined && { maxLength: maxBytes, 'x-max-bytes': maxBytes }),
     ...(maxKeyBytes !== undefined && { 'x-max-key-bytes': maxKeyBytes }),
     ...(properties && {
@@ -52,7 +52,7 @@ function typeOfWords(words: readonly unknown[]): string {
   return words.every((word) => typeof word === 'number') ? 'integer' : 'string'
 }
 
-/** A schema without a type takes null as it is. */
+/** A schema without a type already takes null. */
 function orNull(schema: PublishedSchema): PublishedSchema {
   const { type, enum: values } = schema
   if (type === undefined) return schema

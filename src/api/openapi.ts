@@ -105,7 +105,7 @@ function operation(route: ApiRoute) {
     ...(command && { requestBody: { required: false, content: json({ type: 'object' }) } }),
     responses: {
       [status]: {
-        description: action === 'stream' ? streamed : said[status],
+        description: action === 'stream' ? streamed : outcomes[status],
         ...(response && { content: json(answerOf(route, response)) }),
         ...(action === 'stream' && { content: { 'text/event-stream': { schema: { type: 'string' } } } }),
       },
@@ -126,9 +126,9 @@ function answerOf({ resource, action }: ApiRoute, response: NonNullable<ApiRoute
 }
 
 const streamed =
-  'Events `following`, once nothing that comes later is left out; `exchange`, each with an exchange as in a list; and `missed`, with the `count` of those that were left out at most.'
+  'Events: `following`, once nothing is left out from then on; `exchange`, each with an exchange as in a list; and `missed`, with the `count` of those that were left out, whatever the filter.'
 
-const said = { 200: 'Done.', 201: 'Created.', 204: 'Done; the answer has no body.' } as const
+const outcomes = { 200: 'Done.', 201: 'Created.', 204: 'Done; the answer has no body.' } as const
 
 function pathParameters({ path, resource }: ApiRoute) {
   return [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => ({

@@ -32,15 +32,15 @@ export interface Behind extends PassedTraffic {
   readonly groupsOf: Presenting['groupsOf']
 }
 
-/** Runs the action of a call's route and gives the body of the answer; undefined where it has none. */
+/** Runs the action of a call's route and returns the body of the answer; undefined where it has none. */
 export function perform(behind: Behind, call: CheckedCall): Promise<unknown> {
   switch (call.route.resource.source) {
     case 'presence':
-      return whatIsPresent(behind, call)
+      return onPresence(behind, call)
     case 'logins':
-      return whoIsLoggedIn(behind, call)
+      return onLogins(behind, call)
     case 'traffic':
-      return (call.route.resource === captures ? whatIsCaptured : whatPassed)(behind, call)
+      return (call.route.resource === captures ? onCaptures : whatPassed)(behind, call)
     case 'dry_run':
     case 'numbers':
     case 'store':
@@ -103,21 +103,21 @@ const actions: Record<RouteAction, (behind: Behind, call: CheckedCall) => Promis
   async broken({ brokenEdges }) {
     return brokenEdges()
   },
-  replay: ofExchangesAlone,
-  stream: ofExchangesAlone,
-  har: ofExchangesAlone,
-  curl: ofExchangesAlone,
+  replay: onlyForExchanges,
+  stream: onlyForExchanges,
+  har: onlyForExchanges,
+  curl: onlyForExchanges,
   async command() {
     throw new Error('only resources that are online take commands')
   },
 }
 
-async function ofExchangesAlone(): Promise<never> {
+async function onlyForExchanges(): Promise<never> {
   throw new Error('only exchanges have this action')
 }
 
 /** What is online comes from presence, not from the store. */
-async function whatIsPresent(
+async function onPresence(
   { presence, groupsOf }: Behind,
   { route, target, page, links }: CheckedCall,
 ): Promise<unknown> {
@@ -128,7 +128,7 @@ async function whatIsPresent(
     return undefined
   }
   if (action === 'list') {
-    // One more than the limit tells whether there is a next page.
+    // One more than the limit shows whether there is a next page.
     const found = await presentPage(presence, resource, { ...page, limit: page.limit + 1 }, { links, groupsOf })
     return pageOf(found, resource, page, links)
   }
@@ -137,8 +137,8 @@ async function whatIsPresent(
   return one
 }
 
-/** Captures are stored, and starting and ending one is more than a row. */
-async function whatIsCaptured(behind: Behind, call: CheckedCall): Promise<unknown> {
+/** Captures are stored, but starting or ending one takes more than writing a row. */
+async function onCaptures(behind: Behind, call: CheckedCall): Promise<unknown> {
   const { route, principal, body, target } = call
   if (route.action === 'create') {
     return show(captures, await behind.captures.create(principal, body), call)
@@ -147,8 +147,8 @@ async function whatIsCaptured(behind: Behind, call: CheckedCall): Promise<unknow
   return actions[route.action](behind, call)
 }
 
-/** Who logged in: read from the store, and ended at once. */
-async function whoIsLoggedIn({ logins }: Behind, { route, target, page, links }: CheckedCall): Promise<unknown> {
+/** Logins are read from the store; deleting one ends it at once. */
+async function onLogins({ logins }: Behind, { route, target, page, links }: CheckedCall): Promise<unknown> {
   const { resource, action } = route
   if (action === 'list') {
     const found = await loginPage(logins, resource, { ...page, limit: page.limit + 1 }, links)

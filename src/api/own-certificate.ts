@@ -1,4 +1,4 @@
-/** Which certificate the API shows of itself: that of the name it is asked for, else one of the server's own authority. */
+/** The certificate that the API presents: the one for the requested name, or else one of the server's own authority. */
 import { createSecureContext, type SecureContext, type SecureContextOptions } from 'node:tls'
 import type { ServedCertificate } from '../planes/port.ts'
 
@@ -8,14 +8,14 @@ type Pair = Pick<ServedCertificate, 'cert' | 'key'>
 export interface OwnCertificateOptions {
   /** Makes a certificate of the server's own authority. */
   readonly issue: () => Pair
-  /** What every context has: versions and ciphers. */
+  /** TLS versions and ciphers of every context. */
   readonly tls: SecureContextOptions
 }
 
 export class OwnCertificate {
   readonly #options: OwnCertificateOptions
   #byName: ReadonlyMap<string, ServedCertificate> = new Map()
-  /** Made once for each certificate. */
+  /** One context per certificate. */
   #contexts = new WeakMap<Pair, SecureContext>()
   #own: Pair
 
@@ -24,25 +24,25 @@ export class OwnCertificate {
     this.#own = options.issue()
   }
 
-  /** Other certificates, by exact name or `*.…`, count from here on. */
+  /** Replaces the certificates for names, by exact name or `*.…`. */
   replace(byName: ReadonlyMap<string, ServedCertificate>): void {
     this.#byName = byName
   }
 
-  /** Makes a new one of the server's own authority: it lasts a year. */
+  /** Makes a new certificate of the server's own authority, which lasts a year. */
   renew(): void {
     this.#own = this.#options.issue()
   }
 
-  /** For whoever asks for no name, or for one that has no certificate. */
+  /** Served to clients that send no name, or one that has no certificate. */
   get own(): Pair {
     return this.#own
   }
 
-  /** No certificate is made for a name that only a stranger has thought of. */
+  /** Never makes a certificate for the name, since strangers may send any. */
   contextFor(name: string): SecureContext {
-    const asked = name.toLowerCase().replace(/\.$/, '')
-    const found = this.#byName.get(asked) ?? this.#byName.get(`*${asked.slice(asked.indexOf('.'))}`)
+    const wanted = name.toLowerCase().replace(/\.$/, '')
+    const found = this.#byName.get(wanted) ?? this.#byName.get(`*${wanted.slice(wanted.indexOf('.'))}`)
     const pair: Pair = found ?? this.#own
     let context = this.#contexts.get(pair)
     if (!context) {

@@ -7,7 +7,7 @@ import Fastify from 'fastify'
 import { sendFrontPage } from './front-page.ts'
 import { readPageFiles } from './page-files.ts'
 
-test('a page that was not built is told of, and a browser learns how to build it', async (t) => {
+test('when the dashboard was not built, a browser is shown how to build it', async (t) => {
   assert.equal(await readPageFiles(join(tmpdir(), 'no-such-folder')), undefined)
   const app = Fastify()
   t.after(() => app.close())
@@ -19,7 +19,7 @@ test('a page that was not built is told of, and a browser learns how to build it
   assert.match(body, /<code>npm run page<\/code> builds it/)
 })
 
-test('files are sent compressed, and those that are named by their content are kept for good', async (t) => {
+test('files are sent compressed, and those named by their content are cached for good', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'postern-page-files-'))
   t.after(() => rmSync(folder, { recursive: true }))
   mkdirSync(join(folder, 'page'))

@@ -8,7 +8,7 @@ import { type KeptContent, type KeptPage, keepPage, sendPage } from './kept-page
 /** Beside `src/` in a clone and beside `dist/` in a package. */
 const BUILT = fileURLToPath(new URL('../../built/page', import.meta.url))
 
-/** The name of a file says what it holds, so it never changes. */
+/** The name of a file has a hash of its content, so its content never changes. */
 const FOREVER = 'public, max-age=31536000, immutable'
 
 const types: Readonly<Record<string, string>> = {
@@ -35,7 +35,7 @@ const HEADERS = {
 
 export class PageFiles {
   readonly #contents: ReadonlyMap<string, KeptContent>
-  /** Compressed on first use: most starts of a server are followed by no visit of its page. */
+  /** Compressed on first use: after most starts of a server nobody visits its page. */
   readonly #kept = new Map<string, Promise<KeptPage>>()
 
   constructor(contents: ReadonlyMap<string, KeptContent>) {

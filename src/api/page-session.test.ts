@@ -34,7 +34,7 @@ function cookieAt(origin: string, of = sessions()): string {
 const HERE = { host: 'localhost:7400', 'sec-fetch-site': 'same-origin' }
 const local = { ...HERE, cookie: cookieAt('http://localhost:7400') }
 
-describe('the cookie counts for', () => {
+describe('the cookie is valid for', () => {
   const cases: [what: string, method: string, headers: Headers, apiUrl?: string][] = [
     ['a read of the page', 'GET', local],
     ['a read of the page that names its origin', 'GET', { ...local, origin: 'http://localhost:7400' }],
@@ -74,27 +74,27 @@ describe('the cookie counts for', () => {
   }
 })
 
-describe('the cookie counts for nothing', () => {
+describe('the cookie is not valid', () => {
   const foreign = { ...local, host: 'evil.example.com:7400', origin: 'http://evil.example.com:7400' }
   const cases: [what: string, method: string, headers: Headers, apiUrl?: string][] = [
     ['without Sec-Fetch-Site', 'GET', { ...local, 'sec-fetch-site': [] }],
-    ['on a request of another site', 'GET', { ...local, 'sec-fetch-site': 'cross-site' }],
-    ['on a request of the same site', 'GET', { ...local, 'sec-fetch-site': 'same-site' }],
-    ['on what somebody typed or followed', 'GET', { ...local, 'sec-fetch-site': 'none' }],
+    ['on a request from another site', 'GET', { ...local, 'sec-fetch-site': 'cross-site' }],
+    ['on a request from the same site, but another origin', 'GET', { ...local, 'sec-fetch-site': 'same-site' }],
+    ['on a typed address or a followed link', 'GET', { ...local, 'sec-fetch-site': 'none' }],
     ['where Sec-Fetch-Site comes twice', 'GET', { ...local, 'sec-fetch-site': ['same-origin', 'same-origin'] }],
     ['on a write without Origin', 'POST', local],
-    ['on a write of another origin', 'POST', { ...local, origin: 'http://evil.example.com' }],
-    ['on a write of another port', 'POST', { ...local, origin: 'http://localhost:3000' }],
-    ['on a write of another scheme', 'POST', { ...local, origin: 'https://localhost:7400' }],
-    ['on a write of an opaque origin', 'POST', { ...local, origin: 'null' }],
-    ['on a read of another origin', 'GET', { ...local, origin: 'http://evil.example.com' }],
+    ['on a write from another origin', 'POST', { ...local, origin: 'http://evil.example.com' }],
+    ['on a write from another port', 'POST', { ...local, origin: 'http://localhost:3000' }],
+    ['on a write from another scheme', 'POST', { ...local, origin: 'https://localhost:7400' }],
+    ['on a write from an opaque origin', 'POST', { ...local, origin: 'null' }],
+    ['on a read from another origin', 'GET', { ...local, origin: 'http://evil.example.com' }],
     ['where Origin comes twice', 'POST', { ...local, origin: ['http://localhost:7400', 'http://localhost:7400'] }],
-    ['under a name that was pointed here', 'GET', { ...foreign, cookie: cookieAt('http://evil.example.com:7400') }],
+    ['under a foreign name that points here', 'GET', { ...foreign, cookie: cookieAt('http://evil.example.com:7400') }],
     ['under a name below localhost', 'GET', { ...local, host: 'app.localhost:7400' }],
-    ['under a name that only begins like ours', 'GET', { ...foreign, host: 'localhost.evil.example.com:7400' }],
+    ['under a foreign name that begins like ours', 'GET', { ...foreign, host: 'localhost.evil.example.com:7400' }],
     ['without a Host', 'GET', { ...local, host: [] }],
     ['with two Hosts', 'GET', { ...local, host: ['localhost:7400', 'localhost:7400'] }],
-    ['with a Host that is none', 'GET', { ...local, host: 'local host' }],
+    ['with a malformed Host', 'GET', { ...local, host: 'local host' }],
     ['that was made for another port', 'GET', { ...local, cookie: local.cookie.replace('7400', '7401') }],
     ['that was made for another origin', 'GET', { ...local, cookie: cookieAt('http://127.0.0.1:7400') }],
     ['that comes twice', 'GET', { ...local, cookie: `${local.cookie}; ${local.cookie}` }],
@@ -105,8 +105,8 @@ describe('the cookie counts for nothing', () => {
       { ...local, cookie: local.cookie.replace(/:(.)(?=[^:]*$)/, (_, first) => `:${first === 'A' ? 'B' : 'A'}`) },
     ],
     ['that is empty', 'GET', { ...local, cookie: 'postern-page-7400=' }],
-    ['that is no sealed value', 'GET', { ...local, cookie: 'postern-page-7400=the_key' }],
-    ['that is endless', 'GET', { ...local, cookie: `postern-page-7400=${'a'.repeat(100_000)}` }],
+    ['that is not a sealed value', 'GET', { ...local, cookie: 'postern-page-7400=the_key' }],
+    ['that is very long', 'GET', { ...local, cookie: `postern-page-7400=${'a'.repeat(100_000)}` }],
     [
       'that lacks __Host- at an address with https',
       'GET',

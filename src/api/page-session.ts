@@ -1,9 +1,9 @@
 /**
- * Who is signed in to the dashboard: an API key, sealed in a cookie that counts on the page's own requests alone.
+ * Sign-ins to the dashboard: an API key, sealed in a cookie that is valid only on the page's own requests.
  *
- * A cookie is sent by the browser itself, also when a page of another site makes the request. So it counts only when the
- * request was made for a Host that is ours, by a page of the same origin, and says so twice: in `Origin`, which every
- * write has, and in `Sec-Fetch-Site`. Otherwise the request is like one without a key.
+ * Browsers send a cookie by themselves, even on requests that a page of another site makes. So it is valid only when
+ * the Host is ours and the request comes from a page of the same origin. Both `Sec-Fetch-Site` and `Origin` must say
+ * so; only reads may lack `Origin`. Otherwise the request counts as one without a key.
  */
 import type { IncomingMessage } from 'node:http'
 import { isIP } from 'node:net'
@@ -15,7 +15,7 @@ import { schemeOf } from './host.ts'
 /** How long a sign-in lasts, in milliseconds: a working day. */
 const LIFETIME_MS = 12 * 3_600_000
 
-/** Longer ones are not ours and are not opened, in characters. */
+/** Longest cookie that is opened, in characters; longer ones are not ours. */
 const MAX_COOKIE = 1024
 
 export interface PageSessionOptions {
@@ -55,7 +55,7 @@ export class PageSessions {
     const wanted = cookieName(origin)
     const cookies = readCookies({ all: (name) => request.headersDistinct[name] ?? [] }, (name) => name === wanted)
     const [cookie, another] = cookies
-    // Of two, one was set by somebody else.
+    // If there are two, somebody else set one of them.
     if (!cookie || another || cookie[1].length > MAX_COOKIE) return undefined
     return this.#opened(cookie[1], origin)
   }
@@ -85,11 +85,11 @@ export class PageSessions {
 }
 
 /**
- * The origin that the Host of a request stands for; undefined when it is not ours.
+ * The origin that the Host of a request names; undefined when it is not ours.
  *
- * Ours are the name in `--api-url`, `localhost`, and any IP address. Other names may be pointed at this server by anybody
- * (DNS rebinding); nobody else decides where an address leads. `--domain` is not among them: edges answer there too, and
- * would be sent the cookie.
+ * Ours are the name in `--api-url`, `localhost`, and any IP address. Anybody may point another name at this server (DNS
+ * rebinding), but not an address. `--domain` is not among them: edges answer there too, and browsers would send them
+ * the cookie.
  */
 function ownOrigin(request: IncomingMessage, apiUrl: string | null): string | undefined {
   const [host, another] = request.headersDistinct.host ?? []
@@ -104,16 +104,16 @@ function ownOrigin(request: IncomingMessage, apiUrl: string | null): string | un
   return hostname === 'localhost' || isIP(hostname.replace(/^\[(.*)\]$/, '$1')) !== 0 ? origin : undefined
 }
 
-/** Whether a page at `origin` made the request, and no other page, link or address bar. */
+/** Whether a page at `origin` made the request, rather than another page, a link or the address bar. */
 function isSentBy({ method, headersDistinct }: IncomingMessage, origin: string): boolean {
   const { origin: origins = [], 'sec-fetch-site': sites = [] } = headersDistinct
   if (sites.length !== 1 || sites[0] !== 'same-origin') return false
-  // Browsers leave it out when they only read from their own origin.
+  // Browsers leave `Origin` out of reads from their own origin.
   if (origins.length === 0) return method === 'GET' || method === 'HEAD'
   return origins.length === 1 && origins[0] === origin
 }
 
-/** Browsers take a `__Host-` cookie over https alone. Elsewhere the port tells apart servers on one machine. */
+/** Browsers take a `__Host-` cookie only over https. Otherwise the port distinguishes servers on one machine. */
 function cookieName(origin: string): string {
   const { protocol, port } = new URL(origin)
   return protocol === 'https:' ? '__Host-postern-page' : `postern-page-${port === '' ? '80' : port}`
@@ -124,7 +124,7 @@ function setCookie(origin: string, value: string, seconds: number): string {
   return `${cookieName(origin)}=${value}; Path=/; HttpOnly; SameSite=Strict; Max-Age=${seconds}${secure}`
 }
 
-/** A cookie of one origin opens nothing at another. */
+/** Binds a cookie to its origin: it is invalid at another. */
 function boundTo(origin: string): string {
   return `page session at ${origin}`
 }

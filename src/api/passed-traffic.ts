@@ -1,4 +1,4 @@
-/** The operations on what traffic left behind: exchanges. */
+/** The operations on exchanges. */
 
 import { curlOf } from '../control/exchange-curl.ts'
 import { harOf } from '../control/exchange-har.ts'
@@ -23,7 +23,7 @@ export interface PassedTraffic {
 export async function whatPassed({ exchanges }: Pick<PassedTraffic, 'exchanges'>, call: CheckedCall): Promise<unknown> {
   const { route, principal, target, page, links } = call
   if (route.action === 'list') {
-    // One more than the limit tells whether there is a next page.
+    // One more than the limit shows whether there is a next page.
     const { limit, beforeId, filters = {} } = page
     const found = await exchanges.page(principal, { filter: filterOf(filters), beforeId, limit: limit + 1 })
     const shown = found.map((exchange) => exchanges.show(exchange, links))
@@ -47,7 +47,7 @@ export async function whatPassed({ exchanges }: Pick<PassedTraffic, 'exchanges'>
 export function filterOf(filters: NonNullable<Page['filters']>): ExchangeFilter {
   const { edge_id, endpoint_id, tunnel_id, method, path, status, since } = filters
   if (edge_id !== undefined && endpoint_id !== undefined) {
-    throw new Refusal('INVALID_VALUE', '`endpoint_id` stands beside `edge_id`; an exchange has one of them')
+    throw new Refusal('INVALID_VALUE', '`endpoint_id` cannot be combined with `edge_id`; name one of them')
   }
   return {
     edgeId: edge_id ?? endpoint_id,

@@ -1,7 +1,7 @@
 /** Which methods an address takes, for `Allow` and for preflights. */
 import type { ApiRoute, Method } from './routes.ts'
 
-/** The methods of the routes that `url`, which can be decoded, fits, in the order of the table; none when it fits none. */
+/** The methods of the routes that match `url`, in the order of the table. The path of `url` must be decodable. */
 export function methodsAt(routes: readonly ApiRoute[], url: string): readonly Method[] {
   const path = decodeURI(url.split('?')[0] ?? '')
     .replace(/\/{2,}/g, '/')

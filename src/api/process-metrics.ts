@@ -14,7 +14,7 @@ export function registerProcess(registry: Registry, { lostLines, refusedConnecti
   if (restarts) {
     new Counter({
       name: 'postern_process_restarts_total',
-      help: 'Processes of this server that ended unasked and were replaced.',
+      help: 'Processes of this server that ended unexpectedly and were replaced.',
       labelNames: ['process'],
       registers: [registry],
       collect() {
@@ -25,7 +25,7 @@ export function registerProcess(registry: Registry, { lostLines, refusedConnecti
   }
   registerReadCounter(registry, {
     name: 'postern_log_lines_lost_total',
-    help: 'Lines of the log that could not be written and were dropped.',
+    help: 'Log lines that could not be written and were dropped.',
     read: lostLines,
   })
   registerReadCounter(registry, {

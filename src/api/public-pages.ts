@@ -38,7 +38,7 @@ export function mountPublic(app: FastifyInstance, pages: PublicPages, routes: re
     return reply.code(isReady ? 200 : 503).send({ status, addresses, ssh_host_key: pages.sshHostKey })
   })
 
-  // Made once, and not at the start: the registries do not change while the server runs.
+  // Made once, on first use: the registries do not change while the server runs.
   let document: Promise<KeptPage> | undefined
   app.get('/openapi.json', page, async (request, reply) => {
     document ??= keepDocument(routes, pages)

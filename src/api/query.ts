@@ -14,7 +14,7 @@ import type { ApiRoute } from './routes.ts'
 export interface Page {
   readonly limit: number
   readonly beforeId?: string
-  /** What the list is narrowed down by. */
+  /** Filters of the list, by name. */
   readonly filters?: Readonly<Record<string, string>>
 }
 
@@ -46,7 +46,7 @@ export function readQuery(route: ApiRoute, search: string, { queryAliases, ignor
   return { limit, beforeId, ...filters }
 }
 
-/** The query parameters of a route beside those of pages. */
+/** The query parameters of a route other than those for paging. */
 export function filtersOf({ action, resource }: ApiRoute): TProperties {
   return ((action === 'list' || action === 'stream') && resource.filters) || {}
 }
@@ -70,10 +70,10 @@ function readLimit(text: string | null): number {
 }
 
 function unknown(name: string, known: readonly string[]): string {
-  const said = `\`${name.slice(0, 100)}\` is not a query parameter of this address`
-  if (known.length === 0) return `${said}; it takes none`
+  const problem = `\`${name.slice(0, 100)}\` is not a query parameter of this address`
+  if (known.length === 0) return `${problem}; it takes none`
   const meant = nearest(name, known)
   return meant
-    ? `${said}; did you mean \`${meant}\`?`
-    : `${said}; it takes ${known.map((k) => `\`${k}\``).join(' and ')}`
+    ? `${problem}; did you mean \`${meant}\`?`
+    : `${problem}; it takes ${known.map((k) => `\`${k}\``).join(' and ')}`
 }

@@ -44,7 +44,7 @@ export interface ApiRoute {
   readonly action: RouteAction
   readonly resource: Resource
   readonly module?: Module
-  /** The spelling of the module. */
+  /** The spelling in which the route reads and writes the module. */
   readonly form?: ModuleForm
   readonly command?: AgentCommand
   /** How far a history goes back. */

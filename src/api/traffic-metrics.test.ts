@@ -30,7 +30,7 @@ function registered(given: Partial<PlaneNumbers> = {}): Registry {
   return registry
 }
 
-test('edges and endpoints have rows, and requests are told by the class of their status', async () => {
+test('each edge and endpoint has its own series, and requests are counted by the class of their status', async () => {
   const page = await metricsPage(registered())
   for (const line of [
     'postern_edge_connections_total{edge="edghts_1"} 3',
@@ -47,7 +47,7 @@ test('edges and endpoints have rows, and requests are told by the class of their
   assert.ok(!page.includes('status="3xx"'))
 })
 
-test('latencies are a histogram: each bucket holds those before it', async () => {
+test('latencies are a histogram: each bucket includes those before it', async () => {
   const page = await metricsPage(registered())
   const [, histogram] = /# TYPE postern_visitor_request_seconds histogram\n((?:postern_visitor.*\n)+)/.exec(page) ?? []
   assert.equal(
@@ -61,14 +61,14 @@ postern_visitor_request_seconds_count 7
   )
 })
 
-test('a page is what the library would write, and is the same when it is asked for twice', async () => {
+test('a page is what the library would write, and the same on a second read', async () => {
   const registry = registered()
   const page = await metricsPage(registry)
   assert.equal(page, await registry.metrics())
   assert.equal(page, await metricsPage(registry))
 })
 
-test('a large page lets others have their turn', async () => {
+test('a large page does not block the event loop', async () => {
   const edges = Array.from({ length: 3000 }, (_, i) => ({ ...row, edge: `edghts_${i}` }))
   let turns = 0
   let isDone = false

@@ -1,4 +1,4 @@
-/** The data plane's numbers as metrics: read when somebody asks for them, not when traffic comes. */
+/** The data plane's numbers as metrics: read at each scrape, not as traffic comes. */
 import { Counter, Gauge, type Metric, type Registry } from '@prometheus-io/client'
 import type { PlaneNumbers, TrafficRow } from '../planes/numbers.ts'
 
@@ -73,7 +73,7 @@ function registerRows<Label extends string>(registry: Registry, what: string, { 
     ['connections_open', 'Connections of visitors that are open.', (row) => row.open],
     ['bytes_in_total', 'Bytes from visitors.', (row) => row.bytesIn],
     ['bytes_out_total', 'Bytes to visitors.', (row) => row.bytesOut],
-    ['request_seconds_total', 'Time that requests of visitors took together.', (row) => row.requestMs / 1000],
+    ['request_seconds_total', 'Total time that requests of visitors took.', (row) => row.requestMs / 1000],
     ['refused_total', 'Connections and requests that were not let through.', (row) => row.refused],
   ]
   for (const [name, help, read] of each) {
@@ -107,7 +107,7 @@ function registerRows<Label extends string>(registry: Registry, what: string, { 
 
 const LATENCY = 'postern_visitor_request_seconds'
 
-/** A histogram that is counted elsewhere: the library's own would want to be told of every request. */
+/** A histogram whose values are counted elsewhere: the library's own would need a call for every request. */
 function registerLatency(registry: Registry, read: () => PlaneNumbers['latency']): void {
   const metric = {
     name: LATENCY,
@@ -131,6 +131,6 @@ function registerLatency(registry: Registry, read: () => PlaneNumbers['latency']
       return { name: LATENCY, help: metric.help, type: metric.type, values, aggregator: metric.aggregator }
     },
   }
-  // What a registry asks of a metric, and nothing of the classes that the type names.
+  // It has all that a registry uses of a metric, but not the classes that the type names.
   registry.registerMetric(metric as unknown as Metric<string>)
 }

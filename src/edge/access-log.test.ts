@@ -49,7 +49,7 @@ function logged(isOn = true) {
   }
 }
 
-test('a request is one line with who decided what', () => {
+test('a request is one line, with the decisions of modules', () => {
   const { log, lines } = logged()
   log.request(request)
   assert.deepEqual(lines(), [
@@ -76,7 +76,7 @@ test('a request is one line with who decided what', () => {
   ])
 })
 
-test('a connection is one line with how long it took and what came of it', () => {
+test('a connection is one line, with its duration and outcome', () => {
   const { log, lines } = logged()
   const record = { edge: 'edgtcp_1', peer, serverName: undefined, bytesIn: 1, bytesOut: 2, target: undefined }
   log.connection({ ...record, fault: 'IP_REFUSED' })
@@ -87,7 +87,7 @@ test('a connection is one line with how long it took and what came of it', () =>
   assert.deepEqual([cut?.fault, cut?.cut, cut?.target], [undefined, true, 'tn_1'])
 })
 
-test('nobody can write a line of their own', () => {
+test('visitors cannot forge a line', () => {
   const { log, lines } = logged()
   log.request({ ...request, path: '/"}\n{"msg":"forged"}', host: '\u2028' })
   const all = lines()
@@ -95,7 +95,7 @@ test('nobody can write a line of their own', () => {
   assert.equal(all[0]?.path, '/"}\n{"msg":"forged"}')
 })
 
-test('nothing is written when the log does not want it', () => {
+test('nothing is written while the log is off', () => {
   const { log, lines } = logged(false)
   log.request(request)
   assert.deepEqual(lines(), [])

@@ -76,7 +76,7 @@ export class AccessLog {
     if (lines !== '') this.#options.write(lines)
   }
 
-  /** Undefined fields are left out. Every text goes through JSON, so nobody can forge a line. */
+  /** Undefined fields are left out. Every text goes through JSON, so that visitors cannot forge lines. */
   #add(msg: string, fields: Readonly<Record<string, unknown>>): void {
     const time = new Date(this.#options.now()).toISOString()
     this.#lines += `{"level":"info","time":"${time}","msg":"${msg}",${JSON.stringify(fields).slice(1)}\n`

@@ -29,7 +29,7 @@ function endpointsWith({ key = 'key', guard = '', edgeId }: { key?: string; guar
   })
 }
 
-/** What is served to an agent that comes to a node with this key. */
+/** What is served for an agent that comes to a node with this key. */
 async function opened(asked: EndpointRequest, options: { key?: string; guard?: string } = {}): Promise<ServedEndpoint> {
   const open = await endpointsWith(options).open(asked)
   assert.ok(!(open instanceof BindRefusal))
@@ -49,13 +49,13 @@ test('a name that an edge or an agent ingress has is refused, and the agent is t
 })
 
 describe('the version of what an agent serves', () => {
-  test('is the same when it comes back for the same, at whichever node', async () => {
+  test('is the same when it comes back for the same, at any node', async () => {
     const { version } = await opened(request)
     assert.equal((await opened({ ...request, sessionId: 'ts_2' })).version, version)
     assert.equal((await opened(request, { guard: 'ada' })).version, (await opened(request, { guard: 'ada' })).version)
   })
 
-  test('is another when anything is served in another way', async () => {
+  test('is another when anything is served differently', async () => {
     const { version } = await opened(request)
     const others = [
       await opened(request, { guard: 'ada' }),
@@ -63,7 +63,7 @@ describe('the version of what an agent serves', () => {
       await opened({ ...request, tunnel: { ...request.tunnel, proxyHeader: 1 } }),
       await opened({ ...request, credentialId: 'cr_2' }),
       await opened({ ...request, pool: { ownerId: 'usr_1', httpVersion: 1 } }),
-      // It is stored, and must not tell a guard that somebody guesses.
+      // It is stored, and must not let anyone verify a guess at a guard.
       await opened(request, { key: 'another' }),
     ]
     assert.equal(new Set([version, ...others.map((each) => each.version)]).size, others.length + 1)

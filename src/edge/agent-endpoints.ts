@@ -1,4 +1,4 @@
-/** Serves what agents bind: each endpoint is an edge of its own, unless somebody else holds the address. */
+/** Serves the addresses that agents bind: each endpoint is an edge of its own, unless another holds its address. */
 import { createHash } from 'node:crypto'
 import { ID_LENGTH } from '../lib/ids.ts'
 import type { BackendPlan, EdgeConfig, ModuleSettings } from '../model/edge-config.ts'
@@ -22,15 +22,15 @@ export interface AgentEndpointsOptions {
   readonly bindModules: (request: EndpointRequest) => Promise<AgentModules | BindRefusal>
   readonly holdersOfName: (name: string) => Promise<AddressHolders>
   readonly holdersOfPort: (port: number) => Promise<AddressHolders>
-  /** Takes the place for this tunnel alone, at all data planes; false when somebody else has it. */
+  /** Claims the place for this tunnel alone, at all data planes; false when another has it. */
   readonly claim: (request: EndpointRequest, served: ServedEndpoint) => Promise<boolean>
-  /** Why a claim was refused, where the place is or would be a pool; undefined when nobody knows. Never rejects. */
+  /** Why a claim was refused, when the place is or would be a pool; undefined when unknown. Never rejects. */
   readonly whyTaken: (request: EndpointRequest, served: ServedEndpoint) => Promise<PoolDifference | undefined>
   /** A digest with a key that all nodes have: base64url of 256 bits. */
   readonly digest: (text: string) => string
-  /** Gives the place up. */
+  /** Gives up the place. */
   readonly unclaim: (request: EndpointRequest) => void
-  /** Whether an endpoint that is served here is of a tunnel at another node: it may be gone by now, the claim decides. */
+  /** Whether an endpoint served here belongs to a tunnel at another node: it may be gone, so the claim decides. */
   readonly isDistant?: (endpointId: string) => boolean
   /** The ports shown in URLs. */
   readonly publicPorts: { readonly https: number; readonly http: number }
@@ -50,16 +50,16 @@ const ROUTE_ID_CHARS = 22
 
 export class AgentEndpoints implements Endpoints {
   readonly #options: AgentEndpointsOptions
-  /** Names of endpoints that must go when somebody claims a wildcard above them (D66), by endpoint id. */
+  /** Names of endpoints that a claim of a wildcard above them displaces (D66), by endpoint id. */
   readonly #unnamed = new Map<string, string>()
-  /** Ids of endpoints that are being opened; of one that is asked for twice, more than one. */
+  /** Ids of endpoints that are being opened, once for each request. */
   readonly #opening: string[] = []
 
   constructor(options: AgentEndpointsOptions) {
     this.#options = options
   }
 
-  /** Whether an endpoint is being opened; its tunnel is online as soon as it is. */
+  /** Whether an endpoint is being opened; once it is open, its tunnel is online. */
   isOpening(endpointId: string): boolean {
     return this.#opening.includes(endpointId)
   }
@@ -69,7 +69,7 @@ export class AgentEndpoints implements Endpoints {
     try {
       return await this.#open(request)
     } finally {
-      // The caller goes on before anything else does.
+      // The caller resumes first and puts the tunnel online.
       setImmediate(() => this.#opening.splice(this.#opening.indexOf(request.id), 1))
     }
   }
@@ -87,7 +87,7 @@ export class AgentEndpoints implements Endpoints {
       return taken(HELD_BY_EDGE, `${hostport} belongs to ${whose} ${held.edgeId}; detach it there, or ask for another`)
     }
     if (held.unproven !== undefined) return new BindRefusal(NOT_PROVEN, held.unproven)
-    // D66: a name that has a reservation of its own was taken out of the wildcard.
+    // D66: a name with a reservation of its own is exempt from the wildcard.
     const isOwn = request.isNamed === true || held.reservationId !== undefined
     if (held.wildcard && !isOwn) return belowWildcard(host, held.wildcard)
     if (request.isRandom && held.reservationId !== undefined) return taken(ALREADY_ONLINE, `${hostport} is reserved`)
@@ -100,13 +100,13 @@ export class AgentEndpoints implements Endpoints {
     const served = { config, version, isUnnamed: port === undefined && !isOwn, pool: request.pool }
     const isFree = (): boolean => {
       const at = edges.holder(proto, port === undefined ? { name: host } : { port })
-      // What is chosen at random is nobody's pool.
+      // A random choice never joins a pool.
       if (at === config.id) return !(request.pool && request.isRandom)
       return at === undefined || this.#options.isDistant?.(at) === true
     }
-    // Whatever this plane knows, only the claim decides between two binds; an edge may have come meanwhile.
+    // Only the claim decides between two binds, whatever this plane knows; and an edge may have come meanwhile.
     const giveUp = (error: unknown): never => {
-      // It may have been granted though the answer did not come.
+      // The claim may have been granted although its answer was lost.
       unclaim(request)
       compiled?.release()
       throw error
@@ -140,7 +140,7 @@ export class AgentEndpoints implements Endpoints {
     }
   }
 
-  /** Endpoints that would have to go if somebody claimed `wildcard`. */
+  /** Endpoints that a claim of `wildcard` displaces. */
   below(wildcard: string): string[] {
     const ending = wildcard.slice(1)
     return [...this.#unnamed].flatMap(([id, name]) => (name !== wildcard && name.endsWith(ending) ? [id] : []))
@@ -161,8 +161,8 @@ interface Configured {
 }
 
 /**
- * An endpoint that one tunnel has alone. An agent that comes back for the same gets the same version, so that other nodes
- * reach it by what they know, even while nobody can tell them anything new.
+ * An endpoint of a single tunnel. An agent that comes back for the same address gets the same version, so that other
+ * nodes can reach it with what they know, even while they get no news.
  */
 function ownConfig(
   request: EndpointRequest,
@@ -186,7 +186,7 @@ function poolConfig(
   const ownerId = pool?.ownerId ?? credentialId
   const like = { kind: 'tunnel_group', id: '', labels: {}, pool: { proxyHeader } } as const
   const version = poolVersion(configOf(request, modules, { id: '', routeId: '', backend: like }), digest)
-  // The characters of an id, though of another origin.
+  // It has the form of an id, but is derived from a digest.
   const id = `ep_${digest(`pool ${place} ${ownerId} ${version}`).replaceAll(/[-_]/g, '0').slice(0, ID_LENGTH)}`
   const backend = { ...like, id, labels: poolLabels(id) }
   return { config: configOf(request, modules, { id, routeId: routeIdOf(ownerId), ownerId, backend }), version }

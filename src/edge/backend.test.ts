@@ -61,7 +61,7 @@ describe('a tunnel group', () => {
     assert.equal([...backend.targets()][0], [...backend.targets()][0])
   })
 
-  test('gives it still when others came and went', () => {
+  test('gives it still after others came and went', () => {
     const { reach, followed } = reachOf({ a: ['x', 'y'] })
     const backend = createBackend(groupOf('a'), reach)
     const group = followed.get('a')
@@ -73,7 +73,7 @@ describe('a tunnel group', () => {
     assert.equal(targets[1], y)
   })
 
-  test('offers the tunnels of the moment when it was asked', () => {
+  test('offers the tunnels that it had when it was asked', () => {
     const { reach, followed } = reachOf({ a: ['x', 'y'] })
     const backend = createBackend(groupOf('a'), reach)
     const group = followed.get('a')
@@ -88,7 +88,7 @@ describe('a tunnel group', () => {
     assert.deepEqual([backend.isOnline, names(backend.targets())], [false, []])
   })
 
-  test('takes a turn for each who asks, however many of its tunnels that one looks at', () => {
+  test('takes one turn per call, however many of its tunnels the caller examines', () => {
     const backend = createBackend(groupOf('a'), reachOf({ a: ['x', 'y', 'z'] }).reach)
     const asked = [backend.targets(), backend.targets()]
     assert.deepEqual([first(backend), first(backend), first(backend)], ['z', 'x', 'y'])
@@ -96,11 +96,11 @@ describe('a tunnel group', () => {
       ['x', 'y', 'z'],
       ['y', 'z', 'x'],
     ])
-    // Each once, also for who goes on asking.
+    // Each once, even for a caller that keeps asking.
     assert.deepEqual(asked.map(names), [[], []])
   })
 
-  test('is let go of once with its backend, however deep it stands', () => {
+  test('is released once with its backend, however deeply nested', () => {
     const { reach, followed } = reachOf({ a: ['x'] })
     const plan: BackendPlan = {
       kind: 'failover',
@@ -133,13 +133,13 @@ describe('a pool', () => {
     for (const target of backend.targets()) assert.equal(target.kind === 'dial' && target.proxyHeader, 2)
   })
 
-  test('gives those at this node two turns for one of those at others, and offers each once', () => {
+  test('gives members at this node two turns for each turn of one at another, and offers each once', () => {
     const backend = withDistant(pool)
     assert.deepEqual(starts(backend, 8), ['x', 'y', 'z', 'x', 'x', 'y', 'z', 'x'])
     assert.deepEqual(names(backend.targets()), ['x', 'y', 'z'])
   })
 
-  test('a tunnel group prefers nobody', () => {
+  test('a tunnel group has no preference', () => {
     assert.deepEqual(starts(withDistant(groupOf('a')), 6), ['x', 'y', 'z', 'x', 'y', 'z'])
   })
 })
@@ -147,7 +147,7 @@ describe('a pool', () => {
 describe('failover', () => {
   const plan: BackendPlan = { kind: 'failover', id: 'bkdfo_1', children: [groupOf('a'), page] }
 
-  test('goes on to the next when nobody is online', () => {
+  test('goes on to the next when the first is offline', () => {
     assert.equal(first(createBackend(plan, reachOf({}).reach)), 'fixed 503')
   })
 
@@ -170,7 +170,7 @@ describe('weights', () => {
     }
   })
 
-  test('all weights 0 is nothing at all', () => {
+  test('with all weights 0 there is no target', () => {
     const backend = createBackend(plan({ a: 0, b: 0 }), reachOf(online).reach)
     assert.equal(backend.isOnline, false)
     assert.equal(first(backend), undefined)
@@ -184,13 +184,13 @@ describe('weights', () => {
     assert.equal(drawn.filter((each) => each === 'a').length, 75)
   })
 
-  test('who is offline has no share', () => {
+  test('an offline child has no share', () => {
     const backend = createBackend(plan({ a: 1000, b: 1 }), reachOf({ b: ['b'] }).reach)
     assert.equal(first(backend), 'b')
   })
 })
 
-test('a fixed response says what it is unless its headers do', () => {
+test('a fixed response has a default type unless its headers have one', () => {
   const { reach } = reachOf({})
   const typed: BackendPlan = { ...page, headers: { 'Content-Type': 'text/html' } }
   const headers = (plan: BackendPlan): unknown =>
@@ -201,7 +201,7 @@ test('a fixed response says what it is unless its headers do', () => {
 })
 
 describe('a static backend', () => {
-  test('that is moved is another target, since connections to the one before may be kept', () => {
+  test('that is moved is another target, since connections to the former one may be kept', () => {
     const { reach } = reachOf({})
     const at = { kind: 'static', id: 'bkdsc_1', host: 'a.test', port: 80, tls: false } as const
     const keys = [at, { ...at, host: 'b.test' }, { ...at, port: 81 }, { ...at, tls: true }, at].map((plan) =>

@@ -51,7 +51,7 @@ function tunnelTarget({ tunnelId, httpVersion, proxyHeader, version }: TunnelPla
   return {
     kind: 'dial',
     key: tunnelId,
-    // Only for visitors that the same version of an address let in; see `TunnelPlan`.
+    // Reused only for visitors that the same version of an address admitted; see `TunnelPlan`.
     reuseKey: version === undefined ? tunnelId : flatText(`${tunnelId} @${version}`),
     httpVersion,
     proxyHeader,
@@ -70,15 +70,15 @@ function fixedTarget({ status, headers, body }: Extract<BackendPlan, { kind: 'ht
 }
 
 /**
- * R-2.1: strictly in turn, by age; one that cannot be dialled is followed by the next, each at most once. In a pool those
- * at this node have two turns for one of those at others.
+ * R-2.1: strictly in turn, by age; when a member cannot be dialled the next is tried, each at most once. In a pool,
+ * members at this node get two turns for each turn of a member at another node.
  */
 function group({ labels, pool }: Extract<BackendPlan, { kind: 'tunnel_group' }>, reach: Reach): Backend {
   const followed = reach.followGroup(labels)
   const known = new WeakMap<GroupMember, DialTarget>()
   let members: readonly GroupMember[] = []
   let targets: readonly DialTarget[] = []
-  /** Of the targets, those that come first, by turn. */
+  /** The index of the first target, by turn. */
   let turns: readonly number[] = []
   let turn = 0
   const targetOf = (member: GroupMember): DialTarget => {
@@ -108,7 +108,7 @@ function group({ labels, pool }: Extract<BackendPlan, { kind: 'tunnel_group' }>,
   }
 }
 
-/** Everybody once, and then those who are near once more, unless everybody is. */
+/** All members once, then those at this node once more, unless all are at this node. */
 function turnsOf(members: readonly GroupMember[], { isPool }: { readonly isPool: boolean }): readonly number[] {
   const all = [...members.keys()]
   const near = isPool ? all.filter((i) => members[i]?.isDistant !== true) : []
@@ -116,8 +116,8 @@ function turnsOf(members: readonly GroupMember[], { isPool }: { readonly isPool:
 }
 
 /**
- * Each of `targets` once, starting with the one whose turn it is. Not a generator: those cost more than anything else
- * in a request.
+ * Each of `targets` once, starting with the one whose turn it is. Not a generator: it would cost more than anything
+ * else in a request.
  */
 class Round implements IterableIterator<DialTarget, undefined> {
   readonly #targets: readonly DialTarget[]
@@ -183,7 +183,7 @@ function draw<T extends { weight: number }>(children: readonly T[], random: () =
   })
 }
 
-/** Nothing, unless targets of a child may be at other nodes. */
+/** Has `found` only if targets of a child may be at other nodes. */
 function foundAmong(children: readonly Backend[]): Pick<Backend, 'found'> {
   const unsure = children.filter((child) => 'found' in child)
   if (unsure.length === 0) return {}

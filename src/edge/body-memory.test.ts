@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import { type BodyHolder, type BodyLease, BodyMemory, bodyMemoryOf } from './body-memory.ts'
 
-/** Takes a byte at a time until it gets none, and gives how many it got. */
+/** Takes a byte at a time until it gets none, and returns how many it got. */
 function takeAll(memory: BodyMemory, holder: BodyHolder): number {
   const lease = memory.lease(holder)
   let taken = 0
@@ -11,7 +11,7 @@ function takeAll(memory: BodyMemory, holder: BodyHolder): number {
   return taken
 }
 
-/** So many visitors of an edge, each of another address, take all that they can. */
+/** This many visitors of an edge, each with its own address, take all that they can. */
 function crowd(memory: BodyMemory, edgeId: string, visitors: number): number {
   let taken = 0
   for (let i = 0; i < visitors; i++) taken += takeAll(memory, { edgeId, ip: `${edgeId}.${i}` })
@@ -40,7 +40,7 @@ describe('the memory for bodies', () => {
     assert.equal(takeAll(memory, { edgeId: 'b', ip: '192.0.2.2' }), 1200)
   })
 
-  test('goes to one source for a quarter, and to the next for a quarter of the rest', () => {
+  test('gives one source a quarter, and the next a quarter of the rest', () => {
     const memory = new BodyMemory({ bytes: 6400 })
     assert.equal(takeAll(memory, { edgeId: 'a', ip: '192.0.2.1' }), 1600)
     assert.equal(takeAll(memory, { edgeId: 'a', ip: '192.0.2.1' }), 0)
@@ -50,7 +50,7 @@ describe('the memory for bodies', () => {
     assert.equal(memory.refusals, 4)
   })
 
-  test('goes to one edge for a half, however many visit it, and leaves the other half to others', () => {
+  test('gives one edge a half, however many visit it, and leaves the other half to others', () => {
     const memory = new BodyMemory({ bytes: 6400 })
     assert.equal(crowd(memory, 'a', 1000), 3200)
     assert.equal(crowd(memory, 'b', 1000), 1600)
@@ -58,14 +58,14 @@ describe('the memory for bodies', () => {
     assert.ok(memory.used < 6400)
   })
 
-  test('takes a network of IPv6 for one source, and its neighbour for another', () => {
+  test('treats an IPv6 network as one source, and its neighbour as another', () => {
     const memory = new BodyMemory({ bytes: 6400 })
     assert.equal(takeAll(memory, { edgeId: 'a', ip: '2001:db8::1' }), 1600)
     assert.equal(takeAll(memory, { edgeId: 'a', ip: '2001:db8:0:0:ffff::2' }), 0)
     assert.equal(takeAll(memory, { edgeId: 'a', ip: '2001:db8:0:1::1' }), 1200)
   })
 
-  test('comes back once, and a lease that is over takes nothing', () => {
+  test('is returned once, and a lease that is over takes nothing', () => {
     const memory = new BodyMemory({ bytes: 6400 })
     const [one, two] = [1, 2].map(() => memory.lease({ edgeId: 'a', ip: '192.0.2.1' })) as [BodyLease, BodyLease]
     assert.ok(one.take(500))

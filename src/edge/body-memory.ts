@@ -23,10 +23,10 @@ export interface BodyLease {
  * An edge may hold a half of what other edges leave free, and a source a quarter of what other sources leave free.
  *
  * With 64 MiB the first edge gets up to 32 MiB, the second up to 16 MiB while the first holds all of its share, and so on:
- * whoever comes last still finds something, and whoever is alone is not kept to a share of what nobody else wants. The
- * budget is never used up, since each share is less than what is free. A source gets less than an edge, so that one
- * visitor cannot take all that its edge has from the other visitors. Nothing is reserved by announcing a length: bytes
- * are taken as they come, so that what a visitor takes costs it as much to send.
+ * the last to come still gets some, and one that is alone is not held to a small fixed share. The budget is never used
+ * up, since each share is less than what is free. A source gets less than an edge, so that one visitor cannot take all
+ * that its edge has. Announcing a length reserves nothing: bytes are taken as they arrive, so a visitor must send as
+ * much as it takes.
  */
 const EDGE_SHARE = 1 / 2
 const SOURCE_SHARE = 1 / 4
@@ -37,7 +37,7 @@ const SOURCE_SHARE = 1 / 4
  */
 const PLANE_BYTES = 48 * 1024 * 1024
 
-/** What one of several data planes has of the node's budget. */
+/** The share of the node's budget that each of several data planes gets. */
 export function bodyMemoryOf(bytes: number, planes: number): number {
   return shareOf(bytes, planes, PLANE_BYTES)
 }
@@ -56,7 +56,7 @@ export class BodyMemory {
     this.#bytes = bytes
   }
 
-  /** Goes over to another budget; what bodies hold of it they keep. */
+  /** Switches to another budget; bodies keep what they hold. */
   use(bytes: number): void {
     this.#bytes = bytes
   }
@@ -122,7 +122,7 @@ function addTo(holders: Map<string, number>, key: string, bytes: number): void {
   else holders.set(key, held)
 }
 
-/** An IPv4 address, or the /64 network of an IPv6 address: whoever has one address in it can use them all. */
+/** An IPv4 address, or the /64 network of an IPv6 address: a visitor with one address in it can use them all. */
 function sourceOf(ip: string): string {
   const bytes = ipBytes(ip)
   return bytes?.length === 16 ? bytes.toString('hex', 0, 8) : ip

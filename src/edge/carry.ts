@@ -1,4 +1,4 @@
-/** Carries one connection of a TCP or TLS edge: asks the modules, dials a target, and moves bytes until both ends are done. */
+/** Carries one connection of a TCP or TLS edge: dials a target, and moves bytes until both ends are done. */
 import type { ByteStream } from '../lib/bytes/byte-stream.ts'
 import { type RelayResult, relay } from '../lib/bytes/relay.ts'
 import type { VisitorErrorCode } from '../model/visitor-errors.ts'
@@ -25,7 +25,7 @@ export interface Carrying {
   readonly peer: Peer
   readonly serverName?: string
   readonly passthroughTls: boolean
-  /** How long nothing may move, in milliseconds. */
+  /** How long the connection may be idle, in milliseconds. */
   readonly idleMs: number
   readonly onDone: (record: ConnectionRecord) => void
 }

@@ -33,13 +33,13 @@ describe('a client certificate that is not trusted is refused with an alert', ()
     })
   }
 
-  test('and who shows none is told that one is required', async () => {
+  test('and a client without one gets the alert that one is required', async () => {
     assert.match(await front.refusal('m.test'), /alert certificate required/i)
     assert.equal((await front.fault()).fault, 'client_certificate')
   })
 })
 
-test('the alert of TLS 1.3 is the first record under the secret, and there is none for a suite that nobody knows', () => {
+test('the alert of TLS 1.3 is the first record under the secret, and there is none for an unknown suite', () => {
   const secret = Buffer.alloc(32, 7)
   const record = sealedAlert(secret, 'TLS_AES_128_GCM_SHA256')
   assert.ok(record)

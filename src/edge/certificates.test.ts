@@ -37,7 +37,7 @@ const cases: [asked: string, shown: string][] = [
   ['192.0.2.7', 'IP Address:192.0.2.7'],
 ]
 for (const [asked, shown] of cases) {
-  test(`${asked} is shown ${shown}`, () => {
+  test(`${asked} gets ${shown}`, () => {
     const certificates = new Certificates({ authority })
     certificates.replace(uploaded)
     assert.equal(namesOf(certificates.find(asked)), shown)
@@ -58,14 +58,14 @@ const forNobody: [asked: string, uploaded: string[], shown: string][] = [
   ['other.test', ['*.e.test', 'other.test'], 'DNS:e.test, DNS:*.e.test'],
 ]
 for (const [asked, names, shown] of forNobody) {
-  test(`${asked || 'no name'}, which nobody serves, is shown ${shown} where ${names.join(', ') || 'nothing'} is uploaded`, () => {
+  test(`${asked || 'no name'}, which is not served, gets ${shown} where ${names.join(', ') || 'nothing'} is uploaded`, () => {
     const certificates = new Certificates({ authority })
     certificates.replace(new Map(names.map((name) => [name, authority.issue([name])])))
     assert.equal(namesOf(certificates.findDefault(asked, { domain: 'e.test' })), shown)
   })
 }
 
-test('all names that nobody serves share one of our own, which is not that of the domain when it is served', () => {
+test('all unserved names share one of our own, which is not that of the domain when it is served', () => {
   const counted = counting()
   const certificates = new Certificates({ authority: counted })
   for (const name of ['a.e.test', 'b.e.test', 'c.test']) certificates.findDefault(name, { domain: 'e.test' })
@@ -73,14 +73,14 @@ test('all names that nobody serves share one of our own, which is not that of th
   assert.equal(namesOf(certificates.find('e.test')), 'DNS:e.test')
 })
 
-test('one of our own is made once', () => {
+test('a certificate of our own is issued once', () => {
   const counted = counting()
   const certificates = new Certificates({ authority: counted })
   assert.equal(certificates.find('a.test'), certificates.find('a.test'))
   assert.deepEqual(counted.asked, ['a.test'])
 })
 
-test('names below a wildcard share one of our own, whatever visitors think of', () => {
+test('names below a wildcard share one of our own, whatever visitors make up', () => {
   const counted = counting()
   const certificates = new Certificates({ authority: counted })
   const ids = ['a.w.test', 'b.w.test'].map((name) => certificates.find(name, { wildcard: '*.w.test' }).id)
@@ -102,11 +102,11 @@ test('names deep below a wildcard get certificates of their own, a fixed number 
   assert.equal(namesOf(certificates.find('a.b.v.test', { wildcard: '*.v.test' })), 'DNS:*.b.v.test')
 
   now += 3_600_001
-  assert.equal(shown('a.x199.w.test'), 'DNS:*.x199.w.test', 'what nobody asked for in an hour makes room')
+  assert.equal(shown('a.x199.w.test'), 'DNS:*.x199.w.test', 'a name unused for an hour makes room')
   assert.equal(shown('c.b.w.test'), 'DNS:*.b.w.test')
 })
 
-test('a handshake for each of many names deep below a wildcard does not make a certificate for each', async (t) => {
+test('handshakes for many names deep below a wildcard do not issue a certificate for each', async (t) => {
   const front = await new Front().start()
   t.after(() => front.stop())
   const issued: string[] = []
@@ -127,7 +127,7 @@ test('a handshake for each of many names deep below a wildcard does not make a c
   assert.equal(front.servers.size, 33)
 })
 
-test('one of our own is made anew 30 days before its end', () => {
+test('a certificate of our own is renewed 30 days before it expires', () => {
   let now = Date.now()
   const own = new Authority(made.certPem, made.keyPem, { now: () => now })
   const certificates = new Certificates({ authority: own, now: () => now })
@@ -140,7 +140,7 @@ test('one of our own is made anew 30 days before its end', () => {
   assert.ok(new X509Certificate(second.cert).validToDate.getTime() > now + 300 * DAY)
 })
 
-test('an authority near its end is not asked anew for every visitor', () => {
+test('an authority that is about to expire does not issue for every visitor', () => {
   let now = authority.notAfter - 5 * DAY
   const counted = counting(new Authority(made.certPem, made.keyPem, { now: () => now }))
   const certificates = new Certificates({ authority: counted, now: () => now })
@@ -151,7 +151,7 @@ test('an authority near its end is not asked anew for every visitor', () => {
   assert.equal(counted.asked.length, 2)
 })
 
-test('those of our own are bounded, and the one asked for last stays', () => {
+test('certificates of our own are bounded, and the one requested last stays', () => {
   const counted = counting()
   const certificates = new Certificates({ authority: counted, maxIssued: 2 })
   for (const name of ['a', 'b', 'a', 'c', 'a', 'b']) certificates.find(name)
@@ -167,7 +167,7 @@ test('equal pairs have equal ids, and others do not', () => {
   assert.notEqual(certificates.identify(authority.issue(['a.test'])).id, id)
 })
 
-test('says when uploaded ones end, and passes over what cannot be read', () => {
+test('reports when uploaded ones expire, and skips unreadable ones', () => {
   const certificates = new Certificates({ authority })
   const pair = authority.issue(['a.test'])
   certificates.replace(
@@ -188,7 +188,7 @@ test('says when uploaded ones end, and passes over what cannot be read', () => {
   }
 })
 
-test('says when the first of the uploaded ones ends', () => {
+test('reports when the first uploaded one expires', () => {
   const certificates = new Certificates({ authority })
   assert.equal(certificates.firstExpiry, undefined)
   const early = new Authority(made.certPem, made.keyPem, { now: () => Date.now() - DAY }).issue(['early.test'])
@@ -204,7 +204,7 @@ test('says when the first of the uploaded ones ends', () => {
   assert.ok(early.notAfter < late.notAfter)
 })
 
-test('what is uploaded is shown to the next visitor, and what is taken back no more', async () => {
+test('an uploaded certificate is shown to the next visitor, and a removed one no longer', async () => {
   const front = await new Front({ edges: { 'a.test': tlsEdge('a') } }).start()
   const shown = async () => {
     const visitor = await front.enter('a.test')

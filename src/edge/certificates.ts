@@ -39,16 +39,16 @@ const DAY_MS = 86_400_000
 const RENEW_MS = 30 * DAY_MS
 
 /**
- * What was asked for so lately stays where it is among the others while there is room, in milliseconds: a Map that changes
- * with every visitor is rebuilt all the time.
+ * A certificate requested less than this ago, in milliseconds, is not moved to the end while there is room: a Map that
+ * changes with every visitor is rebuilt all the time.
  */
-const LATELY_MS = 1000
+const RECENT_MS = 1000
 
 export class Certificates {
   readonly #authority: CertificatesOptions['authority']
   readonly #now: Clock
   readonly #maxIssued: number
-  /** By their names, the one least recently asked for first. */
+  /** By their names, least recently requested first. */
   readonly #issued = new Map<string, Issued>()
   readonly #deepNames: DeepNames
   #uploaded: ReadonlyMap<string, CertificatePair> = new Map()
@@ -84,7 +84,7 @@ export class Certificates {
   }
 
   /**
-   * The certificate for a name that nobody serves: an uploaded one for that name if it is `domain` or directly below
+   * The certificate for a name that is not served: an uploaded one for that name if it is `domain` or directly below
    * it, else an uploaded one for `domain`, else one of our own for both. Strangers can make up any number of names.
    */
   findDefault(name: string, { domain }: { readonly domain: string }): ServerCertificate {
@@ -92,7 +92,7 @@ export class Certificates {
     return this.#uploadedFor(wildcardOver(name) === below ? name : domain) ?? this.#issuedFor(`${domain} ${below}`)
   }
 
-  /** The certificate for a name that is not of our own authority. */
+  /** The uploaded certificate for a name, if there is one. */
   findNamed(name: string): ServerCertificate | undefined {
     return this.#uploadedFor(name)
   }
@@ -102,7 +102,7 @@ export class Certificates {
     return this.#issuedFor(name)
   }
 
-  /** Identifies a pair that comes from elsewhere, such as from an agent. */
+  /** Assigns ids to a pair from elsewhere, such as from an agent. */
   identify(pair: CertificatePair): ServerCertificate {
     let known = this.#known.get(pair)
     if (!known) {
@@ -112,7 +112,7 @@ export class Certificates {
     return known
   }
 
-  /** Drops certificates of our own for single names that nobody serves any more and nobody asked for since `before`. */
+  /** Drops certificates of our own for single names that are no longer served and were not requested since `before`. */
   dropGone(isServed: (name: string) => boolean, before: number): void {
     for (const [name, { askedAt }] of this.#issued) {
       const isSingle = !name.includes(' ') && !name.startsWith('*.')
@@ -141,13 +141,13 @@ export class Certificates {
     return uploaded && this.identify(uploaded)
   }
 
-  /** Several names have a space between them. */
+  /** `names` are separated by spaces. */
   #issuedFor(names: string): ServerCertificate {
     const now = this.#now()
     const known = this.#issued.get(names)
     const isGood = known !== undefined && known.renewAt > now
     const hasRoom = 2 * this.#issued.size <= this.#maxIssued
-    if (isGood && hasRoom && Math.abs(now - known.askedAt) < LATELY_MS) return known.certificate
+    if (isGood && hasRoom && Math.abs(now - known.askedAt) < RECENT_MS) return known.certificate
     const entry = isGood ? known : this.#issue(names, now)
     entry.askedAt = now
     this.#issued.delete(names)

@@ -1,6 +1,6 @@
 /**
- * Answers authorities that want to see that a name is served here, before any edge is chosen: over plain HTTP (RFC 8555
- * §8.3) and in a TLS handshake (RFC 8737). Only for names that are being ordered; all else goes where it went before.
+ * Answers the challenges of ACME authorities, before any edge is chosen: over plain HTTP (RFC 8555 §8.3) and in a TLS
+ * handshake (RFC 8737). Only for names with an order in progress; all other traffic is unaffected.
  */
 import type { Socket } from 'node:net'
 import { createServer } from 'node:tls'
@@ -10,7 +10,7 @@ import type { CertificatePair } from './certificates.ts'
 import { type ClientHello, normalServerName } from './client-hello.ts'
 import type { Exchange } from './exchange.ts'
 
-/** What is expected for a name. */
+/** A challenge to answer for a name. */
 export interface AskedChallenge {
   readonly name: string
   readonly kind: 'http-01' | 'tls-alpn-01'
@@ -23,12 +23,12 @@ const PATH = '/.well-known/acme-challenge/'
 /** RFC 8737 §4. */
 const PROTOCOL = 'acme-tls/1'
 
-/** How long such a handshake may take, in milliseconds. */
+/** How long a challenge handshake may take, in milliseconds. */
 const HANDSHAKE_MS = 10_000
 
 export class Challenges {
   readonly #asked = new Map<string, AskedChallenge>()
-  /** Made when first asked for. */
+  /** Created on first use. */
   readonly #pairs = new WeakMap<AskedChallenge, CertificatePair>()
 
   take({ isAll, set, removed }: { isAll: boolean; set: readonly AskedChallenge[]; removed: readonly string[] }): void {
@@ -40,7 +40,7 @@ export class Challenges {
     }
   }
 
-  /** Answers a request of the plain listener if it is one of an authority; gives whether it did. */
+  /** Answers a request on the plain listener if it checks a challenge; returns whether it did. */
   answerHttp = (exchange: Pick<Exchange, 'head' | 'respond'>): boolean => {
     const { head } = exchange
     if (this.#asked.size === 0 || !head.target.startsWith(PATH)) return false
@@ -58,7 +58,7 @@ export class Challenges {
     return true
   }
 
-  /** The certificate for a handshake of an authority; undefined when it is an ordinary one. */
+  /** The certificate for a handshake that checks a challenge; undefined for any other handshake. */
   forHandshake({ serverName, alpn }: Pick<ClientHello, 'serverName' | 'alpn'>): CertificatePair | undefined {
     if (this.#asked.size === 0 || alpn.length !== 1 || alpn[0] !== PROTOCOL) return undefined
     const asked = this.#asked.get(serverName)

@@ -12,7 +12,7 @@ function read(bytes: Buffer): Result {
   return new HelloReader().push(bytes)
 }
 
-/** Pushes the pieces one by one; nothing but the last may bring a result. */
+/** Pushes the pieces one by one; only the last may give a result. */
 function readPieces(pieces: readonly Buffer[]): Result {
   const reader = new HelloReader()
   let result: Result
@@ -51,7 +51,7 @@ const named = (name: string | Buffer, type = 0): Buffer =>
 const offering = (...protocols: string[]): Buffer =>
   extension(16, block(2, ...protocols.map((protocol) => block(1, Buffer.from(protocol)))))
 
-/** A hello made by hand. */
+/** A handmade hello. */
 function hello({ extensions, tail = Buffer.alloc(0) }: { extensions?: readonly Buffer[]; tail?: Buffer } = {}): Buffer {
   const body = Buffer.concat([
     Buffer.from([3, 3]),
@@ -103,7 +103,7 @@ describe('hellos of real clients', () => {
     for (const { by, bytes, expected } of real) assert.deepEqual(read(bytes), expected, by)
   })
 
-  test('are read when they come split at any one byte', () => {
+  test('are read when split at any one byte', () => {
     for (const { by, bytes, expected } of real) {
       for (let at = 1; at < bytes.length; at++) {
         assert.deepEqual(readPieces([bytes.subarray(0, at), bytes.subarray(at)]), expected, `${by}, split at ${at}`)
@@ -126,7 +126,7 @@ describe('hellos of real clients', () => {
     }
   })
 
-  test('are read with more behind them, which is kept', () => {
+  test('are read with more bytes after them, which are kept', () => {
     for (const { bytes, expected } of real) {
       const reader = new HelloReader()
       const more = Buffer.concat([bytes, Buffer.alloc(60_000, 9)])
@@ -145,7 +145,7 @@ describe('hellos of real clients', () => {
           const bytes = Buffer.from(real[which]?.bytes ?? Buffer.alloc(0))
           for (const [at, value] of changes) bytes[at % bytes.length] = value
           checkResult(read(bytes))
-          // However it comes, the answer is the same; one that comes early just comes early.
+          // The result is the same however the bytes come; it may only come early.
           const reader = new HelloReader()
           let result: Result
           for (const piece of cut(bytes, size)) result ??= reader.push(piece)
@@ -183,7 +183,7 @@ const cases: [name: string, bytes: Buffer, expected: Result][] = [
   ['empty extensions', hello({ extensions: [] }), plain],
   ['unknown extensions, twice', hello({ extensions: [extension(77, u16(1)), extension(77, u16(1))] }), plain],
   [
-    'a name in capitals with a dot behind',
+    'a name in capitals with a trailing dot',
     hello({ extensions: [named('A.Test.')] }),
     { ...plain, serverName: 'a.test' },
   ],
@@ -192,7 +192,7 @@ const cases: [name: string, bytes: Buffer, expected: Result][] = [
   ['a label of 64', hello({ extensions: [named(`${'a'.repeat(64)}.test`)] }), 'bad_name'],
   ['an empty name', hello({ extensions: [named('')] }), 'bad_name'],
   ['a dot for a name', hello({ extensions: [named('.')] }), 'bad_name'],
-  ['two dots behind', hello({ extensions: [named('a.test..')] }), 'bad_name'],
+  ['two trailing dots', hello({ extensions: [named('a.test..')] }), 'bad_name'],
   ['a wildcard for a name', hello({ extensions: [named('*.test')] }), 'bad_name'],
   ['a NUL in the name', hello({ extensions: [named('a.test\0.evil')] }), 'bad_name'],
   ['a name in UTF-8', hello({ extensions: [named('ä.test')] }), 'bad_name'],
@@ -217,19 +217,19 @@ const cases: [name: string, bytes: Buffer, expected: Result][] = [
     { ...plain, versions: [0x0304, 0x0303] },
   ],
   ['half a version', hello({ extensions: [extension(43, block(1, Buffer.from([3, 4, 3])))] }), 'malformed'],
-  ['bytes behind the extensions', hello({ extensions: [], tail: u16(0) }), 'malformed'],
+  ['bytes after the extensions', hello({ extensions: [], tail: u16(0) }), 'malformed'],
   ['an extension longer than the rest', hello({ extensions: [Buffer.from([0, 0, 0, 9, 1])] }), 'malformed'],
   ['a message that stops early', record(Buffer.from([1, 0, 0, 2, 3, 3])), 'malformed'],
   ['another message', record(Buffer.from([2, 0, 0, 0])), 'malformed'],
-  ['another message behind the hello', record(Buffer.concat([hello().subarray(5), Buffer.from([1])])), 'malformed'],
+  ['another message after the hello', record(Buffer.concat([hello().subarray(5), Buffer.from([1])])), 'malformed'],
   ['an empty record', record(Buffer.alloc(0)), 'malformed'],
   ['an alert', record(Buffer.from([2, 40]), 21), 'not_tls'],
   ['an alert within the hello', Buffer.concat([record(Buffer.from([1, 0, 0, 99])), record(u16(0), 21)]), 'malformed'],
   ['a record of another protocol', Buffer.from([22, 2, 0]), 'not_tls'],
   ['a hello of SSL 2', Buffer.from('802e0100020015', 'hex'), 'not_tls'],
-  ['a record longer than records are', Buffer.from([22, 3, 1, 0x40, 1]), 'malformed'],
-  ['a record longer than we take', Buffer.from([22, 3, 1, 0x40, 0]), 'too_large'],
-  ['a message longer than we take', record(Buffer.from([1, 0, 0x40, 0])), 'too_large'],
+  ['a record longer than is valid', Buffer.from([22, 3, 1, 0x40, 1]), 'malformed'],
+  ['a record longer than we accept', Buffer.from([22, 3, 1, 0x40, 0]), 'too_large'],
+  ['a message longer than we accept', record(Buffer.from([1, 0, 0x40, 0])), 'too_large'],
   ['HTTP', Buffer.from('GET / HTTP/1.1\r\n\r\n'), 'plain_http'],
   ['the preface of HTTP/2', Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), 'plain_http'],
   ['the longest method', Buffer.from('OPTIONS * HTTP/1.1'), 'plain_http'],
@@ -278,7 +278,7 @@ function node(options: ConnectionOptions): TLSSocket {
 
 function outside(command: string): { destroy(): unknown } {
   const [program = '', ...args] = command.split(' ')
-  // Its failure is expected: nobody answers its hello.
+  // Its failure is expected: its hello gets no answer.
   const child = execFile(program, args, () => {})
   child.stdin?.end()
   return { destroy: () => child.kill() }

@@ -1,8 +1,8 @@
 /**
- * Reads the hello that begins a TLS connection, as its bytes come in: which name is asked for, and what is offered.
+ * Reads the hello that begins a TLS connection, as its bytes come in: the requested name, and what the client offers.
  *
- * Written by hand: Node shows the name in a hello only to a server that has begun its handshake, and the name decides
- * which server that is.
+ * Written by hand: Node shows the name only to a server that has begun the handshake, and here the name decides which
+ * server that is.
  */
 import { BadInput } from '../lib/shape/bad-input.ts'
 
@@ -11,7 +11,7 @@ export interface ClientHello {
   readonly serverName: string
   /** Application protocols in the visitor's order. */
   readonly alpn: readonly string[]
-  /** As numbers of the wire, such as 0x0304 for TLS 1.3, in the visitor's order. */
+  /** As on the wire, such as 0x0304 for TLS 1.3, in the visitor's order. */
   readonly versions: readonly number[]
 }
 
@@ -48,7 +48,7 @@ export class HelloReader {
     return this.#bytes.subarray(0, this.#length)
   }
 
-  /** Takes the next bytes: gives the hello once it is whole, what is wrong with it, or undefined while more must come. */
+  /** Adds the next bytes; returns the hello once it is complete, its fault, or undefined while more is needed. */
   push(chunk: Buffer): ClientHello | HelloFault | undefined {
     if (chunk.length === 0) return undefined
     this.#append(chunk)
@@ -172,7 +172,7 @@ const SERVER_NAME = /^[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*$/
 /** RFC 1035 §2.3.4, without the dot at the end. */
 const MAX_NAME = 253
 
-/** RFC 6066 §3; like OpenSSL, we take exactly one name. */
+/** RFC 6066 §3; like OpenSSL, we accept exactly one name. */
 function readServerName(hello: Cursor, end: number): string {
   check(hello.u16() === end - hello.at)
   const type = hello.u8()
@@ -213,7 +213,7 @@ function readVersions(hello: Cursor, end: number): number[] {
 }
 
 function check(holds: boolean): void {
-  if (!holds) throw new BadInput('this is no hello')
+  if (!holds) throw new BadInput('this is not a client hello')
 }
 
 /** Reads forward without copying; throws `BadInput` when the bytes end early. */

@@ -27,7 +27,7 @@ function compile(config: EdgeConfig, previous?: CompiledEdge): CompiledEdge {
 
 const agents = { allow: [], deny: ['curl'] }
 
-describe('a module that cannot be in force', () => {
+describe('a module that cannot be applied', () => {
   const cases: Record<string, ModuleSettings> = {
     'is unknown here': { no_such_module: {} },
     'does not compile': { user_agent_filter: { allow: ['('], deny: [] } },
@@ -43,11 +43,11 @@ describe('a module that cannot be in force', () => {
     })
   }
 
-  test('breaks the whole edge when it is the edge that has it', () => {
+  test('breaks the whole edge when it is on the edge', () => {
     assert.match(String(compile(https({}, { no_such_module: {} })).broken), /no_such_module/)
   })
 
-  test('is told by what could not be read before, too', () => {
+  test('is also reported when its settings could not be read beforehand', () => {
     assert.equal(compile({ ...https({}), broken: 'sealed under another key' }).broken, 'sealed under another key')
   })
 })
@@ -88,7 +88,7 @@ describe('a change', () => {
     assert.equal(released, 0)
   })
 
-  test('lets go of what it replaced', () => {
+  test('releases what it replaced', () => {
     const before = compile(https({ backend: group }))
     const after = compile(https({ backend: { ...group, labels: { app: 'b' } } }), before)
     assert.notEqual(after.route('/')?.backend, before.route('/')?.backend)
@@ -100,7 +100,7 @@ describe('a change', () => {
   })
 })
 
-test('what a phase of a connection throws names the module', () => {
+test('an error of a connection phase names the module', () => {
   const { accept } = compile({ ...https({}, { ip_restriction: { allow: [], deny: [] } }), kind: 'tcp' })
   assert.throws(() => accept[0]?.(undefined as never, undefined as never), { message: 'module ip_restriction' })
 })

@@ -1,4 +1,4 @@
-/** From the configuration of an edge to an edge ready for traffic: once per change, with everything in its order. */
+/** Compiles the configuration of an edge into an edge ready for traffic: once per change, with all modules in order. */
 import { createHash } from 'node:crypto'
 import { cookieRemover } from '../lib/http/cookies.ts'
 import type { BackendPlan, EdgeConfig, ModuleSettings, RouteConfig } from '../model/edge-config.ts'
@@ -15,11 +15,11 @@ import type { Backend } from './target.ts'
 export interface CompiledEdge extends Edge {
   readonly routes: readonly Route[]
   readonly parts: Parts
-  /** Nothing uses it any more. */
+  /** Releases all parts; call it when nothing uses the edge any more. */
   release(): void
 }
 
-/** Compiled modules and backends by place, name and settings: what did not change keeps its state. */
+/** Compiled modules and backends by place, name and settings: unchanged ones keep their state. */
 type Parts = ReadonlyMap<string, Part>
 
 type Part = { readonly phases: Phases } | { readonly backend: Backend }
@@ -50,7 +50,7 @@ export function* compileEdge(
   { reach, tools, previous, watch }: Compiling,
 ): Generator<Wanted, CompiledEdge, void> {
   const parts = new Map<string, Part>()
-  // Keys contain the settings, so an entry under this key has the type that is asked for.
+  // Keys contain the settings, so an entry under this key has the requested type.
   const kept = <P extends Part>(key: string): P | undefined => {
     const part = previous?.parts.get(key)
     if (part) parts.set(key, part)
@@ -151,7 +151,7 @@ function compileRoute(id: string, edge: readonly Phases[], route: Compiled, back
     readsPath: phases.some(({ readsPath }) => readsPath),
     request: phases.flatMap(({ request }) => request ?? []),
     upstream: phases.flatMap(({ upstream }) => upstream ?? []),
-    // responses come back up the list that requests ran down.
+    // responses pass the modules in reverse order.
     response: phases.flatMap(({ response }) => response ?? []).reverse(),
     removedFromRequest: new Set(phases.flatMap(({ removesFromRequest }) => removesFromRequest ?? [])),
     removedFromResponse: new Set(phases.flatMap(({ removesFromResponse }) => removesFromResponse ?? [])),
@@ -200,7 +200,7 @@ function* compilePlace(
   return { phases, broken }
 }
 
-/** Lets others run after each step. */
+/** Pauses after each step, so that other work can run. */
 function* resting<T>(steps: Generator<void, T, void>): Generator<Wanted, T, void> {
   for (let step = steps.next(); ; step = steps.next()) {
     if (step.done) return step.value
@@ -208,7 +208,7 @@ function* resting<T>(steps: Generator<void, T, void>): Generator<Wanted, T, void
   }
 }
 
-/** Adds the module to errors of connection phases: the caller knows only the edge. */
+/** Adds the module's name to errors of connection phases: the caller knows only the edge. */
 function named(name: string, { accept, handshake, ...others }: Phases): Phases {
   return {
     ...others,
@@ -225,7 +225,7 @@ function naming<T>(name: string, call: () => T): T {
   }
 }
 
-/** On HTTPS edges TLS always ends here; on TLS edges where a module asks for it. */
+/** TLS always ends here on HTTPS edges, and on TLS edges only when a module requires it. */
 function tlsOf({ kind }: EdgeConfig, phases: readonly Phases[]): TlsDemands | null {
   const demands = phases.flatMap(({ tls }) => tls ?? [])
   if (kind === 'tcp' || kind === 'http') return null

@@ -45,7 +45,7 @@ export class Compiler {
 
   /** Compiles `config`, reusing what did not change since `previous`; at once unless it is expensive. */
   compile(config: EdgeConfig, previous: CompiledEdge | undefined): CompiledEdge | Promise<CompiledEdge> {
-    return isDear(config) ? this.#inTurns(config, previous) : this.#atOnce(config, previous)
+    return isExpensive(config) ? this.#inTurns(config, previous) : this.#atOnce(config, previous)
   }
 
   #atOnce(config: EdgeConfig, previous: CompiledEdge | undefined): CompiledEdge {
@@ -74,7 +74,7 @@ export class Compiler {
       if (step.done) return step.value
       const fault = await this.#prepare(step.value, programs, expressions)
       await breath()
-      // When its patterns cannot be compiled, a module is broken, and no other.
+      // Patterns that cannot be compiled break their own module and no other.
       step = fault === undefined ? steps.next() : steps.throw(fault)
     }
   }
@@ -96,11 +96,11 @@ export class Compiler {
   }
 }
 
-/** Cheaper lists are compiled right here, between two turns. */
+/** Cheaper lists are compiled on this thread, between two turns. */
 const LIST_PRICE = LOOP_PRICE / 4
 
 /** Stops as soon as the answer is known: an edge may have thousands of patterns. */
-function isDear({ modules: own, routes }: EdgeConfig): boolean {
+function isExpensive({ modules: own, routes }: EdgeConfig): boolean {
   let price = routes.length * ROUTE_PRICE
   const lists = modules.filter(({ patterns }) => patterns)
   const parsing = modules.filter(({ expressions }) => expressions)

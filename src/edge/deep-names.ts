@@ -1,7 +1,7 @@
 /**
- * Which names deep below a wildcard get a certificate of their own. The wildcard of an edge stands for any number of
- * labels, that of a certificate for one: `a.b.example.com` needs one for `*.b.example.com`. Visitors can think of any
- * number of such names, and a certificate costs time and a place in the cache, so each wildcard has a fixed number of them.
+ * Decides which names deep below a wildcard get a certificate of their own. The wildcard of an edge covers any number
+ * of labels, that of a certificate only one: `a.b.example.com` needs one for `*.b.example.com`. Visitors can make up
+ * any number of such names, and a certificate costs time and cache space, so each wildcard has a fixed number of them.
  */
 import type { Clock } from '../lib/clock.ts'
 

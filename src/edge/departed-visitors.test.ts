@@ -5,7 +5,7 @@ import { describe, type TestContext, test } from 'node:test'
 import { readTcpTable } from '../lib/net/tcp-table.ts'
 import { DepartedVisitors } from './departed-visitors.ts'
 
-/** A visitor and the server's end of its connection, which holds bytes that nobody reads. */
+/** A visitor and the server's end of its connection, which holds unread bytes. */
 async function stalled(t: TestContext, host: string): Promise<{ visitor: Socket; socket: Socket }> {
   const server = createServer({ allowHalfOpen: true, pauseOnConnect: true }).listen(0, host)
   await once(server, 'listening')
@@ -22,7 +22,7 @@ async function stalled(t: TestContext, host: string): Promise<{ visitor: Socket;
   return { visitor, socket }
 }
 
-/** Tells how often the table was looked at. */
+/** Counts how often the table is read. */
 function watcher(): { departed: DepartedVisitors; looks: (count: number) => Promise<void> } {
   let seen = 0
   let wake: (() => void) | undefined
@@ -49,7 +49,7 @@ describe('a visitor that is not read from', {
   skip: process.platform !== 'linux' && 'no table of connections here',
 }, () => {
   for (const host of ['127.0.0.1', '::1']) {
-    test(`is seen to have reset its connection: ${host}`, async (t) => {
+    test(`is found to have reset its connection: ${host}`, async (t) => {
       const { visitor, socket } = await stalled(t, host)
       const { departed, looks } = watcher()
       const unwatch = departed.watch(socket, { mayHalfClose: () => true })
@@ -60,7 +60,7 @@ describe('a visitor that is not read from', {
       unwatch()
     })
 
-    test(`is seen to have ended its side, where that means that it left: ${host}`, async (t) => {
+    test(`is found to have ended its side, where that means that it left: ${host}`, async (t) => {
       const { visitor, socket } = await stalled(t, host)
       const { departed, looks } = watcher()
       let mayHalfClose = true
@@ -74,9 +74,9 @@ describe('a visitor that is not read from', {
     })
   }
 
-  test('is left alone where the system shows no table', async (t) => {
+  test('is left alone where the system has no table', async (t) => {
     const { visitor, socket } = await stalled(t, '127.0.0.1')
-    // Asked for once, Node remembers them.
+    // Node remembers them once they are read.
     assert.ok(socket.remoteAddress && socket.localAddress)
     let looks = 0
     const departed = new DepartedVisitors({

@@ -40,9 +40,9 @@ describe('a target that is dialled', () => {
   })
 
   test('gets the PROXY header it wants before anything else', async () => {
-    const told = target('a', undefined, 1)
-    await dialTarget(told, visit, ends)
-    assert.equal(Buffer.concat(told.written).toString(), 'PROXY TCP4 192.0.2.7 198.51.100.1 50000 20001\r\n')
+    const dialled = target('a', undefined, 1)
+    await dialTarget(dialled, visit, ends)
+    assert.equal(Buffer.concat(dialled.written).toString(), 'PROXY TCP4 192.0.2.7 198.51.100.1 50000 20001\r\n')
   })
 
   test('is sent nothing when it cannot be dialled', async () => {
@@ -68,12 +68,12 @@ describe('the first target that can be dialled', () => {
   })
 
   for (const [name, reasons, code] of [
-    ['nobody', [], 'BACKEND_OFFLINE'],
+    ['no target', [], 'BACKEND_OFFLINE'],
     ['one that is offline', ['offline'], 'BACKEND_OFFLINE'],
     ['a busy one before one that is offline', ['busy', 'offline'], 'BACKEND_BUSY'],
     ['a busy one after one that is offline', ['offline', 'busy'], 'BACKEND_BUSY'],
     ['one at a node that cannot be reached', ['unreachable', 'offline'], 'NODE_UNREACHABLE'],
-    ['the last of several that are there', ['busy', 'timeout', 'refused'], 'UPSTREAM_UNREACHABLE'],
+    ['the last of several that are online', ['busy', 'timeout', 'refused'], 'UPSTREAM_UNREACHABLE'],
   ] as const) {
     test(`does not exist after ${name}: ${code}`, async () => {
       assert.equal(await first(...reasons.map((reason) => target('x', reason))), code)

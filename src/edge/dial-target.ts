@@ -1,4 +1,4 @@
-/** Dials one target for one visit, whatever is spoken over it then: HTTP/1.1, HTTP/2, or bytes as they are. */
+/** Dials one target for one visit, whatever protocol follows: HTTP/1.1, HTTP/2 or raw bytes. */
 import type { ByteStream } from '../lib/bytes/byte-stream.ts'
 import { type Ends, proxyHeaderOf } from '../lib/net/proxy-protocol.ts'
 import { DialFault, type DialReason } from '../model/dial.ts'
@@ -21,8 +21,8 @@ const codes: Readonly<Record<DialReason, VisitorErrorCode | undefined>> = {
 }
 
 /**
- * What a visitor is told when no other target can be dialled either. Undefined for a target that is offline: a busy or
- * unreachable one, tried before or after it, explains more.
+ * The error for the visitor when no other target can be dialled either. Undefined for a target that is offline: a busy
+ * or unreachable one, tried before or after it, explains more.
  */
 export function dialCode({ reason }: DialFault): VisitorErrorCode | undefined {
   return codes[reason]

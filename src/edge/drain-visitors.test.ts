@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Draining, drainVisitors } from './drain-visitors.ts'
 
-/** Notes what it is told; `counts` say how many are still there. */
+/** Notes its calls; `counts` say how many visitors are still there. */
 function stage(counts: { open?: number; carried?: number; peeking?: number; handshakes?: number } = {}) {
   const notes: string[] = []
   const note = (what: string) => () => void notes.push(what)
@@ -50,7 +50,7 @@ test('a server without visitors stops at once, listeners first', async () => {
   assert.deepEqual(notes, [...closed, 'drained', ...cut])
 })
 
-test('idle connections are still listened to for a moment before they are drained', async () => {
+test('idle connections stay open for a moment before they are drained', async () => {
   const { notes, draining, left } = stage({ open: 1 })
   const done = drainVisitors(draining, 60_000)
   // Before any timer can have run, however busy the machine is.
@@ -64,7 +64,7 @@ for (const kind of ['open', 'carried', 'peeking', 'handshakes'] as const) {
   test(`nothing is cut while something is ${kind}`, async () => {
     const { notes, draining, left } = stage({ [kind]: 1 })
     const done = drainVisitors(draining, 60_000)
-    // Once drained, it has looked at least once and found somebody there.
+    // Once drained, it has checked at least once and found a visitor.
     while (!notes.includes('drained')) await new Promise(setImmediate)
     assert.deepEqual(notes, [...closed, 'drained'])
     left[kind] = 0
@@ -73,7 +73,7 @@ for (const kind of ['open', 'carried', 'peeking', 'handshakes'] as const) {
   })
 }
 
-test('whoever is still there after the drain time is cut off', async () => {
+test('visitors that are still there after the drain time are cut off', async () => {
   const { notes, draining } = stage({ open: 1, carried: 1 })
   await drainVisitors(draining, 0)
   assert.deepEqual(notes, [...closed, 'drained', ...cut])

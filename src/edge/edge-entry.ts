@@ -12,14 +12,14 @@ export class EdgeEntry {
   #starting: Edge | undefined
   #isDropped = false
 
-  /** A function compiles it, called by the first visitor. */
+  /** A function is called to compile the edge when its first visitor comes. */
   constructor(config: EdgeConfig, compile: Compiling | (() => Compiling)) {
     this.config = config
     if (typeof compile === 'function') this.#compile = compile
     else this.#take(compile)
   }
 
-  /** The edge; while it is being compiled, a placeholder that refuses everybody and that visitors may wait for. */
+  /** The edge; while it is being compiled, a placeholder that refuses all visitors or lets them wait. */
   get edge(): Edge {
     return this.#compiled ?? this.#starting ?? this.#first()
   }
@@ -28,14 +28,14 @@ export class EdgeEntry {
     return this.#compiled
   }
 
-  /** Nobody finds it any more. */
+  /** Releases the edge; call it when the entry can no longer be found. */
   drop(): void {
     this.#isDropped = true
     this.#compiled?.release()
   }
 
   #first(): Edge {
-    if (!this.#compile) throw new Error('an edge was made of nothing')
+    if (!this.#compile) throw new Error('the entry has neither an edge nor a function that compiles it')
     return this.#take(this.#compile())
   }
 
@@ -48,14 +48,14 @@ export class EdgeEntry {
       this.#compiled = compiled
       if (this.#isDropped) compiled.release()
     })
-    // The compiler has logged the error; the placeholder stays and refuses everybody.
+    // The compiler has logged the error; the placeholder stays and refuses all visitors.
     starting.catch(() => {})
     this.#starting = startingEdge(this.config, starting)
     return this.#starting
   }
 }
 
-/** Refuses everybody, whatever modules the edge will have. */
+/** Refuses all visitors, whatever modules the edge will have. */
 function startingEdge({ id, kind, names, ports, ownerId }: EdgeConfig, starting: Promise<void>): Edge {
   return {
     id,

@@ -7,9 +7,9 @@ import type { Backend } from './target.ts'
 export interface Edge {
   readonly id: string
   readonly kind: EdgeKind
-  /** Whether it is an endpoint of an agent, whose agent is then told `none` as the kind of edge. */
+  /** Whether it is an endpoint of an agent; the agent then gets `none` as the kind of edge. */
   readonly isEndpoint: boolean
-  /** Whose endpoint it is; undefined for an edge, which is the account's. */
+  /** The owner of an endpoint; undefined for an edge, which belongs to the account. */
   readonly ownerId: string | undefined
   readonly names: readonly string[]
   readonly ports: readonly number[]

@@ -9,7 +9,7 @@ import { testTools } from '../modules/test-tools.ts'
 import { prepareExpression } from '../policy/parsed.ts'
 import { Edges } from './edges.ts'
 
-/** Patterns that are compiled elsewhere, and when the test says so. */
+/** Stands for the other thread: compiles patterns when the test says so. */
 class Elsewhere {
   readonly lists: (readonly string[])[] = []
   readonly #waiting: {
@@ -23,7 +23,7 @@ class Elsewhere {
     return new Promise((resolve, reject) => this.#waiting.push({ list, resolve, reject }))
   }
 
-  /** Compiles the oldest that waits, or fails to. */
+  /** Compiles the oldest list that waits, or fails to. */
   async finish({ fault }: { fault?: Error } = {}): Promise<void> {
     const first = this.#waiting.shift()
     assert.ok(first, 'nothing is compiled elsewhere')
@@ -58,7 +58,7 @@ function start({ portFault }: { portFault?: Error } = {}) {
   return { edges, elsewhere, released: () => released, opened }
 }
 
-const dear = (what: string): readonly string[] => [what, ...Array.from({ length: 10 }, () => '\\pL{20}x')]
+const costly = (what: string): readonly string[] => [what, ...Array.from({ length: 10 }, () => '\\pL{20}x')]
 const backend = (label: string) => ({ kind: 'tunnel_group', id: `bkdtg_${label}`, labels: { app: label } }) as const
 
 function https(id: string, deny: readonly string[], { names = [`${id}.example.com`], label = 'a' } = {}): EdgeConfig {
@@ -67,15 +67,15 @@ function https(id: string, deny: readonly string[], { names = [`${id}.example.co
   return { id, kind: 'https', names, ports: [], modules: {}, routes }
 }
 
-/** Until what can be done without what is elsewhere is done. */
+/** Waits until all is done that does not need the other thread. */
 async function settle(): Promise<void> {
   for (let i = 0; i < 5; i++) await setImmediate()
 }
 
-describe('an edge that is dear to compile', () => {
-  test('lets nobody in until it is compiled, and holds up no other', async () => {
+describe('an edge that is expensive to compile', () => {
+  test('lets no visitor in until it is compiled, and does not hold up other edges', async () => {
     const { edges, elsewhere } = start()
-    await edges.apply(https('dear', dear('a')))
+    await edges.apply(https('dear', costly('a')))
     await edges.apply(https('cheap', ['curl']))
     const starting = edges.find('dear.example.com')
     assert.ok(starting?.starting && starting.broken !== undefined && starting.route('/') === undefined)
@@ -87,12 +87,12 @@ describe('an edge that is dear to compile', () => {
     assert.equal(edge?.broken, undefined)
     assert.equal(edge?.starting, undefined)
     assert.equal(edge?.route('/')?.request.length, 1)
-    assert.deepEqual(elsewhere.lists, [dear('a')])
+    assert.deepEqual(elsewhere.lists, [costly('a')])
   })
 
-  test('is compiled for the first visitor after a start, and once', async () => {
+  test('is compiled once, for the first visitor after a start', async () => {
     const { edges, elsewhere } = start()
-    await edges.apply(https('dear', dear('a')), { isIdle: true })
+    await edges.apply(https('dear', costly('a')), { isIdle: true })
     await settle()
     assert.deepEqual(elsewhere.lists, [])
     const first = edges.find('dear.example.com')
@@ -105,11 +105,11 @@ describe('an edge that is dear to compile', () => {
     assert.equal(elsewhere.lists.length, 1)
   })
 
-  test('is served as it was until its new version is compiled, and names change with it', async () => {
+  test('is served in its old version until the new one is compiled, and names change with it', async () => {
     const { edges, elsewhere } = start()
     await edges.apply(https('e', ['curl'], { names: ['old.example.com'] }))
     const before = edges.find('old.example.com')
-    await edges.apply(https('e', dear('b'), { names: ['new.example.com'] }))
+    await edges.apply(https('e', costly('b'), { names: ['new.example.com'] }))
     await settle()
     assert.equal(edges.find('old.example.com'), before)
     assert.equal(edges.find('new.example.com'), undefined)
@@ -122,7 +122,7 @@ describe('an edge that is dear to compile', () => {
   test('does not come back when a later version has overtaken it', async () => {
     const { edges, elsewhere, released } = start()
     await edges.apply(https('e', ['curl'], { label: 'first' }))
-    await edges.apply(https('e', dear('b'), { label: 'overtaken' }))
+    await edges.apply(https('e', costly('b'), { label: 'overtaken' }))
     await settle()
     await edges.apply(https('e', ['wget'], { label: 'last' }))
     const last = edges.find('e.example.com')
@@ -134,9 +134,9 @@ describe('an edge that is dear to compile', () => {
 
   test('does not come back when it was removed meanwhile', async () => {
     const { edges, elsewhere, released } = start()
-    await edges.apply(https('never-served', dear('a'), { label: 'a' }))
+    await edges.apply(https('never-served', costly('a'), { label: 'a' }))
     await edges.apply(https('served', ['curl'], { label: 'b' }))
-    await edges.apply(https('served', dear('b'), { label: 'c' }))
+    await edges.apply(https('served', costly('b'), { label: 'c' }))
     await settle()
     edges.remove('never-served')
     edges.remove('served')
@@ -149,7 +149,7 @@ describe('an edge that is dear to compile', () => {
 
   test('refuses traffic on the routes whose patterns cannot be compiled', async () => {
     const { edges, elsewhere } = start()
-    const config = https('e', dear('a'))
+    const config = https('e', costly('a'))
     const fine = { id: 'fine', matchType: 'path_prefix', match: '/fine', modules: { backend: backend('x') } } as const
     await edges.apply({ ...config, routes: [...config.routes, fine] })
     await settle()
@@ -158,14 +158,14 @@ describe('an edge that is dear to compile', () => {
     const edge = edges.find('e.example.com')
     assert.match(String(edge?.route('/')?.broken), /it took too long/)
     assert.equal(edge?.route('/fine')?.broken, undefined)
-    const [told, ...others] = edges.broken
-    assert.deepEqual([told?.edgeId, told?.routeId, others], ['e', config.routes[0]?.id, []])
-    assert.match(told?.reason ?? '', /it took too long/)
+    const [first, ...others] = edges.broken
+    assert.deepEqual([first?.edgeId, first?.routeId, others], ['e', config.routes[0]?.id, []])
+    assert.match(first?.reason ?? '', /it took too long/)
     edges.remove('e')
     assert.deepEqual(edges.broken, [])
   })
 
-  test('is told of when it is broken, also before it is compiled, and when its port cannot be opened', async () => {
+  test('is reported when it is broken, even before it is compiled, and when its port cannot be opened', async () => {
     const { edges } = start({ portFault: new Error('port 7000 cannot be opened') })
     const tcp = { kind: 'tcp', names: [], ports: [7000], modules: {}, routes: [] } as const
     await edges.apply({ ...tcp, id: 'edgtcp_1' })
@@ -178,24 +178,24 @@ describe('an edge that is dear to compile', () => {
     await edges.apply({ ...tcp, id: 'edgtcp_1', ports: [] })
     assert.deepEqual(edges.broken.length, 1)
     for (let i = 0; i < 200; i++) await edges.apply({ ...tcp, id: `edgtcp_b${i}`, ports: [], broken: 'no' })
-    assert.equal(edges.broken.length, 100, 'no more than anybody reads')
+    assert.equal(edges.broken.length, 100, 'a bounded number')
   })
 
-  test('keeps what did not change, and compiles it no second time', async () => {
+  test('keeps what did not change, and does not compile it again', async () => {
     const { edges, elsewhere } = start()
-    await edges.apply(https('e', dear('a')))
+    await edges.apply(https('e', costly('a')))
     await settle()
     await elsewhere.finish()
     const before = edges.find('e.example.com')?.route('/')?.request[0]
-    await edges.apply(https('e', dear('a'), { label: 'another' }))
+    await edges.apply(https('e', costly('a'), { label: 'another' }))
     await settle()
     assert.equal(elsewhere.lists.length, 1)
     assert.equal(edges.find('e.example.com')?.route('/')?.request[0], before)
   })
 
-  test('has its port opened all the same', async () => {
+  test('has its port opened anyway', async () => {
     const { edges, opened } = start()
-    const modules = { user_agent_filter: { allow: [], deny: dear('a') } }
+    const modules = { user_agent_filter: { allow: [], deny: costly('a') } }
     await edges.apply({ id: 'edgtcp_1', kind: 'tcp', names: [], ports: [7000], modules, routes: [] })
     assert.deepEqual(opened, [7000])
     assert.ok(edges.onPort(7000)?.starting)

@@ -36,7 +36,7 @@ export class Edges {
   readonly #coming = new Map<string, EdgeConfig>()
   /** Ports of stored edges that could not be opened, by edge. */
   readonly #unopened = new Map<string, BrokenEdge>()
-  /** Other parts of stored edges that refuse traffic, by edge: noted when they change, since edges may be many. */
+  /** Other parts of stored edges that refuse traffic, by edge: recorded on change, since there may be many edges. */
   readonly #broken = new Map<string, readonly BrokenEdge[]>()
 
   constructor(options: EdgesOptions) {
@@ -44,12 +44,12 @@ export class Edges {
     this.#compiler = new Compiler(options)
   }
 
-  /** Stored edges that refuse traffic, and why. Of one that is still to be compiled, only what is known without that. */
+  /** Stored edges that refuse traffic, and why. For an edge not compiled yet, only what is known without compiling. */
   get broken(): BrokenEdge[] {
-    const told: BrokenEdge[] = []
-    for (const port of this.#unopened.values()) if (told.push(port) >= MAX_BROKEN_TOLD) return told
-    for (const parts of this.#broken.values()) if (told.push(...parts) >= MAX_BROKEN_TOLD) return told
-    return told
+    const list: BrokenEdge[] = []
+    for (const port of this.#unopened.values()) if (list.push(port) >= MAX_BROKEN_TOLD) return list
+    for (const parts of this.#broken.values()) if (list.push(...parts) >= MAX_BROKEN_TOLD) return list
+    return list
   }
 
   get size(): number {
@@ -65,12 +65,12 @@ export class Edges {
     return [...this.#entries.keys()].filter(isStored)
   }
 
-  /** The edge that answers to a name on the TLS listener. */
+  /** The edge that serves a name on the TLS listener. */
   find(name: string): Edge | undefined {
     return this.#secure.find(name)?.edge
   }
 
-  /** Whether an edge answers to a name, on the plain listener perhaps by sending visitors to TLS; does not compile it. */
+  /** Whether an edge serves a name; on the plain listener a redirect to TLS counts too. Does not compile the edge. */
   serves(name: string, listener: Listener = 'secure'): boolean {
     return this.#secure.find(name) !== undefined || (listener === 'plain' && this.#plain.find(name) !== undefined)
   }
@@ -80,7 +80,7 @@ export class Edges {
     return this.#coming.size
   }
 
-  /** The endpoint that answers to a name on the plain listener. */
+  /** The endpoint that serves a name on the plain listener. */
   findPlain(name: string): Edge | undefined {
     return this.#plain.find(name)?.edge
   }
@@ -89,18 +89,18 @@ export class Edges {
     return this.#byPort.get(port)?.edge
   }
 
-  /** The edge or endpoint that stands on exactly this name or port. */
+  /** The edge or endpoint that holds exactly this name or port. */
   holder(kind: EdgeConfig['kind'], { name, port }: { name?: string; port?: number }): string | undefined {
     if (port !== undefined) return this.#byPort.get(port)?.config.id
     return (kind === 'http' ? this.#plain : this.#secure).get(name ?? '')?.config.id
   }
 
-  /** The edge or endpoint that stands on exactly this name of a listener. */
+  /** The edge or endpoint that holds exactly this name of a listener. */
   exact(listener: Listener, name: string): string | undefined {
     return (listener === 'plain' ? this.#plain : this.#secure).get(name)?.config.id
   }
 
-  /** The stored edge whose wildcard stands for this name, and that wildcard. */
+  /** The stored edge whose wildcard covers this name, and that wildcard. */
   wildcardEdge(name: string): { readonly name: string; readonly holderId: string } | undefined {
     const config = this.#secure.find(name)?.config
     const wildcard = config?.names.find((each) => each.startsWith('*.') && name.endsWith(each.slice(1)))
@@ -108,7 +108,7 @@ export class Edges {
     return { name: wildcard, holderId: config.id }
   }
 
-  /** The endpoint of an agent that stands on exactly this name or port, on whichever listener. */
+  /** The endpoint of an agent that holds exactly this name or port, on either listener. */
   endpointAt(address: { readonly name: string } | { readonly port: number }): string | undefined {
     const entry =
       'port' in address
@@ -123,15 +123,15 @@ export class Edges {
     return config?.names[0] ?? (config?.ports[0] === undefined ? '' : `:${config.ports[0]}`)
   }
 
-  /** What is served at an endpoint of an agent. */
+  /** The configuration of an agent's endpoint. */
   endpoint(id: string): EdgeConfig | undefined {
     return isStored(id) ? undefined : this.#entries.get(id)?.config
   }
 
   /**
-   * Serves `config` from now on, in place of what the edge was; gives back why a port cannot be opened. `isIdle` leaves
-   * compiling to the first visitor. An expensive change replaces the old version when it is compiled and delays nobody
-   * else; visitors of a new edge wait for it.
+   * Serves `config` from now on, in place of the edge's former version; returns the error when a port cannot be opened.
+   * `isIdle` leaves compiling to the first visitor. An expensive change replaces the former version once it is
+   * compiled, and delays no other edge; visitors of a new edge wait for it.
    */
   async apply(config: EdgeConfig, { isIdle = false } = {}): Promise<Error | undefined> {
     const { id } = config
@@ -150,7 +150,7 @@ export class Edges {
     void compiled.then(
       // Another version overtook it: release what it does not share with the one that is served.
       (edge) => (isOvertaken() ? releaseReplaced(edge, served) : swap(edge)),
-      // An edge that cannot be compiled refuses everybody; its previous version is not served any more.
+      // An edge that cannot be compiled refuses all visitors; its previous version is no longer served.
       () => (isOvertaken() ? undefined : swap(compiled)),
     )
     return undefined
@@ -234,7 +234,7 @@ export class Edges {
     return compiled.then((edge) => this.#compiled(config, edge))
   }
 
-  /** Tells which parts of an edge are broken. */
+  /** Reports which parts of an edge are broken. */
   #compiled(config: EdgeConfig, edge: CompiledEdge): CompiledEdge {
     const { log } = this.#options
     if (this.#entries.get(edge.id)?.config === config) this.#noteBroken(edge)
@@ -252,7 +252,7 @@ export class Edges {
   }
 }
 
-/** Not an endpoint of an agent, which comes and goes with its tunnel. */
+/** Whether an edge is stored; an endpoint of an agent is not, and comes and goes with its tunnel. */
 function isStored(id: string): boolean {
   return !id.startsWith('ep_')
 }

@@ -6,13 +6,13 @@ export interface RequestHead {
   readonly method: string
   /** Path and query: `/a?b`, or `*`. */
   readonly target: string
-  /** `Host` or `:authority` as it was sent. A string of its own, since connections keep it. */
+  /** `Host` or `:authority` as it was sent. Not a slice of a larger string, since connections keep it. */
   readonly authority: string
   /** All headers except framing and `Host`: no `Content-Length`, `Transfer-Encoding` or `Trailer`. */
   readonly headers: HeaderList
   readonly version: '1.1' | '2'
   readonly body: BodyLength
-  /** The protocols of `Upgrade`, when `Connection` names it; HTTP/1.1 alone. */
+  /** The protocols of `Upgrade`, when `Connection` names it; HTTP/1.1 only. */
   readonly upgrade: string | undefined
 }
 
@@ -26,7 +26,7 @@ export interface ResponseHead {
 }
 
 /**
- * A number of bytes; `unknown`, when only the end will tell; or `none`, when no body follows, not even an empty one.
+ * A number of bytes; `unknown`, until the body ends; or `none`, when no body follows, not even an empty one.
  */
 export type BodyLength = number | 'unknown' | 'none'
 
@@ -49,7 +49,7 @@ export interface BodySink {
 
 /** An outgoing body. */
 export interface BodyWriter {
-  /** Takes bytes that are only lent; false asks to wait for `onDrain`. */
+  /** Takes lent bytes; false asks to wait for `onDrain`. */
   write(chunk: Buffer): boolean
   end(trailers?: HeaderList): void
   /** Ends the body early; the other end must see that it is cut short. */
@@ -61,14 +61,14 @@ export interface BodyWriter {
 export interface Exchange {
   readonly head: RequestHead
   readonly body: BodyReader
-  /** An interim response such as 103; 100 too, on behalf of the upstream. */
+  /** Sends an interim response such as 103, or a 100 on behalf of the upstream. */
   inform(status: number, headers: HeaderList): void
-  /** Ends the connection after this answer; call it before `respond`. Other requests under way are answered. */
+  /** Ends the connection after this answer; call it before `respond`. Other requests under way are still answered. */
   endConnection(): void
   /** Closes the connection at once without an answer, with everything else that is under way on it. */
   hangUp(): void
   respond(head: ResponseHead): BodyWriter
-  /** Answers 101 and gives the connection, HTTP/1.1 alone. */
+  /** Answers 101 and returns the connection as raw bytes; HTTP/1.1 only. */
   upgrade(head: ResponseHead): ByteStream
   /** Called when the visitor leaves before the exchange is complete; at most once. */
   onAbort: (() => void) | undefined
@@ -80,7 +80,7 @@ export interface Exchange {
 export interface UpstreamRequest {
   readonly method: string
   readonly target: string
-  /** `Host` is among them. */
+  /** Includes `Host`. */
   readonly headers: HeaderList
   readonly body: BodyLength
   /** Asks for another protocol; the answer may be a 101. */
@@ -91,7 +91,7 @@ export interface UpstreamSink {
   inform(status: number, headers: HeaderList): void
   /** The final response; its body is read through `body`. */
   respond(head: ResponseHead, body: BodyReader): void
-  /** 101: from here on raw bytes, beginning with those that came already. */
+  /** 101: raw bytes from here on, starting with those that have arrived already. */
   upgraded(head: ResponseHead, stream: ByteStream): void
   /**
    * There was no response, or an invalid one. `isUntouched`: on a reused connection, with no sign that the upstream saw
@@ -129,7 +129,7 @@ export interface UpstreamFaultOptions {
 export class UpstreamFault extends Error {
   readonly reason: UpstreamFaultReason
   readonly isUntouched: boolean
-  /** Nothing came back at all, also on a new connection; the upstream may have closed because of the request. */
+  /** Nothing came back at all, even on a new connection; the upstream may have closed because of the request. */
   readonly isSilent: boolean
 
   constructor(

@@ -14,7 +14,7 @@ async function visitor(t: TestContext): Promise<{ here: Socket; there: Socket }>
   return { here, there }
 }
 
-test('a visitor is let in once the edge is there, with all that was sent before', async (t) => {
+test('a visitor is let in once the edge is compiled, with all that was sent before', async (t) => {
   const { here, there } = await visitor(t)
   const { promise, resolve } = Promise.withResolvers<void>()
   const letIn = Promise.withResolvers<void>()
@@ -26,7 +26,7 @@ test('a visitor is let in once the edge is there, with all that was sent before'
   assert.equal(data.toString(), 'early')
 })
 
-test('one that has gone is not let in', async (t) => {
+test('a visitor that has left is not let in', async (t) => {
   const { here } = await visitor(t)
   const { promise, resolve } = Promise.withResolvers<void>()
   let isIn = false
@@ -41,7 +41,7 @@ test('one that has gone is not let in', async (t) => {
   assert.equal(isIn, false)
 })
 
-test('one is closed when the edge never comes, cannot come, or the server stops', async (t) => {
+test('a visitor is closed when the edge is late or cannot be compiled, or the server stops', async (t) => {
   const never = new Promise<void>(() => {})
   const ends: ((here: Socket) => void)[] = [
     (here) => new HeldConnections({ holdMs: 1 }).hold(here, never, () => {}),
@@ -60,7 +60,7 @@ test('one is closed when the edge never comes, cannot come, or the server stops'
   }
 })
 
-test('only so many wait', async (t) => {
+test('only a bounded number wait', async (t) => {
   const held = new HeldConnections({ maxHeld: 1 })
   const never = new Promise<void>(() => {})
   const [first, second] = [await visitor(t), await visitor(t)]

@@ -31,7 +31,7 @@ export class HeldConnections {
       leave()
       letIn()
     }
-    // If compiling failed, `letIn` tells them so now.
+    // If compiling failed, `letIn` refuses the connection.
     ready.then(comeIn, () => socket.destroy())
     return true
   }

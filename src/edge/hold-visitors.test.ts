@@ -43,10 +43,10 @@ async function visit(): Promise<Socket> {
   return client
 }
 
-test('visitors who come early are met when they are let in, with what they said', async () => {
+test('visitors who come early are met when they are let in, with what they sent', async () => {
   const client = await visit()
   client.end('hello')
-  await until('what the visitor says', () => (accepted[0]?.readableLength ?? 0) > 0)
+  await until('what the visitor sends', () => (accepted[0]?.readableLength ?? 0) > 0)
   assert.equal(met.length, 0)
   held.letIn()
   const read: Buffer[] = []
@@ -61,7 +61,7 @@ test('visitors who come later do not wait', async () => {
   assert.equal(met.length, 1)
 })
 
-test('who left meanwhile is not met', async () => {
+test('a visitor who left meanwhile is not met', async () => {
   const client = await visit()
   client.resetAndDestroy()
   await until('its end', () => accepted[0]?.closed === true)
@@ -69,7 +69,7 @@ test('who left meanwhile is not met', async () => {
   assert.deepEqual(met, [])
 })
 
-test('no more wait than may', async () => {
+test('no more visitors wait than are allowed', async () => {
   await visit()
   await visit()
   const third = await visit()
@@ -78,7 +78,7 @@ test('no more wait than may', async () => {
   assert.equal(met.length, 2)
 })
 
-test('all are sent away when the edges never come', async () => {
+test('all are sent away when the edges are never loaded', async () => {
   const client = await visit()
   held.sendAway()
   await until('its end', () => client.closed)

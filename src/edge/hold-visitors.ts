@@ -1,6 +1,6 @@
 /**
- * Holds visitors until the edges are loaded, so that nobody is told that a name does not exist just because it is not
- * loaded.
+ * Holds visitors until the edges are loaded, so that no visitor is told that a name does not exist just because it is
+ * not loaded yet.
  */
 import type { Socket } from 'node:net'
 import type { MeetVisitor } from '../lib/net/trusted-hop.ts'
@@ -10,9 +10,9 @@ const MAX_WAITING = 4096
 
 export interface Held {
   readonly meet: MeetVisitor
-  /** The edges are loaded: visitors that wait come in, and nobody waits from here on. */
+  /** Lets waiting visitors in, and holds no more; call it when the edges are loaded. */
   letIn(): void
-  /** The server stops before that: visitors that wait are closed. */
+  /** Closes waiting visitors; call it when the server stops before the edges are loaded. */
   sendAway(): void
 }
 

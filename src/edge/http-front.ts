@@ -1,4 +1,4 @@
-/** Speaks HTTP with visitors: picks the version that was agreed on, and hands every request to the proxy. */
+/** Speaks HTTP with visitors: uses the negotiated version, and hands every request to the proxy. */
 
 import type { Socket } from 'node:net'
 import type { Movable } from '../lib/bytes/cut-at-rest.ts'
@@ -30,27 +30,27 @@ import { UpstreamPool } from './upstream-pool.ts'
 
 export interface HttpFrontOptions {
   readonly edges: Edges
-  /** Asks other nodes who serves a name; left out where there are none. */
+  /** Asks other nodes who serves a name; left out when there are none. */
   readonly lookUp?: LookUp | undefined
   readonly counts: TrafficCount
   readonly bodyMemory: BodyMemory
   readonly departed: DepartedVisitors
-  /** What visitors are shown when something goes wrong; asked for each error. */
+  /** The error pages for visitors; called for each error. */
   readonly pages?: () => ErrorPages
   readonly log: Logger
   readonly now: Clock
   /** The ports shown in URLs; known once the listeners are open. */
   readonly publicPorts: { readonly https: number }
   readonly onRequest: (record: AccessRecord) => void
-  /** Of which edges heads and bodies are kept. */
+  /** The edges whose heads and bodies are kept. */
   readonly captures?: EdgeCaptures
-  /** Whether a visitor may reach any public address; by default everybody may. */
+  /** Whether a visitor may reach any public address; by default all may. */
   readonly admits?: (peer: Peer) => boolean
   /** What a visitor may send and how long it may take, over HTTP/2 too. */
   readonly limits?: Http1Limits
   /** Whether connections to a service are worth keeping for the next request. */
   readonly mayKeep?: (targetKey: string) => boolean
-  /** Answers a request of the plain listener that is not for an edge; gives whether it did. */
+  /** Answers a request on the plain listener that is not for an edge; returns whether it did. */
   readonly answerFirst?: (exchange: Exchange) => boolean
   /** For connections from this address: whether one more request may begin. Undefined when there is no limit. */
   readonly requestsOf?: (ip: string) => (() => boolean) | undefined
@@ -119,7 +119,7 @@ export class HttpFront {
     })
   }
 
-  /** Goes over to other limits, for connections and requests that come from here on. */
+  /** Switches to other limits, for connections and requests that come later. */
   use(limits: Http1Limits): void {
     this.#limits = limits
     this.#proxy.useIdleMs(serviceIdleMs(limits))
@@ -130,7 +130,7 @@ export class HttpFront {
     return this.#connections.size
   }
 
-  /** Those connections, by what they carry. */
+  /** The open connections, with their traffic. */
   get connections(): Movable[] {
     return [...this.#connections].map(({ connection, socket }) => ({
       get bytesRead() {
@@ -142,7 +142,7 @@ export class HttpFront {
       get destroyed() {
         return socket.destroyed
       },
-      // So that a visitor sees that the rest of an answer is missing.
+      // A reset shows the visitor that the rest of an answer is missing.
       destroy: () => connection.reset(),
     }))
   }
@@ -159,7 +159,7 @@ export class HttpFront {
       edge,
       tlsKey: edge?.tlsKey ?? '',
       current: edge,
-      // Nearly all ask for the name of their handshake, which is known to be a host.
+      // Nearly all requests are for the name of the handshake, which is known to be a valid host.
       asked: tls && { authority: tls.serverName, host: tls.serverName },
       replay: undefined,
     }
@@ -192,7 +192,7 @@ export class HttpFront {
     if (tls?.alpn === 'h2') {
       const http2 = new Http2Connection({ ...common, socket })
       connection = http2
-      // Node stops reading from a session while it writes to it and does not say so: no bytes move while requests wait.
+      // While Node writes to a session it stops reading, and does not say so: the sign is that no bytes move.
       let seen = -1
       const isPaused = (): boolean => {
         const moved = socket.bytesRead + socket.bytesWritten
@@ -212,7 +212,7 @@ export class HttpFront {
     if (this.#isDraining) connection.drain()
   }
 
-  /** Answers a request that came over no connection of ours. */
+  /** Answers a request that did not come over a visitor's connection. */
   answer(exchange: Exchange, visitor: VisitorConnection): void {
     this.#proxy.handle(exchange, visitor)
   }
@@ -224,13 +224,13 @@ export class HttpFront {
     this.#pool.close()
   }
 
-  /** A tunnel is reached in another way from now on. */
+  /** Retires the connections of a tunnel that is reached another way from now on. */
   tunnelMoved(tunnelId: string): void {
     this.#pool.retireAll(tunnelId)
   }
 
   /**
-   * An edge was removed. Gives back how to end its remaining connections, without touching a later edge of the same id.
+   * Call it when an edge is removed. The result ends its remaining connections, but none of a later edge with its id.
    */
   retire(edgeId: string): () => void {
     const left = [...this.#connections].filter(({ visitor }) =>
@@ -244,7 +244,7 @@ export class HttpFront {
         // Requests made since then may be for another edge. Over HTTP/2 an older request may still be under way.
         const isOver = current?.id !== edgeId && !(connection instanceof Http2Connection && connection.open > 0)
         if (!isOver) connection.reset()
-        // Nobody serves the name now: the next request belongs on a new connection, and this one stops counting for the
+        // The name is not served now: the next request belongs on a new connection, and this one stops counting for the
         // edge.
         else if (current === undefined) connection.drain()
       }
@@ -263,9 +263,9 @@ export class HttpFront {
     count.bytesIn += record.bytesIn
     count.bytesOut += record.bytesOut
     if (record.fault !== undefined) count.refused++
-    // A connection that was upgraded is no request that took hours.
+    // An upgraded connection must not count as a request that took hours.
     if (record.status !== 0 && record.status !== UPGRADED) {
-      // A clock that was set back makes no negative times.
+      // The clock may have been set back.
       const ms = Math.max(0, record.durationMs)
       count.requestMs += ms
       this.#options.counts.latency.note(ms)
@@ -274,12 +274,12 @@ export class HttpFront {
   }
 }
 
-/** A service may take its time, however short a connection may be idle. */
+/** Services may be idle for the default time at least, however short visitors' connections may be idle. */
 function serviceIdleMs({ idleMs }: Http1Limits): number {
   return Math.max(idleMs, defaultLimits.idleMs)
 }
 
-/** D68. Told by a number and a line a minute, not by a line in the access log: that is what a flood would fill. */
+/** D68. Counted, and logged once a minute, but not written to the access log, which a flood would fill. */
 function refuse(exchange: Exchange, count: EdgeCount, pages: ErrorPages): void {
   const { head, body } = pages.forRequest('SERVER_BUSY', exchange.head)
   head.headers.add('retry-after', '1')

@@ -1,4 +1,4 @@
-/** Which requests may be sent again when it is not known what became of them. */
+/** Which requests may be sent again when their outcome is unknown. */
 
 /** RFC 9110 §9.2.2. */
 const methods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE', 'PUT', 'DELETE'])

@@ -25,17 +25,17 @@ const cases: [asked: string, found: string | undefined][] = [
   ['.', undefined],
 ]
 for (const [asked, found] of cases) {
-  test(`${asked || 'the empty name'} is served by ${found ?? 'nobody'}`, () => {
+  test(`${asked || 'the empty name'} is served by ${found ?? 'no edge'}`, () => {
     assert.equal(indexOf('a.e.com', '*.e.com', '*.a.e.com').find(asked), found)
   })
 }
 
-test('a visitor who asks for a wildcard does not get what stands on it alone', () => {
+test('a visitor who requests a literal wildcard gets nothing special', () => {
   assert.equal(indexOf('*.e.com').find('*.e.com'), '*.e.com', 'below e.com, like any name')
   assert.equal(indexOf('*.a.e.com').find('*.e.com'), undefined)
 })
 
-test('names can be replaced and taken away', () => {
+test('names can be replaced and removed', () => {
   const index = indexOf('a.e.com', '*.e.com')
   assert.equal(index.size, 2)
   index.set('a.e.com', 'other')
@@ -49,7 +49,7 @@ test('names can be replaced and taken away', () => {
   assert.equal(index.size, 0)
 })
 
-test('agrees with a list that is searched from end to end', () => {
+test('agrees with a linear search', () => {
   const label = fc.constantFrom('a', 'b', 'com')
   const name = fc.array(label, { minLength: 1, maxLength: 5 }).map((labels) => labels.join('.'))
   const pattern = fc.tuple(fc.boolean(), name).map(([isWild, text]) => (isWild ? `*.${text}` : text))
@@ -62,7 +62,7 @@ test('agrees with a list that is searched from end to end', () => {
   )
 })
 
-test('of the wildcards of an edge the longest above a name is found', () => {
+test('finds the longest wildcard of an edge above a name', () => {
   const names = ['*.a.test', '*.b.a.test', 'x.a.test']
   const cases: [string, string | undefined][] = [
     ['y.a.test', '*.a.test'],

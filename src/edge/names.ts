@@ -1,12 +1,12 @@
 /**
- * Finds who serves a name: the exact one first, else the longest wildcard above it. `*.example.com` stands for every
- * name below `example.com`, at any depth, and not for `example.com` itself.
+ * Finds who serves a name: the exact one first, else the longest wildcard above it. `*.example.com` covers every name
+ * below `example.com`, at any depth, and not `example.com` itself.
  *
- * Names come normalised, from hostports and from hellos alike: lower case, in punycode, without a trailing dot.
+ * Names from hostports and from hellos are normalised: lower case, in punycode, without a trailing dot.
  */
 export class NameIndex<T> {
   readonly #exact = new Map<string, T>()
-  /** By the part after `*.`, so that a visitor who asks for the literal name `*.example.com` finds nothing special. */
+  /** By the part after `*.`, so that a request for the literal name `*.example.com` finds nothing special. */
   readonly #below = new Map<string, T>()
 
   get size(): number {

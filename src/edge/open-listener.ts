@@ -1,4 +1,4 @@
-/** Opens one TCP listener the way all public ones are: half-open connections, no delay, and no error that ends the process. */
+/** Opens a public TCP listener: half-open connections, no delay, and no error that ends the process. */
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 import type { Clock } from '../lib/clock.ts'
 import type { Descriptors } from '../lib/files/descriptors.ts'
@@ -11,9 +11,9 @@ import { type MeetVisitor, meetVisitors } from '../lib/net/trusted-hop.ts'
 
 export interface ListenerOptions {
   readonly on: ListenOn
-  /** What it throws ends that connection and nothing else. */
+  /** An error thrown here ends that connection and no other. */
   readonly onConnection: (socket: Socket, visitor: Peer) => void
-  /** Finds out who is visiting; by default, whoever connects. */
+  /** Finds out who is visiting; by default, the peer of the socket. */
   readonly meet?: MeetVisitor | undefined
   /** The limit on connections; none by default. */
   readonly caps?: Pick<ConnectionCaps, 'accept' | 'admit'> | undefined
@@ -52,12 +52,12 @@ const sentences: Readonly<Record<ListenFault['reason'], string>> = {
   unavailable: 'the system refuses it',
 }
 
-/** Gives the listener once it listens, or why it does not. */
+/** Resolves with the server once it listens, or with the fault. */
 export async function openListener(options: ListenerOptions): Promise<Server | ListenFault> {
   const { on, onConnection, descriptors, log, now, meet = meetVisitors([]), caps, onTooMany = close } = options
   const server = createServer(visitorSockets)
   server.on('connection', (socket) => {
-    // `close` always follows an error, and everybody listens to that; but an unhandled error would end the process.
+    // `close` follows every error and is handled elsewhere; but an `error` without a listener would end the process.
     socket.on('error', ignore)
     if (descriptors?.admits(socket, 'visitors') === false) return
     const peer = peerOf(socket, now())
@@ -72,7 +72,7 @@ export async function openListener(options: ListenerOptions): Promise<Server | L
     meet(socket, peer, (visitor) => {
       if (!visitor) {
         socket.destroy()
-        log.debug({ peer: peer.ip, port: peer.serverPort }, 'a trusted proxy did not say who is visiting')
+        log.debug({ peer: peer.ip, port: peer.serverPort }, 'trusted proxy did not send the address of a visitor')
         return
       }
       if (caps?.admit(socket, visitor.ip) === false) {
@@ -90,15 +90,15 @@ export async function openListener(options: ListenerOptions): Promise<Server | L
   try {
     await listenOn(server, on, (err) => {
       if (descriptors) descriptors.failed(err, listenText(on))
-      else log.error({ err, listener: listenText(on) }, 'a connection could not be accepted')
+      else log.error({ err, listener: listenText(on) }, 'cannot accept a connection')
     })
     return server
   } catch (error) {
-    return new ListenFault(listenText(on), error as NodeJS.ErrnoException) // of the system: nothing else rejects
+    return new ListenFault(listenText(on), error as NodeJS.ErrnoException) // nothing but system errors rejects
   }
 }
 
-/** What listens, or the reason as an error: a listener of the operator's own choice must be had. */
+/** Returns what listens, or throws the fault: a listener that the operator configured is required. */
 export function listening<T>(outcome: T | ListenFault): T {
   if (outcome instanceof ListenFault) throw outcome
   return outcome

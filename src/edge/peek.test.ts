@@ -16,7 +16,7 @@ const { cert, key } = new Authority(made.certPem, made.keyPem).issue(['a.test'])
 let hello: Buffer
 let server: Server
 let secure: TlsServer
-/** What is done with the next connection. */
+/** Handles the next connection. */
 let take: (socket: Socket) => void
 
 before(async () => {
@@ -30,7 +30,7 @@ after(() => server.close())
 
 const port = (): number => (server.address() as AddressInfo).port
 
-/** A connection with both its ends, which nothing has been done with. */
+/** Both ends of an untouched connection. */
 async function pair(): Promise<{ visitor: Socket; accepted: Socket }> {
   const arrival = new Promise<Socket>((resolve) => {
     take = resolve
@@ -68,7 +68,7 @@ describe('after a peek', () => {
     ]),
   ]
   for (const [name, split] of splits) {
-    test(`whoever reads on gets every byte once: ${name}`, async () => {
+    test(`the next reader gets every byte once: ${name}`, async () => {
       const { visitor, accepted } = await pair()
       const result = peeked(accepted)
       await writePieces(visitor, accepted, split(hello))
@@ -80,7 +80,7 @@ describe('after a peek', () => {
     })
   }
 
-  test('what came behind the hello is there as well, and so is the end', async () => {
+  test('what came after the hello is there too, and so is the end', async () => {
     const { visitor, accepted } = await pair()
     const result = peeked(accepted)
     visitor.end(Buffer.concat([hello, Buffer.alloc(50_000, 7)]))
@@ -104,7 +104,7 @@ describe('after a peek', () => {
     assert.equal(Buffer.concat(back as Buffer[]).toString(), 'answer')
   })
 
-  test('TLS completes its handshake, at whichever byte the hello was split', async () => {
+  test('TLS completes its handshake, wherever the hello was split', async () => {
     for (let at = 1; at < hello.length; at += at < 60 ? 1 : 37) {
       const arrival = new Promise<Socket>((resolve) => {
         take = (socket) => {
@@ -145,18 +145,18 @@ describe('after a peek', () => {
   })
 })
 
-describe('who sends no hello', () => {
+describe('a visitor without a valid hello', () => {
   const alertOf = (description: number) => Buffer.from([21, 3, 1, 0, 2, 2, description])
   const unnamed = () => heardHello((at) => connect({ port: at, host: '127.0.0.1' }).on('error', () => {}))
   const cases: [name: string, bytes: () => Buffer | Promise<Buffer>, fault: PeekFault, answer: Buffer | RegExp][] = [
     ['no name', unnamed, 'no_name', alertOf(112)],
-    ['a name that cannot be', () => withName('a.te*t'), 'bad_name', alertOf(112)],
-    ['a message that is no hello', () => Buffer.from([22, 3, 1, 0, 4, 2, 0, 0, 0]), 'malformed', alertOf(50)],
+    ['an impossible name', () => withName('a.te*t'), 'bad_name', alertOf(112)],
+    ['a message that is not a hello', () => Buffer.from([22, 3, 1, 0, 4, 2, 0, 0, 0]), 'malformed', alertOf(50)],
     ['a hello that is too large', () => Buffer.from([22, 3, 1, 0, 4, 1, 0, 0x80, 0]), 'too_large', alertOf(50)],
     ['HTTP', () => Buffer.from('GET / HTTP/1.1\r\nhost: a.test\r\n\r\n'), 'plain_http', /^HTTP\/1.1 400 .*https:/s],
     ['HTTP with a long body', () => Buffer.from(`POST / HTTP/1.1\r\n\r\n${'x'.repeat(500_000)}`), 'plain_http', /400 /],
     ['nonsense', () => Buffer.from('\0\0\0\0'), 'not_tls', /^$/],
-    ['nothing but an end', () => Buffer.alloc(0), 'closed', /^$/],
+    ['only an end', () => Buffer.alloc(0), 'closed', /^$/],
   ]
   for (const [name, bytes, fault, answer] of cases) {
     test(`${name}: ${fault}`, async () => {
@@ -180,7 +180,7 @@ describe('who sends no hello', () => {
     return changed
   }
 
-  test('a hello that came while the process stood still is read, however late it is', async () => {
+  test('a hello that came while the process was blocked is read, however late it is', async () => {
     const { visitor, accepted } = await pair()
     const result = peeked(accepted, { timeoutMs: 20 })
     visitor.write(hello)
@@ -191,7 +191,7 @@ describe('who sends no hello', () => {
     accepted.destroy()
   })
 
-  test('who sends drops has no longer than the whole time', async () => {
+  test('that sends byte by byte has no longer than the whole time', async () => {
     const { visitor, accepted } = await pair()
     const result = peeked(accepted, { timeoutMs: 150 })
     let at = 0
@@ -202,7 +202,7 @@ describe('who sends no hello', () => {
     await closed(visitor)
   })
 
-  test('who resets is gone', async () => {
+  test('that resets is gone', async () => {
     for (const sent of [0, 1, 100]) {
       const { visitor, accepted } = await pair()
       const result = peeked(accepted)
@@ -215,7 +215,7 @@ describe('who sends no hello', () => {
     }
   })
 
-  test('who is turned away and does not close is closed', async () => {
+  test('that is turned away and does not close is closed', async () => {
     const { visitor, accepted } = await pair()
     visitor.resume()
     turnAway(accepted, 'no_name')
@@ -223,7 +223,7 @@ describe('who sends no hello', () => {
     visitor.destroy()
   })
 
-  test('who is turned away and resets is no error', async () => {
+  test('that is turned away and resets is not an error', async () => {
     const { visitor, accepted } = await pair()
     turnAway(accepted, 'plain_http')
     visitor.resetAndDestroy()

@@ -14,8 +14,8 @@ export const HELLO_TIMEOUT_MS = 3000
 const LINGER_MS = 1000
 
 /**
- * Calls `done` exactly once. With a hello, the socket does not flow and holds all bytes from the first on: whoever takes
- * it over within the call, TLS or a relay, sees each of them once. With a fault it is for `turnAway`.
+ * Calls `done` exactly once. With a hello, the socket does not flow and still holds all bytes: TLS or a relay that
+ * takes it over within the call sees each of them once. With a fault, it must go to `turnAway`.
  */
 export function peekHello(
   socket: Socket,
@@ -43,13 +43,13 @@ export function peekHello(
   const stopReading = readInto(socket, take)
 }
 
-/** Gives how to stop. A stream's own events would cost a tenth of a handshake; they are for where nothing else works. */
+/** Returns a function that stops it. Stream events, which cost a tenth of a handshake, are only the fallback. */
 function readInto(socket: Socket, take: (chunk: Buffer) => boolean): () => void {
   const onReadable = (): void => {
     const chunk = socket.read() as Buffer | null
     if (chunk) take(chunk)
   }
-  // After the header of a hop, bytes may be waiting.
+  // Bytes may already be waiting after a PROXY header.
   if (socket.readableLength === 0 && readLent(socket, take)) return () => stopLending(socket)
   socket.on('readable', onReadable)
   return () => socket.off('readable', onReadable)
@@ -72,14 +72,14 @@ export function closeWith(socket: Socket, words: Buffer): void {
   socket.end(words)
 }
 
-/** A fatal alert in a record of its own, as it is before keys are agreed on (RFC 8446 §6), and before a version is. */
+/** A fatal alert in an unencrypted record (RFC 8446 §6), by default as before a version is negotiated. */
 export function alertRecord(description: number, minorVersion = 1): Buffer {
   return Buffer.from([21, 3, minorVersion, 0, 2, 2, description])
 }
 
 export const alert = { badCertificate: 42, decodeError: 50, internalError: 80, unrecognizedName: 112 } as const
 
-const httpText = 'This port speaks TLS; ask for it with https:// in place of http://.\n'
+const httpText = 'This port speaks TLS; use https:// instead of http://.\n'
 
 const answers: Readonly<Record<PeekFault, Buffer | undefined>> = {
   // R-1.4: without a name there is no edge to choose.

@@ -1,4 +1,4 @@
-/** What the door says when a module of an edge breaks: nobody gets in, and the log knows why. */
+/** The door when a module of an edge breaks: no visitor gets in, and the log says why. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer } from 'node:net'
@@ -13,7 +13,7 @@ import { testEdge } from './test-plane.ts'
 import type { TlsServers } from './tls-servers.ts'
 import { TrafficCount } from './traffic-count.ts'
 
-test('a module that breaks at a connection lets nobody in and is told in the log with its cause, once a minute', async (t) => {
+test('a module that breaks at a connection refuses it and is logged with its cause, once a minute', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const accept: Edge['accept'] = [
     () => {

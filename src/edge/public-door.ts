@@ -1,4 +1,4 @@
-/** The door visitors use: finds the edge of an accepted connection, and hands the connection to whoever carries it. */
+/** The door visitors use: finds the edge of an accepted connection, and passes the connection on. */
 import type { Socket } from 'node:net'
 import { socketStream } from '../lib/bytes/socket-stream.ts'
 import { type Aged, AgeList } from '../lib/limits/age-list.ts'
@@ -24,7 +24,7 @@ export interface HttpVisit {
   readonly peer: Peer
   /** Undefined on the plain listener. */
   readonly tls: TlsFacts | undefined
-  /** The edge of the name in the handshake; undefined on the plain listener, and for a name that nobody serves. */
+  /** The edge of the name in the handshake; undefined on the plain listener, and for a name that is not served. */
   readonly edge: Edge | undefined
 }
 
@@ -33,23 +33,23 @@ export interface PublicDoorOptions {
   readonly tls: TlsServers
   readonly serveHttp: (visit: HttpVisit) => void
   readonly counts: TrafficCount
-  /** Asks other nodes who serves a name; left out where there are none. */
+  /** Asks other nodes who serves a name; left out when there are none. */
   readonly lookUp?: LookUp | undefined
   /** Whether a TLS handshake with this address may begin; by default always. */
   readonly mayShake?: (ip: string) => boolean
   /** How long a connection of a TCP or TLS edge may be idle, in milliseconds. */
   readonly idleMs?: number
   readonly departed: DepartedVisitors
-  /** Authorities that want to see that a name is served here; left out where nothing is ordered. */
+  /** Challenges of certificate authorities; left out when no certificates are ordered. */
   readonly challenges?: Pick<Challenges, 'forHandshake'>
   readonly log: Logger
   /** One line for each connection of a TCP or TLS edge. */
   readonly onRecord: (record: ConnectionRecord) => void
-  /** the certificate for a name that nobody serves; none is issued for names that strangers make up. */
+  /** the certificate for a name that is not served; none is issued for names that strangers make up. */
   readonly defaultCertificate: (name: string) => CertificatePair
 }
 
-/** How long a connection may be idle unless the operator says otherwise, in milliseconds. */
+/** How long a connection may be idle by default, in milliseconds. */
 const IDLE_MS = 5 * 60_000
 
 interface Carried extends Aged<Carried> {
@@ -88,7 +88,7 @@ export class PublicDoor {
     return [...this.#carried.values(), ...this.#retired].flatMap((all) => [...all].map(({ socket }) => socket))
   }
 
-  /** From here on, connections may be idle for so long, in milliseconds. */
+  /** Sets how long connections may be idle from now on, in milliseconds. */
   useIdleMs(idleMs: number): void {
     this.#idleMs = idleMs
   }
@@ -121,8 +121,8 @@ export class PublicDoor {
     if (!edge) {
       if (!this.#mayShake(socket, peer)) return
       const certificate = defaultCertificate(hello.serverName)
-      const nobody = { id: '', kind: 'https', tls: { certificate }, tlsKey: '' } as const
-      tls.handshake(nobody, { socket, hello }, (secured) => {
+      const unserved = { id: '', kind: 'https', tls: { certificate }, tlsKey: '' } as const
+      tls.handshake(unserved, { socket, hello }, (secured) => {
         if ('socket' in secured) serveHttp({ socket: secured.socket, peer, tls: secured.facts, edge: undefined })
       })
       return
@@ -156,7 +156,7 @@ export class PublicDoor {
   }
 
   /**
-   * An edge was removed. Gives back how to end its remaining connections, without touching a later edge of the same id.
+   * Call it when an edge is removed. The result ends its remaining connections, but none of a later edge with its id.
    */
   retire(edgeId: string): () => void {
     const left = this.#carried.get(edgeId)
@@ -250,7 +250,7 @@ export class PublicDoor {
     if (kept.size === 0) this.#carried.set(edgeId, kept)
     const carried: Carried = { socket, older: undefined, newer: undefined }
     kept.add(carried)
-    // After a visitor has ended its side, what it sent is still wanted, and it may wait for an answer.
+    // After a visitor has ended its side, what it sent is still needed, and it may wait for an answer.
     const unwatch = this.#options.departed.watch(socket, { mayHalfClose: () => true })
     return () => {
       unwatch()
@@ -259,7 +259,7 @@ export class PublicDoor {
     }
   }
 
-  /** The first refusal; a phase that throws is broken and refuses everybody. */
+  /** The first refusal; a phase that throws is broken and refuses all visitors. */
   #firstVerdict<P>(
     { id }: Edge,
     phases: readonly P[],

@@ -51,7 +51,7 @@ async function until(holds: () => boolean): Promise<void> {
   while (!holds()) await new Promise((resolve) => setImmediate(resolve))
 }
 
-test('a connection comes with its hello and with who is at both ends', async () => {
+test('a connection comes with its hello and the addresses of both ends', async () => {
   const { port, taken, listener } = await start({ now: () => 42 })
   const visitor = await dialled(port)
   const { localPort } = visitor
@@ -79,7 +79,7 @@ test('an IPv4 visitor of an IPv6 listener has an IPv4 address', async (t) => {
   assert.equal(taken[0]?.peer.serverIp, '127.0.0.1')
 })
 
-test('a thousand who never send a whole hello stop nobody, and are closed in time', async () => {
+test('a thousand visitors without a complete hello do not stop others, and are closed in time', async () => {
   const { port, listener, faults } = await start({ helloTimeoutMs: 3000 })
   const idle: Socket[] = []
   for (let i = 0; i < 1000; i++) {
@@ -95,7 +95,7 @@ test('a thousand who never send a whole hello stop nobody, and are closed in tim
   assert.equal(faults.length, 1000)
 })
 
-test('when too many wait, the one that waits longest goes', async () => {
+test('when too many wait, the one that has waited longest is closed', async () => {
   const { port, listener, faults } = await start({ maxPending: 3 })
   const [first, second] = [await dialled(port), await dialled(port)]
   await until(() => listener.pending === 2)
@@ -108,7 +108,7 @@ test('when too many wait, the one that waits longest goes', async () => {
   assert.equal(listener.pending, 2)
 })
 
-test('who is being turned away counts, and goes first', async () => {
+test('a visitor that is being turned away counts, and is closed first', async () => {
   const { port, listener, faults } = await start({ maxPending: 2 })
   const waiting = await dialled(port)
   await until(() => listener.pending === 1)
@@ -124,7 +124,7 @@ test('who is being turned away counts, and goes first', async () => {
   http.destroy()
 })
 
-test('who resets at any point is forgotten', async () => {
+test('a visitor that resets at any point is forgotten', async () => {
   const { port, listener, faults } = await start()
   for (const sent of [0, 1, 5, 50]) {
     const visitor = await dialled(port)
@@ -140,7 +140,7 @@ test('who resets at any point is forgotten', async () => {
   assert.equal(await greet(port), 'taken')
 })
 
-test('what the caller throws ends that connection alone', async () => {
+test('an error of the caller ends only that connection', async () => {
   let calls = 0
   const lines: string[] = []
   const { port } = await start({
@@ -155,7 +155,7 @@ test('what the caller throws ends that connection alone', async () => {
   assert.equal(lines.filter((line) => line.includes('a mistake of the caller')).length, 1)
 })
 
-test('closing accepts nobody any more, lets hellos under way come in, and leaves what was handed on', async () => {
+test('closing stops accepting, lets hellos under way arrive, and leaves connections that were handed on', async () => {
   let handed: Socket | undefined
   const { port, listener } = await start({
     onConnection: ({ socket }) => {
@@ -182,7 +182,7 @@ test('closing accepts nobody any more, lets hellos under way come in, and leaves
   underWay.destroy()
 })
 
-test('a port that is taken is told as a value', async () => {
+test('a port that is taken is reported as a value', async () => {
   const other = createServer().listen(0, '127.0.0.1')
   await once(other, 'listening')
   const address = other.address()
@@ -194,7 +194,7 @@ test('a port that is taken is told as a value', async () => {
   other.close()
 })
 
-test('curl, and a browser that forgot the s, understand what they are told', async (t) => {
+test('curl, and a browser that uses http://, understand the answer', async (t) => {
   const front = await new Front({
     edges: { 'a.localhost': tlsEdge('a') },
     onSecured: ({ socket }) => {

@@ -24,7 +24,7 @@ export interface Greeted {
 export interface PublicListenerOptions {
   /** An error thrown here closes that connection and no other. */
   readonly onConnection: (greeted: Greeted) => void
-  /** Somebody was turned away. */
+  /** Called when a connection is turned away. */
   readonly onFault?: (fault: PeekFault | 'crowded', peer: Peer) => void
   readonly meet?: MeetVisitor | undefined
   readonly caps?: ConnectionCaps | undefined
@@ -68,7 +68,7 @@ export class PublicListener {
     return this.#pending.size + this.#leaving.size
   }
 
-  /** Gives the address it listens on, or why it does not. */
+  /** Resolves with the address it listens on, or with the fault. */
   async listen(on: ListenOn): Promise<AddressInfo | ListenFault> {
     const { log, meet, caps, descriptors } = this.#options
     const server = await openListener({
@@ -114,7 +114,7 @@ export class PublicListener {
   }
 
   #greeted(waiting: Waiting, result: ClientHello | PeekFault): void {
-    // Missing when it had to make room for another.
+    // It is missing if it had to make room for another.
     if (!this.#pending.delete(waiting)) return
     const { socket, peer } = waiting
     if (typeof result === 'string') {

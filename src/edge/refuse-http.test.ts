@@ -6,7 +6,7 @@ import { type TestContext, test } from 'node:test'
 import { visitorErrors } from '../model/visitor-errors.ts'
 import { type HttpRefusalsOptions, httpRefusals } from './refuse-http.ts'
 
-/** A listener that is over its limit; gives how to connect to it. */
+/** A listener that is over its limit; returns a function that connects to it. */
 async function overLimit(t: TestContext, options: HttpRefusalsOptions) {
   const server = createServer({ allowHalfOpen: true }, httpRefusals(options)).listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -22,7 +22,7 @@ async function overLimit(t: TestContext, options: HttpRefusalsOptions) {
 const get = 'GET / HTTP/1.1\r\nhost: a.test\r\n\r\n'
 const number = `ngrok-error-code: ERR_NGROK_${visitorErrors.SERVER_BUSY.ngrok}`
 
-test("a visitor is told 503 with our code, and with ngrok's number while that is on", async (t) => {
+test("a visitor gets a 503 with our code, and with ngrok's number while that is on", async (t) => {
   let isOn = true
   const dial = await overLimit(t, { ngrokErrorHeader: () => isOn })
   const heard = async () => {

@@ -36,7 +36,7 @@ function answerWith(...more: readonly string[]): Buffer {
 
 export interface HttpRefusalsOptions {
   readonly maxAtOnce?: number
-  /** Whether answers have ngrok's number too, asked for each. */
+  /** Whether answers carry ngrok's error number too; called for each. */
   readonly ngrokErrorHeader: () => boolean
 }
 
@@ -57,12 +57,12 @@ export function httpRefusals({
       count--
       clearTimeout(overdue)
     })
-    // Clients take an answer before their request for a broken connection.
+    // Clients treat an answer that precedes their request as a broken connection.
     socket.once('data', () => {
       clearTimeout(overdue)
       closeWith(socket, ngrokErrorHeader() ? numbered : unnumbered)
     })
-    // Reading a PROXY header paused it.
+    // Reading a PROXY header paused the socket.
     socket.resume()
   }
 }

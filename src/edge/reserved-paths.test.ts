@@ -6,7 +6,7 @@ import type { Route } from './edge.ts'
 import { type Reserving, reservedPaths } from './reserved-paths.ts'
 
 function reserving(id: string, path: string, claim: PathClaim, match = '/'): Reserving {
-  // No more of a route is looked at.
+  // Nothing else of a route is used.
   const route = { id } as Route
   return {
     matched: { matchType: 'path_prefix', match },
@@ -27,12 +27,12 @@ test('an edge whose modules reserve nothing has no such paths', () => {
   assert.equal(reservedPaths([{ ...reserving('r1', '/x', 'own'), phases: [{}] }]), undefined)
 })
 
-test('who takes a request for its own goes before who would answer it', () => {
+test('a module that owns a request comes before one that would answer it', () => {
   const paths = reservedPaths([reserving('r1', '/callback', 'spare', '/long/one'), reserving('r2', '/callback', 'own')])
   assert.equal(paths?.routeFor(asked('/callback'))?.id, 'r2')
 })
 
-test('the most particular route answers what is for none', () => {
+test('the most specific route answers what belongs to none', () => {
   const paths = reservedPaths([reserving('r1', '/callback', 'spare'), reserving('r2', '/callback', 'spare', '/app')])
   assert.equal(paths?.routeFor(asked('/callback'))?.id, 'r2')
   assert.equal(reservedPaths([reserving('r1', '/callback', 'none')])?.routeFor(asked('/callback')), undefined)

@@ -1,4 +1,4 @@
-/** Paths that modules reserve on all hosts of an edge, such as where a provider sends visitors back. */
+/** Paths that modules reserve on all hosts of an edge, such as the callback of an identity provider. */
 import type { HeaderList } from '../lib/http/header-list.ts'
 import { type Phases, pathOfRoute, type Reserved } from '../modules/phases.ts'
 import type { Route } from './edge.ts'

@@ -15,7 +15,7 @@ function retired(t: TestContext, { isBack }: { isBack: boolean }): string[] {
   return notes
 }
 
-test('connections of an edge that is gone live on for the drain time', (t) => {
+test('connections of an edge that is gone stay open for the drain time', (t) => {
   const notes = retired(t, { isBack: false })
   t.mock.timers.tick(4999)
   assert.deepEqual(notes, ['streams of edg_1 retired', 'http of edg_1 retired'])

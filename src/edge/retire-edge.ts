@@ -1,8 +1,8 @@
-/** What becomes of the visitors of an edge that is removed: no new ones, and those who are there get the drain time (D42). */
+/** Retires a removed edge: it gets no new visitors, and those present get the drain time (D42). */
 
 /** Who holds connections of visitors. */
 export interface HoldsVisitors {
-  /** The edge is gone. Gives back how to end the connections that it had until now. */
+  /** Call it when the edge is gone. The result ends the connections that it had until now. */
   retire(edgeId: string): () => void
 }
 
@@ -16,7 +16,7 @@ export interface Retiring {
   readonly drainMs: number
 }
 
-/** Ends, after the drain time, what is left of the connections that the edge has now. */
+/** Ends, after the drain time, those of the edge's present connections that are still open. */
 export function retireEdge(edgeId: string, { streams, http, isServed, drainMs }: Retiring): void {
   const [endStreams, endHttp] = [streams.retire(edgeId), http.retire(edgeId)]
   setTimeout(() => {

@@ -16,7 +16,7 @@ const rows: readonly [path: string, route: string][] = [
   ['/api/x/y', 'below'],
   ['/api/xy', 'api'],
   ['/api', 'api'],
-  // A prefix is a string, not a row of segments (D41).
+  // A prefix is a string, not a list of segments (D41).
   ['/apiary', 'api'],
   ['/ap', 'root'],
   ['/z', 'root'],
@@ -32,7 +32,7 @@ test('without a match there is no route', () => {
 })
 
 test('whatever the prefixes, the longest that a path begins with is found', () => {
-  // Few letters, so that many begin with one another; the last is two code units.
+  // Few characters, so that many texts begin with one another; the last one is two code units.
   const text = fc.string({ unit: fc.constantFrom('a', 'b', '/', '\u{1F600}'), maxLength: 6 }).map((rest) => `/${rest}`)
   fc.assert(
     fc.property(fc.uniqueArray(text, { maxLength: 40 }), text, (prefixes, path) => {

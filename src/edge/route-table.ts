@@ -1,6 +1,6 @@
 /**
- * Finds the route of a path: the exact one, else the longest prefix (D41), at a cost that does not grow with the
- * routes.
+ * Finds the route of a path: the exact one, else the longest prefix (D41), at a cost that does not grow with the number
+ * of routes.
  */
 
 export interface Matched {
@@ -10,7 +10,7 @@ export interface Matched {
 
 /**
  * Prefixes sorted by code units, so that longer ones follow those they begin with. Stored in columns: a thousand may
- * begin with one another, and walking along them must not touch the strings.
+ * begin with one another, and walking along this chain must not touch the strings.
  */
 interface Prefixes<T> {
   readonly matches: readonly string[]
@@ -22,7 +22,7 @@ interface Prefixes<T> {
 
 const NONE = -1
 
-/** Gives a function that finds the route of a path. */
+/** Returns a function that finds the route of a path. */
 export function routeTable<T>(routes: readonly (readonly [Matched, T])[]): (path: string) => T | undefined {
   const every = routeOfEveryPath(routes)
   if (every !== undefined) return (path) => (path.startsWith('/') ? every : undefined)

@@ -62,7 +62,7 @@ describe('an endpoint of agents', () => {
     assert.deepEqual(done, ['serve ep_pool', 'remove ep_pool', 'serve ep_pool'])
   })
 
-  test('of one tunnel is served anew with each bind', async () => {
+  test('of one tunnel is served again with each bind', async () => {
     const { shared, done } = edges()
     for (let i = 0; i < 2; i++) await shared.serve(own, await shared.compile(own), 'tn_1')
     shared.letGo('ep_1', 'tn_1')

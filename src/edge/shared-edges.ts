@@ -1,6 +1,6 @@
 /**
- * Endpoints of agents, each served as long as somebody has it: its tunnel here or at another plane, other nodes, or in a
- * pool any of several tunnels.
+ * Endpoints of agents, each served as long as it has a holder: its tunnel here or at another plane, another node, or in
+ * a pool any of several tunnels.
  */
 import { type EdgeConfig, isPool } from '../model/edge-config.ts'
 import type { CompiledEdge } from './compile.ts'
@@ -8,7 +8,7 @@ import type { Edges } from './edges.ts'
 
 export class SharedEdges {
   readonly #edges: Pick<Edges, 'has' | 'apply' | 'applyCompiled' | 'compileAhead' | 'remove'>
-  /** Who has an edge, by its id. */
+  /** The holders of an edge, by its id. */
   readonly #holders = new Map<string, Set<string>>()
   #onRemoved: () => void = () => {}
 
@@ -16,17 +16,17 @@ export class SharedEdges {
     this.#edges = edges
   }
 
-  /** `then` runs when an endpoint is served no longer. */
+  /** `then` runs when an endpoint is no longer served. */
   whenRemoved(then: () => void): void {
     this.#onRemoved = then
   }
 
-  /** Undefined for a pool that is served already: it need not be compiled once more for each member. */
+  /** Undefined for a pool that is served already: it is not compiled again for each member. */
   async compile(config: EdgeConfig): Promise<CompiledEdge | undefined> {
     return this.#isServed(config) ? undefined : this.#edges.compileAhead(config)
   }
 
-  /** Serves what `compile` gave; gives back why a port cannot be opened. */
+  /** Serves what `compile` returned; resolves with the error when a port cannot be opened. */
   async serve(config: EdgeConfig, compiled: CompiledEdge | undefined, holder: string): Promise<Error | undefined> {
     const isServed = this.#isServed(config)
     this.#hold(config.id, holder)
@@ -37,14 +37,14 @@ export class SharedEdges {
     return compiled ? this.#edges.applyCompiled(config, compiled) : this.#edges.apply(config)
   }
 
-  /** Leaves compiling to the first visitor. */
+  /** Serves an endpoint, and leaves compiling to the first visitor. */
   async serveIdle(config: EdgeConfig, holder: string): Promise<Error | undefined> {
     const isServed = this.#isServed(config)
     this.#hold(config.id, holder)
     return isServed ? undefined : this.#edges.apply(config, { isIdle: true })
   }
 
-  /** One of its holders has it no more; nobody is let in after the last. */
+  /** Removes a holder; after the last one, the endpoint is no longer served. */
   letGo(id: string, holder: string): void {
     const holders = this.#holders.get(id)
     if (!holders?.delete(holder) || holders.size > 0) return
@@ -53,7 +53,7 @@ export class SharedEdges {
     this.#onRemoved()
   }
 
-  /** The id of a pool stands for all that is served there, so that there is nothing to change. */
+  /** The id of a pool identifies all of its configuration, so a pool that is served never changes. */
   #isServed(config: EdgeConfig): boolean {
     return isPool(config) && this.#holders.has(config.id) && this.#edges.has(config.id)
   }

@@ -9,7 +9,7 @@ import { DialFault } from '../model/dial.ts'
 const DIAL_TIMEOUT_MS = 10_000
 
 /**
- * R-2.6: with TLS the name is sent as SNI and the certificate not verified, as agents do with their services. Never
+ * R-2.6: with TLS the name is sent as SNI and the certificate is not verified, as agents do with their services. Never
  * rejects.
  */
 export function dialStatic({

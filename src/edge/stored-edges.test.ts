@@ -7,7 +7,7 @@ function edge(id: string, ...names: string[]): EdgeConfig {
   return { id, kind: 'tls', names, ports: [], modules: {}, routes: [] }
 }
 
-/** Agents with a name of a stranger below a wildcard, and one on a port. */
+/** Agents with names below a wildcard of another owner, and one on a port. */
 function stage() {
   const below: Record<string, string[]> = { '*.app.test': ['ep_1', 'ep_2'] }
   const at: Record<string, string> = { 'there.test': 'ep_3', 20001: 'ep_4' }
@@ -34,7 +34,7 @@ function stage() {
 
 const nextTurn = () => new Promise((resolve) => setImmediate(resolve))
 
-test('an edge with a wildcard ends the tunnels of strangers below it, once binds under way are over (D66)', async () => {
+test('an edge with a wildcard ends other tunnels below it, once binds under way are over (D66)', async () => {
   const { stored, applied, stopped } = stage()
   await stored.apply(edge('edgtls_1', 'plain.test', '*.app.test'))
   assert.deepEqual([applied, stopped], [['edgtls_1'], []])

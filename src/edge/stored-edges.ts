@@ -1,4 +1,4 @@
-/** Serves stored edges beside the endpoints of agents, and decides who gives way where both could have a name. */
+/** Serves stored edges beside the endpoints of agents, and decides which of the two has a contested name. */
 import type { EdgeConfig } from '../model/edge-config.ts'
 import type { AgentEndpoints } from './agent-endpoints.ts'
 import type { Edges } from './edges.ts'
@@ -34,8 +34,8 @@ export class StoredEdges {
     for (const id of there) stopTunnel(tunnelOf(id), takenBy(config.id))
     const wildcards = config.names.filter(isWildcard)
     if (wildcards.length === 0) return
-    // D66: names below a wildcard are the edge's now. The API refuses such an edge while it sees one online; this is
-    // for agents of other nodes, and for binds under way, which are over by the next turn of the event loop.
+    // D66: names below a wildcard are the edge's now. The API refuses an edge while it sees one of them online;
+    // this is for agents of other nodes, and for binds under way, which are over by the next turn of the event loop.
     setImmediate(() => {
       for (const id of wildcards.flatMap((name) => agents.below(name))) {
         stopTunnel(tunnelOf(id), heldBy(config.id))
@@ -68,12 +68,12 @@ function tunnelOf(endpointId: string): string {
   return `tn_${endpointId.slice('ep_'.length)}`
 }
 
-/** What an agent is told whose address an edge has. */
+/** The reason for an agent whose address an edge has. */
 function takenBy(edgeId: string): { message: string; ngrok: number } {
   return { message: `its address belongs to the edge ${edgeId}`, ngrok: HELD_BY_EDGE }
 }
 
-/** What an agent is told whose name an edge has taken over. */
+/** The reason for an agent whose name an edge has taken over. */
 function heldBy(edgeId: string): { message: string; ngrok: number } {
   return { message: `its name stands below a wildcard that the edge ${edgeId} holds`, ngrok: HELD_BY_EDGE }
 }

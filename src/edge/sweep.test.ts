@@ -24,7 +24,7 @@ test('a deadline passes once, and not before its time', () => {
   assert.equal(passed, 1)
 })
 
-test('one that passes may take others away and bring new ones', () => {
+test('one that passes may remove others and add new ones', () => {
   let now = 0
   const sweep = new Sweep({ now: () => now })
   const passed: string[] = []
@@ -46,19 +46,19 @@ test('one that passes may take others away and bring new ones', () => {
   assert.equal(passed.at(2), 'first')
 })
 
-test('it looks by itself', async () => {
+test('the timer of a sweep checks on its own', async () => {
   const sweep = new Sweep({ everyMs: 1 })
-  const told = new EventEmitter()
-  const deadline = sweep.add({ expired: () => told.emit('passed') })
+  const events = new EventEmitter()
+  const deadline = sweep.add({ expired: () => events.emit('passed') })
   deadline.at = sweep.after(1)
   // The timer of a sweep keeps no process alive, so the test does.
   const alive = setInterval(() => {}, 1000)
-  await once(told, 'passed')
+  await once(events, 'passed')
   clearInterval(alive)
   sweep.remove(deadline)
 })
 
-test('thousands that come and go are each told of their own deadline, and nothing is left', () => {
+test('thousands of owners that come and go each get their own deadline, and nothing is left', () => {
   let now = 0
   const sweep = new Sweep({ now: () => now })
   const passed: number[] = []

@@ -30,8 +30,8 @@ export class Sweep {
   readonly #now: () => number
   readonly #everyMs: number
   /**
-   * Not a Set: a Set that changes with every request is rebuilt again and again, and about twice as much garbage
-   * outlived the young collector because of it.
+   * Not a Set: a Set that changes with every request is rebuilt repeatedly, which made about twice as much garbage
+   * survive the young generation.
    */
   readonly #entries: Entry[] = []
   #timer: NodeJS.Timeout | undefined
@@ -43,7 +43,7 @@ export class Sweep {
     this.#time = now()
   }
 
-  /** Adds an owner, without a deadline yet. A deadline that passed is removed before its owner is told. */
+  /** Adds an owner, without a deadline yet. A deadline that has passed is removed before its owner is notified. */
   add(owner: Expiring): Deadline {
     const entry: Entry = { at: Number.POSITIVE_INFINITY, owner, place: this.#entries.length }
     this.#entries.push(entry)
@@ -54,7 +54,7 @@ export class Sweep {
     return entry
   }
 
-  /** Does nothing when it is not there. */
+  /** Does nothing for a deadline that is not there. */
   remove(deadline: Deadline): void {
     const { place } = deadline as Entry // what `add` gave
     if (this.#entries[place] !== deadline) return
@@ -73,7 +73,7 @@ export class Sweep {
     return this.#time + ms
   }
 
-  /** Checks once; the timer does so by itself. */
+  /** Checks once; the timer calls it too. */
   run(): void {
     const now = this.#now()
     this.#time = now

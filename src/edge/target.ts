@@ -1,8 +1,8 @@
-/** Where a connection or request can go: what a backend offers, in the order to try. */
+/** Where a connection or request can go: the targets of a backend, in the order to try. */
 import type { ByteStream } from '../lib/bytes/byte-stream.ts'
 import type { DialFault, DialRequest } from '../model/dial.ts'
 
-/** Who is visiting and how, as the agent is told. */
+/** Who is visiting and how, as the agent sees it. */
 export type Visit = Pick<DialRequest, 'ip' | 'port' | 'proto' | 'edge' | 'passthroughTls' | 'requestId'>
 
 /** A service that can be dialled. */
@@ -11,14 +11,14 @@ export interface DialTarget {
   /** Identifies the service. */
   readonly key: string
   /**
-   * Connections are reused among targets with the same one, which begins with the key; left out, it is the key. Made with
-   * the target, not for each request.
+   * Targets with the same reuse key reuse each other's connections. It begins with the key, which is the default. Built
+   * with the target, not for each request.
    */
   readonly reuseKey?: string | undefined
   readonly httpVersion: 1 | 2
   /** The PROXY header that begins each connection; with one, a connection serves a single visitor's connection. */
   readonly proxyHeader: 0 | 1 | 2
-  /** It is one of several that serve the same, so that another one may be asked when it breaks off without an answer. */
+  /** One of several that serve the same, so that another can be tried when this one closes without an answer. */
   readonly isPooled?: boolean
   /** Never rejects. */
   open(visit: Visit): Promise<ByteStream | DialFault>
@@ -36,12 +36,12 @@ export type Target = DialTarget | FixedTarget
 
 /** The backend of an edge or a route. */
 export interface Backend {
-  /** Targets for one connection or request; the next is taken when the one before cannot be dialled. */
+  /** Targets for one connection or request; when one cannot be dialled, the next is tried. */
   targets(): Iterable<Target>
   /** Undefined when all targets are known; else resolves when they are. Never rejects. */
   found?(): Promise<unknown> | undefined
   /** Whether there is a target at the moment. */
   readonly isOnline: boolean
-  /** The backend is not used any more. */
+  /** Call it when the backend is no longer used. */
   release(): void
 }

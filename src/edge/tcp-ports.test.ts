@@ -41,7 +41,7 @@ async function isOpen(port: number): Promise<boolean> {
   }
 }
 
-test('an open port takes connections and says who comes', async () => {
+test('an open port accepts connections and reports their peers', async () => {
   const port = await portToKeep()
   let peer: Peer | undefined
   const ports = make({
@@ -74,7 +74,7 @@ test('a port stays open until its last owner closes it', async () => {
   assert.equal(ports.size, 0)
 })
 
-test('connections live on when their port is closed', async () => {
+test('connections stay open when their port is closed', async () => {
   const port = await portToKeep()
   let accepted: Socket | undefined
   const ports = make({
@@ -94,7 +94,7 @@ test('connections live on when their port is closed', async () => {
   visitor.end()
 })
 
-test('a port that another program has is told as a value, and can be had later', async () => {
+test('a port that another program has is reported as a value, and can be opened later', async () => {
   const other = createServer().listen(0, '127.0.0.1')
   await once(other, 'listening')
   const address = other.address()
@@ -116,14 +116,14 @@ test('a port that another program has is told as a value, and can be had later',
   assert.equal(await answer(address.port), `port ${address.port}`)
 })
 
-test('an address that is not ours is told as a value', async () => {
+test('an address that is not ours is reported as a value', async () => {
   // Of a network for documentation: RFC 5737.
   const fault = await make({ places: on('192.0.2.1') }).open(await portToKeep(), 'a')
   assert.deepEqual([fault?.reason, fault?.code], ['unavailable', 'EADDRNOTAVAIL'])
   assert.match(fault?.message ?? '', /192\.0\.2\.1:\d+ cannot be opened/)
 })
 
-test('a port below 1024 is told as a value, where the system keeps it', async (t) => {
+test('a port below 1024 is reported as a value, where the system reserves it', async (t) => {
   const fault = await make().open(1, 'a')
   if (!fault) {
     t.skip('this user may open any port')
@@ -132,7 +132,7 @@ test('a port below 1024 is told as a value, where the system keeps it', async (t
   assert.equal(fault.reason, 'forbidden')
 })
 
-test('who closes while it opens, and opens while it closes, gets what was asked for last', async () => {
+test('closing while it opens, and opening while it closes, end as requested last', async () => {
   const port = await portToKeep()
   const ports = make()
   const first = ports.open(port, 'a')
@@ -160,7 +160,7 @@ test('an edge that hands its port to another leaves no gap', async () => {
   assert.equal(await opening, undefined)
 })
 
-test('200 times open and closed, with visitors, leave nothing behind', { timeout: 20_000 }, async () => {
+test('opening and closing 200 times, with visitors, leaves nothing behind', { timeout: 20_000 }, async () => {
   const port = await portToKeep()
   const ports = make()
   const before = sockets()
@@ -174,7 +174,7 @@ test('200 times open and closed, with visitors, leave nothing behind', { timeout
   while (sockets() > before) await new Promise((resolve) => setImmediate(resolve))
 })
 
-test('what the caller throws, and who resets, end that connection alone', async () => {
+test('an error of the caller, or a reset, ends only that connection', async () => {
   const port = await portToKeep()
   let calls = 0
   const ports = make({

@@ -1,4 +1,4 @@
-/** The ports of TCP edges and endpoints: opened and closed at run time, each held by whoever needs it. */
+/** The ports of TCP edges and endpoints: opened and closed at run time, each held by its owners. */
 import type { Server, Socket } from 'node:net'
 import type { Clock } from '../lib/clock.ts'
 import type { Descriptors } from '../lib/files/descriptors.ts'
@@ -11,7 +11,7 @@ import { ListenFault, openListener } from './open-listener.ts'
 
 export interface TcpPortsOptions {
   readonly places: PortPlaces
-  /** The socket is half-open and nothing of it was read. What this throws ends that connection and nothing else. */
+  /** The socket is half-open and unread. An error thrown here ends that connection and no other. */
   readonly onConnection: (socket: Socket, port: number, peer: Peer) => void
   readonly meet?: MeetVisitor | undefined
   readonly caps?: ConnectionCaps | undefined
@@ -22,14 +22,14 @@ export interface TcpPortsOptions {
 
 /** Where to listen for a port. */
 export interface PortPlaces {
-  /** Gives the error of the system when it cannot be had. */
+  /** Returns the error of the system when the port is unavailable. */
   open(port: number): ListenOn | Promise<ListenOn | NodeJS.ErrnoException>
-  /** Nobody listens there any more. */
+  /** Call it when the port is closed. */
   close(port: number): void
 }
 
 interface OpenPort {
-  /** Undefined while it is opening and nobody wants it any more. */
+  /** Empty when the port is to be closed, which may be while it is still opening. */
   readonly owners: Set<string>
   /** Undefined when it listens. */
   readonly outcome: Promise<ListenFault | undefined>
@@ -56,7 +56,7 @@ export class PublicTcpPorts {
    * Undefined when it listens; otherwise why not, and then `owner` does not hold it. Opening twice does nothing more.
    */
   async open(port: number, owner: string): Promise<ListenFault | undefined> {
-    // Edges may still change while the server stops, and no more visitors are to come.
+    // Edges may still change while the server stops, but no more visitors may come in.
     if (this.#isClosed) return undefined
     const entry = this.#ports.get(port) ?? this.#listen(port)
     entry.owners.add(owner)
@@ -93,7 +93,7 @@ export class PublicTcpPorts {
     return entry
   }
 
-  /** A port that is still opening is closed when it is open, unless somebody wants it by then. */
+  /** A port that is still opening is closed once it is open, unless it has an owner by then. */
   #closeUnowned(port: number, { owners, server }: OpenPort): void {
     if (owners.size > 0 || !server) return
     this.#ports.delete(port)

@@ -1,4 +1,4 @@
-/** For tests: the TLS front on a free port, with edges that greet whoever gets through, and visitors for it. */
+/** For tests: the TLS front on a free port, with edges that greet admitted visitors, and visitors for it. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect as connectTcp, createServer, type Socket } from 'node:net'
@@ -90,14 +90,14 @@ export class Front {
     return outcome
   }
 
-  /** Begins to connect; the name `x.test` is that of the edge `x.test`. */
+  /** Starts to connect; the name `x.test` is that of the edge `x.test`. */
   visit(servername: string, options: ConnectionOptions = {}): TLSSocket {
     const to = { host: '127.0.0.1', port: this.port, servername, ca: this.made.certPem }
-    // Errors are for those who await them; a visitor that nobody looks at any more must not end the test.
+    // Tests await errors where they matter; those of a visitor that is no longer used must not end the test.
     return connect({ ...to, ...options }).on('error', () => {})
   }
 
-  /** Connects and reads the greeting: only then does a visitor over TLS 1.3 know that it was let in. */
+  /** Connects and reads the greeting: only then does a visitor over TLS 1.3 know that it was admitted. */
   async enter(servername: string, options: ConnectionOptions = {}): Promise<TLSSocket> {
     const socket = this.visit(servername, options)
     const [greeting] = (await once(socket, 'data')) as [Buffer]
@@ -105,15 +105,15 @@ export class Front {
     return socket
   }
 
-  /** The words with which a visitor is refused. */
+  /** The message with which a visitor is refused. */
   async refusal(servername: string, options: ConnectionOptions = {}): Promise<string> {
     const socket = this.visit(servername, options)
-    const told = new Promise<string>((resolve) => {
+    const refused = new Promise<string>((resolve) => {
       socket.on('data', (bytes: Buffer) => resolve(`got ${bytes.toString()}`))
       socket.on('error', (error) => resolve(error.message))
       socket.on('end', () => resolve('end'))
     })
-    const words = await told
+    const words = await refused
     socket.destroy()
     return words
   }
@@ -158,7 +158,7 @@ export function bareSession(session: Buffer | undefined): ConnectionOptions {
   return { session: session.subarray(mark.length + 2 + nameBytes), rejectUnauthorized: false }
 }
 
-/** The hello that `dial` sends to a port on which nobody answers. */
+/** The hello that `dial` sends to a port that does not answer. */
 export async function heardHello(dial: (port: number) => { destroy(): unknown }): Promise<Buffer> {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -177,14 +177,14 @@ export async function heardHello(dial: (port: number) => { destroy(): unknown })
   return bytes
 }
 
-/** A plain connection on which whatever the other end does is no error of the test. */
+/** A plain connection whose errors do not fail the test. */
 export async function dialled(port: number): Promise<Socket> {
   const socket = connectTcp({ port, host: '127.0.0.1', noDelay: true }).on('error', () => {})
   await once(socket, 'connect')
   return socket
 }
 
-/** Resolves when both ways are over, errors or not. */
+/** Resolves when both directions are over, with or without errors. */
 export function closed(socket: Socket): Promise<void> {
   return new Promise((resolve) => {
     if (socket.closed) resolve()

@@ -94,7 +94,7 @@ export function backendOf(...targets: Target[]): Backend {
   return { targets: () => targets, isOnline: targets.length > 0, release() {} }
 }
 
-/** A service on a free port; what it dials is counted. */
+/** A service on a free port that counts how often it is dialled. */
 export interface Service {
   readonly target: DialTarget
   readonly backend: Backend
@@ -145,7 +145,7 @@ function dialLocal(port: number): ReturnType<DialTarget['open']> {
   })
 }
 
-/** A service that speaks HTTP/1.1, by a server that is not ours. */
+/** A service that speaks HTTP/1.1, with Node's own server. */
 export async function httpService(
   t: TestContext,
   handler: RequestListener,
@@ -156,7 +156,7 @@ export async function httpService(
   return serviceOn(t, server, options)
 }
 
-/** A service that speaks HTTP/2 without TLS, by a server that is not ours. */
+/** A service that speaks HTTP/2 without TLS, with Node's own server. */
 export async function http2Service(
   t: TestContext,
   handler: (stream: ServerHttp2Stream, headers: Record<string, string | string[] | undefined>) => void,
@@ -180,13 +180,13 @@ export function rawService(
   return serviceOn(t, createServer({ allowHalfOpen: true }, serve), options)
 }
 
-/** Nobody is there. */
+/** A target that cannot be dialled. */
 export function offlineTarget(reason: DialFault['reason'] = 'offline'): DialTarget {
   const open = async (): Promise<DialFault> => new DialFault(reason, reason)
   return { kind: 'dial', key: reason, httpVersion: 1, proxyHeader: 0, open }
 }
 
-/** Takes connections that are closed before anybody has them. */
+/** A target whose connections close before they can be used. */
 export function closingTarget(): DialTarget {
   const open = async (): Promise<ByteStream> => {
     const bytes = new PassThrough()
@@ -216,7 +216,7 @@ export class Plane {
   readonly pool: UpstreamPool
   readonly proxy: HttpProxy
   readonly connections = new Set<Http1Connection | Http2Connection>()
-  /** Changes who a connection is taken for. */
+  /** Changes the identity of a connection. */
   asTls: (facts: TlsFacts) => Partial<{ edge: Edge | undefined; tlsKey: string }> = () => ({})
   httpsPort = 0
   httpPort = 0
@@ -281,7 +281,7 @@ export class Plane {
   }
 
   #secured(socket: TLSSocket): void {
-    // Node gives false for none.
+    // Node has `false` for no name.
     const serverName = typeof socket.servername === 'string' ? socket.servername : ''
     this.#serve(socket, {
       serverName,

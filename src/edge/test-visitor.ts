@@ -1,4 +1,4 @@
-/** For tests: visitors that speak HTTP/1.1 and HTTP/2, by clients that are not ours. */
+/** For tests: visitors that speak HTTP/1.1 and HTTP/2, with Node's own clients. */
 import { once } from 'node:events'
 import { type ClientRequest, type IncomingMessage, request as requestPlain } from 'node:http'
 import { type ClientHttp2Session, connect as connectHttp2, type OutgoingHttpHeaders } from 'node:http2'
@@ -11,10 +11,10 @@ import { caPem, type Plane } from './test-plane.ts'
 export type Version = '1.1' | '2'
 export const versions: readonly Version[] = ['1.1', '2']
 
-/** Who the test asks is who answers, whatever name it makes up. */
+/** Accepts the server's certificate for any name that a test makes up. */
 const trust = { ca: caPem, checkServerIdentity: () => undefined }
 
-/** A client that holds more than this of its own takes no answers. */
+/** Node's client reads no answers while it holds more than its limit; this raises the limit. */
 const roomy = { maxSessionMemory: 64 }
 
 export interface Ask {
@@ -29,7 +29,7 @@ export interface Ask {
 
 export interface Answer {
   readonly status: number
-  /** Names in lower case; several values are joined as they stand in the list. */
+  /** Names in lower case; several values are joined in their order. */
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
   readonly body: Buffer
   readonly text: string
@@ -91,7 +91,7 @@ async function askHttp2(t: TestContext, plane: Plane, asked: Ask): Promise<Answe
   }
 }
 
-/** Asks over a connection that is there. */
+/** Asks over an existing connection. */
 export async function askOver(session: ClientHttp2Session, asked: Ask): Promise<Answer> {
   const { host = 'a.test', method = 'GET', path = '/', headers = {}, body } = asked
   const pseudo: OutgoingHttpHeaders = { ':method': method, ':path': path, ':authority': host }
@@ -154,7 +154,7 @@ export function beginPlain(plane: Plane, method: string, path = '/'): ClientRequ
   return requestPlain({ ...to, method, path }).on('error', () => {})
 }
 
-/** Closes both ways: one that only sends no more may still wait for its answer. */
+/** Closes both directions: a visitor that only ends its own may still wait for its answer. */
 export function cut({ socket }: ClientRequest): void {
   if (socket) socketStream(socket).reset()
 }

@@ -1,4 +1,4 @@
-/** The options of an edge's TLS server: from what the edge demands to what `node:tls` takes. */
+/** The options of an edge's TLS server: translates the demands of the edge for `node:tls`. */
 import { constants, createHash, hkdfSync } from 'node:crypto'
 import { createSecureContext, type SecureContextOptions, type TlsOptions } from 'node:tls'
 import { modernSuites, suitesWithOlder } from '../lib/x509/tls-suites.ts'
@@ -11,7 +11,7 @@ export type Offer = 'http' | 'echo' | 'none'
 
 export function offerFor(kind: EdgeKind, alpn: readonly string[]): Offer {
   if (kind !== 'tls') return 'http'
-  // R-3.9: we do not know what the service speaks, but can agree when there is no choice.
+  // R-3.9: we do not know what the service speaks, but can accept a single protocol.
   return alpn.length === 1 ? 'echo' : 'none'
 }
 
@@ -29,13 +29,13 @@ const TICKET_KEYS_BYTES = 48
 
 export function serverOptions(demands: TlsDemands, plan: ServerPlan): TlsOptions {
   const { clientAuthorities } = demands
-  // Node's own timeout restarts with each byte and closes nothing; a negative one is never set up.
+  // Node's own timeout restarts with each byte and closes nothing; a negative value disables it.
   const common = { ...contextOptions(demands, plan), ...alpnOptions(plan.offer), handshakeTimeout: -1 }
   if (!clientAuthorities) return common
-  // A configured authority is trusted by itself, even if another one certified it. Node takes this option only in the
-  // context for a name; otherwise that context equals the server's own.
+  // A configured authority is trusted as such, even if another one certified it. Node accepts this option only in the
+  // context for a name; that context equals the server's own in all else.
   const context = createSecureContext({ ...common, allowPartialTrustChain: true })
-  // OpenSSL sends the alert to a client without a certificate. One that does not verify is rejected by Node: see
+  // OpenSSL sends the alert to a client without a certificate. Node rejects one that does not verify: see
   // certificate-alert.ts.
   return { ...common, requestCert: true, rejectUnauthorized: true, SNICallback: (_, done) => done(null, context) }
 }
@@ -47,7 +47,7 @@ function contextOptions(demands: TlsDemands, { key, certificate, tickets }: Serv
     cert: certificate.cert,
     key: certificate.key,
     minVersion,
-    // D32: old versions only where the edge asks for them, and old cipher suites only there.
+    // D32: old versions only where the edge allows them, and old cipher suites only there.
     ciphers: isOld ? suitesWithOlder : modernSuites,
     // An empty list keeps Node from loading its default authorities.
     ca: [...(clientAuthorities ?? [])],
@@ -65,7 +65,7 @@ function contextOptions(demands: TlsDemands, { key, certificate, tickets }: Serv
   }
 }
 
-/** All that keeps sessions apart is in the scope, so that servers of different scopes have different keys. */
+/** The scope contains all that must separate sessions, so servers of different scopes have different keys. */
 function ticketKeys({ secret, scope }: NonNullable<ServerPlan['tickets']>): Buffer {
   return Buffer.from(hkdfSync('sha256', secret, '', createHash('sha256').update(scope).digest(), TICKET_KEYS_BYTES))
 }

@@ -19,7 +19,7 @@ async function start(options: FrontOptions): Promise<Front> {
 const only = (version: SecureVersion): ConnectionOptions => ({ minVersion: version, maxVersion: version })
 const modern = ['TLSv1.2', 'TLSv1.3'] as const
 
-test('a handshake gives the connection and what was agreed on', async () => {
+test('a handshake gives the connection and what was negotiated', async () => {
   const front = await start({ edges: { 'a.test': tlsEdge('a') } })
   for (const version of modern) {
     const visitor = await front.enter('A.test', { ...only(version), ALPNProtocols: ['http/1.1'] })
@@ -38,7 +38,7 @@ test('a handshake gives the connection and what was agreed on', async () => {
   assert.equal(front.servers.size, 1)
 })
 
-test('the cipher is the cheaper one, unless the client has no AES in hardware or offers another alone', async () => {
+test('the cipher is the cheaper one, unless the client has no AES in hardware or offers only another', async () => {
   const front = await start({ edges: { 'a.test': tlsEdge('a') } })
   const [aes128, aes256, chacha] = [
     'TLS_AES_128_GCM_SHA256',
@@ -136,7 +136,7 @@ describe('application protocols', () => {
 })
 
 describe('servers', () => {
-  test('are made on first use, and shared where nothing differs', async () => {
+  test('are created on first use, and shared where nothing differs', async () => {
     const edges = Object.fromEntries(['a', 'b', 'c'].map((id) => [`${id}.e.test`, tlsEdge(id)]))
     const front = await start({ edges: { ...edges, 'd.e.test': tlsEdge('d', { minVersion: 'TLSv1.3' }) } })
     assert.equal(front.servers.size, 0)
@@ -158,7 +158,7 @@ describe('servers', () => {
     assert.equal(await isResumed(front, 'a.test', { session: first }), true)
   })
 
-  test('go after an hour without a visitor', async () => {
+  test('are dropped after an hour without a visitor', async () => {
     let now = Date.now()
     const edges = { 'a.test': tlsEdge('a'), 'b.test': tlsEdge('b') }
     const front = await start({ edges, servers: { now: () => now } })
@@ -169,14 +169,14 @@ describe('servers', () => {
     assert.equal(front.servers.size, 1)
   })
 
-  test('go a minute after the last visitor when nobody serves the name any more, and their certificates with them', async () => {
+  test('are dropped a minute after the last visitor of a name no longer served, with their certificates', async () => {
     let now = Date.now()
     const edges = { 'stays.test': tlsEdge('a'), 'goes.test': tlsEdge('b') }
     const front = await start({ edges, servers: { now: () => now } })
     for (const name of ['stays.test', 'goes.test']) (await front.enter(name)).destroy()
     const [stays, goes] = ['stays.test', 'goes.test'].map((name) => front.certificates.find(name).id)
     const dropGone = (): void => front.servers.dropGone((name) => name === 'stays.test')
-    // An agent that connects anew is back soon.
+    // An agent that reconnects is back soon.
     now += 59_000
     dropGone()
     assert.equal(front.servers.size, 2)
@@ -191,7 +191,7 @@ describe('servers', () => {
     const { certificates } = await start({})
     const certificate = certificates.find('a.test')
     const server = createServer(serverOptions({}, { key: 'a', offer: 'http', certificate }))
-    // Where Node keeps it; of a list it makes a slice of 64 KiB that all buffers share.
+    // Where Node keeps it; from a list it would make a slice of 64 KiB that all buffers share.
     const { ALPNProtocols: kept } = server as unknown as { readonly ALPNProtocols: Buffer }
     assert.equal(kept.toString('latin1'), '\x02h2\x08http/1.1')
     assert.equal(kept.buffer.byteLength, kept.length)
@@ -206,7 +206,7 @@ describe('servers', () => {
     visitor.destroy()
   })
 
-  test('an edge with a certificate that cannot be used closes, is told of once, and holds nobody back', async () => {
+  test('an edge with an unusable certificate closes, is logged once, and does not hold up others', async () => {
     const certificate = { cert: 'no certificate', key: 'no key' }
     const front = await start({ edges: { 'a.test': tlsEdge('a', { certificate }), 'b.test': tlsEdge('b') } })
     for (let i = 0; i < 3; i++) {
@@ -219,18 +219,18 @@ describe('servers', () => {
     visitor.destroy()
   })
 
-  test('an authority that cannot be used closes the edge', async () => {
+  test('an unusable authority closes the edge', async () => {
     const front = await start({ edges: { 'a.test': tlsEdge('a', { clientAuthorities: ['nonsense'] }) } })
     assert.doesNotMatch(await front.refusal('a.test'), /hello/)
     await front.fault()
   })
 })
 
-describe('a visitor who does not go on', () => {
+describe('a visitor who stalls', () => {
   test('is closed when the time is over, though bytes keep coming', async () => {
     const front = await start({ edges: { 'a.test': tlsEdge('a') }, servers: { handshakeTimeoutMs: 150 } })
     const socket = await greeted(front)
-    // A record that claims to be long, so that the drops are part of it.
+    // A record that claims to be long, so that the following bytes are part of it.
     socket.write(Buffer.from([23, 3, 3, 0x40, 0]))
     const drip = setInterval(() => socket.write(Buffer.alloc(1)), 20)
     await closed(socket)
@@ -239,7 +239,7 @@ describe('a visitor who does not go on', () => {
     assert.equal(front.servers.pending, 0)
   })
 
-  test('goes when too many wait, the oldest first', async () => {
+  test('is closed when too many wait, the oldest first', async () => {
     const front = await start({ edges: { 'a.test': tlsEdge('a') }, servers: { maxPending: 2 } })
     const [oldest, other] = [await greeted(front), await greeted(front)]
     const visitor = await front.enter('a.test')
@@ -270,7 +270,7 @@ describe('a visitor who does not go on', () => {
     }
   })
 
-  test('what the caller throws ends that connection alone', async () => {
+  test('an error of the caller ends only that connection', async () => {
     let calls = 0
     const front = await start({
       edges: { 'a.test': tlsEdge('a') },
@@ -285,7 +285,7 @@ describe('a visitor who does not go on', () => {
     assert.equal(front.logged.filter((line) => line.includes('a mistake of the caller')).length, 1)
   })
 
-  test('nobody agrees anew on an open connection', async () => {
+  test('an open connection is never renegotiated', async () => {
     const front = await start({ edges: { 'a.test': tlsEdge('a') } })
     const visitor = await front.enter('a.test', only('TLSv1.2'))
     const error = new Promise((resolve) => visitor.once('error', resolve))
@@ -317,7 +317,7 @@ async function greeted(front: Front): Promise<Socket> {
   return socket.resume()
 }
 
-test('a Node whose TLS sockets do not lead to the socket below is refused at the start, and this one is not', () => {
+test('a Node whose TLS sockets do not expose the socket below is refused at the start, and this one is not', () => {
   checkSocketBelow()
   assert.throws(() => checkSocketBelow(() => undefined), /cannot be used.*_parent/)
 })

@@ -1,11 +1,11 @@
 /**
- * Ends TLS for edges, each with a server of its own. The hello is known before, so the server is picked first and the
- * handshake is then that of a plain `tls.Server`: lowest version, client authorities, certificate and ticket keys are
- * those of the one edge. One server that picks by `SNICallback` would let a session of one edge resume on another with
- * the client identity it had there, and would ignore what differs between them.
+ * Terminates TLS for edges, each with a server of its own. The hello is read beforehand, so the server is picked first
+ * and the handshake is that of a plain `tls.Server`: minimum version, client authorities, certificate and ticket keys
+ * are those of one edge. One server with `SNICallback` would let a session of one edge resume on another with the
+ * client identity it had there, and would ignore what differs between them.
  *
  * Sockets are fed in with `emit('connection')`, which is documented, and not wrapped in a `TLSSocket` of our own: that
- * would be as fast, but its verdict on client certificates and its errors can be had from inside Node alone.
+ * would be as fast, but its verdict on client certificates and its errors are available only inside Node.
  */
 import { Socket } from 'node:net'
 import { createSecureContext, createServer, type Server, TLSSocket } from 'node:tls'
@@ -35,8 +35,8 @@ export interface Secured {
 }
 
 /**
- * `refused`: client and server have no version, cipher, protocol or certificate in common; `detail` has OpenSSL's
- * words. `broken`: the edge's own certificates cannot be used. `crowded`: it had to make room for another.
+ * `refused`: client and server have no version, cipher, protocol or certificate in common; `detail` is OpenSSL's error.
+ * `broken`: the edge's own certificates cannot be used. `crowded`: it had to make room for another.
  */
 export interface HandshakeFault {
   readonly fault: 'timeout' | 'closed' | 'refused' | 'client_certificate' | 'broken' | 'crowded'
@@ -49,7 +49,7 @@ export interface TlsServersOptions {
   readonly now?: Clock
   /**
    * The same 32 random bytes at all data planes of a node: sessions then resume at any of them. Without it, they resume
-   * where they began.
+   * only where they began.
    */
   readonly ticketSecret?: Buffer | undefined
   readonly maxServers?: number
@@ -61,12 +61,12 @@ export interface TlsServersOptions {
 const HANDSHAKE_TIMEOUT_MS = 10_000
 
 /**
- * How many handshakes may be under way; over that the oldest is closed, since an honest one takes a few round trips.
+ * How many handshakes may be in progress; over that the oldest is closed, since an honest one takes a few round trips.
  */
 const MAX_PENDING = 4096
 
 /**
- * How many servers are cached, at some 33 KiB each; the least recently used goes first, and is made again in 0.4 ms.
+ * How many servers are cached, at some 33 KiB each; the least recently used goes first, and is recreated in 0.4 ms.
  */
 const MAX_SERVERS = 2048
 
@@ -75,20 +75,20 @@ const MAX_SERVERS = 2048
  */
 const IDLE_MS = 3_600_000
 
-/** The same for a name that nobody serves any more: an agent that reconnects is back within this time. */
+/** The same for a name that is no longer served: an agent that reconnects is back within this time. */
 const GONE_MS = 60_000
 
 /**
- * What was used so lately stays where it is among those in use while there is room, in milliseconds: a Map that changes with
- * every visitor is rebuilt all the time.
+ * A server used less than this ago, in milliseconds, is not moved to the end while there is room: a Map that changes
+ * with every visitor is rebuilt all the time.
  */
-const LATELY_MS = 1000
+const RECENT_MS = 1000
 
 interface Entry {
-  /** Undefined when it cannot be made; remembered, so that it is tried and logged once. */
+  /** Undefined when it cannot be created; remembered, so that this is tried and logged once. */
   readonly server: Server | undefined
   usedAt: number
-  /** The name of the edge that was last asked for. */
+  /** The name that was last requested. */
   name: string
 }
 
@@ -106,7 +106,7 @@ interface Pending extends Aged<Pending> {
   readonly done: (result: Secured | HandshakeFault) => void
 }
 
-/** Where a socket has its handshake. */
+/** The key under which a socket keeps its handshake. */
 const pendingOf = Symbol('pending')
 
 interface ShakingSocket extends Socket {
@@ -123,7 +123,7 @@ export class TlsServers {
   readonly #timeoutMs: number
   /** Least recently used first. */
   readonly #servers = new Map<string, Entry>()
-  /** Of the last visitor of each edge: a long text that is made anew is looked up many times as slowly. */
+  /** The key of each edge's last visitor: looking up a long string that was just built is many times slower. */
   readonly #lastKeys = new WeakMap<TlsEdge, LastKey>()
   readonly #pending = new AgeList<Pending>()
 
@@ -145,7 +145,7 @@ export class TlsServers {
     return this.#servers.size
   }
 
-  /** Drops servers of names that were not used for a while and that nobody serves: agents and edges come and go. */
+  /** Drops servers of names that were not used for a while and are not served: agents and edges come and go. */
   dropGone(isServed: (name: string) => boolean): void {
     const before = this.#now() - GONE_MS
     for (const [key, { usedAt, name }] of this.#servers) {
@@ -154,7 +154,7 @@ export class TlsServers {
     this.#certificates.dropGone(isServed, before)
   }
 
-  /** How many handshakes are under way. */
+  /** How many handshakes are in progress. */
   get pending(): number {
     return this.#pending.size
   }
@@ -208,7 +208,7 @@ export class TlsServers {
     const key = this.#keyOf(edge, owner, offer, certificate)
     const name = hello.serverName
     const known = this.#servers.get(key)
-    if (known && Math.abs(now - known.usedAt) < LATELY_MS && 2 * this.#servers.size <= this.#maxServers) {
+    if (known && Math.abs(now - known.usedAt) < RECENT_MS && 2 * this.#servers.size <= this.#maxServers) {
       known.name = name
       return known.server
     }
@@ -229,12 +229,12 @@ export class TlsServers {
     const last = this.#lastKeys.get(edge)
     if (last?.offer === offer && last.certificate === certificate) return last.key
     const key = `${owner} ${offer} ${certificate.id} ${edge.tlsKey}`
-    // Those that stand for nobody's names are made for each visitor.
+    // The edge of names that are not served is built for each visitor.
     if (edge.id !== '') this.#lastKeys.set(edge, { offer, certificate, key })
     return key
   }
 
-  /** The scope is the key of the server, with the name of the certificate that other planes know it by. */
+  /** The scope is the key of the server, with the id of the certificate that all planes share. */
   #tickets(edge: TlsEdge, owner: string, offer: Offer, { sharedId }: ServerCertificate): ServerPlan['tickets'] {
     const secret = this.#ticketSecret
     return secret && { secret, scope: `${owner} ${offer} ${sharedId} ${edge.tlsKey}` }
@@ -277,7 +277,7 @@ export class TlsServers {
       socket.destroy()
       return
     }
-    // Node closes unauthorized connections before this point; should that change, refuse here.
+    // Node closes unauthorized connections before this point; if that ever changes, they are refused here.
     const isAuthorized = !pending.edge.tls.clientAuthorities || socket.authorized
     if (!isAuthorized || !isForName(socket, pending.serverName)) {
       socket.destroy()
@@ -342,7 +342,7 @@ class SocketFacts implements TlsFacts {
     this.#socket = socket
   }
 
-  /** Few policies ask for it, so OpenSSL is asked only then. */
+  /** Few policies use it, so it is read from OpenSSL only on demand. */
   get cipher(): string {
     // Null on a closed socket, whatever the types say.
     return this.#socket.getCipher()?.name ?? ''
@@ -371,7 +371,7 @@ export function checkSocketBelow(find: typeof socketBelow = socketBelow): void {
   )
 }
 
-/** There is no public way from a TLS socket to the one below it; see `checkSocketBelow`. */
+/** No public API leads from a TLS socket to the one below it; see `checkSocketBelow`. */
 function socketBelow(socket: TLSSocket): ShakingSocket | undefined {
   return (socket as unknown as { readonly _parent?: ShakingSocket })._parent
 }

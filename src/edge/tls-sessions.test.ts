@@ -48,7 +48,7 @@ describe('sessions', () => {
       assert.equal(await isResumed(front, 'a.test', { session, ...only(version) }), true, 'this test can fail')
     })
 
-    test(`of ${version} may resume on an edge that differs in nothing, and then speak of that edge`, async () => {
+    test(`of ${version} may resume on an edge that differs in nothing, and then report that edge`, async () => {
       const front = await start({ edges: { 'a.test': tlsEdge('a'), 'b.test': tlsEdge('b') } })
       const pair = front.authority.issue(['a.test', 'b.test'])
       front.certificates.replace(
@@ -127,7 +127,7 @@ describe('client certificates', () => {
       })
     }
 
-    test(`who shows none is told so, ${version}`, async () => {
+    test(`a client without one gets an alert, ${version}`, async () => {
       for (const where of ['root.test', 'nobody.test', 'tls.test']) {
         const words = await front.refusal(where, only(version))
         assert.match(words, version === 'TLSv1.2' ? /alert number 40|handshake failure/ : /alert number 116/)
@@ -135,7 +135,7 @@ describe('client certificates', () => {
       }
     })
 
-    test(`a session is never resumed, ${version}: every connection shows its certificate anew`, async () => {
+    test(`a session is never resumed, ${version}: every connection shows its certificate again`, async () => {
       const options = { ...only(version), ...identity(all.good, all.middle) }
       const session = await sessionFrom(front, 'root.test', options)
       assert.equal(await isResumed(front, 'root.test', { session, ...options }), false)
@@ -167,7 +167,7 @@ describe('client certificates', () => {
   const shared = (id: string) => tlsEdge(id, { clientAuthorities: [all.root.certificatePem] })
 })
 
-/** Who visits: each with the certificate that its name says. */
+/** The clients, each with the certificate that its name describes. */
 async function clients() {
   const x509 = await loadX509()
   const usage = (oid: string) => [new x509.ExtendedKeyUsageExtension([oid])]

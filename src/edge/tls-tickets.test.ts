@@ -33,7 +33,7 @@ for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
       }
     })
 
-    test('resumes with an uploaded certificate, and not once that is another', async () => {
+    test('resumes with an uploaded certificate, and not once that is replaced', async () => {
       const edges = { 'a.test': tlsEdge('a') }
       const [here, there] = [await plane(edges, secret), await plane(edges, secret)]
       const [pair, other] = [here.authority.issue(['a.test']), here.authority.issue(['a.test'])]
@@ -53,7 +53,7 @@ for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
       }
     })
 
-    test('carries no client identity to another plane: every connection shows its certificate anew', async () => {
+    test('carries no client identity to another plane: every connection shows its certificate again', async () => {
       const day = 86_400_000
       const valid = { notBefore: new Date(Date.now() - day), notAfter: new Date(Date.now() + day) }
       const root = await makeIdentity({ name: 'CN=Root', isCa: true, ...valid })

@@ -26,7 +26,7 @@ test('edges are counted apart, and endpoints of agents both apart and together',
   )
 })
 
-test('the number of endpoints that are told apart is bounded, and one that goes makes room without a loss', () => {
+test('the number of endpoints with their own count is bounded, and one that goes makes room without a loss', () => {
   const served = new Set<string>()
   const counts = new TrafficCount({ isServed: (id) => served.has(id) })
   for (let i = 0; i < 2000; i++) {
@@ -52,7 +52,7 @@ test('the number of endpoints that are told apart is bounded, and one that goes 
   assert.equal(rows().get('ep_1999')?.connections, 1, 'its place is taken by another')
 })
 
-test('an endpoint that comes back while somebody is still connected has what it had', () => {
+test('an endpoint that comes back while a visitor is still connected keeps its count', () => {
   const served = new Set(['ep_1'])
   const counts = new TrafficCount({ isServed: (id) => served.has(id) })
   const count = counts.of('ep_1')
@@ -67,10 +67,10 @@ test('an endpoint that comes back while somebody is still connected has what it 
     [...counts.endpoints()].map(({ edge, connections, open }) => [edge, connections, open]),
     [['others', 1, 0]],
   )
-  assert.notEqual(counts.of('ep_1'), count, 'it begins anew once that is over')
+  assert.notEqual(counts.of('ep_1'), count, 'it starts again once that is over')
 })
 
-test('the number of edges that are told apart is bounded', () => {
+test('the number of edges with their own count is bounded', () => {
   const counts = new TrafficCount()
   for (let i = 0; i < 5000; i++) counts.of(`edgtcp_${i}`).connections++
   const all = [...counts]
@@ -78,7 +78,7 @@ test('the number of edges that are told apart is bounded', () => {
   assert.equal(all.find(({ edge }) => edge === 'others')?.connections, 4000)
 })
 
-test('an edge that is gone makes room, once nobody is connected any more, and nothing late brings it back', () => {
+test('an edge that is gone makes room once its last visitor has left, and nothing late brings it back', () => {
   const served = new Set(['edgtcp_1', 'edgtcp_2'])
   const counts = new TrafficCount({ isServed: (id) => served.has(id) })
   const rows = () => [...counts].map(({ edge }) => edge)

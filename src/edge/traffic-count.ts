@@ -1,4 +1,4 @@
-/** Counts traffic by edge and endpoint in plain numbers, so that a request costs a few additions; whoever reads them sums up. */
+/** Counts traffic by edge and endpoint in plain numbers: a request costs a few additions, and readers sum them up. */
 import { LatencyCount } from './latency-count.ts'
 
 /** Edges that are counted separately; traffic of all others is counted together. */
@@ -7,23 +7,23 @@ const MAX_EDGES = 1000
 /** The same for endpoints of agents, which come and go by the thousand. */
 const MAX_ENDPOINTS = 500
 
-/** What stands for all endpoints of agents together, and what no edge serves; and for those beyond a bound. */
+/** Labels for all endpoints of agents together with traffic for no edge, and for those beyond a bound. */
 const ENDPOINTS = 'endpoints'
 const OTHERS = 'others'
 
-/** Everything counted of one edge or endpoint since the start. */
+/** All that was counted for one edge or endpoint since the start. */
 export interface EdgeCount {
   readonly edge: string
-  /** Where visitors find an endpoint; `''` for an edge, which may have many addresses. */
+  /** The address of an endpoint; `''` for an edge, which may have many. */
   readonly address: string
   connections: number
-  /** Open at this moment. */
+  /** Connections that are open now. */
   open: number
   bytesIn: number
   bytesOut: number
   /** Requests by the first digit of their status; 0 for those without an answer. */
   readonly requests: number[]
-  /** How long requests with an answer took together, in milliseconds; connections that were upgraded are left out. */
+  /** The total time of requests with an answer, in milliseconds, without upgraded connections. */
   requestMs: number
   /** Connections and requests that were not let through. */
   refused: number
@@ -36,15 +36,15 @@ export interface TrafficCountOptions {
 }
 
 export class TrafficCount {
-  /** How long requests took, whoever served them. */
+  /** How long requests took, for all edges together. */
   readonly latency = new LatencyCount()
   readonly #isServed: (edgeId: string) => boolean
   readonly #addressOf: (endpointId: string) => string
   readonly #edges = new Map<string, EdgeCount>()
   readonly #endpoints = new Map<string, EdgeCount>()
-  /** Endpoints that have no count of their own, or no longer. */
+  /** Endpoints that have no count of their own, or have it no longer. */
   readonly #otherEndpoints = newCount(OTHERS)
-  /** Those of edges that are gone, while somebody is still connected. */
+  /** Counts of edges that are gone but still have connections. */
   readonly #retired = new Set<EdgeCount>()
 
   constructor({ isServed = () => true, addressOf = () => '' }: TrafficCountOptions = {}) {
@@ -52,7 +52,7 @@ export class TrafficCount {
     this.#addressOf = addressOf
   }
 
-  /** The count of an edge or endpoint; keep it for the time of a connection. */
+  /** The count of an edge or endpoint; keep it for the duration of a connection. */
   of(edgeId: string): EdgeCount {
     if (edgeId === '' || edgeId.startsWith('ep_')) return this.#endpoints.get(edgeId) ?? this.#newEndpoint(edgeId)
     return this.#edges.get(edgeId) ?? this.#newEdge(edgeId)
@@ -101,7 +101,7 @@ export class TrafficCount {
     return count
   }
 
-  /** What an endpoint had stays in the sum of all, which only grows. */
+  /** An endpoint's numbers stay in the sum of all, which must only grow. */
   #drop(count: EdgeCount): void {
     this.#edges.delete(count.edge)
     if (this.#endpoints.delete(count.edge)) add(this.#otherEndpoints, count)

@@ -2,8 +2,8 @@
 import type { HeaderList } from '../lib/http/header-list.ts'
 
 /**
- * RFC 9110 §6.5.1: fields that frame, route, authenticate, modify a request, control a response or say how the content
- * is to be read. And those by which services and modules know a visitor: some servers merge trailers into the headers.
+ * RFC 9110 §6.5.1: fields that frame, route, authenticate, modify a request, control a response or say how to read the
+ * content. And those that identify a visitor to services and modules: some servers merge trailers into the headers.
  */
 const forbidden: ReadonlySet<string> = new Set([
   'age',
@@ -56,7 +56,7 @@ export function isTrailer(key: string): boolean {
   return !forbidden.has(key) && !key.startsWith('x-forwarded-')
 }
 
-/** Those that may be trailers; undefined when there are none. */
+/** The fields that may be trailers; undefined when there are none. */
 export function asTrailers(fields: HeaderList): HeaderList | undefined {
   fields.removeWhere(({ key }) => !isTrailer(key))
   return fields.size > 0 ? fields : undefined

@@ -20,7 +20,7 @@ import type { UpstreamPool } from './upstream-pool.ts'
 const ends = { ip: '192.0.2.1', port: 1, serverIp: '192.0.2.2', serverPort: 2 }
 const visit: Visit = { ip: ends.ip, port: ends.port, proto: 'https', edge: 'https', passthroughTls: false }
 
-/** `count` connections that nobody has used yet. */
+/** `count` unused connections. */
 async function opened(pool: UpstreamPool, target: DialTarget, count: number): Promise<UpstreamConnection[]> {
   const connections: UpstreamConnection[] = []
   while (connections.length < count) {
@@ -35,7 +35,7 @@ const closedOf = (connections: readonly UpstreamConnection[]): boolean[] => conn
 
 const silent = (socket: Socket): unknown => socket.on('error', () => {}).resume()
 
-describe('connections to a target that is reached in another way', () => {
+describe('connections to a target that is reached another way', () => {
   test('are closed when they are free, and after their request when they are not', async (t) => {
     const [a, b] = [await rawService(t, silent), await rawService(t, silent)]
     const { pool } = await Plane.start(t, [])
@@ -44,7 +44,7 @@ describe('connections to a target that is reached in another way', () => {
     assert.ok(free && used && other)
     pool.give(free)
     pool.give(other)
-    // One that is being dialled may still get there in the former way.
+    // One that is being dialled may still use the former way.
     const dialling = opened(pool, a.target, 1)
     pool.retireAll(a.target.key)
     assert.deepEqual(closedOf([free, used, other]), [true, false, false])
@@ -57,7 +57,7 @@ describe('connections to a target that is reached in another way', () => {
     assert.equal(pool.targetCount, 2)
   })
 
-  test('are not kept while that is not wanted', async (t) => {
+  test('are not kept while they are not worth keeping', async (t) => {
     const service = await rawService(t, silent)
     let mayKeep = false
     const { pool } = await Plane.start(t, [], { poolOptions: { mayKeep: () => mayKeep } })
@@ -71,7 +71,7 @@ describe('connections to a target that is reached in another way', () => {
 })
 
 describe('free connections', () => {
-  test('beyond the bound go by how long they are free, in whatever order they were taken and given back', async (t) => {
+  test('beyond the bound close in the order in which they became free, however they were taken before', async (t) => {
     const [a, b] = [await rawService(t, silent), await rawService(t, silent)]
     const { pool } = await Plane.start(t, [], { poolOptions: { maxKept: 4 } })
     const [a1, a2, a3, b1, b2] = [...(await opened(pool, a.target, 3)), ...(await opened(pool, b.target, 2))]
@@ -93,7 +93,7 @@ describe('free connections', () => {
     assert.equal(pool.size, 0)
   })
 
-  test('close each by itself, wherever it stands among the others', async (t) => {
+  test('close independently of the others, wherever they are in the list', async (t) => {
     for (const place of [0, 1, 2]) {
       const { target } = await rawService(t, silent)
       const { pool } = await Plane.start(t, [], { poolOptions: { maxKept: 3 } })
@@ -145,7 +145,7 @@ describe('a target', () => {
     pool.give(first)
     assert.equal(pool.targetCount, 1)
     first.close()
-    // Given back by somebody who does not know that it closed, and told once more.
+    // Given back by a user who does not know that it closed, and reported once more.
     pool.give(first)
     first.onChange?.()
     assert.deepEqual([pool.size, pool.targetCount], [0, 1])
@@ -159,13 +159,13 @@ describe('a target', () => {
     assert.equal(pool.targetCount, 1)
   })
 
-  test('that is not there is never known', async (t) => {
+  test('that cannot be dialled is never known', async (t) => {
     const { pool } = await Plane.start(t, [])
     assert.ok((await pool.open(offlineTarget(), visit, ends)) instanceof DialFault)
     assert.equal(pool.targetCount, 0)
   })
 
-  test('whose connection closed before anybody had it is not known', async (t) => {
+  test('whose connection closed before it was handed over is not known', async (t) => {
     const { pool } = await Plane.start(t, [])
     const fault = await pool.open(closingTarget(), visit, ends)
     assert.ok(fault instanceof DialFault && fault.reason === 'refused')

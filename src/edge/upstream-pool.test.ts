@@ -17,7 +17,7 @@ import {
 } from './test-plane.ts'
 import { ask, askOver, openHttp2 } from './test-visitor.ts'
 
-/** Answers the first request of each connection, and what `then` does with the second. */
+/** Answers the first request of each connection, and leaves the second to `then`. */
 function onceService(t: TestContext, then: (socket: Socket) => void): Promise<Service & { bodies?: string[] }> {
   return rawService(t, (socket) => {
     let requests = 0
@@ -31,7 +31,7 @@ function onceService(t: TestContext, then: (socket: Socket) => void): Promise<Se
 }
 
 describe('a connection to a service', () => {
-  test('is used again, by whoever comes next', async (t) => {
+  test('is reused for the next visitor', async (t) => {
     const service = await httpService(t, (_request, response) => response.end('hi'))
     const plane = await Plane.start(t, [edgeOf(service)])
     for (let i = 0; i < 5; i++) assert.equal((await ask(t, plane, i % 2 ? '2' : '1.1')).text, 'hi')
@@ -43,7 +43,7 @@ describe('a connection to a service', () => {
     )
   })
 
-  test('is not used for visitors that another version of the address let in', async (t) => {
+  test('is not used for visitors that another version of the address admitted', async (t) => {
     const service = await httpService(t, (_request, response) => response.end('hi'))
     const plane = await Plane.start(t, [])
     const serve = (version: string | undefined) => {
@@ -60,7 +60,7 @@ describe('a connection to a service', () => {
     assert.equal(plane.pool.size, 0)
   })
 
-  test('is not kept when the service closes it, or says so', async (t) => {
+  test('is not kept when the service closes it, or announces that', async (t) => {
     const service = await httpService(t, (_request, response) =>
       response.writeHead(200, { connection: 'close' }).end('hi'),
     )
@@ -94,11 +94,11 @@ describe('a connection to a service', () => {
     assert.equal(plane.pool.size, 3)
     await Promise.all(['b', 'b', 'b', 'b', 'b', 'b'].map((name) => ask(t, plane, '1.1', { host: `${name}.test` })))
     assert.equal(plane.pool.size, 5)
-    // The oldest went: two of the first service are left.
+    // The oldest were closed: two of the first service are left.
     while (a.sockets.size !== 2) await new Promise((resolve) => setImmediate(resolve))
   })
 
-  test("on which somebody logged in is nobody else's", async (t) => {
+  test('on which a visitor logged in is not shared', async (t) => {
     const service = await httpService(t, (_request, response) => response.end('hi'))
     const plane = await Plane.start(t, [edgeOf(service)])
     for (const authorization of ['NTLM TlRMTVNTUAAB', 'Negotiate YIIB', 'Basic eDp5'])
@@ -119,7 +119,7 @@ describe('a connection to a service', () => {
 })
 
 describe('a kept connection that the service has closed', () => {
-  test('is no trouble to a request that can be sent again', async (t) => {
+  test('does not fail a request that can be sent again', async (t) => {
     for (const then of [(socket: Socket) => socket.end(), (socket: Socket) => socket.resetAndDestroy()]) {
       const service = await onceService(t, then)
       const plane = await Plane.start(t, [edgeOf(service)])
@@ -128,7 +128,7 @@ describe('a kept connection that the service has closed', () => {
     }
   })
 
-  test('gets the body once more, if that is small', async (t) => {
+  test('has the body sent again, if that is small', async (t) => {
     const bodies: string[] = []
     const service = await rawService(t, (socket) => {
       let requests = 0
@@ -164,7 +164,7 @@ describe('a kept connection that the service has closed', () => {
     assert.equal((await ask(t, plane, '1.1', { method: 'POST', body: 'x', headers })).text, 'ok')
   })
 
-  test('is not trusted with such a request when it was free for long', async (t) => {
+  test('is not used for such a request when it was free for long', async (t) => {
     const service = await onceService(t, (socket) => socket.end())
     let now = 0
     const plane = await Plane.start(t, [edgeOf(service)], { poolOptions: { now: () => now } })
@@ -174,7 +174,7 @@ describe('a kept connection that the service has closed', () => {
     assert.equal(service.dials, 2)
   })
 
-  test('is tried again once and no more', async (t) => {
+  test('is retried only once', async (t) => {
     let connections = 0
     const service = await rawService(t, (socket) => {
       const isFirst = ++connections === 1
@@ -195,7 +195,7 @@ describe('a kept connection that the service has closed', () => {
 
 describe('a service that wants a PROXY header', () => {
   for (const version of [1, 2] as const) {
-    test(`of version ${version} gets it in front of each connection, and one visitor's connection on each`, async (t) => {
+    test(`of version ${version} gets it before each connection, and one visitor's connection on each`, async (t) => {
       const heads: Buffer[] = []
       const service = await rawService(
         t,
@@ -254,7 +254,7 @@ describe('a service that speaks HTTP/2', () => {
     assert.equal(service.dials, 1)
   })
 
-  test('that says goodbye is dialled anew', async (t) => {
+  test('that sends GOAWAY is dialled again', async (t) => {
     const service = await http2Service(t, (stream, headers) => {
       stream.respond({ ':status': 200 })
       stream.end('hi')
@@ -291,7 +291,7 @@ describe('a service that speaks HTTP/2', () => {
     assert.equal(service.dials, 4)
   })
 
-  test('that refuses a stream is asked once more', async (t) => {
+  test('that refuses a stream gets the request once more', async (t) => {
     let asked = 0
     const service = await http2Service(t, (stream) => {
       if (++asked === 2) stream.close(7)
@@ -322,7 +322,7 @@ describe('a service that speaks HTTP/2', () => {
     }
   })
 
-  test('with a head too large is asked once, whatever the library says of it', async (t) => {
+  test('with a head too large gets the request once, whatever the library reports', async (t) => {
     let asked = 0
     const service = await http2Service(t, (stream) => {
       asked++
@@ -336,7 +336,7 @@ describe('a service that speaks HTTP/2', () => {
     assert.equal(asked, 2)
   })
 
-  test('that informs without end is a fault of the service', async (t) => {
+  test('that sends interim responses without end is a fault of the service', async (t) => {
     const service = await http2Service(t, (stream) => {
       for (let i = 0; i < 40; i++) stream.additionalHeaders({ ':status': 103, link: '<a>' })
       stream.respond({ ':status': 200 })
@@ -347,17 +347,17 @@ describe('a service that speaks HTTP/2', () => {
     assert.deepEqual([answer.status, answer.headers['postern-error-code']], [502, 'ERR_UPSTREAM_INVALID'])
   })
 
-  test('that breaks off in the middle of the body is seen to', async (t) => {
+  test('that breaks off in the middle of the body cuts the answer', async (t) => {
     const service = await http2Service(t, (stream) => {
       stream.respond({ ':status': 200 })
-      // The library ends a stream that it resets, so that half would be all of it.
+      // The library ends a stream that it resets, so half would look complete.
       stream.write('half', () => stream.session?.destroy())
     })
     const plane = await Plane.start(t, [edgeOf(service)])
     for (const version of ['1.1', '2'] as const) await assert.rejects(ask(t, plane, version))
   })
 
-  test('is left when nobody asks any more', async (t) => {
+  test('is disconnected when it gets no more requests', async (t) => {
     const service = await http2Service(t, (stream) => {
       stream.respond({ ':status': 200 })
       stream.end('hi')

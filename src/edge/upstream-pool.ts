@@ -10,12 +10,12 @@ import type { DialTarget, Visit } from './target.ts'
 
 /** A connection that carries many requests at once. */
 export interface SharedUpstream {
-  /** Whether another request may begin. */
+  /** Whether another request may start. */
   readonly hasRoom: boolean
   readonly isClosed: boolean
-  /** Resolves when its capacity is known, or that it has none. */
+  /** Resolves when its capacity is known, even if it has none. */
   readonly ready: Promise<void>
-  /** A connection for one request, which has its slot until it closes. */
+  /** A connection for one request, which holds a slot until it closes. */
   connection(): UpstreamConnection
   /** Called once. */
   onClosed: (() => void) | undefined
@@ -23,9 +23,9 @@ export interface SharedUpstream {
 }
 
 export interface UpstreamPoolOptions {
-  /** Speaks HTTP/1.1 over a stream. It closes by itself when it was free for long. */
+  /** Speaks HTTP/1.1 over a stream. It closes on its own after being free for long. */
   readonly http1: (stream: ByteStream) => UpstreamConnection
-  /** Speaks HTTP/2 over a stream. It closes by itself when it was idle for long. */
+  /** Speaks HTTP/2 over a stream. It closes on its own after being idle for long. */
   readonly http2: (stream: ByteStream) => SharedUpstream
   /** A monotonic clock, in milliseconds. */
   readonly now?: () => number
@@ -40,8 +40,8 @@ const MAX_KEPT = 4096
 /** Free connections to one target. */
 const MAX_KEPT_PER_TARGET = 256
 /**
- * How long a connection may have been free to be used for a request that must not be sent twice, in milliseconds. It is
- * less than any upstream waits before closing: a request that crosses with the close is lost.
+ * How long a connection may have been free and still carry a request that must not be sent twice, in milliseconds. It
+ * is shorter than any upstream waits before closing: a request that crosses with the close is lost.
  */
 const FRESH_MS = 1000
 
@@ -54,7 +54,7 @@ interface Rack {
   readonly free: Kept[]
   /** Open connections, free or not. */
   open: number
-  /** Its connections are not to be used again. */
+  /** Its connections must not be reused. */
   isRetired: boolean
 }
 
@@ -63,11 +63,11 @@ interface Kept extends Aged<Kept> {
   readonly rack: Rack
   /** When it last became free. */
   freeSince: number
-  /** Not to be used again. */
+  /** It must not be reused. */
   isRetired: boolean
 }
 
-/** A shared connection, and the slot on it for whoever dialled. */
+/** A shared connection, and the slot on it for the request that dialled. */
 interface Opened {
   readonly shared: SharedUpstream
   readonly own: UpstreamConnection
@@ -79,11 +79,11 @@ export class UpstreamPool {
   readonly #racks = new Map<string, Rack>()
   /** Free connections, by when they became free. */
   readonly #free = new AgeList<Kept>()
-  /** Those that are open. */
+  /** Open connections. */
   readonly #kept = new WeakMap<UpstreamConnection, Kept>()
   readonly #shared = new Map<string, SharedUpstream[]>()
   readonly #opening = new Map<string, Promise<Opened | DialFault>>()
-  /** How often connections of a target were retired: what is being dialled meanwhile is not kept. */
+  /** How often connections of a target were retired: a connection dialled meanwhile is not kept. */
   #retirements = 0
   #isClosed = false
 
@@ -121,10 +121,10 @@ export class UpstreamPool {
     const stream = await dialTarget(target, visit, ends)
     if (stream instanceof DialFault) return stream
     const connection = this.#options.http1(stream)
-    // The stream may have closed before it was handed over; it does not say so again.
+    // The stream may have closed before it was handed over; there is no second event.
     if (connection.isClosed) return new DialFault('refused', 'the service closed the connection at once')
     this.#enter(connection, key, target.key)
-    // It may lead the former way.
+    // The connection may use the former way.
     if (round !== this.#retirements) this.retire(connection)
     return connection
   }
@@ -135,13 +135,13 @@ export class UpstreamPool {
     if (kept) this.#changed(kept)
   }
 
-  /** Closes it after its current request, so that nobody reuses it. */
+  /** Closes it after its current request, so that it is not reused. */
   retire(connection: UpstreamConnection): void {
     const kept = this.#kept.get(connection)
     if (kept) kept.isRetired = true
   }
 
-  /** The target is reached in another way from now on: closes what leads there, after the requests under way. */
+  /** The target is reached another way from now on: closes its former connections, after their requests. */
   retireAll(targetKey: string): void {
     this.#retirements++
     for (const rack of [...this.#racks.values()]) {
@@ -214,7 +214,7 @@ export class UpstreamPool {
     if (--rack.open === 0 && !rack.isRetired) this.#racks.delete(rack.key)
   }
 
-  /** One dial serves everybody who waits for the same target, as far as there is room. */
+  /** One dial serves all requests that wait for the same target, as far as there is room. */
   async #openShared(
     key: string,
     target: DialTarget,
@@ -243,7 +243,7 @@ export class UpstreamPool {
       const shared = this.#options.http2(stream)
       await shared.ready
       if (round !== this.#retirements) {
-        // It may lead the former way, and would be shared for long.
+        // The connection may use the former way, and would be shared for long.
         shared.close()
         return await this.#dialShared(key, target, visit, ends)
       }

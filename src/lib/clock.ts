@@ -1,8 +1,8 @@
-/** Time as a parameter: milliseconds since 1970, so that tests can set it and jump it. */
+/** Time as a parameter, in milliseconds since 1970, so that tests can set it. */
 
 export type Clock = () => number
 
-/** RFC 3339 in UTC, whole seconds, as every answer of the API spells times. */
+/** RFC 3339 in UTC with whole seconds, the format of times in all answers of the API. */
 export function timestamp(millis: number): string {
   return `${new Date(millis).toISOString().slice(0, 19)}Z`
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Groups } from './groups.ts'
 
-test('what is added is in its group once, in order, and a group without anything is gone', () => {
+test('a value is in its group once, in order of addition, and an empty group is gone', () => {
   const groups = new Groups<number>()
   for (const [key, value] of [
     ['a', 2],

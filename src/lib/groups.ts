@@ -1,8 +1,8 @@
-/** Sets by key; a key without anything takes no room. */
+/** Sets by key; empty sets are not kept. */
 export class Groups<T> {
   readonly #byKey = new Map<string, Set<T>>()
 
-  /** In the order in which they were added. */
+  /** The members of a set, in the order in which they were added. */
   get(key: string): Iterable<T> {
     return this.#byKey.get(key) ?? []
   }

@@ -37,7 +37,7 @@ test('ids increase strictly whatever the clock does and whatever the random byte
   )
 })
 
-test('more than 65,536 ids in one millisecond still increase, and the next millisecond goes on above them', () => {
+test('more than 65,536 ids in one millisecond still increase, and so do those of the next millisecond', () => {
   let now = 1_700_000_000_000
   const ids = new IdSource({ now: () => now })
   const made = Array.from({ length: 3 * 65_536 }, () => ids.next('op_'))
@@ -46,7 +46,7 @@ test('more than 65,536 ids in one millisecond still increase, and the next milli
   increases(made)
 })
 
-test('ids of one moment sort after those of the moment before, whoever made them', () => {
+test('ids of one moment sort after those of the moment before, even from another source', () => {
   const at = (now: number, byte: number) =>
     new IdSource({ now: () => now, random: (bytes) => Buffer.alloc(bytes, byte) }).next('tn_')
   assert.ok(at(1_700_000_000_001, 0) > at(1_700_000_000_000, 255))
@@ -88,7 +88,7 @@ test(`\`${tail}\` after its prefix is an id`, () => {
 })
 
 for (const [what, text] of notIds) {
-  test(`is no id: ${what}`, () => {
+  test(`is not an id: ${what}`, () => {
     assert.equal(isId(text, 'ak_'), false)
   })
 }

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import type { Clock } from './clock.ts'
 import { drawBytes } from './secrets/draw-bytes.ts'
 
-/** In byte order, so that comparing ids as text compares them as numbers. */
+/** In byte order, so that ids compare as text as they do as numbers. */
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 /** 160 bits need 27 base62 digits. */
 export const ID_BYTES = 20
@@ -54,7 +54,7 @@ export function isId(text: string, prefix: string): boolean {
   return /^[0-9A-Za-z]+$/.test(text.slice(prefix.length))
 }
 
-/** 20 bytes as the characters of an id, which sort as the bytes do. */
+/** 20 bytes as the characters of an id, which sort like the bytes. */
 export function idText(bytes: Buffer): string {
   let rest = BigInt(`0x${bytes.toString('hex')}`)
   let text = ''
@@ -65,7 +65,7 @@ export function idText(bytes: Buffer): string {
   return text
 }
 
-/** The bytes that `idText` made these characters of; undefined when it did not. */
+/** The bytes that `idText` encoded; undefined when `text` is not its result. */
 export function idBytes(text: string): Buffer | undefined {
   if (!isId(text, '')) return undefined
   let all = 0n

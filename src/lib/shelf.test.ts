@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { Shelf } from './shelf.ts'
 
-test('after any additions and removals, a page is what sorting everything would give', () => {
+test('after any additions and removals, a page is the same as from sorting everything', () => {
   const id = fc.integer({ min: 0, max: 30 }).map((n) => `x_${String(n).padStart(2, '0')}`)
   const step = fc.record({ isAdd: fc.boolean(), id })
   const page = fc.record({ beforeId: fc.option(id, { nil: undefined }), limit: fc.integer({ min: 1, max: 5 }) })

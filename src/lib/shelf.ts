@@ -1,4 +1,4 @@
-/** A map by id that keeps its ids sorted, so that reading a page costs no more than the page's length. */
+/** A map by id that keeps its ids sorted, so that the cost of a page depends only on its length. */
 
 interface Page {
   readonly beforeId?: string
@@ -10,11 +10,11 @@ const FEW = 16
 
 export class Shelf<T> {
   readonly #byId = new Map<string, T>()
-  /** Ascending. A new id is usually the greatest; an agent that reconnects brings an older one. */
+  /** Ascending. A new id is usually the greatest; an agent that reconnects has an older one. */
   #ids: string[] = []
   /**
-   * Ids added out of order, sorted in when somebody asks for a page. Reading the store newest first adds all that way, and
-   * so do agents that come back from a node that died.
+   * Ids added out of order, sorted in when a page is read. Reading the store newest first adds all ids that way, and so
+   * do agents that come back from a node that died.
    */
   readonly #late = new Set<string>()
 

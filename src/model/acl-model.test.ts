@@ -1,4 +1,4 @@
-/** Compares the matcher of ACL rules with a slow, obviously right model that knows what each rule means without parsing. */
+/** Compares the matcher of ACL rules with a slow, obviously correct model that needs no parsing to know each rule. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
@@ -138,7 +138,7 @@ test(`${PAIRS} pairs of rules and binds: the matcher agrees with a slow model`, 
   assert.ok(allowed > PAIRS / 20 && refused > PAIRS / 20, `${allowed} allowed, ${refused} refused`)
 })
 
-test('a rule counts as naming a name if it allows it and does not allow everything', () => {
+test('a rule names a name if it allows that name and does not allow everything', () => {
   const name = bind.filter((each) => each.kind === 'name')
   fc.assert(
     fc.property(acls, name, (rules, wanted) => {

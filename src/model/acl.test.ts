@@ -23,7 +23,7 @@ const taken = [
 ]
 
 for (const rule of taken) {
-  test(`takes \`${rule}\``, () => {
+  test(`accepts \`${rule}\``, () => {
     checkAclRule(rule)
   })
 }
@@ -113,7 +113,7 @@ const names: readonly [acl: readonly string[], name: string, isAllowed: boolean]
 ]
 
 for (const [acl, name, isAllowed] of names) {
-  test(`${JSON.stringify(acl)} ${isAllowed ? 'lets in' : 'keeps out'} the name ${name}`, () => {
+  test(`${JSON.stringify(acl)} ${isAllowed ? 'allows' : 'forbids'} the name ${name}`, () => {
     assert.equal(mayBindName(acl, name), isAllowed)
   })
 }
@@ -130,7 +130,7 @@ const addresses: readonly [acl: readonly string[], host: string, port: number, i
 ]
 
 for (const [acl, host, port, isAllowed] of addresses) {
-  test(`${JSON.stringify(acl)} ${isAllowed ? 'lets in' : 'keeps out'} the address ${host}:${port}`, () => {
+  test(`${JSON.stringify(acl)} ${isAllowed ? 'allows' : 'forbids'} the address ${host}:${port}`, () => {
     assert.equal(mayBindAddress(acl, { host, port }), isAllowed)
   })
 }
@@ -149,12 +149,12 @@ const labels: readonly [acl: readonly string[], key: string, value: string, isAl
 ]
 
 for (const [acl, key, value, isAllowed] of labels) {
-  test(`${JSON.stringify(acl)} ${isAllowed ? 'lets in' : 'keeps out'} the label ${key}=${value}`, () => {
+  test(`${JSON.stringify(acl)} ${isAllowed ? 'allows' : 'forbids'} the label ${key}=${value}`, () => {
     assert.equal(mayBindLabel(acl, key, value), isAllowed)
   })
 }
 
-test('only an empty list and rules for everything allow any bind', () => {
+test('only an empty list and rules that allow everything allow any bind', () => {
   for (const acl of [[], ['*'], ['bind:*'], ['bind:a.com', 'bind:*']]) assert.equal(mayBindAnything(acl), true)
   for (const acl of [['bind:a.com'], ['bind:*=*'], ['bind:*.com']]) assert.equal(mayBindAnything(acl), false)
 })

@@ -1,4 +1,4 @@
-/** ACL rules of credentials: checks their form, and whether they let an agent bind what it asks for. */
+/** ACL rules of credentials: checks their form, and whether they allow a bind. */
 import { BadInput } from '../lib/shape/bad-input.ts'
 import { type Hostport, readHostport, readName } from './hostport.ts'
 
@@ -25,7 +25,7 @@ export function mayBindName(acl: readonly string[], name: string): boolean {
   return mayBindAnything(acl) || namesIt(acl, name)
 }
 
-/** Whether a rule of `acl` names this very name or a wildcard above it; rules that allow everything do not count (D66). */
+/** Whether a rule names this exact name or a wildcard above it; rules that allow everything do not count (D66). */
 export function namesIt(acl: readonly string[], name: string): boolean {
   return targets(acl).some((target) => {
     if (kindOf(target) !== 'name' || target === '*') return false

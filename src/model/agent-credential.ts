@@ -1,8 +1,8 @@
-/** What an agent proves itself with, as the doors of agents and of SSH know it. */
+/** The credential that an agent authenticated with, as the doors of agents and of SSH know it. */
 export interface AgentCredential {
   readonly id: string
   /** D18: empty is unrestricted. */
   readonly acl: readonly string[]
-  /** The user or bot user that it belongs to; an earlier version of the control plane does not tell. */
+  /** The user or bot user that it belongs to; earlier versions of the control plane do not send it. */
   readonly ownerId?: string | undefined
 }

@@ -1,11 +1,11 @@
-/** What the numbers mean that agents and `ssh` are told when they are refused: ngrok's, since its SDKs look for them. */
+/** The meaning of the error numbers that agents and `ssh` get with a refusal: ngrok's, since its SDKs look for them. */
 
 interface AgentError {
   readonly when: string
   readonly remedy: string
 }
 
-/** By number. A test finds every number that the code gives an agent here. */
+/** By number. A test checks that every number that the code sends to an agent is here. */
 export const agentErrors: Readonly<Record<number, AgentError>> = {
   100: { when: 'The metadata of the session is too long.', remedy: 'Shorten `metadata` in the agent’s configuration.' },
   105: {
@@ -17,7 +17,7 @@ export const agentErrors: Readonly<Record<number, AgentError>> = {
     remedy: 'Create a tunnel credential and use its token.',
   },
   108: {
-    when: 'A further connection of an agent came to a worker that has one of the same session already.',
+    when: 'A further connection of a session reached a worker that already has one.',
     remedy: 'Nothing: the agent tries again, or goes on with the connections that it has.',
   },
   109: {
@@ -30,7 +30,7 @@ export const agentErrors: Readonly<Record<number, AgentError>> = {
   },
   300: { when: 'The credential of a running session was deleted.', remedy: 'Start the agent with another authtoken.' },
   301: {
-    when: 'The tunnel cannot be started as it was asked for. The message names the option.',
+    when: 'The tunnel cannot be started as requested. The message names the option.',
     remedy: 'Correct that option.',
   },
   307: {
@@ -50,7 +50,7 @@ export const agentErrors: Readonly<Record<number, AgentError>> = {
     when: "The name is outside of the server's domain, and no record in the DNS proves that it belongs here.",
     remedy: 'Set the record in the message, or ask an admin to reserve the name.',
   },
-  324: { when: 'The session has as many tunnels as it may.', remedy: 'Stop some, or start another agent.' },
+  324: { when: 'The session has reached its limit of tunnels.', remedy: 'Stop some, or start another agent.' },
   326: { when: 'The name has a character that names cannot have.', remedy: 'Correct the name.' },
   327: { when: 'The name begins with a dot or has two in a row.', remedy: 'Correct the name.' },
   328: { when: 'A part of the name begins with a hyphen.', remedy: 'Correct the name.' },
@@ -79,7 +79,7 @@ export const agentErrors: Readonly<Record<number, AgentError>> = {
   359: { when: 'Basic auth has no user, or a user name that cannot be used.', remedy: 'Correct the credentials.' },
   360: { when: 'A password of basic auth is too short or too long.', remedy: 'Use 8 to 128 characters.' },
   361: { when: 'The threshold of the circuit breaker is out of range.', remedy: 'Use a number between 0 and 1.' },
-  362: { when: 'A network of the IP restriction is no CIDR.', remedy: 'Write it as the message shows.' },
+  362: { when: 'A network of the IP restriction is not in CIDR form.', remedy: 'Write it as the message shows.' },
   363: { when: 'Webhook verification names no provider.', remedy: 'Name one of those that the message lists.' },
   364: {
     when: 'Webhooks of this provider cannot be verified.',
@@ -94,8 +94,8 @@ export const agentErrors: Readonly<Record<number, AgentError>> = {
   368: { when: 'OAuth asks for too many scopes.', remedy: 'Shorten the list.' },
   370: { when: 'A header to add to requests is not `name:value`.', remedy: 'Correct it.' },
   371: { when: 'A header to add to responses is not `name:value`.', remedy: 'Correct it.' },
-  372: { when: 'A header of requests cannot be changed, or is no name.', remedy: 'Leave it out.' },
-  373: { when: 'A header of responses cannot be changed, or is no name.', remedy: 'Leave it out.' },
+  372: { when: 'A header of requests cannot be changed, or has an invalid name.', remedy: 'Leave it out.' },
+  373: { when: 'A header of responses cannot be changed, or has an invalid name.', remedy: 'Leave it out.' },
   374: { when: 'The value of a header cannot be sent.', remedy: 'Correct it.' },
   375: { when: 'One header is added in two spellings.', remedy: 'Keep one of them.' },
   376: { when: 'Too many headers are added or removed.', remedy: 'Shorten the list.' },
@@ -132,7 +132,7 @@ export const agentErrors: Readonly<Record<number, AgentError>> = {
     when: 'The server failed, is too busy, or cannot reach its database.',
     remedy: 'Try again shortly. The log of the server says more.',
   },
-  803: { when: 'The server is stopping.', remedy: 'Try again shortly; agents do so by themselves.' },
+  803: { when: 'The server is stopping.', remedy: 'Try again shortly; agents do so automatically.' },
   811: { when: 'Server and agent have no version of the protocol in common.', remedy: 'Update the older one.' },
   812: { when: 'A message of the agent is too large.', remedy: 'Make the options smaller, such as a traffic policy.' },
   1100: { when: '`ssh` offered a password.', remedy: 'Add your public key as an SSH credential.' },
@@ -143,7 +143,7 @@ export const agentErrors: Readonly<Record<number, AgentError>> = {
   },
   1104: { when: 'The connection serves another command already.', remedy: 'Open another one.' },
   1105: { when: 'A connection has too many forwards, or the same one twice.', remedy: 'Leave some out.' },
-  1106: { when: 'The user name is no version of the command syntax.', remedy: 'Leave it out.' },
+  1106: { when: 'The user name is not a known version of the command syntax.', remedy: 'Leave it out.' },
   1107: { when: '`ssh` gave no command.', remedy: 'Add `http`, `tls`, `tcp` or `labeled`.' },
   1108: { when: 'The gateway does not do that: it has no shell and no files.', remedy: 'Use `-R` and a command.' },
   1109: { when: 'A flag does not work over SSH.', remedy: 'Do what the message says.' },
@@ -158,7 +158,7 @@ export const agentErrors: Readonly<Record<number, AgentError>> = {
   1119: { when: 'The address is given in `-R` and in `--remote-addr`.', remedy: 'Give it once.' },
   1120: { when: 'The address is given in `-R` and in `--url`.', remedy: 'Give it once.' },
   1903: { when: 'A private key cannot be read.', remedy: 'Give it as PEM, unencrypted.' },
-  1920: { when: 'A certificate cannot be read, or is no CA where one is needed.', remedy: 'Give it as PEM.' },
+  1920: { when: 'A certificate cannot be read, or is not a CA where one is needed.', remedy: 'Give it as PEM.' },
   1923: { when: 'Private key and certificate do not belong together.', remedy: 'Give the pair.' },
   2201: { when: 'The traffic policy is not valid.', remedy: 'Try it with `postern policy test`.' },
   9037: { when: 'The URL of the tunnel is not valid.', remedy: 'Correct it.' },

@@ -1,4 +1,4 @@
-/** How many are told; whoever has more has other worries. */
+/** The most broken edges that are reported; a server with more has worse problems. */
 export const MAX_BROKEN_TOLD = 100
 
 /** A stored edge that cannot be served as it is set up, or a route of one: it refuses traffic. */

@@ -1,6 +1,6 @@
-/** A capture: for a while, the heads and bodies of an edge's exchanges are kept. */
+/** A capture keeps the heads and bodies of an edge's exchanges for a while. */
 
-/** As data planes are told of it. */
+/** A running capture, as data planes know it. */
 export interface RunningCapture {
   readonly id: string
   /** The edge, or the agent's endpoint. */

@@ -1,4 +1,4 @@
-/** Names as certificates have them: `*` stands for one label (RFC 6125 §6.4.3), unlike that of an edge. */
+/** Names in certificates: `*` stands for one label (RFC 6125 §6.4.3), unlike the `*` of an edge. */
 
 /** The wildcard that covers a name; a wildcard covers itself. */
 export function wildcardOver(name: string): string {

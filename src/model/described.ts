@@ -1,4 +1,4 @@
-/** The description of traffic for a dry run: a request or connection, and what the world around it is assumed to do (D55). */
+/** Describes traffic for a dry run: a request or connection, and the assumed answers of other servers (D55). */
 import type { Static, TObject, TProperties } from 'typebox'
 import { Type } from '../lib/shape/type.ts'
 

@@ -3,7 +3,7 @@ import type { ByteStream } from '../lib/bytes/byte-stream.ts'
 
 export interface DialRequest {
   readonly tunnelId: string
-  /** Address and port of the visitor; the agent is told both. */
+  /** Address and port of the visitor; both are sent to the agent. */
   readonly ip: string
   readonly port: number
   readonly proto: 'http' | 'https' | 'tcp' | 'tls'
@@ -11,13 +11,13 @@ export interface DialRequest {
   readonly edge: 'none' | 'tcp' | 'tls' | 'https'
   /** Whether the bytes are still encrypted: the service ends TLS itself. */
   readonly passthroughTls: boolean
-  /** The request that the connection is opened for, as it stands in the log; left out where no requests are seen. */
+  /** The log's id of the request that the connection is opened for; absent where the edge sees no requests. */
   readonly requestId?: string | undefined
-  /** The version of the address that the visitor was let in at, when another node did that; see `ServedEndpoint`. */
+  /** The version of the address under which another node admitted the visitor; see `ServedEndpoint`. */
   readonly version?: string | undefined
 }
 
-/** Characters of a `DialRequest.version`, at most. */
+/** The most characters of a `DialRequest.version`. */
 export const VERSION_CHARACTERS = 64
 
 /** Opens one connection; never rejects. */
@@ -44,16 +44,16 @@ export class DialFault extends Error {
 export interface GroupMember {
   readonly tunnelId: string
   readonly httpVersion: 1 | 2
-  /** It is at another node. */
+  /** Whether it is at another node. */
   readonly isDistant?: boolean | undefined
 }
 
 /** The tunnels that carry all of a group's labels at this moment, oldest first; the list is replaced, never changed. */
 export interface TunnelGroup {
   readonly members: readonly GroupMember[]
-  /** Undefined when the members are known; else resolves when other nodes have told theirs. */
+  /** Undefined when the members are known; else resolves when other nodes have reported theirs. */
   found?(): Promise<void> | undefined
-  /** Says that the caller no longer needs this group. */
+  /** Stops following the group for this caller. */
   release(): void
 }
 

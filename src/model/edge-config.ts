@@ -1,6 +1,6 @@
 /**
- * The edge configuration: plain data that tells the data plane all about one edge, with references resolved. An endpoint
- * that an agent opened is an edge too, with one name or port and that agent's tunnel as backend.
+ * The edge configuration: all that the data plane knows of one edge, as plain data with references resolved. An
+ * endpoint that an agent opened is an edge too, with one name or port and that agent's tunnel as backend.
  */
 
 /** `http` is served on the plain listener; only endpoints of agents have it. */
@@ -10,7 +10,7 @@ export interface EdgeConfig {
   /** `edgtcp_…`, `edgtls_…`, `edghts_…`; `ep_…` for an endpoint of an agent. */
   readonly id: string
   readonly kind: EdgeKind
-  /** The user or bot whose agent opened the endpoint; undefined for an edge, and where an earlier version tells of one. */
+  /** The user or bot whose agent opened the endpoint; undefined for an edge, and when an earlier version sent it. */
   readonly ownerId?: string | undefined
   /** Normalised names, exact or `*.…`; none for TCP. */
   readonly names: readonly string[]
@@ -74,11 +74,11 @@ export interface TunnelPlan {
   readonly httpVersion: 1 | 2
   /** The version of the PROXY header at the start of each stream; 0 for none. */
   readonly proxyHeader: 0 | 1 | 2
-  /** Whom it is dialled as: visitors that this version let in. Only for a tunnel at another node; see `ServedEndpoint`. */
+  /** The version that admits the visitors dialled for. Only for a tunnel at another node; see `ServedEndpoint`. */
   readonly version?: string | undefined
 }
 
-/** Whether several tunnels may be behind an endpoint of agents; its id then stands for all that is served there. */
+/** Whether several tunnels may be behind an endpoint of agents; its id then stands for all of them. */
 export function isPool({ modules, routes }: EdgeConfig): boolean {
   const plan = (routes[0]?.modules.backend ?? modules.backend) as BackendPlan | undefined
   return plan?.kind === 'tunnel_group' && plan.pool !== undefined
@@ -90,7 +90,7 @@ export function httpVersionOf({ modules, routes }: EdgeConfig): 1 | 2 {
   return plan?.httpVersion ?? 1
 }
 
-/** What is served at an agent's endpoint, so that its node is told in which version visitors were let in. */
+/** An agent's endpoint with its version, so that each dial tells its node which version admitted the visitor. */
 export function versioned(config: EdgeConfig, version: string): EdgeConfig {
   const of = (modules: ModuleSettings): ModuleSettings => {
     const plan = modules.backend as BackendPlan | undefined // see `BackendPlan`

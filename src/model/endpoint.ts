@@ -18,7 +18,7 @@ export interface EndpointRequest {
   readonly place: string
   /** The server chose the name or port, so it must not be a reserved one. */
   readonly isRandom?: boolean
-  /** An ACL rule names this very name or a wildcard above it; required below a wildcard that somebody reserved (D66). */
+  /** An ACL rule names this exact name or a wildcard above it; required below a reserved wildcard (D66). */
   readonly isNamed?: boolean
   readonly tunnel: TunnelPlan
   /** Set when the tunnel may share its address with others of this owner. */
@@ -26,13 +26,13 @@ export interface EndpointRequest {
   /** The session and the credential of the agent. */
   readonly sessionId: string
   readonly credentialId: string
-  /** Whose credential it is. */
+  /** The owner of the credential. */
   readonly ownerId?: string | undefined
   /** The options of the bind, as the agent spelled them. */
   readonly opts: Readonly<Record<string, unknown>>
 }
 
-/** Who holds an address in the store. */
+/** The holders of an address in the store. */
 export interface AddressHolders {
   /** The edge that has it, or the agent ingress. */
   readonly edgeId: string | undefined
@@ -40,36 +40,36 @@ export interface AddressHolders {
   readonly reservationId: string | undefined
   /** The nearest wildcard above a name that an edge or a reserved domain holds (D66). */
   readonly wildcard?: { readonly name: string; readonly holderId: string } | undefined
-  /** Why nobody may have the name that has not reserved it: it is not proven to be anybody's here. */
+  /** Why only a reservation could allow the name: no proof says that it belongs here. */
   readonly unproven?: string | undefined
 }
 
-/** What is served at an endpoint. */
+/** The configuration that is served at an endpoint. */
 export interface ServedEndpoint {
   readonly config: EdgeConfig
   /**
-   * A digest of all that is served: another node that knows an older one must ask again who may come in. In a pool,
-   * where any member may be dialled, it leaves out what members differ in.
+   * A digest of all that is served: another node with an older one must fetch the configuration again before it admits
+   * visitors. In a pool, where any member may be dialled, it leaves out what members differ in.
    */
   readonly version: string
   /** Set when other tunnels may have this address too. */
   readonly pool?: PoolMember | undefined
-  /** Its name must be given up when somebody claims a wildcard above it (D66). */
+  /** Whether its name must be given up when a wildcard above it is claimed (D66). */
   readonly isUnnamed: boolean
 }
 
 export interface OpenEndpoint {
-  /** `https://name` or `tcp://host:port`; with the public port where it is not the default one. */
+  /** `https://name` or `tcp://host:port`, with the public port unless that is the default. */
   readonly url: string
   readonly hostport: string
   /** The reserved domain or reserved address that it uses. */
   readonly domainId?: string
   readonly tcpAddrId?: string
-  /** What is served there, for other data planes. */
+  /** The configuration that is served there, for other data planes. */
   readonly served: ServedEndpoint
-  /** Lets no new visitors in; present ones may go on. */
+  /** Admits no new visitors; connected ones may go on. */
   close(): void
-  /** Another data plane has the tunnel now: the address is served on, and is not ours to close. */
+  /** Leaves the address open, because another data plane has the tunnel now. */
   handOver(): void
 }
 

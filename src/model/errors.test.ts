@@ -5,7 +5,7 @@ import { type ErrorCode, errors, Refusal } from './errors.ts'
 const codes = Object.keys(errors) as ErrorCode[]
 
 for (const code of codes) {
-  test(`${code} has a status of an error, a number and a sentence`, () => {
+  test(`${code} has an error status, a number and a sentence`, () => {
     const { status, ngrok, text } = errors[code]
     assert.match(code, /^[A-Z]+(_[A-Z]+)*$/)
     assert.ok(Number.isInteger(status) && status >= 400 && status <= 599)

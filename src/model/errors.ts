@@ -9,7 +9,7 @@ interface ErrorEntry {
 
 const table = {
   UNAUTHENTICATED: { status: 401, ngrok: 203, text: 'Send a valid API key: `Authorization: Bearer <token>`.' },
-  FORBIDDEN: { status: 403, ngrok: 635, text: 'The owner of this key is not allowed to do this; an admin is.' },
+  FORBIDDEN: { status: 403, ngrok: 635, text: 'The owner of this key is not an admin, and only an admin may do this.' },
   OWNER_NOT_ALLOWED: { status: 403, ngrok: 630, text: 'Only an admin may name an owner other than themselves.' },
   IP_NOT_ALLOWED: { status: 403, ngrok: 220, text: 'An IP restriction of this server does not let your address in.' },
   PAGE_NOT_HERE: {
@@ -164,7 +164,7 @@ export class Refusal extends Error {
   readonly headers: Readonly<Record<string, string>>
   /** Path of the field it is about; `''` when there is none, or only the message names it. */
   readonly field: string
-  /** One word that tells apart refusals with the same code, for dialects with finer codes; `''` when none needs it. */
+  /** Distinguishes refusals with the same code in one word, for dialects with finer codes; `''` when none needs it. */
   readonly reason: string
 
   constructor(code: ErrorCode, msg?: string, options: RefusalOptions = {}) {

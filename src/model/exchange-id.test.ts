@@ -14,7 +14,7 @@ const parts = fc.record(
   { noNullPrototype: true },
 )
 
-test('an id tells all that it was made of, and has the form of an id', () => {
+test('an id contains all its parts, and has the form of an id', () => {
   fc.assert(
     fc.property(parts, (given) => {
       const id = exchangeId(given)
@@ -34,5 +34,5 @@ test('ids sort by their end, then by their number', () => {
 })
 
 for (const text of ['', 'ex_', 'ex_1', `tn_${'1'.repeat(27)}`, `ex_${'z'.repeat(27)}`, `ex_${'-'.repeat(27)}`]) {
-  test(`no id of an exchange: ${text}`, () => assert.equal(readExchangeId(text), undefined))
+  test(`not an exchange id: ${text}`, () => assert.equal(readExchangeId(text), undefined))
 }

@@ -1,6 +1,6 @@
 /**
- * Ids of exchanges: they tell when an exchange ended and which data plane of which node has it, so that none has to be
- * drawn or kept while traffic passes. They sort by time, as all ids do.
+ * Ids of exchanges: each contains when the exchange ended and which data plane of which node has it, so that no id has
+ * to be drawn or stored while traffic passes. They sort by time, as all ids do.
  */
 import { createHash } from 'node:crypto'
 import { ID_BYTES, idBytes, idText } from '../lib/ids.ts'
@@ -12,15 +12,15 @@ export interface ExchangeId {
   readonly endedAt: number
   /** Its number at its data plane. */
   readonly number: number
-  /** Of its node and plane; see `tagOf`. */
+  /** The tags of its node and plane; see `tagOf`. */
   readonly nodeTag: string
   readonly planeTag: string
 }
 
-/** Characters of a tag, as hexadecimal digits. */
+/** Hexadecimal digits of a tag. */
 const TAG_CHARACTERS = 8
 
-/** What an id holds of the id of a node or plane. Two may be alike, so whoever has the tag may not have the exchange. */
+/** Shortens the id of a node or plane. Two may get the same tag, so a match does not prove who has the exchange. */
 export function tagOf(id: string): string {
   return createHash('sha256').update(id).digest('hex').slice(0, TAG_CHARACTERS)
 }
@@ -33,7 +33,7 @@ export function exchangeId({ endedAt, number, nodeTag, planeTag }: ExchangeId): 
   return EXCHANGE_PREFIX + idText(bytes)
 }
 
-/** Undefined for a text that is no id of an exchange. */
+/** Undefined for a text that is not an exchange id. */
 export function readExchangeId(id: string): ExchangeId | undefined {
   const bytes = id.startsWith(EXCHANGE_PREFIX) ? idBytes(id.slice(EXCHANGE_PREFIX.length)) : undefined
   if (!bytes) return undefined

@@ -1,4 +1,4 @@
-/** An exchange: one request of a visitor and its answer, as a data plane remembers it and tells it to others. */
+/** An exchange: one request of a visitor and its answer, as a data plane remembers and reports it. */
 import type { VisitorErrorCode } from './visitor-errors.ts'
 
 export interface SeenExchange {
@@ -23,13 +23,13 @@ export interface SeenExchange {
   /** The id of an edge, or of an agent's endpoint. */
   readonly edgeId: string | undefined
   readonly routeId: string | undefined
-  /** Whose endpoint it is; undefined for an edge. */
+  /** The owner of the endpoint; undefined for an edge. */
   readonly ownerId: string | undefined
   /** The id of a tunnel, or the address of a static backend. */
   readonly target: string | undefined
-  /** Of its tunnel, while that is online. */
+  /** The session of its tunnel, while that is online. */
   readonly sessionId: string | undefined
-  /** What modules decided, by the names of R-3.13. */
+  /** The decisions of modules, by the names of R-3.13. */
   readonly decided: Readonly<Record<string, string>>
   readonly isCut: boolean
   readonly captureId: string | undefined
@@ -37,7 +37,7 @@ export interface SeenExchange {
   readonly replayOf: string | undefined
 }
 
-/** How long each part took, in milliseconds; undefined where it was not reached. */
+/** How long each part took, in milliseconds; undefined for parts that were not reached. */
 export interface ExchangeTimings {
   /** Until all modules had let the request pass. */
   readonly modules: number | undefined
@@ -49,12 +49,12 @@ export interface ExchangeTimings {
   readonly receive: number | undefined
 }
 
-/** Which exchanges are asked for. */
+/** Selects exchanges. */
 export interface ExchangeFilter {
   readonly edgeId?: string | undefined
   readonly tunnelId?: string | undefined
   readonly method?: string | undefined
-  /** What the path begins with. */
+  /** A prefix of the path. */
   readonly path?: string | undefined
   readonly status?: number | undefined
   /** Those that began at this time or later, in milliseconds since 1970. */
@@ -64,8 +64,8 @@ export interface ExchangeFilter {
 }
 
 /**
- * The endpoint that an exchange came through, as the API lists it: in a pool each tunnel has one of its own, while what is
- * served there has an id for all of them. Undefined for an edge, and when it reached none.
+ * The endpoint that an exchange came through, as the API lists it. In a pool each tunnel has its own endpoint there,
+ * while `edgeId` is the same for all of them. Undefined for an edge, and when the exchange reached none.
  */
 export function endpointOf({ edgeId, target }: Pick<SeenExchange, 'edgeId' | 'target'>): string | undefined {
   if (!edgeId?.startsWith('ep_')) return undefined
@@ -115,20 +115,20 @@ export interface KeptBody {
   readonly content: string
 }
 
-/** The exchanges of a data plane since the last look. */
+/** The exchanges of a data plane since the last poll. */
 export interface ExchangeNews {
-  /** Where the next look begins. */
+  /** Where the next poll begins. */
   readonly next: number
   /** Oldest first. */
   readonly exchanges: readonly SeenExchange[]
-  /** How many were left out. */
+  /** How many exchanges were left out. */
   readonly missed: number
 }
 
-/** Repeats an exchange, as it was or with changes. */
+/** Asks to repeat an exchange, unchanged or with changes. */
 export interface ReplayAsk {
   readonly id: string
-  /** Whether secrets that were kept may be sent again. */
+  /** Whether secrets that a capture kept may be sent again. */
   readonly mayUseSecrets: boolean
   readonly method?: string | undefined
   readonly path?: string | undefined
@@ -137,10 +137,10 @@ export interface ReplayAsk {
   readonly body?: string | undefined
 }
 
-/** What is asked about exchanges, of a node that has them. */
+/** A query about exchanges to the node that has them. */
 export type ExchangeAsk =
   | { readonly kind: 'page'; readonly query: ExchangeQuery }
   | { readonly kind: 'one'; readonly id: string }
   | ({ readonly kind: 'replay' } & ReplayAsk)
-  /** `seen`: the next number of each data plane; the first look only finds out where they are. */
+  /** `seen`: the next number of each data plane; the first poll only finds out these numbers. */
   | { readonly kind: 'news'; readonly seen: Readonly<Record<string, number>>; readonly isFirst: boolean }

@@ -1,4 +1,4 @@
-/** The words in which explanations say what a module or an action did. */
+/** The texts in which explanations say what a module or an action did. */
 import type { HeaderList } from '../lib/http/header-list.ts'
 import { type VisitorErrorCode, visitorErrors } from './visitor-errors.ts'
 
@@ -13,13 +13,13 @@ export function verdictText(verdict: Judged): string {
   if ('refuse' in verdict) return `refuses with ERR_${verdict.refuse} (${visitorErrors[verdict.refuse].status})`
   const { status, headers } = verdict.respond
   const location = headers.find(([name]) => name.toLowerCase() === 'location')?.[1]
-  // Without the query: that of a redirect to a provider holds secrets of one login.
+  // Without the query: in a redirect to a provider it has secrets of the login.
   return `answers ${status}${location === undefined ? '' : `, to ${location.replace(/[?#].*$/s, '')}`}`
 }
 
 const logins: ReadonlySet<string> = new Set(['oauth', 'oidc', 'saml', 'openid-connect'])
 
-/** The requests that a module or action would send to other servers, with the purpose where that is known. */
+/** The requests that a module or action would send to other servers, with their purpose if that is known. */
 export function callText(name: string, asked: readonly string[]): string {
   const calls = asked.join(', ')
   return logins.has(name) ? `${calls} to log the visitor in at its provider` : calls

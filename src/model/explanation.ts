@@ -18,7 +18,7 @@ export interface ExplainWork {
   readonly ngrokErrorHeader: boolean
   /** What the rate limits have counted so far. */
   readonly counters: readonly CountedWindow[]
-  /** What the node has of each limit. */
+  /** The node's part of each rate limit. */
   readonly limitPart: LimitPart
 }
 

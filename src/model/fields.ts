@@ -1,4 +1,4 @@
-/** Fields and checks that the request forms of several modules share. */
+/** Fields and checks shared by the request forms of several modules. */
 import { BadValue } from '../lib/shape/check.ts'
 import { Type } from '../lib/shape/type.ts'
 

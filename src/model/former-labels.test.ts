@@ -6,7 +6,7 @@ function tunnel(id: string, labels: Readonly<Record<string, string>>): FormerLab
   return { id, startedAt: 1, labels }
 }
 
-test('what a session had is remembered once', () => {
+test('the tunnels of a session are returned once', () => {
   const former = new FormerLabels()
   const tunnels = [tunnel('tn_1', { a: '1', b: '2' }), tunnel('tn_3', { b: '2', a: '1' })]
   former.remember('ts_1', tunnels)
@@ -16,13 +16,13 @@ test('what a session had is remembered once', () => {
   assert.deepEqual(former.take('ts_1'), [])
 })
 
-test('a session without label tunnels leaves nothing', () => {
+test('a session without label tunnels is not remembered', () => {
   const former = new FormerLabels()
   former.remember('ts_1', [])
   assert.deepEqual(former.take('ts_1'), [])
 })
 
-test('sessions that are long gone are forgotten first', () => {
+test('the sessions that ended first are forgotten first', () => {
   const former = new FormerLabels({ max: 3 })
   for (const id of ['1', '2', '3', '4']) former.remember(`ts_${id}`, [tunnel(`tn_${id}`, { a: id })])
   assert.equal(former.count, 3)

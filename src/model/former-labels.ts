@@ -7,7 +7,7 @@ export interface FormerLabelTunnel {
   readonly labels: Readonly<Record<string, string>>
 }
 
-/** How many are remembered in all; the oldest are forgotten first. */
+/** The most tunnels remembered in all; the oldest sessions are forgotten first. */
 const MAX_REMEMBERED = 100_000
 
 export class FormerLabels {
@@ -34,7 +34,7 @@ export class FormerLabels {
     }
   }
 
-  /** The tunnels of the session; they are then forgotten. */
+  /** Returns the tunnels of the session, and forgets them. */
   take(sessionId: string): readonly FormerLabelTunnel[] {
     const found = this.#bySession.get(sessionId) ?? []
     this.#bySession.delete(sessionId)

@@ -52,7 +52,7 @@ export function readName(text: string): string {
   return isWildcard ? `*.${name}` : name
 }
 
-/** Names normalised, as certificates spell them; what is no name is left out. */
+/** Normalises names as certificates spell them; leaves out what is not a name. */
 export function readNames(texts: readonly string[]): string[] {
   return texts.flatMap((text) => {
     try {

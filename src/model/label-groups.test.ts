@@ -21,13 +21,13 @@ test('a group has the tunnels that carry all of its labels, oldest first, at eve
   ])
   groups.delete(a)
   assert.deepEqual(web.members, [{ tunnelId: 'tn_2', httpVersion: 1 }])
-  // The list is replaced, never changed: whoever holds it may go on with it.
+  // The list is replaced, never changed, so a list that was read stays as it was.
   assert.equal(before.length, 2)
   const both = groups.follow({ dc: '1', app: 'web' })
   assert.deepEqual(both.members, [{ tunnelId: 'tn_2', httpVersion: 1 }])
 })
 
-test('nothing is kept of a group that nobody follows, and those who still do go on', () => {
+test('a group is kept until its last follower releases it', () => {
   const groups = new LabelGroups()
   const one = groups.follow({ a: 'b', c: 'd' })
   const two = groups.follow({ c: 'd', a: 'b' })
@@ -41,7 +41,7 @@ test('nothing is kept of a group that nobody follows, and those who still do go 
   assert.equal(groups.follow({ a: 'b', c: 'd' }).members.length, 2)
 })
 
-test('no labels find nothing, and a label called like a property of every object is a label', () => {
+test('an empty label set matches nothing, and a label named like a built-in property is an ordinary label', () => {
   const groups = new LabelGroups()
   groups.add(tunnel('tn_1', { a: 'b' }))
   assert.deepEqual(groups.find({}), [])
@@ -49,7 +49,7 @@ test('no labels find nothing, and a label called like a property of every object
   assert.deepEqual(groups.follow({}).members, [])
 })
 
-test('whoever comes and goes, every group is what a look at all tunnels would give', () => {
+test('whatever tunnels come and go, every group has what a search of all tunnels would find', () => {
   const labels = fc.dictionary(fc.constantFrom('a', 'b', 'c'), fc.constantFrom('1', '2'), { minKeys: 1 })
   const steps = fc.array(fc.record({ at: fc.nat({ max: 9 }), labels }), { maxLength: 40 })
   fc.assert(
@@ -86,7 +86,7 @@ test('whoever comes and goes, every group is what a look at all tunnels would gi
   )
 })
 
-test('a tunnel that joins costs no more when there are many others', () => {
+test('adding a tunnel costs no more when there are many others', () => {
   const groups = new LabelGroups()
   let looks = 0
   const counted = (id: string, labels: Record<string, string>): LabelledTunnel => {
@@ -106,7 +106,7 @@ test('a tunnel that joins costs no more when there are many others', () => {
   assert.ok(looks < 10, String(looks))
 })
 
-test('a tunnel that is there twice under one id, since it moves, stays when one of the two goes', () => {
+test('a moving tunnel, listed twice under one id, stays when one of the two goes', () => {
   const groups = new LabelGroups()
   const web = groups.follow({ app: 'web' })
   const [there, here] = [tunnel('tn_1', { app: 'web' }), tunnel('tn_1', { app: 'web' })]

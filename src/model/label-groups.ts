@@ -3,12 +3,12 @@ import type { GroupMember, TunnelGroup } from './dial.ts'
 
 type Labels = Readonly<Record<string, string>>
 
-/** A tunnel, as far as groups know it. */
+/** What groups need to know of a tunnel. */
 export interface LabelledTunnel {
   readonly id: string
   readonly httpVersion: 1 | 2
   readonly labels?: Labels | undefined
-  /** It is at another node. */
+  /** Whether it is at another node. */
   readonly isDistant?: boolean | undefined
 }
 
@@ -57,7 +57,7 @@ export class LabelGroups<Tunnel extends LabelledTunnel> {
     for (const group of this.#groupsOf(tunnel)) {
       const { id: tunnelId } = tunnel
       const after = group.members.findIndex((member) => member.tunnelId > tunnelId)
-      // The newest usually belongs at the end; one that returns goes back to its place.
+      // The newest usually goes at the end; a tunnel that returns goes back to its place.
       const place = after === -1 ? group.members.length : after
       group.members = group.members.toSpliced(place, 0, memberOf(tunnel))
     }
@@ -69,7 +69,7 @@ export class LabelGroups<Tunnel extends LabelledTunnel> {
     for (const label of texts) drop(this.#tunnels, label, tunnel)
     for (const group of this.#groupsOf(tunnel)) {
       const gone = memberOf(tunnel)
-      // Only this one: a tunnel that moves is known at both ends for a moment, under one id.
+      // Only this one: while a tunnel moves it is listed twice under one id, once for each node.
       const place = group.members.findIndex(
         ({ tunnelId, httpVersion, isDistant }) =>
           tunnelId === gone.tunnelId && httpVersion === gone.httpVersion && isDistant === gone.isDistant,
@@ -107,7 +107,7 @@ function carries({ labels }: LabelledTunnel, wanted: Labels): boolean {
   return Object.entries(wanted).every(([key, value]) => Object.hasOwn(labels, key) && labels[key] === value)
 }
 
-/** Neither part contains `=`. */
+/** Unambiguous, because neither part contains `=`. */
 function labelText(key: string, value: string): string {
   return `${key}=${value}`
 }

@@ -1,11 +1,11 @@
-/** The port through which the edge asks whether another node serves a name. */
+/** The port through which the edge finds out whether another node serves a name. */
 
 /** Names on the TLS listener, and names on the plain one. */
 export type Listener = 'secure' | 'plain'
 
 /**
- * Undefined when it is known who serves a name; else resolves when it is, or cannot be known. Never rejects. A visitor who
- * has waited for it goes by what is known then; nobody else is told that nobody is there without a question.
+ * Undefined when it is known who serves a name; else resolves when that is known, or cannot be. Never rejects. A
+ * visitor that has waited uses what is known then; for any other, nodes are asked before the name counts as offline.
  */
 export type LookUp = (
   listener: Listener,

@@ -48,7 +48,7 @@ describe('tunnels share an address', () => {
   })
 })
 
-test('a slot is an address, or in a pool the part of one tunnel', () => {
+test('a slot is an address, or in a pool one tunnel at an address', () => {
   const pool = { ownerId: 'usr_1' }
   assert.equal(slotOf({ place: ':80', tunnelId: 'tn_1' }), ':80')
   assert.notEqual(slotOf({ place: ':80', tunnelId: 'tn_1', pool }), slotOf({ place: ':80', tunnelId: 'tn_2', pool }))

@@ -3,23 +3,23 @@ import type { EdgeConfig } from './edge-config.ts'
 
 /** What a tunnel brings into the pool at its address. */
 export interface PoolMember {
-  /** Who may add tunnels. */
+  /** The owner who may add tunnels. */
   readonly ownerId: string
-  /** That of this tunnel's service; members may differ in it. */
+  /** The version of this tunnel's service; members may differ in it. */
   readonly httpVersion: 1 | 2
 }
 
-/** A bind, or a tunnel that has its address, as far as it decides who may share that. */
+/** What decides whether a bind may share its address with the tunnels there. */
 export interface PoolTerms {
   readonly tunnelId: string
-  /** In a pool, what `poolVersion` made of all that is served there. */
+  /** In a pool, the `poolVersion` of its configuration. */
   readonly version: string
   readonly pool?: Pick<PoolMember, 'ownerId'> | undefined
 }
 
 /**
- * Why two tunnels cannot share an address: the one that asks, or the one that is there, wants it alone; or what they
- * differ in.
+ * Why two tunnels cannot share an address: the new one or the present one wants it alone, or the part in which they
+ * differ.
  */
 export type PoolDifference = 'asks alone' | 'is alone' | 'owner' | 'protocol' | 'policy' | 'guards'
 
@@ -30,8 +30,8 @@ const parts = ['protocol', 'policy', 'guards'] as const satisfies readonly PoolD
 const PART_CHARACTERS = 20
 
 /**
- * The version of all endpoints that are served in the same way. The digest must have a key: guards contain passwords, and
- * versions are stored.
+ * The version that all endpoints with the same configuration have. The digest must have a key: guards contain
+ * passwords, and versions are stored.
  */
 export function poolVersion({ kind, modules, routes }: EdgeConfig, digest: (text: string) => string): string {
   const all = [modules, ...routes.map((route) => route.modules)]
@@ -54,8 +54,8 @@ export function poolDifference(asking: PoolTerms, there: PoolTerms): PoolDiffere
 }
 
 /**
- * The label by which the members of a pool are found, as those of a tunnel group are. No agent can carry it, and no tunnel
- * group ask for it: their labels have a key.
+ * The label by which the members of a pool are found, as those of a tunnel group are. No agent and no tunnel group can
+ * use it, since their labels must have a key.
  */
 export function poolLabels(edgeId: string): Readonly<Record<string, string>> {
   return { '': edgeId }
@@ -72,13 +72,13 @@ export function memberLabels({
   return pool && poolLabels(config.id)
 }
 
-/** What one tunnel alone can hold: an address, or a place in the pool at an address. */
+/** A key that only one tunnel can hold: an address, or one tunnel's slot in the pool at an address. */
 export function slotOf({ place, tunnelId, pool }: Omit<PoolTerms, 'version'> & { readonly place: string }): string {
   // No address contains a space.
   return pool ? `${place} ${tunnelId}` : place
 }
 
-/** JSON with the keys of all objects in order: two agents may write one policy in two ways. */
+/** JSON with the keys of all objects sorted, since two agents may write one policy in different orders. */
 function sorted(value: unknown): string {
   return JSON.stringify(value, (_, each: unknown) =>
     typeof each === 'object' && each !== null && !Array.isArray(each)

@@ -23,13 +23,13 @@ export interface PresentTunnel {
   readonly metadata: string
   readonly region: string
   readonly forwardsTo: string
-  /** Set when the tunnel has a URL of its own. */
+  /** Set when the tunnel has its own URL. */
   readonly endpoint?: {
     readonly id: string
     readonly proto: 'http' | 'https' | 'tcp' | 'tls'
     readonly publicUrl: string
   }
-  /** Set when the tunnel is a backend: tunnel groups find it by these. */
+  /** Set when the tunnel is a backend; tunnel groups find it by these labels. */
   readonly labels?: Readonly<Record<string, string>>
 }
 
@@ -50,16 +50,16 @@ export interface PresentEndpoint {
   /** The reserved domain or reserved address that it uses. */
   readonly domainId?: string
   readonly tcpAddrId?: string
-  /** Who serves it: one tunnel, or an edge. */
+  /** What serves it: one tunnel, or an edge. */
   readonly tunnelId?: string
   readonly edgeId?: string
 }
 
-/** One running server. Several share a database, and each tells the others where it is. */
+/** One running server. Several may share a database, and each announces its address to the others. */
 export interface PresentNode {
   readonly id: string
   readonly name: string
-  /** Where other nodes reach it, as `host:port`; `''` when it is on its own. */
+  /** Where other nodes reach it, as `host:port`; `''` when it is the only node. */
   readonly address: string
   readonly region: string
   readonly version: string
@@ -67,7 +67,7 @@ export interface PresentNode {
   readonly sessions: number
   /** When it started, RFC 3339. */
   readonly since: string
-  /** Whole seconds until others count it as gone, unless it renews its lease; null when it is on its own. */
+  /** Whole seconds until others count it as gone unless it renews its lease; null when it is the only node. */
   readonly lease: number | null
 }
 

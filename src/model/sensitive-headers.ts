@@ -1,15 +1,15 @@
-/** Headers that tell who somebody is, or prove it: they are masked unless an admin asked for them. */
+/** Headers that identify or authenticate somebody: they are masked unless an admin asked for them. */
 import { isSecretName } from '../lib/log/log-mask.ts'
 
 /** Ours, and those of the vendor. */
 const identity = /^(?:postern|ngrok)[^a-z0-9]+(?:auth|mtls)(?![a-z0-9])/i
 
 export function isSensitiveHeader(name: string): boolean {
-  // `Cookie2` and the like are read by old servers.
+  // Old servers also read `Cookie2` and the like.
   return isSecretName(name) || /cookie/i.test(name) || identity.test(name) || others.has(name.toLowerCase())
 }
 
-/** What other proxies put in: the identity that they found out, and signatures that serve as a password. */
+/** Headers that other proxies add: the identity that they found out, and signatures that serve as a password. */
 const others: ReadonlySet<string> = new Set([
   'authentication-info',
   'proxy-authentication-info',

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { visitorErrorAdvice } from './visitor-error-advice.ts'
 import { type VisitorErrorCode, visitorErrors } from './visitor-errors.ts'
 
-const codes = Object.keys(visitorErrors) as VisitorErrorCode[] // keys of that very table
+const codes = Object.keys(visitorErrors) as VisitorErrorCode[] // keys of that table
 
 for (const code of codes) {
   test(`${code} says when it is shown and what to do, in sentences that fit into a table`, () => {

@@ -3,7 +3,7 @@ import type { VisitorErrorCode } from './visitor-errors.ts'
 
 export interface VisitorErrorAdvice {
   readonly when: string
-  /** Addressed to whoever runs the edge or the agent, unless it begins with somebody else. */
+  /** Addressed to the person who runs the edge or the agent, unless it begins by naming somebody else. */
   readonly remedy: string
 }
 

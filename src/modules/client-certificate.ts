@@ -1,4 +1,4 @@
-/** What a client certificate says of a visitor, read once per connection. */
+/** What a client certificate says about a visitor, read once per connection. */
 
 import { toHeaderValue } from '../lib/http/http-header.ts'
 import { certificateParts, nameAttribute, nameOid } from '../lib/x509/certificate-fields.ts'
@@ -40,7 +40,7 @@ function readCertificate({ raw, subject, serialNumber }: NonNullable<TlsFacts['c
   }
 }
 
-/** Joins names with commas. A name that holds a comma itself would pass for two, and is left out. */
+/** Joins names with commas. A name with a comma in it would look like two, so it is left out. */
 function joined(names: readonly DerElement[], tag: number): string {
   return names
     .filter((name) => name.tag === tag)

@@ -1,4 +1,4 @@
-/** What a thread for the work of edges runs; `edge-work.ts` starts it. */
+/** The thread that compiles for edges; `edge-work.ts` starts it. */
 import { compileProgram, programBuffers } from '../lib/patterns/pattern-program.ts'
 import { serveOffLoop } from '../lib/threads/serve-off-loop.ts'
 import { preparedBuffers, prepareExpression } from '../policy/parsed.ts'

@@ -1,7 +1,7 @@
 /**
- * Compiles on another thread what edges need and what takes long: patterns and expressions that were checked when they
- * were written. One list at a time, whoever wrote them; nothing is refused, since an edge whose patterns were refused
- * would let nobody in until its next change.
+ * Compiles patterns and expressions of edges on another thread, since that takes long; they were checked when they were
+ * written. Takes one list at a time, whoever wrote it. Refuses nothing: an edge whose patterns were refused would let
+ * nobody in until its next change.
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { PatternProgram } from '../lib/patterns/pattern-program.ts'
@@ -14,7 +14,7 @@ export type EdgeTask =
   | { readonly kind: 'patterns'; readonly patterns: readonly string[] }
   | { readonly kind: 'expressions'; readonly texts: readonly string[] }
 
-/** All of it is one owner's work. */
+/** The one owner of all this work. */
 const EDGES = 'edges'
 
 /** How often a list that passed its check may time out. */
@@ -46,18 +46,18 @@ export class EdgeWork {
   }
 
   #queue<T>(task: EdgeTask): Promise<T> {
-    const done = this.#last.then(() => this.#insist<T>(task))
+    const done = this.#last.then(() => this.#retry<T>(task))
     this.#last = done.catch(() => {})
     return done
   }
 
   /** Tries again after a refusal, and a few times after a timeout, since the work passed its check before. */
-  async #insist<T>(task: EdgeTask): Promise<T> {
+  async #retry<T>(task: EdgeTask): Promise<T> {
     for (let tries = 1; ; ) {
       try {
-        // In a turn of its own: it is copied to the other thread.
+        // In a separate turn: copying it to the thread takes time.
         await ownTurn()
-        return (await this.#offLoop.run(EDGES, task)) as T // the thread makes it of this kind of task
+        return (await this.#offLoop.run(EDGES, task)) as T // the thread answers each kind with its type
       } catch (error) {
         const mayPass =
           error instanceof WorkRefused ? !this.#isClosed : error instanceof WorkTooHeavy && tries++ < MAX_TRIES

@@ -27,20 +27,20 @@ import { websocketTcpConverter } from './websocket_tcp_converter/index.ts'
 export const modules: readonly Module[] = [
   tlsTermination, // first: all that follows may need what TLS protects
   mutualTls, // part of the same handshake: no request exists before it
-  responseHeaders, // last change before the visitor: no other module sees it, and it reaches answers of all others
+  responseHeaders, // last change before the visitor: no other module sees it, and it applies to answers of all
   compression, // on the way back after policy, whose rules see the response as the upstream sent it
   ipRestriction, // cheapest verdict, and it keeps strangers away from the login
   userAgentFilter, // still cheap, and a refused program should not be sent to log in
-  webhookVerification, // needs the body, so after what needs less; a signed webhook is no visitor who could log in
+  webhookVerification, // needs the body, so after what needs less; before logins, as webhooks cannot log in
   basicAuth, // the login that needs no redirect; only endpoints of agents have it
-  oauth, // before policy, so that no rule acts for a visitor who is not known
+  oauth, // before policy, so that no rule acts for an unknown visitor
   oidc, // as oauth: a route has at most one of the three enabled
   saml, // as oauth
   websocketTcpConverter, // after all guards: only visitors who may come in learn that it refuses plain requests
   policy, // sees the request as the visitor sent it
-  circuitBreaker, // innermost verdict: counts what goes upstream and comes back, not what others answer
+  circuitBreaker, // innermost verdict: counts what goes upstream and comes back, not answers of others
   requestHeaders, // last change before upstream: no other module sees it
-  backend, // the end: takes what all others let through
+  backend, // the end: gets what all others let through
 ]
 
 /** The modules that attach to `place`, in order. */
@@ -61,7 +61,7 @@ export function referredByModules(): ReadonlySet<string> {
 type OpenModule = (module: Module, config: ModuleConfig) => ModuleConfig
 
 /**
- * Throws `Refusal` when modules that are each valid cannot stand together; `configs` holds, by name, every module that
+ * Throws `Refusal` when modules that are each valid cannot be combined; `configs` holds, by name, every module that
  * the edge or route would have, and `open` opens the secrets of one that must be read.
  */
 export function moduleConflicts(
@@ -97,7 +97,7 @@ function passesThrough(configs: ReadonlyMap<string, ModuleConfig>): boolean {
   return configs.get(mutualTls.name)?.enabled !== true
 }
 
-/** Whether a policy logs visitors in. One whose secrets cannot be opened serves nothing, so it counts as not doing so. */
+/** Whether a policy logs visitors in. A policy whose secrets cannot be opened serves nothing, so it does not. */
 function logsIn(rules: ModuleConfig, open: OpenModule): boolean {
   try {
     return hasLogins(open(policy, rules))
@@ -107,7 +107,7 @@ function logsIn(rules: ModuleConfig, open: OpenModule): boolean {
   }
 }
 
-/** R-1.11: with two logins, a visitor would have to log in twice, and the upstream would be told of two users. */
+/** R-1.11: with two logins, a visitor would have to log in twice, and the upstream would get two users. */
 function refuseSeveralLogins(configs: ReadonlyMap<string, ModuleConfig>, open: OpenModule): void {
   const logins = [oauth, oidc, saml].filter(({ name }) => configs.get(name)?.enabled)
   const [login] = logins

@@ -34,12 +34,12 @@ export interface Mention {
 /** The request form for each place where a module can stand. Unset optional fields without a default are shown as null. */
 export type FormsAt = Readonly<Partial<Record<Place, TObject>>>
 
-/** What is stored of a module with these forms. */
+/** What is stored for a module with these forms. */
 export type StoredOf<Forms extends FormsAt> = ModuleConfig & Static<NonNullable<Forms[keyof Forms & Place]>>
 
 /**
  * A module in its own types: what it stores follows from its forms, and what `compile` takes is what `resolve` returns.
- * It has methods and not functions in fields, so that it can be assigned to `Module`, which does not know these types. The
+ * It has methods instead of function fields, to be assignable to `Module`, which does not know these types. The
  * methods must not use `this`.
  */
 export interface ModuleOf<Forms extends FormsAt, Stored extends ModuleConfig, Settings> {

@@ -20,7 +20,7 @@ export interface TlsFacts {
   readonly clientCertificate: X509Certificate | undefined
 }
 
-/** One request, parsed once: what routing, modules and the log read is the same value. */
+/** One request, parsed once: routing, modules and the log read the same values. */
 export interface RequestContext {
   readonly peer: Peer
   /** Undefined on the plain listener. */
@@ -66,7 +66,7 @@ export interface RequestContext {
   readBody(maxBytes: number): Promise<Buffer | 'too_large' | 'no_memory'>
 }
 
-/** A typed key under which a module keeps state with a request from phase to phase; made once, beside the module. */
+/** A typed key under which a module keeps state of a request between phases; made when it is compiled. */
 export class Slot<Value> {
   of({ slots }: Pick<RequestContext, 'slots'>): Value | undefined {
     // Only `set` of this slot writes there.
@@ -157,7 +157,7 @@ export interface Refuse {
   readonly headers?: readonly (readonly [string, string])[]
 }
 
-/** The `Retry-After` when there is no memory for a body, in seconds: bodies come and go within a few. */
+/** The `Retry-After` when there is no memory for a body, in seconds: bodies are gone within a few. */
 const BODY_RETRY_SECONDS = 5
 
 /** What a module answers when there is no memory for a body. */
@@ -180,7 +180,7 @@ export interface Close {
   readonly close: true
 }
 
-/** What a module asks of the TLS that ends at this edge. */
+/** What a module requires of TLS that ends at this edge. */
 export interface TlsDemands {
   readonly minVersion?: 'TLSv1' | 'TLSv1.1' | 'TLSv1.2' | 'TLSv1.3'
   /** Certificates, in PEM, of the authorities that must have issued client certificates. */
@@ -196,7 +196,7 @@ export interface TlsDemands {
 export interface Phases {
   /** Whether TLS ends here and how; on HTTPS edges it always does. */
   readonly tls?: TlsDemands
-  /** On TCP edges, before a byte is read; on TLS edges, once the name in the ClientHello has told which edge it is. */
+  /** On TCP edges, before a byte is read; on TLS edges, once the name in the ClientHello has determined the edge. */
   readonly accept?: (peer: Peer, door: Door) => ConnectionVerdict
   /** After a TLS handshake that ended here; runs for resumed sessions too. */
   readonly handshake?: (tls: TlsFacts, peer: Peer, door: Door) => ConnectionVerdict

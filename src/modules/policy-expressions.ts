@@ -1,4 +1,4 @@
-/** The expressions of an edge's policies: parsed on another thread beforehand, or here when nobody waits. */
+/** The expressions of an edge's policies: parsed on another thread beforehand, or here on demand. */
 import { type ParsedExpression, type PreparedExpression, parseHere, readPrepared } from '../policy/parsed.ts'
 
 /** Parses expressions off the event loop. */

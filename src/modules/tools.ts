@@ -28,15 +28,15 @@ export interface ModuleTools {
   readonly counters: Counters
   /**
    * Names what is compiled: an edge, a place, a module and its settings. The same at every data plane, and for as long
-   * as nothing of it changes.
+   * as none of them changes.
    */
   readonly key: string
-  /** Circuit breakers of the other data planes of this node; absent when there is but one. */
+  /** Circuit breakers of the other data planes of this node; absent when there is only one. */
   readonly breakers?: BreakerTwins | undefined
   /** The key that signs requests to identity providers; made on first use. */
   readonly requestKey: () => Promise<RequestKey>
   readonly samlDocuments: SamlDocuments
-  /** Counts a request or connection whose expressions cost more than they may. */
+  /** Counts a request or connection whose expressions exceed their budget. */
   readonly onBudgetSpent: () => void
   /** Set in a dry run, where traffic is only described: nothing is stored or sent. */
   readonly dryRun?: DryRun | undefined

@@ -19,7 +19,7 @@ import { type ExpressionSource, sources } from './sources.ts'
 /** The most bytes of CEL plus instructions of patterns in one policy. Checking more would block the server for a second. */
 const MAX_COST = 64 * 1024
 
-/** Throws `BadValue` or `Refusal` unless every rule can run where it stands. */
+/** Throws `BadValue` or `Refusal` unless every rule can run in its place. */
 export function checkPolicy(policy: Policy, where: Where): void {
   for (const direction of directions) {
     const rules = policy[direction] ?? []
@@ -70,7 +70,7 @@ function checkRules(rules: readonly Rule[], site: Site, at: string): void {
   }
 }
 
-/** A route tells its logins apart by name: logins that differ must not share one. One login may stand in several rules. */
+/** A route distinguishes its logins by name: different logins must not share one. Several rules may use one login. */
 function checkLoginNames(rules: readonly Rule[], at: string): void {
   const known = new Map<string, string>()
   for (const [i, rule] of rules.entries()) {
@@ -101,8 +101,8 @@ function checkAction({ type, config }: Action, { place, phase, lists }: Site, at
     throw refuse(`${at}.type`, `is \`${type}\`, which ${elsewhere(type, place, lists)}`)
   }
   const path = `${at}.config`
-  // Checked as an object with the path as its only field, so that messages begin with the path. R-4.10: no settings are the
-  // same as empty ones.
+  // Checked as an object with the path as its only field, so that messages begin with the path. R-4.10: missing
+  // settings are the same as empty ones.
   const checked = check(Type.Object({ [path]: form }), { [path]: config ?? {} })[path]
   refine?.(checked as Record<string, unknown>, path)
   return type
@@ -115,7 +115,7 @@ function unknownAction(type: string, place: Place): string {
   const meant = nearest(type, possible)
   const all = `${placeName(place)} has ${possible.map((name) => `\`${name}\``).join(', ')}.`
   const remedy = meant === undefined ? all : `did you mean \`${meant}\`?`
-  // The second sentence is as the vendor's server says it, which programs look for.
+  // The second sentence is that of the vendor's server, which programs look for.
   return `is not a known action; ${remedy} Invalid policy action type '${type.replace(/\p{Cc}/gu, ' ')}'.`
 }
 
@@ -155,6 +155,6 @@ function* pricesOf({ kind, text, at }: ExpressionSource, site: Site): Generator<
 }
 
 function refuse(at: string, what: string, cause?: unknown): Refusal {
-  // What stands after the colon is inside the text of the field.
+  // The part after the colon is a place inside the text of the field.
   return new Refusal('BAD_POLICY', `\`${at}\` ${what}`, { field: at.replace(/:.*/s, ''), cause })
 }

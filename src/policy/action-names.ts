@@ -1,4 +1,4 @@
-/** The names of all actions: the eleven of mid 2024, and those that came after and that we have too. */
+/** The names of all actions: the eleven of mid 2024, and the later ones that we have. */
 
 export const actionNames = [
   'add-headers',

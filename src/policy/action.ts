@@ -1,4 +1,4 @@
-/** What an action is: when it may run, its settings, and how they are made into what runs. */
+/** Defines what an action is: when it may run, its settings, and how they are compiled into a step. */
 import type { Static, TObject, TProperties } from 'typebox'
 import type { HeaderList } from '../lib/http/header-list.ts'
 import type { Fetch } from '../lib/http/outbound-fetch.ts'
@@ -15,8 +15,8 @@ import type { Template } from './template.ts'
 import type { PolicyRequest, PolicyResponse, PolicySummary, Verdict } from './traffic.ts'
 
 /**
- * `value`: CEL. `template`: text with `${CEL}` in it. `pattern`: RE2, or a template of one. `retry`: CEL that is true or
- * false, and can read how an attempt went.
+ * `value`: CEL. `template`: text with `${CEL}` in it. `pattern`: RE2, or a template of one. `retry`: CEL that is true
+ * or false, and can read the result of an attempt.
  */
 export type SourceKind = 'value' | 'template' | 'pattern' | 'retry'
 
@@ -48,7 +48,7 @@ export interface Guard {
 
 /** A login that a module of the server provides. */
 export interface LoginGuard extends Guard {
-  /** What is known of the visitor who was let in. */
+  /** What is known about the visitor who was let in. */
   readonly found: (request: never) => FoundLogin | undefined
   readonly upstream: (outgoing: { readonly headers: HeaderList }, request: never) => void
 }
@@ -67,7 +67,7 @@ export interface FoundLogin {
 
 /** The settings that all logins share, with durations in seconds. */
 export interface LoginGuardSettings {
-  /** Tells the logins of one route apart. */
+  /** Distinguishes the logins of one route. */
   readonly authId: string
   readonly clientId: string
   readonly clientSecret: string
@@ -83,7 +83,7 @@ export interface LoginGuardSettings {
 /** What the server provides to actions. */
 export interface PolicyTools {
   readonly now: () => number
-  /** Gives an expression that was parsed earlier, on another thread. */
+  /** Returns an expression that was parsed earlier, on another thread. */
   readonly expression: (text: string) => ParsedExpression
   readonly log: Logger
   readonly region: string
@@ -95,7 +95,7 @@ export interface PolicyTools {
   /** Makes the guards that actions share with modules of the same job. */
   readonly guards: {
     basicAuth(settings: { credentials: readonly { username: string; password: string }[]; realm: string }): Guard
-    /** `key` tells it from the other breakers of the policy. */
+    /** `key` distinguishes it from the other breakers of the policy. */
     circuitBreaker(
       settings: {
         trippedSeconds: number
@@ -129,16 +129,16 @@ export interface Workbench {
 }
 
 export interface ActionType {
-  /** Without `connect` it is for HTTP only. */
+  /** The phases in which it may run; without `connect` it is for HTTP only. */
   readonly phases: readonly Phase[]
   readonly config: TObject
-  /** Nothing runs after it in its phase. */
+  /** Whether it ends its phase, so that nothing runs after it. */
   readonly ends?: boolean
   /** Whether it can turn traffic away. When the budget is spent before its rule is decided, nothing passes. */
   readonly guards?: boolean
   /**
-   * Whether it finds out who a visitor is. When an expression of its rule fails, nothing passes: a visitor must not be able
-   * to avoid the check by sending something that the expression fails on.
+   * Whether it identifies visitors. When an expression of its rule fails, nothing passes: a visitor must not be able to
+   * avoid the check by sending something that makes the expression fail.
    */
   readonly admits?: boolean
   /** Whether it decides by the path or changes it (D63). */
@@ -147,12 +147,12 @@ export interface ActionType {
   readonly sources?: Readonly<Record<string, SourceKind>>
   /** Throws `BadValue` for what the form cannot express; `at` is the path of the settings. */
   readonly refine?: (config: Readonly<Record<string, unknown>>, at: string) => void
-  /** For a login: the name that tells it from the other logins of its route. */
+  /** For a login: the name that distinguishes it from the other logins of its route. */
   readonly loginName?: (config: Readonly<Record<string, unknown>>) => string
   readonly compile: (config: Readonly<Record<string, unknown>>, bench: Workbench) => Step
 }
 
-/** Lets the functions of an action see its settings as its own form types them. */
+/** Types the settings that the functions of an action get by the action's own form. */
 export function defineAction<S extends TObject>(
   action: Omit<ActionType, 'config' | 'refine' | 'compile' | 'readsPath' | 'loginName'> & {
     readonly config: S
@@ -176,7 +176,7 @@ export function guardStep(name: string, guard: Guard, enforce: boolean): Step {
     run(moment) {
       const { request } = moment
       if (!request) throw new Error('there is no request')
-      const judged = guard.request?.(request as never) // the same object that the module is given elsewhere
+      const judged = guard.request?.(request as never) // the same object that the module gets elsewhere
       return judged instanceof Promise ? judged.then((verdict) => note(verdict)) : note(judged)
 
       function note(verdict: Outcome): Outcome {

@@ -6,7 +6,7 @@ import { newerArguments, newerName } from './older-names.ts'
 import type { Shape } from './shape.ts'
 import { type Expr, literal } from './tree.ts'
 
-/** Prefix of a path for which the expression only asks whether it is there. */
+/** Prefix of a path for which the expression only checks whether it exists. */
 export const HAS = '@has '
 
 export interface BoundVariables {
@@ -92,7 +92,7 @@ function pathIn(
   const { exprKind: kind } = expr
   if (kind.case === 'identExpr') {
     const name = kind.value.name.replace(/^\./, '')
-    // A leading dot means the name outside all loops.
+    // A leading dot refers to the name outside all loops.
     const isLocal = locals.has(kind.value.name)
     return !isLocal && Object.hasOwn(variables, name) ? name : undefined
   }

@@ -1,7 +1,7 @@
 /**
- * Limits what all expressions of one request may cost together: 2 ms.
+ * Limits the total cost of all expressions of one request: 2 ms.
  *
- * The limit is on a price and not on the time that passes: a busy machine must not refuse requests that an idle one lets
+ * The limit is on a price and not on elapsed time: a busy machine must not refuse requests that an idle one lets
  * through, and a policy must not fail one time and work the next. Each part of an expression has a price in nanoseconds,
  * measured in warm code (`npm run bench -- policy --only prices` prints the price beside the time that it really takes).
  * A clock is the safety net for wrong prices and for code that is not warm yet. It counts CPU time of this thread, so that
@@ -29,11 +29,11 @@ export class Budget {
   readonly #clock: ThreadClock
   #left = MAX_PRICE
   #nextLook = MAX_PRICE - LOOK_EVERY
-  /** What the clock said when it was last read during the present evaluation. */
+  /** The last reading of the clock during the present evaluation. */
   #since: number | undefined
   #usedMicros = 0
   #spentBy: string | undefined
-  #isTold = false
+  #isReported = false
 
   constructor(clock: ThreadClock = threadClock) {
     this.#clock = clock
@@ -52,23 +52,23 @@ export class Budget {
   /** Throws `BudgetSpent` when not enough is left, and from then on every time. */
   charge(nanos: number): void {
     this.#left -= nanos
-    if (this.#left < this.#nextLook) this.#look()
+    if (this.#left < this.#nextLook) this.#check()
   }
 
-  /** True the first time that it is called after the budget was spent, so that a request is logged once. */
+  /** True on the first call after the budget was spent, so that a request is logged once. */
   tell(): boolean {
-    if (this.#isTold || !this.isSpent) return false
-    this.#isTold = true
+    if (this.#isReported || !this.isSpent) return false
+    this.#isReported = true
     return true
   }
 
-  /** Called when an evaluation begins: what the thread did before does not count. */
+  /** Call it when an evaluation begins: earlier work of the thread does not count. */
   resume(): void {
     this.#since = undefined
   }
 
-  /** Called when the budget is used up, or when it is time to read the clock. */
-  #look(): void {
+  /** Called when the budget is used up or the clock is due. */
+  #check(): void {
     if (this.#spentBy === undefined) {
       if (this.#left < 0) this.#spentBy = 'over 2 ms'
       else {
@@ -86,7 +86,7 @@ export class Budget {
   }
 }
 
-/** Node before 23.9 cannot tell the CPU time of a thread; wall-clock time takes its place. */
+/** Node before 23.9 cannot measure the CPU time of a thread, so wall-clock time is used there. */
 const threadClock: ThreadClock =
   typeof process.threadCpuUsage === 'function'
     ? () => {

@@ -9,15 +9,15 @@ import { Instant } from './variable-values.ts'
 /** How deep lists and maps may be nested in a value that is read. */
 const MAX_DEPTH = 16
 
-/** What it costs to look at a value, and at a character of it, when it is written out or taken apart. */
+/** The cost of reading a value, and a character of it, when it is written out or taken apart. */
 const VALUE_NANOS = 200
 const CHARACTER_NANOS = 6
-/** What it costs to begin with a list or a map. */
+/** The cost of starting on a list or a map. */
 const GROUP_NANOS = 1500
-/** What it costs to look at an entry of a map. */
+/** The cost of reading an entry of a map. */
 const ENTRY_NANOS = 10
 
-/** Pays for walking through all of a value, while walking through it. */
+/** Walks through all of a value and charges for it on the way. */
 export function payFor(cel: Cel, value: unknown, budget: Budget, depth = 0): void {
   budget.charge(VALUE_NANOS)
   if (typeof value === 'string' || value instanceof Uint8Array) budget.charge(value.length * CHARACTER_NANOS)
@@ -32,7 +32,7 @@ export function payFor(cel: Cel, value: unknown, budget: Budget, depth = 0): voi
   }
 }
 
-/** A value of CEL from what a function or a variable gives. */
+/** Converts the result of a function or a variable to a value of CEL. */
 export function toCel(library: Library, value: unknown): unknown {
   if (typeof value !== 'object' || value === null || value instanceof Fault) return value
   const { celList, celMap } = library.cel
@@ -43,7 +43,7 @@ export function toCel(library: Library, value: unknown): unknown {
   return value
 }
 
-/** Converts a JSON value at every depth at once; otherwise the library would convert an object anew at each access. */
+/** Converts a JSON value at every depth at once; otherwise the library would convert an object at each access. */
 export function fromJson(cel: Cel, value: unknown): CelInput {
   if (Array.isArray(value)) return cel.celList(value.map((item) => fromJson(cel, item)))
   if (typeof value !== 'object' || value === null) return value as CelInput // there is nothing else in JSON
@@ -79,7 +79,7 @@ function keyText(key: unknown): string {
   return String(key)
 }
 
-/** A value as text, as `${…}` puts it into other text. */
+/** A value as text, for `${…}` in other text. */
 export function textOf(library: Library, value: CelValue): string {
   if (typeof value === 'string') return value
   if (typeof value === 'bigint' || typeof value === 'number' || typeof value === 'boolean') return String(value)

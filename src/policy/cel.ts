@@ -5,15 +5,15 @@ import { type Cel, children, type Expr } from './tree.ts'
 
 /** An expression that is refused. The message continues a sentence that began with the field's path. */
 export class BadExpression extends Error {
-  /** The part of the expression that it is about, where that is known. */
+  /** The part of the expression that is wrong, where that is known. */
   part: bigint | undefined
 }
 
-/** Brackets inside each other; the parser recurses some twenty calls for each. */
+/** The deepest nesting of brackets; the parser recurses some twenty calls for each. */
 const MAX_NESTING = 32
-/** Words, signs and literals: 4 KiB of nothing but signs would keep the parser busy for 50 ms. */
+/** The most tokens: 4 KiB of operators alone would keep the parser busy for 50 ms. */
 const MAX_TOKENS = 1500
-/** Levels of the tree, such as the fields of a chain or the terms of a sum. */
+/** The most levels of the tree, such as the fields of a chain or the terms of a sum. */
 const MAX_DEPTH = 100
 
 /** The CEL library. Loading it takes 100 ms, so it is done on first use: some commands only read the tables of this room. */
@@ -28,7 +28,7 @@ export function parseExpression(text: string): Expr {
   return parseWithPlaces(text).expr
 }
 
-/** The tree of `text`, with a function that tells the line and column of one of its parts. */
+/** The tree of `text`, with a function that returns the line and column of one of its parts. */
 export function parseWithPlaces(text: string): { readonly expr: Expr; readonly placeOf: (part: bigint) => string } {
   guard(text)
   const { expr, sourceInfo } = parse(text)
@@ -62,7 +62,7 @@ function parse(text: string): ReturnType<Cel['parse']> {
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause)
     const [, line, column, what = reason] = /^<input>:(\d+):(\d+): (.*)$/s.exec(reason) ?? []
-    // Leaves out the parser's list of all tokens that it would have taken: it is long and helps nobody.
+    // Leaves out the parser's list of all tokens that it would have accepted: it is long and useless.
     const brief = what.replace(/^found (.*) but expecting.*$/s, 'unexpected $1').slice(0, 100)
     const why = line === undefined ? brief : `${brief} at line ${line}, column ${column}`
     throw new BadExpression(`is not a CEL expression: ${why}`, { cause })

@@ -1,4 +1,4 @@
-/** What a client certificate says of a visitor, as expressions read it; taken apart once per connection. */
+/** The fields of a client certificate, as expressions read them; parsed once per connection. */
 import type { X509Certificate } from 'node:crypto'
 import { certificateParts, nameAttribute, nameOid } from '../lib/x509/certificate-fields.ts'
 import { alternativeNames, readCertificateNames, sanTag } from '../lib/x509/certificate-names.ts'
@@ -28,7 +28,7 @@ export function certificateValues(certificate: X509Certificate): CertificateValu
   return values
 }
 
-/** What was already read, since many requests share one connection and its certificate. */
+/** Certificates that were already parsed, since many requests share one connection and its certificate. */
 const known = new WeakMap<X509Certificate, CertificateValues>()
 
 function read(certificate: X509Certificate): CertificateValues {

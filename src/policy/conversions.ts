@@ -1,10 +1,10 @@
-/** The functions of expressions that convert between types. They are strict, and read short texts only. */
+/** The functions of expressions that convert between types. They are strict, and only read short texts. */
 import { Fault, type Impl, type Impls } from './frame.ts'
 
 /** No number, time or duration is written with more characters than this. */
 const MAX_TEXT = 64
 
-/** What it costs the library to read a time or a duration. */
+/** The cost of reading a time or a duration with the library. */
 const TIME_NANOS = 10_000
 const BYTE_NANOS = 3
 
@@ -12,7 +12,7 @@ const isInteger = (text: string): boolean => /^[+-]?\d{1,20}$/.test(text)
 const isDouble = (text: string): boolean =>
   /^[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|inf(?:inity)?|nan)$/i.test(text)
 
-/** Refuses a text that the library would read too leniently, or would take long to read. */
+/** Refuses a text that the library would read too leniently or too slowly. */
 function readable(isWellFormed: (text: string) => boolean, what: string): Impl {
   return (_frame, a) => {
     if (typeof a !== 'string' || (a.length <= MAX_TEXT && isWellFormed(a))) return undefined

@@ -1,7 +1,7 @@
 /** Reads cookies as expressions see them: those of a request, and those that a response sets. */
 import type { HeaderList } from '../lib/http/header-list.ts'
 
-/** Cookies that are looked at; browsers keep fewer for one site. */
+/** The most cookies that are read; browsers keep fewer for one site. */
 const MAX_COOKIES = 200
 
 type Fields = Readonly<Record<string, unknown>>

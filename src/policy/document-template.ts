@@ -1,9 +1,9 @@
-/** Values of a document, at any depth, whose texts may hold `${…}`: taken apart once, filled in for each request. */
+/** Documents whose texts, at any depth, may hold `${…}`: parsed once, filled in for each request. */
 import type { CelValue } from '@bufbuild/cel'
 import type { Moment } from './moment.ts'
 import type { Template } from './template.ts'
 
-/** A function that gives the document with all its texts filled in. */
+/** Returns a function that returns the document with all its texts filled in. */
 export function compileDocument(
   value: unknown,
   template: (text: string) => Template,

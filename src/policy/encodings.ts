@@ -8,14 +8,14 @@ import { queryParameters } from './http-values.ts'
 import { MAX_TEXT } from './operators.ts'
 import { withoutStacks } from './without-stacks.ts'
 
-/** What these cost, whatever they are given, and for each character. */
+/** The cost of a call, and of each character. */
 const CALL_NANOS = 3000
 const URL_NANOS = 8000
 const DIGEST_NANOS = 5000
 const THROWN_NANOS = 6000
 const CHARACTER_NANOS = { json: 90, base64: 6, digest: 8, url: 60, query: 60 }
 
-/** Writing a map as a query costs this many times what walking through it costs. */
+/** Writing a map as a query costs this many times as much as walking through it. */
 const ESCAPING = 8
 
 const json = payText(CALL_NANOS, CHARACTER_NANOS.json)
@@ -119,7 +119,7 @@ export const encodings: Impls = {
   'queryString.decode/1': ofText(query, (text) => new Map(queryParameters(text))),
   'queryString.encode/1': (frame, value) => {
     if (!frame.library.cel.isCelMap(value)) return undefined
-    // Every string in it is escaped too, which costs several walks.
+    // Every string in it is also escaped, which costs several walks.
     for (let i = 0; i < ESCAPING; i++) payFor(frame.library.cel, value, frame.budget)
     return attempt(frame, () => {
       const fields = plainValue(frame.library, value) as Readonly<Record<string, unknown>> // of a map

@@ -44,7 +44,7 @@ function moment(): Moment {
   return new Moment({ connection: { peer, edgeId: 'e', serverName: '', tls: undefined }, request, now: 0, region: '' })
 }
 
-/** How an expression ends: refused when it is written, `spent`, an error, or a value. */
+/** How an expression ends: refused at once, out of budget, with an error, or with a value. */
 function outcome(text: string): 'refused' | 'spent' | 'failed' | 'done' {
   try {
     checkExpression(text, site, { condition: false })
@@ -79,11 +79,11 @@ const hostile: Readonly<Record<string, string>> = {
   'sorted lists': 'lists.range(3000).exists(i, lists.range(3000).reverse().sort() == [])',
   'members of lists': 'lists.range(9999).all(i, i in lists.range(9999))',
   'hashes of long text': `lists.range(9999).all(i, hash.sha512(${long}) != '')`,
-  'documents read again and again': `lists.range(9999).all(i, json.decode('[' + '${'[],'.repeat(300)}[]]') != [])`,
+  'documents read repeatedly': `lists.range(9999).all(i, json.decode('[' + '${'[],'.repeat(300)}[]]') != [])`,
   'all headers of all headers': 'req.headers.all(a, req.headers.all(b, req.headers.all(c, a.size() > 0 || b != c)))',
-  'cookies read again and again': "lists.range(9999).all(i, !hasReqCookie('a'))",
-  'a query read again and again': "lists.range(9999).all(i, hasQueryParam('q'))",
-  'networks read again and again': "lists.range(9999).all(i, inCidrRange('10.0.0.1', '10.0.0.0/8'))",
+  'cookies read repeatedly': "lists.range(9999).all(i, !hasReqCookie('a'))",
+  'a query read repeatedly': "lists.range(9999).all(i, hasQueryParam('q'))",
+  'networks read repeatedly': "lists.range(9999).all(i, inCidrRange('10.0.0.1', '10.0.0.0/8'))",
   'numbers that grow': 'lists.range(9999).all(i, 9223372036854775807 * 1 > i - 1)',
   'texts formatted': `lists.range(9999).all(i, '%s %s'.format([${long}, ${long}]) != '')`,
   'texts split': `lists.range(9999).all(i, ${long}.split('').size() > 0)`,
@@ -110,11 +110,11 @@ test('a spent budget stays spent', () => {
   assert.ok(budget.isSpent)
 })
 
-test('the clock stops an evaluation whose price is too low', () => {
+test('the clock stops an evaluation that is priced too low', () => {
   let micros = 0
   const budget = new Budget(() => micros)
   budget.charge(MAX_PRICE / 4)
-  // Between two evaluations other work was done.
+  // Other work of the thread between two evaluations.
   micros += 60_000
   budget.resume()
   budget.charge(MAX_PRICE / 8)
@@ -145,7 +145,7 @@ test('every variable that an expression may name has a value or is known to be a
   assert.deepEqual(missing, [])
 })
 
-test('each of 1,000 generated expressions is refused or comes to an end', () => {
+test('each of 1,000 generated expressions is refused or ends', () => {
   const random = mulberry(7)
   const pick = <T>(from: readonly T[]): T => from[Math.floor(random() * from.length)] as T
   const leaves = ['1', "'a'", 'true', long, 'req.headers', 'req.url', 'conn.client_ip', 'lists.range(500)', '[1,2,3]']

@@ -18,11 +18,11 @@ import { entryReader, variableReader } from './variable-readers.ts'
 import { variables } from './variables.ts'
 import { withoutStacks } from './without-stacks.ts'
 
-/** Gives the value of an expression. Throws `BudgetSpent`, or an error that says what failed. */
+/** Returns the value of an expression. Throws `BudgetSpent`, or an error that says what failed. */
 export type Evaluate = (moment: Moment) => CelValue
 
 export interface CompileOptions {
-  /** The expression as it was parsed, on another thread when there is traffic: parsing here would hold it up. */
+  /** The parsed expression; parsed on another thread when there is traffic, which parsing here would hold up. */
   readonly parsed: ParsedExpression
   /** Called with the value of each part; this is not charged to the budget. */
   readonly note?: NotePart | undefined
@@ -39,8 +39,8 @@ export class Evaluator {
   }
 
   /**
-   * Takes an expression that was checked for this site; throws `BadExpression` when it was not. The paths of the variables
-   * that it reads are added to `reads`.
+   * Compiles an expression that was checked for this site; throws `BadExpression` if it was not. Adds the paths of the
+   * variables that it reads to `reads`.
    */
   compile(text: string, site: Site, reads: Set<string>, { parsed, note }: CompileOptions): Evaluate {
     const known = variables(site)
@@ -57,7 +57,7 @@ export class Evaluator {
         return place === undefined ? undefined : variableReader(name, place, known, library)
       },
       entry: (name) => (places.has(name) ? entryReader(name, library) : undefined),
-      note: note && ((index, value) => note(index, marked?.texts[index] ?? '', value as CelValue)), // parts give values of CEL
+      note: note && ((index, value) => note(index, marked?.texts[index] ?? '', value as CelValue)), // a CEL value
     })
     return (moment) => {
       const { budget } = moment
@@ -65,7 +65,7 @@ export class Evaluator {
       const frame: Frame = { moment, budget, library, values: new Array<unknown>(paths.length), locals: [] }
       const value = run(frame)
       if (value instanceof Fault) throw withoutStacks(() => new Error(value.message))
-      return value as CelValue // what is planned gives values of CEL
+      return value as CelValue // planned functions return CEL values
     }
   }
 

@@ -1,4 +1,4 @@
-/** Writes down what the rules of a policy do, in the words of an explanation. */
+/** Records what the rules of a policy do, in the words of an explanation. */
 import type { HeaderList } from '../lib/http/header-list.ts'
 import { isSecretName } from '../lib/log/log-mask.ts'
 import type { ExplainedExpression, ExplainedRule } from '../model/explanation.ts'
@@ -9,9 +9,9 @@ import type { PolicyWatch } from './explain-watch.ts'
 import type { Rule } from './form.ts'
 import type { Moment } from './moment.ts'
 
-/** Characters of a value that are shown. */
+/** The most characters of a value that are shown. */
 const MAX_TEXT = 1024
-/** Items of a list or map that are shown. */
+/** The most items of a list or map that are shown. */
 const MAX_ITEMS = 50
 
 interface Noted {
@@ -22,7 +22,7 @@ interface Noted {
 }
 
 export interface NotesOptions {
-  /** The requests to other servers so far, which a dry run does not send, each as a phrase. */
+  /** The requests to other servers so far, each as a phrase; a dry run does not send them. */
   readonly asked: () => readonly string[]
 }
 
@@ -32,7 +32,7 @@ export class PolicyNotes implements PolicyWatch {
   #rule: Noted | undefined
   #parts: { readonly index: number; readonly text: string; readonly value: unknown }[] = []
   #before: Before | undefined
-  /** How many such requests there were when the phase began. */
+  /** The number of these requests when the phase began. */
   #askedBefore = 0
 
   constructor(options: NotesOptions) {
@@ -86,7 +86,7 @@ export class PolicyNotes implements PolicyWatch {
     if (this.#rule && this.#before) this.#rule.actions[index] = this.#words(type, moment, outcome, this.#before)
   }
 
-  /** False once another server would have been asked: all that follows would be a guess, and is not shown. */
+  /** False once a request to another server would have been sent: what follows would be a guess, and is not shown. */
   get #isKnown(): boolean {
     return this.#options.asked().length === this.#askedBefore
   }
@@ -101,7 +101,7 @@ export class PolicyNotes implements PolicyWatch {
   }
 }
 
-/** What an action may change, as it was before the action ran. */
+/** The state that an action may change, from before the action ran. */
 interface Before {
   readonly asked: number
   readonly headers: HeaderList
@@ -149,7 +149,7 @@ function isFailed(found: ReadonlyMap<string, unknown>): boolean {
 
 const secretSource = /authorization|cookie|token|secret|api[_-]?key|password|signature/i
 
-/** A value as it is shown: shortened, and hidden when the name of its source says that it is a secret. */
+/** A value as it is shown: shortened, and hidden when the name of its source suggests a secret. */
 function shown(source: string, value: unknown): unknown {
   return limited(value, secretSource.test(source))
 }

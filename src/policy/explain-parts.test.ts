@@ -95,7 +95,7 @@ const cases: readonly (readonly [string, readonly (readonly [string, unknown])[]
       ['req.version', 'HTTP/1.1'],
     ],
   ],
-  // An index is shown with what it is an index of; a list that is written out, and names of functions, are not.
+  // An index is shown together with what it indexes; list literals and names of functions are not shown.
   [
     "base64.encode(bytes(req.headers['x-a'][0].lower())) in ['b25l', 'dHdv']",
     [
@@ -105,7 +105,7 @@ const cases: readonly (readonly [string, readonly (readonly [string, unknown])[]
       ['req.headers["x-a"][0]', 'One'],
     ],
   ],
-  // A loop is one part, and so is what it runs over.
+  // A loop is one part, and the list or map that it runs over is another.
   [
     "req.headers['x-a'].exists(v, v.lower() == 'two') && has(req.headers.host)",
     [
@@ -114,7 +114,7 @@ const cases: readonly (readonly [string, readonly (readonly [string, unknown])[]
       ['has(req.headers.host)', false],
     ],
   ],
-  // What fails has no value, and what stands beside it may still decide.
+  // A part that fails has no value, and the other operand may still decide.
   [
     "req.headers['none'][0] == 'x' || req.method == 'GET'",
     [
@@ -130,11 +130,11 @@ for (const [text, parts] of cases) {
   })
 
   test(`${text} has the same value and price when its parts are noted`, () => {
-    const [plain, told] = [moment(), moment()]
+    const [plain, noted] = [moment(), moment()]
     const parsed = parseHere(text)
     const value = evaluator.compile(text, site, new Set(), { parsed })(plain)
-    assert.deepEqual(evaluator.compile(text, site, new Set(), { parsed, note: () => {} })(told), value)
+    assert.deepEqual(evaluator.compile(text, site, new Set(), { parsed, note: () => {} })(noted), value)
     assert.ok(plain.budget.left < MAX_PRICE)
-    assert.equal(told.budget.left, plain.budget.left)
+    assert.equal(noted.budget.left, plain.budget.left)
   })
 }

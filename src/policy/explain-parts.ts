@@ -1,13 +1,13 @@
 /**
  * Marks the parts of an expression whose values explain it: the operands of `&&`, `||`, comparisons and calls.
  *
- * A mark is a call around the part that returns its argument. The marked expression is evaluated in the usual way, so that
- * the values shown are those that the rule went by. A part that was not evaluated is not shown.
+ * A mark is a call around the part that returns its argument. The marked expression is evaluated in the usual way, so
+ * the values shown are those that decided the rule. A part that was not evaluated is not shown.
  */
 import { cel } from './cel.ts'
 import { type Expr, literal, pathOf } from './tree.ts'
 
-/** The function of a mark; no source can spell its name. */
+/** The function of a mark; its name cannot be written in source. */
 export const NOTE = '@note'
 
 export interface Marked {
@@ -16,7 +16,7 @@ export interface Marked {
   readonly texts: readonly string[]
 }
 
-/** `isVariable` tells names of variables from those of functions, such as `base64` in `base64.encode(x)`. */
+/** `isVariable` distinguishes names of variables from those of functions, such as `base64` in `base64.encode(x)`. */
 export function markParts(source: string, isVariable: (name: string) => boolean): Marked {
   const parsed = cel().parse(source)
   const texts: string[] = []
@@ -35,7 +35,7 @@ export function markParts(source: string, isVariable: (name: string) => boolean)
     return path !== undefined && !isVariable(path.split('.')[0] ?? '') ? target : mark(target)
   }
 
-  /** The part with the parts inside it marked. Of a loop only what it runs over is marked. */
+  /** The part with the parts inside it marked. In a loop, only the list or map that it runs over is marked. */
   const inside = (part: Expr): Expr => {
     const { exprKind: kind } = part
     switch (kind.case) {

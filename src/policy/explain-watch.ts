@@ -6,7 +6,7 @@ import type { Moment } from './moment.ts'
 import type { Phase } from './phases.ts'
 
 export interface PolicyWatch {
-  /** A phase begins. `rules` are all its rules, also those that will not be reached. */
+  /** A phase begins. `rules` are all its rules, even those that will not be reached. */
   phase(phase: Phase, rules: readonly Rule[]): void
   /** The rule with this index begins. */
   rule(index: number): void
@@ -41,7 +41,7 @@ export function watchExpression(
 }
 
 interface WatchedCompile {
-  /** The expression compiled without marks, for when nobody watches. */
+  /** The expression compiled without marks, for when there is no watch. */
   readonly plain: Evaluate
   readonly compile: (note: NotePart) => Evaluate
   readonly evaluator: Evaluator

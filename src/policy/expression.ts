@@ -22,7 +22,7 @@ interface Scope {
   readonly patterns: number[]
 }
 
-/** Checks an expression and returns its cost to prepare; throws `BadExpression`. A `condition` must be true or false. */
+/** Checks an expression and returns the cost to prepare it; throws `BadExpression`. A `condition` must be a boolean. */
 export function checkExpression(text: string, site: Site, { condition }: { condition: boolean }): number {
   const patterns: number[] = []
   const scope: Scope = { site, variables: variables(site), locals: new Map(), loops: 0, patterns }
@@ -46,7 +46,7 @@ function infer(expr: Expr, scope: Scope): Shape {
   try {
     return inferWhole(expr, scope)
   } catch (error) {
-    // The innermost part is set first, and is the one that the message is about.
+    // The innermost part is set first, and the message is about that one.
     if (error instanceof BadExpression) error.part ??= expr.id
     throw error
   }
@@ -110,7 +110,7 @@ const constants: Readonly<Record<string, Shape>> = {
 const typeNames = new Set(['bool', 'bytes', 'double', 'int', 'list', 'map', 'null_type', 'string', 'type', 'uint'])
 
 function identifier(written: string, { locals, variables }: Scope): Shape {
-  // A leading dot means the name outside all loops.
+  // A leading dot refers to the name outside all loops.
   const name = written.replace(/^\./, '')
   const local = locals.get(written)
   if (local) return local
@@ -157,9 +157,9 @@ function loop({ iterVar, iterRange, accuVar, accuInit, loopStep }: Node<'compreh
   if (scope.loops >= MAX_LOOPS) throw new BadExpression(`has over ${MAX_LOOPS} loops inside each other; split it`)
   if (!loopable.has(range.kind))
     throw new BadExpression(`loops over ${kindName(range)}; it can loop over a list or a map`)
-  // A loop over a map goes through its keys: names for headers and the like, any kind for a map that the expression made.
+  // A loop over a map goes through its keys: names for headers and such, any kind for a map that the expression made.
   const item = range.kind === 'list' ? (range.items ?? any) : range.kind === 'record' ? string : any
-  // `map` and `filter` build up a list; what is added to it decides what it holds.
+  // `map` and `filter` build up a list; the items added to it determine its shape.
   const start: Shape = accuInit?.exprKind.case === 'listExpr' ? { kind: 'list' } : any
   const locals = new Map([...scope.locals, [iterVar, item], [accuVar, start]])
   const step = inferPart(loopStep, { ...scope, locals, loops: scope.loops + 1 })

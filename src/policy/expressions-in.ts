@@ -6,7 +6,7 @@ import { type ExpressionSource, sources } from './sources.ts'
 
 type Rules = Readonly<Record<Direction, readonly Rule[]>>
 
-/** An expression, and whether it decides about a retry: then it may read more. */
+/** An expression, and whether it decides about a retry, when it may read more variables. */
 export interface FoundExpression {
   readonly text: string
   readonly isRetry: boolean
@@ -17,7 +17,7 @@ export function expressionsIn(rules: Rules): readonly string[] {
   return [...new Set(Array.from(foundIn(rules), ({ text }) => text))]
 }
 
-/** The expressions of one rule list in order. A text that stands there twice is given twice. */
+/** The expressions of one rule list in order, including repeated ones. */
 export function* expressionsOf(rules: Rules, direction: Direction): Generator<FoundExpression> {
   for (const found of foundIn(rules)) if (found.direction === direction) yield found
 }
@@ -32,7 +32,7 @@ function* foundIn({ inbound, outbound }: Rules): Generator<FoundExpression & { r
 }
 
 function textsOf({ kind, text }: ExpressionSource): Iterable<string> {
-  // No default: a new kind must say here what of it is parsed, or it would be parsed while visitors wait.
+  // No default: a new kind must say here which text is parsed, or it would be parsed while visitors wait.
   switch (kind) {
     case 'condition':
     case 'value':

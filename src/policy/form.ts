@@ -17,7 +17,7 @@ const action = Type.Object(
       Type.Record(Type.String(), Type.Unknown(), {
         maxProperties: 20,
         maxKeyBytes: 64,
-        description: 'Settings of the action; which there are depends on `type`.',
+        description: 'Settings of the action; they depend on `type`.',
       }),
     ),
   },
@@ -36,7 +36,7 @@ const rule = Type.Object(
       minItems: 1,
       maxItems: MAX_ACTIONS,
       'x-or-one': true,
-      description: 'What is done, in order, when the rule applies. A single object is taken as a list of one.',
+      description: 'What to do, in order, when the rule applies. A single object counts as a list of one.',
     }),
   },
   { additionalProperties: false },
@@ -58,7 +58,7 @@ export type Policy = Static<typeof form> & { readonly written?: Written }
 export type Rule = Static<typeof rule>
 export type Action = Static<typeof action>
 
-/** The text that a policy was read from, kept to be given back unchanged, and what its rule lists are called there. */
+/** The text that a policy was read from, kept so that it is returned unchanged, and its names for the rule lists. */
 export interface Written {
   readonly text: string
   readonly lists: ListNames
@@ -68,7 +68,7 @@ export function listNames({ written }: Pick<Policy, 'written'>): ListNames {
   return written?.lists ?? ownLists
 }
 
-/** The path of a rule list as the author of the policy knows it; what stands after the colon is inside the text. */
+/** The path of a rule list as the policy's author knows it; the part after the colon is a place inside the text. */
 export function listPath(policy: Pick<Policy, 'written'>, direction: Direction): string {
   return policy.written ? `value: ${listNames(policy)[direction]}` : direction
 }

@@ -14,8 +14,8 @@ export interface Frame {
 }
 
 /**
- * Why an expression failed. A value and not an exception: `a || b` is true when `b` is, even if `a` failed, and a loop may
- * fail thousands of times.
+ * Why an expression failed. It is a value, not an exception: `a || b` is true when `b` is, even if `a` failed, and a
+ * loop may fail thousands of times.
  */
 export class Fault {
   readonly message: string
@@ -25,7 +25,7 @@ export class Fault {
   }
 }
 
-/** A part of an expression; gives a value of CEL or a `Fault`, and throws only when the budget is spent. */
+/** A part of an expression; returns a value of CEL or a `Fault`, and throws only when the budget is spent. */
 export type Run = (frame: Frame) => unknown
 
 /**

@@ -18,7 +18,7 @@ const parameter = closed({
 })
 
 export const httpRequestForm = closed({
-  url: text(4096, 'The URL that is asked; https, or http to this machine.'),
+  url: text(4096, 'The URL to call; https, or http to this machine.'),
   method: Type.Enum(['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'], {
     default: 'GET',
     description: 'The method of the request.',
@@ -26,7 +26,7 @@ export const httpRequestForm = closed({
   query_params: Type.Array(parameter, {
     default: [],
     maxItems: 32,
-    description: 'Parameters that are added to the query of the URL.',
+    description: 'Parameters to add to the query of the URL.',
   }),
   headers: Type.Optional(headerMap('Headers of the request, by name.')),
   body: Type.Optional(
@@ -36,16 +36,16 @@ export const httpRequestForm = closed({
     default: FETCH_MAX_REDIRECTS,
     minimum: 0,
     maximum: FETCH_MAX_REDIRECTS,
-    description: 'Redirects that are followed, with GET and OPTIONS; with 0 the redirect itself is the answer.',
+    description: 'Redirects to follow, with GET and OPTIONS; with 0 the redirect itself is the answer.',
   }),
   timeout: duration(
     '3s',
-    `Time for all attempts together, 1s to 30s; one of them takes at most ${FETCH_TIMEOUT_MS / 1000} seconds.`,
+    `Time for all attempts together, 1s to 30s; each takes at most ${FETCH_TIMEOUT_MS / 1000} seconds.`,
   ),
   retry_condition: Type.Optional(
     text(
       4096,
-      'CEL that says after an attempt whether to try again, up to 3 times: it reads `attempts`, `last_attempt.req`, `last_attempt.res` and `last_attempt.error`.',
+      'CEL that decides after an attempt whether to try again, up to 3 times: it reads `attempts`, `last_attempt.req`, `last_attempt.res` and `last_attempt.error`.',
     ),
   ),
   on_error: Type.Enum(['continue', 'halt'], {
@@ -74,5 +74,5 @@ export function checkHttpRequest({ url, method, headers = {}, body, timeout }: H
   }
 }
 
-/** The server sets these: they say where the request goes and on whose behalf. */
+/** Headers that only the server sets: they say where the request goes and on whose behalf. */
 const ownHeaders: ReadonlySet<string> = new Set(['host', 'cdn-loop', 'x-forwarded-for', 'accept-encoding'])

@@ -1,6 +1,6 @@
-/** Reads the parts of HTTP that expressions ask for: media types, and queries. */
+/** Reads the parts of HTTP that expressions use: media types and queries. */
 
-/** How many parameters are read; further ones are ignored. */
+/** The most parameters that are read; further ones are ignored. */
 const MAX_PARAMETERS = 100
 
 /** RFC 9110 §8.3.1: the type in lower case, and its parameters. */

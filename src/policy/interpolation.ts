@@ -17,7 +17,7 @@ export function* pieces(template: string): Generator<Piece> {
   if (at < template.length) yield { text: template.slice(at) }
 }
 
-/** Where the brace that was opened just before `start` closes; braces inside the CEL, of strings and maps, do not count. */
+/** The position of the brace that closes the one just before `start`; skips braces of strings and maps in the CEL. */
 function closing(template: string, start: number): number {
   let depth = 0
   for (const token of tokens(template, start)) {

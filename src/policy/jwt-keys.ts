@@ -1,4 +1,4 @@
-/** Fetches the keys that tokens are checked with from the URLs in the settings, and keeps them for a while. */
+/** Fetches the keys for checking tokens from the URLs in the settings, and caches them. */
 import type { JSONWebKeySet, JWK } from 'jose'
 import { type Fetch, FetchFault } from '../lib/http/outbound-fetch.ts'
 import { BadJson, readJson } from '../lib/text/json.ts'
@@ -15,7 +15,7 @@ const FAILED_MS = 2000
 const MAX_BYTES = 256 * 1024
 const MAX_KEYS = 100
 
-/** Keys cannot be fetched at the moment. The message can be logged. */
+/** Keys cannot be fetched now. The message can be logged. */
 export class KeysUnavailable extends Error {
   constructor(reason: string, options?: ErrorOptions) {
     super(reason, options)
@@ -26,7 +26,7 @@ export class KeysUnavailable extends Error {
 export interface KeySource {
   /** Rejects with `KeysUnavailable`. */
   keys(): Promise<readonly JWK[]>
-  /** For a token that no key of `keys` fits: fetches again, unless that was just done. */
+  /** For a token that matches no key of `keys`: fetches again, unless that was just done. */
   keysAfterMiss(): Promise<readonly JWK[]>
 }
 

@@ -4,7 +4,7 @@ import { BadJson, readJson } from '../lib/text/json.ts'
 import type { TokenPlace } from './jwt-validation.ts'
 import type { PolicyRequest } from './traffic.ts'
 
-/** The longest body that a token is looked for in, since all of it is held in memory. */
+/** The longest body that is searched for a token, since all of it is held in memory. */
 const MAX_BODY_BYTES = 64 * 1024
 
 /** The longest token that is read, in characters. */
@@ -31,7 +31,7 @@ export async function findToken(
 function tokenOf(values: readonly unknown[], prefix: string): string | undefined {
   const [value, ...more] = values
   if (typeof value !== 'string' || more.length > 0) return undefined
-  // RFC 9110 §11.1: the name of a scheme, such as `Bearer`, has no case.
+  // RFC 9110 §11.1: the name of a scheme, such as `Bearer`, is case-insensitive.
   if (value.slice(0, prefix.length).toLowerCase() !== prefix.toLowerCase()) return undefined
   const token = value.slice(prefix.length).trim()
   return token.length <= MAX_TOKEN_LENGTH ? token : undefined

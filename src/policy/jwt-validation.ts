@@ -1,4 +1,4 @@
-/** The settings of `jwt-validation`: where tokens stand in a request, and who may have signed them for whom. */
+/** The settings of `jwt-validation`: where requests carry tokens, and which issuers and audiences are accepted. */
 import type { Static } from 'typebox'
 import { Type } from '../lib/shape/type.ts'
 import { checkHeaderName } from '../model/header-rules.ts'
@@ -11,7 +11,7 @@ const allowList = (description: string) =>
       allow_list: Type.Array(Type.Object({ value: text(1024, 'The exact value.') }, { additionalProperties: false }), {
         minItems: 1,
         maxItems: 20,
-        description: 'Values of which one must be in the token.',
+        description: 'Values, one of which must be in the token.',
       }),
     },
     { additionalProperties: false, description },
@@ -21,39 +21,39 @@ const token = Type.Object(
   {
     type: text(
       64,
-      'What the token says it is in its `typ` header, such as `jwt` or `at+jwt`; `id_token`, `access_token` and `plain` are known too.',
+      'The `typ` header of the token, such as `jwt` or `at+jwt`; `id_token`, `access_token` and `plain` are also known.',
     ),
-    method: Type.Enum(['header', 'body'], { description: 'Where the token stands in the request.' }),
+    method: Type.Enum(['header', 'body'], { description: 'Where the request carries the token.' }),
     name: text(256, 'Name of the header or of the form field.'),
-    prefix: Type.String({ default: '', maxBytes: 64, description: 'What stands before the token, such as `Bearer `.' }),
+    prefix: Type.String({ default: '', maxBytes: 64, description: 'Text before the token, such as `Bearer `.' }),
   },
   { additionalProperties: false },
 )
 
 export type TokenPlace = Static<typeof token>
 
-/** Only signatures that a public key proves: a key set that is published cannot hold a shared secret. */
+/** Only algorithms with a public key: a published key set cannot hold a shared secret. */
 const algorithms = ['ES256', 'ES384', 'ES512', 'EdDSA', 'PS256', 'PS384', 'PS512', 'RS256', 'RS384', 'RS512']
 
 export const jwtForm = Type.Object(
   {
     issuer: allowList('Who may have issued the token (`iss`).'),
-    audience: Type.Optional(allowList('Whom the token must be meant for (`aud`).')),
+    audience: Type.Optional(allowList('For whom the token must be issued (`aud`).')),
     http: Type.Object(
       {
         tokens: Type.Array(token, {
           minItems: 1,
           maxItems: 10,
-          description: 'Tokens that must all be there and valid.',
+          description: 'Tokens that must all be present and valid.',
         }),
       },
-      { additionalProperties: false, description: 'How tokens come with a request.' },
+      { additionalProperties: false, description: 'How requests carry tokens.' },
     ),
     jws: Type.Object(
       {
         allowed_algorithms: Type.Array(Type.Enum(algorithms), {
           minItems: 1,
-          description: 'Signature algorithms that are trusted.',
+          description: 'Trusted signature algorithms.',
         }),
         keys: Type.Object(
           {
@@ -62,13 +62,13 @@ export const jwtForm = Type.Object(
                 additional_jkus: Type.Array(Type.String({ maxBytes: 2048 }), {
                   minItems: 1,
                   maxItems: 10,
-                  description: 'URLs of JSON web key sets with the keys that are trusted.',
+                  description: 'URLs of JSON web key sets with the trusted keys.',
                 }),
               },
               { additionalProperties: false, description: 'Where the keys come from.' },
             ),
           },
-          { additionalProperties: false, description: 'The keys that are trusted.' },
+          { additionalProperties: false, description: 'The trusted keys.' },
         ),
       },
       { additionalProperties: false, description: 'How signatures are checked.' },

@@ -4,7 +4,7 @@ import { any, type Kind, type Shape } from './shape.ts'
 const numbers: ReadonlySet<Kind> = new Set(['int', 'uint', 'double'])
 const ordered: ReadonlySet<Kind> = new Set([...numbers, 'bool', 'string', 'bytes', 'timestamp', 'duration'])
 
-/** Whether two values can be equal. Null can be compared with anything: it stands for a value that is not there. */
+/** Whether two values can be equal. Null can be compared with anything: it stands for a missing value. */
 export function canEqual(a: Shape, b: Shape): boolean {
   if (isOpen(a) || isOpen(b) || a.kind === 'null' || b.kind === 'null') return true
   if (numbers.has(a.kind)) return numbers.has(b.kind)
@@ -19,7 +19,7 @@ export function canOrder(a: Shape, b: Shape): boolean {
   return canEqual(a, b)
 }
 
-/** Whether `item in of` can be asked. */
+/** Whether `item in of` is possible. */
 export function canContain(item: Shape, of: Shape): boolean {
   if (of.kind === 'list') return canEqual(item, of.items ?? any)
   return isOpen(of) || isMap(of)
@@ -48,7 +48,7 @@ const sums: readonly (readonly [signs: string, first: Kind, second: Kind, gives:
   ['-', 'timestamp', 'timestamp', 'duration'],
 ]
 
-/** The shape that all have, or `any`. */
+/** The shape that all of them share, or `any`. */
 export function common(shapes: readonly Shape[]): Shape {
   const [first, ...others] = shapes
   return first && others.every(({ kind }) => kind === first.kind) ? first : any

@@ -6,10 +6,10 @@ import { itemsOf, MAX_ITEMS } from './operators.ts'
 
 /** The most levels that `flatten` removes. */
 const MAX_FLAT = 8
-/** What it costs to make one number of a range, and to check whether an item occurred before. */
+/** The cost of making one number of a range, and of checking whether an item occurred before. */
 const NUMBER_NANOS = 140
 const DISTINCT_NANOS = 300
-/** What it costs to compare two items while sorting, and the characters that are compared in a nanosecond. */
+/** The cost of comparing two items while sorting, and the characters that are compared in a nanosecond. */
 const SORTED_NANOS = 120
 const COMPARED_A_NANO = 4
 

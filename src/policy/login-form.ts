@@ -1,4 +1,4 @@
-/** What `oauth` and `openid-connect` have in common: their settings, and what rules after them read. */
+/** The common parts of `oauth` and `openid-connect`: their settings, and the findings that later rules read. */
 import type { Static } from 'typebox'
 import { Type } from '../lib/shape/type.ts'
 import type { FoundLogin, LoginGuard, LoginGuardSettings, Step } from './action.ts'
@@ -17,12 +17,12 @@ export const oauthProviderNames = [
 ] as const
 export type OAuthProviderName = (typeof oauthProviderNames)[number]
 
-/** The longest that a session may be told to last. */
+/** The longest session that the settings may ask for. */
 const MAX_DURATION = '8760h'
 
 const time = (description: string) => Type.Optional(Type.String({ maxBytes: 32, description }))
 
-/** The settings that every login has, whoever its provider is. */
+/** The settings that every login has, whatever its provider. */
 export const loginFields = {
   auth_id: Type.Optional(
     Type.String({
@@ -30,7 +30,7 @@ export const loginFields = {
       maxBytes: 64,
       pattern: '^[A-Za-z0-9_-]+$',
       description:
-        'Name of this login, for `/postern/login?auth_id=…`; it tells several logins of one route apart. Letters, digits, `_` and `-`.',
+        'Name of this login, for `/postern/login?auth_id=…`; it distinguishes the logins of one route. Letters, digits, `_` and `-`.',
     }),
   ),
   client_id: Type.String({
@@ -46,20 +46,20 @@ export const loginFields = {
   scopes: Type.Array(Type.String({ minLength: 1, maxBytes: 255 }), {
     default: [],
     maxItems: 30,
-    description: 'Scopes to ask the provider for, beside those that the login itself needs.',
+    description: 'Scopes to request from the provider, besides those that the login itself needs.',
   }),
   authz_url_params: Type.Optional(
     Type.Record(Type.String(), Type.String({ maxBytes: 512 }), {
       maxProperties: 10,
       maxKeyBytes: 64,
-      description: 'Further parameters of the address at the provider that visitors are sent to.',
+      description: 'Further parameters of the URL of the provider to which visitors are sent.',
     }),
   ),
   max_session_duration: time('Time after a login after which a visitor must log in again; no limit when left out.'),
   idle_session_timeout: time('Time without a request after which a visitor must log in again; no limit when left out.'),
   idle_session_duration: time('Another name of `idle_session_timeout`.'),
   userinfo_refresh_interval: time(
-    'Time after which the provider is asked about the visitor again; at the login alone when left out.',
+    'Time after which the provider is asked about the visitor again; only at the login when left out.',
   ),
   allow_cors_preflight: Type.Boolean({
     default: false,
@@ -93,7 +93,7 @@ export function checkLogin(config: LoginFields, at: string): void {
   refuseExpressions(config, at)
   for (const name of ['client_id', 'client_secret'] as const) {
     if (config[name] === '') {
-      throw bad(`${at}.${name}`, 'is required: visitors log in by an application of yours at the provider')
+      throw bad(`${at}.${name}`, 'is required: visitors log in through your own application at the provider')
     }
   }
   for (const [i, scope] of config.scopes.entries()) {
@@ -144,14 +144,14 @@ export function loginSettings(config: LoginFields, authId: string): LoginGuardSe
   }
 }
 
-/** The step of a login. Rules read what it found out under each of `names`. */
+/** The step of a login. Rules read its findings under each of `names`. */
 export function loginStep(login: LoginGuard, names: readonly string[], { maximumSeconds }: LoginGuardSettings): Step {
   return {
     login,
     run(moment) {
       const { request } = moment
       if (!request) throw new Error('there is no request')
-      const judged = login.request?.(request as never) // the same object that the module is given elsewhere
+      const judged = login.request?.(request as never) // the same object that the module gets elsewhere
       return judged instanceof Promise ? judged.then(note) : note(judged)
 
       function note<Judged>(verdict: Judged): Judged {
@@ -164,7 +164,7 @@ export function loginStep(login: LoginGuard, names: readonly string[], { maximum
   }
 }
 
-/** R-4.8, as the vendor documents them. What the provider does not tell is an empty string, so that rules can compare it. */
+/** R-4.8, as the vendor documents them. Values that the provider does not give are empty, so that rules can compare. */
 function findings(found: FoundLogin, maximumSeconds: number, now: number): ReadonlyMap<string, unknown> {
   const { user, organizations, teams, createdAt, checkedAt } = found
   const { id, name, email, username } = user

@@ -1,4 +1,4 @@
-/** What a rule can see when it runs: the traffic, and what earlier rules left behind. */
+/** What a rule can see when it runs: the traffic, and the results of earlier rules. */
 import { HeaderList } from '../lib/http/header-list.ts'
 import type { LoginGuard, Step } from './action.ts'
 import { Budget } from './budget.ts'
@@ -6,7 +6,7 @@ import type { PolicyConnection, PolicyRequest, PolicyResponse } from './traffic.
 
 /**
  * Shared by all rules of one request or connection, from its first phase to its last. There is one for each request, so
- * what few policies need is made on first use.
+ * rarely needed parts are made on first use.
  */
 export class Moment {
   readonly connection: PolicyConnection
@@ -27,7 +27,7 @@ export class Moment {
   #vars: Map<string, unknown> | undefined
   #results: Map<string, ReadonlyMap<string, unknown>> | undefined
   #headers: HeaderList | undefined
-  /** How many of the changes were already made to `#headers`. */
+  /** How many of the changes were already applied to `#headers`. */
   #changed = 0
 
   constructor(about: {
@@ -42,7 +42,7 @@ export class Moment {
     this.region = about.region
   }
 
-  /** The steps that ran and have more to do later: before the request goes upstream, with the response, or at the end. */
+  /** The steps that ran and have more to do: before the request goes upstream, with the response, or at the end. */
   get ran(): Iterable<Step> {
     return this.#ran ?? NO_STEPS
   }
@@ -58,7 +58,7 @@ export class Moment {
     return this.#vars
   }
 
-  /** What the last run of each action found out, by its name with underscores. */
+  /** The findings of the last run of each action, by its name with underscores. */
   get results(): Map<string, ReadonlyMap<string, unknown>> {
     this.#results ??= new Map()
     return this.#results

@@ -36,7 +36,7 @@ const newer: Readonly<Record<string, string>> = {
   'res.Location': 'res.location',
 }
 
-/** The newer name of a variable that is spelled in the older way. */
+/** The newer name of a variable that has an older spelling. */
 export function newerName(expr: Expr): string | undefined {
   const path = pathOf(expr)
   if (path !== undefined && Object.hasOwn(newer, path)) return newer[path]

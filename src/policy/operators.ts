@@ -11,13 +11,13 @@ export const MAX_TEXT = 256 * 1024
 /** The most items of a list that an expression may make. */
 export const MAX_ITEMS = 10_000
 
-/** How many characters are compared in a nanosecond, and how many are copied, which V8 does when a joined text is read. */
+/** Characters compared in a nanosecond, and characters copied in one; V8 copies a joined text when it is read. */
 const COMPARED_A_NANO = 16
 const COPIED_A_NANO = 4
-/** What it costs to take an item of a list and compare it, and to copy one. */
+/** The cost of reading an item of a list and comparing it, and of copying one. */
 const ITEM_NANOS = 120
 const COPY_NANOS = 80
-/** What it costs to find an entry of one map in another, and to convert both to values of CEL. */
+/** The cost of finding an entry of one map in another, and of converting both to values of CEL. */
 const ENTRY_NANOS = 900
 
 /** CEL specification, "Equality": numbers compare by value, whatever their kinds; other values of two kinds are not equal. */

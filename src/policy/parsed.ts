@@ -1,6 +1,6 @@
 /**
- * Expressions that were parsed on another thread. Parsing one takes up to 50 ms; reading the result takes a few. The result
- * is plain data that can be sent between threads: the tree as JSON, and the patterns in it as compiled programs.
+ * Expressions that were parsed on another thread. Parsing one takes up to 50 ms; reading the result takes a few. The
+ * result is plain data that can be sent between threads: the tree as JSON, and the patterns in it as compiled programs.
  */
 import { compileProgram, type PatternProgram, programBuffers } from '../lib/patterns/pattern-program.ts'
 import { compilePatterns, type PatternSearch, searchProgram } from '../lib/patterns/pattern-search.ts'
@@ -45,7 +45,7 @@ export function readPrepared({ tree, programs }: PreparedExpression): ParsedExpr
   return { expr, patterns: new Map(programs.map(([pattern, program]) => [pattern, searchProgram(program)])) }
 }
 
-/** A JSON replacer: leaves out fields that nobody reads, and writes values that JSON does not have as strings. */
+/** A JSON replacer: leaves out unused fields, and writes values that JSON does not have as strings. */
 function written(this: unknown, key: string, value: unknown): unknown {
   if (key === 'id' || key === '$typeName' || key === '$unknown') return undefined
   if (typeof value === 'bigint') return String(value)

@@ -6,23 +6,23 @@ import { Fault, type Frame, type Impls } from './frame.ts'
 
 /** The largest pattern from traffic that is compiled, in instructions: compiling it holds the event loop. */
 const MAX_LATE_PRICE = 200
-/** What it costs to compile such a pattern, and for each of its instructions. */
+/** The cost of compiling such a pattern, and of each of its instructions. */
 const LATE_NANOS = 60_000
 const LATE_INSTRUCTION_NANOS = 5000
 /** How many compiled patterns from traffic are kept. */
 const MAX_KEPT = 500
 
-/** What it costs to begin a search, and one step of it. */
+/** The cost of starting a search, and of each of its steps. */
 const SEARCH_NANOS = 200
 const STEP_NANOS = 26
 /** How many steps a search may take at first: enough for a pattern that begins with `^` and fails soon. */
 const FIRST_STEPS = 150
-/** When they are not enough: steps for each character of the text, or a multiple of those before, whichever is more. */
+/** When they are not enough: steps per character of the text, or a multiple of the last steps, whichever is more. */
 const STEPS_A_CHARACTER = 5
 const MORE = 6
 
 export class Patterns {
-  /** Compiled patterns that came with traffic. */
+  /** Compiled patterns from traffic. */
   readonly #late = new Map<string, PatternSearch>()
 
   /** `matches` for an expression that has these patterns in it. */
@@ -52,7 +52,7 @@ export class Patterns {
   }
 }
 
-/** It does not say what is wrong, since that would repeat what a visitor sent. */
+/** Does not say what is wrong, since that would repeat what a visitor sent. */
 export const UNFIT_LATE = 'a pattern that came with traffic cannot be compiled'
 
 /** Charges for compiling a pattern that came with traffic, and returns its price; throws `BadPattern` for a large one. */
@@ -64,7 +64,7 @@ export function payForLate(budget: Budget, pattern: string): number {
   return price
 }
 
-/** A search does not tell how many steps it took, so we charge for those that it may take, and begin with few. */
+/** A search does not report how many steps it took, so we charge for those that it may take, and start with few. */
 function found({ budget }: Frame, search: PatternSearch, text: string): boolean {
   budget.charge(SEARCH_NANOS)
   for (let steps = FIRST_STEPS; ; steps = Math.max(steps * MORE, STEPS_A_CHARACTER * text.length)) {

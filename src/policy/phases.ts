@@ -1,4 +1,4 @@
-/** When rules run: the phases of traffic, and which of them the two rule lists mean in each place. */
+/** When rules run: the phases of traffic, and the phase of each of the two rule lists in each place. */
 import type { Place } from '../model/place.ts'
 
 /** `connect`: a connection was accepted. `request`: a request has arrived. `response`: its answer is on the way back. */
@@ -7,7 +7,7 @@ export type Phase = 'connect' | 'request' | 'response'
 export const directions = ['inbound', 'outbound'] as const
 export type Direction = (typeof directions)[number]
 
-/** What the two rule lists are called where the policy was written. */
+/** The names of the two rule lists where the policy was written. */
 export type ListNames = Readonly<Record<Direction, string>>
 
 export const ownLists: ListNames = { inbound: 'inbound', outbound: 'outbound' }
@@ -17,7 +17,7 @@ export interface Site {
   readonly place: Place
   readonly phase: Phase
   readonly lists: ListNames
-  /** Whether the expression decides about a retry of `http-request`, and so can read how the attempts went. */
+  /** Whether the expression decides about a retry of `http-request`, and so can read the results of the attempts. */
   readonly isRetry?: boolean
 }
 

@@ -1,9 +1,9 @@
 /**
  * Turns the tree of a checked expression into functions that evaluate it.
  *
- * The library's own evaluator cannot be stopped, and is some ten times slower. The fixed prices of all parts are added up
- * here and charged once when an evaluation starts, or once for each turn of a loop. Costs that depend on values are charged
- * by the functions that read the values.
+ * The library's own evaluator cannot be stopped, and is some ten times slower. The fixed prices of all parts are added
+ * up here and charged once when an evaluation starts, or once per iteration of a loop. Functions that read values
+ * charge the costs that depend on the values.
  */
 import type { CelInput } from '@bufbuild/cel'
 import { entryOf, payFor, toCel } from './cel-values.ts'
@@ -24,7 +24,7 @@ export interface PlanOptions {
   readonly note?: ((index: number, value: unknown) => void) | undefined
 }
 
-/** Prices, all in nanoseconds: this one for each node of the tree. */
+/** Prices, all in nanoseconds. For each node of the tree: */
 const NODE_NANOS = 30
 const CALL_NANOS = 60
 /** For starting an evaluation. */
@@ -60,7 +60,7 @@ class Planner {
   nanos = 0
   /** How many loops enclose the part that is being planned. */
   #depth = 0
-  /** The values of parts that are constant. */
+  /** The values of constant parts. */
   readonly #constants = new WeakMap<Run, unknown>()
 
   constructor(options: PlanOptions) {
@@ -162,7 +162,7 @@ class Planner {
     return space === undefined ? this.#apply(name, target, args, locals) : this.#apply(space, undefined, args, locals)
   }
 
-  /** A marked part. The mark must not change the price, so its own is taken off again. */
+  /** A marked part. The mark must not change the price, so its own price is subtracted. */
   #noted([number, part]: readonly Expr[], locals: Locals): Run {
     this.nanos -= NODE_NANOS
     const index = Number(literal(number))
@@ -297,7 +297,7 @@ class Planner {
       for (const part of parts) {
         const value = part(frame)
         if (value instanceof Fault) return value
-        items.push(value as CelInput) // parts give values of CEL
+        items.push(value as CelInput) // parts return values of CEL
       }
       return celList(items)
     }
@@ -329,7 +329,7 @@ class Planner {
         const same = isCelUint(given) ? given.value : given
         if (seen.has(same)) return new Fault('a map has a key twice')
         seen.add(same)
-        // The key was checked above, and parts give values of CEL.
+        // The key was checked above, and parts return values of CEL.
         map.set(given as string, item as CelInput)
       }
       return celMap(map)
@@ -383,8 +383,8 @@ class Planner {
   }
 
   /**
-   * Appends to the list that `map` and `filter` build up, instead of `sum + [x]`, which would copy the list with every turn.
-   * Undefined for a loop of another form.
+   * Appends to the list that `map` and `filter` build up, instead of `sum + [x]`, which would copy the list at every
+   * iteration. Undefined for a loop of another form.
    */
   #append(
     step: Expr | undefined,
@@ -414,7 +414,7 @@ class Planner {
       const value = item(frame)
       if (value instanceof Fault) return value
       if (grown.length >= MAX_ITEMS) return new Fault('a list has become too long')
-      grown.push(value as CelInput) // parts give values of CEL
+      grown.push(value as CelInput) // parts return values of CEL
       return undefined
     }
   }
@@ -465,7 +465,7 @@ function constantOf({ constantKind: kind }: Node<'constExpr'>, { cel }: Library)
 
 type Fallback = (frame: Frame, values: readonly unknown[]) => unknown
 
-/** A call with its operands. For the usual numbers of operands no array is made. */
+/** A call with its operands. Makes no array for the usual numbers of operands. */
 function callOf(operands: readonly Run[], own: Impl | undefined, library: Library, fallback: Fallback): Run {
   const [first, second, ...more] = operands
   if (own && first && !second) {

@@ -1,4 +1,4 @@
-/** Compiles the rules of a policy once for each change of it, and runs them in the order in which they were written. */
+/** Compiles the rules of a policy once for each change, and runs them in the order in which they were written. */
 import type { CelValue } from '@bufbuild/cel'
 import type { HeaderList } from '../lib/http/header-list.ts'
 import { MinuteLog } from '../lib/log/minute-log.ts'
@@ -26,7 +26,7 @@ export interface PolicySettings {
   readonly outbound: readonly Rule[]
   /** The rules of the IP policies that `restrict-ips` names, by their ids. */
   readonly ipPolicies: Readonly<Record<string, IpRules>>
-  /** Whether it reads what is known only when the TLS handshake ends at this edge. */
+  /** Whether it reads values that are only known when TLS is terminated at this edge. */
   readonly readsHandshake: boolean
 }
 
@@ -36,7 +36,7 @@ interface CompiledRule {
   readonly expressions: readonly Evaluate[]
   readonly steps: readonly Step[]
   readonly guards: boolean
-  /** Whether one of its actions finds out who a visitor is (`ActionType.admits`). */
+  /** Whether one of its actions identifies visitors (`ActionType.admits`). */
   readonly admits: boolean
   /** Those of `judgedBy` whose findings its expressions read. */
   readonly findings: readonly string[]
@@ -48,7 +48,7 @@ interface Planned {
   readonly reads: ReadonlySet<string>
 }
 
-/** What was planned for one rule list, by its text. A text can mean different things in the two. */
+/** The planned expressions of one rule list, by text. A text can mean something else in each of the two maps. */
 interface PlannedTexts {
   readonly plain: Map<string, Planned>
   readonly retry: Map<string, Planned>
@@ -81,8 +81,8 @@ export function compilePolicy(
 }
 
 /**
- * Compiles a policy in small steps, so that other work can run between them; throws when it cannot be served. `key` tells
- * its counters from those of all other policies.
+ * Compiles a policy in small steps, so that other work can run between them; throws when it cannot be served. `key`
+ * distinguishes its counters from those of all other policies.
  */
 export function* compilePolicySteps(
   settings: PolicySettings,
@@ -101,7 +101,7 @@ export function* compilePolicySteps(
     const phase = phaseOf(settings.place, direction)
     if (!phase) continue
     const site: Site = { place: settings.place, phase, lists: ownLists }
-    // One at a time, since each may take some milliseconds. The rules below then use what was planned here.
+    // One at a time, since each may take some milliseconds. The rules below use what was planned here.
     const planned: PlannedTexts = { plain: new Map(), retry: new Map() }
     for (const { text, isRetry } of expressionsOf(settings, direction)) {
       const known = isRetry ? planned.retry : planned.plain
@@ -142,7 +142,7 @@ export function* compilePolicySteps(
         ipRules: (id) => settings.ipPolicies[id] ?? notNamed(id),
       })
       steps.push(step)
-      // After each action: one with a large pattern takes some milliseconds.
+      // After each action, since one with a large pattern takes some milliseconds.
       yield
     }
     const conditions = rule.expressions.map((text) => plannedAs(planned.plain, text))
@@ -186,7 +186,7 @@ export function* compilePolicySteps(
       } catch (error) {
         note(moment, rule, error)
         if (error instanceof BudgetSpent) return 'spent'
-        // R-4.3: an expression that fails is false. Visitors can make one fail, so nothing worse may come of it.
+        // R-4.3: an expression that fails is false. Visitors can make one fail, so it must not have worse consequences.
         if (!isClosed(rule, moment)) return false
         isUnsure = true
       }
@@ -195,8 +195,8 @@ export function* compilePolicySteps(
   }
 
   /**
-   * Whether nothing may pass when an expression of the rule fails. So it is for a rule that finds out who a visitor is, and
-   * for one that judges by what such an action found: otherwise visitors could avoid a login by leaving out a header.
+   * Whether nothing may pass when an expression of the rule fails. True for a rule that identifies visitors, and for
+   * one that judges by the findings of such an action: otherwise visitors could avoid a login by leaving out a header.
    */
   function isClosed({ admits, guards, findings }: CompiledRule, { results }: Moment): boolean {
     return admits || (guards && findings.some((name) => results.has(name)))
@@ -214,7 +214,7 @@ export function* compilePolicySteps(
     return ended instanceof Promise ? ended.then((outcome) => outcome ?? failed) : (ended ?? failed)
   }
 
-  /** Runs the rules from index `from` on: synchronously, up to the first action that returns a promise. */
+  /** Runs the rules from index `from`: synchronously, up to the first action that returns a promise. */
   function runRules(own: readonly CompiledRule[], from: number, moment: Moment): Outcome | Promise<Outcome> {
     const { watch } = tools
     for (let i = from; i < own.length; i++) {
@@ -298,24 +298,24 @@ export function* compilePolicySteps(
   }
 }
 
-/** The steps of a rule that run when the request is for a path of a login: that login, or all steps that are no login. */
+/** The steps of a rule for a request to a path of a login: that login, or else all steps that are not logins. */
 function stepsFor({ steps }: CompiledRule, answer: Step | undefined): readonly Step[] {
-  // Other logins must not run: this request lets nobody in, and each of them would take the path for its own.
+  // Other logins must not run: this request lets nobody in, and each of them would treat the path as its own.
   return answer ? [answer] : steps.filter(({ login }) => !login)
 }
 
 /** R-4.3 */
 const failed: Verdict = { refuse: 'POLICY_FAILED' }
 
-/** The actions whose findings say who a visitor is, or what another service says of the request. */
+/** The actions whose findings say who a visitor is, or what another service says about the request. */
 const judgedBy: readonly string[] = ['http_request', 'jwt_validation', 'oauth', 'oidc', 'openid_connect']
 
-/** Whether `path` is a part of what `read` names, or the other way round. */
+/** Whether one of the two paths contains the other. */
 function isWithin(path: string, read: string): boolean {
   return path === read || path.startsWith(`${read}.`) || read.startsWith(`${path}.`)
 }
 
-/** Variables that hold the path, or some of it. */
+/** Variables that hold the path or a part of it. */
 const readingPath: ReadonlySet<string> = new Set([
   'req',
   'req.url',
@@ -340,7 +340,7 @@ function configOf(action: Action): Readonly<Record<string, unknown>> {
   return check(typeOf(action).config, action.config ?? {})
 }
 
-/** Never plans here: what `expressionsOf` leaves out would be parsed on the event loop. */
+/** Never plans: an expression that `expressionsOf` left out would be parsed on the event loop. */
 function plannedAs(planned: ReadonlyMap<string, Planned>, text: string): Planned {
   const found = planned.get(text)
   if (!found) throw new Error('an expression of the rule was not planned before')

@@ -22,7 +22,7 @@ test('replaces what a pattern matches; a common pattern uses little of the budge
   assert.ok(now.budget.left > whole * 0.9)
 })
 
-test('a pattern that would search a long URL for too long spends the budget before the search begins', () => {
+test('a pattern that would take too long on a long URL spends the budget before the search begins', () => {
   const replace = compileReplace('(a?){450}', undefined, fixed(''))
   assert.throws(() => replace(url(400), moment()), BudgetSpent)
 })

@@ -1,4 +1,4 @@
-/** Replaces what a pattern matches in a URL, at a price that is charged before the search begins. */
+/** Replaces the matches of a pattern in a URL, at a price that is charged before the search begins. */
 import { affordable, BadPattern } from '../lib/patterns/pattern.ts'
 import { compileReplacement } from '../lib/patterns/pattern-replace.ts'
 import { BudgetSpent } from './budget.ts'
@@ -15,7 +15,7 @@ const WALKED_NANOS = 50
 /** Returns the text with all matches replaced. Throws `BudgetSpent`, or an error that says what is wrong. */
 export type Replace = (text: string, moment: Moment) => string
 
-/** The price of a pattern that is small enough for replacing; throws `BadPattern` for others. */
+/** The price of a pattern that is small enough for replacing; throws `BadPattern` for a larger one. */
 export function replaceable(pattern: string): number {
   const price = affordable(pattern)
   if (price <= MAX_REPLACED_PRICE) return price

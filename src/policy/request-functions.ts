@@ -1,4 +1,4 @@
-/** The functions of expressions that look into the request, the response and the visitor's address (listed in docs/policy.md). */
+/** The functions of expressions that read the request, the response and the visitor's address: see docs/policy.md. */
 import { isIP } from 'node:net'
 import type { HeaderList } from '../lib/http/header-list.ts'
 import { compileIpRules } from '../lib/net/ip-rules.ts'
@@ -9,18 +9,18 @@ import { Fault, type Frame, type Impl, type Impls } from './frame.ts'
 import { queryParameters } from './http-values.ts'
 import { itemsOf } from './operators.ts'
 
-/** What it costs to look at a header, and at a character of cookies or of a query. */
+/** The cost of reading a header, and a character of cookies or of a query. */
 const HEADER_NANOS = 20
 const CALL_NANOS = 2000
 const CHARACTER_NANOS = 40
-/** What it costs to compare an address with a network, and to read the network. */
+/** The cost of comparing an address with a network, and of reading the network. */
 const NETWORK_NANOS = 1500
 const NEW_NETWORK_NANOS = 30_000
 const ADDRESS_NANOS = 5000
 
 type Network = (ip: string) => boolean
 
-/** Networks that are remembered. */
+/** The most networks that are remembered. */
 const MAX_NETWORKS = 1000
 /** No network is written with more characters than this. */
 const MAX_NETWORK = 64
@@ -37,7 +37,7 @@ export class Networks {
   }
 
   #read(network: string): Network {
-    if (network.length > MAX_NETWORK) return nobody
+    if (network.length > MAX_NETWORK) return noAddress
     const made = compile(network)
     const [oldest] = this.#known.keys()
     if (this.#known.size >= MAX_NETWORKS && oldest !== undefined) this.#known.delete(oldest)
@@ -46,13 +46,13 @@ export class Networks {
   }
 }
 
-const nobody: Network = () => false
+const noAddress: Network = () => false
 
 function compile(network: string): Network {
   try {
     return compileIpRules([{ action: 'allow', network }])
   } catch (error) {
-    if (error instanceof BadInput) return nobody
+    if (error instanceof BadInput) return noAddress
     throw error
   }
 }

@@ -1,4 +1,4 @@
-/** Settings that several actions have in common, and the checks that a schema cannot express. */
+/** Settings that several actions share, and checks that a schema cannot express. */
 import { readCidr } from '../lib/net/cidr.ts'
 import { BadInput } from '../lib/shape/bad-input.ts'
 import { BadValue } from '../lib/shape/check.ts'

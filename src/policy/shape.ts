@@ -1,4 +1,4 @@
-/** What is known of a CEL value before an expression runs: its kind, its fields, or why it is absent. */
+/** What is known about a CEL value before an expression runs: its kind, its fields, or why it is absent. */
 import { nearest } from '../lib/text/nearest.ts'
 import { BadExpression } from './cel.ts'
 
@@ -24,7 +24,7 @@ export interface Shape {
   readonly kind: Kind
   /** A string may have fields too: `req.url` is the URL, `req.url.path` a part of it. */
   readonly fields?: Readonly<Record<string, Shape>>
-  /** What a list or map holds. */
+  /** The shape of the items of a list or map. */
   readonly items?: Shape
   /** Why it is absent, as the end of a sentence. */
   readonly why?: string
@@ -42,7 +42,7 @@ export const record = (fields: Readonly<Record<string, Shape>>): Shape => ({ kin
 export const stringWith = (fields: Readonly<Record<string, Shape>>): Shape => ({ kind: 'string', fields })
 export const absent = (why: string): Shape => ({ kind: 'absent', why })
 
-/** The shape of `name` among the fields of what is called `of`; throws `BadExpression` when it cannot exist. */
+/** The shape of the field `name` of the value that messages call `of`; throws `BadExpression` when it cannot exist. */
 export function member(of: string, shape: Shape, name: string): Shape {
   if (shape.kind === 'any') return any
   if (shape.kind === 'map') return shape.items ?? any

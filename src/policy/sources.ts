@@ -1,4 +1,4 @@
-/** Finds every piece of CEL and every pattern in a policy, wherever it stands. */
+/** Finds every piece of CEL and every pattern in a policy. */
 import type { SourceKind } from './action.ts'
 import { isActionName } from './action-names.ts'
 import { actions } from './actions.ts'
@@ -15,7 +15,7 @@ export interface ExpressionSource {
   readonly direction: Direction
 }
 
-/** The sources of a policy in order; makes no assumption on values beyond the form, so it can run before they are checked. */
+/** The sources of a policy in order; assumes nothing beyond the form about values, so they need not be checked yet. */
 export function* sources(policy: Policy, at: string): Generator<ExpressionSource> {
   for (const direction of directions) {
     for (const [i, rule] of entries(policy[direction])) {

@@ -1,10 +1,10 @@
-/** Texts with `${…}` in them: taken apart once, filled in for each request. */
+/** Texts with `${…}` in them: parsed once, filled in for each request. */
 import type { CelValue } from '@bufbuild/cel'
 import type { Evaluate, Evaluator } from './evaluator.ts'
 import { pieces } from './interpolation.ts'
 import type { Moment } from './moment.ts'
 
-/** The most characters of a text once it is filled in. */
+/** The most characters of a filled in text. */
 const MAX_LENGTH = 1024 * 1024
 
 export interface Template {

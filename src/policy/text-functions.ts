@@ -4,18 +4,18 @@ import { Fault, type Frame, type Impl, type Impls } from './frame.ts'
 import { itemsOf, MAX_ITEMS, MAX_TEXT } from './operators.ts'
 
 /**
- * What it costs to compare two characters in a search. The worst case, such as `baaa…` in `aaaa…`, takes as many
+ * The cost of comparing two characters in a search. The worst case, such as `baaa…` in `aaaa…`, takes as many
  * comparisons as the length of one text times that of the other.
  */
 const SOUGHT_NANOS = 1
-/** What it costs to read a character, and to write one into a new text. */
+/** The cost of reading a character, and of writing one into a new text. */
 const READ_NANOS = 6
-/** For each character of a text whose code points are counted. */
+/** The cost of each character of a text whose code points are counted. */
 const COUNT_NANOS = 9
 const MADE_NANOS = 6
-/** What it costs to make one of the pieces of a text. */
+/** The cost of making one of the pieces of a text. */
 const PIECE_NANOS = 120
-/** What it costs the library to write one value into a format; numbers with a fraction take the longest. */
+/** The cost of writing one value into a format with the library; numbers with a fraction take the longest. */
 const FORMATTED_NANOS = 60_000
 /** Formatting values as hexadecimal costs this many times as much as reading them. */
 const HEXADECIMAL = 6
@@ -76,7 +76,7 @@ function split(frame: Frame, text: unknown, by: unknown, most: unknown): unknown
   if (typeof text !== 'string' || typeof by !== 'string' || typeof most !== 'bigint') return undefined
   if (most === 0n) return []
   paySearch(frame, text, by)
-  // The last piece takes the whole rest.
+  // The last piece takes all the rest.
   const pieces: string[] = []
   for (let at = 0; ; ) {
     frame.budget.charge(PIECE_NANOS)

@@ -17,12 +17,12 @@ export function isTime(value: unknown): value is Time {
   return message.$typeName === 'google.protobuf.Timestamp' || message.$typeName === 'google.protobuf.Duration'
 }
 
-/** What it costs to shift a time, and to look up the local time of a zone. */
+/** The cost of shifting a time, and of looking up the local time of a zone. */
 const SHIFT_NANOS = 300
 const ZONE_NANOS = 12_000
-/** What it costs to load a zone. */
+/** The cost of loading a zone. */
 const NEW_ZONE_NANOS = 200_000
-/** Zones that are remembered; the world has some 400. */
+/** The most zones that are remembered; there are some 400 in all. */
 const MAX_ZONES = 64
 /** No zone has a longer name. */
 const MAX_ZONE_NAME = 64
@@ -31,7 +31,7 @@ const MAX_ZONE_NAME = 64
 export class Zones {
   readonly #known = new Map<string, Intl.DateTimeFormat>()
 
-  /** `time` as a date whose UTC fields are what clocks in `zone` show; a `Fault` when there is no such zone. */
+  /** `time` as a date whose UTC fields are the local time in `zone`; a `Fault` when there is no such zone. */
   shift({ message: { seconds, nanos } }: Time, zone: unknown, { budget }: Frame): Date | Fault {
     budget.charge(SHIFT_NANOS)
     const millis = Number(seconds) * 1000 + Math.floor(nanos / 1e6)

@@ -1,11 +1,11 @@
-/** Splits CEL source into tokens, far enough to see strings, comments and brackets for what they are. */
+/** Splits CEL source into tokens, just far enough to recognise strings, comments and brackets. */
 
 export interface Token {
   readonly text: string
   readonly start: number
 }
 
-/** The tokens of `text` from `start` on, without blanks and comments. */
+/** The tokens of `text` from `start`, without blanks and comments. */
 export function* tokens(text: string, start = 0): Generator<Token> {
   const token = new RegExp(pattern, 'y')
   token.lastIndex = start
@@ -19,7 +19,7 @@ export function isOpenString(token: Token): boolean {
   return token.text === '"' || token.text === "'"
 }
 
-/** 1 for a bracket that opens, -1 for one that closes, 0 for all else. */
+/** 1 for an opening bracket, -1 for a closing one, 0 for anything else. */
 export function nesting(token: Token): number {
   if (token.text === '(' || token.text === '[' || token.text === '{') return 1
   return token.text === ')' || token.text === ']' || token.text === '}' ? -1 : 0

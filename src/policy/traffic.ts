@@ -1,10 +1,10 @@
-/** What rules see of traffic, and what they answer. The requests and responses of an edge fit these ports as they are. */
+/** The ports through which rules see traffic, and their verdicts. The requests and responses of an edge fit them. */
 import type { X509Certificate } from 'node:crypto'
 import type { HeaderList } from '../lib/http/header-list.ts'
 import type { Peer } from '../lib/net/peer.ts'
 import type { VisitorErrorCode } from '../model/visitor-errors.ts'
 
-/** What a handshake that ended at this edge agreed on. */
+/** The result of a TLS handshake with this edge. */
 export interface PolicyTls {
   readonly serverName: string
   readonly version: string
@@ -14,13 +14,13 @@ export interface PolicyTls {
   readonly clientCertificate: X509Certificate | undefined
 }
 
-/** A connection on which no request is read. */
+/** A connection, from which no request is read. */
 export interface PolicyConnection {
   readonly peer: Peer
   readonly edgeId: string
-  /** The name that the visitor asked for; undefined on TCP edges. */
+  /** The name that the visitor requested; undefined on TCP edges. */
   readonly serverName: string | undefined
-  /** Undefined where TLS did not end here. */
+  /** Undefined where TLS is not terminated here. */
   readonly tls: PolicyTls | undefined
 }
 

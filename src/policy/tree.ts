@@ -45,7 +45,7 @@ function joined(of: Expr | undefined, name: string | undefined): string | undefi
   return path === undefined || name === undefined ? undefined : `${path}.${name}`
 }
 
-/** The name, such as `a.b`, of an expression that is nothing but a name. */
+/** The name, such as `a.b`, of an expression that is only a name. */
 export function qualifiedName(expr: Expr): string | undefined {
   const { exprKind: kind } = expr
   if (kind.case === 'identExpr') return kind.value.name

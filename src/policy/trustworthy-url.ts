@@ -1,4 +1,4 @@
-/** Whether a policy may have the server send requests to a URL (D53). */
+/** Whether a policy may make the server send requests to a URL (D53). */
 
 export function isTrustworthyUrl(text: string): boolean {
   const url = URL.parse(text)

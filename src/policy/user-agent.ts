@@ -14,7 +14,7 @@ export interface UserAgent {
   readonly isDesktop: boolean
 }
 
-/** How many characters are read. */
+/** The most characters that are read. */
 const MAX_LENGTH = 512
 
 /** The first match counts, since browsers name other browsers too. */

@@ -1,4 +1,4 @@
-/** Reads the variables of expressions on demand, each once for an evaluation, and charges for it. */
+/** Reads the variables of expressions on demand, each once per evaluation, and charges for it. */
 import type { CelInput } from '@bufbuild/cel'
 import { HAS } from './bind-variables.ts'
 import { toCel } from './cel-values.ts'
@@ -62,7 +62,7 @@ function readerOf(path: string, known: Known): Run {
   }
   const [root = '', ...names] = path.split('.')
   if (root === 'actions' && names.length > 0) return ({ moment }) => result(moment, names)
-  // A record as a whole: a map of those fields that are there.
+  // A record as a whole: a map of the fields that exist.
   let shape = Object.hasOwn(known, root) ? known[root] : undefined
   for (const name of names) shape = shape?.fields?.[name]
   const readers = Object.entries(shape?.fields ?? {})
@@ -77,7 +77,7 @@ function readerOf(path: string, known: Known): Run {
   }
 }
 
-/** Charges what a variable costs beyond the price that all have. */
+/** Charges the cost of a variable beyond the price that all have. */
 function payerOf(path: string): ((frame: Frame) => void) | undefined {
   if (path === 'req.headers') return ({ moment, budget }) => budget.charge(moment.headers.size * HEADER_NANOS)
   if (path === 'res.headers') {
@@ -101,7 +101,7 @@ function payerOf(path: string): ((frame: Frame) => void) | undefined {
   return undefined
 }
 
-/** What an action found; nothing when it did not run. */
+/** The findings of an action; undefined when it did not run. */
 function result(moment: Moment, [, action, ...fields]: readonly string[]): unknown {
   if (action === undefined) return new Map(moment.results)
   return fields.length > 0 ? undefined : moment.results.get(action)

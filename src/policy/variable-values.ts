@@ -10,7 +10,7 @@ import { readUserAgent } from './user-agent.ts'
 /** Undefined: the variable is absent, and an expression that needs it fails. */
 export type ReadVariable = (moment: Moment) => unknown
 
-/** A time, which the evaluator makes into its own kind of value. */
+/** A time, which the evaluator turns into its own kind of value. */
 export class Instant {
   readonly millis: number
 

@@ -132,7 +132,7 @@ const res = record({
   StatusCode: string,
 })
 
-/** What actions found, by name with underscores: `actions.ngrok.restrict_ips` for `restrict-ips`. */
+/** The findings of actions, by name with underscores: `actions.ngrok.restrict_ips` for `restrict-ips`. */
 const results = record({
   ...Object.fromEntries(actionNames.map((name) => [name.replaceAll('-', '_'), any])),
   // The vendor's name for the result of `openid-connect`.

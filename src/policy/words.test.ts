@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { policyWords } from './words.ts'
 
-test('actions, variables with their fields, and functions are told', () => {
+test('lists actions, variables with their fields, and functions', () => {
   const { actions, variables, functions } = policyWords()
   assert.ok(actions.includes('deny') && actions.includes('rate-limit'))
   for (const word of ['req', 'req.url.path', 'conn.client_ip', 'res.status_code', 'vars', 'actions.ngrok.log']) {

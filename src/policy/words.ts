@@ -1,4 +1,4 @@
-/** The words that can stand in a policy: its actions, and the variables and functions of its expressions. */
+/** The words that a policy can use: its actions, and the variables and functions of its expressions. */
 import { actionNames } from './action-names.ts'
 import { functions, macros, methods } from './functions.ts'
 import { ownLists } from './phases.ts'
@@ -13,7 +13,7 @@ export interface PolicyWords {
   readonly functions: readonly string[]
 }
 
-/** Those of routes, which have all that other places have. */
+/** The words of routes, which include those of all other places. */
 export function policyWords(): PolicyWords {
   const shapes = variables({ place: 'route', phase: 'response', lists: ownLists })
   return {

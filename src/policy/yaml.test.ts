@@ -29,21 +29,21 @@ const laughs = Array.from({ length: 9 }, (_, i) => {
 }).join('\n')
 
 const refused: Readonly<Record<string, readonly [string, RegExp]>> = {
-  'a key that stands twice': ['a: 1\nb: 2\na: 3', /line 3, column 1, a key stands twice/],
-  'a key that stands twice in another spelling': ['1: a\n"1": b', /a key stands twice/],
+  'a repeated key': ['a: 1\nb: 2\na: 3', /line 3, column 1, a key stands twice/],
+  'a key repeated in another spelling': ['1: a\n"1": b', /a key stands twice/],
   'the key __proto__': ['a: {__proto__: {x: 1}}', /`__proto__` is not allowed/],
   'the key __proto__ by escape': ['"__proto\\u005f_": 1', /`__proto__` is not allowed/],
   'a key that is a list': ['? [a]\n: b', /key that is not plain text/],
   'a key that is an alias': ['a: &x k\n*x : 1', /key that is not plain text/],
   'a NUL character': ['a: "x\\0y"', /line 1, column 4, a string contains a NUL/],
   'half of a surrogate pair': ['a: "\\ud800"', /not well-formed Unicode|not valid YAML/],
-  'a number that is none': ['a: .nan', /no text, number/],
+  'a number that is NaN': ['a: .nan', /no text, number/],
   'an infinite number': ['a: -.inf', /no text, number/],
   'a billion laughs': [laughs, /over 50000 values/],
   'an alias of itself': ['a: &a [*a]', /deeper than 32/],
   'an alias before its anchor': ['a: *x\nb: &x 1', /alias has no anchor before it/],
   'a tag of JavaScript': ['a: !!js/function "function () {}"', /unknown tag or directive at line 1, column 4/],
-  'a tag of its own': ['a: !secret hunter2', /unknown tag/],
+  'an unknown tag': ['a: !secret hunter2', /unknown tag/],
   'binary data': ['a: !!binary aGk=', /unknown tag/],
   'a set': ['a: !!set {x, y}', /unknown tag/],
   'two documents': ['a: 1\n---\nb: 2', /several YAML documents/],
@@ -54,7 +54,7 @@ const refused: Readonly<Record<string, readonly [string, RegExp]>> = {
   'keys far too deep': ['? '.repeat(30_000), /deeper than 32/],
   'too much text': [`a: ${'x'.repeat(64 * 1024)}`, /too long for YAML, of which at most 65536 bytes/],
   'an open string': ['a: "hunter2', /not valid YAML at line 1/],
-  'a list where a map goes on': ['a: 1\n- hunter2', /not valid YAML at line/],
+  'a list where a map continues': ['a: 1\n- hunter2', /not valid YAML at line/],
   'tabs for indentation': ['a:\n\tb: hunter2', /not valid YAML at line/],
 }
 

@@ -11,7 +11,7 @@ export class BadYaml extends Error {}
 const MAX_BYTES = 64 * 1024
 /** The same depth that request bodies may have. */
 const MAX_DEPTH = 32
-/** Values in all, counted again each time that an alias repeats them; 64 KiB hold less without aliases. */
+/** The most values in total, counted each time that an alias repeats them; 64 KiB hold fewer without aliases. */
 const MAX_VALUES = 50_000
 
 /** The value of a YAML 1.2 text (core schema); throws `BadYaml`. */
@@ -41,7 +41,7 @@ export function readYaml(text: string): unknown {
   return new Reading(lines).value(document.contents, 0)
 }
 
-/** The YAML library; loaded on first use, since only those who write policies in it need it. */
+/** The YAML library; loaded on first use, since only policies written in YAML need it. */
 function yaml(): Yaml {
   return require('yaml') as Yaml
 }
@@ -116,7 +116,7 @@ function place(lines: LineCounter, offset: number): string {
   return `line ${line}, column ${col}`
 }
 
-/** The library quotes what it stumbled over, which may be a secret. */
+/** Removes what the library quotes from the text, which may be a secret. */
 function withoutText(message: string): string {
   return message.replace(/: .*$/s, '').slice(0, 120)
 }

@@ -18,7 +18,7 @@ export const agentIngresses = stored({
   kind: 'agent_ingress',
   noun: 'agent ingress',
   about:
-    "Names by which agents reach this server beside those of its settings, each with a certificate of an authority, or else one of this server's.",
+    "Further names by which agents reach this server, each with a certificate from a certificate authority or from this server's own authority.",
   prefix: 'agin_',
   path: '/agent_ingresses',
   listKey: 'ingresses',
@@ -27,17 +27,17 @@ export const agentIngresses = stored({
     description,
     metadata,
     domain: Type.String({
-      description: 'The name, such as `connect.example.com`; it must lead to this server, and nothing else may use it.',
+      description: 'The name, such as `connect.example.com`; it must point to this server and have no other use.',
       maxBytes: 300,
     }),
     certificate_management_policy: managementPolicy(
-      "How certificates are issued; without it agents are shown one of the server's own authority.",
+      "How certificates are issued; without it, agents are shown a certificate of the server's own authority.",
     ),
   },
   fixed: ['domain'],
   shows: {
     ns_targets: Type.Array(Type.String(), {
-      description: 'Name servers to delegate the name to. There are none: point the name to this server instead.',
+      description: 'Name servers to delegate the name to. Always empty: point the name to this server instead.',
     }),
     region_domains: Type.Array(Type.String(), { description: 'The names for agents to use: the name itself.' }),
     certificate_management_status: managementStatus,
@@ -45,16 +45,16 @@ export const agentIngresses = stored({
   settle(fields, around) {
     const domain = domainName(fields.domain)
     if (domain.startsWith('*.')) {
-      throw new Refusal('BAD_DOMAIN', '`domain` cannot be a wildcard: agents ask for one name', { field: 'domain' })
+      throw new Refusal('BAD_DOMAIN', '`domain` cannot be a wildcard: agents need a single name', { field: 'domain' })
     }
     const policy = fields.certificate_management_policy
     return { ...fields, domain, managed: policy && managedOf(fields, around) }
   },
-  // At creation alone: settings may change, and then those who wrote them decide.
+  // Only at creation: the settings may change later, and then the operator decides.
   async choose(fields, around) {
     const name = readName(fields.domain)
     if (around.isOwnName?.(name)) {
-      const msg = `\`domain\`: this server has the name \`${name}\` by its settings, and agents may use it already`
+      const msg = `\`domain\`: the settings of this server already give it the name \`${name}\`; agents can use that`
       throw new Refusal('DOMAIN_IN_USE', msg, { field: 'domain' })
     }
     refuseServed(around, { name }, 'domain')
@@ -65,8 +65,8 @@ export const agentIngresses = stored({
     region_domains: [readName(domain)],
     certificate_management_status: statusShown(policy, managed),
   }),
-  // A name has one use: claimed as that of an edge and as a reserved one, it is refused to edges, to reservations and to
-  // agents that bind, and nobody can turn a name that others serve into one for agents.
+  // A name has one use. Claiming it both as an edge's and as reserved refuses it to edges, reservations and binds of
+  // agents, and refuses an agent ingress for a name that others serve.
   claims: ({ domain }) => [claim(EDGE_NAMES, domain), claim(RESERVED_NAMES, domain)],
   mentions: ({ managed }) => certificateMentions(managed?.certificate_id),
   clears: [{ name: 'certificate_management_policy', field: 'certificate_management_policy' }],

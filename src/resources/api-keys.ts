@@ -1,4 +1,4 @@
-/** API keys: what opens this API. */
+/** API keys: they authenticate callers of this API. */
 import { description, metadata } from './fields.ts'
 import { stored } from './resource.ts'
 

@@ -1,4 +1,4 @@
-/** Application sessions: logins of visitors, each of one browser at one route. */
+/** Application sessions: logins of visitors, each from one browser at one route. */
 import { nullable } from '../lib/shape/schema.ts'
 import { Type } from '../lib/shape/type.ts'
 import { RefSchema } from '../model/ref.ts'
@@ -7,13 +7,13 @@ import { loggedIn } from './resource.ts'
 const userAgent = Type.Object(
   {
     raw: Type.String({ description: 'The header `User-Agent`, cut to 512 bytes.' }),
-    browser_name: Type.String({ description: 'Such as `Firefox`; empty when it is not known.' }),
-    browser_version: Type.String({ description: 'Such as `128`; empty when it is not known.' }),
-    device_type: Type.String({ description: '`Desktop`, `Mobile`, `Tablet` or `Bot`; empty when it is not known.' }),
-    os_name: Type.String({ description: 'Such as `Linux`; empty when it is not known.' }),
-    os_version: Type.String({ description: 'Such as `10.15.7`; empty when it is not known.' }),
+    browser_name: Type.String({ description: 'Such as `Firefox`; empty when unknown.' }),
+    browser_version: Type.String({ description: 'Such as `128`; empty when unknown.' }),
+    device_type: Type.String({ description: '`Desktop`, `Mobile`, `Tablet` or `Bot`; empty when unknown.' }),
+    os_name: Type.String({ description: 'Such as `Linux`; empty when unknown.' }),
+    os_version: Type.String({ description: 'Such as `10.15.7`; empty when unknown.' }),
   },
-  { additionalProperties: false, description: 'What the browser said of itself at the login.' },
+  { additionalProperties: false, description: 'What the browser sent about itself at the login.' },
 )
 
 const location = Type.Object(
@@ -21,9 +21,9 @@ const location = Type.Object(
     country_code: nullable(Type.String({ description: 'ISO 3166 code of the country.' })),
     latitude: nullable(Type.Number({ description: 'Degrees.' })),
     longitude: nullable(Type.Number({ description: 'Degrees.' })),
-    lat_long_radius_km: nullable(Type.Integer({ description: 'How far off the place may be.' })),
+    lat_long_radius_km: nullable(Type.Integer({ description: 'Accuracy of the position, in kilometres.' })),
   },
-  { additionalProperties: false, description: 'Where the address is; null, since this server does not know.' },
+  { additionalProperties: false, description: 'Location of the address; always null: this server does not know it.' },
 )
 
 export const applicationSessions = loggedIn({
@@ -47,7 +47,7 @@ export const applicationSessions = loggedIn({
     ),
     application_user: RefSchema,
     created_at: Type.String({ description: 'When the visitor logged in, RFC 3339.' }),
-    last_active: Type.String({ description: 'When the visitor was last here, RFC 3339, to a minute.' }),
+    last_active: Type.String({ description: 'When the visitor was last active, RFC 3339, to the minute.' }),
     expires_at: Type.String({ description: 'When the session ends if the visitor does not come back, RFC 3339.' }),
     // Either `endpoint` is set (an agent's), or the edge and its route are; the others are null.
     endpoint: nullable(RefSchema),

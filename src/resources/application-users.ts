@@ -15,16 +15,16 @@ export const applicationUsers = loggedIn({
     identity_provider: Type.Object(
       {
         name: Type.String({ description: 'Name of the provider, such as `google` or `oidc`.' }),
-        url: Type.String({ description: 'Address of the provider; empty when it is not known.' }),
+        url: Type.String({ description: 'Address of the provider; empty when unknown.' }),
       },
-      { additionalProperties: false, description: 'Who vouched for the user.' },
+      { additionalProperties: false, description: 'Where the user logged in.' },
     ),
     provider_user_id: Type.String({ description: 'Id of the user at the provider.' }),
     username: Type.String({ description: 'Name of the account at the provider; empty when it has none.' }),
-    email: Type.String({ description: 'Email address; empty when the provider did not tell it.' }),
-    name: Type.String({ description: 'Name of the person; empty when the provider did not tell it.' }),
+    email: Type.String({ description: 'Email address; empty when the provider did not give one.' }),
+    name: Type.String({ description: 'Name of the person; empty when the provider did not give one.' }),
     created_at: Type.String({ description: 'When the user first logged in, RFC 3339.' }),
-    last_active: Type.String({ description: 'When the user was last here, RFC 3339, to a minute.' }),
+    last_active: Type.String({ description: 'When the user was last active, RFC 3339, to the minute.' }),
     last_login: Type.String({ description: 'When the user last logged in, RFC 3339.' }),
   },
 })

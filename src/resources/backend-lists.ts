@@ -1,7 +1,7 @@
-/** What weighted and failover backends share: which backends they may hold, and how many. */
+/** Limits of weighted and failover backends: which backends they may hold, and how many. */
 import type { Mention } from '../modules/module.ts'
 
-/** More children than this should be split into nested backends. */
+/** The most children; split more of them into nested backends. */
 export const MAX_CHILDREN = 100
 
 /** Backends that hold other backends. */

@@ -13,7 +13,7 @@ export const botUsers = stored({
   otherName: {
     name: 'service_user',
     noun: 'service user',
-    about: 'The newer name of bot users: what is made under either name is there under both.',
+    about: 'The newer name of bot users; both names show the same bots.',
     path: '/service_users',
     listKey: 'service_users',
   },
@@ -21,7 +21,7 @@ export const botUsers = stored({
   form: {
     name: Type.String({ description: 'Name of the bot, unique in the account.', minLength: 1, maxBytes: 255 }),
     active: Type.Boolean({
-      description: 'Keys and credentials of an inactive bot open nothing, and its sessions end.',
+      description: 'Keys and credentials of an inactive bot are refused, and its sessions end.',
       default: true,
     }),
   },

@@ -1,4 +1,4 @@
-/** Captures: for a while, heads and bodies of the exchanges of an edge are kept, so that they can be read and repeated. */
+/** Captures: keep heads and bodies of the exchanges of an edge for a while, so that they can be read and replayed. */
 import { Type } from '../lib/shape/type.ts'
 import { MAX_CAPTURED_BODY } from '../model/capture.ts'
 import { type Resource, stored } from './resource.ts'
@@ -11,7 +11,7 @@ export const captures: Resource = {
     kind: 'capture',
     noun: 'capture',
     about:
-      'Keeps heads and bodies of the exchanges of an edge for a while. Credentials, cookies and identity headers are masked, for members always.',
+      'Keeps heads and bodies of the exchanges of an edge for a while. Credentials, cookies and identity headers are masked, and always so for members.',
     prefix: 'cap_',
     path: '/captures',
     listKey: 'captures',
@@ -26,7 +26,7 @@ export const captures: Resource = {
         default: 64 * 1024,
         minimum: 0,
         maximum: MAX_CAPTURED_BODY,
-        description: 'The most that is kept of each body, from its beginning.',
+        description: 'The most bytes to keep of each body, from its start.',
       }),
       duration: Type.Integer({ default: 600, minimum: 1, maximum: MAX_SECONDS, description: 'How long, in seconds.' }),
       unmask: Type.Boolean({
@@ -43,13 +43,13 @@ export const captures: Resource = {
         key: edge_id ?? endpoint_id ?? '',
         taken: {
           code: 'CAPTURE_RUNS',
-          msg: 'this edge is captured already; end that capture, or wait for its end',
+          msg: 'this edge is captured already; end that capture, or wait until it ends',
           field: edge_id === undefined ? 'endpoint_id' : 'edge_id',
         },
       },
     ],
   }),
-  // Ended, never changed; and it is the traffic's, though the database spreads it to all nodes.
+  // A capture can be ended but not changed. It belongs to traffic, although it is stored so that all nodes get it.
   verbs: ['create', 'list', 'get', 'delete'],
   source: 'traffic',
 }

@@ -1,4 +1,4 @@
-/** Certificate authorities: who signs the client certificates that mutual TLS asks for. */
+/** Certificate authorities: they sign the client certificates that mutual TLS requires. */
 import { Type } from '../lib/shape/type.ts'
 import { MAX_CA_PEM_BYTES, readCaCertificates } from '../lib/x509/certificate.ts'
 import { certificatePrice } from '../modules/certificate-price.ts'

@@ -20,8 +20,8 @@ export const endpoints = present({
     public_url: Type.String({ description: 'URL at which visitors reach it.' }),
     proto: Type.String({ description: '`http`, `https`, `tcp` or `tls`.' }),
     hostport: Type.String({ description: 'Where it listens, as `host:port`.' }),
-    type: Type.Enum(['ephemeral', 'edge'], { description: 'Whether an agent or an edge made it.' }),
-    name: Type.String({ description: 'What its agent calls it; empty when it has no name.' }),
+    type: Type.Enum(['ephemeral', 'edge'], { description: 'Whether an agent (`ephemeral`) or an edge serves it.' }),
+    name: Type.String({ description: 'Name given by its agent; empty when it has none.' }),
     description: Type.String({ description: 'Human-readable description of whoever serves it.' }),
     metadata: Type.String({ description: 'User-defined data of whoever serves it.' }),
     // Absent where they do not apply, as in a tunnel (D19).

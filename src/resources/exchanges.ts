@@ -9,41 +9,41 @@ const idOf = (what: string) => nullable(Type.String({ description: `Id of the ${
 
 const timings = closed(
   {
-    modules_ms: ms('Until all modules had let it pass.'),
+    modules_ms: ms('Until all modules had let the request pass.'),
     dial_ms: ms('Until there was a connection to the service.'),
-    wait_ms: ms('From then on until the head of the answer.'),
-    receive_ms: ms('From there to the end.'),
+    wait_ms: ms('From then until the head of the answer.'),
+    receive_ms: ms('From then until the end.'),
   },
-  { description: 'How long each part took, in milliseconds; null where it did not come to that.' },
+  { description: 'How long each part took, in milliseconds; null for parts that were not reached.' },
 )
 
 /** Headers of a message that was kept. */
 const headers = Type.Array(
   closed({
-    name: Type.String({ description: 'As it was spelled.' }),
+    name: Type.String({ description: 'Name as it was sent.' }),
     value: Type.String({ description: '`[masked]` where it was masked.' }),
   }),
-  { description: 'In their order.' },
+  { description: 'In the order in which they were sent.' },
 )
 
 const body = nullable(
   closed(
     {
       size: Type.Integer({ description: 'Bytes of the whole body.' }),
-      kept: Type.Integer({ description: 'Bytes of it that were kept, from its beginning.' }),
+      kept: Type.Integer({ description: 'Bytes of it that were kept, from its start.' }),
       encoding: Type.Enum(['text', 'base64'], {
         description: 'How `content` is written: `base64` if it is not UTF-8.',
       }),
-      content: Type.String({ description: 'What was kept.' }),
+      content: Type.String({ description: 'The kept bytes.' }),
       unpacked: nullable(
         closed(
           {
             coding: Type.String({ description: '`gzip`, `deflate`, `br` or `zstd`.' }),
             size: Type.Integer({ description: 'Bytes of the content.' }),
-            is_cut: Type.Boolean({ description: 'Whether there is more: 1 MiB is unpacked, of what was kept.' }),
+            is_cut: Type.Boolean({ description: 'Whether there is more: of the kept bytes, 1 MiB is unpacked.' }),
             content: Type.String({ description: 'The text.' }),
           },
-          { description: 'What the body was before it was compressed; null when it was not, or is no text.' },
+          { description: 'The body before it was compressed; null when it was not compressed, or is not text.' },
         ),
       ),
     },
@@ -54,20 +54,20 @@ const body = nullable(
 const message = (description: string) => Type.Optional(nullable(closed({ headers, body }, { description })))
 
 const shows: TProperties = {
-  id: Type.String({ description: 'Unique identifier; they sort by the end of the exchange.' }),
+  id: Type.String({ description: 'Unique identifier; identifiers sort by the end of the exchange.' }),
   uri: Type.String({ description: 'Address of this exchange.' }),
-  started_at: Type.String({ description: 'When its head had come, RFC 3339 with milliseconds.' }),
+  started_at: Type.String({ description: 'When the head of the request had arrived, RFC 3339 with milliseconds.' }),
   method: Type.String({ description: 'As it was sent.' }),
-  host: Type.String({ description: 'The host that was asked for, without port.' }),
+  host: Type.String({ description: 'The requested host, without port.' }),
   path: Type.String({ description: 'Path and query as they were sent, cut to 1024 characters.' }),
   status: nullable(Type.Integer({ description: 'Status of the answer; null when there was none.' })),
   error_code: nullable(Type.String({ description: 'The error that the server itself answered with.' })),
-  duration_ms: Type.Integer({ description: 'From beginning to end, in milliseconds.' }),
+  duration_ms: Type.Integer({ description: 'From start to end, in milliseconds.' }),
   timings,
   request_bytes: Type.Integer({ description: "Bytes of the request's body, or from the visitor after an upgrade." }),
   response_bytes: Type.Integer({ description: "Bytes of the answer's body, or to the visitor after an upgrade." }),
   protocol: Type.String({ description: '`HTTP/1.1` or `HTTP/2`.' }),
-  scheme: Type.Enum(['http', 'https'], { description: 'How the visitor came.' }),
+  scheme: Type.Enum(['http', 'https'], { description: 'Scheme that the visitor used.' }),
   client_ip: Type.String({ description: 'Address of the visitor.' }),
   edge_id: idOf('edge'),
   route_id: idOf('route'),
@@ -79,7 +79,7 @@ const shows: TProperties = {
     additionalProperties: { type: 'string' },
     description: 'What modules decided, such as `ip_policy.decision`.',
   }),
-  is_cut: Type.Boolean({ description: 'Whether either end left before it was complete.' }),
+  is_cut: Type.Boolean({ description: 'Whether the visitor or the service left before it was complete.' }),
   capture_id: idOf('capture that kept its heads'),
   replay_of: idOf('exchange that it repeated'),
   node: Type.String({ description: 'Id of the node that has it.' }),
@@ -88,7 +88,7 @@ const shows: TProperties = {
   response: message('The answer as the visitor got it; null when it was not kept.'),
 }
 
-/** What a list may be narrowed down by, as query parameters. */
+/** Filters of a list, as query parameters. */
 const filters: TProperties = {
   edge_id: Type.String({ maxBytes: 64, description: 'Only those of this edge.' }),
   endpoint_id: Type.String({ maxBytes: 64, description: "Only those of this agent's endpoint." }),
@@ -101,7 +101,7 @@ const filters: TProperties = {
 
 export const curlView = closed({
   command: Type.String({
-    description: 'A command for a POSIX shell. A header that was masked is left out, and named in a comment.',
+    description: 'A command for a POSIX shell. Masked headers are left out, and named in a comment.',
   }),
 })
 
@@ -114,7 +114,7 @@ export const harView = closed({
   }),
 })
 
-/** What a replay may change. */
+/** The parts of a request that a replay may change. */
 export const replayForm = closed({
   method: Type.Optional(
     Type.String({ pattern: '^(?!CONNECT$)[A-Z][A-Z-]{0,31}$', description: 'Another method, such as `POST`.' }),
@@ -128,7 +128,7 @@ export const replayForm = closed({
         name: Type.String({ minLength: 1, maxBytes: 255, description: 'Such as `Content-Type`.' }),
         value: Type.String({ maxBytes: 16_384, description: 'Its value.' }),
       }),
-      { maxItems: 200, description: 'Headers instead of those that were sent; all of them.' },
+      { maxItems: 200, description: 'All headers to send, instead of the original ones.' },
     ),
   ),
   body: Type.Optional(

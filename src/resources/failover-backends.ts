@@ -17,7 +17,7 @@ export const failoverBackends = stored({
     description,
     metadata,
     backends: Type.Array(Type.String({ maxBytes: 255 }), {
-      description: 'Ids of backends in the order in which they are tried.',
+      description: 'Ids of backends, in the order in which to try them.',
       minItems: 1,
       maxItems: MAX_CHILDREN,
     }),

@@ -33,7 +33,7 @@ export function checkAcl(rules: readonly string[]): void {
   }
 }
 
-/** Checks the name in `domain`; returns it as the API shows it: as it was sent, but in lower case, like a hostport (D26). */
+/** Checks the name in `domain`; returns it as the API shows it: as sent, but in lower case, like a hostport (D26). */
 export function domainName(sent: string): string {
   const read = readOr('BAD_DOMAIN', 'domain', '', () => readName(sent))
   if (isIP(read)) throw new Refusal('BAD_DOMAIN', '`domain` must be a name, not an address', { field: 'domain' })

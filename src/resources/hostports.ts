@@ -17,7 +17,7 @@ export const EDGE_PORTS = 'edge_tcp_port'
 
 export const hostports = Type.Optional(
   Type.Array(Type.String({ maxBytes: 300 }), {
-    description: 'Where the edge listens, each as `host:port`; null when nowhere.',
+    description: 'Addresses at which the edge listens, each as `host:port`; null for none.',
     maxItems: 100,
   }),
 )
@@ -26,7 +26,7 @@ export const hostports = Type.Optional(
 export function checkNames(sent: readonly string[] | undefined, around: Surroundings): string[] {
   return checkAll(sent, nameKey, ({ host, port }, field) => {
     if (host.startsWith('[') || isIP(host)) {
-      const msg = `\`${field}\` must have a name, not an address: visitors are told apart by name`
+      const msg = `\`${field}\` must have a name, not an address: traffic is routed by name`
       throw new Refusal('BAD_HOSTPORT', msg, { field })
     }
     if (port !== HTTPS_PORT && port !== around.publicHttpsPort) {
@@ -68,7 +68,7 @@ function claim(scope: string, key: string, hostport: string, i: number): Claim {
   return { scope, key, taken: { code: 'HOSTPORT_IN_USE', msg, field: `hostports[${i}]` } }
 }
 
-/** Refuses an address that an online agent serves. If the edge is first, the agent's bind is refused. */
+/** Refuses an address that an online agent serves. If the edge comes first, the agent's bind is refused. */
 export function refuseServed(
   { endpointAt }: Surroundings,
   address: { name: string } | { port: number },
@@ -78,11 +78,11 @@ export function refuseServed(
   if (endpoint !== undefined) throw servedByAgent(`\`${field}\``, field, endpoint)
 }
 
-/** An online agent serves the address, which the message calls `name`. */
+/** The refusal of an address that an online agent serves; the message calls the address `name`. */
 export function servedByAgent(name: string, field: string, endpoint: string): Refusal {
   return new Refusal(
     'HOSTPORT_SERVED_BY_AGENT',
-    `${name}, or a name below it, is served by an agent at the moment, as endpoint \`${endpoint}\`; stop that tunnel first`,
+    `${name}, or a name below it, is being served by an agent, as endpoint \`${endpoint}\`; stop that tunnel first`,
     { field },
   )
 }
@@ -97,7 +97,7 @@ function checkAll(
     const field = `hostports[${i}]`
     const hostport = readOr('BAD_HOSTPORT', field, '', () => readHostport(text))
     check(hostport, field)
-    if (seen.has(key(hostport))) throw new BadValue(field, 'value', `\`${field}\` stands in the list twice`)
+    if (seen.has(key(hostport))) throw new BadValue(field, 'value', `\`${field}\` is in the list twice`)
     seen.add(key(hostport))
     return text.toLowerCase()
   })

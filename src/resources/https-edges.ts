@@ -1,4 +1,4 @@
-/** HTTPS edges: public names that serve HTTP by routes. */
+/** HTTPS edges: public names that serve HTTP through routes. */
 import { Type } from '../lib/shape/type.ts'
 import { description, metadata } from './fields.ts'
 import { checkNames, hostports, nameClaims } from './hostports.ts'
@@ -8,7 +8,7 @@ import { stored } from './resource.ts'
 export const httpsEdges = stored({
   kind: 'https_edge',
   noun: 'HTTPS edge',
-  about: 'Public HTTPS listeners; their routes say what happens to which path.',
+  about: 'Public HTTPS listeners; their routes decide what happens to each path.',
   prefix: 'edghts_',
   path: '/edges/https',
   listKey: 'https_edges',

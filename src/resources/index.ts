@@ -1,4 +1,4 @@
-/** The registry of API resources; a new one is a file and a line here. */
+/** The registry of API resources; a new resource takes a file and a line here. */
 
 import { agentIngresses } from './agent-ingresses.ts'
 import { apiKeys } from './api-keys.ts'

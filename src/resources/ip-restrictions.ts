@@ -13,7 +13,7 @@ export type RestrictedPart = (typeof restrictedParts)[number]
 export const ipRestrictions = stored({
   kind: 'ip_restriction',
   noun: 'IP restriction',
-  about: 'Lets only the addresses of some IP policies reach a part of the server; at most one for each part.',
+  about: 'Lets only the addresses of some IP policies reach a part of the server; at most one per part.',
   prefix: 'ipx_',
   path: '/ip_restrictions',
   listKey: 'ip_restrictions',
@@ -22,15 +22,15 @@ export const ipRestrictions = stored({
     description,
     metadata,
     enforced: Type.Boolean({
-      description: 'Whether other addresses are refused; when false they are let in and logged.',
+      description: 'Whether other addresses are refused; when false, they are let in and logged.',
       default: false,
     }),
     type: Type.Enum(restrictedParts, {
       description:
-        'What is restricted: calls of the API, the docs page, the listener of agents, or every public address.',
+        'What to restrict: API calls, the dashboard and docs pages, the agent listener, or every public address.',
     }),
     ip_policy_ids: Type.Array(Type.String({ maxBytes: 255 }), {
-      description: 'The IP policies that say who may pass.',
+      description: 'The IP policies whose addresses may pass.',
       minItems: 1,
       maxItems: 100,
     }),

@@ -1,25 +1,25 @@
-/** The certificate that this server is to get for a name: how a resource asks for one, and what it shows of it. */
+/** Managed certificates, which this server gets for a name: how a resource requests one, and shows its status. */
 import { closed, nullable } from '../lib/shape/schema.ts'
 import { Type } from '../lib/shape/type.ts'
 import type { Mention } from '../modules/module.ts'
 import type { Surroundings } from './resource.ts'
 
-/** The field of a body that asks for a certificate; `about` says what it means to the resource. */
+/** The field of a body that requests a certificate; `about` says what it means for the resource. */
 export const managementPolicy = (about: string) =>
   Type.Optional(
     Type.Object(
       {
-        authority: Type.Enum(['letsencrypt'], { description: 'Who issues.', default: 'letsencrypt' }),
+        authority: Type.Enum(['letsencrypt'], { description: 'The issuer.', default: 'letsencrypt' }),
         private_key_type: Type.Enum(['ecdsa', 'rsa'], { description: 'Kind of key to make.', default: 'ecdsa' }),
       },
       {
         additionalProperties: false,
-        description: `${about} The authority is the one of \`--acme-directory\`, whatever its name here; without that setting nothing is issued: see \`certificate_management_status\`.`,
+        description: `${about} The issuer is always the authority of \`--acme-directory\`, whatever is named here. Without that setting nothing is issued: see \`certificate_management_status\`.`,
       },
     ),
   )
 
-/** The field of an answer that says how far it is. */
+/** The field of an answer that shows the status of the certificate. */
 export const managementStatus = nullable(
   closed(
     {
@@ -28,15 +28,15 @@ export const managementStatus = nullable(
         closed(
           {
             error_code: nullable(Type.String({ description: 'Why the last try failed.' })),
-            msg: Type.String({ description: 'What is being done.' }),
-            started_at: nullable(Type.String({ description: 'When it began, RFC 3339.' })),
-            retries_at: nullable(Type.String({ description: 'When it is tried again, RFC 3339.' })),
+            msg: Type.String({ description: 'What is happening, or why nothing is.' }),
+            started_at: nullable(Type.String({ description: 'When it started, RFC 3339.' })),
+            retries_at: nullable(Type.String({ description: 'When it will be retried, RFC 3339.' })),
           },
-          { description: 'The issuing that is under way; null when none is.' },
+          { description: 'The order that is under way; null when there is none.' },
         ),
       ),
     },
-    { description: 'How far the managed certificate is; null without a policy.' },
+    { description: 'Status of the managed certificate; null without a policy.' },
   ),
 )
 
@@ -48,7 +48,7 @@ export function certificateMentions(id: string | null | undefined): Mention[] {
   return id ? [{ field: CERTIFICATE_SLOT, id, kinds: ['tls_certificate'] }] : []
 }
 
-/** How far the certificate of a name with a management policy is, as the API shows it. */
+/** The status of the certificate of a name with a management policy, as the API shows it. */
 export interface ManagedStatus {
   readonly renews_at: string | null
   readonly provisioning_job: {
@@ -59,10 +59,10 @@ export interface ManagedStatus {
   } | null
 }
 
-/** What is kept of a resource with a management policy; only whoever orders certificates changes it. */
+/** What is stored for a resource with a management policy; only the code that orders certificates changes it. */
 export interface ManagedCertificate {
   readonly certificate_id: string | null
-  /** Null while nobody orders certificates. */
+  /** Null while this server does not order certificates. */
   readonly status: ManagedStatus | null
 }
 
@@ -82,7 +82,7 @@ const NOT_MANAGED: ManagedStatus = {
   },
 }
 
-/** What is stored stays; a new policy begins with nothing. */
+/** Keeps what is stored; a new policy starts without a certificate. */
 export function managedOf(fields: object, { managesCertificates = false }: Surroundings): ManagedCertificate {
   const { managed } = fields as { readonly managed?: ManagedCertificate | null } // no form has it, so it is ours
   return {
@@ -91,7 +91,7 @@ export function managedOf(fields: object, { managesCertificates = false }: Surro
   }
 }
 
-/** The status of a resource, which has a policy or none. */
+/** The status of a resource; null without a policy. */
 export function statusShown(
   policy: object | null | undefined,
   managed: ManagedCertificate | null | undefined,

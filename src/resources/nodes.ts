@@ -1,4 +1,4 @@
-/** Nodes: the servers that share the database. Admins only, since it tells the addresses of machines. */
+/** Nodes: the servers that share the database. Admins only, since it shows the addresses of machines. */
 import { nullable } from '../lib/shape/schema.ts'
 import { Type } from '../lib/shape/type.ts'
 import { present } from './resource.ts'
@@ -14,18 +14,18 @@ export const nodes = present({
   commands: [],
   columns: ['name', 'address', 'region', 'version', 'sessions', 'since', 'lease'],
   shows: {
-    id: Type.String({ description: 'Unique identifier; another after each start of the node.' }),
+    id: Type.String({ description: 'Unique identifier; it changes with each start of the node.' }),
     uri: Type.String({ description: 'Address of this node.' }),
-    name: Type.String({ description: 'What the operator calls it: `--node`, or the name of its host.' }),
-    address: Type.String({ description: 'Where other nodes reach it, as `host:port`; empty when it is on its own.' }),
+    name: Type.String({ description: 'Name given by the operator with `--node`, or else its host name.' }),
+    address: Type.String({ description: 'Where other nodes reach it, as `host:port`; empty for a node on its own.' }),
     region: Type.String({ description: 'Region of the sessions that it holds.' }),
     version: Type.String({ description: 'Version of the server.' }),
-    sessions: Type.Integer({ description: 'How many sessions of agents it holds.' }),
+    sessions: Type.Integer({ description: 'Number of agent sessions that it holds.' }),
     since: Type.String({ description: 'When it started, RFC 3339.' }),
     lease: nullable(
       Type.Integer({
         description:
-          'Whole seconds until others count it as gone, unless it reports again; null when it is on its own.',
+          'Whole seconds until others consider it gone, unless it reports again; null for a node on its own.',
       }),
     ),
   },

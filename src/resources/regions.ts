@@ -7,11 +7,11 @@ import type { Surroundings } from './resource.ts'
 const hostedRegions = ['us', 'eu', 'ap', 'au', 'sa', 'jp', 'in', 'us-cal-1', 'global']
 
 export const region = Type.Optional(
-  Type.String({ description: "Where it is served from; the server's own region when left out.", maxBytes: 64 }),
+  Type.String({ description: "Where it is served from; by default the server's own region.", maxBytes: 64 }),
 )
 
 export function checkRegion(sent: string | undefined, { region: own }: Surroundings): string {
   if (sent === undefined || sent === '') return own
   if (sent === own || hostedRegions.includes(sent)) return sent
-  throw new BadValue('region', 'value', `\`region\` must be \`${own}\`, the region of this server; or leave it out`)
+  throw new BadValue('region', 'value', `\`region\` must be \`${own}\`, the region of this server, or be left out`)
 }

@@ -4,7 +4,7 @@ import { reservedAddrs } from './reserved-addrs.ts'
 
 const fields = { description: '', metadata: '', region: 'local' }
 
-/** Asks for a port of this range, where only those in `free` are. */
+/** Chooses a port of this range, of which only those in `free` are free. */
 function choose(range: { from: number; to: number }, free: readonly number[]) {
   assert.ok(reservedAddrs.choose)
   const around = { tcpPorts: range, publicHttpsPort: 443, domain: 'example.com', region: 'local' }
@@ -18,7 +18,7 @@ test('the last free port of the default range is always found', async () => {
   }
 })
 
-test('all ports are said to be taken only when they are', async () => {
+test('the error says that all ports are taken only when they are', async () => {
   await assert.rejects(choose({ from: 20_000, to: 20_999 }, []), {
     code: 'NO_FREE_PORT',
     message: /^all TCP ports between 20000 and 20999 are taken; delete a reserved address/,

@@ -1,4 +1,4 @@
-/** Reserved addresses: TCP ports that the server chooses, and then assigns to nobody else. */
+/** Reserved addresses: TCP ports that the server chooses and keeps for the account. */
 import { randomInt } from 'node:crypto'
 import { Type } from '../lib/shape/type.ts'
 import { Refusal } from '../model/errors.ts'
@@ -10,7 +10,7 @@ import { type IsFree, type Surroundings, stored } from './resource.ts'
 /** The scope of claims for the ports of reserved addresses. */
 export const RESERVED_PORTS = 'reserved_port'
 
-/** The default range has this many ports. In a wider range, that many misses in a row mean that it is nearly full. */
+/** The size of the default range. In a wider range, this many misses in a row mean that it is nearly full. */
 const MAX_TRIES = 1000
 
 interface Kept extends Readonly<Record<string, unknown>> {

@@ -28,7 +28,7 @@ const domain = Type.Optional(
 export const reservedDomains = stored({
   kind: 'reserved_domain',
   noun: 'reserved domain',
-  about: "Names that are kept for you, each with a certificate of your own, or else one of this server's authority.",
+  about: "Names that are kept for you, each with a certificate of your own or one from this server's authority.",
   prefix: 'rd_',
   path: '/reserved_domains',
   listKey: 'reserved_domains',
@@ -37,12 +37,12 @@ export const reservedDomains = stored({
     description,
     metadata,
     domain,
-    name: Type.Optional(Type.String({ description: 'Another word for `domain`; send one of them.', maxBytes: 300 })),
+    name: Type.Optional(Type.String({ description: 'Another name for `domain`; send one of them.', maxBytes: 300 })),
     region,
     certificate_id: Type.Optional(
-      Type.String({ description: 'The TLS certificate to serve; not beside a management policy.', maxBytes: 255 }),
+      Type.String({ description: 'The TLS certificate to serve; not with a management policy.', maxBytes: 255 }),
     ),
-    certificate_management_policy: managementPolicy('How certificates are issued; not beside a `certificate_id`.'),
+    certificate_management_policy: managementPolicy('How certificates are issued; not with a `certificate_id`.'),
   },
   fixed: ['domain', 'name', 'region'],
   hides: ['name', 'certificate_id'],
@@ -53,7 +53,7 @@ export const reservedDomains = stored({
     proven_at: nullable(
       Type.String({
         description:
-          'When a record in the DNS was last seen that proves the name, RFC 3339; null for a name that needs none, and when the record is gone.',
+          'When the DNS record that proves the name was last seen, RFC 3339; null when the name needs none or the record is gone.',
       }),
     ),
     certificate: nullable(RefSchema),
@@ -90,7 +90,7 @@ export const reservedDomains = stored({
       key: readName(domain),
       taken: {
         code: 'DOMAIN_IN_USE',
-        msg: `\`${domain}\` is reserved already, or is an agent ingress; use that or delete it`,
+        msg: `\`${domain}\` is already reserved or an agent ingress; use that one or delete it`,
         field: 'domain',
       },
     },
@@ -102,12 +102,12 @@ export const reservedDomains = stored({
   ],
 })
 
-/** The name as the API shows it. */
+/** Checks the name; returns it as the API shows it. */
 function checkDomain(domain: string | undefined, name: string | undefined): string {
   const sent = domain ?? name
   if (sent === undefined) throw new BadValue('domain', 'required', '`domain` is required')
   if (domain !== undefined && name !== undefined) {
-    throw new BadValue('name', 'value', '`name` is another word for `domain`; send only one of them')
+    throw new BadValue('name', 'value', '`name` is another name for `domain`; send only one of them')
   }
   return domainName(sent)
 }

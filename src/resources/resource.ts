@@ -1,4 +1,4 @@
-/** Defines what an API resource is. Every file beside this one describes one. */
+/** Defines what an API resource is. Each of the other files in this folder describes one. */
 import type { Static, TObject, TProperties, TSchema } from 'typebox'
 import type { Clock } from '../lib/clock.ts'
 import { closed, nullable, viewOf } from '../lib/shape/schema.ts'
@@ -24,7 +24,7 @@ export interface Claim {
   readonly taken: { readonly code: ErrorCode; readonly msg: string; readonly field?: string }
 }
 
-/** What resources may know about the server. */
+/** The facts about the server that resources may use. */
 export interface Surroundings {
   readonly tcpPorts: { readonly from: number; readonly to: number }
   readonly publicHttpsPort: number
@@ -69,7 +69,7 @@ export interface OtherName extends Pick<Resource, 'noun' | 'about' | 'path' | 'l
   readonly name: string
 }
 
-/** `about` says what it does, for the document and the command line: `order a new one now`. */
+/** `about` describes the action in the API document and on the command line. */
 export interface ResourceAction {
   readonly name: 'renew'
   readonly about: string
@@ -91,13 +91,13 @@ export interface Resource {
   /** `owner`: members see only their own. `account`: any valid key. `admin`: admins only. */
   readonly access: 'owner' | 'account' | 'admin'
   /**
-   * `store`: kept in the database. `presence`: what is online now, read only. `logins`: logins of visitors, which can be
-   * read and ended. `traffic`: what passed lately, in the memory of the nodes. `numbers`: counted by data planes. `dry_run`:
-   * kept nowhere.
+   * `store`: kept in the database. `presence`: what is online now, read only. `logins`: logins of visitors, which can
+   * be read and ended. `traffic`: recent traffic, in the memory of the nodes. `numbers`: counted by data planes.
+   * `dry_run`: not stored.
    */
   readonly source: 'store' | 'presence' | 'logins' | 'traffic' | 'numbers' | 'dry_run'
   readonly commands: readonly AgentCommand[]
-  /** What else can be done to one of them, by `POST <path>/{id}/<name>`. */
+  /** Further actions on one of them, by `POST <path>/{id}/<name>`. */
   readonly actions?: readonly ResourceAction[]
   readonly parent?: Parent
   /** The children shown inside this resource. */
@@ -112,15 +112,15 @@ export interface Resource {
   readonly view: TObject
   readonly settle: (fields: Fields, around: Surroundings) => Fields
   /**
-   * What `settle` costs, in the unit of `patternPrice`, where it may take long: then it runs where it holds up nobody. It
-   * needs no surroundings, and reads fixed fields and those of `renews` alone, so that other updates need not run it again.
+   * The cost of `settle`, in the unit of `patternPrice`, for one that may take long and may run on another thread. It
+   * must not use `around`, and reads only fixed fields and those in `renews`, so that other updates need not run it.
    */
   readonly price?: ((fields: Fields) => number) | undefined
   /** Fields of an update for which a priced `settle` runs again. */
   readonly renews: readonly string[]
-  /** What a list on the command line shows between the id and the description, as paths: `names.dns`. */
+  /** Columns of a list on the command line between the id and the description, as paths: `names.dns`. */
   readonly columns?: readonly string[]
-  /** Query parameters that narrow down a list, beside those of its pages; all are optional. */
+  /** Query parameters that filter a list, besides those for paging; all are optional. */
   readonly filters?: TProperties
   readonly read: (fields: Fields, link: Link, fact?: string) => Fields
   /** The key of a fact that is stored beside the resource and shown with it. */
@@ -128,7 +128,7 @@ export interface Resource {
   readonly claims: (fields: Fields, parentId: string | null) => readonly Claim[]
   /** Other resources that the fields refer to. When a delete is refused, its message names the first word of `field`. */
   readonly mentions: (fields: Fields) => readonly Mention[]
-  /** At creation, inside the transaction: fills in what the server chooses, such as a free port, or refuses. */
+  /** Runs at creation, inside the transaction: fills in what the server chooses, such as a free port, or refuses. */
   readonly choose?: (fields: Fields, around: Surroundings, isFree: IsFree) => Promise<Fields>
   /** Makes keys and signatures at creation, before the transaction begins, since that takes long. Returns the fields. */
   readonly make?: (fields: Fields, making: Making) => Promise<Fields>
@@ -156,7 +156,7 @@ export interface StoredSpec<Form extends TProperties, Kept extends Fields>
   readonly settle?: (fields: Static<TObject<Form>>, around: Surroundings) => Kept
   readonly price?: Resource['price']
   readonly renews?: readonly (keyof Form & string)[]
-  /** From what is kept to what is shown, by name; what it leaves out is shown as kept. */
+  /** Returns the fields that are shown in another form than they are kept; the others are shown as kept. */
   readonly read?: (fields: Kept, link: Link, fact?: string) => Fields
   readonly fact?: (fields: Kept) => string
   readonly claims?: (fields: Kept, parentId: string | null) => readonly Claim[]
@@ -251,7 +251,7 @@ export function loggedIn(spec: UnwrittenSpec): Resource {
   return unwritten(spec, { access: 'account', source: 'logins', commands: [], verbs: ['list', 'get', 'delete'] })
 }
 
-/** A resource that traffic leaves behind. */
+/** A resource that records traffic. */
 export function passed(spec: UnwrittenSpec & Pick<Resource, 'verbs' | 'filters'>): Resource {
   return unwritten(spec, { access: 'account', source: 'traffic', commands: [], verbs: spec.verbs })
 }
@@ -309,7 +309,7 @@ function identity(spec: Pick<Resource, 'access' | 'parent' | 'mints'>): TPropert
   }
   if (spec.mints) {
     fields[spec.mints.field] = nullable(
-      Type.String({ description: 'Shown once, in the answer to its creation; null ever after.' }),
+      Type.String({ description: 'Shown once, in the answer to its creation; null afterwards.' }),
     )
   }
   if (spec.access === 'owner') fields.owner_id = Type.String({ description: 'Owning user or bot.' })

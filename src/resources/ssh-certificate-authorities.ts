@@ -33,7 +33,7 @@ export const sshCertificateAuthorities = stored({
   fixed: ['private_key_type', 'elliptic_curve', 'key_size'],
   hides: ['private_key_type', 'elliptic_curve', 'key_size'],
   shows: {
-    public_key: Type.String({ description: 'What servers and clients are told to trust, as an OpenSSH line.' }),
+    public_key: Type.String({ description: 'The key that servers and clients must trust, as an OpenSSH line.' }),
     key_type: Type.Enum(['ed25519', 'ecdsa', 'rsa'], { description: 'Kind of key.' }),
   },
   secrets: ['private_key'],

@@ -1,4 +1,4 @@
-/** What SSH certificates for users and for hosts share: their form, and how one is signed. */
+/** The common parts of SSH certificates for users and for hosts: their form, and how one is signed. */
 import { createPrivateKey, randomBytes } from 'node:crypto'
 import { timestamp } from '../lib/clock.ts'
 import { BadInput } from '../lib/shape/bad-input.ts'
@@ -28,12 +28,12 @@ export const certificateForm = {
     maxBytes: 255,
   }),
   public_key: Type.String({
-    description: 'The key that is certified: an OpenSSH line, RFC 4716 or PEM.',
+    description: 'The key to certify: an OpenSSH line, RFC 4716 or PEM.',
     maxBytes: 16_384,
   }),
   principals: Type.Array(Type.String({ minLength: 1, maxBytes: 255 }), {
     description:
-      'The users or hosts that the certificate is for. None: OpenSSH takes it for any host, and for no user.',
+      'The users or hosts that the certificate is for. If empty, OpenSSH accepts it for any host, and for no user.',
     maxItems: MAX_SSH_PRINCIPALS,
     default: [],
   }),
@@ -82,7 +82,7 @@ export async function signed(
   // Every authority has these fields.
   const { private_key: pem, public_key: line } = authority as { private_key: string; public_key: string }
   if (readSshPublicKey(line).fingerprint === key.fingerprint) {
-    throw new BadValue('public_key', 'value', '`public_key` is that of the authority itself; send the one to certify')
+    throw new BadValue('public_key', 'value', '`public_key` is that of the authority itself; send the key to certify')
   }
   const facts: SshCertificateFacts = {
     kind,

@@ -23,7 +23,7 @@ export const sshUserCertificates = stored({
   kind: 'ssh_user_certificate',
   noun: 'SSH user certificate',
   about:
-    'Certificates for users of SSH servers, signed by an SSH certificate authority. One whose principal is the id of an SSH credential opens the SSH gateway of this server too.',
+    'Certificates for users of SSH servers, signed by an SSH certificate authority. One whose principal is the id of an SSH credential also opens the SSH gateway of this server.',
   prefix: 'sucrt_',
   path: '/ssh_user_certificates',
   listKey: 'ssh_user_certificates',

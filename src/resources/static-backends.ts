@@ -34,7 +34,7 @@ export const staticBackends = stored({
 function checkAddress(address: string): void {
   const { host } = readOr('BAD_ADDRESS', 'address', '', () => readHostport(address))
   if (host.startsWith('*')) {
-    throw new Refusal('BAD_ADDRESS', '`address` cannot have a wildcard: there would be nobody to dial', {
+    throw new Refusal('BAD_ADDRESS', '`address` cannot have a wildcard: it must name one host to dial', {
       field: 'address',
     })
   }

@@ -6,7 +6,7 @@ import { stored } from './resource.ts'
 export const tcpEdges = stored({
   kind: 'tcp_edge',
   noun: 'TCP edge',
-  about: 'Public TCP listeners, told apart by port.',
+  about: 'Public TCP listeners, distinguished by port.',
   prefix: 'edgtcp_',
   path: '/edges/tcp',
   listKey: 'tcp_edges',

@@ -20,7 +20,7 @@ export const tlsCertificates = stored({
   kind: 'tls_certificate',
   noun: 'TLS certificate',
   about:
-    'Certificates with their private keys, which are encrypted at rest and never shown: those that you uploaded, and those that this server got from an authority.',
+    'Certificates with their private keys, which are encrypted at rest and never shown. You upload them, or this server gets them from an authority.',
   prefix: 'cert_',
   path: '/tls_certificates',
   listKey: 'tls_certificates',
@@ -29,7 +29,7 @@ export const tlsCertificates = stored({
     description,
     metadata,
     certificate_pem: Type.String({
-      description: 'The certificate in PEM form, and behind it its chain: each one issued the one before.',
+      description: 'The certificate in PEM form, followed by its chain: each certificate issued the one before it.',
       maxBytes: MAX_TLS_PEM_BYTES,
     }),
     private_key_pem: Type.String({
@@ -62,18 +62,18 @@ export const tlsCertificates = stored({
   settle: (fields) => ({
     ...fields,
     ...describe(read(fields.certificate_pem, fields.private_key_pem)),
-    // Also when it takes the place of one that this server got: from then on it counts as uploaded.
+    // Even when it replaces one that this server got: from then on it counts as uploaded.
     ...UPLOADED,
   }),
-  // A renewed certificate takes the place of the one before, with its key or a new one, and is served at once.
+  // A renewed certificate replaces the one before, with the same key or a new one, and is served at once.
   renews: ['certificate_pem', 'private_key_pem'],
-  actions: [{ name: 'renew', about: 'Order another in the place of an issued TLS certificate, now' }],
+  actions: [{ name: 'renew', about: 'Renew an issued TLS certificate now' }],
   columns: ['subject_alternative_names.dns_names', 'not_after', 'issuer_common_name'],
   price: ({ certificate_pem, private_key_pem }) =>
     certificatePrice(certificate_pem) + certificatePrice(private_key_pem),
 })
 
-/** Whether a certificate came from an authority that this server asked: when, and for which name. */
+/** For a certificate that this server got from an authority: when, and for which name. */
 export interface Issuing {
   readonly issued_at: string | null
   readonly issued_for: string | null
@@ -88,7 +88,7 @@ export function issuedCertificate(pair: { cert: string; key: string }, issuing: 
   return { ...fields, ...describe(read(cert, key)), ...issuing }
 }
 
-const ISSUED = 'Issued by an authority that this server asked, and renewed by itself.'
+const ISSUED = 'Ordered from an authority by this server, and renewed automatically.'
 
 const faults: Readonly<Record<BadTlsCertificate['part'], { code: ErrorCode; field: string }>> = {
   certificate: { code: 'BAD_TLS_CERTIFICATE', field: 'certificate_pem' },

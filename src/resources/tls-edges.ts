@@ -1,4 +1,4 @@
-/** TLS edges: public names whose TLS is passed through or ended here. */
+/** TLS edges: public names whose TLS is passed through or terminated here. */
 import { description, metadata } from './fields.ts'
 import { checkNames, hostports, nameClaims } from './hostports.ts'
 import { stored } from './resource.ts'
@@ -6,7 +6,7 @@ import { stored } from './resource.ts'
 export const tlsEdges = stored({
   kind: 'tls_edge',
   noun: 'TLS edge',
-  about: 'Public TLS listeners, told apart by the name that visitors ask for.',
+  about: 'Public TLS listeners, distinguished by the name that visitors request.',
   prefix: 'edgtls_',
   path: '/edges/tls',
   listKey: 'tls_edges',

@@ -6,7 +6,7 @@ export const users = stored({
   kind: 'user',
   noun: 'user',
   about:
-    'The people of the account. Deleting one deletes its keys and credentials; what else it made belongs to the account.',
+    'The people of the account. Deleting one deletes its keys and credentials; whatever else it created belongs to the account.',
   prefix: 'usr_',
   path: '/users',
   listKey: 'users',
@@ -18,7 +18,7 @@ export const users = stored({
       default: 'member',
     }),
     active: Type.Boolean({
-      description: 'Keys and credentials of an inactive user open nothing, and its sessions end.',
+      description: 'Keys and credentials of an inactive user are refused, and its sessions end.',
       default: true,
     }),
   },

@@ -16,7 +16,7 @@ export const weightedBackends = stored({
     description,
     metadata,
     backends: Type.Record(Type.String(), Type.Integer({ minimum: 0, maximum: 10_000 }), {
-      description: 'Weights from 0 to 10000 by id of backend; one with weight 0 is never chosen.',
+      description: 'Weights from 0 to 10000, by backend id; a backend with weight 0 is never chosen.',
       minProperties: 1,
       maxProperties: MAX_CHILDREN,
       maxKeyBytes: 255,

@@ -1,14 +1,14 @@
-/** Outgoing frames, side by side in memory that is borrowed until the transport has sent them. */
+/** Collects outgoing frames in memory that is borrowed until the transport has sent them. */
 import { LENT_BYTES } from '../lib/bytes/lent-reads.ts'
 import { Stages } from '../lib/bytes/stages.ts'
 import { BATCH_BYTES } from './bounds.ts'
 import { FRAME_HEADER_BYTES, frameTypes } from './frame.ts'
 import type { Transport } from './transport.ts'
 
-/** Room for all control frames of a turn, in bytes: as many resets as may wait, and a GOAWAY. */
+/** Room for all control frames of a turn, in bytes: the most pending resets, and a GOAWAY. */
 const CONTROL_BYTES = 24 * 1024
 
-/** Memory of a batch, in bytes: one that is not full can take another whole socket read. */
+/** Memory of a batch, in bytes: a batch that is not full can take another whole socket read. */
 const STAGE_BYTES = BATCH_BYTES + LENT_BYTES + 2 * CONTROL_BYTES
 
 /**
@@ -38,7 +38,7 @@ export class Batch {
     return STAGE_BYTES - CONTROL_BYTES - FRAME_HEADER_BYTES - this.#bytes
   }
 
-  /** Begins a DATA frame; exactly `length` bytes, at most `room`, must follow by `body`. */
+  /** Begins a DATA frame; calls of `body` must follow with exactly `length` bytes, at most `room`. */
   data(id: number, flags: number, length: number): void {
     this.#header(frameTypes.DATA, flags, id, length)
   }

@@ -6,23 +6,23 @@ export const WINDOW_BYTES = 256 * 1024
 /** Largest window of one stream between two ends that agreed to it, in bytes: 8 MiB is 640 Mbit/s at 100 ms. */
 export const GROWN_WINDOW_BYTES = 8 * 1024 * 1024
 
-/** What all grown windows of a session may hold beyond the initial 256 KiB of each stream, in bytes. */
+/** How much all windows of a session may grow beyond the initial 256 KiB of each stream, in bytes. */
 export const SESSION_GROWTH_BYTES = 16 * 1024 * 1024
 
 /** Credit that we may hold back, as a share of the window: few WNDINC frames, and never a stalled sender. */
 export const CREDIT_SHARE = 1 / 2
 
-/** Largest DATA body while only one stream has data to send, in bytes: with its header, four TLS records. */
+/** Largest DATA body while only one stream has data to send, in bytes: with its header, it fills four TLS records. */
 export const LONE_FRAME_BYTES = 64 * 1024 - 8
 
 /** Largest DATA body while streams take turns, in bytes. */
 export const SHARED_FRAME_BYTES = 16 * 1024
 
-/** How much is written to the transport at once, in bytes; what follows can still be reordered between streams. */
+/** How much is written to the transport at once, in bytes; streams can still take turns with what is left. */
 export const BATCH_BYTES = 192 * 1024
 
 /**
- * After this many messages in a turn, send without waiting for its end: otherwise both ends would only wait for each
+ * After this many messages in a turn, data is sent before the turn ends: otherwise both ends would only wait for each
  * other.
  */
 export const EAGER_MESSAGES = 16

@@ -3,10 +3,10 @@ import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import { ByteQueue } from './byte-queue.ts'
 
-/** Bytes that repeat every 251, so that a part can be told from its neighbours. */
+/** Bytes that repeat every 251, so that a part differs from its neighbours. */
 const source = Buffer.from(Array.from({ length: 20_000 }, (_, i) => i % 251))
 
-test('bytes leave in the order they came, whatever the sizes', () => {
+test('bytes leave in the order in which they came, whatever the sizes', () => {
   const step = fc.oneof(
     fc.record({ push: fc.integer({ min: 0, max: 5000 }), isLent: fc.boolean() }),
     fc.record({ shift: fc.integer({ min: 1, max: 9000 }) }),
@@ -38,9 +38,9 @@ test('bytes leave in the order they came, whatever the sizes', () => {
   )
 })
 
-describe('the memory held is about that of the bytes', () => {
+describe('a queue uses about as much memory as it holds', () => {
   const cases = [
-    // Fewer and of smaller chunks, since each takes a chunk to make.
+    // Fewer bytes from smaller chunks, since making each one allocates a chunk.
     { name: 'single bytes', piece: 1, source: 16 * 1024, all: 64 * 1024 },
     { name: 'small slices of large chunks', piece: 100, source: 64 * 1024, all: 256 * 1024 },
     { name: 'larger slices of large chunks', piece: 4 * 1024, source: 64 * 1024, all: 256 * 1024 },
@@ -63,7 +63,7 @@ describe('the memory held is about that of the bytes', () => {
   }
 })
 
-test('a short message in two parts takes little', () => {
+test('a short message in two parts takes little memory', () => {
   const queue = new ByteQueue()
   queue.pushLent(Buffer.alloc(4))
   queue.pushLent(Buffer.alloc(600))
@@ -73,7 +73,7 @@ test('a short message in two parts takes little', () => {
   assert.ok((rest?.buffer.byteLength ?? Number.NaN) <= 1024)
 })
 
-test('a queue that was long is used again, emptied or cleared', () => {
+test('a queue that was long can be reused after it was emptied or cleared', () => {
   const queue = new ByteQueue()
   const chunks = Array.from({ length: 200 }, (_, i) => Buffer.alloc(3000, i))
   for (const isCleared of [false, true, false]) {

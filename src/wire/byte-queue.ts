@@ -1,10 +1,10 @@
-/** A queue of bytes, in memory of about their own size, however small or sliced the chunks were. */
+/** A queue of bytes that uses about as much memory as it holds, however small or sliced the chunks were. */
 import { Stages } from '../lib/bytes/stages.ts'
 
 /** Size of the blocks that collect small chunks, in bytes. */
 const BLOCK_BYTES = 8 * 1024
 
-/** Size of the block of a queue that holds no more than this, in bytes: most messages are shorter, and come in two parts. */
+/** Block size of a queue that holds no more than this, in bytes: most messages are shorter, and come in two parts. */
 const SMALL_BLOCK_BYTES = 1024
 
 /** Chunks smaller than this are collected, in bytes. */
@@ -13,7 +13,7 @@ const SMALL_BYTES = 2 * 1024
 /** Size of the blocks of a queue that grew, in bytes; they are reused, here or in another queue. */
 const LARGE_BLOCK_BYTES = 64 * 1024
 
-/** Slots that an empty queue keeps: it is filled and emptied for every message. */
+/** Slots that an empty queue keeps, since it is filled and emptied for every message. */
 const KEPT_SLOTS = 16
 
 const largeBlocks = new Stages({ bytes: LARGE_BLOCK_BYTES, spares: 128 })
@@ -31,7 +31,7 @@ export class ByteQueue {
   #isLastInBlock = false
   /** Large blocks that hold bytes of this queue, in order. */
   readonly #borrowed: Buffer[] = []
-  /** The block of the bytes that `shift` gave last; they are valid until the next call. */
+  /** The block of the bytes that `shift` returned last; they are valid until the next call. */
   #spent: Buffer | undefined
 
   get length(): number {
@@ -42,13 +42,13 @@ export class ByteQueue {
   push(chunk: Buffer): void {
     if (chunk.length === 0) return
     const isFirst = this.#length === 0
-    // A lone small chunk usually leaves at once and is not worth a copy. A slice would keep its whole source alive.
+    // A single small chunk usually leaves at once and is not worth a copy. A slice would keep its whole source alive.
     if (isFirst || (chunk.length >= SMALL_BYTES && chunk.length * 2 >= chunk.buffer.byteLength)) {
       this.#length += chunk.length
       this.#chunks[this.#end++] = chunk
       this.#isLastInBlock = false
-      // A large block is returned with the one chunk in it. Small blocks hold several chunks; otherwise a few bytes
-      // between two large chunks would each take a block.
+      // A large block is returned with the one chunk in it, so it gets no more. Small blocks hold several chunks:
+      // otherwise each few bytes between two large chunks would take a block.
       if (this.#block?.length === LARGE_BLOCK_BYTES) this.#block = undefined
     } else this.pushLent(chunk)
   }
@@ -85,7 +85,7 @@ export class ByteQueue {
     return chunk
   }
 
-  /** Takes exactly `bytes` bytes to keep; undefined, with nothing taken, when there are fewer. */
+  /** Takes exactly `bytes` bytes, which the caller may keep; undefined, with nothing taken, when there are fewer. */
   take(bytes: number): Buffer | undefined {
     if (this.#length < bytes) return undefined
     const taken = Buffer.allocUnsafe(bytes)
@@ -93,10 +93,10 @@ export class ByteQueue {
     return taken
   }
 
-  /** Drops everything; the bytes that `shift` gave last stay valid. */
+  /** Drops everything; the bytes that `shift` returned last stay valid. */
   clear(): void {
     this.#spent = undefined
-    // The first may be partly in use by the caller of `shift`, so it is left to the collector.
+    // The caller of `shift` may still use part of the first block, so that one is left to the garbage collector.
     this.#borrowed.shift()
     for (const block of this.#borrowed) largeBlocks.giveBack(block)
     this.#borrowed.length = 0
@@ -117,11 +117,11 @@ export class ByteQueue {
     this.#spent = undefined
   }
 
-  /** Copies as much as fits into one block; gives how much. */
+  /** Copies as much as fits into one block; returns the number of bytes. */
   #gather(chunk: Buffer, at: number): number {
     this.#giveBackSpent()
     if (this.#block === undefined || this.#used === this.#block.length) this.#addBlock(chunk.length - at)
-    const block = this.#block ?? chunk // there is one now
+    const block = this.#block ?? chunk // always `#block`: the line above sets it
     const copied = chunk.copy(block, this.#used, at)
     const last = this.#isLastInBlock ? this.#chunks[this.#end - 1] : undefined
     const from = last === undefined ? this.#used : last.byteOffset - block.byteOffset
@@ -133,13 +133,13 @@ export class ByteQueue {
     return copied
   }
 
-  /** A block for at least this many bytes. */
+  /** Adds a block; a large one if `bytes` more do not fit into a small one. */
   #addBlock(bytes: number): void {
-    // A full block means more chunks to collect; a first one may be for a few bytes.
-    const isRow = this.#isLastInBlock && this.#length > BLOCK_BYTES
+    // After a full block more chunks are likely; a first block may be for a few bytes only.
+    const isNext = this.#isLastInBlock && this.#length > BLOCK_BYTES
     this.#used = 0
     this.#isLastInBlock = false
-    if (isRow || bytes > BLOCK_BYTES) {
+    if (isNext || bytes > BLOCK_BYTES) {
       this.#block = largeBlocks.borrow()
       this.#borrowed.push(this.#block)
     } else {

@@ -13,7 +13,7 @@ function start(): Ends {
   return ends
 }
 
-/** A stream from the server, and what the agent hears of it. */
+/** A stream opened by the server, and what the agent receives on it. */
 function open(ends: Ends): { stream: WireStream; far: WireStream; heard: Heard } {
   const stream = ends.server.open(typeHead(streamTypes.proxy))
   if (stream instanceof WireError) assert.fail(stream)
@@ -33,7 +33,7 @@ test('a reader that stops holds one window, and 99 others go on', () => {
   const megabyte = Buffer.alloc(1024 * 1024)
   slow?.stream.write(megabyte)
   ends.settle()
-  // The type of the stream was read, and its four bytes not yet credited.
+  // The type of the stream was read, but its four bytes are not credited yet.
   assert.equal(slow?.far.unread, WINDOW_BYTES - 4)
   assert.equal(slow?.heard.bytes.length, 0)
   for (const { stream } of others) stream.end(megabyte)
@@ -56,7 +56,7 @@ test('a small message overtakes a large one of another stream', () => {
   assert.ok(before < 20_000, `it came after ${before} bytes`)
 })
 
-test('what a turn brings goes out in one write', () => {
+test('all messages of a turn are sent in one write', () => {
   const ends = start()
   const streams = Array.from({ length: 10 }, () => open(ends))
   let writes = 0
@@ -75,7 +75,7 @@ test('what a turn brings goes out in one write', () => {
   assert.ok(Buffer.concat(server.log).includes('x'.repeat(10)))
 })
 
-test('of a turn that brings much, the first part leaves before its end', async () => {
+test('in a turn with many messages, the first are sent before it ends', async () => {
   const ends = start()
   const streams = Array.from({ length: 2.5 * EAGER_MESSAGES }, () => open(ends))
   const { server } = ends.link.pipes
@@ -92,7 +92,7 @@ test('of a turn that brings much, the first part leaves before its end', async (
   for (const { heard } of streams) assert.equal(heard.bytes.toString(), 'x')
 })
 
-test('a full batch of one stream leaves at once, and the next waits until the transport has room', () => {
+test('a full batch of one stream is sent at once, and the next waits until the transport has room', () => {
   const ends = start()
   const { stream, heard } = open(ends)
   const { server } = ends.link.pipes
@@ -101,11 +101,11 @@ test('a full batch of one stream leaves at once, and the next waits until the tr
   const written = (): number => server.log.length - before
   let frames = 0
   while (written() === 0 && frames < 10) {
-    assert.ok(stream.writeLent?.(lent), 'there is room until it has left')
+    assert.ok(stream.writeLent?.(lent), 'there is room until the batch is sent')
     frames++
   }
   assert.equal(written(), 1)
-  // The transport in between took it, and asks to wait: the next batch fills, and then the writer waits.
+  // The transport took the batch and asks to wait: the next batch fills, and then the writer waits.
   while (frames < 20) {
     frames++
     if (!stream.writeLent?.(lent)) break
@@ -116,7 +116,7 @@ test('a full batch of one stream leaves at once, and the next waits until the tr
   assert.equal(heard.bytes.length, frames * lent.length)
 })
 
-test('what does not fit one write goes out in the next turns, even when the transport never asks to wait', () => {
+test('data that does not fit one write is sent in the next turns, even when the transport never asks to wait', () => {
   const ends = start()
   const streams = Array.from({ length: 4 }, () => open(ends))
   const { server } = ends.link.pipes

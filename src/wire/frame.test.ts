@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import { Batch } from './batch.ts'
 import { FIN, FrameDecoder, SYN } from './frame.ts'
 
-/** What a decoder says about `bytes`, with the pieces of each body joined. */
+/** The events of a decoder for `chunks`, with the pieces of each body joined. */
 function decode(chunks: readonly Buffer[]): string[] {
   const said: string[] = []
   let body: Buffer[] = []
@@ -68,19 +68,19 @@ const vectors: { name: string; frame: string; said: string[]; build?: (batch: Ba
     build: (batch) => batch.credit(5, 32),
   },
   {
-    name: 'a reset for lack of window',
+    name: 'a reset for exceeding the window',
     frame: '0000 0400 00000006 00000003',
     said: ['reset 6 3'],
     build: (batch) => batch.reset(6, 3),
   },
   {
-    name: 'a farewell, as agents in Go send it',
+    name: 'a GOAWAY, as agents in Go send it',
     frame: '0000 1030 00000000 0000000c 00000000 6e6f206572726f72',
     said: ['goaway 12 0 no error'],
     build: (batch) => batch.goAway(12, 0, Buffer.from('no error')),
   },
   {
-    name: 'the frame that says nothing',
+    name: 'the frame without effect',
     frame: '00 00 04 20  7f ff ff fe  00 00 00 01',
     said: ['credit 2147483646 1'],
     build: (batch) => batch.credit(0x7ffffffe, 1),
@@ -93,14 +93,14 @@ const vectors: { name: string; frame: string; said: string[]; build?: (batch: Ba
   { name: 'a reserved bit in the id, which is masked', frame: '000000 11 80000005', said: ['data 5 1 0', 'end 1 '] },
   { name: 'a reserved bit in the credit, which is masked', frame: '000004 20 00000005 80000001', said: ['credit 5 1'] },
   {
-    name: 'a farewell that is longer than it says',
+    name: 'a GOAWAY that is longer than it says',
     frame: '00000d 30 00000000 00000001 00000001 6162636465 ffff',
     said: ['goaway 1 1 abcde'],
   },
-  { name: 'credit of nothing', frame: '000004 20 00000005 00000000', said: ['broken protocol_error'] },
-  { name: 'credit of a wrong size', frame: '000005 20 00000005 0000000001', said: ['broken frame_size_error'] },
-  { name: 'a reset of a wrong size', frame: '000000 00 00000005', said: ['broken frame_size_error'] },
-  { name: 'a farewell of a wrong size', frame: '000007 30 00000000 00000000000000', said: ['broken frame_size_error'] },
+  { name: 'zero credit', frame: '000004 20 00000005 00000000', said: ['broken protocol_error'] },
+  { name: 'credit of the wrong size', frame: '000005 20 00000005 0000000001', said: ['broken frame_size_error'] },
+  { name: 'a reset of the wrong size', frame: '000000 00 00000005', said: ['broken frame_size_error'] },
+  { name: 'a GOAWAY of the wrong size', frame: '000007 30 00000000 00000000000000', said: ['broken frame_size_error'] },
   { name: 'data on stream 0', frame: '000001 10 00000000 00', said: ['broken protocol_error'] },
   { name: 'credit on stream 0', frame: '000004 20 00000000 00000001', said: ['broken protocol_error'] },
 ]
@@ -124,7 +124,7 @@ describe('a frame is written', () => {
 })
 
 describe('however the bytes are cut', () => {
-  // The farewell ends what is read, so it stands last; its text is what came with it, so it has none here.
+  // A GOAWAY is the last frame read, so it comes last; only text that arrives with it is read, so it has none here.
   const legal = vectors.filter(({ said }) => !/goaway|broken/.test(said.join()))
   const bytes = Buffer.concat([...legal.map(({ frame }) => hex(frame)), hex('000008 30 00000000 0000000c 00000000')])
   const whole = decode([bytes])
@@ -145,7 +145,7 @@ test('nothing is read after a frame that breaks the protocol', () => {
   assert.deepEqual(decode([hex('000004 20 00000005 00000000'), hex('000000 11 00000005')]), ['broken protocol_error'])
 })
 
-test('a body is handed on as it comes, without waiting for the rest', () => {
+test('a body is passed on as it arrives, without waiting for the rest', () => {
   const pieces: number[] = []
   const ignore = (): void => {}
   const decoder = new FrameDecoder({

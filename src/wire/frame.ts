@@ -1,4 +1,4 @@
-/** The frames of the multiplexer: their layout, and a decoder that hands on bytes as they come and keeps none of them. */
+/** The frames of the multiplexer: their layout, and a decoder that passes on bytes as they arrive and buffers none. */
 import { GOAWAY_TEXT_BYTES } from './bounds.ts'
 import { type WireCode, WireError } from './wire-error.ts'
 
@@ -10,7 +10,7 @@ export const SYN = 0x2
 
 export const FRAME_HEADER_BYTES = 8
 
-/** Receives decoded frames; a DATA body comes in as many pieces as it arrived in. */
+/** Receives decoded frames; a DATA body is passed on in the pieces in which it arrived. */
 export interface FrameSink {
   dataBegins(id: number, flags: number, length: number): void
   dataPiece(piece: Buffer): void
@@ -22,7 +22,7 @@ export interface FrameSink {
   broken(error: WireError): void
 }
 
-/** With an empty body `dataEnds` follows `dataBegins` at once; every length is known before a byte is read. */
+/** After `dataBegins` with an empty body, `dataEnds` follows at once; a length is known before the body is read. */
 export class FrameDecoder {
   readonly #sink: FrameSink
   /** Collects a header or control body that arrived in parts. */
@@ -48,7 +48,7 @@ export class FrameDecoder {
   /** Decodes `chunk`; the pieces passed on are views of it. */
   push(chunk: Buffer): void {
     let at = 0
-    // An empty body ends without a byte, so even an empty rest is checked.
+    // An empty body ends without a byte, so the loop also runs when nothing is left of the chunk.
     while (!this.#stopped && (at < chunk.length || (this.#inBody && this.#left === 0))) {
       at = this.#inBody ? this.#body(chunk, at) : this.#header(chunk, at)
     }
@@ -72,7 +72,7 @@ export class FrameDecoder {
     this.#left = head >>> 8
     this.#type = (head >>> 4) & 0xf
     this.#flags = head & 0xf
-    // The top bit is reserved; a peer of ours masks it too.
+    // The top bit is reserved; our peers mask it too.
     this.#id = bytes.readUInt32BE(at + 4) & 0x7fffffff
     this.#inBody = true
     switch (this.#type) {
@@ -126,7 +126,7 @@ export class FrameDecoder {
     else this.#sink.credit(this.#id, value & 0x7fffffff)
   }
 
-  /** Peers disagree on the length of a GOAWAY, so it is the last frame read; of its text, what has arrived. */
+  /** Peers disagree on the length of a GOAWAY, so it is the last frame read, with as much text as has arrived. */
   #goAway(chunk: Buffer, at: number): number {
     const end = this.#gather(chunk, at, 8)
     if (this.#partsLength < 8) return end

@@ -18,10 +18,10 @@ const answering = {
   },
 }
 
-/** Timers alone are made up: what they leave to the end of the turn of the loop runs when the turn ends. */
+/** Only timers are mocked: the immediates that they set run when the turn of the event loop ends. */
 const endOfTurn = () => new Promise((resolve) => setImmediate(resolve))
 
-/** Time passes while the loop runs: no timer is late. A `tick` of many milliseconds is a loop that stood still. */
+/** Lets time pass while the loop runs, so no timer is late; a long `tick` is a loop that was blocked. */
 async function pass(t: TestContext, ends: Ends, ms: number): Promise<void> {
   for (let i = 0; i < ms; i++) {
     ends.timeMs++
@@ -30,12 +30,12 @@ async function pass(t: TestContext, ends: Ends, ms: number): Promise<void> {
   }
 }
 
-/** The whole process stands still, as when a machine sleeps. */
-const standStill = (ms: number) => void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
+/** Blocks the whole process, as when a machine sleeps. */
+const block = (ms: number) => void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
 
 const codes = (died: readonly WireError[]): string[] => died.map(({ code }) => code)
 
-test('every ping is sent back in one frame, however it was cut', () => {
+test('every ping is answered in one frame, however it was cut', () => {
   const ends = new Ends({ server: answering })
   const stream = ends.agent.open(typeHead(streamTypes.heartbeat))
   if (stream instanceof WireError) assert.fail(stream)
@@ -48,7 +48,7 @@ test('every ping is sent back in one frame, however it was cut', () => {
   assert.ok(sent.includes('000004100000000342ce5613'), sent)
 })
 
-test('a ping goes out at once and then every interval, and its round trip is measured', (t) => {
+test('a ping is sent at once and then every interval, and its round trip is measured', (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const ends = new Ends({ server: answering })
   const died: WireError[] = []
@@ -66,7 +66,7 @@ test('a ping goes out at once and then every interval, and its round trip is mea
     ends.settle()
     t.mock.timers.tick(1000)
   }
-  // The least of late, slowly forgotten.
+  // The recent minimum of 20, which has grown by a quarter.
   assert.equal(ends.agent.roundTripMs, 25)
   assert.deepEqual(died, [])
   heartbeat.stop()
@@ -96,7 +96,7 @@ test('a peer that answers something else is dead', () => {
   assert.deepEqual(codes(died), ['dead_peer'])
 })
 
-test('silence is noticed after the limit, and any byte puts it off', async (t) => {
+test('silence is noticed after the limit, which any byte resets', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const ends = new Ends({ server: { onStream() {} } })
   const died: WireError[] = []
@@ -112,7 +112,7 @@ test('silence is noticed after the limit, and any byte puts it off', async (t) =
   assert.deepEqual(codes(died), ['dead_peer'])
 })
 
-test('whatever an agent announces, silence lasts a minute at most', async (t) => {
+test('whatever an agent announces, silence may last a minute at most', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const ends = new Ends()
   let died = 0
@@ -123,7 +123,7 @@ test('whatever an agent announces, silence lasts a minute at most', async (t) =>
   assert.equal(died, 1)
 })
 
-describe('what is there to be read when the time is over', () => {
+describe('data that has arrived but is not read when the time is over', () => {
   test('counts as an answer in time', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout'] })
     const ends = new Ends({ server: answering })
@@ -153,8 +153,8 @@ describe('what is there to be read when the time is over', () => {
   })
 })
 
-describe('a process that stood still for longer than a peer may be silent', () => {
-  /** How long an answer is on its way. */
+describe('a process that was blocked for longer than a peer may be silent', () => {
+  /** How long an answer takes. */
   const ROUND_TRIP_MS = 50
 
   /** Sessions in memory, on the clock of the process. */
@@ -170,10 +170,10 @@ describe('a process that stood still for longer than a peer may be silent', () =
     return { ends, died, onDead, dead: promise }
   }
 
-  test('gives its ping the time to be sent and answered', async () => {
+  test('gives its ping time to be sent and answered', async () => {
     const { ends, died, onDead } = start()
     const heartbeat = new Heartbeat(ends.agent, { intervalMs: 100, toleranceMs: 900, onDead })
-    standStill(1500)
+    block(1500)
     await delay(ROUND_TRIP_MS)
     assert.deepEqual(died, [])
     ends.settle()
@@ -181,30 +181,30 @@ describe('a process that stood still for longer than a peer may be silent', () =
     heartbeat.stop()
   })
 
-  test('gives a silent peer the time to be asked', async () => {
+  test('gives a silent peer time to send', async () => {
     const { ends, died, onDead } = start({ onStream() {} })
     const stop = watchSilence(ends.server, { limitMs: 1000, onDead })
-    standStill(1500)
+    block(1500)
     await delay(ROUND_TRIP_MS)
     assert.deepEqual(died, [])
     stop()
   })
 
-  test('finds the dead all the same', { timeout: 10_000 }, async () => {
+  test('still finds dead peers', { timeout: 10_000 }, async () => {
     const { ends, onDead, dead } = start({ onStream() {} })
     new Heartbeat(ends.agent, { intervalMs: 50, toleranceMs: 50, onDead })
     const silent = start({ onStream() {} })
     watchSilence(silent.ends.server, { limitMs: 100, onDead: silent.onDead })
-    // They alone do not keep the process running.
+    // The watches do not keep the process running.
     const alive = setInterval(() => {}, 1000)
-    standStill(200)
+    block(200)
     assert.deepEqual(codes([await dead, await silent.dead]), ['dead_peer', 'dead_peer'])
     clearInterval(alive)
   })
 })
 
-describe('a peer that is asked for a sign of life', () => {
-  /** A heartbeat whose first ping is answered already, unless nobody answers. */
+describe('a peer that is checked for a sign of life', () => {
+  /** A heartbeat whose first ping is answered already, unless the server is silent. */
   function start(t: TestContext, server: Partial<MuxOptions> = answering) {
     t.mock.timers.enable({ apis: ['setTimeout'] })
     const ends = new Ends({ server })
@@ -215,19 +215,19 @@ describe('a peer that is asked for a sign of life', () => {
     return { ends, heartbeat, died }
   }
 
-  /** What became of a question: undefined as long as it is open. */
-  function follow(question: Promise<boolean>): { answer?: boolean } {
+  /** The result of a check; undefined as long as it is pending. */
+  function follow(check: Promise<boolean>): { answer?: boolean } {
     const state: { answer?: boolean } = {}
-    void question.then((answer) => {
+    void check.then((answer) => {
       state.answer = answer
     })
     return state
   }
 
-  /** Takes pings and says nothing. */
+  /** Accepts pings and does not answer. */
   const silent: Partial<MuxOptions> = { onStream() {} }
 
-  test('and answers is alive at once, and all who ask share one ping', async (t) => {
+  test('and answers is alive at once, and concurrent checks share one ping', async (t) => {
     const { ends, heartbeat } = start(t)
     const before = ends.agent.bytesOut
     const asked = Array.from({ length: 100 }, () => follow(heartbeat.ask(2000)))
@@ -235,7 +235,7 @@ describe('a peer that is asked for a sign of life', () => {
     await endOfTurn()
     assert.ok(asked.every(({ answer }) => answer === true))
     assert.equal(ends.agent.bytesOut - before, PING_FRAME_BYTES)
-    // The next question is another one.
+    // The next check sends another ping.
     const again = follow(heartbeat.ask(2000))
     await endOfTurn()
     assert.equal(again.answer, undefined)
@@ -244,18 +244,18 @@ describe('a peer that is asked for a sign of life', () => {
     assert.equal(again.answer, true)
   })
 
-  test('and says nothing is dead after the time it was given, and not before', async (t) => {
+  test('and does not answer is dead after the given time, and not before', async (t) => {
     const { ends, heartbeat, died } = start(t, silent)
     const asked = follow(heartbeat.ask(2000))
     await pass(t, ends, 1999)
     assert.equal(asked.answer, undefined)
     await pass(t, ends, 1)
     assert.equal(asked.answer, false)
-    // That is for who asked to judge.
+    // Only the caller is told.
     assert.deepEqual(died, [])
   })
 
-  test('is not pinged again while a ping is under way, which keeps its own deadline', async (t) => {
+  test('is not pinged again while a ping is pending, which keeps its own deadline', async (t) => {
     const { ends, heartbeat, died } = start(t, silent)
     const before = ends.agent.bytesOut
     for (let second = 0; second < 25; second++) {
@@ -279,7 +279,7 @@ describe('a peer that is asked for a sign of life', () => {
     assert.equal(asked.answer, true)
   })
 
-  test('by a process that then stood still has time left when that runs on', async (t) => {
+  test('by a process that is then blocked has time left when the process runs again', async (t) => {
     const { ends, heartbeat } = start(t)
     const asked = follow(heartbeat.ask(2000))
     t.mock.timers.tick(60_000)
@@ -290,19 +290,19 @@ describe('a peer that is asked for a sign of life', () => {
     assert.equal(asked.answer, true)
   })
 
-  test('and takes no pings passes for alive', async (t) => {
+  test('and refuses pings counts as alive', async (t) => {
     const { heartbeat } = start(t, { onStream: (stream) => stream.reset('no_error') })
     assert.equal(await heartbeat.ask(2000), true)
   })
 
-  test('and whose session ends has given no sign', async (t) => {
+  test('and whose session ends counts as dead', async (t) => {
     const { ends, heartbeat } = start(t, silent)
     const asked = heartbeat.ask(2000)
     ends.agent.close()
     assert.equal(await asked, false)
   })
 
-  test('has more time when much is on its way to it, and ten seconds at most', async (t) => {
+  test('gets more time when much data is queued before the ping, ten seconds at most', async (t) => {
     for (const [bytes, ms] of [
       [128 * 1024, 4048],
       [100 * 256 * 1024, 10_000],
@@ -314,7 +314,7 @@ describe('a peer that is asked for a sign of life', () => {
         if (stream instanceof WireError) assert.fail(stream)
         stream.write(Buffer.alloc(128 * 1024))
       }
-      // It all goes out, and nothing comes back.
+      // Everything is sent, and nothing comes back.
       for (let i = 0; ends.agent.bytesOut < bytes; i++) {
         assert.ok(i < 10_000)
         ends.turn('agent')

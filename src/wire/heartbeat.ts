@@ -20,14 +20,14 @@ const FORGETTING = 1.25
 /** The last part of every wait, in milliseconds; it starts only when the event loop is known to run. */
 const LAST_PART_MS = 2000
 
-/** A question for a sign of life waits at least this many round trips. */
+/** A check for a sign of life waits at least this many round trips. */
 const ROUND_TRIPS = 4
 
-/** Data queued before a ping is given time at this rate, that of a slow link, in bytes per millisecond. */
+/** The rate of a slow link, in bytes per millisecond: data queued before a ping gets time at this rate. */
 const SLOW_LINK_RATE = 64
 
 /** Longest wait for an answer, however slow the link, in milliseconds. */
-const LONGEST_QUESTION_MS = 10_000
+const LONGEST_CHECK_MS = 10_000
 
 /** Answers every ping, each in one frame, since some agents read an answer in a single read. */
 export function answerPings(stream: WireStream): void {
@@ -48,13 +48,13 @@ export function answerPings(stream: WireStream): void {
 export interface HeartbeatOptions {
   readonly intervalMs?: number
   readonly toleranceMs?: number
-  /** There was no answer in time, or a wrong one. */
+  /** Called when there was no answer in time, or a wrong one. */
   readonly onDead: (error: WireError) => void
   readonly random?: (bytes: number) => Buffer
   readonly now?: () => number
 }
 
-/** Opens a heartbeat and pings at once, then every interval; tells the session its round trip time. */
+/** Opens a heartbeat and pings at once, then every interval; sets the round trip time of the session. */
 export class Heartbeat {
   readonly #mux: Mux
   readonly #options: Required<HeartbeatOptions>
@@ -67,7 +67,7 @@ export class Heartbeat {
   /** Bytes sent before the last ping, and before the last answered one. */
   #outBefore = 0
   #outProven = 0
-  #question: Promise<boolean> | undefined
+  #check: Promise<boolean> | undefined
   #settle = (): void => {}
 
   constructor(mux: Mux, options: HeartbeatOptions) {
@@ -83,13 +83,13 @@ export class Heartbeat {
 
   /**
    * Whether anything arrives from the peer within `ms`, or somewhat later on a slow link. Concurrent callers share one
-   * ping. A peer that takes no pings cannot be asked and counts as alive.
+   * ping. A peer that does not accept pings cannot be checked and counts as alive.
    */
   ask(ms: number): Promise<boolean> {
-    this.#question ??= this.#ask(ms).finally(() => {
-      this.#question = undefined
+    this.#check ??= this.#ask(ms).finally(() => {
+      this.#check = undefined
     })
-    return this.#question
+    return this.#check
   }
 
   /** Stops pinging. The stream stays open: some agents spin when a heartbeat ends. */
@@ -115,7 +115,7 @@ export class Heartbeat {
   /** A peer behind a slow link must not seem dead because its ping waits behind visitors' data. */
   #patience(ms: number): number {
     const least = Math.max(ms, ROUND_TRIPS * (this.#mux.roundTripMs ?? 0))
-    return Math.min(least + (this.#outBefore - this.#outProven) / SLOW_LINK_RATE, LONGEST_QUESTION_MS)
+    return Math.min(least + (this.#outBefore - this.#outProven) / SLOW_LINK_RATE, LONGEST_CHECK_MS)
   }
 
   #send(): void {
@@ -160,29 +160,29 @@ export class Heartbeat {
   }
 }
 
-/** D47: calls `onDead` once when nothing arrived for `limitMs`; gives a function that stops watching. */
+/** D47: calls `onDead` once when nothing arrived for `limitMs`; returns a function that stops watching. */
 export function watchSilence(mux: Mux, { limitMs, onDead }: { limitMs: number; onDead: (error: WireError) => void }) {
   const limit = Math.min(limitMs, LONGEST_SILENCE_MS)
   const last = lastPart(limit)
   let cancel = (): void => {}
-  // One timer that checks the past, not one per chunk.
-  const look = (): void => {
+  // One timer checks how long the peer was silent; a timer for each chunk would cost more.
+  const check = (): void => {
     if (mux.isClosed) return
     const left = limit - last - mux.silenceMs
-    cancel = left > 0 ? wait(Math.ceil(left), look) : waitAndRead(last, judge(mux.bytesIn))
+    cancel = left > 0 ? wait(Math.ceil(left), check) : waitAndRead(last, judge(mux.bytesIn))
   }
   const judge = (heard: number) => (): void => {
-    if (mux.isClosed || mux.bytesIn > heard) look()
+    if (mux.isClosed || mux.bytesIn > heard) check()
     else onDead(new WireError('dead_peer', 'peer', `nothing came from the peer for ${limit} ms`))
   }
-  look()
+  check()
   return (): void => cancel()
 }
 
 /**
- * Calls `run` after `ms`, once everything received by then has been read; gives a function that cancels it. After the
- * process stood still (a suspended machine, a long garbage collection) all timers are due at once, before anybody could
- * answer; so the last part of the wait starts only then.
+ * Calls `run` after `ms`, once everything received by then has been read; returns a function that cancels it. After the
+ * process was stopped (a suspended machine, a long garbage collection) all timers are due at once, before any peer
+ * could answer; so the last part of the wait starts only then.
  */
 function afterReading(ms: number, run: () => void): () => void {
   const last = lastPart(ms)

@@ -13,7 +13,7 @@ export class JsonScanner {
   #inString = false
   #isEscaped = false
 
-  /** How many bytes of `chunk` belong to the object: all while it is open; `'bad'` when it cannot become an object. */
+  /** How many bytes of `chunk` belong to the object: all of them while it is open; `'bad'` when it is not an object. */
   scan(chunk: Buffer): { readonly bytes: number; readonly isWhole: boolean } | 'bad' {
     for (let i = 0; i < chunk.length; i++) {
       const byte = chunk[i] ?? 0

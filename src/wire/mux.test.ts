@@ -12,13 +12,13 @@ function hex(text: string): Buffer {
   return Buffer.from(text.replaceAll(' ', ''), 'hex')
 }
 
-/** An agent that is nothing but the bytes it sends, before a server that may be told who it is. */
+/** An agent that sends raw bytes to a server, which adapts to the given user agent. */
 class RawAgent {
   readonly ends: Ends
 
   constructor(options: ConstructorParameters<typeof Ends>[0] & { userAgent?: string } = {}) {
     this.ends = new Ends(options)
-    // Nobody reads at the far end: the bytes that come back are looked at here.
+    // The far end reads nothing: tests check the bytes that come back.
     this.ends.link.pipes.server.events = undefined
     this.ends.server.adapt(peerTraits(options.userAgent ?? 'ngrok-go/1.13.0'))
   }
@@ -56,7 +56,7 @@ describe('opening', () => {
     assert.deepEqual([opened(ends, 'agent').id, opened(ends, 'agent').id], [3, 5])
   })
 
-  test('the type and what follows it go out in the frame that opens the stream', () => {
+  test('the type and the head are in the frame that opens the stream', () => {
     const ends = new Ends()
     opened(ends, 'agent', Buffer.concat([typeHead(streamTypes.unbind), Buffer.from('{}')]))
     ends.turn('agent')
@@ -76,7 +76,7 @@ describe('opening', () => {
     )
   })
 
-  test('a stream is told of once its type is whole, however it is cut', () => {
+  test('a stream is announced once its type is complete, however it is cut', () => {
     const agent = new RawAgent()
     agent.send('000000 12 00000003')
     agent.send('000003 10 00000003 000000')
@@ -86,14 +86,14 @@ describe('opening', () => {
     assert.equal(agent.accepted().unread, 1)
   })
 
-  test('ids that were given out before others may come later', () => {
+  test('ids may arrive out of order', () => {
     const agent = new RawAgent()
     agent.send('000004 12 00000007 00000001 000004 12 00000005 00000001')
     assert.equal(agent.ends.accepted.server.length, 2)
   })
 })
 
-describe('a session ends, with a farewell that names the fault, when the peer', () => {
+describe('a session ends, with a GOAWAY that names the fault, when the peer', () => {
   const cases: { name: string; send: string; code: string; wire: string }[] = [
     {
       name: 'opens a stream with an id of ours',
@@ -107,9 +107,9 @@ describe('a session ends, with a farewell that names the fault, when the peer', 
       code: 'protocol_error',
       wire: '00000001',
     },
-    { name: 'gives credit of nothing', send: '000004 20 00000003 00000000', code: 'protocol_error', wire: '00000001' },
+    { name: 'gives zero credit', send: '000004 20 00000003 00000000', code: 'protocol_error', wire: '00000001' },
     {
-      name: 'sends a reset of a wrong size',
+      name: 'sends a reset of the wrong size',
       send: '000003 00 00000003 000000',
       code: 'frame_size_error',
       wire: '00000008',
@@ -135,7 +135,7 @@ describe('a session ends, with a farewell that names the fault, when the peer', 
     assert.equal(ends.closed.server[0]?.code, 'enhance_your_calm')
   })
 
-  test('makes us send resets that it does not read', () => {
+  test('causes resets that it does not read', () => {
     const agent = new RawAgent()
     const frame = (id: number): string => `00000110${id.toString(16).padStart(8, '0')}00`
     agent.ends.link.pipes.agent.write(
@@ -159,7 +159,7 @@ test('a session that allows more pending resets sends them in several batches', 
   assert.ok(!ends.server.isClosed && !ends.agent.isClosed)
 })
 
-describe('a stream alone is reset when the peer', () => {
+describe('only the stream is reset when the peer', () => {
   test('sends more than the window, and later data on it is refused', () => {
     const agent = new RawAgent({ userAgent: 'ngrok-rust/0.18.0' })
     agent.send('000004 12 00000003 00000000')
@@ -175,13 +175,13 @@ describe('a stream alone is reset when the peer', () => {
     assert.ok(!agent.ends.server.isClosed)
   })
 
-  test('sends on a stream it had ended', () => {
+  test('sends on a stream that it has ended', () => {
     const agent = new RawAgent()
     agent.send('000004 12 00000003 00000000 000000 11 00000003')
     assert.equal(agent.send('000001 10 00000003 00').slice(-24), frames('000004 00 00000003 00000004'))
   })
 
-  test('ends a stream before its type', () => {
+  test('ends a stream before its type is complete', () => {
     const agent = new RawAgent()
     assert.equal(agent.send('000002 13 00000003 0000').slice(-24), frames('000004 00 00000003 00000001'))
     assert.equal(agent.ends.server.size, 0)
@@ -198,14 +198,14 @@ describe('a stream alone is reset when the peer', () => {
   })
 })
 
-describe('nothing comes of', () => {
+describe('has no effect:', () => {
   const cases = {
     'an end of an unknown stream': '000000 11 00000009',
     'credit for an unknown stream': '000004 20 00000009 00000001',
     'a reset of an unknown stream': '000004 00 00000009 00000004',
-    'an unknown kind of frame': '000002 f0 00000009 0000',
-    'data of no bytes': '000004 12 00000003 00000000 000000 10 00000003',
-    'ends that are repeated': '000004 12 00000003 00000000 000000 11 00000003 000000 11 00000003 000000 11 00000003',
+    'a frame of an unknown type': '000002 f0 00000009 0000',
+    'empty data': '000004 12 00000003 00000000 000000 10 00000003',
+    'repeated ends': '000004 12 00000003 00000000 000000 11 00000003 000000 11 00000003 000000 11 00000003',
   }
   for (const [name, send] of Object.entries(cases)) {
     test(name, () => {
@@ -215,14 +215,14 @@ describe('nothing comes of', () => {
     })
   }
 
-  test('data for an unknown stream but a reset, one a turn', () => {
+  test('data for an unknown stream, except for one reset a turn', () => {
     const twice = '000001 10 00000009 00 000001 10 00000009 00'
     assert.equal(new RawAgent().send(twice), frames('000004 00 00000009 00000004'))
   })
 })
 
 describe('ending', () => {
-  test('each way ends on its own, and the stream is over after both', () => {
+  test('each direction ends on its own, and the stream is closed after both', () => {
     const ends = new Ends()
     const [ours, theirs] = [new Heard(), new Heard()]
     const stream = opened(ends, 'agent')
@@ -240,7 +240,7 @@ describe('ending', () => {
     assert.deepEqual([ends.agent.size, ends.server.size], [0, 0])
   })
 
-  test('what was whole before a reset can still be read', () => {
+  test('data that was ended before a reset can still be read', () => {
     const agent = new RawAgent()
     agent.send('000006 12 00000003 00000000 6869 000000 11 00000003 000004 00 00000003 00000004')
     const heard = new Heard()
@@ -249,7 +249,7 @@ describe('ending', () => {
     assert.equal(agent.ends.server.size, 0)
   })
 
-  test('what was not whole before a reset is lost at once', () => {
+  test('data that was not ended before a reset is lost at once', () => {
     const agent = new RawAgent()
     agent.send('000006 12 00000003 00000000 6869 000004 00 00000003 00000006')
     const heard = new Heard()
@@ -257,7 +257,7 @@ describe('ending', () => {
     assert.deepEqual([heard.bytes.length, heard.ends, heard.closes[0]?.code], [0, 0, 'stream_cancelled'])
   })
 
-  test('a stream that is closed is forgotten, and what still comes is refused', () => {
+  test('a closed stream is forgotten, and later data for it is refused', () => {
     const agent = new RawAgent()
     agent.send('000004 12 00000003 00000000')
     const stream = agent.accepted()
@@ -268,7 +268,7 @@ describe('ending', () => {
     assert.equal(agent.send('000001 10 00000003 00'), frames('000004 00 00000003 00000004'))
   })
 
-  test('a peer that fills the window of a closed stream hears of it all the same', () => {
+  test('a peer that has filled the window of a closed stream still gets its end', () => {
     const ends = new Ends()
     const stream = opened(ends, 'server')
     const heard = new Heard()
@@ -283,7 +283,7 @@ describe('ending', () => {
     assert.deepEqual([heard.ends, heard.closes.length, ends.server.size, ends.agent.size], [1, 1, 0, 0])
   })
 
-  test('a peer without a window hears that a stream on which we had ended is closed', () => {
+  test('a peer without a window learns of the close of a stream whose other direction we had ended', () => {
     const ends = new Ends()
     const stream = opened(ends, 'server')
     stream.attach(new Heard())
@@ -304,7 +304,7 @@ describe('ending', () => {
     ['ngrok-javascript/1.7.0 ngrok-rust/0.18.0', frames('000000 11 00000002', '000004 00 00000002 00000006')],
     ['ngrok-go/1.13.0', frames('000000 11 00000002', '000004 00 00000002 00000006')],
   ] as const) {
-    test(`giving up a stream towards ${userAgent} shows an end before the reset`, () => {
+    test(`giving up a stream to ${userAgent} sends an end before the reset`, () => {
       const agent = new RawAgent({ userAgent })
       const stream = opened(agent.ends, 'server')
       agent.read()
@@ -313,7 +313,7 @@ describe('ending', () => {
     })
   }
 
-  test('giving up a stream towards our own agent is a reset alone, so that a cut is not taken for an end', () => {
+  test('giving up a stream to our own agent sends only a reset, so that a cut is not mistaken for an end', () => {
     const ends = new Ends()
     ends.server.adapt(peerTraits('postern/1', { agreedWindow: 2 * WINDOW_BYTES }))
     const stream = opened(ends, 'server')
@@ -324,14 +324,14 @@ describe('ending', () => {
     assert.equal(Buffer.concat(ends.link.pipes.server.log).toString('hex'), frames('000004 00 00000002 00000006'))
   })
 
-  test('a stream that is given up before it was sent leaves no trace', () => {
+  test('a stream that is given up before it was sent sends nothing', () => {
     const agent = new RawAgent()
     opened(agent.ends, 'server').reset()
     assert.equal(agent.read(), '')
     assert.equal(agent.ends.server.size, 0)
   })
 
-  test('a farewell ends both sessions and all their streams', () => {
+  test('a GOAWAY ends both sessions and all their streams', () => {
     const ends = new Ends()
     const heard = new Heard()
     opened(ends, 'agent').attach(heard)
@@ -352,7 +352,7 @@ describe('ending', () => {
     assert.equal(agent.read(), frames('000002 10 00000003 7b7d', '000008 30 00000000 00000003 00000000'))
   })
 
-  test('the loss of the connection is told once, to the session and to its streams', () => {
+  test('the loss of the connection is reported once, to the session and to its streams', () => {
     const ends = new Ends()
     const heard = new Heard()
     opened(ends, 'agent').attach(heard)
@@ -370,10 +370,10 @@ describe('ending', () => {
   })
 })
 
-describe('towards agents that wait for acknowledgements', () => {
+describe('to agents that wait for acknowledgements', () => {
   const nothing = frames('000004 20 7ffffffe 00000001')
 
-  test('a turn that brought something and sends nothing sends a frame that says nothing', () => {
+  test('a turn that received something and sends nothing else sends a frame without effect', () => {
     const agent = new RawAgent({ userAgent: 'ngrok-rust/0.18.0' })
     assert.equal(agent.send('000004 12 00000003 00000000 000000 10 00000003'), nothing)
     assert.equal(agent.read(), '')
@@ -386,7 +386,7 @@ describe('towards agents that wait for acknowledgements', () => {
     assert.equal(agent.send('000001 10 00000003 00'), frames('000001 10 00000003 78'))
   })
 
-  test('the number of streams is kept under what kills them', () => {
+  test('the number of streams stays below the one that crashes them', () => {
     const ends = new Ends()
     ends.server.adapt(peerTraits('ngrok-rust/0.18.0'))
     for (let i = 0; i < 480; i++) opened(ends, 'server')
@@ -395,7 +395,7 @@ describe('towards agents that wait for acknowledgements', () => {
   })
 })
 
-test('a stream that sends back what it reads is over once the peer is gone, though it had to wait', () => {
+test('a stream that echoes what it reads is closed once the peer is gone, even if it had to wait', () => {
   const agent = new RawAgent()
   agent.send('000004 12 00000003 00000000')
   const stream = agent.accepted()
@@ -416,7 +416,7 @@ test('a stream that sends back what it reads is over once the peer is gone, thou
   assert.equal(agent.ends.server.size, 0)
 })
 
-test('windows between our own ends grow with the round trip and shrink when the stream turns slow', () => {
+test('windows between our own ends grow with the round trip and shrink when the stream becomes slow', () => {
   const agreedWindow = 8 * WINDOW_BYTES
   const ends = new Ends()
   ends.server.adapt(peerTraits('postern/1', { agreedWindow }))
@@ -451,7 +451,7 @@ describe('a handler that throws', () => {
     'on the close': { closed: () => assert.fail('on purpose') },
   }
   for (const [name, bad] of Object.entries(cases)) {
-    test(`${name} costs its own stream alone`, () => {
+    test(`${name} ends only its own stream`, () => {
       const agent = new RawAgent()
       agent.send('000004 12 00000003 00000000 000004 12 00000005 00000000')
       const other = new Heard()

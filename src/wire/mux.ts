@@ -1,7 +1,7 @@
 /**
  * One session: many streams over one transport, for either role.
  *
- * Written by hand: the protocol is that of the agents we serve, and we know of no library in JavaScript that speaks it.
+ * Written by hand: we know of no JavaScript library for the protocol of the agents we serve.
  */
 import {
   AGENT_OPENED_STREAMS,
@@ -22,9 +22,9 @@ import type { WireStream } from './wire-stream.ts'
 export interface MuxOptions {
   readonly role: 'server' | 'agent'
   readonly transport: Transport
-  /** The peer opened a stream; `type` is the number that says what for. Attach a sink, or refuse with `reset`. */
+  /** The peer opened a stream of the type `type`. Attach a sink, or refuse with `reset`. */
   readonly onStream: (stream: WireStream, type: number) => void
-  /** The session ended. Exactly once; without an error when either side intended it. */
+  /** The session ended. Called exactly once; without an error when either side intended it. */
   readonly onClosed: (error: WireError | undefined) => void
   /** Streams that the peer may have open at once. */
   readonly maxAccepted?: number
@@ -63,7 +63,7 @@ export class Mux {
     this.#maxAccepted = options.maxAccepted ?? (isServer ? AGENT_OPENED_STREAMS : SERVER_OPENED_STREAMS)
     this.#untrustedBytes = maxUntrustedBytes
     this.#traits = isServer ? unknownAgent : serverTraits()
-    this.#nextId = isServer ? 2 : 3 // id 1 is never used: both reference implementations count before they open
+    this.#nextId = isServer ? 2 : 3 // id 1 is never used: both reference implementations increment before they open
     this.#outbox = new MuxOutbox(transport, schedule, options.maxPendingResets)
     this.#growth = {
       streamBytes: WINDOW_BYTES,
@@ -116,7 +116,7 @@ export class Mux {
     return this.#outbox.bytesOut
   }
 
-  /** How long nothing has arrived, in milliseconds. */
+  /** Time since something last arrived, in milliseconds. */
   get silenceMs(): number {
     return this.#growth.now() - this.#heardAt
   }
@@ -157,7 +157,7 @@ export class Mux {
     return stream
   }
 
-  /** Ends the session: sends one more write, a GOAWAY, and closes, since agents lose count after a GOAWAY. */
+  /** Ends the session: sends one more batch with a GOAWAY and closes, since agents lose count after a GOAWAY. */
   close(code: WireCode = 'no_error', text = ''): void {
     if (this.#isClosed) return
     this.#outbox.close(this.#lastAcceptedId, code, text)

@@ -1,4 +1,4 @@
-/** What a session sends, in which order: one write per turn, control frames first, streams in turn. */
+/** The outgoing side of a session, and its order: one write per turn, control frames first, streams in turn. */
 import { Batch } from './batch.ts'
 import {
   EAGER_MESSAGES,
@@ -32,7 +32,7 @@ export class MuxOutbox {
   readonly #ready = new Turns<MuxStream>(1)
   /** Streams that owe their peer credit. */
   readonly #owed = new Turns<MuxStream>(2)
-  /** Streams whose writers wait until the batch is sent. */
+  /** Streams whose writers wait for the batch to be sent. */
   readonly #waiting = new Turns<MuxStream>(4)
   readonly #runTurn = (): void => {
     this.#isScheduled = false
@@ -66,21 +66,21 @@ export class MuxOutbox {
     this.#wake()
   }
 
-  /** Takes lent bytes, as many as fit, while no other stream has data to send; gives how many. */
+  /** Takes as many lent bytes as fit, unless another stream has data to send; returns their number. */
   takeLent(stream: MuxStream, chunk: Buffer): number {
     const batch = this.#batch
     if (this.#isClosed || this.#ready.size > 0 || batch.isFull) return 0
     let taken = 0
     while (taken < chunk.length && stream.isClear && batch.room > 0)
       taken += stream.emitLent(batch, chunk, taken, Math.min(LONE_FRAME_BYTES, batch.room))
-    // Sent now and not at the end of the turn: then there is room for more, and the writer need not stop.
+    // Sending now, and not at the end of the turn, makes room, so that the writer need not stop.
     if (batch.isFull && !this.#isBlocked) this.#send()
     this.#count()
     this.#wake()
     return taken
   }
 
-  /** Whether a writer may go on; if not, it is told when the batch is sent. */
+  /** Whether a writer may go on; if not, its stream's `proceed` is called when the batch is sent. */
   hasRoomFor(stream: MuxStream): boolean {
     if (this.#batch.isFull) this.#waiting.add(stream)
     return !this.#batch.isFull
@@ -92,9 +92,9 @@ export class MuxOutbox {
     this.#wake()
   }
 
-  /** False when the peer has more pending resets than it reads. */
+  /** False when too many resets are pending because the peer does not read them. */
   addReset(reset: Reset): boolean {
-    // A peer that goes on sending on a stream is told once a turn, not once a frame.
+    // A peer that goes on sending on a stream gets one reset a turn, not one a frame.
     if (this.#resets.at(-1)?.id === reset.id) return true
     if (this.#resets.length >= this.#maxResets) return false
     this.#resets.push(reset)
@@ -108,7 +108,7 @@ export class MuxOutbox {
     this.#wake()
   }
 
-  /** Credit that is due is still sent: without it, a peer could not even learn that nobody reads. */
+  /** Credit that is due is still sent: without a window, a peer could never learn that the stream is closed. */
   forget(stream: MuxStream): void {
     this.#ready.remove(stream)
     this.#waiting.remove(stream)
@@ -124,7 +124,7 @@ export class MuxOutbox {
   close(lastId: number, code: WireCode, text: string): void {
     if (this.#isClosed) return
     this.#fill()
-    // A stream may have ended the session when it was told to go on.
+    // A sink that was called meanwhile may have ended the session.
     if (this.#isClosed) return
     this.stop()
     this.#batch.goAway(lastId, wireCodes[code], Buffer.from(text).subarray(0, GOAWAY_TEXT_BYTES))
@@ -140,7 +140,7 @@ export class MuxOutbox {
     this.#resets = []
   }
 
-  /** Counts a message. When there are many, the peer can start on these while the turn goes on. */
+  /** Counts a message. Many are sent early, so that the peer can start on them while the turn goes on. */
   #count(): void {
     if (++this.#gathered === EAGER_MESSAGES) queueMicrotask(this.#runEarly)
   }
@@ -173,7 +173,7 @@ export class MuxOutbox {
     }
     if (batch.isFull) return
     if (this.#resets.length > 0) this.#fillResets()
-    // The same loop meets a stream again that went to the back of the queue.
+    // A stream with more to send goes to the back of the queue, and this loop comes to it again.
     for (let stream = this.#ready.shift(); stream !== undefined; stream = this.#ready.shift()) {
       const max = this.#ready.size > 0 ? SHARED_FRAME_BYTES : LONE_FRAME_BYTES
       if (stream.emit(batch, max)) this.#ready.add(stream)
@@ -182,7 +182,7 @@ export class MuxOutbox {
   }
 
   #fillResets(): void {
-    // A batch has room for this many; the others are sent with the next ones.
+    // A batch has room for this many; the others are sent with later batches.
     const rest = this.#resets.splice(PENDING_RESETS)
     for (const { id, code, withFin } of this.#resets) {
       if (withFin) this.#batch.data(id, FIN, 0)
@@ -199,7 +199,7 @@ export class MuxOutbox {
 
   #callWaiting(): void {
     if (this.#waiting.size === 0) return
-    // Takes all of them first: one that waits again meanwhile is told after the next batch.
+    // Takes all of them first, so that a stream that must wait again waits for the next batch.
     for (const stream of this.#waiting.takeAll()) stream.proceed()
   }
 }

@@ -1,4 +1,4 @@
-/** What the known kinds of peers need, recognised by the `UserAgent` they send. */
+/** The needs of the known kinds of peers, recognised by the `UserAgent` they send. */
 import {
   AGENT_OPENED_STREAMS,
   GROWN_WINDOW_BYTES,
@@ -10,11 +10,11 @@ import {
 export interface PeerTraits {
   /** Most open streams, from both sides. */
   readonly maxStreams: number
-  /** A reset alone does not wake its reader; it must see an end first. */
+  /** A reset alone does not wake its reader; it must get a FIN first. */
   readonly needsFinBeforeReset: boolean
   /** It sends without TCP_NODELAY, and waits 40 ms for an acknowledgement that only data from us carries. */
   readonly needsKick: boolean
-  /** It is told the id of the request that a stream is opened for. */
+  /** It is sent the id of the request that a stream is opened for. */
   readonly readsRequestIds: boolean
   /** Largest window a stream may grow to, in bytes. */
   readonly windowBytes: number
@@ -29,7 +29,7 @@ export const unknownAgent: PeerTraits = {
   windowBytes: WINDOW_BYTES,
 }
 
-/** Our own server, as agents see it. Two ends that send each other extra frames would never stop. */
+/** Our own server, as agents see it. It needs no kick: two ends that kick each other would never stop. */
 export function serverTraits({ agreedWindow = 0 } = {}): PeerTraits {
   return {
     maxStreams: AGENT_OPENED_STREAMS + SERVER_OPENED_STREAMS,
@@ -53,7 +53,7 @@ export function peerTraits(userAgent: string, { agreedWindow = 0 } = {}): PeerTr
   }
 }
 
-/** The window that both ends can use; 0, which is never sent, when the other end asked for none. */
+/** The window that both ends can use; 0, which is never sent, when the other end did not ask for a larger one. */
 export function agreeWindow(asked: number, offered = GROWN_WINDOW_BYTES): number {
   return asked > WINDOW_BYTES ? Math.min(asked, offered) : 0
 }

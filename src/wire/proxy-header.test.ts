@@ -42,13 +42,13 @@ test('the head is the type, a little-endian length, and the five fields in the s
   assert.equal(head.subarray(12).toString(), json)
 })
 
-test('the id of the request is told only where there is one', () => {
+test('the id of the request is sent only if there is one', () => {
   const head = buildProxyHead({ ...header, requestId: '0123456789abcdef' })
   assert.match(head.toString(), /,"PassthroughTLS":false,"RequestId":"0123456789abcdef"\}$/)
   assert.deepEqual(read(head).result, { ...header, requestId: '0123456789abcdef' })
 })
 
-describe('a header is read, and the bytes after it are left', () => {
+describe('a header is read without the bytes after it', () => {
   const head = Buffer.concat([buildProxyHead({ ...header, edgeType: 'https' }), Buffer.from('GET /')])
   const expected = { result: { ...header, edgeType: 'https' }, rest: 'GET /' }
   test('in one chunk', () => assert.deepEqual(read(head), expected))

@@ -20,14 +20,14 @@ export interface ProxyHeader {
   readonly edgeType: EdgeType
   /** The bytes are still TLS. */
   readonly passthroughTls: boolean
-  /** The first request on the stream, as the server's log calls it; `''` when there is none. Only our own agent reads it. */
+  /** Id of the stream's first request in the server's log; `''` when there is none. Only our own agent reads it. */
   readonly requestId: string
 }
 
 /** Bytes of the length field; it is little-endian, unlike everything else. */
 const LENGTH_BYTES = 8
 
-/** The whole head of a proxied stream, to be given to `Mux.open`. */
+/** The whole head of a proxied stream, for `Mux.open`. */
 export function buildProxyHead(header: ProxyHeader): Buffer {
   const json = Buffer.from(
     JSON.stringify({
@@ -47,7 +47,7 @@ export function buildProxyHead(header: ProxyHeader): Buffer {
   return Buffer.concat([head, json])
 }
 
-/** Reads the header of a stream whose type has been read; the rest is left to whoever attaches. */
+/** Reads the header of a stream whose type has been read; the rest is left for the sink. */
 export function readProxyHeader(stream: WireStream, done: (header: ProxyHeader | WireError) => void): void {
   let length: number | undefined
   const finish = (result: ProxyHeader | WireError): void => {

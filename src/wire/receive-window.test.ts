@@ -17,7 +17,7 @@ function growth(changes: Partial<Growth> = {}): Growth & { timeMs: number } {
   return shared
 }
 
-/** The peer sends all it may and it is read, in one round trip of 100 ms. */
+/** In one round trip of 100 ms, the peer sends all it may, and all is read. */
 function roundTrip(window: ReceiveWindow, shared: { timeMs: number }): void {
   let left = window.open
   shared.timeMs += 100
@@ -63,7 +63,7 @@ test('a window that limits its stream grows to the agreed size and no further', 
   assert.equal(shared.spareBytes, SESSION_GROWTH_BYTES)
 })
 
-test('the windows of a session share what they may grow by', () => {
+test('the windows of a session share one budget for growth', () => {
   const shared = growth({ roundTripMs: 100, streamBytes: 64 * WINDOW_BYTES, spareBytes: 3 * WINDOW_BYTES })
   const windows = [new ReceiveWindow(shared), new ReceiveWindow(shared)]
   for (let i = 0; i < 20; i++) for (const window of windows) roundTrip(window, shared)
@@ -74,7 +74,7 @@ test('the windows of a session share what they may grow by', () => {
   assert.equal(shared.spareBytes, 0)
 })
 
-test('a stream that turns slow gives back what it had grown by', () => {
+test('a stream that becomes slow gives back what it had grown by', () => {
   const shared = growth({ roundTripMs: 100, streamBytes: 8 * WINDOW_BYTES })
   const window = new ReceiveWindow(shared)
   for (let i = 0; i < 20; i++) roundTrip(window, shared)

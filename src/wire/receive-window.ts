@@ -1,6 +1,6 @@
 /**
- * The receive window of one stream: what the peer may still send, what we owe it, and how the window grows if both ends
- * agreed.
+ * The receive window of one stream: what the peer may still send, the credit we owe it, and how the window grows if
+ * both ends agreed.
  */
 import { CREDIT_SHARE, WINDOW_BYTES } from './bounds.ts'
 
@@ -18,7 +18,7 @@ export interface Growth {
 /** A window is too small when the bandwidth-delay product fills this share of it. */
 const FULL_SHARE = 1 / 8
 
-/** A window is too large when it fills less than this share: the stream is slow, and others may need the memory. */
+/** A window is too large when the product fills less than this share: other streams may need the memory. */
 const SPARSE_SHARE = 1 / 32
 
 export class ReceiveWindow {
@@ -35,17 +35,17 @@ export class ReceiveWindow {
     this.#growth = growth
   }
 
-  /** The most memory that the peer's bytes can take. */
+  /** The most memory that the peer's bytes can use. */
   get size(): number {
     return this.#size
   }
 
-  /** What the peer may send now. */
+  /** How much the peer may send now. */
   get open(): number {
     return this.#open
   }
 
-  /** Read but not yet credited. */
+  /** Bytes read but not yet credited. */
   get owed(): number {
     return this.#owed
   }

@@ -6,7 +6,7 @@ import { streamTypes, typeHead } from './stream-types.ts'
 import { Ends } from './test-link.ts'
 import { WireError } from './wire-error.ts'
 
-/** What the server reads of a stream on which an agent sends `text`, in chunks of `chunk` bytes. */
+/** What the server reads from a stream on which an agent sends `text`, in chunks of `chunk` bytes. */
 function read(text: string, { chunk = Number.POSITIVE_INFINITY, maxBytes = 1000, ends = false } = {}) {
   const results: (Message | WireError)[] = []
   const pair = new Ends({
@@ -27,7 +27,7 @@ describe('a message is read', () => {
   test('without waiting for the end of the stream', () => assert.deepEqual(read(text), message))
   test('with a line break after it, as agents in Go send it', () => assert.deepEqual(read(`${text}\n`), message))
   test('byte by byte', () => assert.deepEqual(read(` ${text}`, { chunk: 1 }), message))
-  test('and is not there while its last bracket is missing', () => assert.equal(read(text.slice(0, -1)), undefined))
+  test('and is incomplete while its last bracket is missing', () => assert.equal(read(text.slice(0, -1)), undefined))
 })
 
 describe('a message is refused', () => {
@@ -38,8 +38,8 @@ describe('a message is refused', () => {
     { name: 'that is not JSON', text: '{a}' },
     { name: 'whose brackets do not match', text: '{"a":[}' + ']' },
     { name: 'that names a key twice', text: '{"a":1,"a":2}' },
-    { name: 'that is nested too deep', text: `{"a":${'['.repeat(40)}` },
-    { name: 'that never becomes whole', text: '{"a":', ends: true },
+    { name: 'that is nested too deeply', text: `{"a":${'['.repeat(40)}` },
+    { name: 'that never ends', text: '{"a":', ends: true },
     { name: 'that never begins', text: '', ends: true },
   ]
   for (const { name, text, code = 'message_invalid', ends = false } of cases) {
@@ -63,7 +63,7 @@ describe('a call', () => {
     assert.deepEqual([ends.agent.size, ends.server.size], [0, 0])
   })
 
-  test('that is larger than a window is answered all the same', async () => {
+  test('that is larger than a window is answered', async () => {
     const ends = new Ends({
       server: { onStream: (stream) => readMessage(stream, (asked) => answer(stream, { asked })) },
     })
@@ -72,7 +72,7 @@ describe('a call', () => {
     void call(ends.agent, streamTypes.bind, large).then((message) => {
       got = message
     })
-    // A large message is read in a turn of its own, on either side.
+    // Each side reads a large message in its own turn.
     while (got === undefined) {
       ends.settle()
       await setImmediate()
@@ -80,7 +80,7 @@ describe('a call', () => {
     assert.deepEqual(got, { asked: large })
   })
 
-  test('that is answered by a peer which never ends the stream leaves nothing here', async () => {
+  test('that is answered by a peer which never ends the stream leaves no stream here', async () => {
     const ends = new Ends({ agent: { onStream: (stream) => void stream.write(Buffer.from('{"Error":""}\n')) } })
     const answered = call(ends.server, streamTypes.stop, {})
     ends.settle()
@@ -88,7 +88,7 @@ describe('a call', () => {
     assert.equal(ends.server.size, 0)
   })
 
-  test('that nobody answers gives up', async (t) => {
+  test('that is not answered times out', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout'] })
     const ends = new Ends()
     const answered = call(ends.server, streamTypes.stop, {}, { timeoutMs: 10_000 })
@@ -100,7 +100,7 @@ describe('a call', () => {
     assert.deepEqual([ends.server.size], [0])
   })
 
-  test('on a session that ends meanwhile fails with what ended it', async () => {
+  test('on a session that ends meanwhile fails with the error that ended it', async () => {
     const ends = new Ends()
     const answered = call(ends.server, streamTypes.stop, {})
     ends.settle()

@@ -1,4 +1,4 @@
-/** Calls: a stream that carries one JSON object there and, for most, one back. */
+/** Calls: each is a stream that carries a JSON object and, for most, another one back. */
 import { BadJson, MAX_JSON_VALUES, parseJson, readJson } from '../lib/text/json.ts'
 import { ownTurn } from '../lib/threads/others-turn.ts'
 import { MESSAGE_BYTES, MESSAGE_DEPTH } from './bounds.ts'
@@ -20,7 +20,7 @@ export const CALL_TIMEOUT_MS = 10_000
 
 /**
  * Reads one message and calls `done` once: with the message, or with the error. Senders wait for the answer before they
- * end their side, so a message is complete with its last bracket.
+ * end their side, so the last bracket completes a message.
  */
 export function readMessage(
   stream: WireStream,
@@ -49,7 +49,7 @@ export function readMessage(
       isDone = true
       void readLargeMessage(whole, maxValues, done)
     },
-    // An error is made only where it is told, since each captures a stack.
+    // Errors are made only when they are reported, since each captures a stack.
     end() {
       if (!isDone) finish(invalid('the stream ended within the message'))
     },
@@ -66,7 +66,7 @@ export function answer(stream: WireStream, message: Message): void {
   stream.close()
 }
 
-/** Sends a message of `type` and gives the answer, or why there is none. Never rejects. */
+/** Sends a message of `type` and resolves with the answer, or with why there is none. Never rejects. */
 export function call(
   mux: Mux,
   type: StreamType,
@@ -107,18 +107,18 @@ export function parseMessage(bytes: Buffer): Message | WireError {
   try {
     return asMessage(parseJson(bytes, { maxDepth: MESSAGE_DEPTH, maxValues: MAX_JSON_VALUES }))
   } catch (error) {
-    return notTaken(error)
+    return invalidJson(error)
   }
 }
 
-/** In turns of the event loop of its own, between receiving the message and using it. */
+/** Uses its own turns of the event loop, between receiving the message and using it. */
 async function readLargeMessage(
   bytes: Buffer,
   maxValues: number,
   done: (message: Message | WireError) => void,
 ): Promise<void> {
   await ownTurn()
-  const message = await readJson(bytes, { maxDepth: MESSAGE_DEPTH, maxValues }).then(asMessage, notTaken)
+  const message = await readJson(bytes, { maxDepth: MESSAGE_DEPTH, maxValues }).then(asMessage, invalidJson)
   await ownTurn()
   done(message)
 }
@@ -127,9 +127,9 @@ function asMessage(value: unknown): Message | WireError {
   return isMessage(value) ? value : invalid('the message is not a JSON object')
 }
 
-function notTaken(cause: unknown): WireError {
+function invalidJson(cause: unknown): WireError {
   if (!(cause instanceof BadJson)) throw cause
-  return invalid('the message is not JSON that we take', cause)
+  return invalid('the message is not acceptable JSON', cause)
 }
 
 function isMessage(value: unknown): value is Message {

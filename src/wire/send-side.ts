@@ -4,7 +4,7 @@ import { WINDOW_BYTES, WRITE_HIGH_BYTES, WRITE_LOW_BYTES } from './bounds.ts'
 import { ByteQueue } from './byte-queue.ts'
 import { FIN, SYN } from './frame.ts'
 
-/** Largest window that is believed, in bytes; more is of no use. */
+/** Largest window that counts, in bytes; more would be useless. */
 const LARGEST_WINDOW_BYTES = 0x7fffffff
 
 export class SendSide {
@@ -49,19 +49,19 @@ export class SendSide {
     return this.#unsent.length === 0 && this.#window > 0 && this.#isSynSent && !this.#isEnding
   }
 
-  /** False asks the writer to wait. */
+  /** Queues `chunk`; false asks the writer to wait. */
   push(chunk: Buffer): boolean {
     this.#unsent.push(chunk)
     return this.#hasRoom()
   }
 
-  /** The same for bytes that are only lent. */
+  /** The same for lent bytes. */
   pushLent(chunk: Buffer): boolean {
     this.#unsent.pushLent(chunk)
     return this.#hasRoom()
   }
 
-  /** The writer waits for `releaseWaiter`. */
+  /** Notes that the writer waits for `releaseWaiter`. */
   makeWait(): void {
     this.#hasWaiter = true
   }
@@ -70,7 +70,7 @@ export class SendSide {
     this.#isEnding = true
   }
 
-  /** Drops what is unsent; nothing more goes out. */
+  /** Drops what is unsent; nothing more is sent. */
   abandon(): void {
     this.#unsent.clear()
     this.#isEnding = true
@@ -84,7 +84,7 @@ export class SendSide {
   /** Writes one frame of at most `max` bytes. */
   emit(batch: Batch, max: number): void {
     const length = Math.min(this.#unsent.length, this.#window, max)
-    // Never SYN and FIN together: agents in Go could not answer.
+    // Never SYN and FIN in one frame: agents in Go could not answer.
     const fin = this.#isEnding && this.#isSynSent && length === this.#unsent.length
     batch.data(this.#id, (this.#isSynSent ? 0 : SYN) | (fin ? FIN : 0), length)
     for (let left = length; left > 0; ) {
@@ -98,7 +98,7 @@ export class SendSide {
     this.#isFinSent = fin
   }
 
-  /** Writes one frame of at most `max` bytes of `chunk` from `at` on, where `isClear`; gives how many. */
+  /** Writes one frame with at most `max` bytes of `chunk` from `at` on; returns their number. Only when `isClear`. */
   emitLent(batch: Batch, chunk: Buffer, at: number, max: number): number {
     const length = Math.min(chunk.length - at, this.#window, max)
     batch.data(this.#id, 0, length)

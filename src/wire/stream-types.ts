@@ -1,4 +1,4 @@
-/** What a stream is for: the number that its opener sends first. */
+/** Stream types: the number that the opener of a stream sends first. */
 
 export const streamTypes = {
   auth: 0,
@@ -12,11 +12,11 @@ export const streamTypes = {
   serverInfo: 8,
   stopTunnel: 9,
   patchTunnel: 10,
-  /** Our own, `move` in ASCII: only for agents that say that they know it. */
+  /** Our own, `move` in ASCII: only for agents that announce it. */
   move: 0x6d6f7665,
-  /** Our own, `node` in ASCII: tells agents that say that they know it which other nodes there are. */
+  /** Our own, `node` in ASCII: sends the other nodes to agents that announce it. */
   nodes: 0x6e6f6465,
-  /** Our own, `begi` in ASCII: a connection that waited becomes its session. */
+  /** Our own, `begi` in ASCII: a standby becomes its session. */
   begin: 0x62656769,
   heartbeat: 0xffffffff,
 } as const

@@ -13,9 +13,9 @@ import type { StreamSink, WireStream } from './wire-stream.ts'
 export interface StreamOwner {
   readonly growth: Growth
   hasToSend(stream: MuxStream): void
-  /** Sends lent bytes, as many as possible at once; gives how many. */
+  /** Sends as many lent bytes as possible at once; returns their number. */
   sendLent(stream: MuxStream, chunk: Buffer): number
-  /** False: `proceed` is called when there is room again. */
+  /** When false, `proceed` is called once there is room again. */
   hasRoomFor(stream: MuxStream): boolean
   hasCredit(stream: MuxStream): void
   sendReset(id: number, code: WireCode, options: { withFin: boolean }): void
@@ -41,8 +41,8 @@ export class MuxStream implements WireStream, QueueMember {
   #isFlowing = false
   #isDelivering = false
   #isEndReceived = false
-  #isEndTold = false
-  /** Set when nobody wants to read; see `close`. */
+  #isEndDelivered = false
+  /** Set when what arrives is to be dropped; see `close`. */
   #isUnwanted = false
   #isClosed = false
   #error: WireError | undefined
@@ -81,7 +81,7 @@ export class MuxStream implements WireStream, QueueMember {
   }
 
   write(chunk: Buffer): boolean {
-    // Lost, and only read to its end: no need to wait.
+    // The stream is lost and only read to its end, so the writer need not wait.
     if (this.#error) return true
     if (this.#isClosed || this.#sending.isEnding) return false
     const hasRoom = this.#sending.push(chunk)
@@ -98,7 +98,7 @@ export class MuxStream implements WireStream, QueueMember {
       if (this.#sending.isReady) this.#owner.hasToSend(this)
       return hasRoom
     }
-    // Leaves the rest where it is, to avoid a second copy.
+    // Asks the reader to wait, so that its next bytes need not be copied twice.
     if (this.#sending.isClear && this.#owner.hasRoomFor(this)) return true
     this.#sending.makeWait()
     return false
@@ -146,7 +146,7 @@ export class MuxStream implements WireStream, QueueMember {
       this.#lend(chunk)
     }
     this.#isDelivering = false
-    this.#tellEnd()
+    this.#deliverEnd()
   }
 
   take(bytes: number): Buffer | undefined {
@@ -155,16 +155,16 @@ export class MuxStream implements WireStream, QueueMember {
     return taken
   }
 
-  /** A DATA frame begins; false when it exceeds the window. */
+  /** Begins a DATA frame; false when it exceeds the window. */
   receive(bytes: number): boolean {
     if (bytes > 0) this.#isHeard = true
     return this.window.receive(bytes)
   }
 
-  /** A piece of its body arrived; it is lent. */
+  /** Takes a piece of its body, which is lent. */
   accept(piece: Buffer): void {
     if (this.#isClosed) return
-    // Credit is sent even for unwanted bytes: without a window, a peer could never be told to stop.
+    // Credit is sent even for unwanted bytes: a peer without a window could not send, and so would never get a reset.
     if (this.#isUnwanted) this.#consumed(piece.length)
     else if (this.#isFlowing && !this.#isDelivering && this.#unread.length === 0) this.#lend(piece)
     else {
@@ -173,11 +173,11 @@ export class MuxStream implements WireStream, QueueMember {
     }
   }
 
-  /** FIN came; agents may send it more than once. */
+  /** Handles a FIN; agents may send it more than once. */
   acceptEnd(): void {
     if (this.#isClosed || this.#isEndReceived) return
     this.#isEndReceived = true
-    this.#tellEnd()
+    this.#deliverEnd()
     this.onArrival?.()
   }
 
@@ -191,22 +191,22 @@ export class MuxStream implements WireStream, QueueMember {
 
   /** Tells a waiting writer that there is room, unless something else blocks it. */
   proceed(): void {
-    if (this.#sending.isClear && this.#sending.releaseWaiter()) this.#tellRoom()
+    if (this.#sending.isClear && this.#sending.releaseWaiter()) this.#callDrain()
   }
 
-  /** RST arrived, or the session ended. Bytes received before can still be read: the peer only stopped listening. */
+  /** RST arrived, or the session ended. If the peer had ended its side, what it sent before can still be read. */
   lose(error: WireError): void {
-    const canBeRead = this.#isEndReceived && !this.#isEndTold && !this.#isUnwanted
+    const canBeRead = this.#isEndReceived && !this.#isEndDelivered && !this.#isUnwanted
     if (!canBeRead || this.#isClosed) this.#finish(error)
     else {
       this.#error = error
       this.#sending.abandon()
-      // Otherwise a reader that waits to forward its bytes would wait for ever.
-      this.#tellRoom()
+      // Otherwise a reader that waits for room to forward its bytes would wait for ever.
+      this.#callDrain()
     }
   }
 
-  /** The peer violated the protocol on this stream. */
+  /** Resets the stream because the peer violated the protocol on it. */
   violate(code: WireCode, what: string): void {
     this.#abort(new WireError(code, 'peer', what), code)
   }
@@ -216,18 +216,18 @@ export class MuxStream implements WireStream, QueueMember {
     return !this.#isClosed && this.#sending.isClear
   }
 
-  /** Writes one frame of at most `max` bytes that are only lent, of `chunk` from `at` on; gives how many. */
+  /** Writes one frame with at most `max` lent bytes of `chunk` from `at` on; returns their number. */
   emitLent(batch: Batch, chunk: Buffer, at: number, max: number): number {
     return this.#sending.emitLent(batch, chunk, at, max)
   }
 
-  /** Writes one frame of at most `max` bytes; true when there is more that may be sent. */
+  /** Writes one frame of at most `max` bytes; true when more may be sent. */
   emit(batch: Batch, max: number): boolean {
     if (this.#isClosed || !this.#sending.isReady) return false
     this.#sending.emit(batch, max)
     if (this.#sending.isFinSent) {
-      if (this.#isUnwanted || this.#isEndTold) this.#finish(this.#error)
-    } else if (this.#sending.releaseWaiter()) this.#tellRoom()
+      if (this.#isUnwanted || this.#isEndDelivered) this.#finish(this.#error)
+    } else if (this.#sending.releaseWaiter()) this.#callDrain()
     return !this.#isClosed && this.#sending.isReady
   }
 
@@ -246,10 +246,10 @@ export class MuxStream implements WireStream, QueueMember {
     if (this.window.consume(bytes) && !this.#isEndReceived && !this.#isClosed) this.#owner.hasCredit(this)
   }
 
-  #tellEnd(): void {
-    if (!this.#isEndReceived || this.#isEndTold || this.#isUnwanted || this.#unread.length > 0) return
+  #deliverEnd(): void {
+    if (!this.#isEndReceived || this.#isEndDelivered || this.#isUnwanted || this.#unread.length > 0) return
     if (!this.#isFlowing || this.#isDelivering || this.#isClosed) return
-    this.#isEndTold = true
+    this.#isEndDelivered = true
     try {
       this.#sink?.end()
     } catch (cause) {
@@ -258,7 +258,7 @@ export class MuxStream implements WireStream, QueueMember {
     if (this.#sending.isFinSent) this.#finish(this.#error)
   }
 
-  #tellRoom(): void {
+  #callDrain(): void {
     try {
       this.#sink?.drain()
     } catch (cause) {
@@ -266,7 +266,7 @@ export class MuxStream implements WireStream, QueueMember {
     }
   }
 
-  /** A sink threw: our own fault, which must not affect other streams. */
+  /** Resets the stream because its sink threw; such a defect of ours must not affect other streams. */
   #fail(cause: unknown): void {
     this.#abort(new WireError('internal_error', 'us', 'the handler of a stream failed', { cause }), 'internal_error')
   }

@@ -1,4 +1,4 @@
-/** For tests: a peer that sends what it likes, and what must hold whatever that is. */
+/** For tests: a peer that sends anything, and the conditions that must hold whatever it sends. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { WINDOW_BYTES } from './bounds.ts'
@@ -33,7 +33,7 @@ const body = fc.oneof(
   fc.nat({ max: 300_000 }).map((length) => new Uint8Array(length)),
 )
 
-/** Most often well-formed, since what is not ends the session at once. */
+/** Mostly well-formed, since a malformed frame ends the session at once. */
 const frame = fc
   .record({
     kind: fc.oneof(
@@ -62,7 +62,7 @@ export const hostileRun = fc.record({
     },
   ),
   chunk: fc.integer({ min: 1, max: 70_000 }),
-  /** What the server does with the streams it is asked to serve. */
+  /** What the server does with the streams that the peer opens. */
   uses: fc.array(fc.constantFrom('read', 'echo', 'hold', 'message', 'header', 'refuse'), {
     minLength: 1,
     maxLength: 8,
@@ -101,12 +101,12 @@ export function checkHostile({ frames, chunk, uses, reads }: Hostile): void {
   into.events?.closed(undefined)
   for (const stream of served) {
     stream.resume()
-    // Nobody attached to this one.
+    // No sink is attached to this one.
     if (!stream.isClosed) stream.attach(new Heard())
   }
   assert.equal(ends.server.size, 0)
   assert.equal(ends.closed.server.length, 1)
-  for (const { ends: told, closes } of heard) assert.ok(told <= 1 && closes.length === 1)
+  for (const { ends: endCount, closes } of heard) assert.ok(endCount <= 1 && closes.length === 1)
 }
 
 function use(stream: WireStream, how: Hostile['uses'][number], heard: Heard[]): void {

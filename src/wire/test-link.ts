@@ -1,4 +1,4 @@
-/** For tests: two transports joined in memory, and two sessions over them, which move only when told to. */
+/** For tests: two transports joined in memory with a session over each; nothing moves until the test says so. */
 
 import { Mux, type MuxOptions } from './mux.ts'
 import type { Transport, TransportEvents } from './transport.ts'
@@ -7,7 +7,7 @@ import type { WireStream } from './wire-stream.ts'
 
 export type Side = 'server' | 'agent'
 
-/** Bytes on their way after which a transport asks its writer to wait. */
+/** With this many bytes under way, a transport asks its writer to wait. */
 const HIGH_BYTES = 64 * 1024
 
 /** One direction of a link. */
@@ -43,7 +43,7 @@ class Pipe {
     }
   }
 
-  /** Who keeps what is only lent must not get away with it. */
+  /** Overwrites the bytes after the call, so that tests fail when lent bytes are kept. */
   #lend(chunk: Buffer): void {
     this.events?.data(chunk)
     chunk.fill(0xdb)
@@ -101,7 +101,7 @@ export class Ends {
     for (const task of this.#tasks[side].splice(0)) task()
   }
 
-  /** Moves everything until nothing moves any more. */
+  /** Runs turns and delivers bytes until nothing is left. */
   settle(chunkBytes = Number.POSITIVE_INFINITY): void {
     const { server, agent } = this.link.pipes
     do {
@@ -125,7 +125,7 @@ export class Ends {
   }
 }
 
-/** A sink that remembers all it hears. */
+/** A sink that records all it gets. */
 export class Heard {
   readonly chunks: Buffer[] = []
   ends = 0
@@ -137,7 +137,7 @@ export class Heard {
   }
 
   data(chunk: Buffer): void {
-    // As it is: the bytes must be right for as long as they are kept.
+    // Not copied: the bytes must stay right for as long as they are kept.
     this.chunks.push(chunk)
   }
 

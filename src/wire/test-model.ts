@@ -1,8 +1,8 @@
 /**
- * For tests: two sessions driven by random steps beside a model that knows what each end must have heard.
+ * For tests: two sessions driven by random steps, and a model that knows what each end must have received.
  *
- * The model is small: for each way of each stream, how many bytes were written, whether it was ended, and whether
- * anybody gave the stream up. Bytes are a pattern of their position, so one that is lost, doubled or moved is seen.
+ * The model is small: for each direction of each stream, how many bytes were written, whether it was ended, and whether
+ * either end gave up the stream. Bytes depend on their position, so the loss, repetition or move of one is detected.
  */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
@@ -28,7 +28,7 @@ class End implements StreamSink {
   ends = 0
   closes: (WireError | undefined)[] = []
   mayWrite = true
-  /** Half of all ends take bytes that are only lent. */
+  /** Half of all ends take lent bytes. */
   readonly lent: ((chunk: Buffer) => void) | undefined
 
   constructor(stream: MuxStream) {
@@ -37,7 +37,7 @@ class End implements StreamSink {
   }
 
   write(bytes: number): void {
-    // Writers keep to what they are told, so what waits to be sent is bounded.
+    // Writers wait when asked to, so the unsent bytes are bounded.
     if (!this.mayWrite || this.isEnded || this.stream.isClosed) return
     const from = this.written % PERIOD
     this.written += bytes
@@ -114,7 +114,7 @@ export const modelRun = fc.record({
   grows: fc.boolean(),
 })
 
-/** Runs the steps, checks after each, and then lets everything come to rest. */
+/** Runs the steps, checks after each, and then lets everything arrive. */
 export function checkModel({ steps, grows }: { steps: readonly Step[]; grows: boolean }): void {
   const model = new Model(grows)
   for (const each of steps) {
@@ -126,9 +126,9 @@ export function checkModel({ steps, grows }: { steps: readonly Step[]; grows: bo
 
 class Model {
   readonly #ends: Ends
-  /** By id, both ends of each stream; the far one is there once it heard of the stream. */
+  /** By id, both ends of each stream; the far end is set once it knows of the stream. */
   readonly #streams = new Map<number, Partial<Record<Side, End>>>()
-  readonly #given = new Set<number>()
+  readonly #abandoned = new Set<number>()
   readonly #largest: number
 
   constructor(grows: boolean) {
@@ -136,7 +136,7 @@ class Model {
       assert.ok(stream instanceof MuxStream)
       const end = new End(stream)
       const ends = this.#streams.get(stream.id) ?? assert.fail('a stream that nobody opened')
-      assert.equal(ends[side], undefined, 'a stream was told of twice')
+      assert.equal(ends[side], undefined, 'a stream was announced twice')
       ends[side] = end
       stream.attach(end)
     }
@@ -174,13 +174,13 @@ class Model {
       end.isEnded = true
       end.stream.end()
     } else if (kind === 'close' || kind === 'reset') {
-      if (!end.stream.isClosed) this.#given.add(end.stream.id)
+      if (!end.stream.isClosed) this.#abandoned.add(end.stream.id)
       end.isEnded = true
       end.stream[kind]()
     }
   }
 
-  /** What holds at every moment: nobody may send or hold more than a window, and nothing is kept after its end. */
+  /** Checks what holds at every moment: no end sends or holds more than a window, or keeps bytes after its close. */
   checkBounds(): void {
     const held = { server: 0, agent: 0 }
     for (const [id, ends] of this.#streams) {
@@ -198,40 +198,40 @@ class Model {
         else held[side]++
       }
     }
-    for (const side of sides) assert.ok(this.#ends.mux(side).size <= held[side] + this.#untold(side))
+    for (const side of sides) assert.ok(this.#ends.mux(side).size <= held[side] + this.#unannounced(side))
   }
 
-  /** When all has been moved and read, every byte has arrived, and every end. */
+  /** Delivers and reads everything; checks that every byte and every end has arrived. */
   rest(): void {
     for (let i = 0; i < 3; i++) {
       for (const ends of this.#streams.values()) for (const side of sides) ends[side]?.stream.resume()
       this.#ends.settle(50_000)
     }
     assert.deepEqual(this.#ends.closed, { server: [], agent: [] })
-    for (const [id, ends] of this.#streams) if (!this.#given.has(id)) this.#checkWhole(id, ends)
+    for (const [id, ends] of this.#streams) if (!this.#abandoned.has(id)) this.#checkWhole(id, ends)
     for (const ends of this.#streams.values()) for (const side of sides) ends[side]?.stream.close()
     this.#ends.settle()
     this.checkBounds()
     for (const side of sides) assert.equal(this.#ends.mux(side).size, 0, `the ${side} keeps streams`)
     for (const ends of this.#streams.values()) {
-      for (const side of sides) assert.equal(ends[side]?.closes.length ?? 1, 1, 'a stream was not told that it is over')
+      for (const side of sides) assert.equal(ends[side]?.closes.length ?? 1, 1, 'a stream was not closed')
     }
   }
 
   #checkWhole(id: number, ends: Partial<Record<Side, End>>): void {
     for (const side of sides) {
       const [from, to] = [ends[side], ends[other(side)]]
-      assert.ok(from && to, `stream ${id} was not told of`)
+      assert.ok(from && to, `stream ${id} was not announced`)
       assert.equal(to.heard, from.written, `stream ${id} lost bytes`)
       assert.equal(to.ends, from.isEnded ? 1 : 0, `the end of stream ${id}`)
-      assert.ok(from.mayWrite || from.isEnded, `a writer of stream ${id} was not told that there is room`)
+      assert.ok(from.mayWrite || from.isEnded, `a writer of stream ${id} was not told to go on`)
       const isOver = from.isEnded && to.isEnded
       assert.deepEqual(from.closes, isOver ? [undefined] : [])
     }
   }
 
-  /** Streams that came and were not told of yet. */
-  #untold(side: Side): number {
+  /** Streams that this side does not know of yet. */
+  #unannounced(side: Side): number {
     return [...this.#streams.values()].filter((ends) => !ends[side]).length
   }
 }

@@ -7,14 +7,14 @@ import { CLOSE_GRACE_MS } from './bounds.ts'
 export interface TransportEvents {
   /** Lent bytes, valid only during the call. */
   data(chunk: Buffer): void
-  /** There is room again, after a `write` that gave false. */
+  /** There is room again, after a `write` that returned false. */
   drain(): void
-  /** It is closed in both directions. */
+  /** The transport is closed in both directions. */
   closed(error: Error | undefined): void
 }
 
 export interface Transport {
-  /** Begins to read. */
+  /** Starts reading. */
   open(events: TransportEvents): void
   /** Sends `bytes`, which must not change before `sent` is called; false asks to wait for `drain`. */
   write(bytes: Buffer, sent?: () => void): boolean
@@ -24,7 +24,7 @@ export interface Transport {
   destroy(): void
 }
 
-/** Makes a transport of a TCP or TLS socket, or another Duplex, and takes it over. */
+/** Makes a transport from a TCP or TLS socket, or another Duplex; the transport owns it from then on. */
 export function socketTransport(socket: Duplex): Transport {
   if ('setNoDelay' in socket && typeof socket.setNoDelay === 'function') socket.setNoDelay(true)
   return {

@@ -13,7 +13,7 @@ function named(name: number): Named {
   return { name, queues: 0 }
 }
 
-test('each stands in the queue once, at the place where it came first', () => {
+test('each member is in the queue once, at the place where it was added first', () => {
   const turns = new Turns<Named>(1)
   const [a, b] = [named(1), named(2)]
   for (const one of [a, b, a]) turns.add(one)
@@ -24,7 +24,7 @@ test('each stands in the queue once, at the place where it came first', () => {
   assert.equal(turns.shift(), undefined)
 })
 
-test('who leaves one queue keeps its place in another', () => {
+test('a member that leaves one queue keeps its place in another', () => {
   const [first, second] = [new Turns<Named>(1), new Turns<Named>(2)]
   const one = named(1)
   for (const turns of [first, second]) turns.add(one)
@@ -36,7 +36,7 @@ test('who leaves one queue keeps its place in another', () => {
   assert.equal(one.queues, 0)
 })
 
-test('random steps give the order that a Set gives', () => {
+test('random steps give the same order as a Set', () => {
   const step = fc.record({
     kind: fc.oneof(
       { weight: 12, arbitrary: fc.constant('add' as const) },
@@ -72,14 +72,14 @@ test('random steps give the order that a Set gives', () => {
   )
 })
 
-test('a queue that was long lets go of all who stood in it, and works on', () => {
+test('a queue that was long keeps none of its former members alive, and still works', () => {
   setFlagsFromString('--expose-gc')
   const collect: () => void = runInNewContext('gc')
   const turns = new Turns<Named>(1)
   const past = [...comeAndGo(turns, 500), ...comeAndGo(turns, 3000)]
   assert.equal(turns.size, 0)
   return new Promise<void>((done) => {
-    // A WeakRef holds what it refers to until the turn that made it is over.
+    // A WeakRef keeps its target alive until the turn in which it was made is over.
     setImmediate(() => {
       collect()
       assert.equal(past.filter((each) => each.deref() !== undefined).length, 0)
@@ -91,7 +91,7 @@ test('a queue that was long lets go of all who stood in it, and works on', () =>
   })
 })
 
-/** Every third is taken out of the middle, the others from the front. */
+/** Adds `count` members; removes every third from the middle, the others from the front. */
 function comeAndGo(turns: Turns<Named>, count: number): WeakRef<Named>[] {
   const all = Array.from({ length: count }, (_, name) => named(name))
   for (const one of all) turns.add(one)

@@ -1,5 +1,5 @@
 /**
- * A queue for taking turns: each member is in it at most once, and coming and going makes no garbage, as with a Set.
+ * A queue for taking turns: each member is in it at most once, as in a Set, but adding and removing makes no garbage.
  */
 
 export interface QueueMember {
@@ -10,12 +10,12 @@ export interface QueueMember {
 /** Initial slots of a queue; a power of two. */
 const FEW_SLOTS = 16
 
-/** Most slots that an empty queue keeps: one that was long releases its memory. */
+/** Most slots that an empty queue keeps; after it was longer, it releases the memory. */
 const KEPT_SLOTS = 1024
 
 export class Turns<T extends QueueMember> {
   readonly #bit: number
-  /** A ring whose length is a power of two. Free slots are undefined, so that they hold nobody. */
+  /** A ring whose length is a power of two. Free slots are undefined, so that they keep no member alive. */
   #slots = new Array<T | undefined>(FEW_SLOTS).fill(undefined)
   #first = 0
   #size = 0
@@ -29,7 +29,7 @@ export class Turns<T extends QueueMember> {
     return this.#size
   }
 
-  /** Adds `one` at the back; false when it is in the queue already, where it keeps its place. */
+  /** Adds `one` at the back; false when it is in the queue already, and then it keeps its place. */
   add(one: T): boolean {
     if ((one.queues & this.#bit) !== 0) return false
     one.queues |= this.#bit
@@ -39,7 +39,7 @@ export class Turns<T extends QueueMember> {
     return true
   }
 
-  /** Takes out the first. */
+  /** Removes and returns the first. */
   shift(): T | undefined {
     const one = this.#slots[this.#first]
     if (one === undefined) return undefined
@@ -51,7 +51,7 @@ export class Turns<T extends QueueMember> {
     return one
   }
 
-  /** Takes out all, in order. */
+  /** Removes and returns all, in order. */
   takeAll(): T[] {
     const all: T[] = []
     for (let one = this.shift(); one !== undefined; one = this.shift()) all.push(one)

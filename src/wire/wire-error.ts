@@ -28,7 +28,7 @@ export type LocalCode = 'too_many_streams' | 'message_invalid' | 'message_too_la
 
 export type WireErrorCode = WireCode | LocalCode
 
-/** Who caused it: we, the peer, or the connection. */
+/** What caused it: this end, the peer, or the connection. */
 export type Side = 'us' | 'peer' | 'connection'
 
 export class WireError extends Error {

@@ -36,14 +36,14 @@ export interface WireStream {
 
 /** Receives a stream. An error thrown here resets this stream and no other. */
 export interface StreamSink {
-  /** Bytes that count as read once this returns; call `pause` to get no more. */
+  /** Gets bytes, which count as read once this returns; call `pause` to get no more. */
   data(chunk: Buffer): void
   /** The same for bytes that are valid only during the call; without it, `data` gets a copy. */
   lent?: ((chunk: Buffer) => void) | undefined
   /** The peer ended its side. At most once, after the last byte. */
   end(): void
-  /** There is room to write again, after a `write` that gave false. */
+  /** There is room to write again, after a `write` that returned false. */
   drain(): void
-  /** Both directions are closed. Exactly once, and the last call; with an error when bytes may be missing. */
+  /** Both directions are closed. Called exactly once and last; with an error when bytes may be missing. */
   closed(error: WireError | undefined): void
 }

@@ -1,15 +1,15 @@
-/** The processes of a server, as Linux shows them. */
+/** The processes of a server, as Linux reports them. */
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 
 export interface Children {
   readonly control: number
-  /** In no order. */
+  /** In no particular order. */
   readonly workers: readonly number[]
 }
 
 const MIB_PER_KIB = 1 / 1024
 
-/** The children of a supervisor; undefined while one is missing, or one too many is there. */
+/** The children of a supervisor; undefined while there are too few or too many. */
 export function childrenOf(supervisor: number, workerCount: number): Children | undefined {
   const pids = childPids(supervisor)
   const running = (command: string) => pids.filter((pid) => read(`/proc/${pid}/cmdline`).split('\0').includes(command))
@@ -19,7 +19,7 @@ export function childrenOf(supervisor: number, workerCount: number): Children | 
   return isWhole && pids.length === workerCount + 1 ? { control, workers } : undefined
 }
 
-/** Also of those that have ended and were not waited for. */
+/** All child pids, including zombies. */
 export function childPids(supervisor: number): number[] {
   return list(`/proc/${supervisor}/task`).flatMap((task) =>
     read(`/proc/${supervisor}/task/${task}/children`).split(' ').filter(Boolean).map(Number),
@@ -30,7 +30,7 @@ export function descriptorsOf(pid: number): number {
   return list(`/proc/${pid}/fd`).length
 }
 
-/** What a process itself holds of memory that it may share with others, in MiB. */
+/** The resident memory of a process, shared pages included, in MiB. */
 export function residentMib(pid: number): number {
   return Number(/^VmRSS:\s*(\d+)/m.exec(read(`/proc/${pid}/status`))?.[1] ?? 0) * MIB_PER_KIB
 }
@@ -40,23 +40,23 @@ export interface TcpConnection {
   readonly farPort: number
 }
 
-/** The connections over IPv4 that a process has open. */
+/** The open IPv4 connections of a process. */
 export function connectionsOf(pid: number): TcpConnection[] {
   const inodes = new Set(
     list(`/proc/${pid}/fd`).flatMap((fd) => /^socket:\[(\d+)\]$/.exec(link(`/proc/${pid}/fd/${fd}`))?.[1] ?? []),
   )
-  // proc_net_tcp: the second and third field are `address:port` of both ends, in hexadecimal, and the tenth is the inode.
+  // proc_net_tcp: the second and third fields are `address:port` of both ends in hexadecimal; the tenth is the inode.
   const rows = read('/proc/net/tcp').split('\n').slice(1)
   return rows.flatMap((row) => {
     const [, near = '', far = '', , , , , , , inode = ''] = row.trim().split(/\s+/)
     const portOf = (address: string) => Number.parseInt(address.split(':')[1] ?? '0', 16)
     const farPort = portOf(far)
-    // A socket that listens has no other end.
+    // A listening socket has no remote end.
     return inodes.has(inode) && farPort !== 0 ? [{ nearPort: portOf(near), farPort }] : []
   })
 }
 
-/** Empty when the process is gone. */
+/** Reads a file; empty when the process is gone. */
 function read(path: string): string {
   try {
     return readFileSync(path, 'utf8')

@@ -13,22 +13,22 @@ const line = (...args: string[]): string => {
   }
 }
 
-test('a run is read with what was given for it', () => {
+test('a run is read with its options', () => {
   const given = readChaosFlags(['nodes', '--minutes', '3', '--seed=7', '--logs', 'kept'])
   assert.deepEqual(given, { name: 'nodes', store: 'sqlite', logs: 'kept', counts: { minutes: 3, seed: 7 } })
 })
 
-test('help is not a fault, whatever else is said', () => {
+test('--help is never a fault, whatever else is given', () => {
   for (const args of [['--help'], ['-h'], ['kill', '--help'], ['nonsense', '--help']]) {
     assert.equal(readChaosFlags(args), undefined)
   }
 })
 
-test('what is not known gets one line', () => {
-  assert.equal(line(), 'no run is named; runs are upgrade, kill, nodes, rolling, hostile')
-  assert.equal(line('upgraed'), 'there is no run upgraed; runs are upgrade, kill, nodes, rolling, hostile')
-  assert.equal(line('kill', 'nodes'), 'one run at a time; nodes is too much')
+test('each fault is reported in one line', () => {
+  assert.equal(line(), 'name a run: upgrade, kill, nodes, rolling, hostile')
+  assert.equal(line('upgraed'), 'unknown run upgraed; name one of upgrade, kill, nodes, rolling, hostile')
+  assert.equal(line('kill', 'nodes'), 'one run at a time; remove nodes')
   assert.equal(line('kill', '--nonsense'), "Unknown option '--nonsense'")
   assert.equal(line('kill', '--rounds', 'many'), '--rounds must be a whole number, 1 or more')
-  assert.equal(line('kill', '--store', 'mysql'), '--store is sqlite or postgres')
+  assert.equal(line('kill', '--store', 'mysql'), '--store must be sqlite or postgres')
 })

@@ -1,16 +1,16 @@
-/** Reads the words after `npm run chaos --`. */
+/** Parses the arguments after `npm run chaos --`. */
 import { parseArgs } from 'node:util'
 import { count, FlagFault } from '../../bench/flags.ts'
 
 export const usage = `usage: npm run chaos -- upgrade [--rounds 50] [--requests 200000] [--store sqlite|postgres] [--workers 2]
        npm run chaos -- kill [--rounds 100] [--store sqlite|postgres] [--workers 2]
-       npm run chaos -- nodes [--minutes 10] [--seed 1] [--workers 1] [--logs folder], on a PostgreSQL of its own
-       npm run chaos -- rolling [--rounds 3] [--rate 200] [--seed 1] [--workers 1], on a PostgreSQL of its own
+       npm run chaos -- nodes [--minutes 10] [--seed 1] [--workers 1] [--logs folder], with its own PostgreSQL
+       npm run chaos -- rolling [--rounds 3] [--rate 200] [--seed 1] [--workers 1], with its own PostgreSQL
        npm run chaos -- hostile [--edges 100000] [--seconds 20] [--workers 1], on SQLite`
 
 const NAMES = ['upgrade', 'kill', 'nodes', 'rolling', 'hostile'] as const
 
-/** Flags that take a whole number, and the least that it may be. */
+/** Flags that take a whole number, each with its minimum. */
 const LEAST = { rounds: 1, requests: 1, workers: 0, edges: 1, seconds: 1, minutes: 1, rate: 1, seed: 0 } as const
 
 export type ChaosName = (typeof NAMES)[number]
@@ -19,11 +19,11 @@ export interface ChaosFlags {
   readonly name: ChaosName
   readonly store: 'sqlite' | 'postgres'
   readonly logs: string | undefined
-  /** What was given for a flag that takes a number. */
+  /** The values of the number flags that were given. */
   readonly counts: Partial<Readonly<Record<keyof typeof LEAST, number>>>
 }
 
-/** Undefined when help was asked for. Throws what `isFlagFault` knows. */
+/** Undefined when help was requested. Throws faults that `isFlagFault` recognises. */
 export function readChaosFlags(args: readonly string[]): ChaosFlags | undefined {
   const flags = Object.keys(LEAST) as (keyof typeof LEAST)[] // it has no other keys
   const texts = Object.fromEntries([...flags, 'store', 'logs'].map((flag) => [flag, { type: 'string' } as const]))
@@ -34,11 +34,11 @@ export function readChaosFlags(args: readonly string[]): ChaosFlags | undefined 
   const [word = '', ...rest] = positionals
   const name = NAMES.find((each) => each === word)
   if (name === undefined) {
-    throw new FlagFault(`${word === '' ? 'no run is named' : `there is no run ${word}`}; runs are ${NAMES.join(', ')}`)
+    throw new FlagFault(`${word === '' ? 'name a run:' : `unknown run ${word}; name one of`} ${NAMES.join(', ')}`)
   }
-  if (rest.length > 0) throw new FlagFault(`one run at a time; ${rest.join(', ')} is too much`)
+  if (rest.length > 0) throw new FlagFault(`one run at a time; remove ${rest.join(', ')}`)
   const { store = 'sqlite', logs } = given
-  if (store !== 'sqlite' && store !== 'postgres') throw new FlagFault('--store is sqlite or postgres')
+  if (store !== 'sqlite' && store !== 'postgres') throw new FlagFault('--store must be sqlite or postgres')
   const counts = flags.flatMap((flag) => {
     const text = given[flag]
     return typeof text === 'string' ? [[flag, count(flag, text, LEAST[flag])] as const] : []

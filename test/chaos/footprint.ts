@@ -1,4 +1,4 @@
-/** What a server takes from the system, and whether it takes more after a rough time than before. */
+/** Measures the resources that a server uses, and reports leaks after a run. */
 import { type Children, descriptorsOf, residentMib } from './children.ts'
 import type { World } from './world.ts'
 
@@ -10,7 +10,7 @@ export interface Footprint {
   readonly unixSockets: number
 }
 
-/** More descriptors than before are a leak when they are more than these: pools fill up with use. */
+/** How many more descriptors than before are not yet a leak: pools fill up with use. */
 const SPARE = { supervisor: 2, control: 10, workers: 40 }
 
 export function footprint(world: Pick<World, 'supervisor' | 'unixSockets'>, { control, workers }: Children): Footprint {
@@ -28,7 +28,7 @@ export function footprint(world: Pick<World, 'supervisor' | 'unixSockets'>, { co
   }
 }
 
-/** What is left that was not there before. */
+/** Describes resources in use that were not in use before. */
 export function leftovers({ before, after }: { readonly before: Footprint; readonly after: Footprint }): string[] {
   const faults: string[] = []
   for (const role of ['supervisor', 'control', 'workers'] as const) {

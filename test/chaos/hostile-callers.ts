@@ -1,4 +1,4 @@
-/** Two callers of the API in a process of their own: one sends hostile documents, the other lists all edges. */
+/** Two API callers in a separate process: one sends hostile documents, the other lists all edges. */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { constants, setPriority } from 'node:os'
@@ -13,14 +13,14 @@ export interface CallersOptions {
 }
 
 export interface CallersReport {
-  /** Documents by status; 0 where no answer came. */
+  /** Number of documents by status; 0 is no response. */
   readonly documents: Readonly<Record<string, number>>
   readonly pages: number
   /** Edges in the longest list. */
   readonly listed: number
-  /** Pages that did not come. */
+  /** Errors of pages that failed. */
   readonly pageFailures: readonly string[]
-  /** Answers of 500 and above other than that the server is busy. */
+  /** Responses of 500 and above, except that the server is busy. */
   readonly broken: readonly string[]
 }
 
@@ -30,16 +30,16 @@ export interface Callers {
 
 const PAGE = 100
 
-/** The pause after a call that failed, in milliseconds. */
+/** The pause after a failed call, in milliseconds. */
 const FAILED_MS = 100
 
-/** So many documents of the generator come between two rounds of the fixed ones. */
+/** How many generated documents are sent between two rounds of the fixed ones. */
 const GENERATED = 20
 
 export function startCallers(owner: Owner, options: CallersOptions): Callers {
   const child = fork(fileURLToPath(import.meta.url), { serialization: 'advanced' })
   owner.after(() => child.kill('SIGKILL'))
-  // They would be on other machines, and not take time from the server there.
+  // Real callers run on other machines, and take no processor time from the server.
   setPriority(child.pid ?? 0, constants.priority.PRIORITY_LOW)
   child.send(options)
   return {

@@ -1,4 +1,4 @@
-/** Hostile callers, a long list, a slow disk and a hundred thousand edges that load: visitors do not notice. */
+/** Hostile callers, a long list, a slow disk and a hundred thousand edges that load must not slow visitors down. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -18,7 +18,7 @@ import { startWorld, type World } from './world.ts'
 export interface HostileOptions {
   readonly workers: number
   readonly edges: number
-  /** Of the quiet part, and of each half of the other one. */
+  /** Length of the quiet part, and of each half of the hostile part. */
   readonly seconds: number
   readonly progress: (line: string) => void
 }
@@ -27,25 +27,25 @@ export interface HostileReport {
   readonly what: string
   readonly quiet: VisitorsReport
   readonly hostile: VisitorsReport
-  /** Over all visitors, quiet and then hostile. */
+  /** For all visitors, quiet and then hostile. */
   readonly p99Ms: readonly [number, number]
   /** The longest turns of a worker by its own processor time, quiet and then hostile. */
   readonly turns: readonly [Turn | undefined, Turn | undefined]
   readonly callers: CallersReport
-  /** From the kill of the control process until the new one was ready. */
+  /** Time from the kill of the control process until the new one was ready. */
   readonly reloadedMs: number
   readonly faults: readonly string[]
 }
 
 const REQUESTS_PER_SECOND = 200
 
-/** Visitors may take so many times longer. */
+/** How many times longer visitors may take among hostile callers. */
 const TIMES_LONGER = 2
 
-/** Loading may take so long on a busy machine, in milliseconds. */
+/** How long loading may take on a busy machine, in milliseconds. */
 const LOAD_MS = 180_000
 
-/** What the machine needs to become quiet after the start, in milliseconds. */
+/** How long the machine needs to become quiet after the start, in milliseconds. */
 const REST_MS = 3000
 
 export async function hostile(owner: Owner, options: HostileOptions): Promise<HostileReport> {
@@ -92,7 +92,7 @@ export async function hostile(owner: Owner, options: HostileOptions): Promise<Ho
   return { what, quiet, hostile, p99Ms, turns, callers: called, reloadedMs, faults }
 }
 
-/** Kills the control process; resolves when the next one has loaded all. */
+/** Kills the control process; resolves when its replacement has loaded all edges. */
 async function reload(world: World): Promise<number> {
   const { control } = await world.children()
   const from = world.log.lines.length

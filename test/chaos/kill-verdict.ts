@@ -1,4 +1,4 @@
-/** What visitors may notice when a process is killed: what was in that process, and nothing else. */
+/** Judges what visitors noticed of a killed process: only what was in that process may fail. */
 import type { ClosedVisit, FailedVisit, VisitorsReport } from './visitors.ts'
 
 export interface Kill {
@@ -6,33 +6,33 @@ export interface Kill {
   readonly what: 'control' | 'worker'
   /** In milliseconds since 1970. */
   readonly at: number
-  /** The visitors' ports of the connections that died with it. */
+  /** The visitors' local ports of the connections that died with it. */
   readonly ports: ReadonlySet<number>
-  /** Whether it had the session of our agent, and that of the official one. */
+  /** Whether it had the session of our agent, and of the official one. */
   readonly hadAgents: { readonly own: boolean; readonly official: boolean }
-  /** How long a visitor of each agent waited, in milliseconds. */
+  /** How long until a visitor of each agent was served again, in milliseconds. */
   readonly backMs: { readonly own: number; readonly official: number }
-  /** Whether the process before it was not replaced yet: agents may have to wait for the control process then. */
+  /** Whether the process killed before was not replaced yet; agents may then have to wait for the control process. */
   readonly isDouble: boolean
 }
 
 export interface KillVerdict {
   readonly faults: readonly string[]
-  /** Failures by why they are excused, then by kind. */
+  /** Excused failures, by reason and then by kind. */
   readonly excused: Readonly<Record<string, Readonly<Record<string, number>>>>
-  /** Failures through the official agent, which takes its time to come back. */
+  /** Failures through the official agent, which is slow to reconnect. */
   readonly official: number
-  /** How long visitors of each agent waited at most, in milliseconds. */
+  /** The longest time until visitors of each agent were served again, in milliseconds. */
   readonly backMs: { readonly own: number; readonly official: number }
 }
 
-/** Agents of a process that died are back within this time, in milliseconds. */
+/** How long agents of a process that died may take to come back, in milliseconds. */
 const BACK_MS = 2000
 
-/** How long after a kill a client may find out that its connection is gone, in milliseconds: it answers nothing any more. */
+/** How long after a kill a client may notice that its connection is gone, in milliseconds: the other end is silent. */
 const FOUND_OUT_MS = 1000
 
-/** How long agents may be away when the control process is too, in milliseconds. */
+/** How long agents may be away when the control process is down too, in milliseconds. */
 const DOUBLE_BACK_MS = 10_000
 
 /** How long after a kill the official agent may take to come back, in milliseconds. */
@@ -69,7 +69,7 @@ export function judgeKills({ failed, closed }: VisitorsReport, kills: readonly K
   return { faults, excused, official, backMs }
 }
 
-/** Why a failure is nobody's fault; undefined when it is. */
+/** Why a failure is excused; undefined when it is a fault. */
 function excuse(
   { kind, began, ended, ports }: Pick<FailedVisit & ClosedVisit, 'kind' | 'began' | 'ended' | 'ports'>,
   kills: readonly Kill[],
@@ -81,7 +81,7 @@ function excuse(
     }
     if (began > at + FOUND_OUT_MS) continue
     if (ports.some((port) => died.has(port))) return `its connection was in the ${what}`
-    // Another worker has the visitor, and what was on its way through the one that died is lost.
+    // Another worker has the visitor, but what was on its way through the dead worker is lost.
     if (kind.startsWith('agent ') && hadAgents.own && (began <= at || isLongLived(kind))) {
       return 'its agent was in the worker, and it was on its way'
     }
@@ -89,7 +89,7 @@ function excuse(
   return undefined
 }
 
-/** A connection that is kept was there before. */
+/** Kept connections were open before the kill, whenever a visit began. */
 function isLongLived(kind: string): boolean {
   return kind.includes('WebSocket') || kind.endsWith('TCP kept')
 }

@@ -1,4 +1,4 @@
-/** Kills each process of a server in turn, under load: only what was in the one that died may fail. */
+/** Kills each process of a server in turn, under load: only what was in the killed process may fail. */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Json } from '../support/api-client.ts'
 import { isFree } from '../support/free-port.ts'
@@ -18,7 +18,7 @@ import { portOf, startWorld, type World } from './world.ts'
 export interface KillOptions {
   readonly rounds: number
   readonly workers: number
-  /** SQLite when left out. */
+  /** SQLite if omitted. */
   readonly databaseUrl?: string
   readonly progress: (line: string) => void
 }
@@ -35,10 +35,10 @@ const DRAIN_MS = 1000
 
 const REQUESTS_PER_SECOND = 300
 
-/** How long the load runs between two kills at least, in milliseconds. */
+/** The minimum time under load between two kills, in milliseconds. */
 const CALM_MS = 500
 
-/** An agent that loses a session younger than this waits longer before it reconnects, as it should: in milliseconds. */
+/** An agent that loses a session younger than this rightly waits longer before it reconnects, in milliseconds. */
 const STEADY_MS = 11_000
 
 /** How long the machine rests before memory and descriptors are compared, in milliseconds. */
@@ -47,20 +47,20 @@ const REST_MS = 3000
 /** The longest pause of the supervisor before it replaces a process, in milliseconds. */
 const MAX_PAUSE_MS = 500
 
-/** Every so many rounds the next process is killed while the last one is not replaced yet. */
+/** Every this many rounds, the next process is killed before the last one is replaced. */
 const HASTE_EVERY = 5
 
 /** How long a process may take to be replaced, in milliseconds. */
 const REPLACED_MS = 60_000
 
-/** How processes end here: killed, or because their control process was killed while they started. */
+/** Processes end here because they were killed, or because their control process was killed while they started. */
 const expectedEnds = /"SIGKILL"|the control process ended meanwhile/
 
 export async function kill(owner: Owner, options: KillOptions): Promise<KillReport> {
   const { rounds, workers, databaseUrl, progress } = options
-  // A copy, so that nobody who edits this clone meanwhile changes what is started.
+  // A copy, so that edits to this clone during the run do not change what is started.
   const program = copyProgram(owner)
-  // To the supervisor so many deaths look like a program that cannot run, which it starts again more and more slowly.
+  // So many deaths look like a broken program to the supervisor, which would restart it more and more slowly.
   program.edit('src/supervisor/restart-pause.ts', 'MAX_PAUSE_MS = 30_000', `MAX_PAUSE_MS = ${MAX_PAUSE_MS}`)
   const world = await startWorld(owner, {
     ...{ workers, drainMs: DRAIN_MS, launcher: program.launcher },
@@ -94,12 +94,12 @@ export async function kill(owner: Owner, options: KillOptions): Promise<KillRepo
   return { ...verdict, visitors: report, faults, kills, restarts, before, after }
 }
 
-/** Resolves when all processes and agents are there again. */
+/** Kills one process; resolves when all processes and agents are back. */
 async function killOne(world: World, round: number, former: readonly Kill[]): Promise<Kill> {
   const { supervisor, workers, places, ca } = world
   const { what, pid } = victim(world, await world.children(), former)
 
-  // Nothing moves while its connections are counted.
+  // Stopped first, so that nothing changes while its connections are counted.
   process.kill(pid, 'SIGSTOP')
   const hadAgents = agentsIn(world, pid)
   const ports = new Set(connectionsOf(pid).map(({ farPort }) => farPort))
@@ -122,7 +122,7 @@ async function killOne(world: World, round: number, former: readonly Kill[]): Pr
   return { round, what, at, ports, hadAgents, isDouble, backMs: { own, official } }
 }
 
-/** The workers and the control process in turn; a worker is passed over while its agents have just come back. */
+/** Picks the workers and the control process in turn; skips a worker whose agents have just come back. */
 function victim(world: World, { control, workers }: Children, former: readonly Kill[]) {
   const ofControl = { what: 'control' as const, pid: control }
   const turn = former.length % (workers.length + 1)
@@ -133,13 +133,13 @@ function victim(world: World, { control, workers }: Children, former: readonly K
     const { own, official } = agentsIn(world, pid)
     return (!own || isSteady('own')) && (!official || isSteady('official'))
   }
-  // Those with agents first, when it is time.
+  // Workers that have agents go first.
   const ready = workers.filter(isReady)
   const pid = ready.find((each) => agentsIn(world, each).own) ?? ready[0]
   return pid === undefined ? ofControl : { what: 'worker' as const, pid }
 }
 
-/** Which agents have their session in this process. */
+/** Which agents have their session in a process. */
 function agentsIn({ server, official }: World, pid: number): Kill['hadAgents'] {
   const agentsPort = portOf(server.agents)
   const ofOfficial = new Set(connectionsOf(official?.pid ?? 0).map(({ nearPort }) => nearPort))
@@ -148,7 +148,7 @@ function agentsIn({ server, official }: World, pid: number): Kill['hadAgents'] {
   return { own: there.some((each) => !isOfficial(each)), official: there.some(isOfficial) }
 }
 
-/** What the API shows of agents that are there, and what is held of those that left; ends the server. */
+/** Checks that the API lists online agents, and that nothing is held by those that left; ends the server. */
 async function heldPlaces(world: World): Promise<string[]> {
   const faults: string[] = []
   const { api, server, places } = world

@@ -1,20 +1,20 @@
-/** Addresses that visitors of the nodes ask for, and what each answers: its own name, and who said it. */
+/** Addresses that visitors of the nodes request; each responds with its own name and that of the agent. */
 import { once } from 'node:events'
 import { readAll } from '../support/read-all.ts'
 import { answerOf, beginVisit, dialTcp } from '../support/visitor.ts'
 import type { RestartedNode } from './nodes-world.ts'
 
 export interface Address {
-  /** What its services answer with, and nobody else's. */
+  /** Only services of this address respond with it. */
   readonly name: string
-  /** As at any node: `https://name` or `tcp://name:port`. */
+  /** The same at every node: `https://name` or `tcp://name:port`. */
   readonly url: string
   /** `group`: an edge in front of tunnels with labels. */
   readonly form: 'alone' | 'pooled' | 'group'
 }
 
 export interface Heard {
-  /** 0 where no answer came. */
+  /** 0 when no response came. */
   readonly status: number
   readonly text: string
 }
@@ -22,7 +22,7 @@ export interface Heard {
 /** A visitor gives up after this time, in milliseconds: longer than any fault lasts. */
 const GIVE_UP_MS = 30_000
 
-/** Asks once at a node; an answer that did not come has the status 0. */
+/** Sends one request to a node; status 0 means no response. */
 export async function ask(node: Pick<RestartedNode, 'running'>, url: string, ca: string): Promise<Heard> {
   const at = node.running.at(url)
   const asking = at.startsWith('tcp:') ? askTcp(at) : askHttp(at, ca)
@@ -33,7 +33,7 @@ export async function ask(node: Pick<RestartedNode, 'running'>, url: string, ca:
   }
 }
 
-/** What a service of an address says. */
+/** The response of a service of an address. */
 export function saying(address: string, who: string): string {
   return `${address} by ${who}`
 }
@@ -52,7 +52,7 @@ async function askHttp(url: string, ca: string): Promise<Heard> {
   }
 }
 
-/** The service speaks first and ends. */
+/** The service sends first, then ends the connection. */
 async function askTcp(url: string): Promise<Heard> {
   const socket = await dialTcp(url)
   const timer = setTimeout(() => socket.destroy(new Error(`no answer within ${GIVE_UP_MS} ms`)), GIVE_UP_MS)

@@ -1,4 +1,4 @@
-/** Agents of ours at several nodes: some stay, others come and go, and each knows when it was online and where. */
+/** Our agents at several nodes: some stay, others come and go, and each records when and where it was online. */
 import { setTimeout as pause } from 'node:timers/promises'
 import { Agent } from '../../src/agent/agent.ts'
 import { readTunnel, type TunnelOptions } from '../../src/agent/config/tunnel-options.ts'
@@ -13,13 +13,13 @@ import { type Address, saying } from './node-addresses.ts'
 import type { OnlineSpan } from './nodes-verdict.ts'
 import type { NodesWorld } from './nodes-world.ts'
 
-/** How often agents are asked whether they are online, in milliseconds. */
+/** How often agents are sampled for whether they are online, in milliseconds. */
 const SAMPLE_MS = 20
 
-/** Between two comings or goings of one that does not stay, in milliseconds. */
+/** How long a coming and going agent stays, and stays away, in milliseconds. */
 const STAYS_MS = { least: 500, most: 12_000 }
 
-/** What an address asks for. */
+/** An address, and the tunnel options that request it. */
 export interface Wanted {
   readonly address: Address
   readonly options: TunnelOptions
@@ -31,9 +31,9 @@ export class NodeAgent {
   readonly #agent: Agent
   readonly #closers: (() => unknown)[] = []
   #tunnel: AgentTunnel | undefined
-  /** Of the node that it is connected to. */
+  /** The region of the node that it is connected to. */
   #region = ''
-  /** What its tunnel was given last, and by which node: one that moves is connected to another node before that gives it. */
+  /** What its tunnel got last, and from which node; an agent that moves connects to the new node first. */
   #bound: { readonly got: unknown; readonly node: string } = { got: undefined, node: '' }
   #isClosed = false
   /** Why the server took its address away. */
@@ -42,7 +42,7 @@ export class NodeAgent {
   constructor(wanted: Wanted, { server, ca }: { readonly server: string; readonly ca: string }) {
     this.wanted = wanted
     this.#agent = new Agent({
-      // A span of it is at one node.
+      // With one connection, each span is at one node.
       connections: 1,
       ...{ server: parseServer(server), ca, authtoken: new Secret(AUTHTOKEN), metadata: wanted.address.name },
       ...{ version: '0.0.0', clientType: 'postern-library' },
@@ -54,7 +54,7 @@ export class NodeAgent {
     })
   }
 
-  /** Connects and opens its tunnel; rejects when it does not get it. */
+  /** Connects and opens its tunnel; rejects if that fails. */
   async come(who: string): Promise<void> {
     const { address, options } = this.wanted
     const owner: Owner = { after: (close) => void this.#closers.unshift(close) }
@@ -76,12 +76,12 @@ export class NodeAgent {
     }
   }
 
-  /** Whether it holds its address, as far as it knows. */
+  /** Whether the agent itself believes that it holds its address. */
   get isOnline(): boolean {
     return !this.#isClosed && this.#agent.isOnline && this.#tunnel?.isOnline === true
   }
 
-  /** Whether it should have its address: it once got it, and nobody has taken it away or closed it. */
+  /** Whether it should have its address: it got it once, the server has not taken it away, and it is not closed. */
   get isLive(): boolean {
     return !this.#isClosed && this.#tunnel !== undefined && this.lost === undefined
   }
@@ -119,12 +119,12 @@ export class NodeAgents {
   readonly #world: NodesWorld
   readonly #all: NodeAgent[] = []
   readonly #sampling: NodeJS.Timeout
-  /** Those that come and go, by kind. */
+  /** Agents that come and go, by kind. */
   readonly #guests = new Map<number, NodeAgent>()
-  #restless: Promise<void>[] = []
+  #loops: Promise<void>[] = []
   #isResting = false
   #count = 0
-  /** How often one came, and how often it was not let in. */
+  /** How often an agent came, and how often it was refused. */
   readonly figures = { came: 0, refused: 0 }
 
   constructor(owner: Owner, world: NodesWorld) {
@@ -135,7 +135,7 @@ export class NodeAgents {
     owner.after(() => this.close())
   }
 
-  /** Those that are there, whether online or not. */
+  /** Agents that should have their address, whether online or not. */
   get live(): readonly NodeAgent[] {
     return this.#all.filter(({ isLive }) => isLive)
   }
@@ -144,7 +144,7 @@ export class NodeAgents {
     return this.#all.map(({ spans }) => [...spans])
   }
 
-  /** One comes to a node; rejects when it does not get its address. */
+  /** Starts an agent at a node; rejects if it does not get its address. */
   async come(wanted: Wanted, node: number): Promise<NodeAgent> {
     const { cluster, nodes } = this.#world
     const server = nodes[node]?.running.server.agents ?? ''
@@ -155,16 +155,16 @@ export class NodeAgents {
     return agent
   }
 
-  /** Agents of these kinds come and go, at any node that is open, until they are told to rest. */
+  /** Agents of these kinds come and go, at any open node, until `rest()`. */
   stir(kinds: readonly (readonly Wanted[])[], random: Random): void {
     this.#isResting = false
-    this.#restless = kinds.map((choice, index) => this.#comeAndGo(choice, index, random))
+    this.#loops = kinds.map((choice, index) => this.#comeAndGo(choice, index, random))
   }
 
-  /** Nobody comes or goes from now on; those who are there stay. */
+  /** Stops the coming and going; agents that are there stay. */
   async rest(): Promise<void> {
     this.#isResting = true
-    await Promise.all(this.#restless)
+    await Promise.all(this.#loops)
   }
 
   async close(): Promise<void> {
@@ -173,7 +173,7 @@ export class NodeAgents {
     await Promise.all(this.live.map((agent) => agent.go()))
   }
 
-  /** One at a time, each for one of these addresses. */
+  /** Runs one agent at a time, each for one of these addresses. */
   async #comeAndGo(choice: readonly Wanted[], index: number, random: Random): Promise<void> {
     for (;;) {
       await this.#wait(STAYS_MS.least + random(STAYS_MS.most - STAYS_MS.least))
@@ -192,7 +192,7 @@ export class NodeAgents {
     try {
       this.#guests.set(index, await this.come(wanted, node))
     } catch {
-      // Somebody else has the address, or the node is not well.
+      // Another agent has the address, or the node has a fault.
       this.figures.refused++
     }
   }

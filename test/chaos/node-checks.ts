@@ -1,4 +1,4 @@
-/** What must hold whenever all nodes are well: addresses are served, each has its holders, and nobody else does. */
+/** Checks for when all nodes are healthy: every address is served, and only its agents hold it. */
 import { setTimeout as pause } from 'node:timers/promises'
 import { Client } from 'pg'
 import type { Json } from '../support/api-client.ts'
@@ -11,20 +11,20 @@ import { BACK_MS } from './nodes-verdict.ts'
 import type { NodesWorld, RestartedNode } from './nodes-world.ts'
 import { slowMs } from './witness.ts'
 
-/** How long what does not hold in time is watched further, in milliseconds, so that a fault says how late it was. */
+/** How long a failed check is watched after its limit, in milliseconds, so that the fault says how late it was. */
 const LATE_MS = 40_000
 
-/** Between two looks, in milliseconds. */
+/** Pause between two checks, in milliseconds. */
 const LOOK_MS = 200
 
-/** What a visitor should hear. */
+/** The response that a visitor should get. */
 interface Expected {
   readonly what: string
   readonly url: string
   readonly isRight: (heard: Heard) => boolean
 }
 
-/** What is not served at a node within the limit after `healed`; and how long the slowest took, in milliseconds. */
+/** What a node does not serve within the limit after `healed`, and how long the slowest took, in milliseconds. */
 export async function servedIn(
   world: NodesWorld,
   given: { readonly agents: readonly NodeAgent[]; readonly edges: readonly WrittenEdge[]; readonly healed: number },
@@ -63,7 +63,7 @@ async function waitFor(
   for (;;) {
     const begun = Date.now()
     const heard = await ask(node, url, cluster.ca)
-    // On a slow machine an answer takes longer, however soon it could be given.
+    // On a slow machine the response itself takes longer, so only the start of the request counts.
     const isSlow = slowMs(witness.slow, healed, Date.now()) > 0
     const ms = isSlow ? begun - healed - slowMs(witness.slow, healed, begun) : Date.now() - healed
     const isLate = ms > BACK_MS
@@ -75,7 +75,7 @@ async function waitFor(
   }
 }
 
-/** Reads the database past all gates. */
+/** Queries the database directly, past all gates. */
 async function rows<T extends object>(world: NodesWorld, query: string): Promise<T[]> {
   const client = new Client({ connectionString: world.databaseUrl })
   await client.connect()
@@ -86,7 +86,7 @@ async function rows<T extends object>(world: NodesWorld, query: string): Promise
   }
 }
 
-/** Addresses that are held by others than those agents that believe to have them. */
+/** Addresses whose holders in the database differ from the agents that believe they hold them. */
 export async function wronglyHeld(world: NodesWorld, agents: readonly NodeAgent[]): Promise<string[]> {
   return settle(
     world,
@@ -99,16 +99,16 @@ export async function wronglyHeld(world: NodesWorld, agents: readonly NodeAgent[
       const believing = agents.filter(({ isOnline, wanted }) => isOnline && wanted.address.form !== 'group')
       for (const [name, some] of Map.groupBy(believing, ({ wanted }) => wanted.address.name)) {
         const isPooled = some[0]?.wanted.address.form === 'pooled'
-        if (some.length > 1 && !isPooled) faults.push(`${some.length} agents believe to hold ${name}`)
+        if (some.length > 1 && !isPooled) faults.push(`${some.length} agents believe they hold ${name}`)
       }
       for (const { tunnelId, wanted } of believing) {
         const count = held.filter((row) => row.tunnel_id === tunnelId).length
-        if (count !== 1) faults.push(`an agent believes to hold ${wanted.address.name}, which has ${count} rows for it`)
+        if (count !== 1) faults.push(`an agent believes it holds ${wanted.address.name}, with ${count} rows for it`)
       }
       const ids = new Set(believing.map(({ tunnelId }) => tunnelId))
       for (const row of held) {
         if (!ids.has(row.tunnel_id))
-          faults.push(`${row.place} is held by ${row.tunnel_id}, which no agent believes to have`)
+          faults.push(`${row.place} is held by ${row.tunnel_id}, which no agent believes it has`)
       }
       for (const { isOnline, wanted } of agents)
         if (!isOnline) faults.push(`the agent of ${wanted.address.name} is not online`)
@@ -122,10 +122,10 @@ const TABLES = ['online_sessions', 'online_tunnels', 'online_labels', 'place_hol
 const LISTS = ['tunnel_sessions', 'tunnels', 'endpoints'] as const
 const METRICS = ['postern_streams', 'postern_sessions', 'postern_tunnels', 'postern_edge_connections_open'] as const
 
-/** The lease of a node and a little, in milliseconds. */
+/** Slightly longer than the lease of a node, in milliseconds. */
 const LEASE_MS = 12_000
 
-/** What is left of agents after the last has gone. */
+/** What remains of agents after the last one has gone. */
 export async function leftOfAgents(world: NodesWorld, tcpPorts: readonly number[]): Promise<string[]> {
   return settle(
     world,
@@ -162,7 +162,7 @@ export async function leftOfAgents(world: NodesWorld, tcpPorts: readonly number[
   )
 }
 
-/** What is left over of a node's descriptors and memory, as long as it does not go by itself. */
+/** What a node still holds of descriptors, processes and sockets when it has had time to free them. */
 export function leftOfNode(
   world: NodesWorld,
   { name }: RestartedNode,
@@ -176,7 +176,7 @@ export function leftOfNode(
   )
 }
 
-/** The faults that are still there after the limit, in milliseconds. */
+/** Checks until there are no faults; returns those that remain after the limit, in milliseconds. */
 async function settle({ witness }: NodesWorld, look: () => Promise<string[]>, limitMs: number): Promise<string[]> {
   const begun = Date.now()
   for (;;) {

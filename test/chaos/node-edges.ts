@@ -1,30 +1,30 @@
-/** Writes edges through the API of any node, over and over, and remembers what was acknowledged. */
+/** Keeps writing edges through the API of any node, and remembers what was acknowledged. */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Random } from '../fuzz/hostile-documents.ts'
 import type { Answer } from '../support/api-client.ts'
 import type { NodesWorld, RestartedNode } from './nodes-world.ts'
 
-/** A group of tunnels, and the backend that leads to it. */
+/** A tunnel group, and the backend that dials it. */
 export interface Group {
-  /** The address that its services answer with. */
+  /** The address that its services respond with. */
   readonly name: string
   readonly backendId: string
 }
 
-/** What is known of an edge: each write that was not acknowledged may have been done or not. */
+/** What is known about an edge: a write that was not acknowledged may or may not have been done. */
 export interface WrittenEdge {
   readonly host: string
   readonly id: string
   readonly descriptions: ReadonlySet<string>
-  /** Where its visitors go; undefined for nowhere. */
+  /** Names of the groups that may serve its visitors; undefined for none. */
   readonly groups: ReadonlySet<string | undefined>
   readonly isThere: 'yes' | 'no' | 'perhaps'
 }
 
-/** Between two writes, in milliseconds. */
+/** Pause between two writes, in milliseconds. */
 const BETWEEN_MS = 150
 
-/** So many edges are there at most. */
+/** The maximum number of edges. */
 const MAX_EDGES = 12
 
 interface Edge {
@@ -37,9 +37,9 @@ interface Edge {
 }
 
 export class EdgeWriter {
-  /** Writes that were acknowledged, and those that were not. */
+  /** Numbers of writes that were acknowledged, and that were not. */
   readonly figures = { acknowledged: 0, unknown: 0 }
-  /** Answers that cannot be, after what was acknowledged before. */
+  /** Responses that contradict what was acknowledged before. */
   readonly faults: string[] = []
   readonly #world: NodesWorld
   readonly #groups: readonly Group[]
@@ -59,7 +59,7 @@ export class EdgeWriter {
     return this.#edges
   }
 
-  /** Writes until told to rest. */
+  /** Writes until `rest()`. */
   stir(): void {
     this.#isResting = false
     this.#running = this.#write()
@@ -85,7 +85,7 @@ export class EdgeWriter {
     const turn = this.#random(10)
     if (!edge || (turn < 3 && count < MAX_EDGES)) return this.#create(node)
     if (turn < 5) return this.#describe(node, edge)
-    if (turn < 9) return this.#lead(node, edge)
+    if (turn < 9) return this.#setGroup(node, edge)
     return this.#remove(node, edge)
   }
 
@@ -100,21 +100,21 @@ export class EdgeWriter {
       ...{ descriptions: new Set(['as created']), groups: new Set([undefined]) },
     }
     this.#edges.push(edge)
-    await this.#lead(node, edge)
+    await this.#setGroup(node, edge)
   }
 
   async #describe(node: RestartedNode, edge: Edge): Promise<void> {
     const description = `written ${this.figures.acknowledged}`
     const answer = await this.#send(node, 'PATCH', `/edges/https/${edge.id}`, { description })
-    this.#isLost(edge, answer)
+    this.#reportIfLost(edge, answer)
     if (answer?.status === 200) edge.descriptions = new Set([description])
     else edge.descriptions.add(description)
   }
 
-  /** Leads its visitors to another group. */
-  async #lead(node: RestartedNode, edge: Edge): Promise<void> {
+  /** Sends the visitors of an edge to another group. */
+  async #setGroup(node: RestartedNode, edge: Edge): Promise<void> {
     const group = this.#groups[this.#random(this.#groups.length)]
-    // After a creation that nobody confirmed there may be a route that has no id here.
+    // After an unacknowledged creation, there may be a route whose id is unknown here.
     if (!group || (edge.routeId === undefined && edge.groups.size > 1)) return
     const backend = { backend_id: group.backendId }
     const routes = `/edges/https/${edge.id}/routes`
@@ -122,7 +122,7 @@ export class EdgeWriter {
       edge.routeId === undefined
         ? await this.#send(node, 'POST', routes, { match_type: 'path_prefix', match: '/', backend })
         : await this.#send(node, 'PATCH', `${routes}/${edge.routeId}`, { backend })
-    this.#isLost(edge, answer)
+    this.#reportIfLost(edge, answer)
     if (answer && answer.status < 300) {
       edge.routeId ??= answer.body.id
       edge.groups = new Set([group.name])
@@ -131,22 +131,22 @@ export class EdgeWriter {
 
   async #remove(node: RestartedNode, edge: Edge): Promise<void> {
     const answer = await this.#send(node, 'DELETE', `/edges/https/${edge.id}`)
-    this.#isLost(edge, answer)
+    this.#reportIfLost(edge, answer)
     edge.isThere = answer?.status === 204 ? 'no' : 'perhaps'
   }
 
-  /** An edge that was there a moment ago must not be unknown. */
-  #isLost(edge: Edge, answer: Answer | undefined): void {
+  /** Reports an edge that was acknowledged and is gone. */
+  #reportIfLost(edge: Edge, answer: Answer | undefined): void {
     if (answer?.status === 404) this.faults.push(`${edge.host} was acknowledged, and is not there: ${answer.text}`)
   }
 
-  /** Undefined when no answer came. */
+  /** Undefined when no response came. */
   async #send(node: RestartedNode, method: string, path: string, body?: unknown): Promise<Answer | undefined> {
     const sending = body === undefined ? {} : { body }
     const answer = await node.running.api.send(method, path, sending).catch(() => undefined)
     const isDone = answer !== undefined && answer.status < 300
     this.figures[isDone ? 'acknowledged' : 'unknown']++
-    // A server that cannot write says so with 503; anything else it must be able to answer for.
+    // 503 means that the server cannot write now; any other error is a fault.
     if (answer && answer.status >= 400 && ![404, 503].includes(answer.status)) {
       this.faults.push(`${method} ${path} at ${node.name}: ${answer.status} ${answer.text.slice(0, 200)}`)
     }
@@ -154,7 +154,7 @@ export class EdgeWriter {
   }
 }
 
-/** What can be read at a node other than was acknowledged. */
+/** What a node returns that differs from what was acknowledged. */
 export async function misread(node: RestartedNode, edges: readonly WrittenEdge[]): Promise<string[]> {
   const faults: string[] = []
   for (const { id, host, descriptions, isThere } of edges) {

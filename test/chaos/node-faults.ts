@@ -1,15 +1,15 @@
-/** What can happen to nodes, to their database and to what is between them; each is healed in the end. */
+/** Faults of nodes, of their database and of the connections between them; each is healed in the end. */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Random } from '../fuzz/hostile-documents.ts'
 import type { FaultKind, FaultSpan } from './nodes-verdict.ts'
 import type { NodesWorld, RestartedNode } from './nodes-world.ts'
 
 interface FaultForm {
-  /** How often it comes, compared with others. */
+  /** How often it happens, relative to others. */
   readonly weight: number
-  /** Whether it is about one node. */
+  /** Whether it affects one node only. */
   readonly isOfNode: boolean
-  /** Whether a start of a node meanwhile would fail. */
+  /** Whether a node could not start during it. */
   readonly isOfDatabase?: boolean
   run(at: { world: NodesWorld; node: RestartedNode; lastsMs: number; struck: () => void }): Promise<void>
 }
@@ -31,7 +31,7 @@ export const faultForms: Readonly<Record<FaultKind, FaultForm>> = {
     weight: 3,
     isOfNode: true,
     async run({ node, lastsMs, struck }) {
-      // A balancer sees that it is not ready before it stops.
+      // A balancer notices that the node is not ready before it stops.
       node.close()
       struck()
       const { code } = await node.running.server.stop()
@@ -107,15 +107,15 @@ export const faultForms: Readonly<Record<FaultKind, FaultForm>> = {
 /** How long a fault lasts, in milliseconds. */
 const LASTS_MS = { least: 1000, most: 15_000 }
 
-/** One in so many faults begins while another one lasts. */
+/** One in this many faults begins during another one. */
 const DOUBLE_EVERY = 4
 
-/** At most so much later than the first, in milliseconds. */
+/** The longest time by which the second fault follows the first, in milliseconds. */
 const DOUBLE_AFTER_MS = 2000
 
 export interface PlannedFault {
   readonly kind: FaultKind
-  /** From 0. */
+  /** Index of the node, from 0. */
   readonly node: number
   readonly lastsMs: number
   readonly afterMs: number
@@ -139,7 +139,7 @@ function planOne(random: Random, nodes: number): Omit<PlannedFault, 'afterMs'> {
   return { kind, node: random(nodes), lastsMs: LASTS_MS.least + random(LASTS_MS.most - LASTS_MS.least) }
 }
 
-/** Two faults of one node exclude each other, and a node cannot start without the database. */
+/** A node can have only one fault at a time, and cannot start without the database. */
 function isPossible(first: PlannedFault, second: PlannedFault): boolean {
   const [a, b] = [faultForms[first.kind], faultForms[second.kind]]
   const isStart = (kind: FaultKind): boolean => kind === 'kill' || kind === 'stop'
@@ -151,7 +151,7 @@ function isPossible(first: PlannedFault, second: PlannedFault): boolean {
   )
 }
 
-/** Lets it happen; resolves when it is healed. */
+/** Causes a fault; resolves when it is healed. */
 export async function strike(world: NodesWorld, planned: PlannedFault): Promise<FaultSpan> {
   const { kind, lastsMs, afterMs } = planned
   const node = world.nodes[planned.node]
@@ -167,6 +167,6 @@ function signal(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name)
   } catch {
-    // It has ended by itself.
+    // The process has already ended.
   }
 }

@@ -1,14 +1,14 @@
-/** Visitors who ask for every address at every node that is open, each over a new connection. */
+/** Visitors that request every address at every open node, each over a new connection. */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Random } from '../fuzz/hostile-documents.ts'
 import { type Address, ask, isFrom } from './node-addresses.ts'
 import type { FailedAsk } from './nodes-verdict.ts'
 import type { NodesWorld, RestartedNode } from './nodes-world.ts'
 
-/** Between two visits of one address at one node, in milliseconds. */
+/** Pause between two visits of one address at one node, in milliseconds. */
 const BETWEEN_MS = { least: 500, most: 2000 }
 
-/** One address at one node is asked for so often at the same time at most: visitors do not wait for those before them. */
+/** Maximum concurrent visits of one address at one node: visitors do not wait for earlier ones. */
 const MAX_AT_ONCE = 8
 
 export class NodeVisitors {
@@ -25,7 +25,7 @@ export class NodeVisitors {
     for (const node of world.nodes) for (const address of addresses) this.#running.push(this.#visit(node, address))
   }
 
-  /** Nobody asks any more; resolves when all that was asked is answered or given up. */
+  /** Starts no more visits; resolves when all have been answered or given up. */
   async stop(): Promise<void> {
     this.#isOver = true
     await Promise.all(this.#running)

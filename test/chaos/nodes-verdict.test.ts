@@ -29,18 +29,18 @@ describe('a pooled address', () => {
   const both = [[online('node-1')], [online('node-2')]]
   const killed = fault('kill', 'node-1', 100_000, 110_000)
 
-  test('may lose what was at the node that died, and what was on its way through it', () => {
+  test('may lose visits at the node that died, and visits on their way through it', () => {
     assert.equal(verdict(lost('node-1', 104_000, 104_010), [killed], both).why, 'its node was killed or frozen')
     assert.match(verdict(lost('node-2', 99_990, 100_020), [killed], both).why ?? '', /^it was in flight/)
   })
 
-  test('must not lose anybody who came later to another node, while an agent was live there', () => {
+  test('must not lose later visits at other nodes while an agent is live', () => {
     assert.deepEqual(verdict(lost('node-2', 100_020, 100_030), [killed], both), isFault)
     assert.deepEqual(verdict(lost('node-3', 100_020, 100_030), [killed], both), isFault)
     assert.deepEqual(verdict(lost('node-2', 50_000, 50_010), [], both), isFault)
   })
 
-  test('may lose somebody while the whole machine stands still', () => {
+  test('may lose visits while the whole machine stands still', () => {
     const judged = (from: number, to: number) =>
       judgeAsks([lost('node-2', 50_000, 53_000)], { faults: [], agents: both, slow: [{ from, to }] }).pooled.length
     assert.deepEqual(
@@ -49,12 +49,12 @@ describe('a pooled address', () => {
     )
   })
 
-  test('has nobody to serve it when no agent was online throughout', () => {
+  test('may lose a visit when no agent was online throughout', () => {
     const ended = [[online('node-1')], [online('node-2', 0, 100_015)]]
     assert.match(verdict(lost('node-3', 100_020, 100_030), [killed], ended).why ?? '', /^no agent was live/)
     const leaves = [[online('node-1')], [{ ...online('node-2', 0, 50_005), isLeft: true }]]
     assert.equal(verdict(lost('node-3', 50_000, 50_010), [], leaves).why, 'an agent left meanwhile')
-    // One whose connection ends for no reason is no excuse.
+    // An agent whose connection ends for no reason is not an excuse.
     const drops = [[online('node-1')], [online('node-2', 0, 50_005)]]
     assert.deepEqual(verdict(lost('node-3', 50_000, 50_010), [], drops), isFault)
     const fresh = [[online('node-1')], [online('node-2', 99_000)]]
@@ -69,7 +69,7 @@ describe('a pooled address', () => {
     assert.match(verdict(lost('node-3', 50_100, 50_200), [stopped], returns).why ?? '', /^no agent was live/)
   })
 
-  test('cannot be reached through a cut, except at the node of its agent', () => {
+  test('cannot be reached while its agent is cut off, except at the node of the agent', () => {
     const alone = [[online('node-1')]]
     const cut = fault('cut', 'node-1', 100_000, 104_000)
     assert.match(verdict(lost('node-2', 101_000, 101_010), [cut], alone).why ?? '', /^no agent was live/)
@@ -77,7 +77,7 @@ describe('a pooled address', () => {
     assert.deepEqual(verdict(lost('node-2', 109_100, 109_110), [cut], alone), isFault)
   })
 
-  test('outlives a database that is away for less than a lease', () => {
+  test('outlives a database that is down for less than a lease', () => {
     const alone = [[online('node-1')]]
     const brief = fault('database cut', 'node-1', 100_000, 105_000)
     assert.deepEqual(verdict(lost('node-2', 104_000, 104_010), [brief], alone), isFault)
@@ -87,7 +87,7 @@ describe('a pooled address', () => {
     assert.deepEqual(verdict(lost('node-1', 109_000, 109_010), [long], alone), isFault)
   })
 
-  test('of an agent that came while nobody could be told is not known', () => {
+  test('is unknown when its agent came while the database was down', () => {
     const came = [[online('node-1', 101_000)]]
     const away = fault('database restarted', undefined, 100_000, 104_000)
     assert.match(verdict(lost('node-2', 106_100, 106_110), [away], came).why ?? '', /^no agent was live/)
@@ -100,7 +100,7 @@ describe('any other address', () => {
   const agents = [[online('node-1')]]
   const alone = { form: 'alone' } as const
 
-  test('is served as well while its agent is live and in reach', () => {
+  test('is served too while its agent is live and in reach', () => {
     const stopped = fault('stop', 'node-2', 100_000, 110_000)
     assert.deepEqual(verdict(lost('node-3', 104_900, 104_910, alone), [stopped], agents), isFault)
     const frozen = fault('freeze', 'node-1', 100_000, 104_000)
@@ -108,7 +108,7 @@ describe('any other address', () => {
     assert.deepEqual(verdict(lost('node-3', 104_100, 104_110, alone), [frozen], agents), isFault)
   })
 
-  test('is not known at a node that was frozen when its agent came', () => {
+  test('is unknown at a node that was frozen when its agent came', () => {
     const frozen = fault('freeze', 'node-2', 100_000, 110_000)
     const came = [[online('node-1', 103_000)]]
     assert.match(verdict(lost('node-2', 110_200, 110_210, alone), [frozen], came).why ?? '', /^no agent was live/)
@@ -116,7 +116,7 @@ describe('any other address', () => {
     assert.deepEqual(verdict(lost('node-2', 115_100, 115_110, alone), [frozen], came), isFault)
   })
 
-  test('is not known at a node that was frozen when it was told anew after a lost lease', () => {
+  test('is unknown at a node that was frozen when it was announced again after a lost lease', () => {
     const lostLease = fault('freeze', 'node-1', 87_000, 100_000)
     const frozen = fault('freeze', 'node-2', 100_300, 113_000)
     const both = [lostLease, frozen]

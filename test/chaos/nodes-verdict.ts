@@ -1,4 +1,4 @@
-/** What visitors of several nodes may notice of faults, and what they must not. */
+/** Judges failed visits at several nodes: which of them the faults excuse, and which they do not. */
 import { type SlowSpan, slowMs } from './witness.ts'
 
 export type FaultKind =
@@ -14,16 +14,16 @@ export type FaultKind =
 /** One fault; times are in milliseconds since 1970. */
 export interface FaultSpan {
   readonly kind: FaultKind
-  /** Undefined when it was of all. */
+  /** Undefined when it affected all. */
   readonly node: string | undefined
   readonly from: number
-  /** When it had happened to all that it is about. */
+  /** When it had taken full effect. */
   readonly struck: number
   /** When it was healed. */
   readonly until: number
 }
 
-/** A visit that did not go well. */
+/** A failed visit. */
 export interface FailedAsk {
   readonly address: string
   readonly form: 'alone' | 'pooled' | 'group'
@@ -34,45 +34,45 @@ export interface FailedAsk {
   readonly text: string
 }
 
-/** When a tunnel of an agent was online, by what the agent knew, and at which node. */
+/** When and at which node a tunnel was online, as its agent knew. */
 export interface OnlineSpan {
   readonly address: string
   readonly node: string
   readonly from: number
   readonly to: number
-  /** Whether its agent ended it by itself. */
+  /** Whether its agent left of its own accord. */
   readonly isLeft?: boolean
 }
 
 export interface Happened {
   readonly faults: readonly FaultSpan[]
-  /** Of each agent its spans, in order. */
+  /** The spans of each agent, in order. */
   readonly agents: readonly (readonly OnlineSpan[])[]
-  /** When the machine was too slow for any limit to hold. */
+  /** When the machine was too slow to meet any limit. */
   readonly slow?: readonly SlowSpan[]
 }
 
 export interface AskVerdict {
-  /** Answers of other services. */
+  /** Responses of the wrong service. */
   readonly strange: readonly string[]
-  /** Visits of pooled addresses that were lost without need. */
+  /** Lost visits of pooled addresses without an excuse. */
   readonly pooled: readonly string[]
   /** The same for other addresses. */
   readonly others: readonly string[]
-  /** How many visits were lost with good reason, by reason. */
+  /** How many visits were lost with an excuse, by reason. */
   readonly excused: Readonly<Record<string, number>>
 }
 
-/** What comes and goes is known at every node within this time, in milliseconds. */
+/** How long until every node knows of a tunnel that came or went, in milliseconds. */
 const KNOWN_MS = 2000
 
-/** Within this time somebody has asked for it at every node too, in milliseconds: what nobody asked for is not looked up. */
+/** How long until it was also requested at every node, in milliseconds: nodes look up only what is requested. */
 const ASKED_MS = 5000
 
-/** After a fault was healed, all is as before within this time, in milliseconds. */
+/** How long after a fault was healed until all is as before, in milliseconds. */
 export const BACK_MS = 5000
 
-/** A node that cannot tell the database for so long that it lives may count as dead, in milliseconds: its lease less one renewal. */
+/** How long without a renewal until a node may count as dead, in milliseconds: its lease less one renewal. */
 const LEASE_MS = 8000
 
 export function judgeAsks(asks: readonly FailedAsk[], happened: Happened): AskVerdict {
@@ -90,19 +90,19 @@ export function judgeAsks(asks: readonly FailedAsk[], happened: Happened): AskVe
   return { strange, pooled, others, excused }
 }
 
-/** Why nobody is to blame; undefined when somebody is. */
+/** Why a failure is excused; undefined when it is a fault. */
 function excuse(ask: FailedAsk, { faults, agents, slow = [] }: Happened): string | undefined {
   const { node, began, ended } = ask
-  const atIts = faults.some(
+  const isNodeDown = faults.some(
     (fault) => isOneOf(fault, ['kill', 'freeze']) && fault.node === node && overlaps(fault, began, ended),
   )
-  if (atIts) return 'its node was killed or frozen'
+  if (isNodeDown) return 'its node was killed or frozen'
   const inFlight = faults.some(
     (fault) => isOneOf(fault, ['kill', 'freeze', 'cut', 'silence']) && began <= fault.struck && ended >= fault.from,
   )
   if (inFlight) return 'it was in flight when a node was killed, frozen or cut off'
   const own = agents.map((spans) => spans.filter(({ address }) => address === ask.address))
-  // One that leaves cuts off those whom it serves; one that moves does not, nor may its connection end for nothing.
+  // An agent that leaves cuts off its visitors. One that moves must not, and its connection must not end without cause.
   const hasLeft = own.flat().some(({ to, isLeft }) => isLeft && to >= began && to <= ended)
   if (hasLeft) return 'an agent left meanwhile'
   if (!own.some((spans) => isLive(spans, ask, faults))) return 'no agent was live and in reach throughout'
@@ -119,7 +119,7 @@ function isLive(
   const during = spans.filter(({ from, to }) => to >= since && from <= ended)
   const [first] = during
   if (!first || first.from > since || (during.at(-1)?.to ?? 0) < ended) return false
-  // One that moves is at the old node until it is at the new one.
+  // An agent that moves is at its old node until it is at the new one.
   if (during.some((span, i) => i > 0 && span.from !== during[i - 1]?.to)) return false
   return during.every((at) => isReached(at, { node, began, ended }, faults))
 }
@@ -132,7 +132,7 @@ function isReached(
   const isHere = at.node === node
   const ofAgent = (fault: FaultSpan): boolean => fault.node === undefined || fault.node === at.node
   const ofVisitor = (fault: FaultSpan): boolean => fault.node === undefined || fault.node === node
-  // A node that has just started knows nothing yet, and one whose lease had run out tells anew what it has.
+  // A node that has just started knows nothing yet, and one whose lease expired announces again what it has.
   const isNews = (fault: FaultSpan): boolean =>
     isOneOf(fault, ['kill', 'stop']) ? fault.node === node : ofAgent(fault) && losesLease(fault)
   const news = faults.filter((fault) => fault.until <= began && isNews(fault)).map(({ until }) => until)
@@ -144,20 +144,20 @@ function isReached(
     if (isHere) return false
     if (isOneOf(fault, ['cut', 'silence'])) return ofAgent(fault) && ended >= from && isFresh
     if (!fault.kind.startsWith('database') && fault.kind !== 'freeze') return false
-    // Others take it for dead.
+    // Other nodes consider it dead.
     if (ofAgent(fault) && ended >= from + LEASE_MS && until >= from + LEASE_MS && isFresh) return true
-    // It came when one of the two could not be told.
-    const isUntold = from <= knownFrom + ASKED_MS && until >= knownFrom && isFresh
-    return isUntold && (ofAgent(fault) || ofVisitor(fault))
+    // The tunnel came while one of the two nodes could not learn of it.
+    const isUnknown = from <= knownFrom + ASKED_MS && until >= knownFrom && isFresh
+    return isUnknown && (ofAgent(fault) || ofVisitor(fault))
   })
 }
 
-/** How much longer than a fault of a node others may take it for dead, in milliseconds. */
+/** How long after a fault of a node other nodes may still consider it dead, in milliseconds. */
 function lostLease(fault: FaultSpan): number {
   return fault.kind === 'kill' || losesLease(fault) ? BACK_MS : 0
 }
 
-/** Whether a node could not tell the database for so long that it lives. */
+/** Whether a fault keeps a node from renewing its lease for long enough to lose it. */
 function losesLease({ kind, from, until }: FaultSpan): boolean {
   return (kind === 'freeze' || kind.startsWith('database')) && until - from >= LEASE_MS
 }
@@ -179,13 +179,13 @@ function described({ address, node, began, ended, status, text }: FailedAsk, hap
   return `${time(began)} ${address} at ${node}, after ${ended - began} ms: ${what}; agents: ${at || 'none'}; ${lastFaults(began, happened)}`
 }
 
-/** The faults around a time, for people who look for the cause. */
+/** The faults around a time, for people who search for the cause. */
 export function lastFaults(at: number, { faults }: Pick<Happened, 'faults'>): string {
   const near = faults.filter(({ from, until }) => from <= at && until + 2 * BACK_MS >= at)
-  const told = near.map(
+  const lines = near.map(
     ({ kind, node, from, until }) => `${kind} of ${node ?? 'all'} from ${since(from, at)} to ${since(until, at)}`,
   )
-  return told.join(', ') || 'no fault before it'
+  return lines.join(', ') || 'no fault before it'
 }
 
 function since(time: number, at: number): string {

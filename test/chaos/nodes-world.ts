@@ -1,4 +1,4 @@
-/** Three nodes on a PostgreSQL of their own, with a gate in front of everything that can be cut off. */
+/** Three nodes on their own PostgreSQL, with a gate in front of everything that can be cut off. */
 import { closeSync, mkdirSync, mkdtempSync, openSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -10,21 +10,21 @@ import type { Owner } from '../support/upstream.ts'
 import { childPids } from './children.ts'
 import { startWitness, type Witness } from './witness.ts'
 
-/** A node that is stopped, killed and started again at the same ports. */
+/** A node that is stopped, killed and restarted on the same ports. */
 export interface RestartedNode {
   readonly number: number
   readonly name: string
-  /** As agents are told where they are. */
+  /** The region that the node reports to agents. */
   readonly region: string
-  /** The program as it was started last. */
+  /** The program as last started. */
   readonly running: ClusterNode
-  /** In front of its port for other nodes. */
+  /** The gate in front of its port for other nodes. */
   readonly fromNodes: TcpGate
-  /** Between it and the database. */
+  /** The gate between it and the database. */
   readonly toDatabase: TcpGate
-  /** Whether visitors are sent here, as by a balancer that looks at `/readyz`. */
+  /** Whether visitors are sent here, as by a balancer that checks `/readyz`. */
   readonly isOpen: boolean
-  /** When it was last ready after a start, in milliseconds since 1970. */
+  /** When it was ready after its last start, in milliseconds since 1970. */
   readonly since: number
   /** The pids of all its processes, the first one first. */
   processes(): number[]
@@ -36,7 +36,7 @@ export interface NodesWorld {
   readonly cluster: TestCluster
   readonly nodes: readonly RestartedNode[]
   readonly postgres: Postgres
-  /** Past all gates. */
+  /** Leads past all gates. */
   readonly databaseUrl: string
   readonly witness: Witness
 }
@@ -44,13 +44,13 @@ export interface NodesWorld {
 export interface NodesWorldOptions {
   readonly workers: number
   readonly drainMs: number
-  /** Where logs are kept, instead of a folder that is removed. */
+  /** Folder where logs are kept, instead of one that is removed. */
   readonly logs?: string | undefined
 }
 
 const COUNT = 3
 
-/** The listeners of a node whose ports stay when it is started again. */
+/** The listeners of a node that keep their ports when it restarts. */
 const LISTENERS = ['api', 'metrics', 'agent', 'ssh', 'https', 'http', 'cluster'] as const
 
 export async function startNodesWorld(owner: Owner, options: NodesWorldOptions): Promise<NodesWorld> {
@@ -59,7 +59,7 @@ export async function startNodesWorld(owner: Owner, options: NodesWorldOptions):
   owner.after(() => rmSync(folder, { recursive: true, force: true }))
   const logs = options.logs ?? folder
   mkdirSync(logs, { recursive: true })
-  // Durable, since what was acknowledged must survive an immediate shutdown.
+  // Durable, since acknowledged writes must survive an immediate shutdown.
   const postgres = await startPostgres({ durable: true })
   owner.after(() => postgres.stop())
   const databaseUrl = await postgres.createDatabase()

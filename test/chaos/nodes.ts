@@ -1,4 +1,4 @@
-/** Kills, freezes, stops and cuts off nodes and their database at random, under load, and looks what did not hold. */
+/** Kills, freezes, stops and cuts off nodes and their database at random, under load, and checks the invariants. */
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Random, seeded } from '../fuzz/hostile-documents.ts'
 import { until } from '../support/until.ts'
@@ -16,25 +16,25 @@ import { type NodesWorld, type RestartedNode, startNodesWorld } from './nodes-wo
 import { slowMs } from './witness.ts'
 
 export interface NodesOptions {
-  /** How long faults begin, in milliseconds. */
+  /** For how long new faults are started, in milliseconds. */
   readonly forMs: number
   readonly seed: number
   readonly workers: number
-  /** Where logs of the nodes are kept. */
+  /** Folder where logs of the nodes are kept. */
   readonly logs?: string | undefined
   readonly progress: (line: string) => void
-  /** Instead of what the seed says: rounds of faults, one after the other. */
+  /** Replaces the faults that the seed would give: rounds of faults, one after the other. */
   readonly rounds?: readonly (readonly PlannedFault[])[]
 }
 
-/** What must hold, by its name in the report. */
+/** The invariants, by their names in the report. */
 export const invariants = {
   written: 'no acknowledged write is lost',
   held: 'no address is held twice',
   served: 'every address of a live agent is served at every node within 5 s',
   left: 'nothing is left over',
   pooled: 'a pooled address loses only what was in flight at a node that was killed, frozen or cut off',
-  answers: 'nobody answers for another',
+  answers: 'no service answers for another address',
   others: 'any other address is served while its agent is live and in reach',
 } as const
 
@@ -47,9 +47,9 @@ export interface NodesReport {
   readonly excused: Readonly<Record<string, number>>
   readonly agents: { readonly came: number; readonly refused: number }
   readonly writes: { readonly acknowledged: number; readonly unknown: number }
-  /** How long the machine was too slow for any limit to hold, in milliseconds. */
+  /** How long the machine was too slow to meet any limit, in milliseconds. */
   readonly slowMs: number
-  /** How long after faults the slowest address was served again, each time all was well, in milliseconds. */
+  /** How long after faults the slowest address was served again, for each calm, in milliseconds. */
   readonly backMs: readonly number[]
   readonly broken: Readonly<Record<Invariant, readonly string[]>>
   readonly faults: readonly string[]
@@ -58,13 +58,13 @@ export interface NodesReport {
 /** As long as the longest fault, which a request may have to wait for. */
 const DRAIN_MS = 15_000
 
-/** Between two rounds of faults, in milliseconds. */
+/** Pause between two rounds of faults, in milliseconds. */
 const BETWEEN_MS = 1500
 
-/** After so many rounds all is left to get well. */
+/** After this many rounds, everything is left to recover. */
 const CALM_EVERY = 3
 
-/** Faults of one kind that are told one by one. */
+/** How many faults of one kind are reported one by one. */
 const MAX_FAULTS = 10
 
 type Broken = Record<Invariant, string[]>
@@ -82,7 +82,7 @@ export async function nodes(owner: Owner, options: NodesOptions): Promise<NodesR
   const broken: Broken = { written: [], held: [], served: [], left: [], pooled: [], answers: [], others: [] }
   const spans: FaultSpan[] = []
   const backMs: number[] = []
-  /** All is well: nothing changes meanwhile, and everything must be in its place. */
+  /** Checks everything while no fault is active and nothing changes. */
   const calm = async (healed: number): Promise<void> => {
     await Promise.all([agents.rest(), writer.rest()])
     const around = (fault: string): string => `${time(healed)} ${fault}; ${lastFaults(healed, { faults: spans })}`
@@ -141,7 +141,7 @@ export async function nodes(owner: Owner, options: NodesOptions): Promise<NodesR
   }
 }
 
-/** With no workers a node is one process, which counts as one. */
+/** Without workers, a node is a single process. */
 async function footprintOf(node: RestartedNode, workers: number): Promise<Footprint> {
   const pid = node.running.server.child.pid ?? 0
   const unixSockets = (): string[] => []
@@ -150,7 +150,7 @@ async function footprintOf(node: RestartedNode, workers: number): Promise<Footpr
   return footprint({ supervisor: pid, unixSockets }, children)
 }
 
-/** Who is there from the beginning, and who may come. */
+/** Starts the agents that are there from the beginning, and lists those that may come. */
 async function populate(owner: Owner, world: NodesWorld) {
   const agents = new NodeAgents(owner, world)
   const tcpPorts: number[] = []
@@ -195,7 +195,7 @@ async function populate(owner: Owner, world: NodesWorld) {
   return { agents, addresses: [...addresses], groups, guests, tcpPorts }
 }
 
-/** A group of tunnels by their labels, and an edge in front of it. */
+/** Stores a tunnel group, selected by labels, and an edge in front of it. */
 async function storeGroup({ nodes }: NodesWorld, { address, options }: Wanted): Promise<Group> {
   const api = nodes[0]?.running.api
   if (!api) throw new Error('there are nodes')

@@ -1,4 +1,4 @@
-/** An official agent in a process of its own, which can be ended at once: by itself its connection stays open and mute. */
+/** An official agent in a separate process, which can be killed: otherwise its connection stays open and silent. */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
@@ -17,7 +17,7 @@ interface Order {
 
 export interface OfficialAgent {
   readonly pid: number
-  /** Of its endpoint. */
+  /** The URL of its endpoint. */
   readonly url: string
   end(): Promise<void>
 }

@@ -1,4 +1,4 @@
-/** Prints what a run has seen, for people. */
+/** Prints the report of a run for people. */
 import type { Footprint } from './footprint.ts'
 import type { HostileReport } from './hostile.ts'
 import type { KillReport } from './kill.ts'

@@ -1,4 +1,4 @@
-/** A copy of this program whose version can change while it runs, and that can be broken, as a bad release is. */
+/** A copy of this program whose version can change while it runs, and that can be broken like a bad release. */
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -8,13 +8,13 @@ import type { Owner } from '../support/upstream.ts'
 export interface Program {
   /** Its `bin/postern.js`. */
   readonly launcher: string
-  /** A settings file of it, which is whole until it is broken. */
+  /** Its settings file, which is valid until it is broken. */
   readonly config: string
-  /** Makes what is on disk a new version. */
+  /** Gives the copy on disk a new version. */
   release(version: string): void
-  /** Replaces a text that must be there. */
+  /** Replaces a text, which must be present. */
   edit(file: string, from: string, to: string): void
-  /** Breaks what is on disk; returns how to mend it. */
+  /** Breaks the copy on disk; returns a function that repairs it. */
   breakIt(how: Breakage): () => void
 }
 
@@ -25,7 +25,7 @@ interface Change {
 
 const broken = "throw new Error('broken on purpose')"
 
-/** What can be wrong with a new version, from early to late. */
+/** What can be wrong with a new version, ordered by how early the fault shows. */
 export const breakages = {
   'faulty settings': { file: 'postern.yml', change: () => 'log_level: shouting\n' },
   'code that cannot be parsed': { file: 'src/supervisor/worker-child.ts', change: (text) => `${text}\n}}}\n` },
@@ -53,7 +53,7 @@ export function copyProgram(owner: Owner): Program {
   symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
   const config = join(folder, 'postern.yml')
   writeFileSync(config, 'log_level: info\n')
-  /** Returns how to take it back. */
+  /** Returns a function that reverts the change. */
   const rewrite = (file: string, change: (text: string) => string): (() => void) => {
     const path = join(folder, file)
     const whole = readFileSync(path, 'utf8')

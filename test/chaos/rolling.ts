@@ -1,4 +1,4 @@
-/** Stops one node after the other and starts it again, under load: no visitor of our agents' addresses notices. */
+/** Restarts one node after the other, under load: no visitor of our agents' addresses notices. */
 import { type Random, seeded } from '../fuzz/hostile-documents.ts'
 import { agentAt, type ClusterNode, startCluster, type TestCluster } from '../support/cluster.ts'
 import { Crowd, type Visited } from '../support/crowd.ts'
@@ -8,9 +8,9 @@ import { httpUpstream, type Owner, tcpUpstream } from '../support/upstream.ts'
 import { dialTcp, visit } from '../support/visitor.ts'
 
 export interface RollingOptions {
-  /** In each, every node is restarted once. */
+  /** Each round restarts every node once. */
   readonly rounds: number
-  /** Requests a second, at those nodes together that run while one does not. */
+  /** Requests a second, at all running nodes together while one is down. */
   readonly perSecond: number
   /** Decides the order of the nodes. */
   readonly seed: number
@@ -27,10 +27,10 @@ export interface RollingReport {
 
 const COUNT = 3
 
-/** Visitors of each kind at each node: enough that the rate is kept up while answers are slow. */
+/** Visitors of each kind at each node: enough to keep up the rate while responses are slow. */
 const OF_EACH = 8
 
-/** Longer than any agent takes to move: a node that waits for this time does not end well. */
+/** Longer than any agent takes to move: a node that waits this long is at fault. */
 const DRAIN = '2m'
 
 export async function rolling(owner: Owner, options: RollingOptions): Promise<RollingReport> {
@@ -58,7 +58,7 @@ export async function rolling(owner: Owner, options: RollingOptions): Promise<Ro
     for (const index of shuffled(nodes.length, random)) {
       const [node, left] = [nodes[index], crowds[index]]
       if (!node || !left) throw new Error(`there is no node ${index}`)
-      // A balancer sees that it is not ready, and sends nobody new.
+      // A balancer notices that it is not ready, and sends no new visitors.
       const { code } = (await Promise.all([node.server.stop(), left.stop()]))[0]
       gone.push(left)
       if (code !== 0) faults.push(`${node.name} ended with ${code} when it was asked to stop`)
@@ -81,7 +81,7 @@ export async function rolling(owner: Owner, options: RollingOptions): Promise<Ro
   return { served: all.reduce((sum, crowd) => sum + crowd.served, 0), seconds, restarts, faults }
 }
 
-/** Agents at all nodes: one with addresses of its own, and a pool. */
+/** Starts agents at all nodes: one with its own addresses, and a pool. */
 async function serveAll(owner: Owner, cluster: TestCluster, nodes: readonly ClusterNode[]): Promise<Visited> {
   const service = await httpUpstream(owner, (_, response) => response.end('served'))
   const echo = await tcpUpstream(owner)
@@ -105,7 +105,7 @@ async function serveAll(owner: Owner, cluster: TestCluster, nodes: readonly Clus
   return { webs, tcp }
 }
 
-/** The numbers from 0 in some order. */
+/** The numbers from 0 to `count - 1` in random order. */
 function shuffled(count: number, random: Random): number[] {
   const left = Array.from({ length: count }, (_, i) => i)
   return Array.from({ length: count }, () => left.splice(random(left.length), 1)[0] ?? 0)

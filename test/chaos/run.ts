@@ -1,4 +1,4 @@
-/** `npm run chaos`: real processes under load, and what must hold while they are ill treated. Fails when it does not. */
+/** `npm run chaos`: puts real processes under load, mistreats them, and fails when an invariant breaks. */
 import { randomInt } from 'node:crypto'
 import { faultLine, isFlagFault } from '../../bench/flags.ts'
 import { createDatabase, dropDatabase, startPostgres } from '../support/postgres.ts'
@@ -13,11 +13,11 @@ import { upgrade } from './upgrade.ts'
 
 interface Outcome {
   readonly text: string
-  /** What did not hold. */
+  /** Broken invariants. */
   readonly faults: readonly string[]
 }
 
-/** Seeds that are not given are below this. */
+/** Random seeds are below this. */
 const SEEDS = 1_000_000
 
 const { name, store, logs, counts } = flagsOrExit()
@@ -93,7 +93,7 @@ function flagsOrExit(): ChaosFlags {
   }
 }
 
-/** On the server that tests share, or on one of this run alone. */
+/** A database on the server that tests share, or on one started for this run. */
 async function newDatabase(owner: Owner): Promise<string> {
   const shared = process.env.POSTERN_TEST_POSTGRES_URL
   if (shared) {

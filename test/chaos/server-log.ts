@@ -1,4 +1,4 @@
-/** The log of a server, as it grows: what it says of upgrades and faults. Lines of visitors are passed over. */
+/** Follows the log of a server for lines about upgrades and faults; lines about visitors are skipped. */
 import { closeSync, openSync, readSync } from 'node:fs'
 
 export interface LogLine {
@@ -14,7 +14,7 @@ const READ_MS = 20
 
 const BYTES_AT_ONCE = 1024 * 1024
 
-/** What is worth keeping of thousands of lines, before they are parsed. */
+/** Selects the lines worth keeping among thousands, before they are parsed. */
 const kept = /upgrad|process|"level":"?(warn|error|fatal|[456]0)/
 
 export class ServerLog {
@@ -30,7 +30,7 @@ export class ServerLog {
     this.#timer = setInterval(() => this.#read(), READ_MS).unref()
   }
 
-  /** The first line after the `from`th that matches; rejects when there is none in time. */
+  /** The first match from index `from` on; rejects when there is none in time. */
   async says(wanted: RegExp, { from, limitMs }: { from: number; limitMs: number }): Promise<LogLine> {
     return new Promise((resolve, reject) => {
       const look = (): void => {
@@ -73,7 +73,7 @@ export class ServerLog {
       const { time, level, msg } = JSON.parse(text) as { time: string; level: string; msg: string } // as in any line of ours
       this.lines.push({ at: Date.parse(time), level, msg, text })
     } catch {
-      // What Node prints of a program that it cannot run.
+      // Output of Node about a program that it cannot run.
       this.lines.push({ at: Date.now(), level: 'none', msg: text, text })
     }
   }

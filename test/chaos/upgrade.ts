@@ -1,4 +1,4 @@
-/** Upgrades a server over and over under load: no visitor notices, and a new version that is broken changes nothing. */
+/** Upgrades a server repeatedly under load: no visitor notices, and a broken new version changes nothing. */
 import { setTimeout as pause } from 'node:timers/promises'
 import { metric } from '../support/metrics.ts'
 import { until } from '../support/until.ts'
@@ -12,10 +12,10 @@ import { startWorld, type World } from './world.ts'
 
 export interface UpgradeOptions {
   readonly rounds: number
-  /** At least so many requests. */
+  /** The minimum number of requests. */
   readonly requests: number
   readonly workers: number
-  /** SQLite when left out. */
+  /** SQLite if omitted. */
   readonly databaseUrl?: string
   readonly progress: (line: string) => void
 }
@@ -28,18 +28,18 @@ export interface UpgradeReport extends Verdict {
   readonly after: Footprint
 }
 
-/** Short, since each round takes as long. */
+/** Short, since each round takes at least this long. */
 const DRAIN_MS = 4000
 
 const REQUESTS_PER_SECOND = 440
 
-/** Nothing else is due to take longer, in milliseconds. */
+/** The limit for every other wait, in milliseconds. */
 const PATIENCE_MS = 60_000
 
-/** Every so many rounds the new version is broken. */
+/** Every this many rounds, the new version is broken. */
 const BROKEN_EVERY = 6
 
-/** Every so many rounds the next one begins while former processes still finish. */
+/** Every this many rounds, the next one begins before former processes have ended. */
 const HASTE_EVERY = 4
 
 /** How long the machine rests before memory and descriptors are compared, in milliseconds. */
@@ -62,7 +62,7 @@ export async function upgrade(owner: Owner, options: UpgradeOptions): Promise<Up
     progress(
       `round ${number} of ${options.rounds}: ${how} after ${round.done - round.began} ms; ${visitors.done} requests`,
     )
-    // The load is spread evenly over the rounds.
+    // Spreads the load evenly over the rounds.
     const due = (options.requests * number) / options.rounds
     while (visitors.done < due) await pause(50)
   }
@@ -79,17 +79,17 @@ export async function upgrade(owner: Owner, options: UpgradeOptions): Promise<Up
   return { ...verdict, visitors: report, rounds, faults, restarts, before, after }
 }
 
-/** Resolves when the new version serves, or is refused as it must be; in some rounds also when the old one has ended. */
+/** Resolves when the new version serves or is rightly refused; in most rounds, only after the old one has ended. */
 async function upgradeOnce({ log, server }: World, program: Program, number: number): Promise<Round> {
   const names = Object.keys(breakages) as Breakage[] // its keys are its type
   const breakage = number % BROKEN_EVERY === 0 ? names[(number / BROKEN_EVERY - 1) % names.length] : undefined
   program.release(`0.1.${number}`)
-  const mend = breakage && program.breakIt(breakage)
+  const repair = breakage && program.breakIt(breakage)
   const from = log.lines.length
   const began = Date.now()
   server.kill('SIGUSR2')
   const { at, msg, text } = await log.says(/"upgrade (done|failed)/, { from, limitMs: PATIENCE_MS })
-  mend?.()
+  repair?.()
   const isDone = msg.startsWith('upgrade done')
   if (isDone !== (breakage === undefined)) throw new Error(`round ${number} (${breakage ?? 'upgrade'}): ${text}`)
   const round: Round = { number, breakage, began, done: at, ended: undefined }

@@ -22,7 +22,7 @@ describe('an upgrade', () => {
   ]
   const verdict = (parts: Partial<VisitorsReport>) => judge(report(parts), rounds, drainMs)
 
-  test('may end long connections when the drain time is over, and not before', () => {
+  test('may end long connections after the drain time, and not before', () => {
     const { cutAfterDrain, closedAfterDrain, faults } = verdict({
       failed: [failed('TCP edge kept', 15_990, 16_010), failed('agent WebSocket', 13_000, 13_010)],
       closed: [
@@ -36,13 +36,13 @@ describe('an upgrade', () => {
     assert.match(faults[1] ?? '', /closed before the drain time was over; \+4600 ms \(round 2, faulty settings\)/)
   })
 
-  test('must not make requests and new connections fail, whenever', () => {
+  test('must never make requests and new connections fail', () => {
     const kinds = ['edge HTTP/1.1 kept', 'agent TCP new', 'API writes']
     const { faults } = verdict({ failed: kinds.map((kind) => failed(kind, 16_000, 16_010)) })
     assert.equal(faults.length, kinds.length)
   })
 
-  test('may cost requests through the official agent while it reconnects', () => {
+  test('may fail requests through the official agent while it reconnects', () => {
     const { official, faults } = verdict({
       failed: [failed('official agent', 16_000, 17_000), failed('official agent', 1000, 2000)],
     })
@@ -59,14 +59,14 @@ describe('a kill', () => {
   const faultsOf = (visit: FailedVisit, kill: Partial<Kill> = {}) =>
     judgeKills(report({ failed: [visit] }), [{ ...killed, ...kill }]).faults
 
-  test('excuses what was in the process', () => {
+  test('excuses failures of connections in the process', () => {
     assert.deepEqual(faultsOf(failed('edge HTTP/1.1 kept', 9990, 10_010)), [])
     assert.deepEqual(faultsOf(failed('edge HTTP/1.1 kept', 9990, 10_010, { ports: [4001] })).length, 1)
     assert.deepEqual(faultsOf(failed('edge HTTP/1.1 kept', 9000, 9010)).length, 1)
     assert.deepEqual(faultsOf(failed('edge HTTP/1.1 new', 19_000, 19_010)).length, 1)
   })
 
-  test('excuses what was on its way to an agent in the process, and nobody who came later', () => {
+  test('excuses visits that were on their way to an agent in the process, but no later ones', () => {
     const elsewhere = { ports: [4001] }
     assert.deepEqual(faultsOf(failed('agent HTTP/2 kept', 9990, 10_010, elsewhere)), [])
     assert.equal(faultsOf(failed('agent HTTP/2 kept', 10_001, 10_010, elsewhere)).length, 1)
@@ -74,7 +74,7 @@ describe('a kill', () => {
     assert.equal(faultsOf(failed('agent HTTP/2 kept', 9990, 10_010, elsewhere), hadNone).length, 1)
   })
 
-  test('of the process that agents need to come back excuses that they are late', () => {
+  test('of the control process, which agents need to come back, excuses a delay', () => {
     const late = failed('agent HTTP/2 kept', 11_500, 14_510, { ports: [4001] })
     assert.equal(faultsOf(late).length, 1)
     assert.deepEqual(faultsOf(late, { isDouble: true, backMs: { own: 4000, official: 4000 } }), [])

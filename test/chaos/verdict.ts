@@ -1,4 +1,4 @@
-/** What visitors may notice of an upgrade, and what they must not. */
+/** Judges what visitors noticed of upgrades. */
 import type { ApiClient } from '../support/api-client.ts'
 import type { VisitorsReport } from './visitors.ts'
 
@@ -8,33 +8,33 @@ export interface Round {
   /** What was wrong with the new version, if anything. */
   readonly breakage: string | undefined
   readonly began: number
-  /** When the new processes served, or were given up. */
+  /** When the new processes served, or were abandoned. */
   readonly done: number
   /** When the former processes had ended. */
   ended: number | undefined
 }
 
 export interface Verdict {
-  /** What must not happen, each with its time relative to the upgrade before it. */
+  /** Faults, each with its time relative to the upgrade before it. */
   readonly faults: readonly string[]
-  /** Connections that were cut with an echo on its way, after all the time that they had to finish. */
+  /** Connections that were cut during an echo, after the drain time. */
   readonly cutAfterDrain: number
-  /** Connections that were closed after that time with nothing on its way. */
+  /** Idle connections that were closed after the drain time. */
   readonly closedAfterDrain: number
   /** Failures through the official agent while it reconnected. */
   readonly official: number
 }
 
-/** The drain may begin so much before the log says that the upgrade is done, in milliseconds. */
+/** How long before the log line of a finished upgrade the drain may begin, in milliseconds. */
 const EARLY_MS = 100
 
-/** How long after the drain time former processes may take to close what is left, in milliseconds. */
+/** How long after the drain time former processes may take to close remaining connections, in milliseconds. */
 const LATE_MS = 3000
 
 /** How long the official agent may take to come back after the former processes have ended, in milliseconds. */
 const OFFICIAL_BACK_MS = 10_000
 
-/** Kinds whose connections live until somebody closes them. */
+/** Kinds whose connections stay open until one side closes them. */
 const longLived = /WebSocket|TCP .*kept|TCP kept/
 
 export function judge({ failed, closed }: VisitorsReport, rounds: readonly Round[], drainMs: number): Verdict {
@@ -61,7 +61,7 @@ export function judge({ failed, closed }: VisitorsReport, rounds: readonly Round
   return { faults, cutAfterDrain, closedAfterDrain, official }
 }
 
-/** Acknowledged writes that are not there. */
+/** Acknowledged writes that are missing. */
 export async function lostWrites(api: ApiClient, { acknowledged }: VisitorsReport): Promise<string[]> {
   const stored = new Map<string, string>()
   for (let next: string | null = '/ip_policies?limit=100'; next !== null; ) {

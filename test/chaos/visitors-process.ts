@@ -1,4 +1,4 @@
-/** Visitors in a process of their own, so that nothing else delays them: commands come in, and reports go out. */
+/** Runs visitors in a separate process, so that nothing else delays them: commands go in, and reports come out. */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
@@ -11,8 +11,8 @@ type Answer =
   | { readonly type: 'done'; readonly count: number }
   | { readonly type: 'report'; readonly report: VisitorsReport }
 
-/** How often it says how much is done, in milliseconds. */
-const TELL_MS = 200
+/** How often the process reports its progress, in milliseconds. */
+const PROGRESS_MS = 200
 
 export interface VisitorsProcess {
   readonly pid: number
@@ -20,7 +20,7 @@ export interface VisitorsProcess {
   readonly done: number
   /** What happened since the last report. */
   report(): Promise<VisitorsReport>
-  /** The last report; it ends with it. */
+  /** Ends the process; returns its last report. */
   stop(): Promise<VisitorsReport>
 }
 
@@ -69,7 +69,7 @@ function run(): void {
       const started = new Visitors(command.options)
       visitors = started
       started.start()
-      setInterval(() => send({ type: 'done', count: started.done }), TELL_MS)
+      setInterval(() => send({ type: 'done', count: started.done }), PROGRESS_MS)
       return
     }
     if (command.type === 'stop') await visitors?.stop()

@@ -1,13 +1,13 @@
-/** Visitors of a server, all kinds at once and at an even pace: what they did, how long it took, and what failed. */
+/** Runs visitors of all kinds at once and at an even pace; reports what they did, how long it took and what failed. */
 import { setTimeout as pause } from 'node:timers/promises'
 import { http1, http2, StepFailure, tcp, type Visit } from './visits.ts'
 import { webSocket } from './websocket-visit.ts'
 
-/** Where visitors go; kinds whose place is left out do not run. */
+/** Where visitors go; kinds whose place is omitted do not run. */
 export interface Places {
-  /** PEM, of the server's authority. */
+  /** PEM of the server's CA. */
   readonly ca: string
-  /** Of a stored edge with a static backend. */
+  /** A stored edge with a static backend. */
   readonly edge?: string
   readonly tcpEdge?: string
   /** Endpoints of our agent. */
@@ -20,11 +20,11 @@ export interface Places {
 
 export interface VisitorsOptions {
   readonly places: Places
-  /** Of all kinds together, as far as answers come in time. */
+  /** For all kinds together; lower when responses are late. */
   readonly requestsPerSecond: number
 }
 
-/** Times are in milliseconds since 1970, so that they mean the same in every process. */
+/** A failed visit. Times are in milliseconds since 1970, so that they mean the same in every process. */
 export interface FailedVisit {
   readonly kind: string
   readonly began: number
@@ -33,7 +33,7 @@ export interface FailedVisit {
   readonly ports: readonly number[]
 }
 
-/** A connection that the server closed while nothing was on its way. */
+/** A connection that the server closed while it was idle. */
 export interface ClosedVisit {
   readonly kind: string
   readonly at: number
@@ -43,7 +43,7 @@ export interface ClosedVisit {
 export interface KindReport {
   readonly done: number
   readonly failed: number
-  /** Requests that nobody had read when their connection was closed, and that were sent once more. */
+  /** Requests that were unread when their connection was closed, and so sent again. */
   readonly repeated: number
   /** In milliseconds. */
   readonly p50: number
@@ -53,15 +53,15 @@ export interface KindReport {
 
 export interface VisitorsReport {
   readonly kinds: Readonly<Record<string, KindReport>>
-  /** Of all kinds together, but not of callers of the API. */
+  /** All kinds together, without API callers. */
   readonly all: KindReport
   readonly failed: readonly FailedVisit[]
   readonly closed: readonly ClosedVisit[]
-  /** Descriptions of what the API acknowledged, by id. */
+  /** Descriptions that the API acknowledged, by id. */
   readonly acknowledged: readonly (readonly [id: string, description: string])[]
 }
 
-/** One kind: how many of it run, each one request after the other, and its part of all requests. */
+/** One kind: how many visitors run, each one request after the other, and their share of all requests. */
 interface Kind {
   readonly count: number
   readonly share: number
@@ -74,7 +74,7 @@ interface Tally {
   repeated: number
 }
 
-/** Failures that are kept in full: more of them say nothing new. */
+/** How many failures are kept in full; more would add nothing new. */
 const MAX_KEPT = 2000
 
 export class Visitors {
@@ -177,7 +177,7 @@ export class Visitors {
       } catch (error) {
         this.#onFailed(kind, began, error)
       }
-      // Nobody catches up on what was late, which would be more than the machine bears.
+      // Visitors do not catch up on late requests, which would overload the machine.
       next = Math.max(next + periodMs, performance.now())
     }
   }

@@ -1,4 +1,4 @@
-/** What visitors do over and over, by kind: a step is one request or one echo, and says how it went. */
+/** The visits that visitors repeat, by kind: a step is one request or one echo, and reports how it went. */
 import { Agent as PlainAgent, request as requestPlain } from 'node:http'
 import { type ClientHttp2Session, connect as connectHttp2, constants } from 'node:http2'
 import { request as requestSecure, Agent as SecureAgent } from 'node:https'
@@ -8,14 +8,14 @@ import { connect as connectTls } from 'node:tls'
 export interface Place {
   /** Where a request goes; the name need not be in DNS. */
   readonly url: string
-  /** PEM; without it the url is not of TLS. */
+  /** PEM; omitted for a URL without TLS. */
   readonly ca?: string
 }
 
-/** How a step went, when not well. */
+/** Why a step failed. */
 export class StepFailure extends Error {
   override readonly name = 'StepFailure'
-  /** The local ports of the connections that it used. */
+  /** The local ports of the connections used. */
   readonly ports: readonly number[]
 
   constructor(why: string, ports: readonly (number | undefined)[]) {
@@ -25,7 +25,7 @@ export class StepFailure extends Error {
 }
 
 export interface Visit {
-  /** Rejects with `StepFailure`. Gives whether it had to be repeated, as any client of HTTP does (RFC 9110 §9.2.2). */
+  /** Rejects with `StepFailure`. Resolves with whether it was repeated, as any HTTP client does (RFC 9110 §9.2.2). */
   step(): Promise<{ readonly isRepeated: boolean }>
   close(): void
 }
@@ -38,12 +38,12 @@ export interface ApiCall {
   readonly answered?: (text: string) => void
 }
 
-/** An answer that takes longer has failed, in milliseconds. */
+/** How long a response may take, in milliseconds. */
 const ANSWER_MS = 10_000
 
 const once = { isRepeated: false } as const
 
-/** Requests of HTTP/1.1, on one connection that is kept, or each on its own. */
+/** HTTP/1.1 requests, on one kept connection or each on its own. */
 export function http1({ url, ca }: Place, { isKept, call }: { isKept: boolean; call?: ApiCall }): Visit {
   const { host, hostname, port, protocol } = new URL(url)
   const isSecure = protocol === 'https:'
@@ -93,7 +93,7 @@ export function http1({ url, ca }: Place, { isKept, call }: { isKept: boolean; c
         await ask(body)
         return once
       } catch (error) {
-        // The connection was closed while the request was on its way: nobody has read it.
+        // The connection was closed while the request was on its way, so the server has not read it.
         const isUnread = error instanceof StepFailure && 'isUnread' in error && error.isUnread === true
         if (!isUnread || call?.method === 'POST') throw error
         await ask(body)
@@ -106,7 +106,7 @@ export function http1({ url, ca }: Place, { isKept, call }: { isKept: boolean; c
   }
 }
 
-/** Requests of HTTP/2, on one connection that is kept, or each on its own. */
+/** HTTP/2 requests, on one kept connection or each on its own. */
 export function http2({ url, ca }: Place, { isKept }: { isKept: boolean }): Visit {
   const { host, hostname, port } = new URL(url)
   let session: ClientHttp2Session | undefined
@@ -175,7 +175,7 @@ export function http2({ url, ca }: Place, { isKept }: { isKept: boolean }): Visi
   }
 }
 
-/** Echoes over TCP, on one connection that is kept, or each on its own. */
+/** Echoes over TCP, on one kept connection or each on its own. */
 export function tcp(url: string, { isKept, onClosed }: { isKept: boolean; onClosed: (port: number) => void }): Visit {
   const port = Number(new URL(url).port)
   let kept: EchoSocket | undefined
@@ -204,7 +204,7 @@ export function tcp(url: string, { isKept, onClosed }: { isKept: boolean; onClos
   }
 }
 
-/** A connection whose other end gives back what it is sent. */
+/** A connection whose other end echoes. */
 export class EchoSocket {
   readonly #socket: Socket
   readonly #port: number
@@ -230,12 +230,12 @@ export class EchoSocket {
     socket.on('close', over('closed'))
   }
 
-  /** `onClosed` is called when the other end closes it while nothing is on its way. */
+  /** `onClosed` is called when the other end closes the connection while it is idle. */
   static over(socket: Socket, onClosed: (port: number) => void): EchoSocket {
     return new EchoSocket(socket, onClosed)
   }
 
-  /** Sends `bytes`, and resolves when `back` has come. */
+  /** Sends `bytes`; resolves when `back` has come. */
   echo(bytes: Buffer, back: Buffer = bytes): Promise<void> {
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => this.#settle?.(`no echo within ${ANSWER_MS} ms`), ANSWER_MS)
@@ -270,7 +270,7 @@ export class EchoSocket {
 export async function connected(socket: Socket, event = 'connect'): Promise<Socket> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => fail(new Error(`not connected within ${ANSWER_MS} ms`)), ANSWER_MS)
-    // A socket that is closed does not tell any more.
+    // A closed socket no longer has its local port.
     let localPort: number | undefined
     socket.once('connect', () => {
       localPort = socket.localPort

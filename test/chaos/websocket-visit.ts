@@ -1,4 +1,4 @@
-/** A visitor that keeps a WebSocket open and sends short messages over it, each of which must come back. */
+/** A visitor that keeps a WebSocket open and sends short messages, each of which must come back. */
 import { randomBytes } from 'node:crypto'
 import type { Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
@@ -7,10 +7,10 @@ import { connected, EchoSocket, type Place, StepFailure, type Visit } from './vi
 const BINARY_FRAME = 0x82
 const MASKED = 0x80
 
-/** The answer to an upgrade has to come within this time, in milliseconds. */
+/** How long the response to an upgrade may take, in milliseconds. */
 const UPGRADE_MS = 10_000
 
-/** `onClosed` is called when the other end closes it while no message is on its way. */
+/** `onClosed` is called when the other end closes the WebSocket while it is idle. */
 export function webSocket(place: Place, onClosed: (port: number) => void): Visit {
   let kept: EchoSocket | undefined
   let count = 0
@@ -51,7 +51,7 @@ async function open({ url, ca }: Place, onClosed: (port: number) => void): Promi
 }
 
 function headOf(socket: Socket): Promise<string> {
-  // A socket that is closed does not tell any more.
+  // A closed socket no longer has its local port.
   const { localPort } = socket
   return new Promise((resolve, reject) => {
     let text = ''

@@ -1,19 +1,19 @@
 /**
- * Watches the machine: a process that works for a moment, and answers. When even that is slow, whoever waits for several
- * processes in turn runs into limits, and no node is to blame.
+ * Watches the machine through a process that works for a moment and answers. When even that is slow, waits for several
+ * processes in turn exceed their limits, and no node is at fault.
  */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import type { Owner } from '../support/upstream.ts'
 
-/** Between two questions, in milliseconds. */
+/** Pause between two probes, in milliseconds. */
 const ASK_MS = 100
 
-/** How long it works for an answer, in microseconds of processor time: about as long as for a TLS handshake. */
+/** How long it works for an answer, in microseconds of processor time: about one TLS handshake. */
 const WORK_US = 3000
 
-/** What takes longer is a machine that stands still, in milliseconds: a visit to another node is some ten such turns. */
+/** The machine stands still when an answer takes longer, in milliseconds: a visit to another node is some ten turns. */
 const SLOW_MS = 150
 
 /** Times in milliseconds since 1970. */
@@ -24,17 +24,17 @@ export interface SlowSpan {
 
 export class Witness {
   readonly #spans: SlowSpan[] = []
-  /** When the question that is open was asked. */
+  /** When the pending probe was sent. */
   #askedAt: number | undefined
 
-  /** Times at which the machine was slow, until now. */
+  /** The spans in which the machine was slow, up to now. */
   get slow(): readonly SlowSpan[] {
     const now = Date.now()
     const open = this.#askedAt !== undefined && now - this.#askedAt > SLOW_MS
     return open ? [...this.#spans, { from: this.#askedAt ?? now, to: now }] : this.#spans
   }
 
-  /** How long ago something was, in milliseconds of a machine that was not slow. */
+  /** The time since `from` without the spans in which the machine was slow, in milliseconds. */
   since(from: number): number {
     const now = Date.now()
     return now - from - slowMs(this.slow, from, now)
@@ -52,12 +52,12 @@ export class Witness {
   }
 }
 
-/** How much of a time the machine was slow, in milliseconds. */
+/** How long the machine was slow between two times, in milliseconds. */
 export function slowMs(slow: readonly SlowSpan[], from: number, to: number): number {
   return slow.reduce((sum, span) => sum + Math.max(0, Math.min(span.to, to) - Math.max(span.from, from)), 0)
 }
 
-/** Watches until its owner is done. */
+/** Watches until its owner ends. */
 export async function startWitness(owner: Owner): Promise<Witness> {
   const witness = new Witness()
   const child = fork(fileURLToPath(import.meta.url))

@@ -1,6 +1,6 @@
 /**
- * How long the turns of workers take by their own processor time, which tells the server's part of a delay from that of a
- * busy machine. Node loads this file into every process of the server (`--import`); it measures in workers.
+ * Measures the event loop turns of workers by their own processor time, which separates the server's part of a delay
+ * from that of a busy machine. Node loads this file into every server process (`--import`); it measures in workers.
  */
 import { appendFileSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -14,7 +14,7 @@ interface Measured extends Turn {
   readonly at: number
 }
 
-/** How often the longest turn since the last time is written, in milliseconds. */
+/** How often the longest turn since the last write is written, in milliseconds. */
 const WRITE_MS = 500
 
 /** The longest turn of any worker between two times; undefined when none was measured. */

@@ -1,4 +1,4 @@
-/** One server of several processes, as people run it, with edges, agents and services, for whoever breaks it. */
+/** One server of several processes, as in production, with edges, agents and services, for runs that break it. */
 import { closeSync, mkdirSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -17,18 +17,18 @@ import type { Places } from './visitors.ts'
 
 export interface WorldOptions {
   readonly workers: number
-  /** SQLite when left out. */
+  /** SQLite if omitted. */
   readonly databaseUrl?: string
   readonly drainMs: number
-  /** Another `postern` than that of this clone: the path of its `bin/postern.js`. */
+  /** The path of the `bin/postern.js` to run; this clone's if omitted. */
   readonly launcher?: string
   readonly flags?: Readonly<Record<string, string>>
   readonly env?: Readonly<Record<string, string>>
-  /** Flags of Node itself. */
+  /** Flags for Node itself. */
   readonly nodeFlags?: readonly string[]
   /** Called with the data folder before the server starts. */
   readonly prepare?: (dataDir: string) => Promise<void>
-  /** Whether an official agent is there too; it is by default. */
+  /** Whether to start an official agent too; the default is yes. */
   readonly hasOfficial?: boolean
 }
 
@@ -42,20 +42,20 @@ export interface World {
   readonly ca: string
   readonly places: Places
   readonly official?: OfficialAgent
-  /** Waits until every process is there. */
+  /** Waits until every process runs. */
   children(): Promise<Children>
   /** Both agents leave. */
   leave(): Promise<void>
-  /** A new agent asks for the addresses of both, and gets them; rejects when it does not. */
+  /** Starts a new agent that binds the addresses of both; rejects if it does not get them. */
   bindAgain(): Promise<void>
-  /** What lies in the folder of the server for its Unix sockets. */
+  /** The files in the server's folder for Unix sockets. */
   unixSockets(): string[]
 }
 
 const API_KEY = 'chaos_test_api_key_of_the_first_admin'
 const AUTHTOKEN = 'chaos_test_authtoken_of_the_first_user'
 
-/** How many new connections in a row have to be served before an edge counts as served by every worker. */
+/** How many new connections in a row must succeed before an edge counts as served by every worker. */
 const SERVED_IN_A_ROW = 30
 
 export async function startWorld(owner: Owner, options: WorldOptions): Promise<World> {
@@ -157,7 +157,7 @@ async function connectAgents(
   }
 }
 
-/** An answer of the API comes a moment before every worker serves what was written. */
+/** Waits until every worker serves an edge, since the API answers a moment earlier. */
 async function servedEverywhere(url: string, ca: string): Promise<void> {
   let inARow = 0
   await until(`${url} is served`, async () => {
@@ -167,7 +167,7 @@ async function servedEverywhere(url: string, ca: string): Promise<void> {
   })
 }
 
-/** Of `host:port`. */
+/** The port of `host:port`. */
 export function portOf(address: string): number {
   return Number(address.slice(address.lastIndexOf(':') + 1))
 }

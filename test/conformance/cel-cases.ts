@@ -1,6 +1,6 @@
 /**
- * Cases from the conformance tests of CEL's specification, for the part of CEL that we offer. The expected value is written
- * as an expression, or `error`: the expression is refused when it is checked, or fails when it runs.
+ * Cases from the conformance tests of CEL's specification, for the part of CEL that we offer. The expected value is an
+ * expression, or `error`: the expression is refused when it is checked, or fails when it runs.
  */
 export type CelCase = readonly [expression: string, expected: string]
 

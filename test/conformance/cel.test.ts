@@ -1,4 +1,4 @@
-/** CEL by its specification: every case is checked like an expression in a policy, and evaluated like one. */
+/** CEL by its specification: every case is checked and evaluated like an expression in a policy. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { Budget } from '../../src/policy/budget.ts'
@@ -46,9 +46,9 @@ for (const [part, cases] of Object.entries(celCases)) {
     for (const [expression, expected] of cases) {
       test(`${expression} is ${expected}`, () => {
         const found = outcomeOf(expression)
-        const told = 'error' in found ? found.error : evaluator.text(found.value, new Budget())
-        if (expected === 'error') assert.ok('error' in found, `gives ${told}`)
-        else assert.ok(isSame(found, outcomeOf(expected)), `gives ${told}`)
+        const shown = 'error' in found ? found.error : evaluator.text(found.value, new Budget())
+        if (expected === 'error') assert.ok('error' in found, `gives ${shown}`)
+        else assert.ok(isSame(found, outcomeOf(expected)), `gives ${shown}`)
       })
     }
   })

@@ -1,4 +1,4 @@
-/** Certificates to upload; nobody has their keys. */
+/** Certificates to upload, whose keys were thrown away. */
 
 /** CN=Example Root, O=Example, CA:TRUE, valid from 2026-11-15T02:34:36Z to 2046-11-10T02:34:36Z. */
 export const EXAMPLE_ROOT = `-----BEGIN CERTIFICATE-----

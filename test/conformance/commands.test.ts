@@ -15,16 +15,16 @@ const bodies: readonly [what: string, sending: Sending][] = [
   ['an empty object', { body: {} }],
   ['the id', { body: { id: NOBODY } }],
   ['another id', { body: { id: 'ts_other' } }],
-  ['fields of its own', { body: { version: 'latest', force: true } }],
+  ['unknown fields', { body: { version: 'latest', force: true } }],
   ['an array', { body: [1, 2] }],
   ['null', { body: 'null' }],
-  ['JSON that is none', { body: '{"a":' }],
+  ['invalid JSON', { body: '{"a":' }],
   ['a duplicate key', { body: '{"a":1,"a":2}' }],
   ['a deep body', { body: `${'['.repeat(50)}${']'.repeat(50)}` }],
   ['text', { body: 'please', headers: { 'content-type': 'text/plain' } }],
   ['a form', { body: 'a=b', headers: { 'content-type': 'application/x-www-form-urlencoded' } }],
-  ['bytes that are no UTF-8', { body: new Uint8Array([0xff, 0xfe, 0x00]) }],
-  ['a content type that is none', { body: 'x', headers: { 'content-type': 'nonsense' } }],
+  ['invalid UTF-8', { body: new Uint8Array([0xff, 0xfe, 0x00]) }],
+  ['an invalid content type', { body: 'x', headers: { 'content-type': 'nonsense' } }],
 ]
 
 eachTarget((target) => {

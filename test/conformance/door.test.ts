@@ -22,7 +22,7 @@ eachTarget((target) => {
       ['the token under another scheme', (token) => `Token ${token}`],
       ['no space after the scheme', (token) => `Bearer${token}`],
       ['a quoted token', (token) => `Bearer "${token}"`],
-      ['more after the token', (token) => `Bearer ${token} x`],
+      ['text after the token', (token) => `Bearer ${token} x`],
       ['two in one value', (token) => `Bearer ${token}, Bearer ${token}`],
       ['one character more', (token) => `Bearer ${token}x`],
       ['one character less', (token) => `Bearer ${token.slice(0, -1)}`],
@@ -30,7 +30,7 @@ eachTarget((target) => {
       ['the id of the key', (_token, id) => `Bearer ${id}`],
       ['a well-formed unknown token', () => `Bearer ${UNKNOWN}`],
       ['a very long token', (token) => `Bearer ${token}${'a'.repeat(8000)}`],
-      ['characters that no token has', () => "Bearer ' OR 1=1 --".replaceAll(' OR', '\tOR')],
+      ['characters that tokens never have', () => "Bearer ' OR 1=1 --".replaceAll(' OR', '\tOR')],
       ['a wildcard', () => `Bearer ${'%'.repeat(40)}`],
     ]
     for (const [what, value] of refused) {
@@ -168,13 +168,13 @@ eachTarget((target) => {
     }
 
     test('a body is read only after authentication', async () => {
-      const nobody = new ApiClient(target.url, null)
+      const anonymous = new ApiClient(target.url, null)
       const sendings = [
         { body: '{"description":' },
         { body: 'x', headers: { 'content-type': 'text/plain' } },
         { body: { nonsense: 1 } },
       ]
-      for (const sending of sendings) assertEnvelope(await nobody.send('POST', '/api_keys', sending), 401)
+      for (const sending of sendings) assertEnvelope(await anonymous.send('POST', '/api_keys', sending), 401)
     })
   })
 })
@@ -182,7 +182,7 @@ eachTarget((target) => {
 describe('the rate limit', () => {
   const LIMIT = 5
 
-  test('counts by key; over it is 429 with the seconds to wait', async () => {
+  test('counts by key; beyond it is 429 with the seconds to wait', async () => {
     const platform = await startPlatform({ flags: { 'api-rate-limit': String(LIMIT) } })
     try {
       const [busy, calm] = [(await platform.member()).api, (await platform.member()).api]
@@ -194,8 +194,8 @@ describe('the rate limit', () => {
         assert.ok(Number.isInteger(wait) && wait >= 1 && wait <= 60, `Retry-After: ${wait}`)
       }
       await calm.get('/ip_policies')
-      const nobody = new ApiClient(platform.url, UNKNOWN)
-      for (let i = 0; i <= LIMIT; i++) assertEnvelope(await nobody.send('GET', '/ip_policies'), 401)
+      const stranger = new ApiClient(platform.url, UNKNOWN)
+      for (let i = 0; i <= LIMIT; i++) assertEnvelope(await stranger.send('GET', '/ip_policies'), 401)
     } finally {
       await platform.stop()
     }

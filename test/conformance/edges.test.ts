@@ -190,8 +190,8 @@ eachTarget((target) => {
     const refused: Readonly<Record<string, string>> = {
       'an empty string': '',
       words: 'my certificate',
-      'a certificate that is no CA': LEAF,
-      'one that is no CA among others': `${EXAMPLE_ROOT}${LEAF}`,
+      'a certificate that is not a CA': LEAF,
+      'one that is not a CA among others': `${EXAMPLE_ROOT}${LEAF}`,
       'a certificate cut short': EXAMPLE_ROOT.slice(0, 200),
       'a certificate with a changed byte': EXAMPLE_ROOT.replace('MIIB', 'MIIC'),
       'a private key': '-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIJ1hsZ3v\n-----END PRIVATE KEY-----\n',

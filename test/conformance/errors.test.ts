@@ -26,7 +26,7 @@ eachTarget((target) => {
       ['another JSON', typed('application/problem+json'), 415],
       ['a type that begins like JSON', typed('application/jsonp'), 415],
       ['several parts', typed('multipart/form-data; boundary=x'), 415],
-      ['a type that is none', typed('nonsense'), 415],
+      ['an invalid type', typed('nonsense'), 415],
       ['another charset', typed('application/json; charset=latin1'), 415],
       ['UTF-16', typed('application/json; charset=utf-16'), 415],
       ['blanks alone', json('  \n '), 400],
@@ -123,7 +123,7 @@ eachTarget((target) => {
       })
     }
 
-    test('also of a name that is taken', async () => {
+    test('also for a taken name', async () => {
       const name = uniqueName()
       const { id } = await target.api.create('/edges/https', { hostports: [name] })
       const domain = name.replace(':443', '')
@@ -146,9 +146,9 @@ eachTarget((target) => {
     const post = (...lines: string[]) => ['POST /ip_policies HTTP/1.1', 'Content-Type: application/json', ...lines]
     type Wire = (common: readonly string[]) => string
     const cases: readonly [what: string, bytes: Wire, status: number][] = [
-      ['a body that is announced too long', (c) => head([...post(`Content-Length: ${MIB + 1}`), ...c]), 413],
+      ['a Content-Length that is too large', (c) => head([...post(`Content-Length: ${MIB + 1}`), ...c]), 413],
       [
-        'chunks that are too many',
+        'chunks beyond the limit',
         (c) => head([...post('Transfer-Encoding: chunked'), ...c]) + chunk(65_536).repeat(17),
         413,
       ],
@@ -162,14 +162,14 @@ eachTarget((target) => {
       ['a bare control character', (c) => head(['GET /ip_policies HTTP/1.1', ...c, 'X-A: \x01']), 400],
       ['a header of 100 KB', (c) => head(['GET /ip_policies HTTP/1.1', ...c, `X-A: ${'a'.repeat(100_000)}`]), 431],
       ['a path of 100 KB', (c) => head([`GET /${'a'.repeat(100_000)} HTTP/1.1`, ...c]), 431],
-      ['a length that is none', (c) => head([...post('Content-Length: x'), ...c]), 400],
+      ['an invalid length', (c) => head([...post('Content-Length: x'), ...c]), 400],
       ['two lengths', (c) => head([...post('Content-Length: 2', 'Content-Length: 3'), ...c]), 400],
       [
         'a length and chunks',
         (c) => `${head([...post('Content-Length: 2', 'Transfer-Encoding: chunked'), ...c])}0\r\n\r\n`,
         400,
       ],
-      ['a coding we do not know', (c) => head([...post('Transfer-Encoding: gzip'), ...c]), 400],
+      ['an unknown coding', (c) => head([...post('Transfer-Encoding: gzip'), ...c]), 400],
       ['a bad chunk size', (c) => `${head([...post('Transfer-Encoding: chunked'), ...c])}zz\r\n{}\r\n0\r\n\r\n`, 400],
       [
         'a chunk that is too long',
@@ -205,7 +205,7 @@ eachTarget((target) => {
   })
 
   describe('addresses', () => {
-    const nobody = '1'.repeat(27)
+    const unknown = '1'.repeat(27)
     const cases: readonly [method: string, path: string, status: number, code: string][] = [
       ['GET', '/', 404, 'ERR_ROUTE_NOT_FOUND'],
       ['GET', '/nowhere', 404, 'ERR_ROUTE_NOT_FOUND'],
@@ -215,14 +215,14 @@ eachTarget((target) => {
       ['GET', '/%00', 404, 'ERR_ROUTE_NOT_FOUND'],
       ['GET', '/api_keys/%ff', 404, 'ERR_ROUTE_NOT_FOUND'],
       ['GET', '/constructor', 404, 'ERR_ROUTE_NOT_FOUND'],
-      ['GET', `/edges/tcp/edgtcp_${nobody}/nonsense`, 404, 'ERR_ROUTE_NOT_FOUND'],
-      ['GET', `/edges/tcp/edgtcp_${nobody}/oidc`, 404, 'ERR_ROUTE_NOT_FOUND'],
+      ['GET', `/edges/tcp/edgtcp_${unknown}/nonsense`, 404, 'ERR_ROUTE_NOT_FOUND'],
+      ['GET', `/edges/tcp/edgtcp_${unknown}/oidc`, 404, 'ERR_ROUTE_NOT_FOUND'],
       ['PUT', '/api_keys', 405, 'ERR_METHOD_NOT_ALLOWED'],
-      ['GET', `/edges/tcp/edgtcp_${nobody}`, 404, 'ERR_NOT_FOUND'],
-      ['PATCH', `/edges/tcp/edgtcp_${nobody}`, 404, 'ERR_NOT_FOUND'],
-      ['DELETE', `/edges/tcp/edgtcp_${nobody}`, 404, 'ERR_NOT_FOUND'],
-      ['GET', `/edges/tcp/edgtcp_${nobody}/backend`, 404, 'ERR_NOT_FOUND'],
-      ['DELETE', `/edges/tcp/edgtcp_${nobody}/backend`, 404, 'ERR_NOT_FOUND'],
+      ['GET', `/edges/tcp/edgtcp_${unknown}`, 404, 'ERR_NOT_FOUND'],
+      ['PATCH', `/edges/tcp/edgtcp_${unknown}`, 404, 'ERR_NOT_FOUND'],
+      ['DELETE', `/edges/tcp/edgtcp_${unknown}`, 404, 'ERR_NOT_FOUND'],
+      ['GET', `/edges/tcp/edgtcp_${unknown}/backend`, 404, 'ERR_NOT_FOUND'],
+      ['DELETE', `/edges/tcp/edgtcp_${unknown}/backend`, 404, 'ERR_NOT_FOUND'],
       ['GET', '/api_keys?limit=0', 400, 'ERR_BAD_LIMIT'],
     ]
     for (const [method, path, status, code] of cases) {

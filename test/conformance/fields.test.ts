@@ -33,7 +33,7 @@ eachTarget((target) => {
   for (const kind of kindNames.filter((name) => kinds[name].isDescribed)) {
     describe(kind, () => {
       for (const [field, limit] of Object.entries(limits)) {
-        test(`${field} takes ${limit} bytes, and not one more`, async () => {
+        test(`${field} takes up to ${limit} bytes`, async () => {
           const { path } = await world.make(kind)
           for (const text of texts(limit)) {
             assert.equal(Buffer.byteLength(text), limit)
@@ -71,7 +71,7 @@ eachTarget((target) => {
           assert.equal((await target.api.get(path))[field], '')
         })
 
-        test(`${field} is text, kept to the letter`, async () => {
+        test(`${field} is text, kept exactly as sent`, async () => {
           const { path } = await world.make(kind)
           for (const text of awkward) assert.equal((await target.api.update(path, { [field]: text }))[field], text)
           for (const value of [1, true, {}, ['a']]) {
@@ -99,7 +99,7 @@ eachTarget((target) => {
         assert.deepEqual(await target.api.get(path), expected)
       })
 
-      // Refused before the store is asked, so one store is enough.
+      // Refused before the store is used, so one store is enough.
       if (target.name === 'postgres') return
 
       test('with an unknown field is refused, and the right name is suggested', async () => {

@@ -1,4 +1,4 @@
-/** Hostports: how they are read and shown, and that each belongs to one edge only (D26). */
+/** Hostports: how they are parsed and shown, and that each belongs to one edge only (D26). */
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import { eachTarget, unique, uniqueAddress, uniqueName } from './target.ts'
@@ -224,7 +224,7 @@ eachTarget(
       })
     })
 
-    test('when many requests claim one name at once, one gets it', async () => {
+    test('when many requests claim one name at once, exactly one gets it', async () => {
       const hostports = [uniqueName()]
       const asked = Array.from({ length: 10 }, (_, i) =>
         target.api.send('POST', i % 2 === 0 ? '/edges/tls' : '/edges/https', { body: { hostports } }),

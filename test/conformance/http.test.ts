@@ -30,16 +30,16 @@ eachTarget((target) => {
           assert.equal(answer.status, 405, `${method} ${address}`)
           if (method !== 'HEAD') assertEnvelope(answer, 405, 'ERR_METHOD_NOT_ALLOWED')
           const allowed = (answer.headers.get('allow') ?? '').split(/, */)
-          // Whether HEAD and OPTIONS, which come with the others, are named is free.
+          // The header may or may not name HEAD and OPTIONS, which are implied.
           assert.deepEqual(allowed.filter((each) => each !== 'HEAD' && each !== 'OPTIONS').sort(), takes)
         }
       }
     })
 
     test(`a page of another origin may call ${path}`, async () => {
-      const nobody = new ApiClient(target.url, null)
+      const anonymous = new ApiClient(target.url, null)
       for (const method of takes) {
-        const answer = await nobody.send('OPTIONS', path, {
+        const answer = await anonymous.send('OPTIONS', path, {
           headers: {
             origin: ORIGIN,
             'access-control-request-method': method,
@@ -60,7 +60,7 @@ eachTarget((target) => {
   }
 
   test('the calling page can read every kind of answer, and caches keep origins apart', async () => {
-    const nobody = new ApiClient(target.url, null)
+    const anonymous = new ApiClient(target.url, null)
     const headers = { origin: ORIGIN }
     const answers = [
       await target.api.send('GET', '/api_keys', { headers }),
@@ -68,7 +68,7 @@ eachTarget((target) => {
       await target.api.send('POST', '/ip_policies', { body: '{', headers }),
       await target.api.send('GET', '/nowhere', { headers }),
       await target.api.send('PUT', '/api_keys', { body: {}, headers }),
-      await nobody.send('GET', '/api_keys', { headers }),
+      await anonymous.send('GET', '/api_keys', { headers }),
     ]
     for (const answer of answers) {
       assert.equal(answer.headers.get('access-control-allow-origin'), ORIGIN, answer.text)
@@ -85,13 +85,13 @@ eachTarget((target) => {
     await target.api.get(`/ip_policies/${id}`)
   })
 
-  test('without an origin there are no CORS headers', async () => {
+  test('a request without an origin gets no CORS headers', async () => {
     const answer = await target.api.send('GET', '/api_keys')
     assert.equal(answer.headers.get('access-control-allow-origin'), null)
   })
 
   describe('slashes', () => {
-    test('at the end or doubled are ignored, without a redirect', async () => {
+    test('that are trailing or doubled are ignored, without a redirect', async () => {
       const { id, uri } = await target.api.create('/ip_policies')
       for (const path of [
         `/ip_policies/${id}/`,
@@ -141,8 +141,8 @@ eachTarget((target) => {
     })
 
     test('gets the same refusals', async () => {
-      const nobody = new ApiClient(target.url, null)
-      assert.equal((await nobody.send('HEAD', '/ip_policies')).status, 401)
+      const anonymous = new ApiClient(target.url, null)
+      assert.equal((await anonymous.send('HEAD', '/ip_policies')).status, 401)
       assert.equal((await target.api.send('HEAD', '/ip_policies', { headers: { 'service-version': '' } })).status, 400)
       assert.equal((await target.api.send('HEAD', '/ip_policies?limit=0')).status, 400)
       assert.equal((await target.api.send('HEAD', `/ip_policies/ipp_${'1'.repeat(27)}`)).status, 404)
@@ -182,9 +182,9 @@ eachTarget((target) => {
   })
 
   test('public pages need no key', async () => {
-    const nobody = new ApiClient(target.url, null)
+    const anonymous = new ApiClient(target.url, null)
     for (const path of ['/healthz', '/readyz', '/openapi.json']) {
-      assert.equal((await nobody.send('GET', path, { headers: { 'service-version': '' } })).status, 200, path)
+      assert.equal((await anonymous.send('GET', path, { headers: { 'service-version': '' } })).status, 200, path)
     }
   })
 }, ONE_STORE)

@@ -1,6 +1,6 @@
 /** Metadata of an identity provider, as such providers write it. */
 
-/** Of an RSA key, whose other half nobody has. */
+/** For an RSA key whose private half was thrown away. */
 const certificate = `MIIDKTCCAhGgAwIBAgIUUzs3+57nNzDO1mXkZS1bicQSAPEwDQYJKoZIhvcNAQEL
 BQAwJDEiMCAGA1UEAwwZRXhhbXBsZSBpZGVudGl0eSBwcm92aWRlcjAeFw0yNjEx
 MTYwNTA2NTdaFw00NjExMTEwNTA2NTdaMCQxIjAgBgNVBAMMGUV4YW1wbGUgaWRl

@@ -1,4 +1,4 @@
-/** The log has every operation and no secret, and callers never see why something broke inside. */
+/** The log has every operation and no secrets, and callers never see the cause of an internal error. */
 import assert from 'node:assert/strict'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
@@ -24,12 +24,12 @@ eachStore((store) => {
   test('the log has the operation of every refusal', () =>
     withPlatform(async (platform) => {
       const { admin, url } = platform
-      const nobody = new ApiClient(url, null)
+      const anonymous = new ApiClient(url, null)
       const operations = [
         assertEnvelope(await admin.send('GET', '/nowhere'), 404),
         assertEnvelope(await admin.send('PUT', '/api_keys'), 405),
         assertEnvelope(await admin.send('POST', '/api_keys', { body: '{' }), 400),
-        assertEnvelope(await nobody.send('GET', '/api_keys'), 401),
+        assertEnvelope(await anonymous.send('GET', '/api_keys'), 401),
         assertEnvelope(await sendRaw(url, 'GARBAGE\r\n\r\n'), 400),
       ]
       for (const operation of operations) await logged(platform, operation)
@@ -127,9 +127,9 @@ eachStore((store) => {
             assert.doesNotMatch(answer.text, /postgres|sql|ECONN|\.ts|\bat /i)
             await logged(platform, operation)
           }
-          const nobody = new ApiClient(url, null)
-          assert.equal((await nobody.send('GET', '/healthz')).status, 200, 'the process is well')
-          assert.equal((await nobody.send('GET', '/readyz')).status, 503, 'but cannot serve')
+          const anonymous = new ApiClient(url, null)
+          assert.equal((await anonymous.send('GET', '/healthz')).status, 200, 'the process is healthy')
+          assert.equal((await anonymous.send('GET', '/readyz')).status, 503, 'but cannot serve')
         } finally {
           await client.query(`alter database ${name} with allow_connections true`)
           await client.end()

@@ -1,4 +1,4 @@
-/** The three login modules of a route: only one may be enabled; and what `oauth` and `saml` need and store. */
+/** The three login modules of a route: only one may be enabled. Also what `oauth` and `saml` need and store. */
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import { databaseContents } from '../support/database-contents.ts'
@@ -62,7 +62,7 @@ eachTarget((target) => {
     })
   }
 
-  test('when all three are set at once, one is accepted', async () => {
+  test('when all three are set concurrently, one is accepted', async () => {
     for (let round = 0; round < 10; round += 1) {
       const { path } = await world.make('https_edge_route')
       const sent = names.map((name) => target.api.send('PUT', `${path}/${name}`, { body: logins[name] }))
@@ -79,7 +79,7 @@ eachTarget((target) => {
     }
   })
 
-  test('each route of an edge has a login of its own', async () => {
+  test('each route of an edge has its own login', async () => {
     const edge = await world.make('https_edge')
     for (const name of names) await world.make('https_edge_route', { [name]: logins[name] }, edge)
   })
@@ -124,7 +124,7 @@ eachTarget((target) => {
     assert.match(msg, /`github`, `twitch`/)
   })
 
-  test('metadata that is no well-formed entity, or has a DTD, is refused with the reason', async () => {
+  test('metadata that is not a well-formed entity, or has a DTD, is refused with the reason', async () => {
     const { path } = await world.make('https_edge_route')
     for (const [idp_metadata, reason] of [
       [IDP_METADATA.slice(0, -5), /line/],

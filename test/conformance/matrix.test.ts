@@ -74,7 +74,7 @@ const expectations: Readonly<Record<Access, Readonly<Partial<Record<RouteAction,
     put_module: forAll,
     get_module: forAll,
     delete_module: forAll,
-    // Those of the test were uploaded, so that nobody can have them ordered anew.
+    // The test's certificates were uploaded, and only ordered ones can be renewed.
     renew: [409, 409, 409],
     broken: forAll,
   },
@@ -82,13 +82,13 @@ const expectations: Readonly<Record<Access, Readonly<Partial<Record<RouteAction,
   // Ours, beyond the contract: the addresses of machines are for admins. The one of the test does not exist.
   node: { list: forAdmin, get: forAdminMissing },
   dry_run: { explain: forAll },
-  // No visitor has come.
+  // There have been no visitors, so there are no exchanges.
   passed: { list: forAll, get: forNobody, stream: forAll, replay: forNobody, har: forNobody, curl: forNobody },
-  // No agent is online here and nobody has logged in, so these are 404; what counts is that nobody gets 403.
+  // No agent is online here and no visitor is logged in, so these are 404; what matters is that no caller gets 403.
   online: { list: forAll, get: forNobody, delete: forNobody, command: forNobody },
 }
 
-/** Pages that need no key, and the sign-in of the dashboard, which has a guard of its own; everything else that is mounted must be in the route table. */
+/** Pages that need no key, and the dashboard's sign-in, which has its own guard; the route table must hold the rest. */
 const publicPages = /^\/(healthz|readyz|openapi\.json|docs(\/.*)?|page\/(:file|session))$/
 
 eachTarget((target) => {
@@ -109,7 +109,7 @@ eachTarget((target) => {
   })
 
   for (const route of routeTable()) {
-    // Where nobody owns anything the route alone decides, before the store is asked, so one store is enough.
+    // For resources without an owner, the route alone decides, before the store is used, so one store is enough.
     if (target.name === 'postgres' && accesses[route.resource.path] !== 'owner') continue
     test(`${route.method} ${route.path}`, async () => {
       const [owner, other, admin] = expected(route)
@@ -131,7 +131,7 @@ eachTarget((target) => {
         const wanted = status === 'ok' ? route.status : status
         assert.equal(answer.status, wanted, `${who}: ${answer.text}`)
         if (status === 'ok') {
-          // After a read the next caller can use the same one; after a write it needs a new one.
+          // After a read the next caller can use the same resource; after a write it needs a new one.
           if (route.method !== 'GET') ready = undefined
           continue
         }
@@ -146,7 +146,7 @@ describe('the route table', () => {
   test('holds every mounted route except public pages', async () => {
     const mounted: { method: string; url: string }[] = []
     const watch = (message: unknown) => {
-      // Fastify publishes the new instance before anything is mounted on it.
+      // Fastify publishes a new instance before anything is mounted on it.
       const { fastify } = message as {
         fastify: { addHook(name: 'onRoute', hook: (route: MountedRoute) => void): void }
       }
@@ -158,13 +158,13 @@ describe('the route table', () => {
     const platform = await startPlatform()
     try {
       const known = new Set(routeTable().flatMap(({ method, path }) => [`${method} ${path}`, ...headOf(method, path)]))
-      const nobody = new ApiClient(platform.url, null)
+      const anonymous = new ApiClient(platform.url, null)
       assert.ok(mounted.length >= known.size, 'the routes were seen being mounted')
       for (const { method, url } of mounted) {
         if (publicPages.test(url)) continue
         const path = url.replace(/:(\w+)/g, '{$1}')
         assert.ok(known.has(`${method} ${path}`), `${method} ${url} is mounted by hand`)
-        assert.equal((await nobody.send(method, url)).status, 401, `${method} ${url} has no door`)
+        assert.equal((await anonymous.send(method, url)).status, 401, `${method} ${url} has no door`)
       }
     } finally {
       unsubscribe('fastify.initialization', watch)
@@ -172,7 +172,7 @@ describe('the route table', () => {
     }
   })
 
-  test('has no two routes with one method and path, and no two with one name', () => {
+  test('has no two routes with the same method and path, or with the same name', () => {
     const table = routeTable()
     assert.equal(new Set(table.map(({ method, path }) => `${method} ${path}`)).size, table.length)
     assert.equal(new Set(table.map(({ operation }) => operation)).size, table.length)

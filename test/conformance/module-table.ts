@@ -1,4 +1,4 @@
-/** Every module in every place, of contract 4.7 and beyond, with the smallest and the fullest body of a PUT. */
+/** Every module in every place, from contract 4.7 and beyond, with the smallest and the fullest body of a PUT. */
 import { IDP_METADATA } from './idp-metadata.ts'
 import type { ModuleName, SpellingName } from './resource-shapes.ts'
 import { type KindName, kinds, type World } from './world.ts'

@@ -15,7 +15,7 @@ eachTarget((target) => {
 
   for (const { host, module, least, full } of moduleCases) {
     describe(`${module} of ${host}`, () => {
-      test('is null, 404 and deletable while unset', async () => {
+      test('while unset is null, 404 and deletable', async () => {
         const { path, body } = await world.make(host)
         assert.equal(body[module], null)
         const { msg } = await target.api.refused('ERR_MODULE_NOT_SET', 'GET', `${path}/${module}`)
@@ -24,7 +24,7 @@ eachTarget((target) => {
         await target.api.delete(`${path}/${module}`)
       })
 
-      test('is replaced whole by PUT, with defaults for what is left out', async () => {
+      test('is replaced whole by PUT, with defaults for omitted fields', async () => {
         const { path } = await world.make(host)
         for (const example of [full, least, full]) {
           const { body, answer } = example(refs)
@@ -34,7 +34,7 @@ eachTarget((target) => {
         }
       })
 
-      test('treats a null field as left out', async () => {
+      test('treats a null field as omitted', async () => {
         const { path } = await world.make(host)
         await target.api.put(`${path}/${module}`, full(refs).body)
         const nulls = Object.fromEntries(Object.keys(full(refs).body).map((field) => [field, null]))
@@ -76,7 +76,7 @@ eachTarget((target) => {
         }
       })
 
-      test('refuses unknown fields and wrong values by name, and changes nothing', async () => {
+      test('refuses unknown fields and wrong values by name, without any change', async () => {
         const { path } = await world.make(host, { [module]: full(refs).body })
         const unknown = { ...least(refs).body, enabeld: true }
         const wrong = { ...least(refs).body, enabled: 'yes' }

@@ -41,7 +41,7 @@ eachTarget((target) => {
         assert.deepEqual((await target.api.get(path)).backends, backends)
       })
 
-      test('refuses ids that are no backends, by name, and changes nothing', async () => {
+      test('refuses ids that are not backends, by name, and changes nothing', async () => {
         const made = await nest(kind, await world.shared('tunnel_group_backend'))
         const others = ['bkdtg_', 'bkdsc_', kind === 'weighted_backend' ? 'bkdwd_' : 'bkdfo_'].map(unknownId)
         for (const id of [...others, (await world.shared('ip_policy')).id, 'nonsense', '']) {
@@ -96,7 +96,7 @@ eachTarget((target) => {
           assert.ok(msg.includes('`backends`') && msg.includes(inner.id), msg)
         }
         assert.deepEqual(await target.api.get(inner.path), inner.body)
-        // The same backend twice in a tree is no cycle.
+        // The same backend twice in a tree is not a cycle.
         await nest(kind, inner, middle, outer)
       })
     })
@@ -131,7 +131,7 @@ eachTarget((target) => {
   })
 
   describe('depth', () => {
-    /** A chain of this many, from the innermost to the outermost. */
+    /** Makes a chain of this many backends, from the innermost to the outermost. */
     async function chain(length: number): Promise<Made[]> {
       const made: Made[] = []
       for (let i = 0; i < length; i++) {
@@ -248,7 +248,7 @@ eachTarget((target) => {
     test('two updates that together would close a cycle never both succeed', async () => {
       const group = await world.shared('tunnel_group_backend')
       const pairs = await many(async () => {
-        // Each reaches the other through a backend that neither writes, so no foreign key serialises them.
+        // Each reaches the other through a backend that neither update writes, so no foreign key serialises them.
         const [a, b] = [await nest('failover_backend', group), await nest('failover_backend', group)]
         const [overA, overB] = [await nest('weighted_backend', a), await nest('weighted_backend', b)]
         return { a, b, overA, overB }

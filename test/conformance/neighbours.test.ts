@@ -49,7 +49,7 @@ eachTarget((target) => {
           ips: ['192.0.2.9', '2001:db8::9'],
         },
         issued_at: null,
-        // Expired long ago, which is no reason to refuse it.
+        // Expired certificates are accepted.
         not_before: '2020-05-01T16:27:59Z',
         not_after: '2021-05-01T16:27:59Z',
         key_usages: [],
@@ -96,7 +96,7 @@ eachTarget((target) => {
       await target.api.refused('ERR_NOT_FOUND', 'PATCH', `${path.slice(0, -4)}aaaa`, { body: tlsPair })
     })
 
-    test('is one of those that were sent at the same time, and never parts of two', async () => {
+    test('is one of those that were sent concurrently, never a mix of two', async () => {
       const { path } = await world.make('tls_certificate')
       const names = ['one', 'two', 'three', 'four', 'five'].map((each) => `${each}.example.com`)
       const pairs = await Promise.all(names.map((each) => makeIdentity({ name: `CN=${each}`, dnsNames: [each] })))
@@ -108,11 +108,11 @@ eachTarget((target) => {
       const kept = await target.api.get(path)
       const i = pairs.findIndex(({ certificatePem }) => certificatePem === kept.certificate_pem)
       assert.deepEqual(kept.subject_alternative_names.dns_names, [names[i]])
-      // Its key is the one that is kept: the certificate alone is taken again.
+      // The matching key was kept, so the certificate alone is accepted again.
       await target.api.update(path, { certificate_pem: `${kept.certificate_pem}\n` })
     })
 
-    test('needs both its parts', async () => {
+    test('needs both certificate and key', async () => {
       for (const name of ['certificate_pem', 'private_key_pem'] as const) {
         const { [name]: _, ...rest } = tlsPair
         const { msg } = await target.api.refused('ERR_FIELD_REQUIRED', 'POST', '/tls_certificates', { body: rest })
@@ -297,7 +297,7 @@ eachTarget((target) => {
         [changed.certificate, changed.certificate_management_policy, changed.certificate_management_status],
         [ref, null, null],
       )
-      // Both in one update, so that the name always has one of them.
+      // Both in one update, so that the name always has one of the two.
       const back = await target.api.update(path, { certificate_id: '', certificate_management_policy })
       assert.deepEqual([back.certificate, back.certificate_management_policy], [null, certificate_management_policy])
       for (const policy of [{ authority: 'nobody' }, { private_key_type: 'ed25519' }, { x: 1 }]) {
@@ -333,7 +333,7 @@ eachTarget((target) => {
       await world.make('agent_ingress', { domain })
     })
 
-    test('and an edge or a reserved domain never have the same name', async () => {
+    test('never shares its name with an edge or a reserved domain', async () => {
       const [ofEdge, ofDomain, ofAgents] = [name(), name(), name()]
       await world.make('https_edge', { hostports: [`${ofEdge}:443`] })
       await world.make('reserved_domain', { domain: ofDomain })
@@ -345,11 +345,11 @@ eachTarget((target) => {
         assert.equal(details.field, 'hostports[0]')
       }
       await target.api.refused('ERR_DOMAIN_IN_USE', 'POST', '/reserved_domains', { body: { domain: ofAgents } })
-      // A wildcard is above it, and not the same.
+      // A wildcard above it is a different name.
       await world.make('reserved_domain', { domain: `*.${ofAgents}` })
     })
 
-    test('is one name, and no address or wildcard', async () => {
+    test('is one name, not an address or wildcard', async () => {
       const long = `${'a'.repeat(63)}.`.repeat(4)
       for (const domain of [
         '',
@@ -375,7 +375,7 @@ eachTarget((target) => {
       }
     })
 
-    test('asks for a certificate by its policy, which can be changed and cleared', async () => {
+    test('requests a certificate through its policy, which can be changed and cleared', async () => {
       const { path, body } = await world.make('agent_ingress', { certificate_management_policy: {} })
       assert.deepEqual(body.certificate_management_policy, { authority: 'letsencrypt', private_key_type: 'ecdsa' })
       // This server orders no certificates, and the status says so.
@@ -397,13 +397,13 @@ eachTarget((target) => {
 
     const { platform } = target
     if (platform) {
-      test('has no name of the server itself, and no member gets what another has', async () => {
+      test('cannot take a name of the server itself, or one that another member has', async () => {
         for (const domain of ['localhost', 'connect.localhost', 'CONNECT.localhost.']) await refused({ domain })
         const [one, other] = [await platform().member(), await platform().member()]
         const domain = name()
         const { id } = await one.api.create('/agent_ingresses', { domain })
         await other.api.refused('ERR_DOMAIN_IN_USE', 'POST', '/agent_ingresses', { body: { domain } })
-        // As all names of the account, it is anybody's to see and to change (D24).
+        // Like all names of the account, any member may see and change it (D24).
         assert.equal((await other.api.get(`/agent_ingresses/${id}`)).domain, domain)
       })
     }
@@ -459,7 +459,7 @@ eachTarget((target) => {
 })
 
 describe('reserved addresses of a narrow range', () => {
-  test('use every port that no edge has; then none is free until one is deleted', async () => {
+  test('use every port that no edge has; after that, none is free until one is deleted', async () => {
     const { ports, flags } = await tcpRange(4)
     const [first, second, third, fourth] = ports
     const platform = await startPlatform({ flags: { ...flags, region: 'eu-1', domain: 'tunnels.example.com' } })

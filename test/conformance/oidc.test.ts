@@ -92,7 +92,7 @@ eachTarget((target) => {
 
   for (const field of ['inactivity_timeout', 'maximum_duration']) {
     for (const [value, isFine] of times) {
-      test(`${field} ${JSON.stringify(value)} is ${isFine ? 'taken' : 'refused'}`, async () => {
+      test(`${field} ${JSON.stringify(value)} is ${isFine ? 'accepted' : 'refused'}`, async () => {
         const { path } = await world.make('https_edge_route')
         const body = { ...complete, [field]: value }
         if (isFine) return assert.equal((await target.api.put(`${path}/oidc`, body))[field], value)

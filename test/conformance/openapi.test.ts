@@ -33,11 +33,11 @@ eachTarget((target) => {
   let document: Json
   let check: (schema: Json, value: unknown, what: string) => void
   before(async () => {
-    const nobody = new ApiClient(target.url, null)
-    document = (await nobody.send('GET', '/openapi.json', { headers: { 'service-version': '' } })).body
+    const anonymous = new ApiClient(target.url, null)
+    document = (await anonymous.send('GET', '/openapi.json', { headers: { 'service-version': '' } })).body
     const ajv = new Ajv2020({ strict: false, allErrors: true })
     ajv.addSchema(document, 'document')
-    // Most answers share a schema, and compiling one takes longer than all else here.
+    // Most answers share a schema, and compiling one takes longer than everything else here.
     const compiled = new Map<string, ValidateFunction>()
     check = (schema, value, what) => {
       const text = JSON.stringify(schema)
@@ -117,8 +117,8 @@ eachTarget((target) => {
     })
 
     test('can be read by pages of other origins', async () => {
-      const nobody = new ApiClient(target.url, null)
-      const answer = await nobody.send('GET', '/openapi.json', { headers: { origin: 'https://page.example.com' } })
+      const anonymous = new ApiClient(target.url, null)
+      const answer = await anonymous.send('GET', '/openapi.json', { headers: { origin: 'https://page.example.com' } })
       assert.match(answer.headers.get('content-type') ?? '', /^application\/json/)
       assert.equal(answer.headers.get('access-control-allow-origin'), 'https://page.example.com')
     })
@@ -170,13 +170,13 @@ eachTarget((target) => {
 
     test('errors', async () => {
       const schema = { $ref: '#/components/schemas/error' }
-      const nobody = new ApiClient(target.url, null)
+      const anonymous = new ApiClient(target.url, null)
       for (const answer of [
         await target.api.send('GET', '/nowhere'),
         await target.api.send('PUT', '/api_keys'),
         await target.api.send('POST', '/api_keys', { body: '{' }),
         await target.api.send('GET', '/api_keys?limit=0'),
-        await nobody.send('GET', '/api_keys'),
+        await anonymous.send('GET', '/api_keys'),
       ]) {
         check(schema, answer.body, `${answer.status}`)
       }
@@ -227,7 +227,7 @@ function resolved(document: Json, value: Json): Json {
   return parts.reduce((at: Json, part) => at?.[part], document)
 }
 
-/** The same schema with its references aimed at the document. */
+/** The same schema with its references pointing into the document. */
 function absolute(schema: Json): Json {
   return JSON.parse(JSON.stringify(schema).replaceAll('"$ref":"#', '"$ref":"document#'))
 }

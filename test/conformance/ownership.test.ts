@@ -8,7 +8,7 @@ import { assertEnvelope, comparable } from './envelope.ts'
 import { sampleBody } from './samples.ts'
 import { eachTarget, type Target, unique } from './target.ts'
 
-/** D22: resources with an owner. Written out, so that a change of the registry cannot silently remove one. */
+/** D22: resources with an owner. Listed here, so that a change of the registry cannot silently remove one. */
 const owned = ['/api_keys', '/credentials', '/ssh_credentials'].map((path) => {
   const resource = resources.find((each) => each.path === path)
   assert.ok(resource, `there is no resource at ${path}`)
@@ -35,10 +35,10 @@ eachTarget((target) => {
       for (const id of await listed(a.api)) assert.equal((await target.api.get(`${path}/${id}`)).owner_id, a.id)
     })
 
-    test(`${path}: another owner's id is answered like an unknown one`, async () => {
+    test(`${path}: another owner's id gets the same answer as an unknown one`, async () => {
       const [a, b] = [await bot(target), await bot(target)]
       const { id } = await a.api.create(path, await body())
-      const nobody = `${prefix}${'0'.repeat(27)}`
+      const unknown = `${prefix}${'0'.repeat(27)}`
       for (const [method, sending] of [
         ['GET', {}],
         ['PATCH', { body: { description: 'mine now' } }],
@@ -47,7 +47,7 @@ eachTarget((target) => {
       ] as const) {
         const [theirs, none] = [
           await b.api.send(method, `${path}/${id}`, sending),
-          await b.api.send(method, `${path}/${nobody}`, sending),
+          await b.api.send(method, `${path}/${unknown}`, sending),
         ]
         assertEnvelope(theirs, 404, 'ERR_NOT_FOUND')
         assert.deepEqual(comparable(theirs), comparable(none), method)
@@ -98,7 +98,7 @@ eachTarget((target) => {
       assert.equal((await a.api.create(path, await body({ owner_id: a.id }))).owner_id, a.id)
     })
 
-    test(`${path}: an admin creates for anybody, and sees and manages all`, async () => {
+    test(`${path}: an admin creates for any owner, and sees and manages all`, async () => {
       const a = await bot(target)
       const made = await target.api.create(path, await body({ owner_id: a.id }))
       assert.equal(made.owner_id, a.id)
@@ -186,7 +186,7 @@ eachTarget((target) => {
       await a.api.get(`/credentials/${id}`)
     })
 
-    test('made inactive have keys that open nothing', async () => {
+    test('that are inactive have keys without access', async () => {
       const { id } = await target.api.create('/bot_users', { name: unique('bot'), active: false })
       const { token } = await target.api.create('/api_keys', { owner_id: id })
       assertEnvelope(await new ApiClient(target.url, token).send('GET', '/api_keys'), 401)

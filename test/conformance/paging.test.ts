@@ -50,7 +50,7 @@ eachTarget((target) => {
       })
     }
 
-    test('a last page that is exactly full has no next', async () => {
+    test('a last page that is exactly full has no next page', async () => {
       const oldest = (await everyId(target)).slice(-20)
       const start = oldest[0]
       for (const [limit, hasNext] of [
@@ -74,12 +74,12 @@ eachTarget((target) => {
       assert.equal(await after(third), second)
       assert.equal(await after(second), first)
       await target.api.delete(`/ip_policies/${second}`)
-      assert.equal(await after(third), first, 'a deleted item is passed over')
+      assert.equal(await after(third), first, 'a deleted item is skipped')
       assert.equal(await after(second), first, 'a deleted id still has its place')
-      assert.equal(await after(`ipp_${'z'.repeat(27)}`), third, 'an id that never was has one too')
+      assert.equal(await after(`ipp_${'z'.repeat(27)}`), third, 'an id that never existed has one too')
     })
 
-    test('before the oldest there is an empty list with no next', async () => {
+    test('before the oldest item there is an empty list with no next page', async () => {
       const page = await target.api.get(`/ip_policies?before_id=ipp_${'0'.repeat(27)}`)
       assert.deepEqual(page, { ip_policies: [], uri: `${target.url}/ip_policies`, next_page_uri: null })
     })
@@ -91,7 +91,7 @@ eachTarget((target) => {
       const seen = first.ip_policies.map((item: Json) => item.id)
       const second = await target.api.get(pathOf(first.next_page_uri))
       for (const { id } of second.ip_policies) assert.ok(id < seen.at(-1), 'nothing comes twice')
-      assert.equal(second.ip_policies.length, 3, 'nothing is passed over')
+      assert.equal(second.ip_policies.length, 3, 'nothing is skipped')
     })
   })
 
@@ -155,7 +155,7 @@ eachTarget((target) => {
         }
       })
 
-      // Refused before the store is asked, so one store is enough.
+      // Refused before the store is used, so one store is enough.
       if (target.name === 'postgres') continue
       test(`${path} refuses unknown and wrong parameters`, async () => {
         const twice = `before_id=${prefix}${'1'.repeat(27)}&before_id=${prefix}${'1'.repeat(27)}`
@@ -198,7 +198,7 @@ eachTarget((target) => {
 
     for (const { path, resource } of gets) {
       if (resource.source !== 'store') continue
-      test(`${path} of the wrong form is 404, as of an id that nobody has`, async () => {
+      test(`${path} of the wrong form is 404, like an id that does not exist`, async () => {
         const { path: address, made, collection } = await createSample(target.api, resource)
         assert.match(made.id, new RegExp(`^${resource.prefix}[0-9A-Za-z]{27}$`))
         assert.equal(made.uri, `${target.url}${address}`, 'uri is where it is found')
@@ -240,7 +240,7 @@ eachTarget((target) => {
   describe('addresses', () => {
     const hosts = ['api.example.com', 'api.example.com:8080', 'API.Example.com', '127.0.0.1:1', '[::1]:7400', 'a_b-c']
     for (const host of hosts) {
-      test(`a caller who says Host: ${host} gets its addresses under it`, async () => {
+      test(`a caller that sends Host: ${host} gets addresses under it`, async () => {
         const id = await policy(target)
         const base = `http://${host}/ip_policies`
         assert.equal((await asHost(target, host, `/ip_policies/${id}`)).body.uri, `${base}/${id}`)
@@ -294,7 +294,7 @@ eachTarget((target) => {
       }
     })
 
-    test('headers that only a proxy should set change no uri', async () => {
+    test('headers that only a proxy should set do not change any uri', async () => {
       const { host } = new URL(target.url)
       const lines = [
         `Host: ${host}`,
@@ -310,7 +310,7 @@ eachTarget((target) => {
 
 describe('--api-url', () => {
   for (const base of ['https://api.example.com', 'https://example.com:8443/manage']) {
-    test(`${base} stands before every address, whatever Host says`, async () => {
+    test(`${base} prefixes every address, whatever the Host header`, async () => {
       const platform = await startPlatform({ flags: { 'api-url': base } })
       try {
         const { id } = await platform.admin.create('/ip_policies')

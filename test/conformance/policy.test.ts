@@ -24,25 +24,25 @@ const edges: readonly HostKind[] = ['tcp_edge', 'tls_edge']
 const bad: readonly Bad[] = [
   { what: 'an unknown action', policy: rule({ type: 'explode' }), at: 'inbound[1].actions[0].type' },
   { what: 'an action without a type', policy: rule(log, { config: {} }), at: 'inbound[1].actions[1].type' },
-  { what: 'a type that is no string', policy: rule({ type: 7 }), at: 'inbound[1].actions[0].type' },
+  { what: 'a type that is not a string', policy: rule({ type: 7 }), at: 'inbound[1].actions[0].type' },
   { what: 'a rule without actions', policy: { inbound: [{ name: 'a' }] }, at: 'inbound[0].actions' },
   { what: 'a rule with an empty list of actions', policy: rule(), at: 'inbound[1].actions' },
   { what: 'an unknown field of a rule', policy: { inbound: [{ actions: [deny], when: 'x' }] }, at: 'inbound[0].when' },
   { what: 'an unknown field of an action', policy: rule({ ...deny, confg: {} }), at: 'inbound[1].actions[0].confg' },
-  { what: 'settings that are no object', policy: rule({ ...deny, config: 'x' }), at: 'inbound[1].actions[0].config' },
-  { what: 'rules that are no list', policy: { inbound: 'deny' }, at: 'inbound' },
+  { what: 'settings other than an object', policy: rule({ ...deny, config: 'x' }), at: 'inbound[1].actions[0].config' },
+  { what: 'rules that are not a list', policy: { inbound: 'deny' }, at: 'inbound' },
   {
-    what: 'expressions that are no list',
+    what: 'expressions that are not a list',
     policy: { inbound: [{ expressions: 'true', actions: [deny] }] },
     at: 'inbound[0].expressions',
   },
-  { what: 'an expression that is no string', policy: when(true), at: 'inbound[0].expressions[1]' },
+  { what: 'an expression that is not a string', policy: when(true), at: 'inbound[0].expressions[1]' },
   { what: 'an expression that does not parse', policy: when('conn.client_ip =='), at: 'inbound[0].expressions[1]' },
   { what: 'an expression with an open string', policy: when("conn.client_ip == 'a"), at: 'inbound[0].expressions[1]' },
   { what: 'an unknown variable', policy: when("nobody == 'a'"), at: 'inbound[0].expressions[1]' },
   { what: 'an unknown field of a variable', policy: when("conn.client_up == 'a'"), at: 'inbound[0].expressions[1]' },
   { what: 'an unknown function', policy: when('explode(conn.client_ip)'), at: 'inbound[0].expressions[1]' },
-  { what: 'an expression that is no condition', policy: when("'a'"), at: 'inbound[0].expressions[1]' },
+  { what: 'an expression that is not a condition', policy: when("'a'"), at: 'inbound[0].expressions[1]' },
   {
     what: 'unknown settings',
     policy: rule({ type: 'deny', config: { status: 403 } }),
@@ -141,7 +141,7 @@ eachTarget((target) => {
   })
 
   describe('a policy is refused for', () => {
-    // Refused before the store is asked, so one store is enough.
+    // Refused before the store is used, so one store is enough.
     if (target.name === 'postgres') return
     for (const { what, policy, at, hosts = [...edges, ...route] } of bad) {
       for (const host of hosts) {
@@ -159,7 +159,7 @@ eachTarget((target) => {
   })
 
   describe('a value of a module is refused', () => {
-    // Refused before the store is asked, so one store is enough.
+    // Refused before the store is used, so one store is enough.
     if (target.name === 'postgres') return
     for (const [module, body, at] of badValues) {
       test(`${module} ${JSON.stringify(body).slice(0, 60)}`, async () => {

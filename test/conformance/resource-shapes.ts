@@ -131,7 +131,7 @@ function rule(): Shape {
   return object({ name: string, expressions: list(string), actions: list(action) })
 }
 
-/** The provider of an `oauth` module; some providers have more lists of who is let in. */
+/** The provider of an `oauth` module; some providers have more allowlists. */
 function provider(...more: readonly string[]): Shape {
   const lists = ['scopes', 'email_addresses', 'email_domains', ...more].map((name) => [name, list(string)] as const)
   return object({ client_id: string, client_secret: string, ...Object.fromEntries(lists) })
@@ -140,7 +140,7 @@ function provider(...more: readonly string[]): Shape {
 const modules = (...names: readonly ModuleName[]) =>
   Object.fromEntries(names.map((name) => [name, nullOr(moduleShapes[name])]))
 
-/** Contract 2.2: the token is in the answer to the creation alone. */
+/** Contract 2.2: only the answer to the creation has the token. */
 const key = (token: Shape) => object({ ...identity('ak_', '/api_keys'), ...texts, token, owner_id: owner })
 const credential = (token: Shape) =>
   object({ ...identity('cr_', '/credentials'), ...texts, acl: list(string), token, owner_id: owner })
@@ -397,7 +397,7 @@ export const resourceShapes = {
     extensions: map(string),
   }),
   ssh_host_certificate: object({ ...identity('shcrt_', '/ssh_host_certificates'), ...texts, ...signed }),
-  // Only traffic makes one: test/e2e/exchanges.test.ts and captures.test.ts look at them field by field.
+  // Only traffic creates these; test/e2e/exchanges.test.ts and captures.test.ts check them field by field.
   exchange: anything,
   capture: anything,
   traffic: object({

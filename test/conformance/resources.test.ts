@@ -37,7 +37,7 @@ eachTarget((target) => {
 
   describe('succeeds as the table says', () => {
     for (const [operation, row] of Object.entries(rows)) {
-      // Only agents make sessions and tunnels, and only visitors log in, so here only their lists can be tested.
+      // Only agents create sessions and tunnels, and only visitors log in, so only their lists can be tested here.
       if (row.kind === null && operation.includes('{id}')) continue
       if (row.testedBy !== undefined) {
         assert.ok(existsSync(row.testedBy), row.testedBy)

@@ -21,11 +21,11 @@ export interface Row {
   readonly status: 200 | 201 | 204
   /** Null when the answer has no body. */
   readonly shape: Shape | null
-  /** The kind of resource that `{id}` names; null when only an agent or a visitor can make one. */
+  /** The kind of resource that `{id}` names; null when only an agent or a visitor can create one. */
   readonly kind: KindName | null
   /** A body with every field that the operation takes. */
   readonly body?: (given: Given) => Readonly<Record<string, unknown>>
-  /** The file that tests how it succeeds, where that takes traffic. */
+  /** The file that tests the successful case, if that needs traffic. */
   readonly testedBy?: string
   /** The module to set first, so that it can be read or deleted. */
   readonly module?: ModuleCase | SpellingCase
@@ -36,7 +36,7 @@ export interface Given {
   readonly ownerId: string
 }
 
-/** Contract part 4, word for word. */
+/** Contract part 4, verbatim. */
 export const contractRows: readonly string[] = [
   // contract 4.1
   'POST /api_keys',
@@ -348,7 +348,7 @@ function reads(kind: KindName | null, path: string, listKey: string, shape: Shap
   }
 }
 
-/** The five operations of a resource without surprises. */
+/** The five operations of an ordinary resource. */
 function plain(
   kind: KindName,
   path: string,

@@ -18,13 +18,13 @@ export async function createSample(
   return { made, path: `${collection}/${made.id}`, collection }
 }
 
-/** The path to create one of `resource` at; creates the edge if the path holds one. */
+/** The path at which to create one of `resource`; creates the edge if the path contains one. */
 export async function collectionPath(api: ApiClient, { path }: Pick<Resource, 'path'>): Promise<string> {
   if (!path.includes('{edge_id}')) return path
   return path.replace('{edge_id}', (await api.create('/edges/https', {})).id)
 }
 
-/** A body that creates one of `resource`, with as many fields set as can be. */
+/** A body that creates one of `resource`, with as many fields set as possible. */
 export async function sampleBody(api: ApiClient, { kind }: Pick<Resource, 'kind'>): Promise<Json> {
   const make = Object.hasOwn(bodies, kind) ? bodies[kind] : undefined
   if (!make) throw new Error(`there is no sample body for ${kind}; add one to samples.ts`)
@@ -136,7 +136,7 @@ const modules: Readonly<Record<string, Make>> = {
   tls_termination: async () => ({ terminate_at: 'edge', min_version: '1.3' }),
   policy: async () => ({ inbound: [{ name: 'no', expressions: [], actions: [{ type: 'deny' }] }], outbound: [] }),
   oidc: async () => ({ issuer: 'https://id.example.com', client_id: 'app', client_secret: 'hush', scopes: ['email'] }),
-  // Both are disabled, since a route can have one login only, and in the samples that is `oidc`.
+  // Both are disabled, since a route can have only one login, and in the samples that is `oidc`.
   oauth: async () => ({
     enabled: false,
     provider: {

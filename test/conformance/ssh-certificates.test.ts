@@ -77,7 +77,7 @@ eachTarget((target) => {
       for (const shown of [made, updated, await target.api.get(path), await target.api.get(authorities)]) {
         assert.doesNotMatch(JSON.stringify(shown), /private|PRIVATE|sealed/)
       }
-      // An update makes no new key.
+      // An update does not make a new key.
       assert.equal(updated.public_key, made.public_key)
     })
 
@@ -130,17 +130,17 @@ eachTarget((target) => {
       })
 
       const refused: [what: string, body: Json, code: string, says: RegExp][] = [
-        ['the end before the beginning', { valid_until: '2001-01-01T00:00:00Z' }, 'ERR_BAD_VALIDITY', /valid_until/],
+        ['the end before the start', { valid_until: '2001-01-01T00:00:00Z' }, 'ERR_BAD_VALIDITY', /valid_until/],
         [
-          'no time at all',
+          'an empty period',
           { valid_after: '2040-01-01T00:00:00.1Z', valid_until: '2040-01-01T00:00:00.9Z' },
           'ERR_BAD_VALIDITY',
           /later/,
         ],
-        ['a time that is none', { valid_after: 'tomorrow' }, 'ERR_INVALID_VALUE', /`valid_after` .*RFC 3339/],
-        ['a time before all times', { valid_after: '1969-01-01T00:00:00Z' }, 'ERR_INVALID_VALUE', /1970/],
-        ['a time after all times', { valid_until: '9999-12-31T23:59:59-00:01' }, 'ERR_INVALID_VALUE', /9999/],
-        ['a key that is none', { public_key: 'ssh-ed25519 AAAA' }, 'ERR_BAD_PUBLIC_KEY', /`public_key`/],
+        ['an invalid time', { valid_after: 'tomorrow' }, 'ERR_INVALID_VALUE', /`valid_after` .*RFC 3339/],
+        ['a time before the earliest', { valid_after: '1969-01-01T00:00:00Z' }, 'ERR_INVALID_VALUE', /1970/],
+        ['a time after the latest', { valid_until: '9999-12-31T23:59:59-00:01' }, 'ERR_INVALID_VALUE', /9999/],
+        ['an invalid key', { public_key: 'ssh-ed25519 AAAA' }, 'ERR_BAD_PUBLIC_KEY', /`public_key`/],
         ['an empty principal', { principals: [''] }, 'ERR_INVALID_VALUE', /principals\[0\]/],
         ['too many principals', { principals: Array(257).fill('a') }, 'ERR_INVALID_VALUE', /256/],
         ['a long principal', { principals: ['a'.repeat(256)] }, 'ERR_FIELD_TOO_LONG', /principals\[0\]/],
@@ -216,9 +216,9 @@ eachTarget((target) => {
     })
 
     const bad: [what: string, body: Json, says: RegExp][] = [
-      ['a network that is none', { critical_options: { 'source-address': '10.0.0.1/8' } }, /10\.0\.0\.0\/8/],
-      ['a name for an address', { critical_options: { 'source-address': 'example.com' } }, /addresses and networks/],
-      ['blanks between addresses', { critical_options: { 'source-address': '10.0.0.1, 10.0.0.2' } }, /commas/],
+      ['an invalid network', { critical_options: { 'source-address': '10.0.0.1/8' } }, /10\.0\.0\.0\/8/],
+      ['a host name', { critical_options: { 'source-address': 'example.com' } }, /addresses and networks/],
+      ['spaces between addresses', { critical_options: { 'source-address': '10.0.0.1, 10.0.0.2' } }, /commas/],
       ['no address', { critical_options: { 'source-address': '' } }, /empty/],
       ['no command', { critical_options: { 'force-command': '' } }, /empty/],
       ['an option without a name', { critical_options: { '': 'x' } }, /without a name/],
@@ -242,7 +242,7 @@ eachTarget((target) => {
       // An admin may name any.
       await target.api.create(path, body({ principals: [mine.id, theirs.id] }))
       const unknown = unknownId('sshcr_')
-      const told = []
+      const messages = []
       for (const [api, id] of [
         [bot, theirs.id],
         [bot, unknown],
@@ -253,10 +253,10 @@ eachTarget((target) => {
           body: body({ principals: ['root', mine.id, id] }),
         })
         assert.equal(status_code, 400)
-        told.push(msg.replace(id, ''))
+        messages.push(msg.replace(id, ''))
       }
-      assert.equal(new Set(told).size, 1)
-      // Certificates do not protect a credential that they name from deletion.
+      assert.equal(new Set(messages).size, 1)
+      // Certificates do not protect the credentials that they name from deletion.
       await bot.delete(`/ssh_credentials/${mine.id}`)
     })
   })

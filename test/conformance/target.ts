@@ -42,7 +42,7 @@ export function eachTarget(
 ): void {
   const { POSTERN_CONFORMANCE_URL: url, POSTERN_CONFORMANCE_KEY: key } = process.env
   if (url) {
-    if (!key) throw new Error('POSTERN_CONFORMANCE_URL needs POSTERN_CONFORMANCE_KEY beside it: the token of an admin')
+    if (!key) throw new Error('POSTERN_CONFORMANCE_URL also needs POSTERN_CONFORMANCE_KEY, the token of an admin')
     const base = url.replace(/\/+$/, '')
     describe(base, () => define({ name: base, url: base, api: new ApiClient(base, key), platform: null }))
     return

@@ -10,7 +10,7 @@ const rule = (expression: string) => ({
   inbound: [{ expressions: [expression], actions: [{ type: 'deny', config: {} }] }],
 })
 
-/** Modules that need to look inside the traffic. */
+/** Modules that need to read inside the traffic. */
 const blind: Readonly<Record<string, (refs: Refs) => { name: string; config: object }>> = {
   'mutual TLS': ({ authorities: [one] }) => ({ name: 'mutual_tls', config: { certificate_authority_ids: [one.id] } }),
   'a policy that reads the handshake': () => ({ name: 'policy', config: rule("conn.tls.version == '1.3'") }),
@@ -62,17 +62,17 @@ eachTarget((target) => {
         await target.api.create('/edges/tls', { hostports })
       })
 
-      test('in a PATCH that brings `upstream`', async () => {
+      test('in a PATCH that sets `upstream`', async () => {
         await refuses(await atEdge(), 'PATCH', '', { description: 'new', tls_termination: upstream })
       })
 
-      test('in a PATCH that brings the module', async () => {
+      test('in a PATCH that sets the module', async () => {
         const { name, config } = describeModule(refs)
         const edge = await world.make('tls_edge', { tls_termination: upstream })
         await refuses(edge, 'PATCH', '', { description: 'new', [name]: config })
       })
 
-      test('in a PATCH that brings both', async () => {
+      test('in a PATCH that sets both', async () => {
         const { name, config } = describeModule(refs)
         await refuses(await world.make('tls_edge'), 'PATCH', '', { tls_termination: upstream, [name]: config })
       })
@@ -86,7 +86,7 @@ eachTarget((target) => {
         await refuses(await world.make('tls_edge', { tls_termination: upstream }), 'PUT', `/${name}`, config)
       })
 
-      test('when a PUT or PATCH would enable what was stored disabled', async () => {
+      test('when a PUT or PATCH would enable a disabled module', async () => {
         const { name, config } = describeModule(refs)
         const disabled = { ...config, enabled: false }
         const edge = await world.make('tls_edge', { tls_termination: upstream, [name]: disabled })
@@ -105,7 +105,7 @@ eachTarget((target) => {
         await target.api.update(edge.path, { [name]: disabled, tls_termination: upstream })
       })
 
-      test('and one PATCH may end TLS at the edge and bring it', async () => {
+      test('and one PATCH may end TLS at the edge and set the module', async () => {
         const { name, config } = describeModule(refs)
         const edge = await world.make('tls_edge', { tls_termination: upstream })
         const patched = await target.api.update(edge.path, {
@@ -135,7 +135,7 @@ eachTarget((target) => {
     }
   })
 
-  test('mutual TLS needs no `tls_termination`, and stands beside a disabled one', async () => {
+  test('mutual TLS needs no `tls_termination`, and works with a disabled one', async () => {
     const mutual_tls = { certificate_authority_ids: [refs.authorities[0].id] }
     const edge = await world.make('tls_edge', { mutual_tls })
     assert.equal(edge.body.tls_termination, null)

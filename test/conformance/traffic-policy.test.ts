@@ -17,7 +17,7 @@ const phase: Readonly<Record<string, string>> = {
 }
 const plain = (value: Record<string, unknown>) => ({ enabled: true, inbound: null, outbound: null, ...value })
 
-/** What was done to an edge or route, and what the two spellings show then; null when unset. */
+/** What was done to an edge or route, and what the two spellings then show; null when unset. */
 interface Case {
   readonly steps: readonly (readonly [method: string, part: string, body?: unknown])[]
   readonly policy: unknown
@@ -72,7 +72,7 @@ const cases = (first: string): Readonly<Record<string, Case>> => ({
     policy: plain({ inbound: [] }),
     value: '{"inbound":[]}',
   },
-  'left alone by an update without it': {
+  'unchanged by an update without it': {
     steps: [
       ['PUT', '/traffic_policy', { value: text(first) }],
       ['PATCH', '', { description: 'new', traffic_policy: null }],
@@ -201,8 +201,8 @@ eachTarget((target) => {
     })
   }
 
-  describe('phases that do not happen here', () => {
-    // Refused before the store is asked, so one store is enough.
+  describe('phases that do not exist here', () => {
+    // Refused before the store is used, so one store is enough.
     if (target.name === 'postgres') return
     const elsewhere: readonly (readonly [HostKind, string])[] = [
       ['https_edge_route', 'on_tcp_connect'],
@@ -221,14 +221,14 @@ eachTarget((target) => {
     }
   })
 
-  test('with TLS passed through, a text that reads the handshake is refused like rules that do', async () => {
+  test('with TLS passed through, a text that reads the handshake is refused, like rules that do', async () => {
     const { path } = await world.make('tls_edge')
     const body = { value: `on_tcp_connect: [{expressions: ["conn.tls.version == '1.3'"], actions: {type: deny}}]` }
     await target.api.refused('ERR_MODULE_NEEDS_TERMINATION', 'PUT', `${path}/traffic_policy`, { body })
   })
 
   describe('hostile text is refused', () => {
-    // Refused before the store is asked, so one store is enough.
+    // Refused before the store is used, so one store is enough.
     if (target.name === 'postgres') return
     for (const [what, value] of Object.entries(hostile)) {
       test(what, async () => {
@@ -241,7 +241,7 @@ eachTarget((target) => {
     }
   })
 
-  test('is not shown by edges and routes, which have the older spelling', async () => {
+  test('is not shown by edges and routes, which show the older spelling', async () => {
     const { path, body } = await world.make('https_edge_route', { traffic_policy: { value: text('on_http_request') } })
     const edge = `/edges/https/${body.edge_id}`
     const tcp = await world.make('tcp_edge', { traffic_policy: { value: text('on_tcp_connect') } })

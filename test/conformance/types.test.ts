@@ -93,7 +93,7 @@ eachTarget((target) => {
 
   describe('public_key', () => {
     for (const type of ['ed25519', 'ecdsa', 'rsa'] satisfies SshKeyType[]) {
-      test(`${type}: every form is taken, echoed unchanged, and is the same key to all others`, async () => {
+      test(`${type}: every form is accepted, echoed unchanged, and counts as the same key`, async () => {
         const key = newPublicKey(type)
         const forms = [
           openSshLine(key),
@@ -140,7 +140,7 @@ eachTarget((target) => {
       })
     }
 
-    test('is needed at creation and cannot be changed', async () => {
+    test('is required at creation and cannot be changed', async () => {
       await target.api.refused('ERR_FIELD_REQUIRED', 'POST', '/ssh_credentials', { body: {} })
       const { path } = await world.make('ssh_credential')
       const body = { public_key: openSshLine(newPublicKey('ed25519')) }
@@ -150,7 +150,7 @@ eachTarget((target) => {
 
   for (const kind of ['ssh_credential', 'credential'] as const) {
     describe(`acl of ${kind}`, () => {
-      test('is an empty list unless given, and is cleared by one', async () => {
+      test('is an empty list by default, and is cleared by an empty list', async () => {
         const { path, body } = await world.make(kind)
         assert.deepEqual(body.acl, [])
         assert.deepEqual((await target.api.update(path, { acl: ['bind:a.example.com'] })).acl, ['bind:a.example.com'])
@@ -202,7 +202,7 @@ eachTarget((target) => {
       })
     }
 
-    test('of an API key opens this API; that of a credential does not', async () => {
+    test('of an API key opens the API; that of a credential does not', async () => {
       const key = await world.make('api_key')
       const credential = await world.make('credential')
       await new ApiClient(target.url, key.body.token).get('/api_keys')

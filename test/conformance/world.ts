@@ -6,13 +6,13 @@ import { unique } from './target.ts'
 import { tlsPair } from './tls-pair.ts'
 
 export interface Kind {
-  /** `{edge_id}` in it stands for an HTTPS edge. */
+  /** Where it has `{edge_id}`, this is an HTTPS edge. */
   readonly path: string
   /** Null when there is no list. */
   readonly listKey: string | null
   /** The fields a create body must have, and no others. */
   readonly least: (world: World) => Promise<Record<string, unknown>>
-  /** Deletes an existing one with these fields, for kinds of which there can be only one. */
+  /** Deletes an existing one that conflicts with these fields, for kinds of which there can be only one. */
   readonly makeRoom?: (world: World, fields: Readonly<Record<string, unknown>>) => Promise<void>
   /** Whether it has `description` and `metadata`. */
   readonly isDescribed: boolean
@@ -204,7 +204,7 @@ export class World {
     this.api = api
   }
 
-  /** A new resource; `fields` come on top of those it must have. */
+  /** A new resource; `fields` are added to the required ones. */
   async make(kind: KindName, fields: Record<string, unknown> = {}, parent?: Made): Promise<Made> {
     const path = await this.collection(kind, parent)
     const sent = { ...(await this.least(kind)), ...fields }

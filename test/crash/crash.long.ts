@@ -1,4 +1,4 @@
-/** `npm run crash`: kills servers many times over; `npm run crash -- SQLite` does one store alone. */
+/** `npm run crash`: kills servers many times over; `npm run crash -- SQLite` tests that store only. */
 import { test } from 'node:test'
 import { startPostgres } from '../support/postgres.ts'
 import { crash, crashFirstStarts } from './crash.ts'

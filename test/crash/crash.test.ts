@@ -11,7 +11,7 @@ describe('a killed server keeps every acknowledged write', () => {
     assert.ok(acknowledged > 0 && compared > 0)
   })
 
-  test('on PostgreSQL, also when that is killed', async () => {
+  test('on PostgreSQL, even when PostgreSQL itself is killed', async () => {
     const postgres = await startPostgres({ durable: true })
     try {
       const { acknowledged, serverKills, databaseKills, compared } = await crash({ rounds: 3, postgres })
@@ -22,5 +22,5 @@ describe('a killed server keeps every acknowledged write', () => {
     }
   })
 
-  test('and starts when its first start was cut short', () => crashFirstStarts({ rounds: 3, withinMs: 600 }))
+  test('and starts after its first start was cut short', () => crashFirstStarts({ rounds: 3, withinMs: 600 }))
 })

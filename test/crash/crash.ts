@@ -1,4 +1,4 @@
-/** Kills a server amid writes, again and again, and checks after each restart that nothing acknowledged was lost. */
+/** Kills a server during writes, many times, and checks after each restart that no acknowledged write was lost. */
 import assert from 'node:assert/strict'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -15,7 +15,7 @@ import { type Tally, write } from './writer.ts'
 
 export interface CrashOptions {
   readonly rounds: number
-  /** Without it the server keeps its data in SQLite. With it, every third round kills PostgreSQL instead. */
+  /** If undefined, the server keeps its data in SQLite. Otherwise, every third round kills PostgreSQL instead. */
   readonly postgres?: Postgres
   readonly progress?: (line: string) => void
 }
@@ -28,7 +28,7 @@ export interface CrashReport extends Tally {
 }
 
 const WRITERS = 6
-/** The kill comes at a random moment of this time, in milliseconds, after the writers began or were first answered. */
+/** The kill comes at a random moment within this many milliseconds of the start, or in round 1 of the first answer. */
 const KILL_WITHIN_MS = 300
 const PROGRESS_EVERY = 10
 const API_KEY = 'crash_test_api_key_of_the_first_admin'
@@ -51,11 +51,11 @@ export async function crash({ rounds, postgres, progress = () => {} }: CrashOpti
         memories.map((memory) => write({ api, memory, policies, tally, signal: stopped.signal })),
       )
       const moment = async () => {
-        // Later rounds may end before a write was answered; with nothing acknowledged at all, nothing would be compared.
+        // Later rounds may end before any answer; with no acknowledged write at all there would be nothing to compare.
         if (round === 1) await until('a write was acknowledged', () => tally.acknowledged > 0)
         await delay(Math.random() * KILL_WITHIN_MS)
       }
-      // A writer that finds something lost ends the round at once.
+      // A writer that fails an assertion ends the round at once.
       await Promise.race([writing, moment()])
       if (postgres && round % 3 === 0) {
         await killDatabase(postgres)
@@ -105,7 +105,7 @@ async function makePolicies(api: ApiClient): Promise<string[]> {
   return made.map(({ id }) => id)
 }
 
-/** A killed background process makes PostgreSQL throw its memory away and recover from its log, as after a crash. */
+/** Kills a background process, so that PostgreSQL discards its memory and recovers from its log, as after a crash. */
 async function killDatabase(postgres: Postgres): Promise<void> {
   const client = new Client({ connectionString: postgres.url })
   client.on('error', () => {})
@@ -116,7 +116,7 @@ async function killDatabase(postgres: Postgres): Promise<void> {
 }
 
 async function ready(server: ServerProcess): Promise<void> {
-  // PostgreSQL takes a moment to notice the kill, so that once ready is not enough.
+  // PostgreSQL takes a moment to notice the kill, so one ready answer is not enough.
   for (let inRow = 0; inRow < 5; ) {
     const { status } = await fetch(`${server.url}/readyz`)
     inRow = status === 200 ? inRow + 1 : 0
@@ -124,7 +124,7 @@ async function ready(server: ServerProcess): Promise<void> {
   }
 }
 
-/** Compares every edge there is with what the writers were told, and lets them go on from what is there. */
+/** Compares all edges with what was acknowledged to the writers, and updates the writers to what exists. */
 async function compare(api: ApiClient, memories: readonly Memory[], policies: readonly string[]): Promise<number> {
   const found = new Map<string, Json>()
   for (let next: string | null = '/edges/tcp'; next !== null; ) {
@@ -133,7 +133,7 @@ async function compare(api: ApiClient, memories: readonly Memory[], policies: re
     next = page.next_page_uri
   }
   for (const memory of memories) memory.settle(found)
-  assert.deepEqual([...found.keys()], [], 'nobody made these, or they were deleted')
+  assert.deepEqual([...found.keys()], [], 'these were never created, or were deleted')
   for (const id of policies) await api.get(`/ip_policies/${id}`)
   return memories.reduce((sum, memory) => sum + memory.size, 0)
 }

@@ -1,4 +1,4 @@
-/** What one writer knows of its edges: how each must be, or the two ways it may be while a write is unanswered. */
+/** What one writer knows about its edges: the state each must have, or both possible ones during a write. */
 import assert from 'node:assert/strict'
 import { isDeepStrictEqual } from 'node:util'
 import type { Json } from '../support/api-client.ts'
@@ -12,9 +12,9 @@ export interface EdgeState {
 }
 
 interface Attempt {
-  /** Null while the edge that is being made has no id. */
+  /** Null for an edge that is being created. */
   readonly id: string | null
-  /** Null when it deletes. */
+  /** Null for a deletion. */
   readonly state: EdgeState | null
 }
 
@@ -22,7 +22,7 @@ export class Memory {
   readonly #name: string
   readonly #edges = new Map<string, EdgeState>()
   #attempt: Attempt | null = null
-  #made = 0
+  #writes = 0
 
   constructor(name: string) {
     this.#name = name
@@ -38,15 +38,15 @@ export class Memory {
 
   /** A text that no other write has used. */
   fresh(): string {
-    return `${this.#name}, write ${++this.#made}`
+    return `${this.#name}, write ${++this.#writes}`
   }
 
-  /** Notes what is about to be sent; from now on either way is right. */
+  /** Notes a write that is about to be sent; until it is acknowledged, the old and the new state are both right. */
   tries(attempt: Attempt): void {
     this.#attempt = attempt
   }
 
-  /** Notes that it was acknowledged; from now on only the new way is right. */
+  /** Notes that the write was acknowledged; from now on only the new state is right. */
   acknowledged(id: string): void {
     assert.ok(this.#attempt)
     const { state } = this.#attempt
@@ -55,7 +55,7 @@ export class Memory {
     this.#attempt = null
   }
 
-  /** Takes this writer's edges out of `found`, each of which must be as it was left. */
+  /** Removes this writer's edges from `found`; each must have its expected state. */
   settle(found: Map<string, Json>): void {
     const attempt = this.#attempt
     this.#attempt = null
@@ -66,12 +66,12 @@ export class Memory {
       if (attempt?.id === id && isDeepStrictEqual(actual, attempt.state)) {
         if (actual) this.#edges.set(id, actual)
         else this.#edges.delete(id)
-      } else assert.deepEqual(actual, expected, `${id} is not as it was acknowledged`)
+      } else assert.deepEqual(actual, expected, `${id} differs from what was acknowledged`)
     }
     if (attempt?.id === null) this.#adopt(found, attempt)
   }
 
-  /** The edge that was being made may have been, whole. */
+  /** The edge that was being created may exist, but only as a whole. */
   #adopt(found: Map<string, Json>, { state }: Attempt): void {
     for (const [id, edge] of found) {
       if (edge.description !== state?.description) continue

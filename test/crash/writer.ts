@@ -1,4 +1,4 @@
-/** One caller of the API that makes, changes and deletes edges of its own until somebody stops or kills something. */
+/** One API client that creates, changes and deletes edges of its own until it is stopped or its server is killed. */
 import assert from 'node:assert/strict'
 import type { Answer, ApiClient } from '../support/api-client.ts'
 import type { EdgeState, Memory } from './memory.ts'
@@ -7,7 +7,7 @@ export interface Tally {
   acknowledged: number
   /** Sent, and cut off before the answer. */
   unanswered: number
-  /** Answered with 503, since the database was away. */
+  /** Answered with 503, since the database was down. */
   refused: number
 }
 
@@ -20,10 +20,10 @@ export interface Writing {
   readonly signal: AbortSignal
 }
 
-/** Edges a writer keeps at most, so that comparing stays quick. */
+/** Most edges that a writer keeps, so that comparing stays quick. */
 const MAX_EDGES = 12
 
-/** Writes until stopped or until an answer does not come. */
+/** Writes until it is stopped, or until a write is refused or gets no answer. */
 export async function write({ api, memory, policies, tally, signal }: Writing): Promise<void> {
   while (!signal.aborted) {
     const { id, state, send } = choose(memory, policies)
@@ -39,7 +39,7 @@ export async function write({ api, memory, policies, tally, signal }: Writing): 
       tally.refused++
       return
     }
-    assert.ok(answer.status < 300, `${answer.status} for what must be there: ${answer.text}`)
+    assert.ok(answer.status < 300, `${answer.status} for a write that must succeed: ${answer.text}`)
     memory.acknowledged(id ?? answer.body.id)
     tally.acknowledged++
   }

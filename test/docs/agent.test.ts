@@ -11,12 +11,12 @@ import { followPage } from './follow.ts'
 import type { Reader } from './reader.ts'
 import { service } from './service.ts'
 
-const online = (said: string, ...urls: RegExp[]) => {
-  for (const url of urls) assert.match(said, url)
-  assert.doesNotMatch(said, /refused/)
+const online = (output: string, ...urls: RegExp[]) => {
+  for (const url of urls) assert.match(output, url)
+  assert.doesNotMatch(output, /refused/)
 }
 
-/** What the first start showed. */
+/** The authtoken that the first start printed. */
 function authtokenIn({ printed }: Reader): string {
   return /^ {2}Agent authtoken +(\S+)$/m.exec(printed)?.[1] ?? ''
 }
@@ -48,29 +48,29 @@ followPage('docs/agent.md', {
       const [, port = ''] = /, agents \S+:(\d+),/.exec(reader.printed) ?? []
       await reader.run(`postern login --server localhost:${port} --ca ca.pem --authtoken ${authtokenIn(reader)}`)
     },
-    'postern http 3000 ': (said) => {
-      online(said, /https:\/\/[a-z]+-[a-z]+-[0-9a-f]{4}\.localhost:/, /https:\/\/app\.example\.com:/)
-      online(said, /tcp:\/\/localhost:2\d{4}/, /tls:\/\/app\.example\.com:/)
+    'postern http 3000 ': (output) => {
+      online(output, /https:\/\/[a-z]+-[a-z]+-[0-9a-f]{4}\.localhost:/, /https:\/\/app\.example\.com:/)
+      online(output, /tcp:\/\/localhost:2\d{4}/, /tls:\/\/app\.example\.com:/)
     },
     // Each is ended once the first of its tunnels is online.
-    'postern start --config postern-agent.yml': (said) => online(said, /tunnel online tunnel=(web|ssh|shop)/),
-    'postern start --config login.yml': (said) => online(said, /https:\/\/app\.example\.com:/),
-    'curl -s http://127.0.0.1:4040/api/tunnels': (said) => {
-      assert.match(said, /"public_url":"https:.*"uri":"\/api\/tunnels"/)
-      assert.match(said, /"uri":"\/api\/requests\/http"/)
-      assert.match(said, /"uri":"\/api\/exchanges"/)
+    'postern start --config postern-agent.yml': (output) => online(output, /tunnel online tunnel=(web|ssh|shop)/),
+    'postern start --config login.yml': (output) => online(output, /https:\/\/app\.example\.com:/),
+    'curl -s http://127.0.0.1:4040/api/tunnels': (output) => {
+      assert.match(output, /"public_url":"https:.*"uri":"\/api\/tunnels"/)
+      assert.match(output, /"uri":"\/api\/requests\/http"/)
+      assert.match(output, /"uri":"\/api\/exchanges"/)
     },
     '{ "releases"': async (_said, { folder }) => {
       const [release] = await readReleases(releaseSource(folder))
       assert.equal(release?.version, '0.2.0')
     },
-    'openssl genpkey': (said, { folder }) => {
-      const [key = '', signature = ''] = said.match(/^[A-Za-z0-9+/]{40,}=*/gm) ?? []
+    'openssl genpkey': (output, { folder }) => {
+      const [key = '', signature = ''] = output.match(/^[A-Za-z0-9+/]{40,}=*/gm) ?? []
       const archive = readFileSync(join(folder, 'postern-0.2.0.tgz'))
       assert.ok(verify(null, signedText('0.2.0', archive), releaseKey(key), Buffer.from(signature, 'base64')))
     },
-    'node tunnels.ts': (said) => {
-      online(said, /^https:\/\/[a-z]+-[a-z]+-[0-9a-f]{4}\.localhost:/m, /^https:\/\/app\.localhost:/m, /^online$/m)
+    'node tunnels.ts': (output) => {
+      online(output, /^https:\/\/[a-z]+-[a-z]+-[0-9a-f]{4}\.localhost:/m, /^https:\/\/app\.localhost:/m, /^online$/m)
     },
   },
 })

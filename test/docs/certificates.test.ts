@@ -1,4 +1,4 @@
-/** The page about certificates, with authorities and a name server of the tests in place of those of the world. */
+/** The page about certificates, with authorities and a name server of the tests in place of public ones. */
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after } from 'node:test'
@@ -24,9 +24,9 @@ const API_KEY = 'docs_test_api_key_of_the_first_admin_01'
 
 const listening = /Listening: API (\S+), metrics \S+, agents \S+, HTTPS \S+:(\d+), HTTP \S+:(\d+)$/m
 
-/** Has the server, by what it said, get a certificate for a name. */
-async function ordered(said: string, name: string, { isEdge }: { isEdge: boolean }): Promise<void> {
-  const [, url = '', https, http] = listening.exec(said) ?? []
+/** Makes the server that printed `output` get a certificate for a name. */
+async function ordered(output: string, name: string, { isEdge }: { isEdge: boolean }): Promise<void> {
+  const [, url = '', https, http] = listening.exec(output) ?? []
   const nodes = [{ httpsPort: Number(https), httpPort: Number(http) }]
   for (const { mood } of [world, company]) mood.nodes = nodes
   const api = new ApiClient(url, API_KEY)
@@ -54,14 +54,14 @@ followPage('docs/certificates.md', {
     }
   },
   checks: {
-    'postern serve --acme-directory letsencrypt --acme-email': async (said, reader) => {
-      await ordered(said, 'one.example.com', { isEdge: true })
+    'postern serve --acme-directory letsencrypt --acme-email': async (output, reader) => {
+      await ordered(output, 'one.example.com', { isEdge: true })
       await reader.endAll()
     },
-    'POSTERN_ACME_DNS_KEY=': async (said, reader) => {
-      await ordered(said, '*.example.com', { isEdge: false })
+    'POSTERN_ACME_DNS_KEY=': async (output, reader) => {
+      await ordered(output, '*.example.com', { isEdge: false })
       await reader.endAll()
     },
-    'POSTERN_ACME_EAB_KEY=…': (said) => ordered(said, 'app.example.com', { isEdge: true }),
+    'POSTERN_ACME_EAB_KEY=…': (output) => ordered(output, 'app.example.com', { isEdge: true }),
   },
 })

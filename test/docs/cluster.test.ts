@@ -5,16 +5,16 @@ import { portsToKeep } from '../support/free-port.ts'
 import { followPage } from './follow.ts'
 import { service } from './service.ts'
 
-/** Gone when this file is done. */
+/** Dropped when this file is done. */
 const database = await postgresUrl()
 
-/** The ports of the two nodes, as they stand on the page. */
+/** The ports of the two nodes, as the page has them. */
 const ports = [1, 2].flatMap((node) => Array.from({ length: 7 }, (_, i) => `75${node}${i + 1}`))
 
-const hello = (said: string) => assert.match(said, /^hello$/m)
+const hello = (output: string) => assert.match(output, /^hello$/m)
 
 followPage('docs/cluster.md', {
-  elsewhere: { ini: 'settings of PostgreSQL; test/soak/failover.long.ts lets one fail over' },
+  elsewhere: { ini: 'settings of PostgreSQL; test/soak/failover.long.ts tests a failover' },
   async prepare(reader) {
     const here: Record<string, string> = {
       3000: await service(reader),
@@ -24,11 +24,11 @@ followPage('docs/cluster.md', {
     return here
   },
   checks: {
-    'export POSTERN_API_KEY': (said) => {
-      for (const name of ['node-1', 'node-2']) assert.match(said, new RegExp(`\\t${name}\\t`))
+    'export POSTERN_API_KEY': (output) => {
+      for (const name of ['node-1', 'node-2']) assert.match(output, new RegExp(`\\t${name}\\t`))
     },
     'curl --cacert node-1/ca.pem https://app.localhost:7516/': hello,
     'curl --cacert node-1/ca.pem https://app.localhost:7526/': hello,
-    'POSTERN_API_URL=http://127.0.0.1:7522 postern api tunnels': (said) => assert.match(said, /app\.localhost/),
+    'POSTERN_API_URL=http://127.0.0.1:7522 postern api tunnels': (output) => assert.match(output, /app\.localhost/),
   },
 })

@@ -9,45 +9,45 @@ export interface PageReader {
   /** The environment of the reader. */
   readonly env?: Readonly<Record<string, string>>
   /**
-   * What the reader has beforehand, and what stands on the page for it: the port of a service of theirs, a name of their
-   * domain. Each is looked for as a whole word.
+   * What the reader has beforehand, by the text that the page has for it, such as the port of their service or a name
+   * in their domain. Each text is looked for as a whole word.
    */
   readonly prepare?: (reader: Reader) => Promise<Readonly<Record<string, string>>>
   /** Blocks that another test runs, by their language or how they begin, with the name of that test. */
   readonly elsewhere?: Readonly<Record<string, string>>
-  /** What has to be so before a block, by how the block begins; gives what a server that it started has printed. */
+  /** Runs before a block, by how the block begins; returns the output of a server that it started, or nothing. */
   readonly before?: Readonly<Record<string, (reader: Reader) => string | Promise<string>>>
   /**
-   * What to look at after a block, by how the block begins, beyond that every command succeeded. It gets what was printed,
-   * and the text of a block in another language than that of the shell, which it has to run itself.
+   * Checks a block, by how it begins, beyond that every command succeeded. It gets the output, or the text of a block
+   * in another language than that of the shell, which it has to run itself.
    */
-  readonly checks?: Readonly<Record<string, (said: string, reader: Reader) => void | Promise<void>>>
+  readonly checks?: Readonly<Record<string, (output: string, reader: Reader) => void | Promise<void>>>
 }
 
-/** The ports that the pages speak of, in the order of the line that a server prints when it listens. */
+/** The ports that the pages use, in the order of the line that a server prints when it listens. */
 const LISTENING =
   /^SSH: \S+:(\d+), .*\nListening: API \S+:(\d+), metrics \S+:(\d+), agents \S+:(\d+), HTTPS \S+:(\d+), HTTP \S+:(\d+)$/m
 const usualPorts = ['2222', '7400', '7401', '7443', '8443', '8080']
 
-/** What the first start shows, and where a page leaves it out. */
+/** The secrets that the first start prints, and the texts of pages that leave them out. */
 const shownOnce: readonly [printed: RegExp, left: string][] = [
   [/^ {2}Admin API key +(\S+)$/m, 'POSTERN_API_KEY=…'],
   [/^ {2}Agent authtoken +(\S+)$/m, '--authtoken …'],
 ]
 
-/** An answer to `curl`, which takes any for a success. */
+/** An error from `curl`, which counts any answer as a success. */
 const REFUSED = /^curl was answered [45]\d\d$|^curl: \(\d+\)/m
 
-/** Commands that only look, and can be given again. */
+/** Commands that only read, so that they can be repeated. */
 const VISITS = /^(curl (?!.*(-d|-X) ).*\n)+$/
 
-/** How long a visitor tries again, in milliseconds. */
+/** How long a visit is retried, in milliseconds. */
 const PATIENCE_MS = 15_000
 
-/** What readers of the pages have, and a machine that runs tests may lack. */
+/** Programs that readers of the pages have, and a machine that runs tests may lack. */
 const missing = ['bash', 'curl', 'openssl'].filter((name) => spawnSync(name, ['--version']).error !== undefined)
-const why = missing.length > 0 && `not there: ${missing.join(', ')}`
-if (why) console.log(`the commands of the pages are not run: ${why}`)
+const why = missing.length > 0 && `missing: ${missing.join(', ')}`
+if (why) console.log(`the commands on the pages are not run; ${why}`)
 
 export function followPage(
   page: string,
@@ -69,7 +69,7 @@ export function followPage(
     })
     after(() => reader.close())
 
-    /** A text of the page with what this reader has in place of what it speaks of. */
+    /** Puts what this reader has into a text of the page. */
     const here = (text: string): string => {
       let mine = text
       for (const [there, value] of given) {
@@ -83,13 +83,13 @@ export function followPage(
       assert.doesNotMatch(mine, /…/, 'a command that leaves something out cannot be run')
       return mine
     }
-    const learn = (said: string): void => {
-      const [, ...ports] = LISTENING.exec(said) ?? []
+    const learn = (output: string): void => {
+      const [, ...ports] = LISTENING.exec(output) ?? []
       for (const [i, port] of ports.entries()) given.set(usualPorts[i] ?? '', port)
       const [, api] = ports
       if (api !== undefined) reader.meet({ POSTERN_API_URL: `http://127.0.0.1:${api}` })
       for (const [printed, left] of shownOnce) {
-        const [, secret] = printed.exec(said) ?? []
+        const [, secret] = printed.exec(output) ?? []
         if (secret !== undefined) given.set(left, left.replace('…', secret))
       }
     }
@@ -97,18 +97,18 @@ export function followPage(
     const follow: Record<Block['use'], (block: Block, isChecked: boolean) => Promise<string>> = {
       async run({ language, text }, isChecked) {
         if (language === 'sh') return reader.run(command(text), { mayFail: VISITS.test(text) })
-        assert.ok(isChecked, `nobody knows how to run this; give it a check, or say \`file=…\` or \`not-run: …\``)
+        assert.ok(isChecked, `cannot run this block; give it a check, or mark it \`file=…\` or \`not-run: …\``)
         return here(text)
       },
       async stays({ text }) {
-        const said = await reader.stays(command(text))
-        learn(said)
-        return said
+        const output = await reader.stays(command(text))
+        learn(output)
+        return output
       },
       async each({ text }) {
-        const said: string[] = []
-        for (const line of command(text).trim().split('\n')) said.push(await reader.passes(line))
-        return said.join('')
+        const output: string[] = []
+        for (const line of command(text).trim().split('\n')) output.push(await reader.passes(line))
+        return output.join('')
       },
       async file({ about, text }) {
         reader.write(about, here(text))
@@ -129,11 +129,11 @@ export function followPage(
       test(`${page}:${block.line} ${name}`, async () => {
         const own = Object.entries(checks).filter(([begins]) => block.text.startsWith(begins))
         const look = async (): Promise<void> => {
-          const said = await follow[block.use](block, own.length > 0)
-          for (const [, check] of own) await check(said, reader)
-          if (own.length === 0) assert.doesNotMatch(said, REFUSED, 'an answer that nobody expects')
+          const output = await follow[block.use](block, own.length > 0)
+          for (const [, check] of own) await check(output, reader)
+          if (own.length === 0) assert.doesNotMatch(output, REFUSED, 'an unexpected error')
         }
-        assert.ok(!hasFailed, 'a block before this one has failed')
+        assert.ok(!hasFailed, 'an earlier block has failed')
         hasFailed = true
         for (const [begins, prepare] of Object.entries(first)) {
           if (block.text.startsWith(begins)) learn(await prepare(reader))
@@ -144,14 +144,14 @@ export function followPage(
       })
     }
 
-    test(`${page} has every block that is looked at`, () => {
+    test(`${page} has every block that a check names`, () => {
       const missing = Object.keys(checks).filter((begins) => !blocks.some(({ text }) => text.startsWith(begins)))
       assert.deepEqual(missing, [])
     })
   })
 }
 
-/** What was changed is in force within moments, and a visitor may come earlier. */
+/** Retries a visit: changes come into force within moments, and the first visit may be too early. */
 async function patiently(look: () => Promise<void>): Promise<void> {
   const last = performance.now() + PATIENCE_MS
   for (;;) {
@@ -163,7 +163,7 @@ async function patiently(look: () => Promise<void>): Promise<void> {
   }
 }
 
-/** Each line of `text` was printed, in this order. */
+/** Asserts that each line of `text` was printed, in this order. */
 function assertShown(text: string, printed: string): void {
   const lines = printed.split('\n')
   let from = 0
@@ -175,7 +175,7 @@ function assertShown(text: string, printed: string): void {
   }
 }
 
-/** A text as it is, in a pattern. */
+/** Escapes a text for use in a pattern. */
 function escaped(text: string): string {
   return text.replace(/[.*+?^${}()|[\]\\/-]/g, '\\$&')
 }

@@ -1,14 +1,14 @@
-/** A page of the documentation: its fenced blocks in their order, and what a test is to do with each. */
+/** A page of the documentation: its fenced blocks in their order, and how a test uses each. */
 import { readFileSync } from 'node:fs'
 
 /**
- * What stands behind the language of a block says how it is used. Readers do not see it.
+ * The mark after the language of a block says how a test uses it. Readers do not see it.
  *
  *     ```sh                     runs in the shell of the page, after all blocks before it
  *     ```sh stays               runs in a terminal of its own until the page is over
- *     ```sh each                each line runs in a terminal of its own until it is at work, and is ended then
+ *     ```sh each                each line runs in a terminal of its own until it is ready, and is then stopped
  *     ```sh not-run: <reason>   cannot run in a test, and is listed with its reason
- *     ```text shown             stands, line by line, in what was printed so far; `…` is anything
+ *     ```text shown             must be, line by line, in the output so far; `…` is anything
  *     ```yaml file=<name>       is saved under this name, for the commands that follow
  */
 export interface Block {
@@ -43,5 +43,5 @@ function useOf(mark: string, where: string): Pick<Block, 'use' | 'about'> {
   if (name !== undefined) return { use: 'file', about: name }
   const [, reason] = /^not-run: (\S.*)$/.exec(mark) ?? []
   if (reason !== undefined) return { use: 'not-run', about: reason }
-  throw new Error(`${where}: \`${mark}\` says nothing that a test could do with this block`)
+  throw new Error(`${where}: \`${mark}\` is not a mark of a block`)
 }

@@ -1,4 +1,4 @@
-/** All pages together: nothing on them goes without a test, every command on them exists, and every link leads somewhere. */
+/** All pages together: every page with commands has a test, every command on them exists, and no link is broken. */
 import assert from 'node:assert/strict'
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -10,7 +10,7 @@ import { type Block, blocksOf, readPage } from './page.ts'
 
 const pages = ['README.md', ...globSync('docs/*.md')].sort()
 
-/** What a release is signed with begins as a command does. */
+/** The text that a release signs begins like a command. */
 const SIGNED_LINE = 'postern release <version>'
 
 describe('the marks of blocks', () => {
@@ -22,7 +22,7 @@ describe('the marks of blocks', () => {
     ['yaml file=postern.yml', { language: 'yaml', use: 'file', about: 'postern.yml' }],
     ['sh not-run: needs root', { language: 'sh', use: 'not-run', about: 'needs root' }],
     ['sh not-run:', /^Error: a\.md:3: /],
-    ['sh skip', /^Error: a\.md:3: `skip` says nothing/],
+    ['sh skip', /^Error: a\.md:3: `skip` is not a mark/],
   ]
   for (const [info, use] of marks) {
     test(info, () => {
@@ -70,13 +70,13 @@ describe('every command of ours', () => {
       assert.equal(await run([...words, '--help'], terminal), 0, terminal.printed.err)
       const help = terminal.printed.out
       const [, usage = ''] = /^Usage: postern ?(.*)$/m.exec(help) ?? []
-      for (const word of words) assert.ok(usage.split(/[ |]/).includes(word), `\`${word}\` is no command`)
+      for (const word of words) assert.ok(usage.split(/[ |]/).includes(word), `\`${word}\` is not a command`)
       for (const flag of flags) assert.match(help, new RegExp(`(^|[ ,])${flag}\\b`, 'm'), flag)
     })
   }
 })
 
-test('every script of npm that is named exists', () => {
+test('every npm script that a page names exists', () => {
   const { scripts } = JSON.parse(readFileSync('package.json', 'utf8')) as { scripts: Record<string, string> }
   for (const page of [...pages, 'CONTRIBUTING.md']) {
     for (const [, script = ''] of readPage(page).matchAll(/npm run (?:-s )?([\w-]+)/g)) {
@@ -85,7 +85,7 @@ test('every script of npm that is named exists', () => {
   }
 })
 
-test('every link to a file leads to one, and to a heading of it', () => {
+test('every link to a file or heading has a target', () => {
   const broken: string[] = []
   for (const page of pages) {
     for (const [, path = '', anchor] of readPage(page).matchAll(/\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)/g)) {
@@ -97,7 +97,7 @@ test('every link to a file leads to one, and to a heading of it', () => {
   assert.deepEqual(broken, [])
 })
 
-/** Commands in the text and in blocks, up to what follows in the shell. */
+/** Commands in the text and in blocks, without what follows them in the shell. */
 function commandsOn(page: string): string[] {
   const text = readPage(page)
   const inline = [...text.matchAll(/(?<!`)`(?:npx )?(postern [a-z][^`\n]*)`(?!`)/g)].map(([, command = '']) => command)
@@ -109,7 +109,7 @@ function commandsOn(page: string): string[] {
   return [...new Set(all)].filter((command) => command !== SIGNED_LINE)
 }
 
-/** The words that name a command, and the flags behind it. */
+/** The words that name a command, and the flags after them. */
 function partsOf(command: string): { words: string[]; flags: string[] } {
   const [, ...all] = command.replaceAll(/'[^']*'|"[^"]*"/g, 'quoted').split(/\s+/)
   const end = all.findIndex((word) => !/^[a-z][a-z-]*$/.test(word))
@@ -118,7 +118,7 @@ function partsOf(command: string): { words: string[]; flags: string[] } {
   return { words, flags: all.filter((word) => /^--[a-z]/.test(word)).map((word) => word.replace(/=.*/, '')) }
 }
 
-/** As GitHub makes them of headings. */
+/** Anchors, as GitHub derives them from headings. */
 function anchorsOf(file: string): string[] {
   const headings = readFileSync(file, 'utf8').matchAll(/^#+ (.*)$/gm)
   return [...headings].map(([, heading = '']) =>

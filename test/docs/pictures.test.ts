@@ -1,4 +1,4 @@
-/** The pictures on the pages: each is there, is one that the suites of the dashboard take, and they are small together. */
+/** The pictures on the pages: all of them exist, the suites of the dashboard take them, and they are small in total. */
 import assert from 'node:assert/strict'
 import { globSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -17,12 +17,12 @@ const named = pages.flatMap((page) =>
   ),
 )
 
-test('every picture on a page is kept, and every picture that is kept is on a page', () => {
+test('every picture on a page exists, and every picture in the folder is on a page', () => {
   const kept = readdirSync(FOLDER).map((file) => join(FOLDER, file))
   assert.deepEqual([...new Set(named)].sort(), kept.sort())
 })
 
-test('each says in words what it shows', () => {
+test('each has an alternative text', () => {
   for (const page of pages) {
     for (const [image] of readPage(page).matchAll(/<img [^>]*>/g)) assert.match(image, /alt="[^"]{20,}"/, page)
   }
@@ -38,7 +38,7 @@ test('`npm run pictures` makes all of them: a suite takes each', () => {
   }
 })
 
-test('they are pictures, and small together', () => {
+test('all are WebP, and small in total', () => {
   const files = shownFiles().map((file) => readFileSync(join(FOLDER, file)))
   for (const file of files) assert.equal(file.toString('latin1', 0, 4) + file.toString('latin1', 8, 12), 'RIFFWEBP')
   const bytes = files.reduce((sum, { length }) => sum + length, 0)

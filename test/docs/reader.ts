@@ -1,4 +1,4 @@
-/** Somebody who follows a page: a home of their own, a shell in which commands run in order, and further terminals. */
+/** A person who follows a page: with a home folder, a shell in which commands run in order, and further terminals. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
@@ -9,19 +9,19 @@ import { until } from '../support/until.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 
-/** Pages start the same code again and again: each process takes what another has compiled. */
+/** Pages start the same code many times: each process reuses what another has compiled. */
 const compiled = process.env.NODE_COMPILE_CACHE ?? mkdtempSync(join(tmpdir(), 'postern-compiled-'))
 process.once('exit', () => {
   if (process.env.NODE_COMPILE_CACHE === undefined) rmSync(compiled, { recursive: true, force: true })
 })
 
-/** What a program prints once it is at work: a server, an agent, a service of ours. */
+/** What a program prints once it is ready: a server, an agent, or our own service. */
 const READY = /^Listening: |tunnel online|^up$/m
 
-/** Commands start programs from source, on a machine that may be busy, in milliseconds. */
+/** How long a command may take, in milliseconds: it starts programs from source, and the machine may be busy. */
 const LIMIT_MS = 60_000
 
-/** Servers of a page take any free port, and listen on this machine alone. */
+/** Servers on a page take any free port, and listen on this machine only. */
 const anyPort = {
   POSTERN_API_LISTEN: '127.0.0.1:0',
   POSTERN_METRICS_LISTEN: '127.0.0.1:0',
@@ -44,7 +44,7 @@ export class Reader {
   constructor(env: Readonly<Record<string, string>> = {}) {
     this.#env = { ...anyPort, ...env }
     this.program('postern', `exec '${process.execPath}' '${join(root, 'bin', 'postern.js')}' "$@"`)
-    // In a clone `npx` runs what the clone itself is.
+    // In a clone `npx` runs the clone itself.
     this.program('npx', '[ "$1" = postern ] || exit 127\nshift\nexec postern "$@"')
     this.program('node', `exec '${process.execPath}' "$@"`)
     this.write('.curlrc', 'silent\nshow-error\nwrite-out = "%{stderr}\\ncurl was answered %{http_code}\\n"\n')
@@ -62,13 +62,13 @@ export class Reader {
     writeFileSync(file, text)
   }
 
-  /** A program that stands first on the path. */
+  /** Puts a program first on the path. */
   program(name: string, lines: string): void {
     this.write(`bin/${name}`, `#!/bin/sh\n${lines}\n`)
     chmodSync(join(this.folder, 'bin', name), 0o755)
   }
 
-  /** What the usual defaults stand for, once a server has told its ports: for commands that follow. */
+  /** Sets variables for the commands that follow, such as the addresses of a server that has started. */
   meet(env: Readonly<Record<string, string>>): void {
     Object.assign(this.#env, env)
     for (const [name, value] of Object.entries(env)) this.#shell?.child.stdin?.write(`export ${name}='${value}'\n`)
@@ -81,34 +81,33 @@ export class Reader {
     const [file, mark] = [`.block-${++this.#blocks}`, `block ${this.#blocks} is done`]
     this.write(file, text)
     this.#shell.printed = ''
-    // Read from a file, so that no command takes the next one for its input.
+    // Read from a file, so that no command takes the next one as its input.
     child.stdin?.write(`. ./${file} </dev/null${mayFail ? ' || :' : ''}\necho; echo '${mark}'\n`)
     const shell = this.#shell
     await until('the commands are done', () => shell.printed.includes(mark) || hasEnded(child), {
       limitMs: LIMIT_MS,
     })
-    const said = shell.printed.replace(`\n${mark}\n`, '')
-    if (!shell.printed.includes(mark)) throw new Error(`a command failed; this is what was printed:\n${said}`)
-    return said
+    const output = shell.printed.replace(`\n${mark}\n`, '')
+    if (!shell.printed.includes(mark)) throw new Error(`a command failed; output:\n${output}`)
+    return output
   }
 
-  /** Runs a command in a terminal of its own, where it stays. Resolves with what it printed once it is at work. */
+  /** Runs a command in a terminal of its own, where it stays. Resolves with its output once it is ready. */
   async stays(text: string): Promise<string> {
-    return (await this.#atWork(text)).printed()
+    return (await this.#untilReady(text)).printed()
   }
 
-  /** Runs a command in a terminal of its own until it is at work, and asks it to end, which it does in order. */
+  /** Runs a command in a terminal of its own until it is ready, and then stops it, which must succeed. */
   async passes(text: string): Promise<string> {
-    const { child, printed } = await this.#atWork(`exec ${text}`)
+    const { child, printed } = await this.#untilReady(`exec ${text}`)
     const ended = once(child, 'close')
     child.kill('SIGTERM')
     await ended
-    if (child.exitCode !== 0)
-      throw new Error(`it ended with ${child.exitCode}; this is what was printed:\n${printed()}`)
+    if (child.exitCode !== 0) throw new Error(`the program exited with ${child.exitCode}; output:\n${printed()}`)
     return printed()
   }
 
-  /** Ends all that stays, as after a day of work; the shell and what is in the folder remain. */
+  /** Ends all programs that stay; the shell and the files in the folder remain. */
   async endAll(): Promise<void> {
     await Promise.all(this.#running.filter((child) => child !== this.#shell?.child).map(end))
   }
@@ -118,14 +117,14 @@ export class Reader {
     rmSync(this.folder, { recursive: true, force: true })
   }
 
-  async #atWork(text: string): Promise<{ child: ChildProcess; printed: () => string }> {
+  async #untilReady(text: string): Promise<{ child: ChildProcess; printed: () => string }> {
     const child = this.#spawn(['-eu', '-c', text])
     let printed = ''
     this.#listen(child, (more) => {
       printed += more
     })
-    await until('the program is at work', () => READY.test(printed) || hasEnded(child), { limitMs: LIMIT_MS })
-    if (!READY.test(printed)) throw new Error(`it ended; this is what was printed:\n${printed}`)
+    await until('the program is ready', () => READY.test(printed) || hasEnded(child), { limitMs: LIMIT_MS })
+    if (!READY.test(printed)) throw new Error(`the program ended early; output:\n${printed}`)
     return { child, printed: () => printed }
   }
 
@@ -148,7 +147,7 @@ export class Reader {
         ...this.#env,
       },
       stdio: ['pipe', 'pipe', 'pipe'],
-      // A group of its own, so that all that it started can be ended.
+      // A process group of its own, so that everything it started can be ended.
       detached: true,
     })
     child.stdin?.on('error', () => {})
@@ -156,11 +155,11 @@ export class Reader {
     return child
   }
 
-  #listen(child: ChildProcess, heard: (text: string) => void): void {
+  #listen(child: ChildProcess, onText: (text: string) => void): void {
     for (const stream of [child.stdout, child.stderr]) {
       stream?.setEncoding('utf8').on('data', (text: string) => {
         this.#printed += text
-        heard(text)
+        onText(text)
       })
     }
   }
@@ -175,7 +174,7 @@ async function end(child: ChildProcess): Promise<void> {
   try {
     if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL')
   } catch {
-    // Nobody of the group is left.
+    // No process of the group is left.
   }
   await isClosed
 }

@@ -1,4 +1,4 @@
-/** The pages for whoever runs a server, followed from top to bottom. */
+/** The pages for operators of a server, followed from top to bottom. */
 import assert from 'node:assert/strict'
 import { copyFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -12,12 +12,12 @@ import { followPage } from './follow.ts'
 import type { Reader } from './reader.ts'
 import { service } from './service.ts'
 
-/** Gone when this file is done. */
+/** Dropped when this file is done. */
 const database = await postgresUrl()
 
-const hello = (said: string) => assert.match(said, /^hello$/m)
+const hello = (output: string) => assert.match(output, /^hello$/m)
 
-/** The port of visitors with TLS, of the server that the reader started. */
+/** The HTTPS port of the server that the reader started. */
 function httpsPort({ printed }: Reader): string {
   return /^Listening: .* HTTPS \S+:(\d+),/m.exec(printed)?.[1] ?? ''
 }
@@ -35,22 +35,22 @@ followPage('docs/vps.md', {
     }
   },
   checks: {
-    // As the records of step 1 would lead it.
-    'postern serve --config': (_said, reader) =>
+    // Like the DNS records of step 1.
+    'postern serve --config': (_output, reader) =>
       reader.write(
         '.curlrc',
         `silent\nshow-error\nconnect-to = "app.tunnels.example.com:443:127.0.0.1:${httpsPort(reader)}"\n`,
       ),
-    'scp root@tunnels.example.com': (_said, { folder }) =>
+    'scp root@tunnels.example.com': (_output, { folder }) =>
       copyFileSync(join(folder, 'data/ca.pem'), join(folder, 'ca.pem')),
-    'postern http 3000': (said) => assert.match(said, /https:\/\/app\.tunnels\.example\.com:/),
+    'postern http 3000': (output) => assert.match(output, /https:\/\/app\.tunnels\.example\.com:/),
     'curl --cacert ca.pem': hello,
-    'export POSTERN_API_KEY': async (_said, reader) => {
+    'export POSTERN_API_KEY': async (_output, reader) => {
       // The API answers when the certificate is stored; it is served a moment later.
       const ask = () => reader.run('curl --cacert known-to-browsers.pem https://app.tunnels.example.com/')
       hello(await until('the new certificate is served', () => ask().catch(() => undefined)))
     },
-    'curl -s http://127.0.0.1:7400/readyz': (said) => assert.match(said, /"status":"ready"/),
+    'curl -s http://127.0.0.1:7400/readyz': (output) => assert.match(output, /"status":"ready"/),
   },
 })
 
@@ -87,7 +87,7 @@ followPage('docs/operate.md', {
     }
   },
   before: {
-    // A server of its own, with data of its own.
+    // A separate server with its own data.
     'postern serve --database-url'(reader) {
       reader.meet({ POSTERN_DATA_DIR: join(reader.folder, 'second'), POSTERN_CLUSTER_LISTEN: '127.0.0.1:0' })
       return ''
@@ -100,11 +100,11 @@ followPage('docs/operate.md', {
     'postern api tls-certificates list': (reader) => reader.stays('postern serve'),
   },
   checks: {
-    // Those that follow are on SQLite.
-    'postern serve --database-url': (_said, reader) => reader.meet({ POSTERN_CLUSTER_LISTEN: '' }),
-    'postern admin list-users': (said) => assert.match(said, /Ada Lovelace/),
-    'postern admin rotate-key': (said) => assert.match(said, /^The key file was replaced/m),
-    'postern backup': (said) => assert.match(said, /it holds the key and \d+ rows/),
+    // The following servers use SQLite.
+    'postern serve --database-url': (_output, reader) => reader.meet({ POSTERN_CLUSTER_LISTEN: '' }),
+    'postern admin list-users': (output) => assert.match(output, /Ada Lovelace/),
+    'postern admin rotate-key': (output) => assert.match(output, /^The key file was replaced/m),
+    'postern backup': (output) => assert.match(output, /it holds the key and \d+ rows/),
   },
 })
 

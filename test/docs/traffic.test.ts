@@ -14,7 +14,7 @@ after(async () => (await platform).stop())
 
 let edges = 0
 
-/** An HTTPS edge with a route, and what the pages call them. */
+/** Creates an HTTPS edge with a route, under the names that the pages use. */
 async function edgeWithRoute(reader: Reader): Promise<Readonly<Record<string, never>>> {
   const { url, apiKey, admin } = await platform
   const { id: EDGE } = await admin.create('/edges/https', { hostports: [`shop-${edges++}.example.com:443`] })
@@ -23,8 +23,8 @@ async function edgeWithRoute(reader: Reader): Promise<Readonly<Record<string, ne
   return {}
 }
 
-/** A module of which one is enabled at most. */
-const isEnabled = (said: string) => assert.match(said, /"enabled":true.*^curl was answered 200$/ms)
+/** At most one of these modules is enabled. */
+const isEnabled = (output: string) => assert.match(output, /"enabled":true.*^curl was answered 200$/ms)
 const disable = (name: string) => (reader: Reader) => {
   const words = `-X DELETE "$API/edges/https/$EDGE/routes/$ROUTE/${name}"`
   return reader.run(`curl ${words} -H "Authorization: Bearer $KEY" -H 'Service-Version: 2'`)
@@ -36,7 +36,7 @@ followPage('docs/logins.md', {
   checks: {
     'curl -X PUT "$API/edges/https/$EDGE/routes/$ROUTE/oidc"': isEnabled,
     'curl -X PUT "$API/edges/https/$EDGE/routes/$ROUTE/oauth"': isEnabled,
-    'curl -X PUT "$API/edges/https/$EDGE/routes/$ROUTE/saml"': (said) => assert.match(said, /"enabled":false/),
+    'curl -X PUT "$API/edges/https/$EDGE/routes/$ROUTE/saml"': (output) => assert.match(output, /"enabled":false/),
   },
 })
 
@@ -49,7 +49,7 @@ followPage('docs/inspect.md', {
     const route = { match_type: 'path_prefix', match: '/', backend: { backend_id: backend.id } }
     await admin.create(`/edges/https/${EDGE}/routes`, route)
     let EXCHANGE = ''
-    await until('there is an exchange', async () => {
+    await until('an exchange is listed', async () => {
       await visit(`https://${name}:${httpsPort}`, { ca }, { path: '/cart' }).catch(() => {})
       const [found] = (await admin.get(`/exchanges?edge_id=${EDGE}&status=200`)).exchanges
       EXCHANGE = found?.id ?? ''
@@ -59,10 +59,10 @@ followPage('docs/inspect.md', {
     return {}
   },
   checks: {
-    'curl "$API/exchanges?': (said) => assert.match(said, /"path":"\/cart"/),
-    'curl -X POST "$API/captures"': (said) => assert.match(said, /"duration":300/),
-    'curl -X POST "$API/exchanges/$EXCHANGE/replay"': (said) => assert.match(said, /"replay_of":"ex_/),
-    'curl "$API/exchanges/$EXCHANGE/curl"': (said) => assert.match(said, /"command":.*"version":"1\.2"/s),
+    'curl "$API/exchanges?': (output) => assert.match(output, /"path":"\/cart"/),
+    'curl -X POST "$API/captures"': (output) => assert.match(output, /"duration":300/),
+    'curl -X POST "$API/exchanges/$EXCHANGE/replay"': (output) => assert.match(output, /"replay_of":"ex_/),
+    'curl "$API/exchanges/$EXCHANGE/curl"': (output) => assert.match(output, /"command":.*"version":"1\.2"/s),
   },
 })
 
@@ -71,7 +71,7 @@ followPage('docs/policy.md', {
   elsewhere: { yaml: 'test/e2e/explain-docs.test.ts' },
   checks: {
     'curl -X PUT "$API/edges/https/$EDGE/routes/$ROUTE/policy"': isEnabled,
-    'curl "$API/policy/explain"': (said) => assert.match(said, /"verdict":"\w+"/),
+    'curl "$API/policy/explain"': (output) => assert.match(output, /"verdict":"\w+"/),
   },
 })
 

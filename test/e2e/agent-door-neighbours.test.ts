@@ -18,7 +18,7 @@ const SILENT = 300
 
 let platform: Platform
 before(async () => {
-  // One plane: each counts strangers and their failed logins by itself, and the counts here are exact.
+  // One plane: each counts strangers and their failed logins separately, and the counts here are exact.
   platform = await startPlatform({ flags: { 'trusted-proxies': `${HOP}/32`, 'log-level': 'debug' }, planeCount: 1 })
 })
 after(() => platform.stop())

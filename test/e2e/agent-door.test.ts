@@ -1,4 +1,4 @@
-/** Strangers at the door for agents: limited in size, time and number, logged once each, and nobody else notices. */
+/** Strangers at the door for agents: limited in size, time and number, logged once each, without effect on others. */
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
@@ -25,7 +25,7 @@ let platform: Platform
 let url = ''
 const closing: (() => unknown)[] = []
 before(async () => {
-  // One plane: each counts strangers and their guesses by itself, and the counts here are exact.
+  // One plane: each counts strangers and their guesses separately, and the counts here are exact.
   platform = await startPlatform({ flags: { 'drain-timeout': '1s', 'log-level': 'debug' }, planeCount: 1 })
   const { address } = await httpUpstream({ after: (close) => closing.push(close) }, (_, response) =>
     response.end('fine'),
@@ -91,20 +91,20 @@ const auth = (text: string): Buffer => frame(DATA, SYN, 3, Buffer.concat([Buffer
 const bad: [what: string, bytes: () => Buffer, reason: RegExp][] = [
   ['noise', () => randomBytes(4096), /./],
   ['HTTP', () => Buffer.from('GET / HTTP/1.1\r\nhost: localhost\r\n\r\n'), /./],
-  ['an authentication that is no JSON', () => auth('[1, 2'), /./],
-  ['an authentication of nothing', () => auth('{}'), /version|token/],
-  ['one that is deep', () => auth(`{"Extra":${'['.repeat(100)}`), /./],
-  ['a frame that says it is huge', () => frame(DATA, SYN, 3, Buffer.alloc(64), 0xffffff), /./],
+  ['an authentication that is not JSON', () => auth('[1, 2'), /./],
+  ['an empty authentication', () => auth('{}'), /version|token/],
+  ['an authentication that is nested deeply', () => auth(`{"Extra":${'['.repeat(100)}`), /./],
+  ['a frame that claims to be huge', () => frame(DATA, SYN, 3, Buffer.alloc(64), 0xffffff), /./],
   [
-    'more than anybody may say',
+    'more than a stranger may',
     () => auth(`{"Version":["3"],"x":"${'x'.repeat(2 * UNAUTHENTICATED_BYTES)}"`),
     /too much/,
   ],
-  ['a stream of our own parity', () => frame(DATA, SYN, 2, Buffer.alloc(4)), /./],
-  ['a credit of nothing', () => Buffer.concat([auth('{'), frame(2, 0, 3, Buffer.alloc(4))]), /./],
+  ['a stream with the parity of the server', () => frame(DATA, SYN, 2, Buffer.alloc(4)), /./],
+  ['a credit of zero', () => Buffer.concat([auth('{'), frame(2, 0, 3, Buffer.alloc(4))]), /./],
 ]
 
-// In parallel, since some take all the time that they are given.
+// In parallel, since some use up all the time that they have.
 describe('a stranger', { concurrency: true }, () => {
   for (const [what, bytes, reason] of bad) {
     test(`that sends ${what} is disconnected, and logged once`, async (t) => {
@@ -121,7 +121,7 @@ describe('a stranger', { concurrency: true }, () => {
     })
   }
 
-  test('that speaks no TLS is disconnected, and not logged', async (t) => {
+  test('that does not speak TLS is disconnected, and not logged', async (t) => {
     const from = nextPlace()
     const socket = dialPlain(t, from)
     socket.write('GET / HTTP/1.1\r\n\r\n')
@@ -164,7 +164,7 @@ describe('many strangers', () => {
   test('from one address make room for newer ones, while others are not affected', async (t) => {
     const from = nextPlace()
     const sockets = Array.from({ length: UNPROVEN_PER_ADDRESS + 100 }, () => dialPlain(t, from))
-    await until('the crowd is thinned', () => sockets.filter(({ closed }) => closed).length === 100)
+    await until('the oldest connections are closed', () => sockets.filter(({ closed }) => closed).length === 100)
     // One line for all of them.
     const lines = logged(from).filter(({ level }) => level === 'warn')
     assert.deepEqual(

@@ -33,7 +33,7 @@ const MAKE_WAY_MS = 2000 + 8000
 
 let platform: Platform
 before(async () => {
-  // TCP ports that nobody else is given while an agent is away.
+  // TCP ports that nothing else gets while an agent is away.
   const range = await tcpRange(100)
   platform = await startPlatform({ flags: { 'drain-timeout': '1s', ...range.flags } })
 })
@@ -84,7 +84,7 @@ async function visitors(t: TestContext, { web, tcp }: { web: string; tcp: string
   return { areCut: Promise.all([response, socket].map(closed)) }
 }
 
-/** With an error or without. */
+/** Resolves on a close with or without an error. */
 function closed(stream: { readonly closed: boolean; once(event: 'close', done: () => void): unknown }): Promise<void> {
   return new Promise((resolve) => {
     if (stream.closed) resolve()
@@ -307,7 +307,7 @@ describe('a server', () => {
   })
 
   test('that freezes is given up by its agent, which is served again when it thaws', async (t) => {
-    // One process: a signal stops the one that it is sent to, which must be the one that serves.
+    // One process: a signal stops only the process that it is sent to, which must be the one that serves.
     const { server, watch, areServed, lost } = await startServer(t, { workers: '0' })
     t.after(() => server.stop())
     const before = await online(watch(server))
@@ -331,14 +331,14 @@ describe('a server', () => {
     const dataDir = await mkdtemp(join(tmpdir(), 'postern-test-'))
     t.after(() => rm(dataDir, { recursive: true, force: true }))
     const authtoken = 'test_authtoken_of_the_first_admin_01'
-    // One process: a signal stops the one that it is sent to, which must be the one that serves.
+    // One process: a signal stops only the process that it is sent to, which must be the one that serves.
     const server = await serve({
       dataDir,
       env: { POSTERN_BOOTSTRAP_AUTHTOKEN: authtoken },
       flags: { workers: '0' },
     })
     t.after(() => server.stop())
-    // They bear with the server for longer than it bears with them; one says much, the other answers alone.
+    // The agents wait longer for the server than it does for them; one sends heartbeats, the other only answers them.
     const announced = { heartbeatIntervalMs: HEARTBEAT_S * 1000, heartbeatToleranceMs: HEARTBEAT_S * 1000 }
     const agents = [true, false].map((isTalkative) => new TestAgent({ port: portOf(server.agents), isTalkative }))
     for (const agent of agents) {
@@ -349,7 +349,7 @@ describe('a server', () => {
       server.kill('SIGSTOP')
       await delay(3 * HEARTBEAT_S * 1000)
       server.kill('SIGCONT')
-      // It has had its time to judge.
+      // Time enough for the server to give them up.
       await delay(HEARTBEAT_S * 1000)
       for (const agent of agents) {
         assert.equal(agent.mux.isClosed, false)

@@ -1,4 +1,4 @@
-/** Further names by which agents reach the server: what they are shown there, from the first moment until the name is gone. */
+/** Further names by which agents reach the server: the certificate shown there, from creation to deletion. */
 import assert from 'node:assert/strict'
 import dns from 'node:dns'
 import { once } from 'node:events'
@@ -12,8 +12,8 @@ import { eachStore } from '../support/databases.ts'
 import { type Platform, startPlatform } from '../support/platform.ts'
 import { until } from '../support/until.ts'
 
-/** Agents look names up; those of the tests lead here. */
-function leadHere(): void {
+/** Agents look names up; those of the tests resolve to this machine. */
+function resolveHere(): void {
   const lookUp = dns.lookup.bind(dns) as (host: string, ...rest: unknown[]) => void
   const here = (host: string, ...rest: unknown[]) => lookUp(host.endsWith('.example.com') ? '127.0.0.1' : host, ...rest)
   mock.method(dns, 'lookup', here as typeof dns.lookup)
@@ -23,11 +23,11 @@ eachStore((store) => {
   let acme: AcmeServer
   let platform: Platform
   let port: number
-  /** What the authority waits for before it answers a step for a name. */
+  /** By name, what the authority waits for before it answers `finalize`. */
   const held = new Map<string, Promise<void>>()
 
   before(async () => {
-    leadHere()
+    resolveHere()
     acme = await startAcmeServer()
     acme.mood.before = (step: AcmeStep, name: string) => (step === 'finalize' ? held.get(name) : undefined)
     const flags = { 'acme-directory': acme.directory, domain: 'tunnels.example.com' }
@@ -58,30 +58,30 @@ eachStore((store) => {
   const shown = (id: string): Promise<Json> => platform.admin.get(`/agent_ingresses/${id}`)
 
   const issued = (id: string) =>
-    until('its certificate is there', async () => {
+    until('it has a certificate', async () => {
       const { certificate_management_status: status } = await shown(id)
       return status.provisioning_job === null && Date.parse(status.renews_at) > Date.now()
     })
 
-  test('an ingress gets a certificate, agents connect by its name, and when it is deleted they do no more', async () => {
+  test('an ingress gets a certificate, agents connect by its name, and no longer once it is deleted', async () => {
     const domain = 'agents.example.com'
-    assert.ok(!(await isTrusted(domain, platform.ca)), 'nobody has the name yet')
+    assert.ok(!(await isTrusted(domain, platform.ca)), 'the name is not in use yet')
     const hold = Promise.withResolvers<void>()
     held.set(domain, hold.promise)
     const made = await platform.admin.create('/agent_ingresses', { domain, certificate_management_policy: {} })
     const path = `/agent_ingresses/${made.id}`
     assert.deepEqual(made.certificate_management_status.provisioning_job.error_code, null)
-    await until('it is shown with our own until there is another', () => isTrusted(domain, platform.ca))
+    await until('our own certificate is shown until there is another', () => isTrusted(domain, platform.ca))
     await until('it is being ordered', async () => {
       const { provisioning_job: job } = (await shown(made.id)).certificate_management_status
       return job?.started_at !== null && job?.msg === 'A certificate is being ordered.'
     })
     hold.resolve()
     await issued(made.id)
-    await until('the name is shown with its certificate', () => isTrusted(domain, acme.ca))
+    await until('its certificate is shown', () => isTrusted(domain, acme.ca))
     assert.ok(!(await isTrusted(domain, platform.ca)))
     for (const name of ['tunnels.example.com', 'connect.tunnels.example.com']) {
-      assert.ok(await isTrusted(name, platform.ca), `${name} is shown as before`)
+      assert.ok(await isTrusted(name, platform.ca), `${name} still shows our own certificate`)
     }
 
     const agent = await agentAt(domain, acme.ca)
@@ -95,17 +95,17 @@ eachStore((store) => {
     await platform.admin.refused('ERR_STILL_REFERENCED', 'DELETE', `/tls_certificates/${certificate.id}`)
 
     await platform.admin.delete(`${path}/certificate_management_policy`)
-    await until('it is shown with our own again', () => isTrusted(domain, platform.ca))
+    await until('our own certificate is shown again', () => isTrusted(domain, platform.ca))
     await platform.admin.update(path, { certificate_management_policy: {} })
     await issued(made.id)
-    await until('and with the same certificate as before', () => isTrusted(domain, acme.ca))
+    await until('the certificate from before is shown again', () => isTrusted(domain, acme.ca))
     assert.equal(ordersOf(domain), 1)
 
     await platform.admin.delete(path)
-    await until('the name is not shown', async () => !(await isTrusted(domain, acme.ca)))
+    await until('its certificate is no longer shown', async () => !(await isTrusted(domain, acme.ca)))
     assert.ok(!(await isTrusted(domain, platform.ca)))
-    await assert.rejects(agentAt(domain, acme.ca), 'nobody comes in by it')
-    // Who is there stays.
+    await assert.rejects(agentAt(domain, acme.ca), 'no agent can connect by it')
+    // Sessions that are online stay.
     const { tunnel_sessions: still } = await platform.admin.get('/tunnel_sessions')
     assert.deepEqual(
       still.map(({ id }: Json) => id),
@@ -114,7 +114,7 @@ eachStore((store) => {
     await agent.close()
   })
 
-  test('one that is deleted while its order runs harms nobody, and the next of that name has its certificate', async () => {
+  test('one that is deleted during its order does no harm, and the next of its name uses that certificate', async () => {
     const domain = 'gone.example.com'
     const hold = Promise.withResolvers<void>()
     held.set(domain, hold.promise)
@@ -123,7 +123,7 @@ eachStore((store) => {
     await until('the authority is at work', () => acme.count('finalize', domain) > 0)
     await platform.admin.delete(`/agent_ingresses/${first.id}`)
     hold.resolve()
-    await until('its certificate is there all the same', async () => {
+    await until('its certificate is issued nevertheless', async () => {
       const { tls_certificates: all } = await platform.admin.get('/tls_certificates')
       return all.some((each: Json) => each.subject_alternative_names.dns_names.includes(domain))
     })

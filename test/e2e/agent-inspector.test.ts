@@ -1,4 +1,4 @@
-/** The inspector of a real agent, with real visitors: what scripts ask it, what pages of other sites may not, and its ports. */
+/** The inspector of a real agent, with real visitors: what scripts can do, what other sites cannot, and its ports. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { request } from 'node:http'
@@ -23,7 +23,7 @@ interface Asked {
   readonly body?: unknown
 }
 
-/** Where the inspector of this agent is, and a way to ask it. */
+/** Resolves with the URL of this agent's inspector, and a function that sends requests to it. */
 async function inspectorOf(agent: AgentProcess) {
   await agent.says(/"inspector online"/)
   const url =
@@ -47,7 +47,7 @@ async function agentWith(owner: Owner, tunnels: Parameters<typeof startAgent>[1]
 }
 
 describe('the inspector of an agent', () => {
-  test('shows what visitors sent and got, whatever it was, and sends it again', async (t) => {
+  test('shows what visitors sent and got, of any kind, and sends it again', async (t) => {
     const bodies: Buffer[] = []
     const binary = Buffer.from(Array.from({ length: 512 }, (_, i) => i & 0xff))
     const { address } = await httpUpstream(t, (asked, response) => {
@@ -136,7 +136,7 @@ describe('the inspector of an agent', () => {
     assert.deepEqual([status, json.public_url], [201, `https://second.example.com:${platform.httpsPort}`])
     assert.equal((await visit(json.public_url, platform)).text, 'hello')
     assert.equal((await ask(json.uri, { method: 'DELETE' })).status, 204)
-    // A name that nobody serves has no certificate.
+    // A name that is not served has no certificate.
     const isGone = () =>
       visit(json.public_url, platform).then(
         ({ status: got }) => got === 404,
@@ -147,7 +147,7 @@ describe('the inspector of an agent', () => {
     assert.deepEqual([refused.status, refused.json.error_code], [400, 102])
   })
 
-  test('takes nothing from pages of other sites', async (t) => {
+  test('accepts nothing from pages of other sites', async (t) => {
     const { address } = await httpUpstream(t)
     const { url, ask } = await inspectorOf(await agentWith(t, { web: { addr: address } }))
     for (const headers of [
@@ -164,7 +164,7 @@ describe('the inspector of an agent', () => {
 })
 
 describe('the address of the inspector', () => {
-  test('is another for each agent of one machine', async (t) => {
+  test('is different for each agent of a machine', async (t) => {
     const { address } = await httpUpstream(t)
     const agents = [await agentWith(t, { one: { addr: address } }), await agentWith(t, { two: { addr: address } })]
     const [one, two] = await Promise.all(agents.map((agent) => inspectorOf(agent)))
@@ -175,7 +175,7 @@ describe('the address of the inspector', () => {
     assert.deepEqual(names, ['one', 'two'])
   })
 
-  test('is what the file says, or the next port that is free', async (t) => {
+  test('is the one in the file, or the next free port', async (t) => {
     const { address, port } = await httpUpstream(t)
     const listen = { inspectListen: `127.0.0.1:${port}` }
     const { url } = await inspectorOf(await agentWith(t, { web: { addr: address } }, listen))
@@ -183,7 +183,7 @@ describe('the address of the inspector', () => {
     assert.ok(got > port && got < port + 100, url)
   })
 
-  test('is none when the file says false', async (t) => {
+  test('does not exist when the file says false', async (t) => {
     const { address } = await httpUpstream(t, (_asked, response) => void response.end('hello'))
     const agent = await agentWith(t, { web: { addr: address, domain: 'off.example.com' } }, { inspectListen: false })
     assert.equal((await visit(`https://off.example.com:${platform.httpsPort}`, platform)).text, 'hello')

@@ -22,7 +22,7 @@ import { visit } from '../support/visitor.ts'
 const AUTHTOKEN = 'test_authtoken_of_the_first_admin_01'
 const API_KEY = 'test_api_key_of_the_first_admin_0001'
 
-/** Enough that both planes get some of them; all at one of two would be less likely than one in 10^17. */
+/** Enough that both planes get some: the chance of all reaching the same one of two is less than one in 10^17. */
 const VISITS = 60
 
 /** A server with two data planes, and what tests look at. */
@@ -77,7 +77,7 @@ async function startAgent(t: TestContext, { agents, ca }: TwoPlanes, name: strin
   return { agent, main, legs }
 }
 
-/** Visits on new connections; gives how many of them hopped. */
+/** Visits on new connections; returns how many of them hopped. */
 async function hops({ ca, metricsUrl, urlOf }: TwoPlanes, name: string): Promise<number> {
   const before = await metric(metricsUrl, 'postern_relayed_connections_total')
   for (let i = 0; i < VISITS; i++) {
@@ -159,7 +159,7 @@ function suite(start: () => Promise<{ server: TwoPlanes; stop: () => Promise<unk
     const [{ credential }] = left
     assert.equal((await server.admin.send('DELETE', `/credentials/${credential.id}`)).status, 204)
     await oneMore(legDown, downs)
-    await until('nobody is online', async () => (await online(server)).sessions.length === 0)
+    await until('no session is online', async () => (await online(server)).sessions.length === 0)
     await deleted.agent.close()
   })
 }

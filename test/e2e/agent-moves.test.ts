@@ -1,4 +1,4 @@
-/** A data plane ends while others serve: our agents move to another one, and nobody notices. */
+/** A data plane stops while others serve: our agents move to another one, and visitors do not notice. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
@@ -23,14 +23,14 @@ const ENOUGH = 60
 
 let world: World
 before(async () => {
-  // Longer than any test waits: whoever is let go only after this time makes a test fail.
+  // Longer than any test waits: a connection that is closed only after this time makes a test fail.
   world = await World.start({ planeCount: 2, flags: { 'drain-timeout': '10m' } })
   // The first plane is the only one, so that agents go there.
   await world.platform.planes.end('w2')
 })
 after(() => world.stop())
 
-/** Says `begun` at once and the rest when the test says so. */
+/** Answers `begun` at once, and the rest on `finish`. */
 class LongAnswers {
   readonly #waiting: ServerResponse[] = []
 
@@ -44,16 +44,16 @@ class LongAnswers {
   }
 }
 
-/** Visits again and again, each time on a new connection. */
+/** Visits repeatedly, each time on a new connection. */
 class Crowd {
   readonly failed: string[] = []
   served = 0
-  #isOver = false
+  #isStopped = false
   readonly #visitors: Promise<void>[]
 
   constructor(visit: () => Promise<string>) {
     this.#visitors = Array.from({ length: VISITORS }, async () => {
-      while (!this.#isOver) {
+      while (!this.#isStopped) {
         const answer = await visit().catch((error: Error) => error.message)
         if (answer === 'served') this.served++
         else this.failed.push(answer)
@@ -67,15 +67,15 @@ class Crowd {
   }
 
   async stop(): Promise<readonly string[]> {
-    this.#isOver = true
+    this.#isStopped = true
     await Promise.all(this.#visitors)
     return this.failed
   }
 }
 
 /**
- * A GET on a new connection. A plane that stops listening in this process resets who waits in its queue, which the sockets
- * of a supervisor do not; so the connection is made first, and again if need be.
+ * A GET on a new connection. A plane that stops listening in this process resets the connections in its queue, unlike
+ * the sockets of a supervisor; so the connection is made first, and retried if needed.
  */
 async function get(name: string): Promise<string> {
   const { httpsPort: port, ca } = world.platform
@@ -129,7 +129,7 @@ describe('an agent with visitors', () => {
       new Crowd(() => echoOverTcp(raw.url)),
     ]
     for (const crowd of crowds) await crowd.goOn()
-    // Some of them at each plane.
+    // Spread over both planes.
     const downloads = await Promise.all(
       Array.from({ length: 12 }, async () => {
         const asked = beginVisit(web.url, world.platform, { path: '/long' })
@@ -151,7 +151,7 @@ describe('an agent with visitors', () => {
     for (const crowd of crowds) await crowd.goOn()
     await echo()
     assert.deepEqual(sorted(await online(world.platform)), before, 'the same session, tunnels and endpoints, once')
-    assert.equal(hasEnded, false, 'it waits for those that are connected through it')
+    assert.equal(hasEnded, false, 'it waits for its connected visitors')
 
     long.finish()
     for (const response of downloads) {
@@ -174,7 +174,7 @@ describe('an agent with visitors', () => {
     })
   })
 
-  test('that knows nothing of moving comes back when its connection is closed', async (t) => {
+  test('that cannot move reconnects when its connection is closed', async (t) => {
     const { planes } = world.platform
     const service = await httpUpstream(t, (_request, response) => void response.end('served'))
     await sdkTunnel(t, world, { labels: { sdk: 'yes' }, to: service.address })
@@ -185,12 +185,12 @@ describe('an agent with visitors', () => {
     const crowd = new Crowd(() => get(edge.name))
     await crowd.goOn()
     assert.deepEqual(await crowd.stop(), [])
-    // Connections that others have kept to its service hold nothing up.
+    // Idle connections to its service, kept for later visitors, do not delay anything.
     await planes.end('w3')
     assert.equal(await get(edge.name), 'served')
   })
 
-  test('and a connection to each plane keeps it when either of the planes ends', async (t) => {
+  test('and a connection to each plane stays online when either of the planes stops', async (t) => {
     const { planes } = world.platform
     await planes.open('w5')
     const legs = () => world.logged('agent leg online').length
@@ -203,14 +203,14 @@ describe('an agent with visitors', () => {
     t.after(() => crowd.stop())
     await crowd.goOn()
     const relayed = () => metric(world.platform.metricsUrl, 'postern_relayed_connections_total')
-    // One of them has the session, and the other one the leg.
+    // One of them has the session, and the other has the leg.
     for (const [next, former] of [
       ['w6', 'w4'],
       ['w7', 'w5'],
     ] as const) {
       await planes.open(next)
       await planes.end(former)
-      await until('no request hops any more', async () => {
+      await until('requests no longer hop', async () => {
         const count = await relayed()
         await crowd.goOn()
         return (await relayed()) === count

@@ -1,4 +1,4 @@
-/** An agent that reconnects again and again: it has the same session and addresses each time, and nothing leaks. */
+/** An agent that reconnects many times has the same session and addresses each time, and nothing leaks. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect } from 'node:net'
@@ -16,7 +16,7 @@ import { testPlanes } from '../support/test-workers.ts'
 import { until } from '../support/until.ts'
 import { dialTcp, exchange } from '../support/visitor.ts'
 
-/** Of a second run, with two workers, fewer: it is there for connections that go from one to the other, as every other does. */
+/** Fewer in the second run, with two workers: it covers connections that move between workers, as all others do. */
 const RECONNECTS = testPlanes > 1 ? 300 : 1000
 
 let platform: Platform
@@ -36,7 +36,7 @@ interface Former {
   readonly binds: readonly BindAnswer[]
 }
 
-/** One connection: authenticates, and asks for what the one before it had. */
+/** One connection: authenticates, and asks for what the former one had. */
 async function connectAgain(former: Former | undefined): Promise<Former & { readonly socket: TLSSocket }> {
   const socket = connectTls({ port: portOf(platform.agents), host: '127.0.0.1', secureContext })
   await once(socket, 'secureConnect')
@@ -73,7 +73,7 @@ function bindOf(proto: string, got: BindAnswer | undefined): BindMessage {
   }
 }
 
-test(`${RECONNECTS} reconnects, after different kinds of endings`, async () => {
+test(`${RECONNECTS} reconnects, after connections that ended in different ways`, async () => {
   let agent = await connectAgain(undefined)
   const before = await online(platform)
   const [https, tcp] = agent.binds
@@ -107,7 +107,7 @@ test(`${RECONNECTS} reconnects, after different kinds of endings`, async () => {
   await assertNobodyOnline(platform)
   await assert.rejects(once(connect(portOf(tcp?.url ?? ''), '127.0.0.1'), 'connect'), { code: 'ECONNREFUSED' })
 
-  // Somebody else can have the name now.
+  // The name is free for another agent.
   const other = await connectAgain(undefined)
   const { hostname } = new URL(https?.url ?? '')
   const bound = await other.session.bind({ ...bindOf('https', undefined), opts: { Domain: hostname } })

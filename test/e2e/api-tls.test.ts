@@ -33,14 +33,14 @@ after(async () => {
 
 const key = () => ({ authorization: `Bearer ${platform.apiKey}`, 'service-version': '2' })
 
-test('it is served with a certificate of our own authority, and of no other before it has one', async () => {
+test('it is served with a certificate of our own authority, and no other, until it has another', async () => {
   const listed = await visit(`https://localhost:${port}`, platform, { path: '/api_keys', headers: key() })
   assert.equal(listed.status, 200, listed.text)
   assert.equal(JSON.parse(listed.text).uri, 'https://api.example.com/api_keys')
   await assert.rejects(visit(`https://stranger.example.com:${port}`, platform), /altnames/)
 })
 
-test('its name gets a certificate of the authority, which is shown to whoever asks for it', async () => {
+test('its name gets a certificate of the authority, which is shown to clients that ask for the name', async () => {
   const ask = { path: '/healthz' }
   const served = await until('the API has a certificate', () =>
     visit(`https://api.example.com:${port}`, acme, ask).catch(() => undefined),
@@ -58,13 +58,13 @@ test('a client that ends its side after the request is answered', async () => {
   assert.match(await text(socket), /^HTTP\/1\.1 200 /)
 })
 
-test('plain HTTP is not answered', async () => {
+test('plain HTTP gets no answer', async () => {
   const plain = request({ host: '127.0.0.1', port, path: '/healthz' }).end()
   const [error] = (await once(plain, 'error')) as [Error]
   assert.ok(error)
 })
 
-test('the page signs in with a cookie that browsers send over TLS alone', async () => {
+test('the page signs in with a cookie that browsers send only over TLS', async () => {
   const origin = `https://localhost:${port}`
   const { status, headers } = await visit(origin, platform, {
     method: 'POST',
@@ -76,7 +76,7 @@ test('the page signs in with a cookie that browsers send over TLS alone', async 
   assert.match(String(headers['set-cookie']), /^__Host-postern-page=.*; Secure$/)
 })
 
-test('`postern api` trusts the CA that it is given, and no other', async () => {
+test('`postern api` trusts only the CA that it is given', async () => {
   const env = { POSTERN_API_URL: `https://localhost:${port}`, POSTERN_API_KEY: platform.apiKey }
   const call = async (more: readonly string[], given = {}) => {
     const terminal = testTerminal({ env: { ...env, ...given }, cwd: platform.dataDir })
@@ -115,7 +115,7 @@ test('`postern doctor` checks the server, and says what to do when it is not run
   assert.deepEqual(away.found[0]?.state, 'to do')
 })
 
-test('caps count what comes in over TLS', async () => {
+test('caps count connections over TLS', async () => {
   const kept: Socket[] = []
   const refused = await until('the door is full', async () => {
     const socket = connectTls({ host: '127.0.0.1', port: Number(port), ca: platform.ca })
@@ -131,7 +131,7 @@ test('caps count what comes in over TLS', async () => {
   for (const socket of kept) socket.destroy()
 })
 
-test('a connection that says nothing does not hold up the stop', async () => {
+test('a silent connection does not delay shutdown', async () => {
   const silent = connect(Number(port), '127.0.0.1')
   await once(silent, 'connect')
   const closed = once(silent, 'close')

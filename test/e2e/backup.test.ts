@@ -53,7 +53,7 @@ function withoutHost(value: Json): Json {
 eachStore((store) => {
   describe('a backup made during writes', () => {
     const file = (): string => join(folder, `of-${store.name}.backup`)
-    /** What was written to the server before the backup began, and what was after it. */
+    /** The contents of the server before the backup began, and an id that was created after it. */
     let written: {
       readonly path: string
       readonly route: Json
@@ -67,7 +67,7 @@ eachStore((store) => {
       const api = new ApiClient(server.url, API_KEY)
       const { path, route } = await furnish(api)
 
-      // Two edges are written in turn, so that at any one moment the first is at most one ahead of the second.
+      // Two edges are written alternately, so that at any moment the first is at most one write ahead of the second.
       const [first, second] = [await api.create('/edges/tcp', { metadata: '0' }), await api.create('/edges/tcp')]
       const made: string[] = []
       let isWriting = true
@@ -108,7 +108,7 @@ eachStore((store) => {
         const [a, b] = await Promise.all(inTurn.map(({ id }) => there.get(`/edges/tcp/${id}`)))
         const ahead = Number(a.metadata) - Number(b.metadata)
         assert.ok(ahead === 0 || ahead === 1, `one edge is ${ahead} writes ahead of the other`)
-        // What keeps names apart and protects what is in use came along.
+        // Claims, which keep names unique, and references, which protect what is in use, were restored too.
         const taken = { hostports: ['backup.example.com:443'] }
         assert.equal((await there.send('POST', '/edges/https', { body: taken })).status, 409)
         assert.equal((await there.send('DELETE', `/backends/tunnel_group/${route.backend.backend.id}`)).status, 409)
@@ -172,13 +172,13 @@ describe('a backup', () => {
 
   test('can be restored again after a restore that was killed', async () => {
     const target = await newPlace('sqlite')
-    // The key is written first; a kill may leave it alone.
+    // The key is written first; a kill may leave the key alone.
     await writeFile(join(target.dataDir, 'secret.key'), `${await key(place)}\n`)
     const { code, err } = await postern(['restore', plain(), ...at(target)])
     assert.equal(code, 0, err)
   })
 
-  test('says what it holds with --check, and writes nothing', async () => {
+  test('is described by --check, which writes nothing', async () => {
     const target = await newPlace('sqlite')
     const { code, out } = await postern(['restore', '--check', plain(), ...at(target)])
     assert.equal(code, 0)
@@ -187,7 +187,7 @@ describe('a backup', () => {
     assert.deepEqual(await readdir(target.dataDir), [])
   })
 
-  test('never replaces a file unless told to, and leaves no partial file', async () => {
+  test('replaces an existing file only with --force, and leaves no partial file', async () => {
     const before = await readFile(plain())
     const { code, err } = await postern(['backup', '--plain', plain(), ...at(place)])
     assert.equal(code, 1)
@@ -201,7 +201,7 @@ describe('a backup', () => {
     )
   })
 
-  test('is not made of a missing database, nor with a wrong key', async () => {
+  test('is refused for a missing database, and with a wrong key', async () => {
     const nowhere = await newPlace('sqlite')
     const missing = await postern(['backup', '--plain', join(folder, 'x'), '--data-dir', nowhere.dataDir])
     assert.match(missing.err, /there is no database at/)
@@ -213,7 +213,7 @@ describe('a backup', () => {
     assert.ok(!(await readdir(folder)).includes('x'))
   })
 
-  test('needs a passphrase, and one that is long enough', async () => {
+  test('needs a passphrase that is long enough', async () => {
     const short = await postern(['backup', join(folder, 'x'), ...at(place)], {
       env: { POSTERN_BACKUP_PASSPHRASE: 'short' },
     })

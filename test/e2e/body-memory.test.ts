@@ -1,4 +1,4 @@
-/** Memory for bodies that modules read, over real sockets: a flood of forged webhooks is limited, and others are served. */
+/** Memory for bodies that modules read, over real sockets: a flood of forged webhooks is limited, others are served. */
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { once } from 'node:events'
@@ -50,7 +50,7 @@ async function openHttp2(name: string, from: string): Promise<ClientHttp2Session
 function beginWebhook(session: ClientHttp2Session, bytes: number): ClientHttp2Stream {
   const stream = session.request({ ':method': 'POST', ':path': '/', 'x-hub-signature-256': MADE_UP })
   stream.on('error', () => {})
-  // All at once, of many streams, keeps this client from reading what is answered.
+  // Writing everything at once on many streams would keep this client from reading the answers.
   const piece = Buffer.alloc(32 * 1024)
   const write = (left: number): void => {
     if (left > 0 && !stream.destroyed) stream.write(piece, () => write(left - piece.length))
@@ -60,7 +60,7 @@ function beginWebhook(session: ClientHttp2Session, bytes: number): ClientHttp2St
 }
 
 describe('webhooks with forged signatures', () => {
-  test('on 60 streams hold no more than their share, and others are served meanwhile', async () => {
+  test('on 60 streams use no more than their share of memory, and others are served meanwhile', async () => {
     const session = await openHttp2(edge.name, '127.0.0.1')
     const before = await refusals()
     const answers: { status: number; retryAfter: unknown }[] = []
@@ -70,14 +70,14 @@ describe('webhooks with forged signatures', () => {
       )
     }
     // A quarter of 16 MiB is not room for two of these.
-    await until('all that found no memory are told', () => answers.length >= 59)
+    await until('all that got no memory are refused', () => answers.length >= 59)
     const most = await held()
-    assert.ok(most <= BUDGET / 4, `${most} bytes are held`)
+    assert.ok(most <= BUDGET / 4, `${most} bytes are in use`)
     assert.deepEqual([...new Set(answers.map(({ status }) => status))], [503])
     assert.ok(answers.every(({ retryAfter }) => retryAfter === '5'))
     assert.ok((await refusals()) >= before + 59)
 
-    // One that another visitor of the same edge sends, and one to another edge, pass.
+    // Another visitor of the same edge, and a visitor of another edge, get through.
     const body = Buffer.alloc(MIB, 'x')
     for (const name of [edge.name, other.name]) {
       const { status, code } = await world.ask(name, { method: 'POST', body, headers: signed(body), from: '127.0.0.2' })
@@ -100,14 +100,14 @@ describe('webhooks with forged signatures', () => {
       const headers = { 'x-hub-signature-256': MADE_UP }
       const { status } = await world.ask(edge.name, { version, method: 'POST', body: Buffer.alloc(MIB), headers })
       assert.equal(status, 403)
-      await until('a refused one holds nothing', async () => (await held()) === 0)
+      await until('a refused one uses no memory', async () => (await held()) === 0)
 
       const { httpsPort: port, ca } = world.platform
       for (const leave of ['end', 'reset'] as const) {
         const socket = await dialled({ name: edge.name, port, ca }, { version })
         if (version === '2') {
           const stream = beginWebhook(http2Over(socket, { name: edge.name }), MIB)
-          await until('its bytes are held', async () => (await held()) >= MIB)
+          await until('its bytes are in memory', async () => (await held()) >= MIB)
           if (leave === 'reset') stream.close(8)
           else socket.destroy()
         } else {
@@ -117,11 +117,11 @@ describe('webhooks with forged signatures', () => {
           ]
           socket.write(head.join('\r\n'))
           socket.write(Buffer.alloc(MIB))
-          await until('its bytes are held', async () => (await held()) >= MIB)
+          await until('its bytes are in memory', async () => (await held()) >= MIB)
           if (leave === 'end') socket.end()
           else socket.destroy()
         }
-        await until('one that left holds nothing', async () => (await held()) === 0)
+        await until('one whose visitor left uses no memory', async () => (await held()) === 0)
         socket.destroy()
       }
     })

@@ -1,4 +1,4 @@
-/** `/captures`: heads and bodies of exchanges are kept while one runs, masked, bounded, and seen by whom they concern. */
+/** `/captures`: heads and bodies of exchanges are kept during a capture, masked, bounded, and seen by their owners. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { brotliCompressSync, gzipSync, zstdCompressSync } from 'node:zlib'
@@ -29,7 +29,7 @@ after(() => world.stop())
 
 let asked = 0
 
-/** Asks until an exchange is captured, which takes a moment after a capture was started; gives it as `api` reads it. */
+/** Sends requests until one is captured, since a capture takes a moment to start; returns it as `api` reads it. */
 async function captured(
   name: string,
   about: Ask = {},
@@ -100,7 +100,7 @@ test('heads and bodies are kept while a capture runs, without secrets', async ()
   assert.ok(!world.platform.log.join('').includes('secret-'))
 })
 
-test('an admin may have secrets kept, which no member sees', async () => {
+test('an admin may have secrets kept, and no member sees them', async () => {
   const { api, id } = await world.platform.member()
   const edge = await world.httpsTo(service)
   const fields = { edge_id: edge.id, unmask: true }
@@ -121,7 +121,7 @@ test('without bodies only heads are kept', async () => {
   assert.deepEqual([request.body, response.body], [null, null])
 })
 
-test('of a long body the beginning is kept, and bytes that are no text come as base64', async () => {
+test('only the start of a long body is kept, and a body that is not text is given in base64', async () => {
   const edge = await world.httpsTo(service)
   await startCapture(edge, { max_body_bytes: 1000 })
   const body = Buffer.alloc(100_000, Buffer.from([0xff, 0x00, 0x80]))
@@ -133,7 +133,7 @@ test('of a long body the beginning is kept, and bytes that are no text come as b
   }
 })
 
-test('a compressed body is told as it was sent and as it was before, and a tool gets the latter', async () => {
+test('a compressed body is shown as sent and decompressed, and tools get the latter', async () => {
   const edge = await world.httpsTo(service)
   await startCapture(edge)
   const text = '{"grüße":1}'
@@ -172,7 +172,7 @@ test('an edge has one capture at a time', async () => {
   await world.api.refused('ERR_CAPTURE_RUNS', 'POST', '/captures', { body: { edge_id: edge.id } })
 })
 
-test('an endpoint is captured by its owner, and by no other member', async (t) => {
+test('an endpoint can be captured by its owner, but by no other member', async (t) => {
   const owner = await world.platform.member()
   const other = await world.platform.member()
   const { token } = await owner.api.create('/credentials')

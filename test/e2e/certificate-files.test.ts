@@ -1,4 +1,4 @@
-/** Certificates that are files on the server's machine, beside those that are uploaded and those that are issued. */
+/** Certificates in files on the server's machine, beside uploaded and issued ones. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -54,7 +54,7 @@ const isTrusted = (name: string, ca: string) =>
     () => false,
   )
 
-test('a file is served, and again when it changes; an upload wins, and what has no file is ordered', async () => {
+test('a file is served and reloaded when it changes; an upload wins, and a name without a file gets an order', async () => {
   const first = await tlsIdentity(['file.example.com'])
   await put('file.example.com', first)
   await until('the file is read', () => platform.log.some((line) => line.includes('certificate file loaded')))
@@ -79,7 +79,7 @@ test('a file is served, and again when it changes; an upload wins, and what has 
   await until('the uploaded one is served', () => isTrusted('file.example.com', uploaded.ca))
 })
 
-test('agents are shown the certificate of the name that they ask for, and of our own authority for others', async () => {
+test('agents are shown the certificate of the name that they ask for, and one of our own authority for other names', async () => {
   const port = Number(platform.agents.slice(platform.agents.lastIndexOf(':') + 1))
   const isShown = async (servername: string, ca: string) => {
     const socket = connectTls({ host: '127.0.0.1', port, servername, ca })

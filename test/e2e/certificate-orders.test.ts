@@ -40,16 +40,16 @@ async function issuedNames(api: ApiClient): Promise<string[]> {
   return all.flatMap((each: Json) => each.subject_alternative_names.dns_names).sort()
 }
 
-test('what is due at once goes at the pace that is set: first certificates, then renewals in turn, then nothing', async (t) => {
+test('many orders due at once follow the configured pace: first certificates, then renewals in turn, then nothing', async (t) => {
   const acme = await authorityFor(t)
-  // Every five minutes one renewal.
+  // One renewal every five minutes.
   const flags = { 'acme-directory': acme.directory, 'acme-orders-per-hour': '13' }
   const platform = await startPlatform({ flags, orderTimes: { lookMs: 200 } })
   t.after(() => platform.stop())
   const { admin, databaseUrl } = platform
   acme.mood.nodes = [platform]
   const day = 86_400_000
-  // Due again as soon as it is there, and good for weeks.
+  // Due for renewal as soon as it is issued, and valid for weeks.
   acme.mood.ageMs = 65 * day
   const created = Promise.withResolvers<void>()
   acme.mood.before = () => created.promise
@@ -62,7 +62,7 @@ test('what is due at once goes at the pace that is set: first certificates, then
       const [row] = await queryDatabase(databaseUrl, `select count(*) as count from managed_names where stage = 3`)
       return row?.count === names.length && (await metric(platform.metricsUrl, 'postern_acme_issued_total')) === count
     })
-  /** As if so much time had passed since the orders. */
+  /** Moves the orders so many minutes into the past. */
   const pass = (minutes: number) =>
     changeDatabase(databaseUrl, [`update acme_orders set begun_at = begun_at - ${minutes * 60_000}`])
 
@@ -70,7 +70,7 @@ test('what is due at once goes at the pace that is set: first certificates, then
   assert.deepEqual(await issuedNames(admin), names)
   assert.deepEqual(ordered().sort(), names)
 
-  // Whoever asks for another certificate does not wait.
+  // A renewal that somebody asks for does not wait.
   const { tls_certificates: all } = await admin.get('/tls_certificates')
   const [name] = all[3].subject_alternative_names.dns_names
   assert.equal((await admin.send('POST', `/tls_certificates/${all[3].id}/renew`)).status, 204)
@@ -82,13 +82,13 @@ test('what is due at once goes at the pace that is set: first certificates, then
     await untilAllWait(count)
   }
 
-  // Neither does one that is close to its end.
+  // Nor does that of a certificate close to its end.
   acme.mood.ageMs = 85 * day
   await pass(5)
   await untilAllWait(13)
   assert.equal(ordered()[11], ordered()[12])
 
-  // Now nothing begins, and nothing else waits for it.
+  // Now no order begins, and nothing else waits for one.
   await pass(5)
   await edge(admin, 'late.example.com')
   assert.equal((await admin.get('/edges/https')).https_edges.length, 9)
@@ -98,18 +98,18 @@ test('what is due at once goes at the pace that is set: first certificates, then
   await until('the new name has its certificate', async () => (await issuedNames(admin)).includes('late.example.com'))
 })
 
-test('certificates are renewed in their place while visitors connect, and no handshake fails', async (t) => {
+test('certificates are renewed in place while visitors connect, and no handshake fails', async (t) => {
   const acme = await authorityFor(t)
   const flags = { 'acme-directory': acme.directory, 'acme-orders-per-hour': '1000' }
   const platform = await startPlatform({ flags })
   t.after(() => platform.stop())
   acme.mood.nodes = [platform]
   const minute = 60_000
-  // Past two thirds of its life when it comes, and good for a while longer.
+  // Past two thirds of its life when it is issued, and valid for a while longer.
   acme.mood.lifeMs = 30 * minute
   acme.mood.ageMs = 22 * minute
   await edge(platform.admin, 'app.example.com')
-  await until('the first is there', async () => (await issuedNames(platform.admin)).length === 1)
+  await until('the first is issued', async () => (await issuedNames(platform.admin)).length === 1)
   const serials = new Set<string>()
   let failures = 0
   const handshake = () =>
@@ -144,19 +144,19 @@ test('certificates are renewed in their place while visitors connect, and no han
 test('the authority says when to renew, and is told what a renewal replaces', async (t) => {
   const acme = await authorityFor(t)
   const hour = 3_600_000
-  // Later than two thirds of the certificate's life, which would be the time without the hint.
+  // Later than two thirds of the certificate's life, which would apply without the hint.
   const future = Date.now() + 80 * 24 * hour
   acme.mood.renewalWindow = () => {
     const isFirst = acme.orders.length === 1
     const window = isFirst ? { start: Date.now() - hour, end: Date.now() - 1 } : { start: future, end: future + hour }
     return window
   }
-  // Other renewals would have to wait: one order is the hour's part that begins at once.
+  // Other renewals would wait: with two an hour, only one order may begin at once.
   const platform = await startPlatform({ flags: { 'acme-directory': acme.directory, 'acme-orders-per-hour': '2' } })
   t.after(() => platform.stop())
   acme.mood.nodes = [platform]
   const { id } = await reserve(platform.admin, 'app.example.com')
-  const renewsAt = await until('it was renewed, and is to be renewed as the authority says', async () => {
+  const renewsAt = await until('it was renewed, with the next renewal when the authority says', async () => {
     const { certificate_management_status: status } = await platform.admin.get(`/reserved_domains/${id}`)
     const at = Date.parse(status.renews_at ?? '')
     return at >= future - 1000 && at
@@ -202,7 +202,7 @@ test('a wildcard is proven by a DNS record that a program of the operator sets a
   )
 })
 
-test('one wildcard, proven through the name server of its zone, is for all names below the domain', async (t) => {
+test('one wildcard, proven through the name server of its zone, serves all names below the domain', async (t) => {
   const acme = await authorityFor(t)
   const secret = Buffer.from('a secret of the name server')
   const dns = await startDnsServer({ zone: 'example.com', key: { name: 'postern', algorithm: 'hmac-sha256', secret } })
@@ -229,7 +229,7 @@ test('one wildcard, proven through the name server of its zone, is for all names
   assert.deepEqual([...dns.txt.values()].flat(), [], 'the records are gone')
 })
 
-test('an endpoint of an agent gets a certificate of its own when it comes online, within a bound', async (t) => {
+test('an endpoint of an agent gets a certificate of its own when it comes online, up to a limit', async (t) => {
   const acme = await authorityFor(t)
   const flags = { 'acme-directory': acme.directory, domain: 'example.com', 'acme-endpoints-per-week': '1' }
   const platform = await startPlatform({ flags })
@@ -246,7 +246,7 @@ test('an endpoint of an agent gets a certificate of its own when it comes online
     return answer?.text === 'hello'
   })
   await startAgent(t, { ...server, tunnels: { two: tunnel('two.example.com') } })
-  await until('the bound is told', () =>
+  await until('the limit is logged', () =>
     platform.log.some((line) => /no certificate ordered.*two|two.*no certificate ordered/.test(line)),
   )
   assert.deepEqual(
@@ -255,22 +255,22 @@ test('an endpoint of an agent gets a certificate of its own when it comes online
   )
 })
 
-test('a wildcard without DNS is told so, and is not ordered', async (t) => {
+test('a wildcard without DNS shows why it is not ordered', async (t) => {
   const acme = await authorityFor(t)
   const platform = await startPlatform({ flags: { 'acme-directory': acme.directory } })
   t.after(() => platform.stop())
   const { id } = await reserve(platform.admin, '*.example.com')
-  await until('it is told', async () => {
+  await until('it is reported', async () => {
     const { certificate_management_status: status } = await platform.admin.get(`/reserved_domains/${id}`)
     return status.provisioning_job.error_code === 'ERR_CERTIFICATE_NEEDS_DNS'
   })
   assert.equal(acme.orders.length, 0)
 })
 
-// Side by side: they wait for pauses and leases most of the time. Not all at once: the servers share this process, and on
-// a slow machine each would give up on its database before its turn came.
+// Side by side, since they mostly wait for pauses and leases. Not all at once: the servers share this process, and on a
+// slow machine each would give up on its database before getting any time.
 describe('bad days', { concurrency: 2 }, () => {
-  test('whatever fails once is told, tried again, and costs no order that was not lost', async (t) => {
+  test('what fails once is reported and retried, with a new order only where the old one was lost', async (t) => {
     const acme = await authorityFor(t)
     // Long enough to see each failure in the API.
     const orderTimes = { firstPauseMs: 6000, lookMs: 300, orderLooksMs: [50, 100, 200, 400] } as const
@@ -294,18 +294,18 @@ describe('bad days', { concurrency: 2 }, () => {
     const domains = new Map<string, Json>()
     for (const name of names) domains.set(name, await reserve(platform.admin, name))
 
-    const told = new Map<string, string>()
-    await until('every failure was told', async () => {
+    const reported = new Map<string, string>()
+    await until('every failure was reported', async () => {
       for (const [name, { id }] of domains) {
         const { certificate_management_status: status } = await platform.admin.get(`/reserved_domains/${id}`)
         const job = status.provisioning_job
         if (!job?.error_code) continue
         assert.ok(job.retries_at !== null && job.started_at !== null && job.msg.length > 20)
-        told.set(name, job.error_code)
+        reported.set(name, job.error_code)
       }
-      return told.size === names.length
+      return reported.size === names.length
     })
-    assert.deepEqual(Object.fromEntries(told), {
+    assert.deepEqual(Object.fromEntries(reported), {
       'limited.example.com': 'ERR_AUTHORITY_RATE_LIMIT',
       'proof.example.com': 'ERR_AUTHORITY_UNAVAILABLE',
       'final.example.com': 'ERR_AUTHORITY_UNAVAILABLE',
@@ -333,13 +333,13 @@ describe('bad days', { concurrency: 2 }, () => {
     assert.ok((await metric(platform.metricsUrl, 'postern_acme_failures_total')) >= names.length)
   })
 
-  test('orders that never end are told, and keep nobody from their turn', async (t) => {
+  test('orders that never end are reported, and do not hold up others', async (t) => {
     const acme = await authorityFor(t)
     const orderTimes = { firstPauseMs: 500, lookMs: 200, orderLooks: 4, orderLooksMs: [50] } as const
     const platform = await startPlatform({ flags: { 'acme-directory': acme.directory }, orderTimes })
     t.after(() => platform.stop())
     acme.mood.nodes = [platform]
-    // More than are worked on at a time.
+    // More than the server works on at a time.
     const stuck = Array.from({ length: 6 }, (_, i) => `stuck${i}.example.com`)
     for (const name of stuck) acme.mood.stuck.add(name)
     const domains = await Promise.all(stuck.map((name) => reserve(platform.admin, name)))
@@ -350,18 +350,18 @@ describe('bad days', { concurrency: 2 }, () => {
       async () => (await issuedNames(platform.admin)).join() === 'app.example.com',
     )
     for (const { id } of domains) {
-      await until('it is told', async () => {
+      await until('it is reported', async () => {
         const { certificate_management_status: status } = await platform.admin.get(`/reserved_domains/${id}`)
         return status.provisioning_job.msg.endsWith('Its order is still pending.')
       })
     }
     assert.equal(acme.orders.length, stuck.length + 1)
-    // Asked again for the same proof, not for another one after each look.
-    await until('it was gone on with', () => stuck.every((name) => acme.count('challenge', name) > 1))
+    // The same proof is requested again, not another one after each look.
+    await until('it was continued', () => stuck.every((name) => acme.count('challenge', name) > 1))
     assert.deepEqual(new Set(acme.orders.map(({ kind }) => kind)), new Set(['http-01']))
   })
 
-  test('an authority that is away is asked again, and one that wants time is given it', async (t) => {
+  test('an authority that is down is asked again, and one that asks for time gets it', async (t) => {
     const acme = await authorityFor(t)
     const orderTimes = { firstPauseMs: 500, lookMs: 200 }
     const platform = await startPlatform({ flags: { 'acme-directory': acme.directory }, orderTimes })
@@ -377,7 +377,7 @@ describe('bad days', { concurrency: 2 }, () => {
     await until('it has its certificate', async () => (await issuedNames(platform.admin)).length === 1)
     acme.mood.problems.push({ step: 'order', status: 429, type: 'rateLimited', retryAfter: 7200 })
     const { id } = await reserve(platform.admin, 'limited.example.com')
-    const job = await until('the limit is told', async () => {
+    const job = await until('the limit is reported', async () => {
       const { certificate_management_status: status } = await platform.admin.get(`/reserved_domains/${id}`)
       return status.provisioning_job.error_code === 'ERR_AUTHORITY_RATE_LIMIT' && status.provisioning_job
     })
@@ -388,7 +388,7 @@ describe('bad days', { concurrency: 2 }, () => {
 
   eachStore(
     (store) => {
-      test('two nodes order each name once, and both answer for it', async (t) => {
+      test('two nodes order each name once, and both answer its challenge', async (t) => {
         const acme = await authorityFor(t)
         const databaseUrl = await store.url()
         const flags = { 'acme-directory': acme.directory, 'key-file': join(await folder(t), 'secret.key') }

@@ -1,4 +1,4 @@
-/** Certificates that the server gets by itself, from an authority that really looks for it. */
+/** Certificates that the server gets by itself, from an authority that really validates names. */
 import assert from 'node:assert/strict'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -75,7 +75,7 @@ eachStore((store) => {
     })
   }
 
-  test('a reserved domain with a policy shows how far it is, and its certificate', async (t) => {
+  test('a reserved domain with a policy shows its progress, and its certificate', async (t) => {
     const acme = await authorityFor(t)
     let letOn: () => void = () => {}
     const held = new Promise<void>((resolve) => {
@@ -112,7 +112,7 @@ eachStore((store) => {
     assert.equal((await platform.admin.get(path)).certificate, null)
   })
 
-  test('a restart orders nothing again, and goes by the same account', async (t) => {
+  test('a restart orders nothing again, and keeps the account', async (t) => {
     const acme = await authorityFor(t)
     const databaseUrl = await store.url()
     const dataDir = await folder(t)
@@ -141,7 +141,7 @@ eachStore((store) => {
   })
 })
 
-test('an authority inside a company: its own root, and an account that is bound', async (t) => {
+test('an authority inside a company: its own root, and an account with an external binding', async (t) => {
   const identity = await tlsIdentity()
   const binding = { keyId: 'kid-1', key: Buffer.from('a key that was agreed on').toString('base64url') }
   const acme = await authorityFor(t, { identity, binding })

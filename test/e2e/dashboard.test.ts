@@ -17,7 +17,7 @@ describe('the dashboard', () => {
     readonly body?: unknown
   }
 
-  /** What a browser sends from the page itself, unless other headers are given; an empty one removes one. */
+  /** The headers that a browser sends from the page itself, overridden by others; an empty one removes its header. */
   const ask = (method: string, path: string, { headers = {}, body }: Sent = {}): Promise<RawAnswer> => {
     const text = body === undefined ? '' : JSON.stringify(body)
     const all: Record<string, string> = {
@@ -41,7 +41,7 @@ describe('the dashboard', () => {
     return answer.headers.get('set-cookie')?.[0]?.split(';')[0] ?? ''
   }
 
-  test('is served to browsers at the bare address, with nothing inline and nothing from elsewhere', async () => {
+  test('is served to browsers at the bare address, with nothing inline and nothing from other origins', async () => {
     const accept = 'text/html,application/xhtml+xml,*/*;q=0.8'
     const page = await fetch(`${platform.url}/`, { headers: { accept } })
     assert.equal(page.status, 200)
@@ -75,7 +75,7 @@ describe('the dashboard', () => {
     assert.equal((await fetch(`${platform.url}/page/..%2findex.html`)).status, 404)
   })
 
-  test('signs in with an API key, which its cookie then stands for, and signs out', async () => {
+  test('signs in with an API key, which a cookie then replaces, and signs out', async () => {
     const key = await signIn()
     const cookie = { Cookie: key }
     const who = await ask('GET', '/page/session', { headers: cookie })
@@ -88,7 +88,7 @@ describe('the dashboard', () => {
     assert.match(out.headers.get('set-cookie')?.[0] ?? '', /=; .*Max-Age=0/)
   })
 
-  test('refuses a key that opens nothing, at its field, and says that nobody is signed in without an error', async () => {
+  test('refuses an invalid key, naming its field, and answers without an error when nobody is signed in', async () => {
     const answer = await ask('POST', '/page/session', { body: { api_key: 'no_such_key_no_such_key_no_such_key_1' } })
     assert.deepEqual([answer.status, answer.body.details.field], [401, 'api_key'])
     assert.equal(answer.headers.get('set-cookie'), undefined)
@@ -96,7 +96,7 @@ describe('the dashboard', () => {
     assert.deepEqual([nobody.status, nobody.body], [200, { session: null }])
   })
 
-  test('signs out at once when the key is deleted, and members see what members may', async () => {
+  test('signs out at once when the key is deleted, and members see what members may see', async () => {
     const { token, api } = await platform.member()
     const headers = { Cookie: await signIn(token) }
     assert.equal((await ask('GET', '/api_keys', { headers })).body.keys.length, 1)
@@ -107,7 +107,7 @@ describe('the dashboard', () => {
     assert.deepEqual((await ask('GET', '/page/session', { headers })).body, { session: null })
   })
 
-  test('needs the version header like everybody, and a key in the header goes before the cookie', async () => {
+  test('needs the version header like any client, and a key in a header wins over the cookie', async () => {
     const headers = { Cookie: await signIn() }
     assert.equal((await ask('GET', '/api_keys', { headers: { ...headers, 'Service-Version': '' } })).status, 400)
     const other = { ...headers, Authorization: 'Bearer no_such_key_no_such_key_no_such_key_1' }
@@ -120,14 +120,14 @@ describe('the dashboard', () => {
       ['writes from its page', { Origin: evil, 'Sec-Fetch-Site': 'cross-site' }],
       ['writes from a page of the same site', { Origin: 'http://127.0.0.1:1', 'Sec-Fetch-Site': 'same-site' }],
       ['writes from a sandbox', { Origin: 'null', 'Sec-Fetch-Site': 'cross-site' }],
-      ['claims to be of the same origin', { Origin: evil }],
-      ['leaves its origin out', { Origin: '' }],
+      ['claims to have the same origin', { Origin: evil }],
+      ['omits its origin', { Origin: '' }],
       ['leaves Sec-Fetch-Site out', { 'Sec-Fetch-Site': '' }],
       ['points its name at this server', { Host: 'evil.example.com', Origin: evil }],
       ['points its name at this server and port', { Host: 'evil.example.com:7400', Origin: `${evil}:7400` }],
     ]
     for (const [what, given] of attacks) {
-      test(`${what}, and neither writes nor reads`, async () => {
+      test(`${what}, and can neither write nor read`, async () => {
         const headers = { Cookie: await signIn(), ...given }
         const before = (await platform.admin.get('/ip_policies')).ip_policies.length
         const body = { description: 'by somebody else' }
@@ -141,8 +141,8 @@ describe('the dashboard', () => {
           assert.deepEqual([answer.status, answer.body.error_code], [403, 'ERR_PAGE_NOT_HERE'])
           assert.equal(answer.headers.get('set-cookie'), undefined)
         }
-        // A read without Origin is what the page itself sends.
-        if (what.startsWith('leaves its origin')) return
+        // The page itself reads without Origin.
+        if (given.Origin === '') return
         const read = await ask('GET', '/api_keys', { headers })
         assert.equal(read.status, 401)
         assert.equal(read.headers.get('access-control-allow-credentials'), undefined)
@@ -159,7 +159,7 @@ describe('the dashboard', () => {
     })
   })
 
-  test('never has a key in the log', async () => {
+  test('never logs a key', async () => {
     await signIn()
     await ask('POST', '/page/session', { body: { api_key: 'no_such_key_no_such_key_no_such_key_2' } })
     const log = platform.log.join('')
@@ -167,7 +167,7 @@ describe('the dashboard', () => {
     assert.ok(!log.includes(platform.apiKey) && !log.includes('no_such_key_no_such_key_no_such_key_2'))
   })
 
-  test('is closed, with all its calls, by a restriction of the dashboard or of the API; the API by its own alone', async () => {
+  test('is closed, with all its calls, by a restriction of the dashboard or of the API; the API only by its own', async () => {
     const headers = { Cookie: await signIn() }
     const nobody = await platform.admin.create('/ip_policies', { description: 'nobody' })
     const closing = { enforced: true, ip_policy_ids: [nobody.id] }

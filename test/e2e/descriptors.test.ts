@@ -16,18 +16,18 @@ const root = mkdtempSync(join(tmpdir(), 'postern-descriptors-'))
 after(() => rmSync(root, { recursive: true, force: true }))
 
 const LIMIT = 256
-/** Together with what the server has open anyway: more than it admits, and fewer than the limit. */
+/** With what the server has open anyway, more than it admits, and fewer than the limit. */
 const CROWD = 180
 
 for (const listener of ['http', 'https'] as const) {
-  test(`${listener}: a crowd leaves agents and the API their descriptors, is told of and counted, and others get in after it`, async (t) => {
+  test(`${listener}: a crowd leaves descriptors for agents and the API, is logged and counted, and others get in after it`, async (t) => {
     const { error } = spawnSync('prlimit', ['--version'])
     if (error) return t.skip(`prlimit is needed: ${error.message}`)
     const server = await serve({
       dataDir: join(root, listener),
       node: 'prlimit',
       nodeFlags: [`--nofile=${LIMIT}:${LIMIT}`, process.execPath],
-      // One worker at most: the limit is that of a process, and the crowd is measured for one of them.
+      // At most one worker: the limit is that of one process, and the crowd is sized for that.
       flags: { workers: String(Math.min(testWorkers, 1)) },
     })
     const sockets: Socket[] = []
@@ -43,13 +43,13 @@ for (const listener of ['http', 'https'] as const) {
       return socket
     }
     await until('connections are closed for want of descriptors', async () => {
-      // Whoever was closed or timed out is replaced, and never are there so many that the system itself refuses them.
+      // Closed and timed-out connections are replaced, but never so many that the system itself refuses them.
       const open = sockets.filter((socket) => !socket.closed).length
       for (let i = open; i < CROWD; i++) come(server[listener])
       return (await metric(server.metricsUrl, 'postern_descriptor_refusals_total')) > 0
     })
     await server.says(/"level":"error".*too few file descriptors/)
-    assert.equal((await fetch(`${server.url}/readyz`)).status, 200, 'the API and the database work on')
+    assert.equal((await fetch(`${server.url}/readyz`)).status, 200, 'the API and the database still work')
     assert.ok(await stays(come(server.agents)), 'agents get in')
 
     for (const socket of sockets.splice(0)) socket.destroy()
@@ -57,9 +57,9 @@ for (const listener of ['http', 'https'] as const) {
     const refused = await metric(server.metricsUrl, 'postern_descriptor_refusals_total')
     const { code, err } = await server.stop()
     assert.equal(code, 0)
-    const told = err.split('\n').filter((line) => line.includes('too few file descriptors'))
-    const connections = told.map((line) => JSON.parse(line).connections as number)
-    assert.ok(told.length <= 2, 'one line a minute, and what it kept back at the end')
+    const logged = err.split('\n').filter((line) => line.includes('too few file descriptors'))
+    const connections = logged.map((line) => JSON.parse(line).connections as number)
+    assert.ok(logged.length <= 2, 'one line a minute, and at the end one for the rest')
     assert.equal(
       connections.reduce((sum, count) => sum + count, 0),
       refused,

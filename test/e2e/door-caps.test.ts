@@ -13,7 +13,7 @@ import { type HttpsEdge, World } from './edges/world.ts'
 const HOP = '127.0.0.2'
 
 async function start(t: TestContext, flags: NonNullable<PlatformOptions['flags']>): Promise<World> {
-  // One plane: several learn of each other's counts a moment later, and the caps here are exact to the unit.
+  // One plane: several learn each other's counts a moment later, and the caps here are exact.
   const world = await World.start({ flags: { 'log-level': 'warn', ...flags }, planeCount: 1 })
   t.after(() => world.stop())
   return world
@@ -84,7 +84,7 @@ describe('--max-connections', () => {
     // The other doors have their own caps.
     assert.equal((await world.api.get('/edges/https')).https_edges.length, 2)
 
-    // Room again.
+    // There is room again.
     idle[0]?.destroy()
     await until('there is room', async () => /postern_connections_open\{door="visitors"\} 4/.test(await metrics(world)))
     const again = open(t, world.platform.httpPort)
@@ -114,7 +114,7 @@ describe('--max-connections', () => {
     const probe = open(t, port)
     probe.write(get.replace('/ ', '/healthz '))
     assert.match(String((await once(probe, 'data'))[0]), /^HTTP\/1\.1 200 /)
-    assert.equal(await heard(open(t, port)), '', 'who says nothing is closed')
+    assert.equal(await heard(open(t, port)), '', 'a silent connection is closed')
     for (const socket of idle) socket.destroy()
     assert.ok(!world.platform.log.some((line) => line.includes('"level":"error"')))
   })
@@ -202,7 +202,7 @@ describe('--max-requests-per-source', () => {
     assert.ok(!platform.log.some((line) => line.includes('"level":"error"')))
   })
 
-  test('the API does not limit a trusted proxy, which may carry everybody', async (t) => {
+  test('the API does not limit a trusted proxy, which may carry all clients', async (t) => {
     const flags = {
       'max-requests-per-source': '1',
       'max-connections-per-source': '1',
@@ -236,7 +236,7 @@ describe('--max-requests-per-source', () => {
 describe('--max-handshakes', () => {
   for (const setting of ['max-handshakes', 'max-handshakes-per-source'] as const) {
     test(`${setting}: a handshake over the cap is closed before it costs anything, and open connections keep working`, async (t) => {
-      // Enough for the visits by which the world sees that its edges are in force.
+      // Enough for the visits with which the world checks that its edges are in force.
       const world = await start(t, { [setting]: '20' })
       const edge = await world.httpsTo(await recorder(world))
       const door = doorOf(world, edge)

@@ -1,11 +1,11 @@
-/** Who is sent where when a data plane stops, or its whole node. */
+/** Where agents and visitors are sent when a data plane stops, or its whole node. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type DrainPlane, drainPlane } from '../../src/drain-plane.ts'
 
-/** A plane with nobody connected; gives what it did, in order. */
+/** Drains a plane without connections; returns its steps in order. */
 async function drained({ isNode, isSurvived }: { isNode: boolean; isSurvived: boolean }): Promise<string[]> {
-  const did: string[] = []
+  const steps: string[] = []
   const plane = {
     drainMs: 0,
     visitors: {
@@ -16,26 +16,26 @@ async function drained({ isNode, isSurvived }: { isNode: boolean; isSurvived: bo
       front: { open: 0, connections: [], drain() {}, cut() {} },
       visitors: { carried: 0, sockets: [], cut() {} },
     },
-    doors: [{ stop: () => void did.push('agents are not accepted'), closed: async () => {} }],
+    doors: [{ stop: () => void steps.push('agents are not accepted'), closed: async () => {} }],
     online: {
       moving: 0,
       tellToMove: async (others?: readonly string[]) =>
-        void did.push(`agents go to ${others?.join() ?? 'other planes'}`),
-      endAll: () => void did.push('agents end'),
+        void steps.push(`agents go to ${others?.join() ?? 'other planes'}`),
+      endAll: () => void steps.push('agents end'),
     },
     control: { ask: async () => ({ isNode }) },
     together: { begun() {}, done() {}, isSurvived, othersDone: async () => {} },
     counters: { leave: async () => {} },
-    relayed: { streams: 0, open: [], stop: () => void did.push('other nodes use other planes') },
+    relayed: { streams: 0, open: [], stop: () => void steps.push('other nodes use other planes') },
     hasOthers: true,
     nodes: () => ['n2.example.com:7443'],
     onLeaving() {},
   }
-  await drainPlane(plane as unknown as DrainPlane) // of each part what a plane without visitors needs
-  return did
+  await drainPlane(plane as unknown as DrainPlane) // only the parts that a plane without visitors needs
+  return steps
 }
 
-test('a plane that stops sends agents and other nodes to the planes that stay', async () => {
+test('a plane that stops sends agents and other nodes to the remaining planes', async () => {
   assert.deepEqual(await drained({ isNode: false, isSurvived: true }), [
     'agents are not accepted',
     'other nodes use other planes',
@@ -45,7 +45,7 @@ test('a plane that stops sends agents and other nodes to the planes that stay', 
   ])
 })
 
-test('a node that stops sends agents to other nodes, which reach it until they are gone', async () => {
+test('a node that stops sends agents to other nodes, and other nodes reach it until the agents are gone', async () => {
   assert.deepEqual(await drained({ isNode: true, isSurvived: false }), [
     'agents are not accepted',
     'agents go to n2.example.com:7443',

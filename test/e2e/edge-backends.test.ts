@@ -14,12 +14,12 @@ import { World } from './edges/world.ts'
 
 let world: World
 before(async () => {
-  // One plane: each takes the tunnels in turn by itself, and the turns here are exact.
+  // One plane: each plane takes the tunnels in turn by itself, and the turns here are exact.
   world = await World.start({ planeCount: 1 })
 })
 after(() => world.stop())
 
-/** A service that says its name, over HTTP. */
+/** A service that answers its name, over HTTP. */
 const named = (owner: Owner, name: string): Promise<Recorder> => recorder(owner, (_, response) => response.end(name))
 
 /** What a visitor of a TCP edge reads. */
@@ -34,7 +34,7 @@ let labels = 0
 const freshLabels = () => ({ test: `${++labels}` })
 
 describe('a tunnel group', () => {
-  test('uses its tunnels in turn, the oldest first, another one for each request', async (t) => {
+  test('uses its tunnels in turn for each request, the oldest first', async (t) => {
     const group = freshLabels()
     const backend = await world.toBackend('tunnel_group', { labels: group })
     const https = await world.httpsEdge({ routes: [{ backend }] })
@@ -57,7 +57,7 @@ describe('a tunnel group', () => {
   test('spreads connections of a TCP edge over its tunnels in turn', async (t) => {
     const group = freshLabels()
     const tcp = await world.tcpEdge({ backend: await world.toBackend('tunnel_group', { labels: group }) })
-    assert.equal(await readFrom(tcp.port), '', 'nobody is online')
+    assert.equal(await readFrom(tcp.port), '', 'no tunnel is online')
     const agent = await ownAgent(t, world)
     for (const name of ['a', 'b']) {
       const bytes = await tcpUpstream(t, (socket) => socket.end(name))
@@ -90,7 +90,7 @@ describe('a tunnel group', () => {
     assert.equal((await world.ask(name)).text, 'found')
   })
 
-  test('follows tunnels that go and come', async (t) => {
+  test('follows tunnels that come and go', async (t) => {
     const group = freshLabels()
     const { name } = await world.httpsEdge({
       routes: [{ backend: await world.toBackend('tunnel_group', { labels: group }) }],
@@ -127,7 +127,7 @@ describe('a tunnel group', () => {
     const backend = await world.toBackend('tunnel_group', { labels: group })
     const { name } = await world.httpsEdge({ routes: [{ backend }] })
     const tcp = await world.tcpEdge({ backend })
-    // An agent of the kind whose queues must not fill up, with an application that looks at nothing.
+    // An agent of the kind whose queues must not fill up, with an application that reads nothing.
     const frozen = new TestAgent({ port: Number(world.platform.agents.split(':')[1]) })
     t.after(() => frozen.leave())
     await frozen.authenticate({
@@ -140,7 +140,7 @@ describe('a tunnel group', () => {
       for (const socket of waiting) socket.destroy()
     })
     await until('most of them wait at the agent', () => frozen.visitors.length > 32)
-    // Those that it does not take in time are turned away.
+    // The agent does not accept them in time, so they are turned away.
     await until('it counts as busy', async () => {
       const limit = new Promise<undefined>((resolve) => setTimeout(resolve, 4000, undefined))
       return (await Promise.race([world.ask(name), limit]))?.code === 'ERR_BACKEND_BUSY'
@@ -163,7 +163,7 @@ describe('a failover', () => {
     text: string,
   ][] = [
     [
-      'past a group that nobody is in',
+      'past a group without tunnels',
       async () => [
         await world.toBackend('tunnel_group', { labels: freshLabels() }),
         await world.toBackend('http_response', { status_code: 503, body: 'away' }),
@@ -172,7 +172,7 @@ describe('a failover', () => {
       'away',
     ],
     [
-      'past an address where nobody listens',
+      'past an address where nothing listens',
       async (t) => [await world.toAddress(await nobody()), await world.toAddress(await named(t, 'second'))],
       200,
       'second',
@@ -192,7 +192,7 @@ describe('a failover', () => {
       'broken',
     ],
     [
-      'no further than to a service that takes the request and says nothing',
+      'no further than to a service that accepts the request and closes',
       async (t) => [
         await world.toAddress(await tcpUpstream(t, (socket) => socket.on('data', () => socket.destroy()))),
         await world.toBackend('http_response', { body: 'unused' }),
@@ -201,7 +201,7 @@ describe('a failover', () => {
       'The service behind this address cannot be reached.\nERR_UPSTREAM_UNREACHABLE\n',
     ],
     [
-      'down a failover inside, and shares',
+      'through a nested failover and a weighted backend',
       async (t) => {
         const [away, well] = [await world.toAddress(await nobody()), await world.toAddress(await named(t, 'deep'))]
         const inner = await world.toBackend('failover', { backends: [away.backend_id] })
@@ -212,7 +212,7 @@ describe('a failover', () => {
       'deep',
     ],
     [
-      'to nobody',
+      'nowhere when nothing can be reached',
       async () => [await world.toAddress(await nobody())],
       502,
       'The service behind this address cannot be reached.\nERR_UPSTREAM_UNREACHABLE\n',
@@ -261,7 +261,7 @@ describe('a weighted backend', () => {
     assert.deepEqual([status, code], [503, 'ERR_BACKEND_OFFLINE'])
   })
 
-  test('shares in proportion', async () => {
+  test('spreads requests in proportion', async () => {
     const { name } = await weighted([
       [await says('a'), 1],
       [await says('b'), 3],
@@ -276,7 +276,7 @@ describe('a weighted backend', () => {
     assert.ok(b > 395 && b < 505, `${b} of ${rounds}`)
   })
 
-  test('shares among those that are online', async (t) => {
+  test('spreads requests over those that are online', async (t) => {
     const group = freshLabels()
     const { name } = await weighted([
       [await world.toBackend('tunnel_group', { labels: group }), 10_000],
@@ -293,7 +293,7 @@ describe('a weighted backend', () => {
 })
 
 describe('a static backend', () => {
-  test('is dialled by TCP edges and routes, over TLS when it is told so', async (t) => {
+  test('is dialled by TCP edges and routes, over TLS if configured', async (t) => {
     const { cert, key } = await tlsIdentity()
     let seen: string | false | null = ''
     const service = await tlsUpstream(t, { cert, key }, (socket) => {
@@ -307,7 +307,7 @@ describe('a static backend', () => {
     assert.equal(seen, 'localhost')
   })
 
-  test('uses a new address at once, even if connections to the old one are kept', async (t) => {
+  test('uses a new address at once, even while connections to the old one are kept', async (t) => {
     const [old, next] = [await named(t, 'old'), await named(t, 'new')]
     const backend = await world.toAddress(old)
     const { name } = await world.httpsEdge({ routes: [{ backend }] })

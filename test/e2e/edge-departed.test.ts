@@ -47,7 +47,7 @@ async function tcpSocket(port: number): Promise<Socket> {
   return socket
 }
 
-/** Begins an upload over HTTP/1.1 that stalls, and gives the connection below its TLS. */
+/** Begins an upload over HTTP/1.1 that stalls, and returns the connection below its TLS. */
 async function uploadTo(name: string): Promise<Socket> {
   const { httpsPort: port, ca } = world.platform
   const below = await tcpSocket(port)
@@ -61,7 +61,7 @@ async function uploadTo(name: string): Promise<Socket> {
 describe('the service side of a stalled upload ends when its visitor leaves:', () => {
   const services: [what: string, start: (owner: World) => Promise<{ service: Upstream; name: string }>][] = [
     [
-      'to a service that is dialled',
+      'to a service that the server dials',
       async (owner) => {
         const service = await tcpUpstream(owner, (socket) => socket.pause())
         return { service, name: (await world.httpsTo(service)).name }
@@ -112,7 +112,7 @@ describe('the service side of a stalled upload ends when its visitor leaves:', (
     const { name } = await world.httpsEdge({ routes: [{ backend }] })
     const below = await uploadTo(name)
     below.resetAndDestroy()
-    await until('the service hears of it', () => cancelled.length === 1)
+    await until('the service is told', () => cancelled.length === 1)
     assert.deepEqual(cancelled, [8])
   })
 

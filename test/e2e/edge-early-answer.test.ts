@@ -11,10 +11,10 @@ import { tcpUpstream, tlsUpstream, type Upstream } from '../support/upstream.ts'
 import { ownAgent } from './edges/agents.ts'
 import { type HttpsEdge, World } from './edges/world.ts'
 
-/** How often each case is tried, since it is a race whether the answer or the failed write is seen first. */
+/** How often each case is tried: either the answer or the failed write may be seen first. */
 const ROUNDS = 10
 
-/** More than all buffers on the way hold, in bytes. */
+/** More than all buffers on the path hold, in bytes. */
 const UPLOAD_BYTES = 8 * 1024 * 1024
 
 const page = 'x'.repeat(20_000)
@@ -78,7 +78,7 @@ async function upload(servername: string): Promise<{ status: number; body: Buffe
   const headers = { host: servername, 'content-length': String(UPLOAD_BYTES) }
   const to = { host: '127.0.0.1', port, servername, ca, agent: false as const }
   const posting = request({ ...to, method: 'POST', path: '/', headers })
-  // The connection may close while the rest of the upload is on its way.
+  // The connection may close while the rest of the upload is under way.
   posting.on('error', () => {})
   posting.end(Buffer.alloc(UPLOAD_BYTES))
   const closed = once(posting, 'close').then(() => assert.fail('no answer'))

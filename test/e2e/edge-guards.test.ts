@@ -19,7 +19,7 @@ before(async () => {
 })
 after(() => world.stop())
 
-/** Status and code of an answer, and whether the service was asked. */
+/** The status and code of an answer, and whether the request reached the service. */
 async function outcome(...[name, about]: Parameters<World['ask']>): Promise<string> {
   const before = service.seen.length
   const { status, code } = await world.ask(name, about)
@@ -75,8 +75,8 @@ describe('an IP restriction', () => {
       [{ allow: ['127.0.0.0/24'] }, { deny: ['127.0.0.4/32'] }],
       { '127.0.0.4': false, '127.0.0.9': true, '127.0.1.9': false, '::1': false },
     ],
-    ['nobody, having no rules', [{}], { '127.0.0.1': false, '::1': false }],
-    ['nobody, having only denials', [{ deny: ['10.0.0.0/8'] }], { '127.0.0.1': false, '::1': false }],
+    ['nobody, without rules', [{}], { '127.0.0.1': false, '::1': false }],
+    ['nobody, with denials only', [{ deny: ['10.0.0.0/8'] }], { '127.0.0.1': false, '::1': false }],
     ['all of IPv4', [{ allow: ['0.0.0.0/0'] }], { '127.0.0.1': true, '127.0.0.9': true, '::1': false }],
     ['all of IPv6', [{ allow: ['::/0'] }], { '127.0.0.1': false, '::1': true }],
     [
@@ -213,12 +213,12 @@ describe('a circuit breaker', () => {
       })
       const ask = async () => (await world.ask(name, { version })).code ?? 'passed'
       for (let i = 0; i < 4; i++) assert.equal(await ask(), 'passed')
-      // Counted when the last byte is out, which is after the visitor has it.
+      // A request is counted when its last byte is out, which is after the visitor has it.
       await until('the circuit is open', async () => (await ask()) === 'ERR_CIRCUIT_OPEN')
       const { length } = failing.seen
       const refused = await world.ask(name, { version })
       assert.deepEqual([refused.status, refused.headers['retry-after']], [503, '1'])
-      assert.equal(failing.seen.length, length, 'the service is left alone')
+      assert.equal(failing.seen.length, length, 'the service gets no requests')
 
       await until('one request is let through', async () => (await ask()) === 'passed')
       assert.equal(await ask(), 'ERR_CIRCUIT_OPEN', 'it still fails')
@@ -243,7 +243,7 @@ describe('a circuit breaker', () => {
 })
 
 describe('guards on one route', () => {
-  test('run in their order, the cheapest first', async () => {
+  test('run in order, the cheapest first', async () => {
     const strangers = await world.ipPolicy({ allow: ['127.0.0.1/32'] })
     const { name } = await world.httpsTo(service, {
       ip_restriction: { ip_policy_ids: [strangers] },
@@ -293,7 +293,7 @@ describe('a policy that denies', () => {
   })
 })
 
-test('every verdict is in one line of the log', async (t) => {
+test('every verdict is one line in the log', async (t) => {
   const strangers = await world.ipPolicy({ allow: ['192.0.2.0/24'] })
   const ip_restriction = { ip_policy_ids: [strangers] }
   const edge = await world.httpsTo(service, { user_agent_filter: { deny: ['bad'] } })
@@ -305,10 +305,10 @@ test('every verdict is in one line of the log', async (t) => {
     await world.ask(edge.name, { version, path: '/b', headers: { 'user-agent': 'good' } })
   }
   for (const { port } of [served, refused]) await readToEnd(connect(port, '127.0.0.1').on('error', () => {}))
-  const lines = await until('all of them are told', () => {
+  const lines = await until('all of them are logged', () => {
     const ids = [edge.id, served.id, refused.id]
-    const told = [...world.logged('request'), ...world.logged('connection')].filter((line) => ids.includes(line.edge))
-    return told.length >= 6 && told
+    const logged = [...world.logged('request'), ...world.logged('connection')].filter((line) => ids.includes(line.edge))
+    return logged.length >= 6 && logged
   })
   const facts = lines.map((line) =>
     JSON.stringify([line.edge, line.http, line.ip, line.path, line.status, line.fault, line.decided]),
@@ -321,7 +321,7 @@ test('every verdict is in one line of the log', async (t) => {
     [served.id, undefined, '127.0.0.1', undefined, undefined, undefined, undefined],
     [refused.id, undefined, '127.0.0.1', undefined, undefined, 'ERR_IP_REFUSED', undefined],
   ]
-  // Told when they are over, in whichever order that is.
+  // Logged when they are over, in any order.
   assert.deepEqual(facts.sort(), [...requests, ...connections].map((each) => JSON.stringify(each)).sort())
   assert.deepEqual(
     lines.filter((line) => JSON.stringify(line).includes('secret')),

@@ -40,7 +40,7 @@ for (const version of versions) {
         assert.deepEqual(service.last.all('foo'), ['b'])
         assert.deepEqual(service.last.all('bar'), ['a', 'b'])
         assert.deepEqual(service.last.all('x-gone'), [])
-        assert.deepEqual(service.last.all('x-forwarded-proto'), [], 'also those that the edge adds')
+        assert.deepEqual(service.last.all('x-forwarded-proto'), [], 'even headers that the edge adds')
       })
 
       test('are filled in from the request; unknown variables are empty', async () => {
@@ -54,7 +54,7 @@ for (const version of versions) {
       })
     })
 
-    test("an added Host replaces the visitor's, and redirects to it lead back to the name of the edge", async (t) => {
+    test("an added Host replaces the visitor's, and redirects to it are rewritten to the name of the edge", async (t) => {
       const locations: Record<string, [sent: string, seen: string]> = {
         '/absolute': ['http://x.local/p?q#f', 'https://NAME/p?q#f'],
         '/secure': ['https://X.Local:443/p', 'https://NAME/p'],
@@ -76,7 +76,7 @@ for (const version of versions) {
       }
     })
 
-    test('forwarding headers tell a service who visits; values of the edge come last', async () => {
+    test('forwarding headers identify the visitor to a service; values of the edge come last', async () => {
       const { name } = await world.httpsTo(service)
       await world.ask(name, { version, from: '127.0.0.2' })
       assert.deepEqual(service.last.all('x-forwarded-for'), ['127.0.0.2'])
@@ -203,7 +203,7 @@ for (const version of versions) {
       ]
       for (const [accept, coding] of asked) {
         for (const path of ['/long', '/chunked']) {
-          test(`of ${path} for who accepts '${accept}' is ${coding ?? 'none'}`, async () => {
+          test(`of ${path} for a visitor that accepts '${accept}' is ${coding ?? 'none'}`, async () => {
             const headers = accept === '' ? {} : { 'accept-encoding': accept }
             const answer = await world.ask(edge.name, { version, path, headers })
             assert.equal(answer.headers['content-encoding'], coding)
@@ -218,7 +218,7 @@ for (const version of versions) {
         }
       }
 
-      test('of a small body too', async () => {
+      test('also applies to a small body', async () => {
         const answer = await world.ask(edge.name, { version, path: '/small', headers: { 'accept-encoding': 'gzip' } })
         assert.equal(answer.headers['content-encoding'], 'gzip')
         assert.equal(gunzipSync(answer.body).toString(), 'small')

@@ -43,8 +43,8 @@ async function status(name: string, tls: ConnectionOptions): Promise<number> {
   }
 }
 
-describe('a session of TLS', () => {
-  /** A session from a visit that was served, to be offered elsewhere. */
+describe('a TLS session', () => {
+  /** Returns a TLS session from a visit that was served, to be offered elsewhere. */
   async function sessionFrom(name: string, tls: ConnectionOptions): Promise<ConnectionOptions> {
     const socket = await dialled(door(name), { tls })
     let session: Buffer | undefined
@@ -52,7 +52,7 @@ describe('a session of TLS', () => {
       session = given
     })
     assert.equal((await askHttp1(socket, { name })).status, 200)
-    // Over TLS 1.3 it comes when the server likes, but not after its answer; a server need not give any.
+    // Over TLS 1.3 a session may come at any time up to the answer, and a server need not give any.
     session ??= socket.getSession()
     socket.destroy()
     return session ? bareSession(session) : {}
@@ -75,7 +75,7 @@ describe('a session of TLS', () => {
       assert.equal(await isResumed(name, { ...only, ...(await sessionFrom(name, only)) }), true)
     })
 
-    test(`of an open edge does not get past mutual TLS of another, over ${version}`, async () => {
+    test(`of an open edge does not bypass mutual TLS of another, over ${version}`, async () => {
       const from = await world.httpsTo(open)
       const to = await world.httpsTo(guarded, { modules: mutual(caOne) })
       const session = await sessionFrom(from.name, only)
@@ -86,7 +86,7 @@ describe('a session of TLS', () => {
       assert.equal(guarded.last.get('postern-mtls-subject-cn'), 'one')
     })
 
-    test(`of one edge with mutual TLS does not get past that of another, over ${version}`, async () => {
+    test(`of one edge with mutual TLS does not bypass that of another, over ${version}`, async () => {
       const from = await world.httpsTo(guarded, { modules: mutual(caOne) })
       const to = await world.httpsTo(guarded, { modules: mutual(caTwo) })
       const twin = await world.httpsTo(guarded, { modules: mutual(caOne) })
@@ -94,13 +94,13 @@ describe('a session of TLS', () => {
       const before = guarded.seen.length
       assert.equal(await status(to.name, { ...only, ...session }), 0)
       assert.equal(await status(to.name, { ...only, ...session, ...one }), 0)
-      assert.equal(await status(twin.name, { ...only, ...session }), 0, 'not even one with the same authorities')
+      assert.equal(await status(twin.name, { ...only, ...session }), 0, 'not even with the same authorities')
       assert.equal(guarded.seen.length, before)
       assert.equal(await status(to.name, { ...only, ...session, ...two }), 200)
-      assert.equal(guarded.last.get('postern-mtls-subject-cn'), 'two', 'the visitor is who it shows to be now')
+      assert.equal(guarded.last.get('postern-mtls-subject-cn'), 'two', 'the visitor has its new identity')
     })
 
-    test(`from before mutual TLS was turned on does not get past it, over ${version}`, async () => {
+    test(`from before mutual TLS was turned on does not bypass it, over ${version}`, async () => {
       const edge = await world.httpsTo(guarded)
       const session = await sessionFrom(edge.name, only)
       assert.equal(await isResumed(edge.name, { ...only, ...session }), true)
@@ -111,7 +111,7 @@ describe('a session of TLS', () => {
       assert.equal(guarded.seen.length, before)
     })
 
-    test(`from before the authorities changed does not get past the new ones, over ${version}`, async () => {
+    test(`from before the authorities changed does not bypass the new ones, over ${version}`, async () => {
       const edge = await world.httpsTo(guarded, { modules: mutual(caOne) })
       const session = await sessionFrom(edge.name, { ...only, ...one })
       await world.api.put(`${edge.path}/mutual_tls`, mutual(caTwo).mutual_tls)
@@ -122,7 +122,7 @@ describe('a session of TLS', () => {
       assert.equal(guarded.seen.length, before)
     })
 
-    test(`of an HTTPS edge does not get past mutual TLS of a TLS edge, over ${version}`, async (t) => {
+    test(`of an HTTPS edge does not bypass mutual TLS of a TLS edge, over ${version}`, async (t) => {
       const bytes = await listener(t, (socket) => socket.end('hello'))
       const from = await world.httpsTo(open)
       const to = await world.tlsEdge({ backend: await world.toAddress(bytes), ...mutual(caOne) })
@@ -132,7 +132,7 @@ describe('a session of TLS', () => {
     })
   }
 
-  test('over TLS 1.2 does not get past an edge, nor a change, that asks for 1.3', async () => {
+  test('over TLS 1.2 does not bypass an edge, nor a change, that requires 1.3', async () => {
     const only: ConnectionOptions = { maxVersion: 'TLSv1.2' }
     const from = await world.httpsTo(open)
     const to = await world.httpsTo(guarded, { modules: { tls_termination: { min_version: '1.3' } } })
@@ -158,16 +158,16 @@ describe('a connection to an open edge', () => {
     const nobody = await world.ipPolicy({ allow: ['192.0.2.0/24'] })
     inside = {
       'mutual TLS': await world.httpsTo(guarded, { modules: mutual(caOne) }),
-      'a lowest version of TLS': await world.httpsTo(guarded, { modules: { tls_termination: { min_version: '1.3' } } }),
+      'a minimum TLS version': await world.httpsTo(guarded, { modules: { tls_termination: { min_version: '1.3' } } }),
       'an IP restriction': await world.httpsTo(guarded, { ip_restriction: { ip_policy_ids: [nobody] } }),
     }
   })
 
-  for (const guard of ['mutual TLS', 'a lowest version of TLS', 'an IP restriction']) {
-    test(`does not lead past ${guard} of another, whatever Host it names`, async () => {
+  for (const guard of ['mutual TLS', 'a minimum TLS version', 'an IP restriction']) {
+    test(`does not bypass ${guard} of another, whatever its Host header`, async () => {
       const { name = '' } = inside[guard] ?? {}
       const before = guarded.seen.length
-      // The lowest version it can have: what the other edge would refuse in a handshake of its own.
+      // A version that the other edge would refuse in a handshake of its own.
       const tls = { maxVersion: 'TLSv1.2' } as const
       for (const host of [name, `${name}:443`, `${name}.`, name.toUpperCase(), `${name}:${world.platform.httpsPort}`]) {
         for (const version of versions) {
@@ -184,7 +184,7 @@ describe('a connection to an open edge', () => {
       assert.equal(guarded.seen.length, before)
     })
 
-    test(`does not lead past ${guard} of another with two names for one request`, async () => {
+    test(`does not bypass ${guard} of another with two names in one request`, async () => {
       const { name = '' } = inside[guard] ?? {}
       const before = guarded.seen.length
       const twice: [host: string, headers: Record<string, string | string[]>, path: string][] = [
@@ -204,7 +204,7 @@ describe('a connection to an open edge', () => {
       }
       for (const host of [name, entry.name.toUpperCase().concat(',')]) {
         const answer = await world.ask(entry.name, { version: '2', headers: { host } })
-        assert.equal(answer.status, 400, 'a Host that is not :authority')
+        assert.equal(answer.status, 400, 'a Host that differs from :authority')
       }
       assert.equal(guarded.seen.length, before)
     })
@@ -250,8 +250,8 @@ describe('a connection to an open edge', () => {
 describe('a connection that was open before', () => {
   const changes: Record<string, (edge: HttpsEdge) => Promise<unknown>> = {
     'mutual TLS was turned on': ({ path }) => world.api.put(`${path}/mutual_tls`, mutual(caOne).mutual_tls),
-    'the lowest version was raised': ({ path }) => world.api.put(`${path}/tls_termination`, { min_version: '1.3' }),
-    'its name went to an edge with mutual TLS': async ({ path, name }) => {
+    'the minimum version was raised': ({ path }) => world.api.put(`${path}/tls_termination`, { min_version: '1.3' }),
+    'its name moved to an edge with mutual TLS': async ({ path, name }) => {
       await world.api.update(path, { hostports: [] })
       const backend = await world.toAddress(guarded)
       await world.httpsEdge({ names: [name], modules: mutual(caOne), routes: [{ backend }] })
@@ -317,13 +317,13 @@ describe('a configuration that cannot be compiled', () => {
     spoil('modules', 'config', `host_id = '${host}' AND module = '${module}'`, () => JSON.stringify(config))
 
   const broken: Record<string, [module: string, good: object, bad: object]> = {
-    'a pattern that is none': ['user_agent_filter', { deny: ['a'] }, { enabled: true, allow: [], deny: ['('] }],
+    'an invalid pattern': ['user_agent_filter', { deny: ['a'] }, { enabled: true, allow: [], deny: ['('] }],
     'a secret that cannot be opened': [
       'webhook_verification',
       { provider: 'github', secret: 's' },
       { enabled: true, provider: 'github', secret: { sealed: 'nonsense' } },
     ],
-    'a sender that nobody knows': [
+    'an unknown sender': [
       'webhook_verification',
       { provider: 'gitlab', secret: 's' },
       { enabled: true, provider: 'nobody', secret: '' },
@@ -340,9 +340,9 @@ describe('a configuration that cannot be compiled', () => {
       })
       const [route, other] = edge.routes
       assert.ok(route && other)
-      const mend = spoilModule(route.id, module, bad)
+      const repair = spoilModule(route.id, module, bad)
       const before = guarded.seen.length
-      // Told of by a change to something else of the edge.
+      // The edge is compiled again with a change to something else.
       await world.api.create(`${edge.path}/routes`, { match_type: 'path_prefix', match: '/new' })
       await world.inForce()
       for (const version of versions) {
@@ -355,10 +355,10 @@ describe('a configuration that cannot be compiled', () => {
       assert.equal(line?.edge, edge.id)
       assert.match(line?.reason, /./)
 
-      mend()
+      repair()
       await world.api.delete(`${route.path}/${module}`)
       await world.inForce()
-      assert.equal((await world.ask(edge.name)).status, 200, 'and it can be mended')
+      assert.equal((await world.ask(edge.name)).status, 200, 'and it can be repaired')
     })
   }
 
@@ -381,13 +381,13 @@ describe('a configuration that cannot be compiled', () => {
     const secured = await readToEnd(dial(door(tls.name), { tls: { ...one } }))
     const plain = await readToEnd(connect(tcp.port, '127.0.0.1'))
     assert.deepEqual([secured.toString(), plain.toString(), bytes.sockets.length], ['', '', 0])
-    const told = world.logged('edge is broken and refuses traffic').map(({ edge }) => edge)
-    for (const { id } of [https, tls, tcp]) assert.ok(told.includes(id))
+    const logged = world.logged('edge is broken and refuses traffic').map(({ edge }) => edge)
+    for (const { id } of [https, tls, tcp]) assert.ok(logged.includes(id))
   })
 
   test("because of an edge's names affects no other edge", async () => {
     const edge = await world.httpsTo(guarded)
-    const mend = spoil('resources', 'fields', `id = '${edge.id}'`, (fields) =>
+    const repair = spoil('resources', 'fields', `id = '${edge.id}'`, (fields) =>
       JSON.stringify({ ...JSON.parse(fields), hostports: ['no hostport'] }),
     )
     try {
@@ -395,7 +395,7 @@ describe('a configuration that cannot be compiled', () => {
       const other = await world.httpsTo(open)
       assert.equal((await world.ask(other.name)).status, 200)
     } finally {
-      mend()
+      repair()
     }
   })
 })

@@ -19,8 +19,8 @@ import { MARK, World } from './edges/world.ts'
 const doorOf = (world: World, name: string): Door => ({ name, port: world.platform.httpsPort, ca: world.platform.ca })
 
 /**
- * How often a change may be looked for until it is there. D42 says 200 ms, which are about ten looks on a quiet machine; on
- * a busy one a look takes as much longer as the change does.
+ * How many looks a change may take to appear. D42 says 200 ms, which is about ten looks on a quiet machine; on a
+ * busy one a look slows down as much as the change does.
  */
 const MAX_LOOKS = 10
 
@@ -129,10 +129,10 @@ eachStore((store) => {
 const named = (owner: Parameters<typeof recorder>[0], name: string) =>
   recorder(owner, (_, response) => response.end(name))
 
-/** Between two rounds of bystanders, in milliseconds: what they take of the machine, a change has to wait for. */
+/** Pause between two rounds of bystanders, in milliseconds: the processor time that they use delays changes. */
 const BETWEEN_MS = 10
 
-/** Visitors of other edges, who are connected all the time and must not notice anything. */
+/** Visitors of other edges, which are connected all the time and must not notice anything. */
 async function watch(world: World, t: TestContext): Promise<{ end(): Promise<void> }> {
   const service = await shouts(t)
   const backend = await world.toAddress(service)
@@ -154,13 +154,13 @@ async function watch(world: World, t: TestContext): Promise<{ end(): Promise<voi
       await pause(BETWEEN_MS)
     }
   })()
-  // Awaited in the end; until then a failure must not end the process.
+  // Awaited at the end; until then a failure must not end the process.
   running.catch(() => {})
   return {
     async end() {
       isOver = true
       await running
-      assert.ok(rounds > 3, 'the bystanders hardly did anything')
+      assert.ok(rounds > 3, 'the bystanders made too few requests')
       session.destroy()
       for (const socket of [...raw, kept]) socket.destroy()
     },
@@ -171,7 +171,7 @@ describe('an open connection', () => {
   const DRAIN_MS = 1500
   let world: World
   let service: Listener
-  /** Each a stream through an edge of its own that shouts back, and the path of that edge. */
+  /** Each opens a stream that answers in capitals through its own edge, and returns it with the path of that edge. */
   let streams: Record<string, () => Promise<{ socket: Socket; path: string; module: string }>>
   before(async () => {
     world = await World.start({ flags: { 'drain-timeout': `${DRAIN_MS}ms` } })
@@ -226,13 +226,13 @@ describe('an open connection', () => {
       const strangers = await world.ipPolicy({ allow: ['192.0.2.0/24'] })
       await world.api.put(`${module}/ip_restriction`, { ip_policy_ids: [strangers] })
       await world.inForce()
-      assert.ok(await isAlive(socket), 'a rule is for those who come')
+      assert.ok(await isAlive(socket), 'a rule applies to new connections only')
       await world.api.delete(`${module}/backend`)
       await world.inForce()
-      assert.ok(await isAlive(socket), 'so is a backend')
+      assert.ok(await isAlive(socket), 'and so does a backend')
       await world.api.update(path, { hostports: [] })
       await world.inForce()
-      assert.ok(await isAlive(socket), 'and so is a name')
+      assert.ok(await isAlive(socket), 'and so does a name')
       await world.api.delete(path)
       socket.destroy()
     })
@@ -245,9 +245,9 @@ describe('an open connection', () => {
       const started = performance.now()
       await world.api.delete(path)
       await world.inForce()
-      assert.ok(await isAlive(socket), 'it has the drain time')
+      assert.ok(await isAlive(socket), 'it may go on during the drain time')
       await Promise.race([over, timeout(DRAIN_MS + 5000, 'it lives on')])
-      assert.ok(performance.now() - started > DRAIN_MS * 0.9, 'it has all of the drain time')
+      assert.ok(performance.now() - started > DRAIN_MS * 0.9, 'it may go on for the whole drain time')
       socket.destroy()
     })
   }
@@ -264,7 +264,7 @@ describe('an open connection', () => {
       })
     })
 
-    test(`with an answer under way over HTTP/${version} gets all of it, whatever changes`, async (t) => {
+    test(`with an answer under way over HTTP/${version} receives all of it, whatever changes`, async (t) => {
       let finish = () => {}
       const slow = await recorder(t, (_, response) => {
         response.write('first ')
@@ -285,7 +285,7 @@ describe('an open connection', () => {
     })
   }
 
-  test('does not keep the port of a deleted TCP edge open for new ones', async () => {
+  test('does not keep the port of a deleted TCP edge open for new connections', async () => {
     const { port, path } = await world.tcpEdge({ backend: await world.toAddress(service) })
     const socket = connect(port, '127.0.0.1')
     assert.ok(await isAlive(socket))
@@ -298,7 +298,7 @@ describe('an open connection', () => {
   })
 })
 
-test('a port that is taken is logged, and affects nobody else', async (t) => {
+test('a port that is taken is logged, and no other edge is affected', async (t) => {
   const world = await World.start()
   t.after(() => world.stop())
   const service = await shouts(world)

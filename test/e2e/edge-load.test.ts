@@ -11,7 +11,7 @@ import { blackHole, recorder } from './edges/upstreams.ts'
 import { type Answer, askHttp1, askHttp2, type Door, dialled, http2Over } from './edges/visitor.ts'
 import { World } from './edges/world.ts'
 
-/** Connections to each kind of service, each with a visitor of its own. */
+/** Connections to each kind of service, one for each visitor. */
 const VISITORS = { good: 700, dead: 100, slow: 100, hostile: 100 } as const
 type Kind = keyof typeof VISITORS
 const kinds = Object.keys(VISITORS) as Kind[]
@@ -21,7 +21,7 @@ const ROUNDS = 3
 
 const SLOW_MS = 1500
 
-/** How many connect at once: the edge gives a handshake ten seconds, and both of its ends are in this process. */
+/** How many connect at once: the edge allows ten seconds for a handshake, and both ends of it are in this process. */
 const ARRIVING = 100
 
 let world: World
@@ -75,16 +75,16 @@ for (const way of ['dialled by the server', 'behind one agent']) {
     for (const kind of kinds) all.push(await arrive(names[kind] ?? '', VISITORS[kind]))
     const [good = [], dead = [], slow = [], hostile = []] = all
     const times: number[] = []
-    /** Good answers until the first of those who wait for the dead is told. */
+    /** Good answers up to the first answer to a visitor that waits for a dead service. */
     let meanwhile: number | undefined
-    const deadTold = Promise.allSettled(
+    const deadAnswered = Promise.allSettled(
       dead.map((visitor) =>
         visitor.ask('/').finally(() => {
           meanwhile ??= times.length
         }),
       ),
     )
-    const hostileTold = Promise.allSettled(hostile.map((visitor) => visitor.ask('/')))
+    const hostileAnswered = Promise.allSettled(hostile.map((visitor) => visitor.ask('/')))
     const slowly = Promise.all(slow.map((visitor, i) => visitor.ask(`/${i}`)))
     const started = performance.now()
     await Promise.all(
@@ -98,25 +98,25 @@ for (const way of ['dialled by the server', 'behind one agent']) {
       }),
     )
     const took = performance.now() - started
-    // As many as there are good visitors: how many more depends on the machine. Held up by the dead, none would be answered.
-    assert.ok((meanwhile ?? times.length) >= good.length, `who waits for the dead holds up nobody: ${meanwhile}`)
+    // At least one for each good visitor; more depends on the machine. Held up by the dead, none would be answered.
+    assert.ok((meanwhile ?? times.length) >= good.length, `waiting for the dead holds up nobody: ${meanwhile}`)
     for (const [i, { status, text }] of (await slowly).entries()) assert.deepEqual([status, text], [200, `slow /${i}`])
-    // Behind an agent the wait for the dead is the agent's business.
-    const ofDead = agent ? [] : await deadTold
+    // Behind an agent, the agent limits the wait for the dead.
+    const ofDead = agent ? [] : await deadAnswered
     for (const outcome of ofDead) {
-      assert.ok(outcome.status === 'fulfilled', 'who asks for the dead is told')
+      assert.ok(outcome.status === 'fulfilled', 'visitors of the dead get an answer')
       assert.deepEqual([outcome.value.status, outcome.value.code], [504, 'ERR_UPSTREAM_TIMEOUT'])
     }
-    for (const outcome of await hostileTold) {
+    for (const outcome of await hostileAnswered) {
       const isSafe = outcome.status === 'rejected' || outcome.value.status === 502 || outcome.value.body.length === 0
-      assert.ok(isSafe, 'nothing of a hostile answer passes for another')
+      assert.ok(isSafe, 'no part of a hostile answer is taken for another answer')
     }
     times.sort((a, b) => a - b)
     const at = (share: number) => times[Math.floor(times.length * share)]?.toFixed(0)
     t.diagnostic(`${times.length} good requests in ${took.toFixed(0)} ms: p50 ${at(0.5)} ms, p99 ${at(0.99)} ms`)
     for (const visitor of all.flat()) visitor.leave()
 
-    // And it is as it was before.
+    // Afterwards, all is as before.
     const again = await arrive(names.good ?? '', 1)
     assert.equal((await again[0]?.ask('/after'))?.text, 'good /after')
     again[0]?.leave()
@@ -129,7 +129,7 @@ interface Visitor {
   leave(): void
 }
 
-/** So many visitors with a connection each, every fourth over HTTP/2. */
+/** Opens `count` visitors with a connection each, every fourth over HTTP/2. */
 async function arrive(name: string, count: number): Promise<Visitor[]> {
   const door: Door = { name, port: world.platform.httpsPort, ca: world.platform.ca }
   const first = await dialled(door)

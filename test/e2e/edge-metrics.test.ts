@@ -1,4 +1,4 @@
-/** The numbers of edges and endpoints on the metrics page: those of what is gone go with it. */
+/** The metrics of edges and endpoints, which disappear with them. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { forward } from '../../src/library.ts'
@@ -19,7 +19,7 @@ test('the metrics of deleted edges are removed, even if they had visitors at tha
 
   const edges: Awaited<ReturnType<World['httpsEdge']>>[] = []
   for (let i = 0; i < 4; i++) edges.push(await world.httpsEdge({ routes: [{ backend }] }))
-  // A connection that is only open, one that is used again and again, and edges without any.
+  // A connection that is only open, one that is used continuously, and edges without connections.
   const door = { port, ca }
   const [idle, busy] = [
     await dialled({ ...door, name: edges[0]?.name ?? '' }),
@@ -37,13 +37,13 @@ test('the metrics of deleted edges are removed, even if they had visitors at tha
     const text = await rows()
     return !edges.some(({ id }) => text.includes(id))
   })
-  // And stays gone, whatever ended late.
-  await until('the last visitor is sent away', () => idle.closed && busy.closed)
+  // And it stays away, whatever ends later.
+  await until('the last visitor is disconnected', () => idle.closed && busy.closed)
   const after = await rows()
   for (const { id } of edges) assert.ok(!after.includes(id), after)
 })
 
-test('an endpoint of an agent has numbers of its own while it is online, and its requests are in the histogram', async (t) => {
+test('an endpoint of an agent has its own metrics while it is online, and its requests are in the histogram', async (t) => {
   const platform = await startPlatform()
   t.after(() => platform.stop())
   const { agents: server, ca, authtoken, metricsUrl, httpsPort } = platform
@@ -61,20 +61,20 @@ test('an endpoint of an agent has numbers of its own while it is online, and its
 
   await tunnel.close()
   const others = /^postern_endpoint_requests_total\{endpoint="others",address="",status="2xx"\} 3$/m
-  await until('its row is gone and nothing is lost', async () => {
+  await until('its row is gone and the totals remain', async () => {
     const text = await rows()
     return !text.includes('counted.example.com') && others.test(text)
   })
   assert.match(await rows(), /^postern_edge_requests_total\{edge="endpoints",status="2xx"\} 3$/m)
 })
 
-test('the history of traffic has what visitors asked for', async (t) => {
+test('the history of traffic counts requests of visitors', async (t) => {
   const world = await World.start()
   t.after(() => world.stop())
   const edge = await world.httpsEdge({
     routes: [{ backend: await world.toBackend('http_response', { body: 'hello' }) }],
   })
-  await until('each step of time has a point with a request', async () => {
+  await until('each period has a point with a request', async () => {
     assert.equal((await world.ask(edge.name)).text, 'hello')
     for (const period of ['minutes', 'day']) {
       const { points } = await world.api.get(`/traffic/${period}`)

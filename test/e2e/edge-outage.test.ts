@@ -15,14 +15,14 @@ import { type Recorder, recorder } from './edges/upstreams.ts'
 import { type Answer, type Ask, askHttp1, askHttp2, dialled, http2Over, versions } from './edges/visitor.ts'
 import { World } from './edges/world.ts'
 
-/** Names below it have a certificate while nobody serves them. */
+/** Names below this domain have a certificate while nothing serves them. */
 const DOMAIN = 'outage.test'
 
 let world: World
 let service: Recorder
 let ca: string
 before(async () => {
-  // An idle connection is closed when the drain time of a deleted edge is over: long enough for the next edge to come first.
+  // An idle connection is closed after the drain time of a deleted edge: long enough for the next edge to come first.
   world = await World.start({ flags: { domain: DOMAIN, 'drain-timeout': '5s' } })
   service = await recorder(world)
   const { certificatePem } = await authority('authority')
@@ -36,10 +36,10 @@ interface Open {
   ask(about?: Ask): Promise<Answer>
 }
 
-/** A connection whose handshake is over; nobody need serve the name. */
+/** A connection after its handshake; the name need not be served. */
 async function connectTo(name: string, version: '1.1' | '2', tls: ConnectionOptions = {}): Promise<Open> {
   const door = { name, port: world.platform.httpsPort, ca: world.platform.ca }
-  // A name that nobody serves is shown the certificate of the server's own domain.
+  // A name that is not served gets the certificate of the server's own domain.
   const socket = await dialled(door, { version, tls: { rejectUnauthorized: false, ...tls } })
   const session = version === '2' ? http2Over(socket, door) : undefined
   return { socket, session, ask: (about) => (session ? askHttp2(session, door, about) : askHttp1(socket, door, about)) }
@@ -71,7 +71,7 @@ for (const version of versions) {
 
     const guards: Record<string, { modules: () => Record<string, object>; tls?: ConnectionOptions }> = {
       'mutual TLS': { modules: () => ({ mutual_tls: { certificate_authority_ids: [ca] } }) },
-      'a higher version of TLS': {
+      'a higher TLS version': {
         modules: () => ({ tls_termination: { min_version: '1.3' } }),
         tls: { maxVersion: 'TLSv1.2' },
       },
@@ -97,7 +97,7 @@ for (const version of versions) {
       })
     }
 
-    test('is served by an edge whose TLS demands it meets', async () => {
+    test('is served by an edge whose TLS requirements it meets', async () => {
       const name = world.name()
       const open = await connectTo(name, version)
       assert.equal((await open.ask()).status, 404)
@@ -147,7 +147,7 @@ for (const version of versions) {
       await until('the answer has begun', () => endless.seen.length === 1)
       await world.api.delete(edge.path)
       await world.inForce()
-      // Whatever else is asked for on it in the meantime.
+      // Even while the connection carries another request.
       if (version === '2') assert.equal((await open.ask()).status, 404)
       await cut
       end(open)

@@ -8,7 +8,7 @@ import { type HttpsEdge, World } from './edges/world.ts'
 
 let world: World
 let service: FastifyInstance
-/** What the service was asked, by the handler that its router chose. */
+/** The paths that the service was asked for, by the handler that its router chose. */
 let handled: string[] = []
 let backend: { backend_id: string }
 let guard: { ip_policy_ids: string[] }
@@ -32,7 +32,7 @@ before(async () => {
   await service.listen({ host: '127.0.0.1', port: 0 })
   const { port } = service.server.address() as AddressInfo // it listens on a port
   backend = await world.toAddress({ address: `127.0.0.1:${port}` })
-  // An empty policy lets nobody in.
+  // An empty policy admits nobody.
   guard = { ip_policy_ids: [await world.ipPolicy({})] }
 })
 after(async () => {
@@ -80,7 +80,7 @@ for (const version of versions) {
       handled = []
       for (const [method, path] of attacks) {
         const { status, code } = await world.ask(name, { version, method, path })
-        // What no reading leads to /public is the guard's to refuse.
+        // A path that has no reading below /public may also be refused by the guard.
         const isRefused =
           (status === 400 && code === 'ERR_AMBIGUOUS_PATH') || (status === 403 && code === 'ERR_IP_REFUSED')
         assert.ok(isRefused, `${method} ${path} was answered with ${status} ${code}`)

@@ -15,7 +15,7 @@ before(async () => {
 })
 after(() => world.stop())
 
-/** The `backend` module of something that says `body`. */
+/** A `backend` module that answers `body`. */
 const says = (body: string) => world.toBackend('http_response', { body })
 
 describe('routes', () => {
@@ -45,7 +45,7 @@ describe('routes', () => {
   ]
   for (const version of versions) {
     for (const [path, route] of paths) {
-      test(`${path} leads to ${route} over HTTP/${version}`, async () => {
+      test(`${path} is served by ${route} over HTTP/${version}`, async () => {
         const { status, text } = await world.ask(edge.name, { version, path })
         assert.deepEqual([status, text], [200, route])
       })
@@ -105,7 +105,7 @@ describe('names', () => {
   ]
   for (const version of versions) {
     for (const [name, edge] of names) {
-      test(`${name} is the ${edge} one over HTTP/${version}`, async () => {
+      test(`${name} is served by the ${edge} edge over HTTP/${version}`, async () => {
         const { status, text } = await world.ask(name, { version })
         assert.deepEqual([status, text], [200, edge])
       })
@@ -113,21 +113,21 @@ describe('names', () => {
 
     for (const name of ['wild.test', 'nobody.test', 'test']) {
       test(`${name}, which no edge serves, gets an error page over HTTP/${version}`, async () => {
-        // With the certificate of the server's own domain: none is made for names that strangers think of.
+        // With the certificate of the server's own domain: none is made for names that strangers choose.
         const { status, code } = await world.ask(name, { version, tls: { rejectUnauthorized: false } })
         assert.deepEqual([status, code], [404, 'ERR_ENDPOINT_OFFLINE'])
       })
     }
 
     for (const host of ['a.wild.test:443', 'A.WILD.test', 'a.wild.test.', 'c.other.test']) {
-      test(`a Host of ${host} reaches the edge of the connection, over HTTP/${version}`, async () => {
+      test(`a Host of ${host} reaches the edge of the connection over HTTP/${version}`, async () => {
         const { status, text } = await world.ask('a.wild.test', { version, host })
         assert.deepEqual([status, text], [200, 'exact'])
       })
     }
 
     for (const host of ['b.wild.test', MARK, 'x.deep.wild.test']) {
-      test(`a Host of ${host}, which is another edge, is refused over HTTP/${version}`, async () => {
+      test(`a Host of ${host}, which belongs to another edge, is refused over HTTP/${version}`, async () => {
         const { status, code } = await world.ask('a.wild.test', { version, host })
         assert.deepEqual([status, code], [421, 'ERR_MISDIRECTED'])
       })
@@ -159,8 +159,8 @@ describe('names', () => {
   })
 })
 
-describe('a hello', () => {
-  /** Bytes that the TLS listener answers with, until it closes. */
+describe('a ClientHello', () => {
+  /** The bytes with which the TLS listener answers, until it closes. */
   async function answerTo(bytes: Buffer | string): Promise<Buffer> {
     const socket = connect({ port: world.platform.httpsPort, host: '127.0.0.1', allowHalfOpen: true })
     socket.on('error', () => {})
@@ -184,7 +184,7 @@ describe('a hello', () => {
     assert.equal((await world.ask(MARK)).status, 200)
   })
 
-  test('that is plain HTTP is told so', async () => {
+  test('that is plain HTTP gets an answer that says so', async () => {
     assert.match((await answerTo('GET / HTTP/1.1\r\nHost: a\r\n\r\n')).toString(), /^HTTP\/1\.1 400 [\s\S]*https:\/\//)
   })
 })
@@ -237,7 +237,7 @@ describe('the plain listener', () => {
 describe('an invalid HTTP/1.1 request', () => {
   const cases: readonly [what: string, lines: readonly string[], status: number, code: string][] = [
     ['HTTP/1.0', ['GET / HTTP/1.0', 'Host: NAME'], 505, 'ERR_HTTP_VERSION_UNSUPPORTED'],
-    ['HTTP/2 without saying so before', ['PRI * HTTP/2.0'], 505, 'ERR_HTTP_VERSION_UNSUPPORTED'],
+    ['HTTP/2 without negotiation', ['PRI * HTTP/2.0'], 505, 'ERR_HTTP_VERSION_UNSUPPORTED'],
     ['no Host', ['GET / HTTP/1.1'], 400, 'ERR_BAD_VISITOR_REQUEST'],
     ['two Hosts', ['GET / HTTP/1.1', 'Host: NAME', 'Host: NAME'], 400, 'ERR_BAD_VISITOR_REQUEST'],
     ['userinfo', ['GET / HTTP/1.1', 'Host: a@NAME'], 400, 'ERR_BAD_VISITOR_REQUEST'],
@@ -324,7 +324,7 @@ describe('an error page', () => {
     })
   }
 
-  /** An edge that has no page of its own. */
+  /** An edge without an error page of its own. */
   async function page(): Promise<HttpsEdge> {
     made ??= await world.httpsEdge({ routes: [{ match: '/nothing', response_headers: { add: { 'x-all': '1' } } }] })
     return made

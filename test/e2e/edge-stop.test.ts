@@ -10,26 +10,26 @@ import { isAlive, listener, type Recorder, recorder, shouts, timeout } from './e
 import { type Answer, askHttp1, askHttp2, type Door, dialled, http2Over, versions } from './edges/visitor.ts'
 import { MARK, World } from './edges/world.ts'
 
-/** For tests that wait until it is over. */
+/** For tests that wait until the drain time is over. */
 const DRAIN_MS = 2000
-/** For tests that must not reach its end, even on a busy machine. */
+/** For tests that must not reach the end of the drain time, even on a busy machine. */
 const LONG_DRAIN_MS = 20_000
 
-/** A world of one test, which stops it itself. */
+/** A world for one test, which stops it itself. */
 const start = (drainMs = DRAIN_MS) => World.start({ flags: { 'drain-timeout': `${drainMs}ms` } })
 
 const doorOf = (world: World, name: string): Door => ({ name, port: world.platform.httpsPort, ca: world.platform.ca })
 
-/** Answers when it is told to. */
+/** A service that ends its answers on `finish`. */
 async function patient(t: TestContext): Promise<Recorder & { finish(): void }> {
-  const told = Promise.withResolvers<void>()
+  const finished = Promise.withResolvers<void>()
   const service = await recorder(t, (request, response) => {
     response.write('first ')
     request.resume()
-    // A request may still be coming when it is told.
-    request.on('end', () => void told.promise.then(() => response.end('last')))
+    // A request may still be arriving on `finish`.
+    request.on('end', () => void finished.promise.then(() => response.end('last')))
   })
-  return Object.assign(service, { finish: told.resolve })
+  return Object.assign(service, { finish: finished.resolve })
 }
 
 describe('a shutdown', () => {
@@ -56,11 +56,11 @@ describe('a shutdown', () => {
       service.finish()
       for (const { status, text } of await Promise.all(asked)) assert.deepEqual([status, text], [200, 'first last'])
       await stopped
-      assert.ok(performance.now() - started < LONG_DRAIN_MS / 2, 'it waits for nobody who is done')
+      assert.ok(performance.now() - started < LONG_DRAIN_MS / 2, 'it does not wait for finished visitors')
     })
   }
 
-  test('with a delay serves new visitors on while it is not ready', async (t) => {
+  test('with a delay keeps serving new visitors while it is not ready', async (t) => {
     const world = await World.start({ flags: { 'stop-delay': '5s' } })
     const { name } = await world.httpsTo(await recorder(t, (_, response) => response.end('served')))
     const readiness = async (): Promise<number> => (await fetch(`${world.platform.url}/readyz`)).status
@@ -82,7 +82,7 @@ describe('a shutdown', () => {
     const session = http2Over(await dialled(door, { version: '2' }), door)
     const goaway = once(session, 'goaway')
     const closed = Promise.all(idle.map((socket) => once(socket, 'close')))
-    // The head of this one is made after the stop.
+    // The head of this answer is sent after the stop.
     const lazy = Promise.withResolvers<() => void>()
     const later = await recorder(t, (_, response) => lazy.resolve(() => response.end('late')))
     const other = await world.httpsTo(later)
@@ -92,7 +92,7 @@ describe('a shutdown', () => {
     await until('the other is under way', () => service.seen.length === 1)
     const stopped = world.platform.stop()
     await goaway
-    // Then every worker has begun to stop.
+    // By then every worker has begun to stop.
     await closed
     answer()
     service.finish()
@@ -102,7 +102,7 @@ describe('a shutdown', () => {
     await stopped
   })
 
-  /** Each a stream that shouts back, and the port by which it came. */
+  /** Each opens a stream that answers in capitals, and returns it with the port by which it came. */
   const streams: Record<string, (world: World, t: TestContext) => Promise<{ socket: Socket; port: number }>> = {
     'a TCP edge': async (world, t) => {
       const { port } = await world.tcpEdge({ backend: await world.toAddress(await shouts(t)) })
@@ -167,7 +167,7 @@ describe('a shutdown', () => {
     const asked = versions.map((version) => world.ask(name, { version }))
     await until('all of them are under way', () => service.seen.length === 2)
     const stopped = world.platform.stop()
-    // At once: which of the two is cut first is not ours to say.
+    // Both at once, since either may be cut off first.
     await Promise.all(asked.map((each) => assert.rejects(each, 'the visitor sees that the rest is missing')))
     await stopped
   })
@@ -185,13 +185,13 @@ describe('a shutdown', () => {
     mute.on('error', () => {})
     const started = performance.now()
     await world.platform.stop()
-    // A hello may take three seconds.
+    // A ClientHello may take three seconds.
     assert.ok(performance.now() - started < LONG_DRAIN_MS / 2, `${performance.now() - started} ms`)
     for (const each of [socket, plain, mute]) each.destroy()
     session.destroy()
   })
 
-  /** Requests that were on their way when the server was told to stop, but not read yet. */
+  /** Requests that were on their way, but not read yet, when the server was told to stop. */
   const onTheirWay: Record<string, (world: World, name: string) => Promise<() => Promise<Answer>>> = {
     'on a connection that was used before': async (world, name) => {
       const socket = await dialled(doorOf(world, name))
@@ -202,15 +202,15 @@ describe('a shutdown', () => {
       const socket = await dialled(doorOf(world, name))
       return () => askHttp1(socket, { name })
     },
-    // One that is new has nothing on its way: it hears that we stop before it can ask.
-    'on a connection of HTTP/2': async (world, name) => {
+    // A new connection has nothing on its way: it hears of the stop before it can send a request.
+    'on an HTTP/2 connection': async (world, name) => {
       const session = http2Over(await dialled(doorOf(world, name), { version: '2' }), { name })
       assert.equal((await askHttp2(session, { name })).status, 200)
       return () => askHttp2(session, { name })
     },
   }
   for (const [what, prepare] of Object.entries(onTheirWay)) {
-    test(`fails no request that was sent before it: ${what}`, async (t) => {
+    test(`fails no request that was sent before: ${what}`, async (t) => {
       const world = await start(LONG_DRAIN_MS)
       const { name } = await world.httpsTo(await recorder(t))
       const sends = await Promise.all(Array.from({ length: 20 }, () => prepare(world, name)))
@@ -224,7 +224,7 @@ describe('a shutdown', () => {
   }
 })
 
-/** Resolves once nobody is let in any more. */
+/** Resolves once the port accepts no more connections. */
 async function refuses(port: number): Promise<void> {
   await until(`port ${port} refuses`, async () => {
     const socket = connect(port, '127.0.0.1')

@@ -33,7 +33,7 @@ after(() => world.stop())
 
 const door = (name: string): Door => ({ name, port: world.platform.httpsPort, ca: world.platform.ca })
 
-/** The body of an answer, as it comes. */
+/** The pieces of a body, as they arrive. */
 async function beginReading(
   socket: TLSSocket,
   { name, version, headers }: { name: string; version: HttpVersion; headers: Record<string, string> },
@@ -45,7 +45,7 @@ async function beginReading(
   return response
 }
 
-describe('events of a server', () => {
+describe('server-sent events', () => {
   for (const compression of [undefined, {}]) {
     for (const version of versions) {
       test(`arrive one by one over HTTP/${version}${compression ? ', compressed too' : ''}`, async (t) => {
@@ -60,7 +60,7 @@ describe('events of a server', () => {
         const body = await beginReading(socket, { name, version, headers: { 'accept-encoding': 'gzip' } })
         let text = ''
         const events = compression ? body.pipe(createGunzip()) : body
-        // It is left before its end.
+        // The visitor leaves before the end of the body.
         events.on('error', () => {})
         events.on('data', (chunk) => {
           text += String(chunk)
@@ -103,7 +103,7 @@ describe('gRPC', () => {
     return Buffer.concat([head, bytes])
   }
 
-  /** Answers each message at once, in capitals; fails when it is told to. */
+  /** Answers each message at once, in capitals; fails for an unknown method. */
   const service = (stream: ServerHttp2Stream, headers: Record<string, unknown>): void => {
     if (headers[':path'] === '/unknown') {
       stream.respond({ ':status': 200, 'content-type': 'application/grpc', 'grpc-status': '12' }, { endStream: true })
@@ -130,7 +130,7 @@ describe('gRPC', () => {
     'the SDK': (owner, to, labels) => sdkTunnel(owner, world, { to, labels, isHttp2: true }),
   }
   for (const [agent, open] of Object.entries(agents)) {
-    test(`goes through ${agent} that forwards HTTP/2: both ways at once, with trailers`, async (t) => {
+    test(`goes through ${agent} that forwards HTTP/2, in both directions at once and with trailers`, async (t) => {
       const labels = { grpc: agent }
       const { name } = await world.httpsEdge({
         routes: [{ backend: await world.toBackend('tunnel_group', { labels }) }],
@@ -166,7 +166,7 @@ describe('gRPC', () => {
     })
   }
 
-  test('gets a status of its own when nobody is online', async () => {
+  test('gets a gRPC status when no tunnel is online', async () => {
     const { name } = await world.httpsEdge({
       routes: [{ backend: await world.toBackend('tunnel_group', { labels: { grpc: 'nobody' } }) }],
     })
@@ -255,7 +255,7 @@ describe('trailers', () => {
 
 describe('large bodies', () => {
   for (const version of versions) {
-    test(`of 8 MB go up and down unharmed over HTTP/${version}, through an agent`, async (t) => {
+    test(`of 8 MB pass up and down unchanged over HTTP/${version}, through an agent`, async (t) => {
       const body = randomBytes(8 * 1024 * 1024)
       const service = await recorder(t, (request, response) => {
         const chunks: Buffer[] = []
@@ -274,7 +274,7 @@ describe('large bodies', () => {
     })
   }
 
-  test('that the service cuts off are seen to be incomplete', async (t) => {
+  test('that the service cuts off arrive as incomplete', async (t) => {
     const service = await tcpUpstream(t, (socket) =>
       socket.once('data', () => {
         socket.write('HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf', () => socket.destroy())
@@ -286,7 +286,7 @@ describe('large bodies', () => {
 })
 
 describe('a TCP edge', () => {
-  test('carries bytes both ways, each to its own end', async (t) => {
+  test('carries bytes in both directions, each until its own end', async (t) => {
     const service = await listener(t, (socket) => {
       socket.on('data', (chunk) => socket.write(chunk.toString('latin1').toUpperCase()))
       socket.on('end', () => socket.end('!'))
@@ -297,7 +297,7 @@ describe('a TCP edge', () => {
     assert.equal((await readToEnd(socket)).toString(), 'HELLO!')
   })
 
-  test('tells each side when the other is gone', async (t) => {
+  test('tells each side when the other has gone', async (t) => {
     const service = await listener(t)
     const { port } = await world.tcpEdge({ backend: await world.toAddress(service) })
     const socket = connect(port, '127.0.0.1')
@@ -351,6 +351,6 @@ test('an invalid answer of a service affects only its own request', async (t) =>
   }
   const socket = await dialled(door(name))
   for (let i = 0; i < 3; i++)
-    assert.equal((await askHttp1(socket, { name })).text, 'well', 'no answer is kept for the next')
+    assert.equal((await askHttp1(socket, { name })).text, 'well', 'no answer is left for the next request')
   socket.destroy()
 })

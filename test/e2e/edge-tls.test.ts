@@ -14,7 +14,7 @@ import { listener, type Recorder, recorder } from './edges/upstreams.ts'
 import { type Door, dial, dialled, readToEnd, versions } from './edges/visitor.ts'
 import { type HttpsEdge, type RawEdge, World } from './edges/world.ts'
 
-/** Of the server: one below which a wildcard is taken by clients, unlike below `localhost`. */
+/** The domain of the server: clients accept a wildcard below it, unlike below `localhost`. */
 const DOMAIN = 'tunnels.test'
 
 let world: World
@@ -25,7 +25,7 @@ after(() => world.stop())
 
 const door = (name: string): Door => ({ name, port: world.platform.httpsPort, ca: world.platform.ca })
 
-/** What a visitor reads of a TLS edge that greets, or why it reads nothing. */
+/** What a visitor reads from a TLS edge that greets it, or the error if it reads nothing. */
 async function greeting(name: string, tls: ConnectionOptions): Promise<string> {
   const socket = dial(door(name), { tls })
   let error = ''
@@ -69,7 +69,7 @@ describe('a TLS edge that passes TLS through', () => {
     socket.destroy()
   })
 
-  test('does so too with `upstream`, or when its termination is disabled', async (t) => {
+  test('also passes it through with `upstream`, or when termination is disabled', async (t) => {
     for (const tls_termination of [{ terminate_at: 'upstream' }, { terminate_at: 'edge', enabled: false }]) {
       const service = await listener(t)
       const { name, port } = await world.tlsEdge({ backend: await world.toAddress(service), tls_termination })
@@ -83,7 +83,7 @@ describe('a TLS edge that passes TLS through', () => {
 })
 
 describe('a TLS edge that ends TLS', () => {
-  test('gives the service what was inside, both ways and each to its own end', async (t) => {
+  test('gives the service what was inside, in both directions, each until its own end', async (t) => {
     const service = await listener(t, (socket) => {
       socket.on('data', (chunk) => socket.write(chunk.toString().toUpperCase()))
       socket.on('end', () => socket.end('!'))
@@ -97,7 +97,7 @@ describe('a TLS edge that ends TLS', () => {
     assert.equal(service.received[0]?.toString(), 'hello')
   })
 
-  test('agrees on a protocol only where the visitor names just one', async (t) => {
+  test('agrees on a protocol only when the visitor offers just one', async (t) => {
     const service = await listener(t)
     const { name } = await world.tlsEdge({ backend: await world.toAddress(service), tls_termination: {} })
     for (const [offered, agreed] of [
@@ -111,7 +111,7 @@ describe('a TLS edge that ends TLS', () => {
   })
 })
 
-describe('the lowest version of TLS', () => {
+describe('the minimum TLS version', () => {
   const old = { ciphers: 'DEFAULT@SECLEVEL=0' }
   const clients: Record<string, ConnectionOptions> = {
     '1.0': { minVersion: 'TLSv1', maxVersion: 'TLSv1', ...old },
@@ -151,7 +151,7 @@ describe('the lowest version of TLS', () => {
     const socket = connect(world.platform.httpsPort, '127.0.0.1')
     socket.write(hello)
     const answer = await readToEnd(socket)
-    // A record of alerts: fatal, protocol_version.
+    // An alert record: fatal, protocol_version.
     assert.deepEqual([answer[0], answer.subarray(5, 7).toString('hex')], [0x15, '0246'])
   })
 })
@@ -163,7 +163,7 @@ describe('mutual TLS', () => {
   let tls: RawEdge
   let web: Recorder
   let bytes: Awaited<ReturnType<typeof listener>>
-  /** By what is wrong with them. */
+  /** Certificates by what is wrong with them. */
   let bad: Record<string, Pair | undefined>
   before(async () => {
     const ca = await authority('trusted')
@@ -185,7 +185,7 @@ describe('mutual TLS', () => {
       'no certificate': undefined,
       'one of another authority': await leaf(other, { name: 'CN=visitor' }),
       'one of an impostor of the authority': await leaf(impostor, { name: 'CN=visitor' }),
-      'one that nobody signed': await leaf(undefined, { name: 'CN=visitor' }),
+      'one that is self-signed': await leaf(undefined, { name: 'CN=visitor' }),
       'one that is expired': await leaf(ca, { name: 'CN=visitor', ...validFor(-1) }),
       'one that is not valid yet': await leaf(ca, {
         name: 'CN=visitor',
@@ -216,8 +216,8 @@ describe('mutual TLS', () => {
       }
       const { status } = await world.ask(https.name, { version, tls: { ...good }, headers })
       assert.equal(status, 200)
-      const told = web.last.names.filter((name) => name.startsWith('postern'))
-      assert.deepEqual(Object.fromEntries(told.map((name) => [name, web.last.all(name)])), {
+      const added = web.last.names.filter((name) => name.startsWith('postern'))
+      assert.deepEqual(Object.fromEntries(added.map((name) => [name, web.last.all(name)])), {
         'postern-mtls-subject-cn': ['visitor'],
         'postern-mtls-subject-alt-name-dns': ['a.example.com,b.example.com'],
         'postern-mtls-email-addresses': ['v@example.com'],
@@ -231,7 +231,7 @@ describe('mutual TLS', () => {
     assert.equal(await greeting(tls.name, { ...whole }), 'hello')
   })
 
-  test('lets a visitor through to a TLS edge, which ends TLS though no termination is set', async () => {
+  test('lets a visitor through to a TLS edge, which terminates TLS even without `tls_termination`', async () => {
     assert.equal(await greeting(tls.name, { ...good }), 'hello')
   })
 
@@ -239,7 +239,7 @@ describe('mutual TLS', () => {
     'no certificate',
     'one of another authority',
     'one of an impostor of the authority',
-    'one that nobody signed',
+    'one that is self-signed',
     'one that is expired',
     'one that is not valid yet',
     'one that is for servers',
@@ -252,7 +252,7 @@ describe('mutual TLS', () => {
         const before = [web.seen.length, bytes.sockets.length]
         const options = { maxVersion, ...bad[fault] }
         for (const version of versions) {
-          await assert.rejects(world.ask(https.name, { version, tls: options }), 'no answer comes at all')
+          await assert.rejects(world.ask(https.name, { version, tls: options }), 'there is no answer')
         }
         const read = await greeting(tls.name, options)
         const isMissing = fault === 'no certificate'
@@ -263,7 +263,7 @@ describe('mutual TLS', () => {
     }
   }
 
-  test('that is disabled demands nothing', async () => {
+  test('that is disabled requires nothing', async () => {
     const mutual_tls = { certificate_authority_ids: [trusted], enabled: false }
     const { name } = await world.httpsTo(web, { modules: { mutual_tls } })
     assert.equal((await world.ask(name)).status, 200)
@@ -271,7 +271,7 @@ describe('mutual TLS', () => {
     assert.deepEqual(
       web.last.names.filter((each) => each.startsWith('postern')),
       [],
-      'a certificate that nobody asked for is nobody',
+      'an unrequested certificate identifies nobody',
     )
   })
 
@@ -287,13 +287,13 @@ describe('mutual TLS', () => {
     await assert.rejects(world.ask(name))
   })
 
-  test('trusts the authority that was named, though another one certified it', async () => {
+  test('trusts the configured authority, though it is not a root', async () => {
     const root = await authority('root')
     const named = await authority('named', { issuer: root })
     const { id } = await world.api.create('/certificate_authorities', { ca_pem: named.certificatePem })
     const { name } = await world.httpsTo(web, { modules: { mutual_tls: { certificate_authority_ids: [id] } } })
     assert.equal((await world.ask(name, { tls: { ...(await leaf(named)) } })).status, 200)
-    await assert.rejects(world.ask(name, { tls: { ...(await leaf(root)) } }), 'its issuer is not named')
+    await assert.rejects(world.ask(name, { tls: { ...(await leaf(root)) } }), 'the issuer is not configured')
   })
 })
 
@@ -302,7 +302,7 @@ describe('certificates', () => {
     const { id } = await world.api.create('/tls_certificates', { certificate_pem: cert, private_key_pem: key })
     return `/tls_certificates/${id}`
   }
-  /** Whom the certificate says to be that visitors of `name` are shown. */
+  /** The issuer of the certificate that visitors of `name` are shown. */
   const shown = async (name: string): Promise<string> => {
     const socket = await dialled(door(name), { tls: { rejectUnauthorized: false } })
     const certificate = socket.getPeerX509Certificate()
@@ -312,7 +312,7 @@ describe('certificates', () => {
   const shows = (name: string, issuer: string) =>
     until(`${name} shows a certificate of ${issuer}`, async () => (await shown(name)) === `CN=${issuer}`)
 
-  test("of the server's own authority are made for every name, and valid for visitors who trust it", async () => {
+  test("of the server's own authority are issued for every name, and valid for visitors who trust it", async () => {
     const names = [world.name(), `*.${world.name()}`]
     await world.httpsEdge({ names, routes: [] })
     for (const name of [names[0] ?? '', (names[1] ?? '').replace('*', 'a'), (names[1] ?? '').replace('*', 'a.b')]) {
@@ -333,7 +333,7 @@ describe('certificates', () => {
     const wild = await upload(await leaf(ca, { name: `CN=${base}`, dnsNames: [`*.${base}`] }))
     await shows(`a.${base}`, 'wild')
     assert.equal(await shown(`b.${base}`), 'CN=wild')
-    assert.equal(await shown(`x.a.${base}`), own, 'a wildcard of a certificate stands for one label')
+    assert.equal(await shown(`x.a.${base}`), own, 'a wildcard of a certificate covers one label')
     assert.equal(await shown(tls.name), own)
 
     const exactCa = await authority('exact')
@@ -349,7 +349,7 @@ describe('certificates', () => {
     assert.equal(socket.authorized, true)
     await world.api.delete(newer)
     await shows(`a.${base}`, 'exact')
-    assert.equal(socket.closed, false, 'who is there stays')
+    assert.equal(socket.closed, false, 'open connections stay')
     socket.destroy()
 
     await world.api.delete(exact)
@@ -368,12 +368,12 @@ describe('certificates', () => {
       await upload({ cert: made.cert + between.certificatePem, key: made.key })
       await shows(name, 'between')
       const socket = await dialled(door(name), { tls: { ca: root.certificatePem } })
-      assert.equal(socket.authorized, true, 'the chain came along')
+      assert.equal(socket.authorized, true, 'the chain was sent')
       socket.destroy()
     }
   })
 
-  test('that a reserved domain names are shown for it before others', async () => {
+  test('that a reserved domain names are preferred for it', async () => {
     const { name } = await world.httpsEdge({ routes: [] })
     const chosenCa = await authority('chosen')
     const chosen = await leaf(chosenCa, { name: `CN=${name}`, dnsNames: [name] })
@@ -387,7 +387,7 @@ describe('certificates', () => {
     await shows(name, 'chosen')
   })
 
-  test('that are renewed in place are shown at once, and whoever is connected stays', async () => {
+  test('that are renewed in place are shown at once, and open connections stay', async () => {
     const { name } = await world.httpsEdge({ routes: [] })
     const before = await leaf(await authority('before'), { name: `CN=${name}`, dnsNames: [name] })
     const path = await upload(before)
@@ -401,16 +401,16 @@ describe('certificates', () => {
   })
 
   for (const version of versions) {
-    test(`of our own show names of the domain that nobody serves without a warning, over HTTP/${version}`, async () => {
+    test(`of our own cover names of the domain that are not served, over HTTP/${version}`, async () => {
       for (const name of [DOMAIN, `quiet-fox-1a2b.${DOMAIN}`, `gone.${DOMAIN}`]) {
         const { status, code } = await world.ask(name, { version })
         assert.deepEqual([name, status, code], [name, 404, 'ERR_ENDPOINT_OFFLINE'])
       }
-      // None is made for names that strangers think of.
+      // None is made for names that strangers choose.
       for (const name of [`two.below.${DOMAIN}`, 'nobody.test']) await assert.rejects(world.ask(name, { version }))
     })
 
-    test(`of names that nobody serves open no way to those that are, over HTTP/${version}`, async (t) => {
+    test(`of names that are not served do not give access to served ones, over HTTP/${version}`, async (t) => {
       const web = await recorder(t)
       const name = `served-${version.replace('.', '-')}.${DOMAIN}`
       await world.httpsEdge({ names: [name], routes: [{ backend: await world.toAddress(web) }] })
@@ -420,7 +420,7 @@ describe('certificates', () => {
     })
   }
 
-  test('that are uploaded for all names of the domain are shown for those that nobody serves', async () => {
+  test('that are uploaded for all names of the domain are also shown for names that are not served', async () => {
     const ca = await authority('for all')
     const uploaded = await upload(await leaf(ca, { name: `CN=${DOMAIN}`, dnsNames: [`*.${DOMAIN}`] }))
     await shows(`gone.${DOMAIN}`, 'for all')

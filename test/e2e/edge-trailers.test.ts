@@ -5,7 +5,7 @@ import { httpUpstream } from '../support/upstream.ts'
 import { type Answer, type Ask, versions } from './edges/visitor.ts'
 import { type HttpsEdge, World } from './edges/world.ts'
 
-/** RFC 9110 §6.5.1: names of each kind that no recipient may take from a trailer. */
+/** RFC 9110 §6.5.1: names of each kind that no recipient may accept from a trailer. */
 const unfit = {
   'content-length': '4',
   'transfer-encoding': 'chunked',
@@ -40,7 +40,7 @@ const onlyHttp1 = ['content-length', 'transfer-encoding', 'host', 'te', 'expect'
 
 let world: World
 let edge: HttpsEdge
-/** The trailers that the service is to answer with, raw, and those of the last request that reached it. */
+/** The raw trailers that the service is to answer with, and those of the last request that reached it. */
 let answering: readonly string[] = []
 let reached: NodeJS.Dict<string> = {}
 

@@ -1,4 +1,4 @@
-/** Visitors behind a load balancer: a trusted hop tells their address, which counts everywhere; nobody else can. */
+/** Visitors behind a load balancer: a trusted hop tells their address, which counts everywhere; no other peer can. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
@@ -37,7 +37,7 @@ function v1(ip: string): Buffer {
   return Buffer.from(ip.includes(':') ? `PROXY TCP6 ${ip} ::1 4000 443\r\n` : `PROXY TCP4 ${ip} 127.0.0.1 4000 443\r\n`)
 }
 
-/** Version 2 is binary; with something more behind the addresses, which is to be skipped. */
+/** Version 2 is binary; the bytes after the addresses are to be skipped. */
 function v2(ip: string, { command = 1 } = {}): Buffer {
   const isV6 = ip.includes(':')
   const addresses = isV6
@@ -60,7 +60,7 @@ function ipv6Bytes(ip: string): Buffer {
   return Buffer.from([...front, ...middle, ...back].join(''), 'hex')
 }
 
-/** A connection from the hop, or from somebody who is none, that begins with `header`. */
+/** A connection from the hop, or from another peer, that begins with `header`. */
 async function arrive(port: number, header: Buffer, { from = HOP, isSplit = false } = {}): Promise<Socket> {
   const socket = connect({ port, host: '127.0.0.1', localAddress: from, noDelay: true })
   socket.on('error', () => {})
@@ -102,7 +102,7 @@ const visitors: readonly [ip: string, told: string, passes: boolean][] = [
 ]
 
 for (const [header, make] of Object.entries({ 'version 1': v1, 'version 2': (ip: string) => v2(ip) })) {
-  describe(`a hop that tells by ${header}`, () => {
+  describe(`a hop that says by ${header}`, () => {
     for (const [ip, told, passes] of visitors) {
       for (const version of versions) {
         test(`that ${ip} visits: it is ${passes ? 'let in' : 'kept out'} over HTTP/${version}`, async () => {
@@ -131,7 +131,7 @@ for (const [header, make] of Object.entries({ 'version 1': v1, 'version 2': (ip:
   })
 }
 
-test('a connection that the hop makes for itself has the address of the hop', async () => {
+test('a connection that the hop makes itself has the address of the hop', async () => {
   const below = await arrive(world.platform.httpsPort, v2(HOP, { command: 0 }))
   assert.equal((await askThrough(below, '1.1')).code, 'ERR_IP_REFUSED')
 })
@@ -156,13 +156,13 @@ test('a hop with a missing or malformed header is not let in', async () => {
   assert.equal(bytes.sockets.length, before)
 })
 
-test('a header from anybody else is not accepted', async () => {
+test('a header from any other peer is not accepted', async () => {
   const [shown, seen] = [bytes.sockets.length, web.seen.length]
   for (const header of [v1('110.9.9.9'), v2('110.9.9.9')]) {
     const plain = await arrive(tcp.port, header, { from: '127.0.0.1' })
-    assert.equal((await readToEnd(plain)).length, 0, 'the address of the socket counts, which is kept out')
+    assert.equal((await readToEnd(plain)).length, 0, 'the address of the socket counts, and is refused')
     const below = await arrive(world.platform.httpsPort, header, { from: '127.0.0.3' })
-    await assert.rejects(askThrough(below, '1.1'), 'a header is no hello')
+    await assert.rejects(askThrough(below, '1.1'), 'a header is not a ClientHello')
   }
   assert.deepEqual([bytes.sockets.length, web.seen.length], [shown, seen])
 })

@@ -23,7 +23,7 @@ describe('an upgrade', () => {
   const head = (name: string, more = '') =>
     `GET /ws HTTP/1.1\r\nHost: ${name}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n${more}\r\n`
 
-  /** Speaks a protocol of its own after a 101, or answers otherwise. */
+  /** Speaks its own protocol after a 101, or answers something else. */
   const switching = (t: Parameters<typeof listener>[0], answer: string) =>
     listener(t, (socket) => {
       let hasAnswered = false
@@ -90,7 +90,7 @@ describe('an upgrade', () => {
     const socket = await dialled(door(name))
     socket.write(`${head(name)}GET /smuggled HTTP/1.1\r\nHost: evil\r\n\r\nraw bytes`)
     const text = await readUntil(socket, (each) => each.includes('ERR_'))
-    assert.match(text, /^HTTP\/1\.1 200 [\s\S]*\r\n\r\nnoHTTP\/1\.1 404 /, 'what follows is a request of its own')
+    assert.match(text, /^HTTP\/1\.1 200 [\s\S]*\r\n\r\nnoHTTP\/1\.1 404 /, 'what follows is a separate request')
     const reached = Buffer.concat(service.received).toString('latin1')
     assert.doesNotMatch(reached, /smuggled|raw bytes/)
     socket.destroy()
@@ -173,7 +173,7 @@ describe('the WebSocket converter', () => {
     await until('all of it came back', () => text() === 'HELLO THERE')
     assert.ok(
       got().some(({ opcode, payload }) => opcode === 10 && payload === '?'),
-      'a ping is answered here',
+      'the edge answers a ping',
     )
     socket.write(clientFrame('close', Buffer.from([3, 232])))
     await until('the other end closes as well', () => got().some(({ opcode }) => opcode === 8))

@@ -1,4 +1,4 @@
-/** What is remembered of traffic stays within its memory: the oldest make room, and the latest are there as a whole. */
+/** What is remembered of traffic stays within its memory: the oldest make room, and the latest are complete. */
 import assert from 'node:assert/strict'
 import { Agent, request } from 'node:https'
 import { after, before, test } from 'node:test'
@@ -7,7 +7,7 @@ import { until } from '../support/until.ts'
 import { recorder } from './edges/upstreams.ts'
 import { type HttpsEdge, World } from './edges/world.ts'
 
-/** A quarter of it is for exchanges, which take more than 200 bytes each. */
+/** A quarter of it is for exchanges, each of which takes more than 200 bytes. */
 const MEMORY_KIB = 512
 const MOST_EXCHANGES = (MEMORY_KIB * 1024) / 4 / 200
 
@@ -20,7 +20,7 @@ before(async () => {
 })
 after(() => world.stop())
 
-/** Posts a body on kept connections, several at once. */
+/** Posts bodies on kept connections, several at once. */
 async function flood(count: number, body: Buffer): Promise<void> {
   const agent = new Agent({ keepAlive: true, maxSockets: 8, ca: world.platform.ca, servername: edge.name })
   let next = 0
@@ -59,7 +59,7 @@ test('a flood that is captured leaves the latest, and no more than fits', async 
   const body = Buffer.alloc(4096, 'a body ')
   await flood(2000, body)
   let latest: Json
-  await until('the last are listed', async () => {
+  await until('the latest are listed', async () => {
     ;[latest] = (await world.api.get(`/exchanges?edge_id=${edge.id}&limit=1`)).exchanges
     return Number(latest.path.split('/')[2]) >= 1990
   })
@@ -68,7 +68,7 @@ test('a flood that is captured leaves the latest, and no more than fits', async 
   const whole = await world.api.get(`/exchanges/${latest.id}`)
   assert.equal(whole.request.body.content, body.toString())
   assert.equal(whole.response.body.content, body.toString())
-  // Its parts had to make room for others.
+  // Its head and body had to make room for others.
   const oldest = await world.api.get(`/exchanges/${found.at(-1)?.id}`)
   assert.deepEqual([oldest.request, oldest.response], [null, null])
 })

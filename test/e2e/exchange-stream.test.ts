@@ -1,4 +1,4 @@
-/** `GET /exchanges/stream`: exchanges as they come; a slow reader misses some and is told, and a key that ends ends it. */
+/** `GET /exchanges/stream`: exchanges as they happen; slow readers miss some and are told; it ends with its key. */
 import assert from 'node:assert/strict'
 import { request } from 'node:http'
 import { after, before, test } from 'node:test'
@@ -15,23 +15,23 @@ before(async () => {
 })
 after(() => world.stop())
 
-interface Told {
+interface SentEvent {
   readonly event: string
   readonly data: Json
 }
 
 interface Stream {
-  readonly told: Told[]
+  readonly events: SentEvent[]
   readonly text: () => string
   readonly isEnded: () => boolean
 }
 
-/** A stream that is read, or with `isStalled` never is. */
+/** Opens a stream and reads it, or with `isStalled` never reads. */
 async function follow(
   owner: { after(close: () => unknown): void },
   { query = '', token = world.platform.apiKey, isStalled = false } = {},
 ): Promise<Stream> {
-  const told: Told[] = []
+  const events: SentEvent[] = []
   let text = ''
   let isEnded = false
   const asking = request(`${world.platform.url}/exchanges/stream${query}`, {
@@ -53,29 +53,29 @@ async function follow(
       }
       response.on('data', (chunk: string) => {
         text += chunk
-        const events = text.split('\n\n')
-        text = events.pop() ?? ''
-        for (const event of events) {
-          const field = (name: string): string | undefined => new RegExp(`^${name}: (.*)$`, 'm').exec(event)?.[1]
+        const blocks = text.split('\n\n')
+        text = blocks.pop() ?? ''
+        for (const block of blocks) {
+          const field = (name: string): string | undefined => new RegExp(`^${name}: (.*)$`, 'm').exec(block)?.[1]
           const data = field('data')
-          if (data !== undefined) told.push({ event: field('event') ?? '', data: JSON.parse(data) })
+          if (data !== undefined) events.push({ event: field('event') ?? '', data: JSON.parse(data) })
         }
       })
     })
     asking.end()
   })
-  return { told, text: () => text, isEnded: () => isEnded }
+  return { events, text: () => text, isEnded: () => isEnded }
 }
 
-const paths = ({ told }: Stream): string[] =>
-  told.filter(({ event }) => event === 'exchange').map(({ data }) => data.path)
+const paths = ({ events }: Stream): string[] =>
+  events.filter(({ event }) => event === 'exchange').map(({ data }) => data.path)
 
-/** From then on nothing is left out. */
-async function isFollowing({ told }: Stream): Promise<void> {
-  await until('the stream follows', () => told.some(({ event }) => event === 'following'))
+/** From then on the stream misses nothing. */
+async function isFollowing({ events }: Stream): Promise<void> {
+  await until('the stream follows', () => events.some(({ event }) => event === 'following'))
 }
 
-test('exchanges of all data planes come as they are listed, those that pass the filter', async (t) => {
+test('exchanges of all data planes arrive as they are listed, if they pass the filter', async (t) => {
   const [edge, other] = [await world.httpsTo(service), await world.httpsTo(service)]
   const stream = await follow(t, { query: `?edge_id=${edge.id}` })
   await isFollowing(stream)
@@ -85,7 +85,7 @@ test('exchanges of all data planes come as they are listed, those that pass the 
   }
   await until('all have come', () => paths(stream).length === 6)
   assert.deepEqual(paths(stream).toSorted(), ['/0', '/1', '/2', '/3', '/4', '/5'])
-  const last = stream.told.at(-1)?.data
+  const last = stream.events.at(-1)?.data
   const listed = (await world.api.get(`/exchanges?edge_id=${edge.id}`)).exchanges
   assert.deepEqual(
     listed.find((each: Json) => each.id === last.id),
@@ -101,7 +101,7 @@ test('markup, bidi controls and line ends stay within their event', async (t) =>
   await until('it has come', () => paths(stream).some((path) => path.includes('<script>')))
 })
 
-test('streams that nobody reads hold up nobody, and nothing is kept for them', async (t) => {
+test('unread streams delay nothing, and nothing is buffered for them', async (t) => {
   const { name } = await world.httpsTo(service)
   const stalled: Stream[] = []
   for (let i = 0; i < 100; i++) stalled.push(await follow(t, { isStalled: true }))
@@ -110,11 +110,11 @@ test('streams that nobody reads hold up nobody, and nothing is kept for them', a
   const long = 'x'.repeat(900)
   for (let i = 0; i < 300; i++) await world.ask(name, { path: `/flood/${i}/${long}` })
   await world.ask(name, { path: '/read/on' })
-  await until('the reader goes on', () => paths(reader).includes('/read/on'))
+  await until('the reader gets the next exchange', () => paths(reader).includes('/read/on'))
   assert.ok(stalled.every(({ isEnded }) => !isEnded()))
 })
 
-test('a stream ends with its key, and a member sees its own alone', async (t) => {
+test('a stream ends with its key, and a member sees only its own exchanges', async (t) => {
   const member = await world.platform.member()
   const { name } = await world.httpsTo(service)
   const { id, token } = await member.api.create('/api_keys')
@@ -139,7 +139,7 @@ test('a server that stops ends its streams', async (t) => {
   assert.match(await read, /^: exchanges follow/)
 })
 
-test('the head of a stream is answered at once', async () => {
+test('the head of a stream is sent at once', async () => {
   const answer = await world.api.send('HEAD', '/exchanges/stream')
   assert.equal(answer.status, 200)
 })

@@ -1,4 +1,4 @@
-/** `/exchanges`: what passed lately, with who decided what, over all data planes, and who may see it. */
+/** `/exchanges`: recent traffic over all data planes, with the decisions of modules, and who may see it. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { ApiClient, Json } from '../support/api-client.ts'
@@ -20,7 +20,7 @@ before(async () => {
 })
 after(() => world.stop())
 
-/** What the list shows for this query, once there are `count`. */
+/** The list for a query, once it has `count` exchanges. */
 async function listed(query: string, count: number, api: ApiClient = world.api): Promise<Json[]> {
   let found: Json[] = []
   await until(`${count} exchanges are listed`, async () => {
@@ -30,7 +30,7 @@ async function listed(query: string, count: number, api: ApiClient = world.api):
   return found
 }
 
-test('an exchange is listed and read with all that is known about it', async () => {
+test('an exchange is listed and read with everything known about it', async () => {
   const edge = await world.httpsTo(service, {
     ip_restriction: { ip_policy_ids: [await world.ipPolicy({ allow: ['0.0.0.0/0'] })] },
   })
@@ -113,13 +113,13 @@ for (const [query, field] of [
   ['since=yesterday', /`since`/],
   ['edge_id=edghts_1&endpoint_id=ep_1', /`endpoint_id`/],
 ] as const) {
-  test(`a filter that is none is refused: ${query}`, async () => {
+  test(`an invalid filter is refused: ${query}`, async () => {
     const { msg } = await world.api.refused('ERR_INVALID_VALUE', 'GET', `/exchanges?${query}`)
     assert.match(msg, field)
   })
 }
 
-test('an unknown filter is refused, and an id that no plane has is not there', async () => {
+test('an unknown filter is refused, and an unknown id is not found', async () => {
   await world.api.refused('ERR_UNKNOWN_QUERY', 'GET', '/exchanges?edge=1')
   await world.api.refused('ERR_BAD_CURSOR', 'GET', '/exchanges?before_id=edghts_1')
   await world.api.refused('ERR_NOT_FOUND', 'GET', `/exchanges/ex_${'0'.repeat(27)}`)
@@ -127,7 +127,7 @@ test('an unknown filter is refused, and an id that no plane has is not there', a
   await world.api.refused('ERR_NOT_FOUND', 'GET', '/exchanges/ex_1')
 })
 
-test('an endpoint of an agent is seen by its owner and by admins alone', async (t) => {
+test('an endpoint of an agent is seen only by its owner and by admins', async (t) => {
   const owner = await world.platform.member()
   const other = await world.platform.member()
   const { token } = await owner.api.create('/credentials')
@@ -147,7 +147,7 @@ test('an endpoint of an agent is seen by its owner and by admins alone', async (
   await other.api.refused('ERR_NOT_FOUND', 'GET', `/exchanges/${seen.id}`)
 })
 
-test('what comes to a pool is seen at the endpoint of the tunnel that served it', async (t) => {
+test('an exchange of a pool belongs to the endpoint of the tunnel that served it', async (t) => {
   const agent = await ownAgent(t, world)
   const shared = { addr: service.address, proto: 'http', pooling: true } as const
   const first = await agent.forward(shared)
@@ -162,7 +162,7 @@ test('what comes to a pool is seen at the endpoint of the tunnel that served it'
   }
 })
 
-test('requests that reach no edge are for admins', async () => {
+test('requests that reach no edge are seen by admins only', async () => {
   const { api } = await world.platform.member()
   const { name } = await world.httpsTo(service)
   await world.ask(name, { path: '/nobody', host: 'nobody.edge.test' })

@@ -1,5 +1,5 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: policies write their placeholders like this
-/** Explanations match reality: hundreds of requests are explained and then really sent. */
+/** Explanations match reality: hundreds of requests are explained, then sent. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect } from 'node:net'
@@ -25,7 +25,7 @@ before(async () => {
 })
 after(() => world.stop())
 
-/** The answer of the service, both real and described. */
+/** The answer of the service, used both for real and in descriptions. */
 function answerTo(url: string) {
   if (url.startsWith('/fail')) return { status_code: 500, headers: { 'x-from': 'service' }, body: 'broken' }
   if (url.startsWith('/missing'))
@@ -45,7 +45,7 @@ const answer = (body: string, status_code = 418) => ({ status_code, body })
 const inbound = (...rules: object[]) => ({ inbound: rules })
 const outbound = (...rules: object[]) => ({ outbound: rules })
 
-/** Policies of a route, by what they are about. */
+/** Policies of a route, by subject. */
 const policies: Readonly<Record<string, object>> = {
   'no rules': {},
   methods: inbound(rule("!(req.method in ['GET', 'HEAD'])", 'deny', { status_code: 405 })),
@@ -61,12 +61,12 @@ const policies: Readonly<Record<string, object>> = {
   ),
   addresses: inbound(rule("inCidrRange(conn.client_ip, '127.0.0.4/30')", 'deny')),
   'allowed networks': inbound(rule('', 'restrict-ips', { allow: ['127.0.0.0/30'], deny: ['127.0.0.2/32'] })),
-  'networks that are only looked at': inbound(
+  'networks that are only checked': inbound(
     rule('', 'restrict-ips', { allow: ['10.0.0.0/8'], enforce: false }),
     rule("actions.ngrok.restrict_ips.action == 'deny'", 'add-headers', { headers: { 'x-outside': 'yes' } }),
   ),
   redirects: inbound(rule('', 'redirect', { from: '/a/(\\w+)', to: '/b/$1', status_code: 301 })),
-  'a redirect to elsewhere': inbound(
+  'a redirect to another site': inbound(
     rule("req.method == 'GET'", 'redirect', { to: 'https://other.test${req.url.path}', headers: { 'x-r': '1' } }),
   ),
   rewritten: inbound(rule('', 'url-rewrite', { from: '/a/', to: '/missing/' })),
@@ -86,7 +86,7 @@ const policies: Readonly<Record<string, object>> = {
     rule('vars.twice > 10', 'custom-response', answer('${vars.n} and ${vars.twice}')),
   ),
   passwords: inbound(rule("req.url.path != '/fail'", 'basic-auth', { credentials: ['jane:password'], realm: 'staff' })),
-  'passwords that are only looked at': inbound(
+  'passwords that are only checked': inbound(
     rule('', 'basic-auth', { credentials: ['jane:password'], enforce: false }),
     rule('!actions.ngrok.basic_auth.passed', 'add-headers', { headers: { 'x-anonymous': '1' } }),
   ),
@@ -140,7 +140,7 @@ const policies: Readonly<Record<string, object>> = {
 
 const basic = `Basic ${Buffer.from('jane:password').toString('base64')}`
 
-/** Requests on which these policies act differently. */
+/** Requests that these policies treat differently. */
 const asks: readonly Ask[] = [
   {},
   { path: '/a/x?q=1' },
@@ -173,13 +173,13 @@ for (const [name, policy] of Object.entries(policies)) {
     const edge = await world.httpsTo(service, { policy })
     for (const [i, ask] of asks.entries()) {
       const about = { ...ask, version: versions[i % 2] ?? '1.1' } as const
-      const told = await explained(edge.id, about)
+      const explanation = await explained(edge.id, about)
       const reachedBefore = service.seen.length
       const got = await world.ask(edge.name, about).catch(() => undefined)
       pairs++
       compare(
         `${name}, ${about.method ?? 'GET'} ${about.path ?? '/'} (${i})`,
-        told,
+        explanation,
         got,
         service.seen.length > reachedBefore,
       )
@@ -202,7 +202,7 @@ async function explained(edge_id: string, ask: Ask): Promise<Json> {
   assert.equal(first.status, 200, first.text)
   const { upstream } = first.body.outcome
   if (upstream === null) return first.body
-  // What the service will say hangs on what it is asked, which is known by now.
+  // The answer of the service depends on its request, which is known by now.
   const response = described(upstream.url, method)
   const second = await world.api.send('POST', '/policy/explain', { body: { ...question, response } })
   assert.equal(second.status, 200, second.text)
@@ -241,7 +241,7 @@ function compare(what: string, { outcome }: Json, got: Answer | undefined, isRea
   }
 }
 
-/** An error page names its request, and one that is only described has no id of its own. */
+/** Masks ids of requests: an error page shows one, and a described page has none. */
 function withoutId(page: string): string {
   return page.replace(/[0-9a-f]{32}/g, 'id')
 }
@@ -263,12 +263,12 @@ describe('as explained: connections', () => {
     test(`of a TCP edge, ${name}`, async () => {
       const edge = await world.tcpEdge({ backend: await world.toAddress(await shouts(world)), policy })
       for (const client_ip of addresses) {
-        const told = await verdict(edge.id, { client_ip })
+        const explanation = await verdict(edge.id, { client_ip })
         const socket = connect({ port: edge.port, host: '127.0.0.1', localAddress: client_ip }).on('error', () => {})
         socket.write('a')
         const [said] = await Promise.race([once(socket, 'data'), once(socket, 'close').then(() => ['closed'])])
         socket.destroy()
-        assert.equal(told === 'closes', said === 'closed', `${client_ip} ${told}`)
+        assert.equal(explanation === 'closes', said === 'closed', `${client_ip} ${explanation}`)
       }
     })
   }
@@ -286,13 +286,13 @@ describe('as explained: connections', () => {
       const policy = inbound(rule(expression, 'deny'))
       const edge = await world.tlsEdge({ backend: await world.toAddress(upstream), policy, ...modules })
       for (const client_ip of addresses) {
-        const told = await verdict(edge.id, { client_ip })
+        const explanation = await verdict(edge.id, { client_ip })
         const before = upstream.sockets.length
         const socket = dial({ name: edge.name, port: edge.port, ca: world.platform.ca }, { from: client_ip })
         socket.on('secureConnect', () => socket.write('a'))
         const closed = new Promise((resolve) => socket.once('close', resolve))
         await Promise.race([closed, until('the service is reached', () => upstream.sockets.length > before)])
-        assert.equal(told === 'passes', upstream.sockets.length > before, `${client_ip} ${told}`)
+        assert.equal(explanation === 'passes', upstream.sockets.length > before, `${client_ip} ${explanation}`)
         socket.destroy()
       }
     })

@@ -12,12 +12,12 @@ import { variables } from '../../src/policy/variables.ts'
 const page = readFileSync(new URL('../../docs/policy.md', import.meta.url), 'utf8')
 const known: readonly string[] = actionNames
 
-/** Sections by their heading. */
+/** Sections of the page, by heading. */
 const sections = new Map(
   page.split(/^(?=#{2,3} )/m).map((section): [string, string] => [/^#+ (.*)$/m.exec(section)?.[1] ?? '', section]),
 )
 
-/** Of actions, by their name. */
+/** Sections of actions, by action. */
 const ofActions = new Map(
   [...sections].flatMap(([heading, text]) => {
     const [, name] = /^`([a-z-]+)`$/.exec(heading) ?? []
@@ -69,15 +69,15 @@ describe('the page has', () => {
       root,
       ...Object.entries(fields).map(([field]) => `${root}.${field}`),
     ])
-    const isTold = (path: string): boolean => {
+    const isDocumented = (path: string): boolean => {
       const [root = '', field] = path.split('.')
       if (field === undefined) return text.includes(`\`${root}`)
-      // A variable stands there as a whole, or in the row of what it is a field of.
+      // A variable is written in full, or as a field in the row of its parent.
       return text.includes(`\`${path}`) || new RegExp(`^\\| .*\`${root}\`.*\`\\.${field}\``, 'm').test(text)
     }
     assert.ok(paths.length > 30)
     assert.deepEqual(
-      paths.filter((path) => !isTold(path)),
+      paths.filter((path) => !isDocumented(path)),
       [],
     )
   })

@@ -17,7 +17,7 @@ after(() => world.stop())
 type Agent = Awaited<ReturnType<typeof ownAgent>>
 type Tunnel = Parameters<Agent['forward']>[0]
 
-/** An endpoint of an agent, by its id. */
+/** The id of an agent's endpoint. */
 async function endpoint(t: Parameters<typeof ownAgent>[0], options: Omit<Tunnel, 'addr'>) {
   const agent = await ownAgent(t, world)
   const tunnel = await agent.forward({ addr: service.address, ...options })

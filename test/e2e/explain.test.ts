@@ -59,7 +59,7 @@ test('an explanation uses the current edge, for any caller', async () => {
   assert.deepEqual([outcome.verdict, outcome.route_id, steps], ['passes', route.id, []])
 })
 
-test('modules of the edge and of the route take part, with IP policies as they are stored', async () => {
+test('modules of the edge and of the route are included, with IP policies as stored', async () => {
   const office = await world.ipPolicy({ allow: ['198.51.100.0/24'], deny: ['198.51.100.7/32'] })
   const edge = await world.httpsTo(service, {
     modules: { tls_termination: { min_version: '1.3' } },
@@ -80,7 +80,7 @@ test('modules of the edge and of the route take part, with IP policies as they a
   assert.equal(outcome.error_code, 'ERR_IP_REFUSED')
 })
 
-test('client secrets and passwords are nowhere in an answer', async () => {
+test('client secrets and passwords are in no answer', async () => {
   const oidc = {
     issuer: 'https://id.example',
     client_id: 'client',
@@ -197,7 +197,7 @@ test('`postern policy test` asks the server about edges and routes', async (t) =
   assert.match((await policyTest({ edge_id: edge.id, cases }, 'wrong')).err, /UNAUTHENTICATED/)
 })
 
-test('an edge that is too large to be handed over is refused', async () => {
+test('an edge that is too large to explain is refused', async () => {
   const answer = { type: 'custom-response', config: { body: 'x'.repeat(60_000) } }
   const policy = {
     inbound: Array.from({ length: 15 }, () => ({ expressions: ["req.method == 'PUT'"], actions: [answer] })),

@@ -1,4 +1,4 @@
-/** A service manager holds the sockets of the server open: nobody is refused, whatever becomes of the process. */
+/** A service manager holds the sockets of the server open: no connection is refused, even if the process ends. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
@@ -40,18 +40,18 @@ async function isReady(manager: ServiceManager, starts: number): Promise<void> {
   await until('the server is ready', ready, { limitMs: 60_000 })
 }
 
-test('nobody is refused while the server restarts, by a signal or by a crash', async (t) => {
+test('no connection is refused while the server restarts after a signal or a crash', async (t) => {
   const tcpPort = await freeTcpPort()
   const open = await Promise.all([...names.map((name) => openSocket(name)), openSocket('tcp', tcpPort)])
   const port = Object.fromEntries(open.map((each) => [each.name, each.port])) as Record<(typeof names)[number], number>
   const dataDir = mkdtempSync(join(root, 'data-'))
-  // The addresses of the settings are not used: they cannot be had.
+  // The configured addresses are not used: they cannot be bound.
   const elsewhere = Object.fromEntries(names.map((name) => [`${name}-listen`, '192.0.2.1:1']))
   const manager = serviceManager(open, serveArgs({ dataDir, flags: { ...elsewhere, 'drain-timeout': '1s' } }))
   t.after(() => manager.end())
   for (const each of open) each.close()
 
-  // Who comes before the very first start waits too.
+  // A client that comes before the very first start waits too.
   const early = await ask(t, port.api, '/healthz')
   let pid = await manager.start()
   await isReady(manager, 1)
@@ -78,14 +78,14 @@ test('nobody is refused while the server restarts, by a signal or by a crash', a
   const agent = await connectAgent({ server: `127.0.0.1:${port.agent}`, ca, authtoken })
   t.after(() => agent.close())
   const endpoint = await agent.forward({ addr: address, domain: 'kept.example.com' })
-  assert.equal(endpoint.url, `https://kept.example.com:${port.https}`, 'URLs have the port that was handed in')
+  assert.equal(endpoint.url, `https://kept.example.com:${port.https}`, 'URLs have the port of the passed socket')
   const tunnel = await agent.forward({ addr: address, proto: 'tcp', remote_addr: `localhost:${tcpPort}` })
   assert.equal(tunnel.url, `tcp://localhost:${tcpPort}`)
 
   for (const [starts, signal] of [[2, 'SIGTERM'] as const, [3, 'SIGKILL'] as const]) {
     process.kill(pid, signal)
     assert.equal(await manager.ended(), signal === 'SIGTERM' ? 0 : 137)
-    // Nobody is there to serve them.
+    // No server is running for these.
     const [health, page, metrics] = [
       await ask(t, port.api, '/healthz'),
       await ask(t, port.http, '/'),
@@ -147,14 +147,14 @@ const bad: readonly [what: string, open: (t: TestContext) => Promise<readonly Ha
     /^error: the socket `http` \(descriptor 4\) is not a TCP socket that listens \(EINVAL\)$/m,
   ],
   [
-    'a port that is no port of TCP edges',
+    'a port that is not for TCP edges',
     async (t) => [await opened(t, 'tcp')],
     /^error: a socket was passed for port \d+, which is not in `tcp-ports`$/m,
   ],
 ]
 
 for (const [what, open, says] of bad) {
-  test(`a server that is handed ${what} says so, and does not start`, async (t) => {
+  test(`a server that is passed ${what} says so, and does not start`, async (t) => {
     const manager = serviceManager(await open(t), serveArgs({ dataDir: join(folder, 'data') }))
     t.after(() => manager.end())
     await manager.start()
@@ -170,7 +170,7 @@ async function opened(t: TestContext, name: string) {
   return socket
 }
 
-/** Sends a request; the answer comes when somebody is there. */
+/** Sends a request; it is answered once a server is there. */
 async function ask(t: TestContext, port: number, path: string): Promise<{ readonly answer: Promise<string> }> {
   const socket = await dial(t, port)
   socket.write(`GET ${path} HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\n\r\n`)

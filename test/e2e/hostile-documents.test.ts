@@ -1,4 +1,4 @@
-/** Hostile documents are refused by their price or checked on another thread, and delay nobody else. */
+/** Hostile documents are refused by their price or checked on another thread, and delay no other request. */
 import assert from 'node:assert/strict'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -68,7 +68,7 @@ eachStore((store) => {
     }
   })
 
-  test('a costly filter is in force once it is compiled, and the edge is served as before until then', async () => {
+  test('a costly filter is in force once it is compiled, and until then the edge is served as before', async () => {
     const edge = await world.httpsEdge({ routes: [{ backend: await answering('served') }] })
     assert.equal((await world.ask(edge.name)).text, 'served')
     await world.api.put(`${edge.routes[0]?.path}/user_agent_filter`, { deny: [...dearPatterns, 'curl'] })
@@ -117,7 +117,7 @@ eachStore((store) => {
     t.after(() => again.stop())
     const visitors = Array.from({ length: 5 }, () => again.ask(guarded.name, { headers: { 'user-agent': 'curl/8' } }))
     assert.equal((await again.ask(plain.name)).text, 'served')
-    // They waited for the guard, and none came past it.
+    // They waited for the guard, and none bypassed it.
     for (const { code } of await Promise.all(visitors)) assert.equal(code, 'ERR_USER_AGENT_REFUSED')
     assert.equal((await again.ask(guarded.name, { headers: { 'user-agent': 'other' } })).text, 'served')
   })

@@ -25,7 +25,7 @@ async function restrict(world: World, type: string, also = {}): Promise<string> 
   return `/ip_restrictions/${id}`
 }
 
-/** Whether a connection is closed without a byte from the server, which is offered a TLS handshake. */
+/** Whether a connection is closed without a byte from the server, even after a TLS handshake is offered. */
 async function isClosedUnanswered(below: Socket): Promise<boolean> {
   const socket = connectTls({ socket: below, servername: MARK, rejectUnauthorized: false })
   for (const each of [below, socket]) each.on('error', () => {})
@@ -59,7 +59,7 @@ eachStore((store) => {
     const [tcp, tls] = [await world.tcpEdge({ backend }), await world.tlsEdge({ backend, tls_termination: {} })]
     const door = { name: https.name, port: world.platform.httpsPort, ca: world.platform.ca }
 
-    // Kept from before, over both versions.
+    // Connections from before, over both versions.
     const kept = await dialled(door)
     t.after(() => kept.destroy())
     const session = http2Over(dial(door, { version: '2' }), door)
@@ -80,7 +80,7 @@ eachStore((store) => {
     await refused(() => askHttp2(session, door))
     const afterwards = web.seen.length
 
-    // New ones: closed before a handshake, and over plain HTTP told why.
+    // New connections: closed before a handshake, and over plain HTTP with an explanation.
     for (const port of [tcp.port, tls.port, world.platform.httpsPort]) {
       assert.ok(await isClosedUnanswered(plainConnection(t, port, '127.0.0.1')), `port ${port}`)
     }
@@ -89,7 +89,7 @@ eachStore((store) => {
     assert.equal(web.seen.length, afterwards)
     assert.ok(afterwards >= served)
 
-    // Whoever is admitted sees no difference.
+    // Admitted visitors see no difference.
     assert.equal((await world.ask(https.name, { from: ADMITTED })).status, 200)
     const admitted = plainConnection(t, tcp.port, ADMITTED)
     const [hello] = (await once(admitted, 'data')) as [Buffer]
@@ -130,7 +130,7 @@ eachStore((store) => {
     const admitted = plainConnection(t, port, ADMITTED)
     await once(admitted, 'connect')
     await world.api.get('/api_keys')
-    assert.ok(!admitted.closed, 'whoever is admitted may begin')
+    assert.ok(!admitted.closed, 'an admitted address may begin')
 
     const flags = { 'data-dir': world.platform.dataDir, 'database-url': world.platform.databaseUrl }
     const database = await openAdmin(readSettings({ flags, env: {}, cwd: world.platform.dataDir }))

@@ -15,7 +15,7 @@ async function policyOf(api: ApiClient, action: string, cidr: string): Promise<s
   return id
 }
 
-/** Asks until the answer has `status`; what another process changed is heard of a moment later. */
+/** Asks until the answer has `status`; changes by another process arrive a moment later. */
 async function until(platform: Platform, status: number): Promise<void> {
   const deadline = Date.now() + 10_000
   for (;;) {
@@ -67,14 +67,14 @@ eachStore((store) => {
   })
 })
 
-test('a restriction set through one server holds on the others of the same database', async (t) => {
+test('a restriction set through one server applies at the others of the same database', async (t) => {
   const shared = process.env.POSTERN_TEST_POSTGRES_URL
   const own = shared ? undefined : await startPostgres()
   const server = shared ?? own?.url ?? ''
   const databaseUrl = await createDatabase(server)
   const platforms: Platform[] = []
   t.after(async () => {
-    // Before the database goes: they would ask for it on and on.
+    // Before the database goes: they would keep querying it.
     for (const platform of platforms) await platform.stop()
     await dropDatabase(server, databaseUrl)
     await own?.stop()

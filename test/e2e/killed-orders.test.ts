@@ -1,4 +1,4 @@
-/** Orders of certificates whose server is killed: before each step, and when a step was done and not yet answered. */
+/** Orders of certificates whose server is killed: before each step, and after a step that is not answered yet. */
 import assert from 'node:assert/strict'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -13,15 +13,15 @@ import { until } from '../support/until.ts'
 
 const API_KEY = 'certificate_test_api_key_of_an_admin'
 
-/** What the server is killed at, for each name: before a step, or after it. */
+/** The moment of the kill for each name: before or after a step. */
 type Deaths = Readonly<Record<string, readonly ['before' | 'after', AcmeStep]>>
 
 interface Mortal {
   readonly acme: AcmeServer
   readonly api: () => ApiClient
-  /** How many orders count against the operator's bound. */
+  /** How many orders count against the operator's limit. */
   counted(): Promise<number>
-  /** Has names ordered, and the server killed when each is at its step; a node works on four at a time. */
+  /** Orders certificates for names, and kills the server when each is at its step; a node works on four at a time. */
   dieAt(deaths: Deaths): Promise<void>
   start(): Promise<void>
 }
@@ -53,12 +53,12 @@ async function mortal(t: TestContext, databaseUrl: string): Promise<Mortal> {
         server?.kill('SIGKILL')
         killing ??= server?.ended
         await killing
-        // Nobody waits for the answer any more.
+        // No server waits for the answer any more.
         throw new Error('the server was killed')
       }
       acme.mood.before = hook('before')
       acme.mood.after = hook('after')
-      // The step of an account has no name.
+      // The step of creating an account has no name.
       for (const name of Object.keys(deaths).filter((each) => each !== '')) {
         await api().create('/edges/https', { hostports: [`${name}:443`] })
       }
@@ -76,7 +76,7 @@ const issued = ({ api }: Mortal, names: readonly string[]) =>
   until('every name has its certificate', async () => {
     const { tls_certificates: all } = await api().get('/tls_certificates')
     const found: string[] = all.flatMap((each: Json) => each.subject_alternative_names.dns_names)
-    assert.equal(new Set(found).size, found.length, 'each of them once')
+    assert.equal(new Set(found).size, found.length, 'one certificate for each name')
     return names.every((name) => found.includes(name))
   })
 
@@ -94,7 +94,7 @@ const beforeSteps: Deaths = {
 // Side by side: one of them waits for a lease most of the time.
 describe('killed', { concurrency: true }, () => {
   eachStore((store) => {
-    test('before any step, the server goes on with the same order', async (t) => {
+    test('before any step, the server continues the same order', async (t) => {
       const server = await mortal(t, await store.url())
       await server.start()
       await server.dieAt(beforeSteps)
@@ -111,7 +111,7 @@ describe('killed', { concurrency: true }, () => {
 
   eachStore(
     (store) => {
-      test('after a step that it heard nothing of, it repeats nothing that the authority can tell it', async (t) => {
+      test('after a step whose answer was lost, the server repeats nothing that it can learn from the authority', async (t) => {
         const server = await mortal(t, await store.url())
         const { mood } = server.acme
         await server.start()
@@ -121,7 +121,7 @@ describe('killed', { concurrency: true }, () => {
         await server.start()
         await issued(server, ['account.example.com'])
 
-        // Orders that the authority has and the server does not know of.
+        // Orders that the authority has and the server does not know.
         mood.reused.add('reused.example.com')
         for (const name of ['one', 'two', 'three', 'listed']) mood.listed.add(`${name}.example.com`)
         const first = ['one', 'two', 'three'].map((name) => `${name}.example.com`)
@@ -139,11 +139,11 @@ describe('killed', { concurrency: true }, () => {
         assert.deepEqual(ordered(server, Object.keys(lost)), [
           ['listed.example.com', 1],
           ['reused.example.com', 1],
-          // An authority that neither lists orders nor gives the same again has two.
+          // An authority that neither lists orders nor returns the same one again gets two.
           ['unknown.example.com', 2],
           ['finalized.example.com', 1],
         ])
-        // Two for each that the server could not know of, and one for each other.
+        // Two for each order that the server could not know of, and one for each other.
         const counted = await server.counted()
         assert.equal(counted, 4 + 1 + 2 + 2 + 1)
 

@@ -1,4 +1,4 @@
-/** Which libraries the processes of a server load, and when: every start pays for what is loaded. */
+/** Which libraries the processes of a server load, and when: each start takes longer for what it loads. */
 import assert from 'node:assert/strict'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -36,7 +36,7 @@ after(async () => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-/** What a process has loaded: packages, and our own files as `src/…`. */
+/** The modules that a process has loaded: packages by name, and our own files as `src/…`. */
 function loaded(command: Command): ReadonlySet<string> {
   const lines = readFileSync(list, 'utf8').split('\n')
   const urls = lines.filter((line) => line.startsWith(`${command} `))
@@ -55,14 +55,14 @@ const known: Readonly<Record<Command, { readonly has: readonly string[]; readonl
   'run-worker': { has: ['src/data-plane.ts'], lacks: [...controlOnly, 'src/control-plane.ts'] },
 }
 
-/** Loaded when something first needs them, or not at all. */
+/** Loaded when first needed, or not at all. */
 const later = [
   ...['typebox', 'ajv', '@bufbuild/cel', 'jose', 'openid-client', '@node-saml/node-saml', 'ssh2', 'acme-client'],
   ...['pg', 'yaml', '@scalar/fastify-api-reference', 'src/cluster/cluster.ts', 'src/acme/authority.ts'],
 ]
 
 for (const [command, { has, lacks }] of Object.entries(known)) {
-  test(`${command} loads what it needs, and not what others do or nobody does yet`, () => {
+  test(`${command} loads what it needs, and not what only others need or nothing needs yet`, () => {
     // The keys of the table are commands.
     const names = loaded(command as Command)
     assert.deepEqual(

@@ -25,7 +25,7 @@ async function start(owner: Owner, options: Partial<ServeOptions> = {}): Promise
   return server
 }
 
-/** Requests of a visitor, each of which is one line of the access log. */
+/** Sends requests of a visitor, each of which is one line of the access log. */
 async function visit(server: ServerProcess, { count = 1, path = '/' } = {}): Promise<void> {
   const agent = new Agent({ keepAlive: true, maxSockets: 16 })
   const [host, port] = server.http.split(':')
@@ -52,7 +52,7 @@ async function assertServes(server: ServerProcess): Promise<void> {
 }
 
 describe('the log of a server', () => {
-  test('its reader goes away: the server keeps running, counts lost lines, and stops when told', async (t) => {
+  test('its reader goes away: the server keeps running, counts lost lines, and stops when gaps', async (t) => {
     const server = await start(t)
     server.child.stderr?.destroy()
     await until('lines are counted as lost', async () => {
@@ -63,7 +63,7 @@ describe('the log of a server', () => {
     assert.equal((await server.stop()).code, 0)
   })
 
-  test('the disk of the log is full: the server starts, keeps running, and stops when told', async (t) => {
+  test('the disk of the log is full: the server starts, keeps running, and stops when gaps', async (t) => {
     const full = openSync('/dev/full', 'w')
     t.after(() => closeSync(full))
     const server = await start(t, { files: { err: full } })
@@ -75,10 +75,10 @@ describe('the log of a server', () => {
     assert.equal((await server.stop()).code, 0)
   })
 
-  test('its reader stalls: at most 8 MiB are buffered, nobody is delayed, and the gap is logged', async (t) => {
+  test('its reader stalls: at most 8 MiB are buffered, nothing is delayed, and the gap is logged', async (t) => {
     const server = await start(t)
     server.child.stderr?.pause()
-    // Each line holds 2 KiB of this path, so that 8 MiB and what pipes hold is less than 5,000 of them.
+    // Each line holds 2 KiB of this path, so 8 MiB and the buffers of pipes hold fewer than 5,000 lines.
     await visit(server, { count: 5500, path: `/${'x'.repeat(10_000)}` })
     await until('lines are counted as lost', async () => (await lost(server)) > 0)
     await assertServes(server)
@@ -86,12 +86,12 @@ describe('the log of a server', () => {
     await server.says(/"lines":\d+,"msg":"log lines were lost"/)
     const { code, err } = await server.stop()
     assert.equal(code, 0)
-    const told = [...err.matchAll(/"lines":(\d+),"msg":"log lines were lost"/g)].map(([, lines]) => Number(lines))
+    const gaps = [...err.matchAll(/"lines":(\d+),"msg":"log lines were lost"/g)].map(([, lines]) => Number(lines))
     const requests = err.split('\n').filter((line) => line.includes('"msg":"request"')).length
-    assert.equal(requests + told.reduce((sum, lines) => sum + lines, 0), 5500, 'each line is there or counted')
+    assert.equal(requests + gaps.reduce((sum, lines) => sum + lines, 0), 5500, 'each line is logged or counted as lost')
   })
 
-  test('its reader stalls for good: the server still stops when told', async (t) => {
+  test('its reader stalls for good: the server still stops when gaps', async (t) => {
     const server = await start(t)
     server.child.stderr?.pause()
     await visit(server, { count: 300, path: `/${'x'.repeat(2000)}` })
@@ -102,7 +102,7 @@ describe('the log of a server', () => {
   test('a named pipe gets a new reader: it reads how many lines were lost, and the lines after that', async (t) => {
     const pipe = join(mkdtempSync(join(root, 'pipe-')), 'log')
     assert.equal(spawnSync('mkfifo', [pipe]).status, 0)
-    // A second reader that is not there yet lets the first open for writing.
+    // A non-blocking reader lets the pipe be opened for writing before the real reader is there.
     const first = openSync(pipe, constants.O_RDONLY | constants.O_NONBLOCK)
     const err = openSync(pipe, 'w')
     const server = await start(t, { files: { err } })
@@ -116,7 +116,7 @@ describe('the log of a server', () => {
     t.after(() => reader.kill())
     const lines: string[] = []
     createInterface({ input: reader.stdout }).on('line', (line) => lines.push(line))
-    await until('the loss is told of', () => lines.some((line) => line.includes('"log lines were lost"')))
+    await until('the loss is logged', () => lines.some((line) => line.includes('"log lines were lost"')))
     await visit(server, { path: '/after' })
     await until('the next line', () => lines.some((line) => line.includes('"path":"/after"')))
     for (const line of lines) assert.equal(typeof JSON.parse(line), 'object')
@@ -137,7 +137,7 @@ describe('the log of a server', () => {
     assert.match(readFileSync(file, 'utf8'), /"server stopped"}\n$/)
   })
 
-  test('no value of a visitor takes more than 2 KiB of a line', async (t) => {
+  test('no value from a visitor takes more than 2 KiB of a line', async (t) => {
     const server = await start(t, { flags: { 'log-level': 'trace' } })
     await visit(server, { path: `/${'x'.repeat(30_000)}` })
     await server.says(/"msg":"request"/)
@@ -173,14 +173,14 @@ const warnLater = `process.on('SIGUSR2', () => process.emitWarning('something is
 const crashLater = `process.on('SIGUSR2', () => { throw new Error('broken on purpose') })`
 
 describe('what a server prints on stdout', () => {
-  test('nobody reads it: the server keeps running', async (t) => {
+  test('without a reader: the server keeps running', async (t) => {
     const server = await start(t)
     server.child.stdout?.destroy()
     await visit(server)
     await assertServes(server)
   })
 
-  test('its disk is full at the first start: the server runs, and the log says what was not shown', async (t) => {
+  test('its disk is full at the first start: the server runs, and logs what it could not show', async (t) => {
     const full = openSync('/dev/full', 'w')
     t.after(() => closeSync(full))
     const dataDir = join(mkdtempSync(join(root, 'run-')), 'data')

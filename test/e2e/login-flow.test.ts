@@ -1,4 +1,4 @@
-/** Logins over real sockets, as far as no provider is needed: redirects and reserved paths. */
+/** Logins over real sockets, up to the point where a provider is needed: redirects and reserved paths. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { type Recorder, recorder } from './edges/upstreams.ts'
@@ -30,7 +30,7 @@ const github = 'https://github.com/login/oauth/authorize'
 
 for (const version of versions) {
   describe(`over HTTP/${version}`, () => {
-    /** Where a visitor is sent, without the query; or the status and the code of what it gets. */
+    /** Where a visitor is redirected to, without the query; or the status and code of the answer. */
     const sentTo = async (path: string, method = 'GET', name = edge.name): Promise<string> => {
       const before = service.seen.length
       const { status, code, headers } = await world.ask(name, { version, path, method })

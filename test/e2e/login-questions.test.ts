@@ -1,4 +1,4 @@
-/** `postern login` as a person sees it, on a real terminal: its questions stand there while it waits, and the secret does not. */
+/** `postern login` on a real terminal: each question is shown while it waits, and the secret is not. */
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -13,7 +13,7 @@ import { until } from '../support/until.ts'
 
 const program = fileURLToPath(new URL('../../bin/postern.js', import.meta.url))
 const missing = !/util-linux/.test(spawnSync('script', ['--version'], { encoding: 'utf8' }).stdout ?? '')
-const why = missing && '`script` of util-linux, which makes a terminal, is not there'
+const why = missing && '`script` of util-linux, which makes a terminal, is missing'
 
 describe('on a terminal', { skip: why }, () => {
   let platform: Platform
@@ -25,7 +25,7 @@ describe('on a terminal', { skip: why }, () => {
   after(() => platform.stop())
   after(() => rmSync(home, { recursive: true, force: true }))
 
-  test('each question is there to be read while it waits, and stays above its answer', async (t) => {
+  test('each question is shown while it waits, and stays before its answer', async (t) => {
     const command = `'${process.execPath}' '${program}' login`
     const { PATH = '' } = process.env
     const child = spawn('script', ['-qec', command, '/dev/null'], {

@@ -1,4 +1,4 @@
-/** Visitors of a route with a login while the database does not answer: they are asked to retry, and nobody is let in. */
+/** Visitors of a route with a login while the database does not answer are told to retry, and nobody is let in. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { storeLimits } from '../../src/store/limits.ts'
@@ -9,7 +9,7 @@ import { recorder } from './edges/upstreams.ts'
 import { versions } from './edges/visitor.ts'
 import { World } from './edges/world.ts'
 
-/** Short, so that the test is; long enough for a busy machine that does answer. */
+/** Short, so that the test is quick; long enough for a busy machine that does answer. */
 const limits = { ...storeLimits, connectionMs: 1000, statementMs: 1500, pollMs: 500 }
 
 test('while the database does not answer, a login can begin, and a visitor with a cookie gets 503', async (t) => {
@@ -45,6 +45,6 @@ test('while the database does not answer, a login can begin, and a visitor with 
   assert.equal(service.seen.length, 0)
 
   gate.speak()
-  await until('logins are read again', async () => (await ask('/', 'c')).outcome === 302)
+  await until('logins can be read again', async () => (await ask('/', 'c')).outcome === 302)
   assert.equal((await ask('/postern/logout', 'c')).outcome, 302)
 })

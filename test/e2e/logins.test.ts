@@ -1,4 +1,4 @@
-/** Logins of visitors, as the API shows and ends them. */
+/** Logins of visitors, as the API lists and ends them. */
 import assert from 'node:assert/strict'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -165,7 +165,7 @@ describe('logins in the API', () => {
     })
 
     if (store.name === 'postgres') {
-      test('what is revoked at one server is refused at another that has it in memory', async () => {
+      test('a login that is revoked at one server is refused at another that has it cached', async () => {
         for (const secret of ['a', 'b']) {
           await logins.logIn({ secret, user: { id: secret } })
           assert.equal(await logins.isLoggedIn(secret), true)

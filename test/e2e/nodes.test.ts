@@ -28,7 +28,7 @@ describe('nodes in the API', () => {
     })
     after(() => platform.stop())
 
-    test('one that shares its database with nobody is there alone', async () => {
+    test('a node that does not share its database is listed alone', async () => {
       const [node, ...others] = await nodes()
       assert.deepEqual(others, [])
       const { id, uri, address, since, lease, ...rest } = node
@@ -60,7 +60,7 @@ describe('nodes in the API', () => {
       assert.equal(await run(['api', 'nodes', 'list', '--json'], terminal), 0)
       const listed = JSON.parse(terminal.printed.out)
       const [node, ...others] = await nodes()
-      // Its lease may have been renewed between the two.
+      // Its lease may have been renewed in between.
       assert.deepEqual(listed, [{ ...node, lease: listed[0].lease }, ...others])
       assert.equal(typeof listed[0].lease, isShared ? 'number' : 'object')
       const table = testTerminal({ env: { POSTERN_API_URL: platform.url, POSTERN_API_KEY: platform.apiKey } })
@@ -69,7 +69,7 @@ describe('nodes in the API', () => {
       assert.deepEqual([id, name, address], [node.id, node.name, node.address])
     })
 
-    test('several processes are one node, also after the control process was killed', async (t) => {
+    test('several processes are one node, even after the control process was killed', async (t) => {
       const dataDir = await mkdtemp(join(tmpdir(), 'postern-nodes-'))
       const databaseUrl = await store.url()
       const env = { POSTERN_BOOTSTRAP_API_KEY: platform.apiKey }
@@ -89,12 +89,12 @@ describe('nodes in the API', () => {
         return now !== undefined && now.control !== control
       })
       const again = await until('the API answers', () => admin.get('/nodes').catch(() => false))
-      // Its lease may have been renewed meanwhile.
+      // Its lease may have been renewed in between.
       assert.deepEqual(again.nodes, [{ ...node, lease: again.nodes[0].lease }])
     })
 
     if (isShared) {
-      test('agents may dial the address that they are told, by its name', async () => {
+      test('agents can dial the address that they are told, by its name', async () => {
         const [host = '', port = ''] = platform.agents.split(':')
         const socket = connect({ host, port: Number(port), servername: 'n1.example.com', ca: platform.ca })
         await new Promise<void>((resolve, reject) => socket.once('secureConnect', resolve).once('error', reject))

@@ -4,7 +4,7 @@ import pg from 'pg'
 import { type Platform, startPlatform } from '../support/platform.ts'
 import { createDatabase, dropDatabase, startPostgres } from '../support/postgres.ts'
 
-// Triggers of the database itself tell which rows a call wrote and in which transaction.
+// Triggers of the database record which rows a call wrote, and in which transaction.
 const AUDIT = `
   create table audit (tx bigint, place text, op text);
   create function note() returns trigger language plpgsql as $$

@@ -30,7 +30,7 @@ for (const version of versions) {
   })
 }
 
-test('actions send no requests to private addresses unless the operator allows it; without an answer nothing passes', async () => {
+test('actions send no requests to private addresses unless the operator allows it; without an answer, no request passes', async () => {
   const asked = await recorder(world)
   const origin = `http://${asked.address}`
   const application = { client_id: 'app', client_secret: 'hush-hush' }

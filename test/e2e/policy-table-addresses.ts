@@ -1,4 +1,4 @@
-/** One address of every kind that can have a policy; each row of the table replaces the policy. */
+/** One address of every kind that can have a policy; each row of the table replaces its policy. */
 import { once } from 'node:events'
 import { connect as connectTcp, type Socket } from 'node:net'
 import { connect as connectTls, createServer as createTlsServer } from 'node:tls'
@@ -123,7 +123,7 @@ export async function agentEndpoints(world: World, service: Recorder): Promise<R
 
 function visitedBy(visited: Partial<Visited>): Visited {
   const none = (): never => {
-    throw new Error('this address is not visited like that')
+    throw new Error('this address cannot be visited like that')
   }
   return { isReached: none, ask: none, versions: ['1.1'], ...visited }
 }

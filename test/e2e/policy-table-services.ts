@@ -8,7 +8,7 @@ import { exportJWK, SignJWT } from 'jose'
 import type { World } from './edges/world.ts'
 import type { Around } from './policy-table.ts'
 
-/** Listens on a port of its own for as long as the world is there. */
+/** Listens on a port of its own until the world closes. */
 export async function listenOn(world: World, server: Server): Promise<number> {
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')

@@ -68,7 +68,7 @@ function phasesOf(protocol: Protocol): readonly Phase[] {
   return protocol === 'http' || protocol === 'https' ? ['request', 'response'] : ['connect']
 }
 
-/** Forces the phase that a rule of a connection runs in: before the handshake, or after it. */
+/** Expressions that make a rule of a connection run before the handshake, or after it. */
 const conditions: Partial<Record<Protocol, string>> = {
   tcp: 'conn.server_port > 0',
   'tls passed through': "conn.tls.sni.endsWith('.edge.test')",
@@ -135,11 +135,11 @@ async function isRefused(name: ActionName, phase: Phase, protocol: Protocol, add
 }
 
 function refusalOf(outcome: Awaited<ReturnType<Address['put']>>): string {
-  assert.ok('refusal' in outcome, 'the policy was taken')
+  assert.ok('refusal' in outcome, 'the policy was accepted')
   return outcome.refusal
 }
 
-async function taken(address: Address, policy: object): Promise<Visited> {
+async function accepted(address: Address, policy: object): Promise<Visited> {
   const outcome = await address.put(policy)
   assert.ok(!('refusal' in outcome), 'refusal' in outcome ? outcome.refusal : '')
   return outcome
@@ -155,7 +155,7 @@ async function works(
   const about = around()
   const expressions = [conditions[protocol] ?? 'true', `conn.client_ip == '${REFUSED}'`]
   const rule = { name: about.mark, expressions, actions: [{ type: name, config: config?.(about) }] }
-  const { isReached } = await taken(address, { on_tcp_connect: [rule] })
+  const { isReached } = await accepted(address, { on_tcp_connect: [rule] })
   assert.equal(await isReached(WELCOME), true)
   assert.equal(await isReached(REFUSED), effect === 'logs')
   if (effect === 'logs') await isLogged(about.mark)
@@ -167,7 +167,7 @@ async function acts(name: string, phase: Phase, sample: HttpSample, address: Add
   let versions: Visited['versions'] = ['1.1']
   for (let i = 0; i < versions.length; i++) {
     // Set again for each version, so that no counts are left from the one before.
-    const visited = await taken(address, policyOf(name, phase, sample, { ...about, mark: `${about.mark}-${i}` }))
+    const visited = await accepted(address, policyOf(name, phase, sample, { ...about, mark: `${about.mark}-${i}` }))
     versions = visited.versions
     for (const make of sample.exchanges) {
       const { ask = {}, look } = make(about)
@@ -181,7 +181,7 @@ async function acts(name: string, phase: Phase, sample: HttpSample, address: Add
 
 /** D42a: the plain listener redirects visitors of an HTTPS edge, and no rule runs. */
 async function isSentAway(name: string, phase: Phase, sample: HttpSample, address: Address): Promise<void> {
-  const visited = await taken(address, policyOf(name, phase, sample, around()))
+  const visited = await accepted(address, policyOf(name, phase, sample, around()))
   const before = service.seen.length
   const { status, headers } = await visited.ask({ path: '/in' })
   assert.equal(status, 307)

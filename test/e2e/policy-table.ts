@@ -10,7 +10,7 @@ import type { Answer, Ask } from './edges/visitor.ts'
 export interface Around {
   /** Different for each row. */
   readonly mark: string
-  /** A service that says `said`, and `401` under `/no`. */
+  /** A service that answers `said`, and `401` under `/no`. */
   readonly asked: string
   /** Where keys are published, and a token signed with one of them. */
   readonly keys: string
@@ -23,7 +23,7 @@ export interface GivenRule {
   readonly actions: readonly { readonly type: string; readonly config?: unknown }[]
 }
 
-/** One request and what comes of it. `answer` is undefined when the connection ended without one. */
+/** One request and its outcome. `answer` is undefined when the connection ended without one. */
 export interface Exchange {
   readonly ask?: Ask
   readonly look: (answer: Answer | undefined, seen: Seen | undefined) => void

@@ -23,7 +23,7 @@ for (const planeCount of [1, 2]) {
       return connection
     }
     const service = (owner: Owner, name: string) => httpUpstream(owner, (_, response) => response.end(name))
-    /** An agent of its own for a service that says its name. */
+    /** Starts a separate agent for a service that answers its name. */
     const member = async (owner: Owner, name: string, options: TunnelOptions, authtoken?: string) => {
       const connection = await agent(owner, authtoken)
       const { address } = await service(owner, name)
@@ -32,15 +32,15 @@ for (const planeCount of [1, 2]) {
     }
     const freshName = () => `pool${++names}.pools.test`
     const at = (domain: string) => `https://${domain}:${platform.httpsPort}/`
-    /** How often each answered. */
+    /** How often each member answered. */
     const counted = async (domain: string, times: number) => {
-      const told: Record<string, number> = {}
+      const answers: Record<string, number> = {}
       for (let i = 0; i < times; i++) {
         const { status, text } = await visit(at(domain), platform)
         assert.equal(status, 200, text)
-        told[text] = (told[text] ?? 0) + 1
+        answers[text] = (answers[text] ?? 0) + 1
       }
-      return told
+      return answers
     }
 
     test('serves its members evenly, and each is listed', async (t) => {
@@ -48,17 +48,17 @@ for (const planeCount of [1, 2]) {
       const members = []
       for (const name of ['a', 'b', 'c']) members.push(await member(t, name, { domain }))
       assert.equal(new Set(members.map(({ tunnel }) => tunnel.url)).size, 1)
-      const told = await counted(domain, 30)
-      assert.deepEqual(Object.keys(told).toSorted(), ['a', 'b', 'c'])
+      const answers = await counted(domain, 30)
+      assert.deepEqual(Object.keys(answers).toSorted(), ['a', 'b', 'c'])
       // Each plane takes turns by itself.
-      for (const times of Object.values(told)) assert.ok(Math.abs(times - 10) <= planeCount, JSON.stringify(told))
+      for (const times of Object.values(answers)) assert.ok(Math.abs(times - 10) <= planeCount, JSON.stringify(answers))
       const { endpoints } = await platform.admin.get('/endpoints')
       const listed = endpoints.filter(({ hostport }: { hostport: string }) => hostport.startsWith(`${domain}:`))
       assert.equal(listed.length, 3)
       assert.equal(new Set(listed.map(({ id }: { id: string }) => id)).size, 3)
     })
 
-    test('goes on without a member that ends, and closes with the last', async (t) => {
+    test('goes on without a member that stops, and closes with the last', async (t) => {
       const domain = freshName()
       const [a, b] = [await member(t, 'a', { domain }), await member(t, 'b', { domain })]
       await a.connection.close()
@@ -76,16 +76,16 @@ for (const planeCount of [1, 2]) {
     test('gives no visitor an error while members come and go', async (t) => {
       const domain = freshName()
       await member(t, 'stays', { domain })
-      let isOver = false
+      let isStopped = false
       const visits = (async () => {
-        while (!isOver) await counted(domain, 1)
+        while (!isStopped) await counted(domain, 1)
       })()
       for (let i = 0; i < 5; i++) {
         const { connection } = await member(t, 'goes', { domain })
         await counted(domain, 3)
         await connection.close()
       }
-      isOver = true
+      isStopped = true
       await visits
     })
 
@@ -113,7 +113,7 @@ for (const planeCount of [1, 2]) {
         socket.destroy()
         return heard.size === 2
       })
-      // A port that the server chooses is never one that others have.
+      // A port that the server chooses is never one that is in use.
       const third = await (await agent(t)).forward({ addr: (await say('c')).address, proto: 'tcp', pooling: true })
       assert.notEqual(third.url, url)
     })
@@ -151,7 +151,7 @@ for (const planeCount of [1, 2]) {
       })
     }
 
-    test('is not made of a tunnel that has its address alone', async (t) => {
+    test('does not include a tunnel that started without pooling', async (t) => {
       const domain = freshName()
       await member(t, 'a', { domain, pooling: false })
       await assert.rejects(member(t, 'b', { domain }), /does not share its address; start both with pooling/)
@@ -168,7 +168,7 @@ for (const planeCount of [1, 2]) {
       assert.deepEqual(Object.keys(await counted(domain, 8)).toSorted(), ['a', 'c'])
     })
 
-    test('takes tunnels of the official SDK', async (t) => {
+    test('accepts tunnels of the official SDK', async (t) => {
       const domain = freshName()
       await member(t, 'own', { domain })
       const builder = new ngrok.SessionBuilder().authtoken(platform.authtoken).serverAddr(platform.agents)

@@ -68,7 +68,7 @@ eachStore((store) => {
     })
     const lockOut = { ip_policy_id: policy.id, action: 'deny', cidr: '127.0.0.1/32' }
     const restriction = await admin.create('/ip_restrictions', { type: 'api', ip_policy_ids: [policy.id] })
-    // While it is not enforced it guards nothing.
+    // While it is not enforced, it protects nothing.
     const draft = await member.api.create('/ip_policy_rules', { ...lockOut, cidr: '192.0.2.0/24' })
     await member.api.delete(`/ip_policy_rules/${draft.id}`)
     await admin.update(`/ip_restrictions/${restriction.id}`, { enforced: true })
@@ -87,7 +87,7 @@ eachStore((store) => {
     assert.equal((await admin.get('/ip_policy_rules')).ip_policy_rules.length, 1)
     await member.api.get(`/ip_policies/${policy.id}`)
 
-    // Other policies stay everybody's, and admins change this one.
+    // Other policies can still be changed by members, and this one by admins.
     const other = await member.api.create('/ip_policies')
     await member.api.create('/ip_policy_rules', { ...lockOut, ip_policy_id: other.id })
     await admin.update(`/ip_policies/${policy.id}`, { description: 'ours' })
@@ -95,7 +95,7 @@ eachStore((store) => {
     await member.api.update(`/ip_policies/${policy.id}`, { description: 'free again' })
   })
 
-  test('when a restriction is enforced while a member adds a rule, no rule is added after that', async (t) => {
+  test('while a restriction becomes enforced, a rule by a member is added before it or not at all', async (t) => {
     const platform = await start(t)
     const { admin } = platform
     const member = await platform.member()
@@ -150,7 +150,7 @@ eachStore((store) => {
     const platform = await start(t)
     for (let round = 0; round < 5; round++) {
       const [a, b] = [await platform.member('admin'), await platform.member('admin')]
-      // The first admin steps aside for the round.
+      // The first admin is inactive during the round.
       await a.api.update(`/users/${platform.adminId}`, { active: false })
       const answers = await Promise.all([
         a.api.send('DELETE', `/users/${b.id}`),
@@ -165,7 +165,7 @@ eachStore((store) => {
     }
   })
 
-  test('a start after the first admin was deleted makes no new admin', async (t) => {
+  test('a start after the first admin was deleted creates no new admin', async (t) => {
     const dataDir = await mkdtemp(join(tmpdir(), 'postern-principals-'))
     t.after(() => rm(dataDir, { recursive: true }))
     const options = { dataDir, databaseUrl: await store.url() }

@@ -1,4 +1,4 @@
-/** Names outside of the server's domain, which members and agents may have once a record in the DNS proves them. */
+/** Names outside the server's domain, which members and agents may use once a DNS record proves them. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { AgentRefusal } from '../interop/agents/driver.ts'
@@ -37,7 +37,7 @@ async function refused(path: string, body: object, { method = 'POST', by = membe
   return answer.msg
 }
 
-test('a member reserves a name once its TXT record is there, and is told which one', async () => {
+test('a member reserves a name once its TXT record is there, and a refusal says which one', async () => {
   const domain = 'app.shop.test'
   const { txtName, txtValue, cname } = wantedBy(await refused('/reserved_domains', { domain }))
   assert.equal(txtName, '_postern.app.shop.test')
@@ -66,7 +66,7 @@ test('a wildcard is proven by the record of its domain, and never by a CNAME', a
   assert.equal((await member.create('/reserved_domains', { domain: '*.wide.test' })).cname_target, null)
 })
 
-test('an edge of a member gets a name by its CNAME record, and further names are asked for alone', async () => {
+test('an edge of a member gets a name by its CNAME record, and only new names are looked up', async () => {
   const port = platform.httpsPort
   const { cname } = wantedBy(await refused('/edges/https', { hostports: [`www.alias.test:${port}`] }))
   dns.cname.set('www.alias.test', cname.toUpperCase())
@@ -75,7 +75,7 @@ test('an edge of a member gets a name by its CNAME record, and further names are
   dns.cname.clear()
   dns.asked.length = 0
   await member.update(`/edges/https/${id}`, { hostports: [`www.alias.test:${port}`], description: 'kept' })
-  assert.deepEqual(dns.asked, [], 'a name that it has is not asked for again')
+  assert.deepEqual(dns.asked, [], 'a name that it has is not looked up again')
   const msg = await refused(`/edges/https/${id}`, { hostports: [`other.alias.test:${port}`] }, { method: 'PATCH' })
   assert.match(msg, /_postern\.other\.alias\.test/)
 })
@@ -86,14 +86,14 @@ test('an admin needs no record', async () => {
   assert.deepEqual(dns.asked, [])
 })
 
-test('a name cannot be had while the DNS does not answer', async () => {
+test('a name is refused while the DNS does not answer', async () => {
   dns.mood = 'fails'
   const msg = await refused('/reserved_domains', { domain: 'unknown.test' })
   assert.match(msg, /cannot be looked up at the moment \(ESERVFAIL\)/)
   dns.mood = 'answers'
 })
 
-test('an agent may bind what is inside the domain, reserved or proven, and nothing else', async (t) => {
+test('an agent may only bind names that are inside the domain, reserved or proven', async (t) => {
   const { token } = await platform.admin.create('/credentials', {})
   const agent = await ownDriver.connect({ server: platform.agents, ca: platform.ca, authtoken: token })
   t.after(() => agent.close())
@@ -111,7 +111,7 @@ test('an agent may bind what is inside the domain, reserved or proven, and nothi
   await open()
 })
 
-test('a proof that is gone is told, its name is not renewed, and an admin who takes it anew vouches for it', async (t) => {
+test('a lost proof is reported and stops renewals, until an admin reserves the name', async (t) => {
   const acme = await startAcmeServer()
   t.after(() => acme.stop())
   const orderTimes = { lookMs: 100 }
@@ -137,24 +137,24 @@ test('a proof that is gone is told, its name is not renewed, and an admin who ta
 
   dns.txt.delete(txtName)
   await renew(certificate.id)
-  const lost = await until('it is told', async () => {
+  const lost = await until('it is reported', async () => {
     const shown = await api.get(path)
     return shown.certificate_management_status.provisioning_job?.error_code === 'ERR_NAME_NOT_PROVEN' && shown
   })
   assert.equal(lost.proven_at, null)
-  assert.deepEqual(lost.certificate, certificate, 'what is there is served')
+  assert.deepEqual(lost.certificate, certificate, 'the existing certificate is still served')
   const job = lost.certificate_management_status.provisioning_job
   assert.equal(wantedBy(job.msg).txtValue, txtValue)
   assert.ok(job.retries_at !== null && job.started_at !== null)
   const ordered = () => acme.orders.filter(({ name }) => name === domain).length
   assert.equal(ordered(), 1)
 
-  // An admin who changes something else, or is refused, says nothing of the name.
+  // An admin who changes something else, or is refused, does not vouch for the name.
   await admin.update(path, { description: 'seen' })
   await admin.refused('ERR_DOMAIN_IN_USE', 'POST', '/reserved_domains', { body: { domain } })
   await renew(certificate.id)
   const refusals = () => own.log.filter((line) => line.includes('certificate not ordered') && line.includes(domain))
-  await until('it was not ordered once more', () => refusals().length === 2)
+  await until('a second order was refused', () => refusals().length === 2)
   assert.equal(ordered(), 1)
 
   await admin.delete(path)

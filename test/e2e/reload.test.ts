@@ -1,4 +1,4 @@
-/** SIGHUP: what a running server takes over from its settings file, and what it says of the rest. */
+/** SIGHUP: what a running server adopts from its settings file, and how it reports the rest. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -21,7 +21,7 @@ describe('SIGHUP', () => {
   before(async () => {
     writeFileSync(config, 'region: here\n')
     const env = { POSTERN_BOOTSTRAP_API_KEY: API_KEY }
-    // A flag wins over the file, also later.
+    // A flag overrides the file, and continues to.
     server = await serve({ dataDir: join(root, 'data'), env, flags: { config, 'max-headers': '50' } })
     server.child.stderr?.on('data', (piece: string) => {
       printed += piece
@@ -33,13 +33,13 @@ describe('SIGHUP', () => {
     assert.equal(code, 0)
   })
 
-  /** Has the server read `file`; gives the line that it logs of it. */
+  /** Makes the server read `file`; returns the line that it logs about it. */
   async function reload(file: string): Promise<Record<string, unknown>> {
     writeFileSync(config, file)
     const seen = printed.length
     server.kill('SIGHUP')
     const line = await until(
-      'the server says what became of it',
+      'the server logs the outcome',
       () => /^.*"msg":"settings .*$/m.exec(printed.slice(seen))?.[0],
     )
     return JSON.parse(line)
@@ -58,17 +58,17 @@ describe('SIGHUP', () => {
     }
   }
 
-  /** The answer to a request at the plain listener; empty when it was closed instead. */
+  /** The answer to a request at the plain listener; empty when the connection was closed instead. */
   const answerTo = (headers = ''): Promise<string> => {
     const socket = connect(portOf(server.http), '127.0.0.1')
     socket.end(`GET / HTTP/1.1\r\nhost: nobody.example.com\r\nconnection: close\r\n${headers}\r\n`)
     return text(socket).catch(() => '')
   }
 
-  /** Its first line. */
+  /** The first line of the answer. */
   const visit = async (headers = ''): Promise<string> => (await answerTo(headers)).split('\r\n')[0] ?? ''
 
-  test('what needs a restart is named, and changes nothing', async () => {
+  test('a setting that needs a restart is named, and changes nothing', async () => {
     const line = await reload('region: there\ntcp_ports: 30000-30001\n')
     assert.deepEqual(
       { level: line.level, changed: line.changed, needs_restart: line.needs_restart },
@@ -95,13 +95,13 @@ describe('SIGHUP', () => {
     }
     rmSync(config)
     server.kill('SIGHUP')
-    await until('it says that there is no file', () => /there is no such file/.test(printed))
+    await until('it logs that there is no file', () => /there is no such file/.test(printed))
     const { keys } = (await (await call('/api_keys')).json()) as { keys: { uri: string }[] }
     assert.match(keys[0]?.uri ?? '', /^https:\/\/api\.example\.com\//)
     await reload('')
   })
 
-  test('the door of agents has a new name, and speaks no older TLS', async () => {
+  test('the door of agents gets a new name, and refuses older TLS', async () => {
     await assert.rejects(agentDoor({ servername: 'added.example.com' }), { code: 'ERR_TLS_CERT_ALTNAME_INVALID' })
     await agentDoor({ servername: 'localhost', maxVersion: 'TLSv1.2' })
     const { changed } = await reload('agent_names: added.example.com\ntls_min_version: 1.3\n')
@@ -112,7 +112,7 @@ describe('SIGHUP', () => {
     await agentDoor({ servername: 'localhost', maxVersion: 'TLSv1.2' })
   })
 
-  test('limits of visitors hold from the next connection on, and go again', async () => {
+  test('limits for visitors apply from the next connection on, and can be removed', async () => {
     const long = `x-long: ${'x'.repeat(10_000)}\r\n`
     assert.match(await visit(long), / 404 /)
     await reload('max_header_bytes: 8192\n')
@@ -138,7 +138,7 @@ describe('SIGHUP', () => {
     assert.equal((await call('/api_keys')).status, 200)
   })
 
-  test("errors lose and regain ngrok's number, those of requests that cannot be read too", async () => {
+  test("errors lose and regain ngrok's number, even for unreadable requests", async () => {
     const bad = 'no header\r\n'
     const errors = async () => [await answerTo(), await answerTo(bad)]
     const both = [/^HTTP\/1\.1 404 .*postern-error-code: /s, /^HTTP\/1\.1 400 .*postern-error-code: /s]
@@ -156,7 +156,7 @@ describe('SIGHUP', () => {
     await reload('')
   })
 
-  test('the log gets quieter and louder, and says so both times', async () => {
+  test('the log level changes both ways, and is logged each time', async () => {
     assert.deepEqual((await reload('log_level: error\n')).changed, ['log-level'])
     const seen = printed.length
     await call('/api_keys')

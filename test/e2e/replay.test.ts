@@ -1,4 +1,4 @@
-/** `POST /exchanges/{id}/replay`: a request goes through its edge again, as it was or changed, and by whom it may. */
+/** `POST /exchanges/{id}/replay`: a request goes through its edge again, unchanged or changed, for those who may. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { ApiClient, Json } from '../support/api-client.ts'
@@ -26,7 +26,7 @@ after(() => world.stop())
 
 let asked = 0
 
-/** An exchange of `edge` that is captured. */
+/** A captured exchange of `edge`. */
 async function captured(edge: HttpsEdge, about: Ask = {}): Promise<Json> {
   let found: Json
   await until('an exchange is captured', async () => {
@@ -55,7 +55,7 @@ async function replay(id: string, body: unknown = {}, api: ApiClient = world.api
   return answer.body
 }
 
-test('a request is sent again as it was, and its answer is kept', async () => {
+test('a request is sent again unchanged, and its answer is kept', async () => {
   const edge = await capturedEdge()
   const headers = { 'x-a': 'b', 'content-type': 'text/plain' }
   const first = await captured(edge, { method: 'POST', body: 'a question', headers })
@@ -84,7 +84,7 @@ test('method, path, headers and body can be changed', async () => {
   assert.deepEqual([last.get('x-other'), second.path, second.method], ['yes', '/other?x=y', 'PUT'])
 })
 
-test('the whole edge decides again', async () => {
+test('all modules of the edge run again', async () => {
   const edge = await capturedEdge()
   const first = await captured(edge)
   const policy = { inbound: [{ name: 'nobody', actions: [{ type: 'deny' }] }] }
@@ -95,7 +95,7 @@ test('the whole edge decides again', async () => {
   assert.deepEqual([second.status, service.seen.length], [403, count])
 })
 
-test('what was masked or not kept must be given', async () => {
+test('values that were masked or not kept must be given', async () => {
   const edge = await capturedEdge({ max_body_bytes: 3 })
   const headers = { authorization: 'Bearer secret' }
   const first = await captured(edge, { method: 'POST', headers, body: 'a long one' })
@@ -138,7 +138,7 @@ test('secrets that an admin had kept are not sent again for a member', async () 
   assert.equal(service.last.get('authorization'), undefined)
 })
 
-test('a replay reaches no other edge, and none that asks for a certificate', async () => {
+test('a replay reaches no other edge, and no edge that requires a client certificate', async () => {
   const [edge, other] = [await capturedEdge(), await world.httpsTo(service)]
   const first = await captured(edge)
   const at = `/exchanges/${first.id}/replay`
@@ -154,12 +154,12 @@ test('a replay reaches no other edge, and none that asks for a certificate', asy
 })
 
 for (const [what, body] of [
-  ['a method that is none', { method: 'G T' }],
+  ['an invalid method', { method: 'G T' }],
   ['CONNECT', { method: 'CONNECT' }],
   ['a path with a space', { path: '/a b' }],
   ['a path of another host', { path: 'https://example.com/' }],
-  ['a header that would be two', { headers: [{ name: 'x', value: 'a\r\nb: c' }] }],
-  ['a name that is none', { headers: [{ name: 'a b', value: 'c' }] }],
+  ['a header with a line break', { headers: [{ name: 'x', value: 'a\r\nb: c' }] }],
+  ['an invalid header name', { headers: [{ name: 'a b', value: 'c' }] }],
 ] as const) {
   test(`a change is refused: ${what}`, async () => {
     const [found] = (await world.api.get('/exchanges?limit=1')).exchanges
@@ -167,7 +167,7 @@ for (const [what, body] of [
   })
 }
 
-test('an exchange comes as a HAR document and as a command for curl', async () => {
+test('an exchange can be exported as HAR and as a curl command', async () => {
   const edge = await capturedEdge()
   const first = await captured(edge, { method: 'POST', body: "it's", headers: { cookie: 'a=b' } })
   const { command } = await world.api.get(`/exchanges/${first.id}/curl`)

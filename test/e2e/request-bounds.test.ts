@@ -1,4 +1,4 @@
-/** Configurable limits on requests: size and number of headers, and times. */
+/** Configurable limits on requests: size and number of headers, and timeouts. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect as connectHttp2 } from 'node:http2'
@@ -33,7 +33,7 @@ async function serve(flags: Record<string, string>): Promise<Served> {
   return { world, heads, edge, door: { name: edge.name, port: world.platform.httpsPort, ca: world.platform.ca } }
 }
 
-/** As many headers with as many bytes in all, each below what one header over HTTP/2 may have. */
+/** As many headers with this many bytes in all, each below the limit for one header over HTTP/2. */
 function headers({ bytes = 0, count = 1 }): NonNullable<Ask['headers']> {
   const each = 'x'.repeat(Math.floor(bytes / count))
   return Object.fromEntries(Array.from({ length: count }, (_, i) => [`x-${i}`, each]))
@@ -76,7 +76,7 @@ describe('with raised limits', () => {
   }
 })
 
-describe('with short times', () => {
+describe('with short timeouts', () => {
   let served: Served
   before(async () => {
     served = await serve({ 'header-timeout': '1s', 'idle-timeout': '1s' })
@@ -110,7 +110,7 @@ describe('with short times', () => {
     const idle = await dialled(served.door)
     idle.resume()
     const answer = ask({ ...served.door, name: edge.name })
-    // By the time this one was idle for too long, the other has waited as long.
+    // When this one has been idle for too long, the other has waited as long.
     await once(idle, 'end')
     idle.destroy()
     assert.equal(held.length, 1)
@@ -125,7 +125,7 @@ async function outcome(door: Door, version: HttpVersion, headers: NonNullable<As
     if (code === 'ERR_REQUEST_HEAD_TOO_LARGE') return 'refused'
     return status === 204 ? 'passed' : status
   }
-  // By itself Node's client sends 64 KiB at most.
+  // By default Node's client sends 64 KiB at most.
   const socket = await dialled(door, { version })
   const session = connectHttp2(`https://${door.name}`, {
     createConnection: () => socket,
@@ -137,7 +137,7 @@ async function outcome(door: Door, version: HttpVersion, headers: NonNullable<As
     const [{ ':status': status }] = (await once(stream, 'response')) as [{ ':status': number }]
     return status === 204 ? 'passed' : status === 431 ? 'refused' : status
   } catch (error) {
-    // Once our settings are known it is the library that refuses.
+    // Once the library knows our settings, it refuses by itself.
     return /NGHTTP2_ENHANCE_YOUR_CALM/.test(String(error)) ? 'refused' : String(error)
   } finally {
     session.destroy()

@@ -1,4 +1,4 @@
-/** Certificates that must be replaced before their time: revoked ones, and those that somebody wants replaced. */
+/** Certificates that must be replaced early: revoked ones, and those that somebody wants replaced. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { connect as connectTls } from 'node:tls'
@@ -12,7 +12,7 @@ const HOUR_MS = 3_600_000
 
 let acme: AcmeServer
 let platform: Platform
-/** Names whose certificates are revoked: the authority says that it is late for a renewal. */
+/** Names whose certificates are revoked: the authority says that their renewal is overdue. */
 const revoked = new Set<string>()
 
 before(async () => {
@@ -31,7 +31,7 @@ after(async () => {
   await acme?.stop()
 })
 
-/** The serial number of the certificate that visitors are shown; rejects when they do not trust it. */
+/** The serial number of the certificate that visitors get; rejects when they do not trust it. */
 const shown = (name: string) =>
   new Promise<string>((resolve, reject) => {
     const to = { host: '127.0.0.1', port: platform.httpsPort, servername: name, ca: acme.ca }
@@ -42,7 +42,7 @@ const shown = (name: string) =>
     socket.on('error', reject)
   })
 
-/** A name with a certificate, as visitors see it. */
+/** Creates a name, and resolves once visitors get its certificate. */
 async function served(domain: string): Promise<{ domain: Json; serial: string }> {
   const { id } = await platform.admin.create('/reserved_domains', { domain, certificate_management_policy: {} })
   await platform.admin.create('/edges/https', { hostports: [`${domain}:443`] })
@@ -69,16 +69,16 @@ test('a certificate that the authority revoked is replaced at once, and no visit
   assert.equal(ordersFor('revoked.example.com').length, 2)
   assert.match(ordersFor('revoked.example.com')[1]?.replaces ?? '', /\./)
   const after = await platform.admin.get(`/reserved_domains/${domain.id}`)
-  assert.deepEqual(after.certificate, domain.certificate, 'it takes the place of the one before')
+  assert.deepEqual(after.certificate, domain.certificate, 'it replaces the former one')
 })
 
-test('an authority that says so of all it issues is followed once, and then with growing pauses', async () => {
+test('an authority that calls all its certificates overdue is followed once, and then with growing pauses', async () => {
   revoked.add('always.example.com')
   const { domain } = await served('always.example.com')
   const later = await until('the second one is to be renewed later', async () => {
     const { certificate_management_status: status } = await platform.admin.get(`/reserved_domains/${domain.id}`)
     const at = Date.parse(status.renews_at ?? '')
-    // The pause is an hour at most; before the authority was asked again it is weeks.
+    // The pause is an hour at most; before the authority is asked again the next renewal is weeks away.
     const isLater = at > Date.now() && at < Date.now() + HOUR_MS
     return ordersFor('always.example.com').length === 2 && isLater && status
   })
@@ -88,7 +88,7 @@ test('an authority that says so of all it issues is followed once, and then with
   assert.equal(ordersFor('always.example.com').length, 2)
 })
 
-test('anybody who may change a certificate can have an issued one replaced now', async () => {
+test('anybody who may change an issued certificate can have it replaced now', async () => {
   const { domain, serial } = await served('leaked.example.com')
   const path = `/tls_certificates/${domain.certificate.id}`
   const { api } = await platform.member()

@@ -44,7 +44,7 @@ eachStore((store) => {
     return platform
   }
 
-  /** A module as stored. */
+  /** A module, as stored. */
   async function configOf({ databaseUrl }: { databaseUrl: string }, { routeId }: Place): Promise<string> {
     const [row] = await queryDatabase(databaseUrl, `SELECT config FROM modules WHERE host_id = '${routeId}'`)
     return String(row?.config)
@@ -64,7 +64,7 @@ eachStore((store) => {
       assert.match(refused.msg, new RegExp(`modules/${routeId}/oidc/client_secret.*changed or moved`))
       assert.doesNotMatch(refused.msg, /mine|theirs|sealed/)
     }
-    // Set again, it works.
+    // Once it is set again, it works.
     await platform.admin.put(`${mine.path}/oidc`, login('mine'))
     assert.equal((await platform.admin.get(`${mine.path}/oidc`)).client_secret, 'mine')
   })
@@ -168,7 +168,7 @@ eachStore((store) => {
     assert.equal((await after.admin.get(`${mine.path}/oidc`)).client_secret, 'mine')
     assert.equal((await after.admin.get(`${theirs.path}/oidc`)).client_secret, 'theirs')
     assert.match(await configOf(data, mine), /sealed:2:/)
-    // An old value, kept from before, under the same key.
+    // A value that was sealed before, under the same key.
     await changeDatabase(data.databaseUrl, [setConfig(mine, old(mine, '"theirs"'))])
     await after.admin.refused('ERR_SECRET_UNREADABLE', 'GET', `${mine.path}/oidc`)
     await after.stop()
@@ -182,7 +182,7 @@ eachStore((store) => {
   })
 })
 
-/** Seals as the first version did, bound to no place. */
+/** Seals as the first version did, without a place. */
 function firstForm(key: Buffer, text: string): string {
   const nonce = randomBytes(12)
   const cipher = createCipheriv('aes-256-gcm', key, nonce)
@@ -202,7 +202,7 @@ async function toFirstForm(
   const value = JSON.stringify({ ...authority, key: firstForm(key, pem) })
   await changeDatabase(databaseUrl, [
     "DELETE FROM meta WHERE key = 'sealed_form'",
-    // That version knew nothing of SSH.
+    // That version did not have SSH.
     "DELETE FROM meta WHERE key = 'ssh_host_key'",
     `UPDATE meta SET value = '${value}' WHERE key = 'certificate_authority'`,
   ])

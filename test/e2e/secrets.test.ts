@@ -19,7 +19,7 @@ const oidc = { issuer: 'https://login.example.com', client_id: 'app', client_sec
 const oauth = { enabled: false, provider: { github: { client_id: 'app', client_secret: OAUTH_SECRET } } }
 const policy = { inbound: [{ actions: [{ type: 'basic-auth', config: { credentials: [PASSWORD] } }] }] }
 
-/** Makes a route with secrets, and returns its path. */
+/** Creates a route with secrets; returns its path. */
 async function makeRoute({ admin }: Platform): Promise<string> {
   const edge = await admin.create('/edges/https')
   const body = { match_type: 'path_prefix', match: '/', oauth, oidc, policy }
@@ -102,7 +102,7 @@ eachStore((store) => {
       const old = join(data.dataDir, 'old.key')
       await copyFile(data.keyFile, old)
       await rotate(data)
-      // As it was between the commit and the rename.
+      // The state between the commit and the rename.
       await rename(data.keyFile, `${data.keyFile}.next`)
       await rename(old, data.keyFile)
 
@@ -117,7 +117,7 @@ eachStore((store) => {
       const before = await start(data)
       const path = await makeRoute(before)
       await before.stop()
-      // A new key that no database knows.
+      // A new key that the database does not know.
       await copyFile(data.keyFile, `${data.keyFile}.next`)
       const after = await start(data)
       await assertReadable(after, path)
@@ -135,7 +135,7 @@ eachStore((store) => {
       await admin.refused('ERR_SECRET_UNREADABLE', 'GET', path)
       await admin.refused('ERR_SECRET_UNREADABLE', 'GET', `${path}/oidc`)
 
-      // Each while others still cannot be opened, and one that has no secret at all.
+      // Each while others still cannot be opened, and one that has no secret.
       await admin.put(`${path}/compression`, {})
       await admin.put(`${path}/oidc`, oidc)
       await admin.delete(`${path}/webhook_verification`)
@@ -153,7 +153,7 @@ eachStore((store) => {
       const { id } = await admin.create('/edges/tls', { tls_termination: { terminate_at: 'edge' }, policy: blind })
       const path = `/edges/tls/${id}`
       await spoilModules(data.databaseUrl)
-      // Whether the policy would be blind then is not known.
+      // Whether the policy would lose its facts is unknown.
       const upstream = { body: { terminate_at: 'upstream' } }
       await admin.refused('ERR_SECRET_UNREADABLE', 'PUT', `${path}/tls_termination`, upstream)
       await admin.put(`${path}/policy`, blind)
@@ -181,7 +181,7 @@ eachStore((store) => {
     }))
 })
 
-/** Changes everything that is sealed in modules, so that no key opens it. */
+/** Changes all sealed values of modules, so that no key opens them. */
 async function spoilModules(databaseUrl: string): Promise<void> {
   await changeDatabase(databaseUrl, ["UPDATE modules SET config = replace(config, 'sealed:2:', 'sealed:2x:')"])
 }

@@ -1,4 +1,4 @@
-/** A service that is down: visitors get a page of ours that leads to the logs, and its owner sees what they asked for. */
+/** A service that is down: visitors get our page, whose id leads to the logs, and its owner sees the requests. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { type AgentProcess, startAgent } from '../support/agent-process.ts'
@@ -22,7 +22,7 @@ interface Line {
   readonly reason?: string
 }
 
-/** The lines that name this request. */
+/** The lines with the id of this request. */
 function about(id: string, text: string): Line[] {
   const lines = text.split('\n').filter((line) => line.startsWith('{'))
   return lines.map((line) => JSON.parse(line) as Line).filter(({ request }) => request === id)
@@ -36,7 +36,7 @@ async function loggedBy(agent: AgentProcess, id: string): Promise<Line | undefin
 describe('a service that is down', () => {
   for (const version of ['1.1', '2'] as const) {
     for (const app_protocol of ['http1', 'http2'] as const) {
-      test(`is a page of ours over HTTP/${version}, whose request is in both logs (${app_protocol})`, async (t) => {
+      test(`is shown as our page over HTTP/${version}, whose request is in both logs (${app_protocol})`, async (t) => {
         const { port } = await nobody()
         const { agents: server, caFile, authtoken } = platform
         const domain = `down-${version === '2' ? 2 : 1}-${app_protocol}.example.com`
@@ -56,7 +56,7 @@ describe('a service that is down', () => {
           assert.match(id, /^[0-9a-f]{32}$/)
           assert.ok(answer.text.includes(id))
           for (const secret of ['127.0.0.1', String(port), 'localhost', 'token']) {
-            assert.ok(!answer.text.includes(secret), `visitors learn nothing of ${secret}`)
+            assert.ok(!answer.text.includes(secret), `visitors do not see ${secret}`)
           }
           const own = await loggedBy(agent, id)
           assert.deepEqual([own?.msg, own?.tunnel], ['service does not answer', 'web'])
@@ -70,7 +70,7 @@ describe('a service that is down', () => {
   }
 })
 
-test('what is refused before it has a route has an id that is in the log too', async () => {
+test('a request that is refused before routing has an id that is in the log too', async () => {
   const { status, headers, text } = await visit(`https://localhost:${platform.httpsPort}`, platform)
   assert.equal(status, 404)
   const id = String(headers['postern-request-id'])

@@ -15,12 +15,12 @@ import { until } from '../support/until.ts'
 import { httpUpstream } from '../support/upstream.ts'
 import { visit } from '../support/visitor.ts'
 
-/** Short, so that the tests are; long enough for a busy machine that does answer. */
+/** Short, so that the tests are quick; long enough for a busy machine that does answer. */
 const limits = { ...storeLimits, connectionMs: 1000, statementMs: 1500, pollMs: 500 }
 
 const portOf = (address: string): number => Number(address.slice(address.lastIndexOf(':') + 1))
 
-/** A platform with one agent, which can be cut off, and one address that it serves. */
+/** A platform with one agent, whose connection can be cut, and one address that it serves. */
 async function startWorld(t: TestContext, databaseUrl?: string) {
   const platform = await startPlatform({
     ...(databaseUrl !== undefined && { databaseUrl }),
@@ -82,13 +82,13 @@ test('a silent PostgreSQL: API and /readyz answer 503 in time, visitors notice n
   assert.equal(await statusOf(`${platform.url}/healthz`), 200)
   assert.equal(await served(), '200 web')
   for (const answer of await Promise.all(asked)) assertAway(answer)
-  // By now every connection of before was given up, and new ones are accepted and never answered.
+  // By now all former connections were given up, and new ones are accepted but never answered.
   assertAway(await admin.send('GET', '/api_keys'))
   assertAway(await admin.send('POST', '/ip_policies', { body: { description: 'lost' } }))
   assert.equal(await statusOf(`${platform.url}/readyz`), 503)
   assert.equal(await served(), '200 web')
 
-  // An agent that was cut off is let in again by its cookie; a stranger waits until its credential can be looked up.
+  // An agent that was cut off is let in again by its cookie; a stranger is refused until its credential can be read.
   await link.shut()
   await link.open()
   await servedAgain()
@@ -99,7 +99,7 @@ test('a silent PostgreSQL: API and /readyz answer 503 in time, visitors notice n
   await until('it is ready again', async () => (await statusOf(`${platform.url}/readyz`)) === 200)
   await until('the API is back', async () => (await admin.send('GET', '/api_keys')).status === 200)
   const { ip_policies: policies } = await admin.get('/ip_policies')
-  assert.deepEqual(policies, [], 'nothing refused was stored')
+  assert.deepEqual(policies, [], 'no refused write was stored')
   await sessionsOnline(platform, 1)
   await servedAgain()
 })
@@ -121,7 +121,7 @@ test('SQLite locked by another process: writes answer 503 in time, reads and vis
     assert.equal(await statusOf(`${platform.url}/healthz`), 200)
     assert.equal((await admin.send('GET', '/api_keys')).status, 200)
   }
-  assert.ok(rounds > 1, 'they were served while the writes waited')
+  assert.ok(rounds > 1, 'reads were answered while the writes waited')
   for (const answer of await writing) assertAway(answer)
   assert.equal(await statusOf(`${platform.url}/readyz`), 200)
   await link.shut()

@@ -18,7 +18,7 @@ import { postern } from '../support/server-process.ts'
 
 const kinds = [{}, { private_key_type: 'ecdsa' }, { private_key_type: 'rsa', key_size: 2048 }]
 
-/** Fails unless the authority still signs with the key that it showed when it was made. */
+/** Asserts that the authority still signs with the key that it showed when it was created. */
 async function assertSigns({ admin }: Platform, { id, public_key }: Json): Promise<void> {
   assert.equal((await admin.get(`/ssh_certificate_authorities/${id}`)).public_key, public_key)
   const { certificate } = await admin.create('/ssh_user_certificates', {
@@ -56,7 +56,7 @@ eachStore((store) => {
 
     const flags = { 'data-dir': data.dataDir, 'database-url': data.databaseUrl }
     const admin = await openAdmin(readSettings({ flags, env: {}, cwd: data.dataDir }))
-    // Those of the authority for TLS and of the SSH host key, and these.
+    // The keys of the TLS authority and of the SSH host, and these.
     assert.equal(await admin.rotateKey(), 2 + kinds.length)
     await admin.close()
     const after = await start(t, data)

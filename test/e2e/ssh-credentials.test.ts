@@ -8,7 +8,7 @@ import { until } from '../support/until.ts'
 
 const ED25519 = 'ssh-ed25519'
 
-/** D25, and as much again for a busy machine. */
+/** The limit of D25, and as much again for a busy machine. */
 const ENDED_MS = 10_000
 
 interface Holder {
@@ -53,7 +53,7 @@ const changes: readonly [what: string, owners: string, change: (holder: Holder) 
     '/users',
     ({ platform, ownerId }) => platform.admin.update(`/users/${ownerId}`, { active: false }),
   ],
-  ['an IP restriction shuts its address out', '/bot_users', restrict],
+  ['an IP restriction excludes its address', '/bot_users', restrict],
 ]
 
 /** Admits only an address that no test uses. */
@@ -65,7 +65,7 @@ async function restrict({ platform: { admin } }: Holder): Promise<void> {
 
 describe('a credential is revoked:', () => {
   for (const [what, owners, change] of changes) {
-    test(`${what} while a session lives: the session ends, and none begins`, async (t) => {
+    test(`${what} during a session: the session ends, and no other begins`, async (t) => {
       const held = await holder(t, owners)
       const raw = await RawClient.atLogin(held.platform.sshPort)
       assert.equal(await raw.login(proof(raw, held.key)), messages.authSuccess)
@@ -89,7 +89,7 @@ describe('a credential is revoked:', () => {
       const { blob } = held.key
       assert.equal(await raw.login(keyLogin(raw, { blob, algorithm: ED25519 })), messages.keyOk)
       await change(held)
-      // What listens for restrictions hears of them a little later than the one who made them.
+      // The gateway learns of restrictions a little later than the caller who made them.
       if (change === restrict) await shutOut(held)
       assert.notEqual(await raw.login(proof(raw, held.key)), messages.authSuccess)
       assert.equal(await sessions(held), 0)
@@ -97,7 +97,7 @@ describe('a credential is revoked:', () => {
   }
 })
 
-/** Resolves when the gateway lets nobody new in. */
+/** Resolves once the gateway refuses new connections. */
 async function shutOut({ platform }: Holder): Promise<void> {
   await until('the restriction holds', async () => {
     const raw = await RawClient.atLogin(platform.sshPort).catch(() => undefined)

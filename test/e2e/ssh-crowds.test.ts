@@ -16,7 +16,7 @@ const CROWD = 1000
 const CROWD_FROM = '127.0.0.2'
 const ELSEWHERE = '127.0.0.3'
 
-/** Failing logins at a time. */
+/** Failing logins at once. */
 const AT_ONCE = 25
 
 /** The most unauthenticated connections that one address may have. */
@@ -39,10 +39,10 @@ describe(`a crowd of ${CROWD}`, () => {
         crowd.push(socket.on('error', () => {}))
       }
       await Promise.all(crowd.map((socket) => once(socket, 'connect')))
-      await until('the crowd stands at the door', async () => (await unproven(platform)) >= PER_ADDRESS)
+      await until('the crowd is connected', async () => (await unproven(platform)) >= PER_ADDRESS)
       const amid = await online(t, platform, from, 'amid.localhost')
       await serves(platform, before, amid)
-      assert.ok((await unproven(platform)) >= PER_ADDRESS - 2, 'the crowd is there still')
+      assert.ok((await unproven(platform)) >= PER_ADDRESS - 2, 'the crowd is still connected')
       assertUnharmed(platform)
     })
 
@@ -50,7 +50,7 @@ describe(`a crowd of ${CROWD}`, () => {
       const platform = await start(t)
       const before = await online(t, platform, from, 'before.localhost')
       const crowd = failingLogins(platform)
-      await until('its failures are many', async () => (await failures(platform)) > 100, { limitMs: 60_000 })
+      await until('many logins have failed', async () => (await failures(platform)) > 100, { limitMs: 60_000 })
       const amid = await online(t, platform, from, 'amid.localhost')
       await serves(platform, before, amid)
       assert.equal(await crowd, CROWD, 'none was let in')
@@ -69,7 +69,7 @@ async function start(t: TestContext): Promise<Platform> {
   return platform
 }
 
-/** Logs in from an address and serves under a name; gives the URL. */
+/** Logs in from an address and serves under a name; returns the URL. */
 async function online(t: TestContext, platform: Platform, from: string, name: string): Promise<string> {
   const service = await httpUpstream(t)
   const client = await new TestClient(platform.sshPort).login({ localAddress: from })
@@ -82,14 +82,14 @@ async function online(t: TestContext, platform: Platform, from: string, name: st
   })
   const run = await client.exec('http')
   await client.forward(name, 80)
-  return until('it is told its address', () => /Forwarding +(\S+)/.exec(run.out)?.[1])
+  return until('it prints its address', () => /Forwarding +(\S+)/.exec(run.out)?.[1])
 }
 
 async function serves(platform: Platform, ...urls: readonly string[]): Promise<void> {
   for (const url of urls) assert.equal((await visit(url, platform)).status, 200)
 }
 
-/** Resolves with how many were not let in, once all have tried. */
+/** Resolves with the number of refused clients, once all have tried. */
 async function failingLogins(platform: Platform): Promise<number> {
   const { blob, sign } = makeKey()
   let next = 0
@@ -100,7 +100,7 @@ async function failingLogins(platform: Platform): Promise<number> {
       const raw = await RawClient.atLogin(platform.sshPort, { from: CROWD_FROM })
       const login = keyLogin(raw, { blob, algorithm: 'ssh-ed25519', signer: (data) => sign(data) })
       let answer = await raw.login(login)
-      // Some try for as long as they may, and are then answered late.
+      // Some try as often as they may, and are then answered late.
       for (let again = 0; i % 50 === 0 && answer !== 0 && again < 10; again++) answer = await raw.login(login)
       if (raw.answers(messages.authSuccess).length === 0) refused++
       raw.leave()

@@ -17,7 +17,7 @@ async function fingerprintAt(folder: string): Promise<string> {
   try {
     const ready = (await (await fetch(`${platform.url}/readyz`)).json()) as { ssh_host_key: string }
     const { info } = (await (await fetch(`${platform.url}/openapi.json`)).json()) as { info: { description: string } }
-    assert.ok(info.description.includes(`\`${ready.ssh_host_key}\``), 'the docs page says it too')
+    assert.ok(info.description.includes(`\`${ready.ssh_host_key}\``), 'the docs page shows it too')
     assert.ok(!platform.log.join('\n').includes('PRIVATE KEY'))
     return ready.ssh_host_key
   } finally {
@@ -25,7 +25,7 @@ async function fingerprintAt(folder: string): Promise<string> {
   }
 }
 
-test('the same database has the same host key after a restart, and another database another', async () => {
+test('the same database has the same host key after a restart, and another database has another one', async () => {
   const first = await fingerprintAt(dataDir)
   assert.match(first, /^SHA256:[A-Za-z0-9+/]{43}$/)
   assert.equal(await fingerprintAt(dataDir), first)

@@ -1,4 +1,4 @@
-/** Memory of uploads that their service does not read: limited for each, by Node's count and by the system's. */
+/** Memory of uploads that their service does not read: limited for each, as Node and as the system count it. */
 import assert from 'node:assert/strict'
 import { connect as connectHttp2 } from 'node:http2'
 import { describe, test } from 'node:test'
@@ -11,12 +11,12 @@ import { dialled, versions } from './edges/visitor.ts'
 const UPLOADS = 50
 const KIB = 1024
 
-/** A slow reader holds at most 256 KiB of a stream; with the objects of its connection, in bytes. */
+/** What a stalled upload may hold, in bytes: at most 256 KiB of its stream, and the objects of its connection. */
 const EACH_BYTES = (256 + 64) * KIB
 
 /**
- * How much the whole process may grow, in bytes: what the uploads hold, plus what the allocator keeps once. It used to be 60
- * to 90 MiB.
+ * How much the whole process may grow, in bytes: what the uploads hold, plus what the allocator keeps once. It used to
+ * grow by 60 to 90 MiB.
  */
 const ALL_BYTES = UPLOADS * EACH_BYTES + 30 * KIB * KIB
 
@@ -56,7 +56,7 @@ describe('50 stalled uploads hold only their own buffers, and not the memory aro
       let [seen, looks] = [-1, 0]
       await until('all uploads stall', async () => {
         const sent = visitors.reduce((sum, { bytesWritten }) => sum + bytesWritten, 0)
-        // More than once the same: on a slow machine the server may not have come to it.
+        // Unchanged several times: on a slow machine the server may need a while to read.
         looks = reached >= UPLOADS && sent === seen ? looks + 1 : 0
         seen = sent
         await new Promise((resolve) => setTimeout(resolve, 300))
@@ -71,7 +71,7 @@ describe('50 stalled uploads hold only their own buffers, and not the memory aro
   }
 })
 
-/** Sends more than all buffers on the way take, and never comes to an end. */
+/** Sends more than all buffers on the path hold, and never ends. */
 function upload(visitor: TLSSocket, { version, name }: { version: string; name: string }): void {
   if (version === '2') {
     const session = connectHttp2(`https://${name}`, { createConnection: () => visitor })

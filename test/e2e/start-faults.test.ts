@@ -13,7 +13,7 @@ const root = mkdtempSync(join(tmpdir(), 'postern-faults-'))
 after(() => rmSync(root, { recursive: true, force: true }))
 const newFolder = () => mkdtempSync(join(root, 'run-'))
 
-/** A start that does not end is killed after this time, in milliseconds, and fails the test by its exit code. */
+/** How long a start may take, in milliseconds; then it is killed, and fails the test by its exit code. */
 const GIVE_UP_MS = 60_000
 
 async function refusal(options: ServeOptions, code = 1): Promise<string> {
@@ -99,7 +99,7 @@ test('a full disk is reported with the file and what to do, and a start works on
   disk.free()
   const server = await serve({ dataDir })
   assert.equal((await server.stop()).code, 0)
-  // A database that is there already.
+  // A database that exists already.
   disk.fill()
   const { bavail } = statfsSync(disk.path)
   assert.equal(bavail, 0)

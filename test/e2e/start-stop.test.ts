@@ -23,17 +23,17 @@ import {
 
 const root = mkdtempSync(join(tmpdir(), 'postern-start-'))
 after(() => rmSync(root, { recursive: true, force: true }))
-/** A folder that the server itself is to make. */
+/** A folder that the server itself is to create. */
 const newDataDir = () => join(mkdtempSync(join(root, 'run-')), 'data')
 
-/** What the first start printed. */
+/** The credentials that the first start printed. */
 function credentials(out: string): { apiKey: string; authtoken: string } {
   const [, apiKey = ''] = /^ +Admin API key +(\S+)$/m.exec(out) ?? []
   const [, authtoken = ''] = /^ +Agent authtoken +(\S+)$/m.exec(out) ?? []
   return { apiKey, authtoken }
 }
 
-/** Starts a server that cannot, and gives the one line it says. */
+/** Starts a server that cannot start; returns the line that it prints. */
 async function refusal(options: ServeOptions, { code = 1 }: { code?: number } = {}): Promise<string> {
   const ended = await postern(serveArgs(options), options)
   assert.equal(ended.code, code, ended.err)
@@ -48,7 +48,7 @@ function assertClean({ code, err }: Ended): void {
   assert.deepEqual({ code, complaints }, { code: 0, complaints: [] })
 }
 
-/** Asserts that only the owner can read what the server keeps; while it runs, since then there are most files. */
+/** Asserts that only the owner can read the server's files; called while it runs, when there are most files. */
 function assertPrivate({ dataDir, databaseUrl }: { dataDir: string; databaseUrl: string }): void {
   const mode = (path: string) => (statSync(path).mode & 0o777).toString(8)
   const database = databaseUrl.startsWith('sqlite:') ? databaseUrl.slice('sqlite:'.length) : undefined
@@ -67,7 +67,7 @@ async function clusterAddress(server: ServerProcess): Promise<string | undefined
 
 describe('the program', () => {
   eachStore((store) => {
-    test('starts with nothing set up, serves, keeps its files to its owner, shows its credentials once, and ends on SIGTERM', async () => {
+    test('starts without configuration, serves, keeps its files private, shows its credentials once, and ends on SIGTERM', async () => {
       const options = { dataDir: newDataDir(), databaseUrl: await store.url() }
       const first = await serve(options)
       assert.deepEqual(await (await fetch(`${first.url}/healthz`)).json(), { status: 'ok' })
@@ -96,7 +96,7 @@ describe('the program', () => {
       for (const secret of [apiKey, authtoken]) assert.ok(!out.includes(secret))
     })
 
-    test('admins make users and keys without a key, whether the server runs or not', async () => {
+    test('`postern admin` creates users and keys without a key, whether the server runs or not', async () => {
       const options = { dataDir: newDataDir(), databaseUrl: await store.url() }
       const place = ['--data-dir', options.dataDir, '--database-url', options.databaseUrl]
       const admin = async (...args: string[]) => {
@@ -169,7 +169,7 @@ describe('the program', () => {
   })
 
   for (const variable of ['POSTERN_BOOTSTRAP_API_KEY', 'POSTERN_BOOTSTRAP_AUTHTOKEN']) {
-    test(`a short ${variable} is refused before anything is made`, async () => {
+    test(`a short ${variable} is refused before anything is created`, async () => {
       const dataDir = newDataDir()
       const line = await refusal({ dataDir, env: { [variable]: 'short_secret' } }, { code: 2 })
       assert.match(line, new RegExp(`${variable}.*32`))
@@ -188,7 +188,7 @@ describe('the program', () => {
     await assert.rejects(fetch(`${server.url}/healthz`), 'it accepts nothing new')
     const answer = await slow.finish()
     assert.equal(answer.status, 201, answer.body)
-    assert.equal(answer.connection, 'close', 'the caller is told not to come back on it, so nothing idles on')
+    assert.equal(answer.connection, 'close', 'the caller is told to close it, so it does not stay idle')
     assertClean(await server.ended)
 
     const again = await serve(options)
@@ -254,7 +254,7 @@ describe('the program', () => {
     const right = readFileSync(file)
     rmSync(file)
     assert.match(await refusal(options), /secret\.key is missing.*restore it from a backup.*--key-file/)
-    assert.ok(!existsSync(file), 'no new one is made')
+    assert.ok(!existsSync(file), 'no new one is created')
     for (const wrong of ['', 'not a key\n', randomBytes(31).toString('base64')]) {
       writeFileSync(file, wrong)
       assert.match(await refusal(options), /secret\.key is not a key file/)
@@ -281,7 +281,7 @@ describe('two servers on one PostgreSQL', () => {
   eachStore((store) => {
     if (store.name === 'sqlite') return
 
-    test('that start at the same moment on an empty database make one set of credentials and serve the same', async () => {
+    test('that start at the same moment on an empty database create one set of credentials and serve the same data', async () => {
       for (let round = 0; round < 2; round++) {
         const databaseUrl = await store.url()
         const flags = { 'key-file': join(newDataDir(), 'shared.key') }
@@ -324,7 +324,7 @@ describe('two servers on one PostgreSQL', () => {
   })
 })
 
-/** Sends a POST up to the middle of its body, and waits until the server has taken it up. */
+/** Sends half of a POST, and waits until the server has begun to read it. */
 async function slowCreate(url: string, apiKey: string) {
   const body = JSON.stringify({ description: 'slow' })
   const sending = request(`${url}/ip_policies`, {
@@ -339,7 +339,7 @@ async function slowCreate(url: string, apiKey: string) {
     },
   })
   const answered = once(sending, 'response')
-  // Heard of again by whoever finishes it.
+  // A rejection is seen again by the caller of `finish`.
   answered.catch(() => {})
   sending.flushHeaders()
   await once(sending, 'continue')

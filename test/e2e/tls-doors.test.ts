@@ -1,4 +1,4 @@
-/** What every TLS listener accepts: modern cipher suites, no renegotiation, and for agents the lowest version that is set. */
+/** What every TLS listener accepts: modern cipher suites, no renegotiation, and for agents the minimum TLS version. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { after, before, describe, test } from 'node:test'
@@ -18,7 +18,7 @@ const doors: Record<string, () => ConnectionOptions> = {
   agents: () => ({ port: portOf(world.platform.agents) }),
   'an HTTPS edge with an uploaded RSA certificate': () => ({ port: world.platform.httpsPort, servername: RSA_NAME }),
   'a TLS edge with an uploaded RSA certificate': () => ({ port: world.platform.httpsPort, servername: TLS_NAME }),
-  'a name that nobody serves': () => ({ port: world.platform.httpsPort, servername: 'nobody.edge.test' }),
+  'a name that is not served': () => ({ port: world.platform.httpsPort, servername: 'nobody.edge.test' }),
 }
 const oldDoor = (): ConnectionOptions => ({ port: world.platform.httpsPort, servername: OLD_NAME })
 
@@ -39,7 +39,7 @@ function portOf(address: string): number {
   return Number(address.slice(address.lastIndexOf(':') + 1))
 }
 
-/** A connection, or the error instead. */
+/** A connection, or an error message. */
 async function shake(options: ConnectionOptions): Promise<TLSSocket | string> {
   const socket = connect({ host: '127.0.0.1', rejectUnauthorized: false, ...options })
   const outcome = await Promise.race([
@@ -60,7 +60,7 @@ async function agreed(options: ConnectionOptions): Promise<string> {
 
 const only = (version: SecureVersion): ConnectionOptions => ({ minVersion: version, maxVersion: version })
 
-/** CBC, RSA key exchange, both, and ephemeral keys of the old kind. */
+/** Cipher suites with CBC, RSA key exchange, both, and old ephemeral keys. */
 const weak = [
   'ECDHE-ECDSA-AES128-SHA256',
   'ECDHE-RSA-AES128-SHA256',
@@ -89,7 +89,7 @@ for (const [what, door] of Object.entries(doors)) {
       assert.match(await agreed({ ...door(), ...only('TLSv1.2'), ciphers: 'ALL:@SECLEVEL=0' }), strong)
     })
 
-    test('TLS 1.3 is spoken', async () => {
+    test('TLS 1.3 is supported', async () => {
       assert.match(await agreed({ ...door(), ...only('TLSv1.3') }), /^TLS_/)
     })
 
@@ -110,7 +110,7 @@ for (const [what, door] of Object.entries(doors)) {
 
 describe('an edge that allows TLS 1.0', () => {
   for (const version of ['TLSv1', 'TLSv1.1'] as const) {
-    test(`speaks ${version} with forward secrecy, and not by RSA key exchange`, async () => {
+    test(`speaks ${version} with forward secrecy, and not with RSA key exchange`, async () => {
       const everything = { ...oldDoor(), ...only(version), ciphers: 'ALL:@SECLEVEL=0' }
       assert.match(await agreed(everything), /^ECDHE-RSA-AES(128|256)-SHA$/)
       assert.match(await agreed({ ...everything, ciphers: 'AES128-SHA:AES256-SHA:@SECLEVEL=0' }), /handshake failure/i)

@@ -1,4 +1,4 @@
-/** A server of several processes goes over to what is on disk while it serves. */
+/** A server of several processes switches to what is on disk while it serves. */
 import assert from 'node:assert/strict'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { Agent, request as httpsRequest } from 'node:https'
@@ -16,14 +16,14 @@ const AUTHTOKEN = 'test_authtoken_of_the_first_admin_01'
 const folder = mkdtempSync(join(tmpdir(), 'postern-upgrade-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
 
-/** Between two visits of one visitor, in milliseconds: what visitors take of the machine, the upgrade has to wait for. */
+/** Pause between two visits of one visitor, in milliseconds: the processor time of visitors delays the upgrade. */
 const BETWEEN_MS = 10
 
-/** Visits one after the other, on a kept connection or on new ones, until it is told to stop. */
+/** Visits one after the other, on a kept connection or on new ones, until it is stopped. */
 function visitor(port: number, { isKept }: { readonly isKept: boolean }) {
   const agent = new Agent({ keepAlive: isKept, maxSockets: 1, rejectUnauthorized: false })
   const outcome = { served: 0, failed: [] as string[] }
-  let isOver = false
+  let isStopped = false
   const visit = (): Promise<void> =>
     new Promise((resolve) => {
       const options = { host: '127.0.0.1', port, servername: 'up.example.test', agent, path: '/' }
@@ -35,14 +35,14 @@ function visitor(port: number, { isKept }: { readonly isKept: boolean }) {
         })
       })
       sent.once('error', (error: NodeJS.ErrnoException) => {
-        // The connection was closed while the request was on its way, which any client of HTTP/1.1 repeats.
+        // The connection was closed while the request was on its way, so any HTTP/1.1 client would retry it.
         if (!(isKept && sent.reusedSocket && error.code === 'ECONNRESET')) outcome.failed.push(error.message)
         resolve()
       })
       sent.end()
     })
   const done = (async () => {
-    while (!isOver) {
+    while (!isStopped) {
       await visit()
       await pause(BETWEEN_MS)
     }
@@ -51,14 +51,14 @@ function visitor(port: number, { isKept }: { readonly isKept: boolean }) {
   return {
     outcome,
     async stop() {
-      isOver = true
+      isStopped = true
       await done
       return outcome
     },
   }
 }
 
-/** Resolves when new connections, which go to every worker in turn, are answered many times in a row. */
+/** Resolves when new connections, which go to the workers in turn, are answered many times in a row. */
 async function inForce(port: number): Promise<void> {
   for (;;) {
     const first = visitor(port, { isKept: false })
@@ -68,7 +68,7 @@ async function inForce(port: number): Promise<void> {
   }
 }
 
-/** How many lines say that an upgrade was done, or that it failed. */
+/** How many lines report that an upgrade was done, or that it failed. */
 function upgrades(text: string): { done: number; failed: number } {
   const count = (words: string) => text.split(words).length - 1
   return { done: count('upgrade done'), failed: count('upgrade failed') }
@@ -95,7 +95,7 @@ describe('an upgrade', () => {
     }
   }
 
-  test('takes over under traffic, and one that cannot come up changes nothing', { timeout: 120_000 }, async (t) => {
+  test('takes over under traffic, and changes nothing if it cannot start', { timeout: 120_000 }, async (t) => {
     const config = join(folder, 'postern.yml')
     writeFileSync(config, 'log_level: info\n')
     const { server, lines } = await start(t, 'a', { workers: '2', config })
@@ -108,14 +108,14 @@ describe('an upgrade', () => {
       match_type: 'path_prefix',
       backend: { enabled: true, backend_id: backend.id },
     })
-    // An answer of the API comes a moment before every worker serves what was written.
+    // The API answers a moment before every worker serves the change.
     await inForce(port)
     const visitors = [visitor(port, { isKept: true }), visitor(port, { isKept: false })]
     t.after(() => Promise.all(visitors.map((each) => each.stop())))
 
     await ordered(server, lines)
     assert.deepEqual(upgrades(lines.text), { done: 1, failed: 0 }, lines.text)
-    // What was stored before is there, and what is stored now is in force: the new control process serves.
+    // Stored data is there, and new writes come into force: the new control process serves.
     assert.equal((await api.get('/edges/https')).https_edges.length, 1)
 
     writeFileSync(config, 'log_level: shouting\n')
@@ -136,7 +136,7 @@ describe('an upgrade', () => {
     assert.equal(code, 0)
   })
 
-  test('is ordered by a command, which tells what came of it', { timeout: 120_000 }, async (t) => {
+  test('is started by a command, which reports the outcome', { timeout: 120_000 }, async (t) => {
     const config = join(folder, 'ordered.yml')
     writeFileSync(config, '')
     const { server } = await start(t, 'c', { workers: '1', config })
@@ -157,8 +157,8 @@ describe('an upgrade', () => {
     assert.match(late.err, /no server is listening at/)
   })
 
-  test('takes our agents along, and none of their visitors notices', { timeout: 120_000 }, async (t) => {
-    // Longer than the test: whoever waited for the end of it would fail.
+  test('keeps our agents online, and none of their visitors notices', { timeout: 120_000 }, async (t) => {
+    // Longer than the test: waiting for the whole drain time would make it fail.
     const { server, lines } = await start(t, 'd', { workers: '2', 'drain-timeout': '10m' })
     const port = Number(server.https.split(':').at(-1))
     const service = await httpUpstream(t, (_request, response) => void response.end('fine'))
@@ -196,7 +196,7 @@ describe('an upgrade', () => {
     assert.deepEqual(events, ['online'])
   })
 
-  test('of a server of one process is refused, and the server goes on', async (t) => {
+  test('of a server with one process is refused, and the server goes on', async (t) => {
     const { server } = await start(t, 'b', { workers: '0' })
     server.kill('SIGUSR2')
     await server.says(/cannot be upgraded while it runs/)

@@ -46,7 +46,7 @@ eachStore((store) => {
       await agent.close()
     }
     assert.equal((await world.ask('login.shop.test')).status, 200)
-    // By name, or by the wildcard.
+    // Its ACL has the name, or the wildcard.
     for (const acl of [['bind:login.shop.test'], ['bind:*.shop.test']]) {
       const agent = await agentWith(t, world, acl)
       await agent.open({ addr: 1, url: 'https://login.shop.test' })
@@ -61,7 +61,7 @@ eachStore((store) => {
     await assert.rejects(agent.open({ addr: 1, url: 'https://login.shop.test' }), held)
     await world.api.create('/reserved_domains', { domain: 'login.shop.test' })
     await agent.open({ addr: 1, url: 'https://login.shop.test' })
-    // The wildcard itself may be used, since it was reserved.
+    // The wildcard itself may be bound, since it was reserved.
     await agent.open({ addr: 1, url: 'https://*.shop.test' })
   })
 
@@ -74,7 +74,7 @@ eachStore((store) => {
     assert.match(refused.msg, /endpoint `ep_/)
     await tunnel.close()
     await until(
-      'the edge can be made',
+      'the edge can be created',
       async () => (await world.api.send('POST', '/edges/https', { body })).status === 201,
     )
     await assert.rejects(agent.open({ addr: 1, url: 'https://login.shop.test' }), held)
@@ -91,9 +91,9 @@ eachStore((store) => {
   })
 
   if (store.name === 'postgres') {
-    test('an edge that another server makes takes the names below its wildcard from agents here', async (t) => {
+    test('an edge that another server creates takes the names below its wildcard from agents here', async (t) => {
       const databaseUrl = await store.url()
-      // The agent cannot go from one to the other, which has another port: nothing is to wait for that.
+      // The agent cannot move to the other server, which has another port, so draining must not wait for that.
       const flags = { 'drain-timeout': '1s' }
       const here = await startPlatform({ databaseUrl, flags })
       t.after(() => here.stop())

@@ -1,4 +1,4 @@
-/** The long form of `calls.test.ts`, for `npm run fuzz`: 50,000 calls on each store, a line for every 5,000. */
+/** The long form of `calls.test.ts`, for `npm run fuzz`: 50,000 calls on each store, with a line for every 5,000. */
 import assert from 'node:assert/strict'
 import { randomInt } from 'node:crypto'
 import { after, before, test } from 'node:test'
@@ -24,7 +24,7 @@ eachStore((store) => {
   })
 
   for (let portion = 1; portion <= PORTIONS; portion++) {
-    // The state grows from portion to portion, and with it what calls can hit. Some are watched one by one.
+    // The state grows from portion to portion, and with it what calls can hit. Some calls are watched one by one.
     test(`${portion * PORTION} calls (POSTERN_FUZZ_SEED=${seed})`, async (t) => {
       await fuzz.run({ calls: PORTION / 5, serial: true })
       await fuzz.run({ calls: (PORTION * 4) / 5, serial: false })
@@ -43,7 +43,7 @@ eachStore((store) => {
   test('all that is stored can be listed and fetched', async (t) => {
     t.diagnostic(`${store.name}: ${await fuzz.takeStock()} resources`)
     const never = fuzz.called.filter(({ name }) => !fuzz.tally.succeeded.has(name)).map(({ name }) => name)
-    // Nobody is online, so nothing that needs a session, a tunnel or an endpoint can succeed.
+    // No agent is online, so nothing that needs a session, a tunnel or an endpoint can succeed.
     assert.deepEqual(
       never.filter((name) => !/(tunnel|session|endpoint)$/.test(name)),
       [],

@@ -5,7 +5,7 @@ import { eachStore } from '../support/databases.ts'
 import { startPlatform } from '../support/platform.ts'
 import { Fuzz } from './calls.ts'
 
-/** More tries for each kind of call that did not succeed: of the hardest one in ten does, so that chance alone never fails. */
+/** More tries for calls that never succeeded: one in ten of the hardest does, so chance alone never fails the test. */
 const CALLS_FOR_BARREN = 50
 const ROUNDS_FOR_BARREN = 6
 
@@ -19,7 +19,7 @@ eachStore((store) => {
       await fuzz.run({ calls: 300, serial: true })
       await fuzz.run({ calls: 700, serial: false })
       assert.ok((await fuzz.takeStock()) > 50, 'hardly anything was created: the calls no longer fit the API')
-      // Each has a few calls among so many, and by chance all of them may be bad.
+      // Each operation gets only a few of the calls, and by chance all of these may be bad.
       for (let round = 0; round < ROUNDS_FOR_BARREN && fuzz.barren.length > 0; round++) {
         const { barren } = fuzz
         await fuzz.run({ calls: CALLS_FOR_BARREN * barren.length, serial: false, of: barren })

@@ -1,4 +1,4 @@
-/** Sends many random calls to a platform and holds every answer, and what is stored, against what must always be true. */
+/** Sends many random calls to a platform, and checks every answer and the stored state against invariants. */
 import assert from 'node:assert/strict'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { isDeepStrictEqual } from 'node:util'
@@ -13,13 +13,13 @@ import { Pool } from './pool.ts'
 import { type Received, type Sent, Wire } from './wire.ts'
 
 const CONNECTIONS = 16
-/** The one call that answers with something and stores nothing. */
+/** The only call that answers with a resource but stores nothing. */
 const DRY_RUN = '/policy/explain'
 
-/** Its answer goes on until the caller leaves. */
+/** An operation whose answer continues until the caller leaves. */
 const ENDLESS = '/exchanges/stream'
 
-/** Plans are drawn in batches, each from a seed of its own, so that a long run does not hold them all. */
+/** Plans are drawn in batches, each from its own seed, so that a long run does not hold them all in memory. */
 const BATCH = 250
 
 export interface Tally {
@@ -27,22 +27,22 @@ export interface Tally {
   readonly statuses: Map<number, number>
   /** How often each operation succeeded. */
   readonly succeeded: Map<string, number>
-  /** Longest time that the event loop, which the server shares, was held up. */
+  /** The longest time that the event loop, which the server shares, was blocked. */
   longestMs: number
 }
 
 export interface Portion {
   readonly calls: number
-  /** One call at a time, each with a look at what is stored before and after. */
+  /** One call at a time, comparing what is stored before and after each. */
   readonly serial: boolean
-  /** What is called; all when left out. */
+  /** The operations to call; all if omitted. */
   readonly of?: readonly Operation[]
 }
 
 export class Fuzz {
   readonly tally: Tally = { calls: 0, statuses: new Map(), succeeded: new Map(), longestMs: 0 }
   readonly operations: readonly Operation[]
-  /** Those that are called: not an enforced IP restriction, which would lock the caller out, and no answer without an end. */
+  /** Operations that are called: not an enforced IP restriction, which would lock us out, and no endless answer. */
   readonly called: readonly Operation[]
   readonly #platform: Platform
   readonly #tokens: Readonly<Record<Plan['as'], string>>
@@ -65,7 +65,7 @@ export class Fuzz {
     return new Fuzz(platform, member.token, await readDocument(platform.url), seed)
   }
 
-  /** Those that create something and never did; what visitors sent cannot be sent again where there are none. */
+  /** Operations that should create something and never did; without visitors, there are no exchanges to replay. */
   get barren(): readonly Operation[] {
     return this.called.filter(
       ({ path, status, name }) => status === 201 && !path.startsWith('/exchanges') && !this.tally.succeeded.has(name),
@@ -92,7 +92,7 @@ export class Fuzz {
     this.#wire.close()
   }
 
-  /** Everything that is listed can be fetched and is the same there, modules too. Gives how many there were. */
+  /** Checks that every listed item can be fetched and is the same there, with its modules. Returns their number. */
   async takeStock(): Promise<number> {
     let count = 0
     for (const { path, listed } of this.operations) {
@@ -138,7 +138,7 @@ export class Fuzz {
     return { 'service-version': '2', ...(token !== '' && { authorization: `Bearer ${token}` }) }
   }
 
-  /** One call; what it was is part of whatever goes wrong with it. */
+  /** Sends one call; any error includes what was sent. */
   async #call(plan: Plan, path = this.#pool.fillPath(plan.path)): Promise<Received | undefined> {
     const { method, as, operation } = plan
     const body = typeof plan.body === 'string' ? this.#pool.fill(plan.body) : plan.body
@@ -148,7 +148,7 @@ export class Fuzz {
       this.#check(operation, sent, received)
       return received
     } catch (error) {
-      // A server may close on a body that is over the limit while it is still being sent.
+      // A server may close the connection while a body over the limit is still being sent.
       if (Buffer.byteLength(body ?? '') > MAX_BODY_BYTES && !(error instanceof assert.AssertionError)) return undefined
       throw new Error(`${as}: ${method} ${path} ${brief(body)} ${JSON.stringify(plan.headers)}`, { cause: error })
     } finally {
@@ -183,7 +183,7 @@ export class Fuzz {
     if (method === 'DELETE' && template.endsWith('{id}')) this.#pool.remove(path.split('/').at(-1) ?? '')
   }
 
-  /** One call that nobody else calls beside: what is refused changes nothing, what is done can be read back. */
+  /** Sends a call while no other runs: a refused one must change nothing, and an accepted one must be readable. */
   async #watched(plan: Plan): Promise<void> {
     const path = this.#pool.fillPath(plan.path)
     const before = await this.#look(path)
@@ -199,7 +199,7 @@ export class Fuzz {
       return
     }
     const { body, status } = received
-    // A field that can be cleared has no GET of its own.
+    // A field that can be cleared has no GET.
     if (plan.method === 'DELETE') assert.ok([404, 405].includes((await this.#get(path)).status), what)
     else if (status === 201) {
       const { body: stored } = await this.#get(new URL(body.uri).pathname)
@@ -207,7 +207,7 @@ export class Fuzz {
     } else if (status === 200 && path !== DRY_RUN) assert.deepEqual((await this.#get(path)).body, body, what)
   }
 
-  /** The resource that a path is about, or the newest of a list. */
+  /** The resource at a path, or the newest of a list. */
   async #look(path: string): Promise<Json> {
     const plain = path.split('?')[0] ?? ''
     const one = /^\/.*\/[a-z]+_[0-9A-Za-z]{27}(?![0-9A-Za-z])/.exec(plain)?.[0]
@@ -231,13 +231,13 @@ function assertRefusal({ status, text, body }: Received): void {
   assert.match(body.details.operation_id, /^op_[0-9A-Za-z]{27}$/)
 }
 
-/** Whether a path, its query aside, is the plain form of a template. */
+/** Whether a path without its query has the plain form of a template. */
 function fits(template: string, path: string): boolean {
   const [given = ''] = path.split('?')
   return RegExp(`^${template.replaceAll(/\{\w+\}/g, '[a-z]+_[0-9A-Za-z]{27}')}$`).test(given)
 }
 
-/** What two answers to the same question have in common: not the id of a refusal's operation, nor the seconds of a lease. */
+/** The part of an answer that stays the same: without the operation id of a refusal, and the seconds of a lease. */
 function lasting(body: Json): Json {
   if (body?.details) return { ...body, details: undefined }
   if (Array.isArray(body?.nodes)) return { ...body, nodes: body.nodes.map(lasting) }

@@ -1,7 +1,7 @@
-/** The operations of a running platform, read from its own `/openapi.json`, with what checks their answers. */
+/** The operations of a running platform, read from its own `/openapi.json`, with validators of their answers. */
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 
-/** A schema as the document has it, as far as values are made from it. */
+/** The parts of a schema from which values are made. */
 export interface DocumentSchema {
   readonly type?: string | readonly string[]
   readonly enum?: readonly unknown[]
@@ -19,12 +19,12 @@ export interface Operation {
   readonly method: string
   /** With parameters as `{id}`. */
   readonly path: string
-  /** Prefix of the id that each parameter of the path takes. */
+  /** The id prefix of each path parameter. */
   readonly prefixes: Readonly<Record<string, string>>
   readonly body: DocumentSchema | undefined
-  /** Prefix of the ids that a list holds; undefined when it is none. */
+  /** The prefix of the ids in a list; undefined when this is not a list. */
   readonly listed: string | undefined
-  /** The one status of success. */
+  /** The only status of success. */
   readonly status: number
   /** Checks the body of a success; undefined when it has none. */
   readonly answer: ValidateFunction | undefined
@@ -56,7 +56,7 @@ export async function readDocument(url: string): Promise<readonly Operation[]> {
   return Object.entries(document.paths).flatMap(([path, item]) =>
     Object.entries(item)
       .filter(([method]) => method !== 'parameters')
-      // All but the parameters are operations.
+      // Everything but the parameters is an operation.
       .map(([method, described]) => read(ajv, path, method, described as Described, item.parameters)),
   )
 }
@@ -87,7 +87,7 @@ function read(
   }
 }
 
-/** The document says the prefix in the words about the parameter; the one parent in a path is an HTTPS edge. */
+/** The description of a parameter has the prefix, except for the only parent in a path, an HTTPS edge. */
 function prefixOf({ name, description = '' }: Parameter): string {
   return name === 'edge_id' ? 'edghts_' : (/`(\w+_)…`/.exec(description)?.[1] ?? '')
 }

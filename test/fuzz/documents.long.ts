@@ -1,11 +1,11 @@
 /**
  * Hostile documents against one server, for `npm run fuzz`: 1,000 of them, or as many as fit into
- * `POSTERN_FUZZ_SECONDS`, then a restart on what they left behind. No turn of the event loop may take over 20 ms of
+ * `POSTERN_FUZZ_SECONDS`, then a restart with what they stored. No turn of the event loop may take over 20 ms of
  * processor time.
  *
- * The system counts processor time in ticks of some milliseconds, and on a virtual machine the time of its neighbours too.
- * So a document that seems to take long is sent again: what it costs itself it costs each time. Those that did so once
- * are told.
+ * The system counts processor time in ticks of some milliseconds, and on a virtual machine that of its neighbours too.
+ * So a document that seems to take long is sent again: its own cost is the same each time. Documents that took long
+ * only once are reported.
  */
 import assert from 'node:assert/strict'
 import { randomInt } from 'node:crypto'
@@ -15,7 +15,7 @@ import { DocumentsFuzz, type Effect } from './documents.ts'
 import { hostileDocuments, seeded } from './hostile-documents.ts'
 
 const DOCUMENTS = 1000
-/** What one turn may take of the processor, in milliseconds. */
+/** The most processor time that one turn may take, in milliseconds. */
 const LONGEST_TURN_MS = 20
 /** How often a document that took longer is sent again. */
 const REPEATS = 4
@@ -60,7 +60,7 @@ test(`hostile documents (POSTERN_FUZZ_SEED=${seed})`, async (t) => {
   assert.deepEqual(again.filter(({ cpuMs }) => cpuMs > LONGEST_TURN_MS).map(shown), [])
 })
 
-test(`a start on what they left behind, and the first visitors (POSTERN_FUZZ_SEED=${seed})`, async (t) => {
+test(`a restart with what they stored, and the first visitors (POSTERN_FUZZ_SEED=${seed})`, async (t) => {
   const { atStart, visits } = await fuzz.restart()
   t.diagnostic(
     `longest turn of a start on nothing ${onNothing.cpuMs.toFixed(1)} ms, on what was left ${atStart.cpuMs.toFixed(1)} ms`,

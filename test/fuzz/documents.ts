@@ -1,4 +1,4 @@
-/** Sends hostile documents to a server that measures its own turns: through the API, as binds, and to be found at a start. */
+/** Sends hostile documents to a server that measures its own turns: through the API, as binds, and stored at start. */
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -42,7 +42,7 @@ export class DocumentsFuzz {
     const fuzz = new DocumentsFuzz(await mkdtemp(join(tmpdir(), 'postern-documents-')))
     const atStart = await fuzz.#startServer()
     await fuzz.#newEdge()
-    // The code is warm, and the threads run: what follows is about the documents.
+    // Warms up code and threads, so that later turns measure only the documents.
     await fuzz.send({
       what: 'warm',
       to: 'route',
@@ -53,7 +53,7 @@ export class DocumentsFuzz {
     return { fuzz, atStart }
   }
 
-  /** Sends one and gives back the longest turn that it caused. */
+  /** Sends a document; returns the longest turn that it caused. */
   async send(document: HostileDocument): Promise<Effect> {
     const outcome = await this.#deliver(document)
     this.outcomes.set(outcome, (this.outcomes.get(outcome) ?? 0) + 1)
@@ -66,18 +66,18 @@ export class DocumentsFuzz {
     return { ...turn, document: `${document.what} (${about.trim()})`, outcome }
   }
 
-  /** The longest turn since it was last asked for. */
+  /** The longest turn since the last call. */
   async longest(): Promise<Turn> {
     this.#child?.send('longest')
-    return (await this.#told()).longest
+    return (await this.#nextReport()).longest
   }
 
-  /** Where the last edge is found. */
+  /** The address of the last edge. */
   get door(): { readonly name: string; readonly port: number; readonly ca: string } {
     return { name: this.names.at(-1) ?? '', port: this.#door.httpsPort, ca: this.#door.ca }
   }
 
-  /** Stops the server, starts it again on what is stored, and visits every edge; gives the longest turn of each. */
+  /** Restarts the server with what is stored, and visits every edge; returns the longest turn of each. */
   async restart(): Promise<{ atStart: Turn; visits: readonly Effect[] }> {
     await this.#stopServer()
     const atStart = await this.#startServer()
@@ -97,7 +97,7 @@ export class DocumentsFuzz {
   async #deliver({ to, at, body }: HostileDocument): Promise<string> {
     if (to === 'bind') {
       const agent = await this.#connected()
-      // What was refused leaves the agent there; what was served is let go again.
+      // A refused bind leaves nothing at the agent; a served one is removed.
       const bound = await agent.bind({ opts: body as Record<string, unknown> }).catch((error: Error) => error)
       if (bound instanceof Error) return `bind: ${bound.message.slice(0, 40)}`
       if ('ngrok' in bound) return `bind ${bound.ngrok}`
@@ -112,7 +112,7 @@ export class DocumentsFuzz {
       const match = `/r${++this.#routes}`
       const sent = { match_type: 'path_prefix', match, ...(body as object) }
       const { status, body: answer } = await this.#api.send('POST', `${this.#edgePath}/routes`, { body: sent })
-      // Each edge gets some dear routes, and then another one is begun.
+      // After some expensive routes, a new edge is created for the next ones.
       if (status === 201 && this.#routes % 5 === 0) await this.#newEdge()
       return `${status} ${answer?.error_code ?? ''}`
     }
@@ -145,12 +145,12 @@ export class DocumentsFuzz {
   async #startServer(): Promise<Turn> {
     const given: Given = { dataDir: this.#dataDir, tcpPorts: '20000-20009' }
     this.#child = fork(entry, [JSON.stringify(given)], { execArgv: [] })
-    const told = await this.#told()
-    if (!('ready' in told)) throw new Error('the server said something else first')
-    this.#api = new ApiClient(told.ready.url, told.apiKey)
-    this.#door = told.ready
-    this.#ports = { agents: Number(told.ready.agents.split(':').at(-1)), authtoken: told.authtoken }
-    return told.longest
+    const report = await this.#nextReport()
+    if (!('ready' in report)) throw new Error('the server sent something else first')
+    this.#api = new ApiClient(report.ready.url, report.apiKey)
+    this.#door = report.ready
+    this.#ports = { agents: Number(report.ready.agents.split(':').at(-1)), authtoken: report.authtoken }
+    return report.longest
   }
 
   async #stopServer(): Promise<void> {
@@ -163,7 +163,7 @@ export class DocumentsFuzz {
     await exited
   }
 
-  async #told(): Promise<Told> {
+  async #nextReport(): Promise<Told> {
     const child = this.#child
     if (!child) throw new Error('there is no server')
     const answered = new AbortController()
@@ -172,8 +172,8 @@ export class DocumentsFuzz {
     })
     const message = once(child, 'message', { signal: answered.signal })
     try {
-      const [told] = (await Promise.race([message, gone])) as [Told]
-      return told
+      const [report] = (await Promise.race([message, gone])) as [Told]
+      return report
     } finally {
       gone.catch(() => {})
       message.catch(() => {})

@@ -1,8 +1,8 @@
-/** Documents that are made to hurt whoever reads, checks, compiles or keeps them. */
+/** Documents designed to be expensive to read, check, compile or store. */
 
 import { hostileExpression } from './hostile-expressions.ts'
 
-/** Numbers below `below` that come again with the same seed. */
+/** Numbers below `below`, the same for the same seed. */
 export type Random = (below: number) => number
 
 /** mulberry32 */
@@ -20,7 +20,7 @@ export interface HostileDocument {
   readonly what: string
   /** `route`: PUT on a route. `edge`: POST of an edge. `bind`: options of a bind. `raw`: bytes for POST of a resource. */
   readonly to: 'route' | 'edge' | 'bind' | 'raw'
-  /** The last part of the path, where there is one. */
+  /** The last part of the path, if there is one. */
   readonly at: string
   readonly body: unknown
 }
@@ -28,10 +28,10 @@ export interface HostileDocument {
 const KIB = 1024
 const MIB = KIB * KIB
 
-/** Cuts to bytes; all that is cut here is ASCII or may be cut anywhere. */
+/** Cuts a text to this many bytes; all texts here are ASCII, or may be cut anywhere. */
 const fit = (text: string, bytes: number): string => text.slice(0, bytes)
 
-/** Each gives a pattern of at most 1 KiB. */
+/** Each returns a pattern of at most 1 KiB. */
 const patterns: readonly ((random: Random) => string)[] = [
   (r) => `[${'\\pL'.repeat(1 + r(340))}]`,
   (r) => `[${'\\pL'.repeat(1 + r(20))}]`,
@@ -58,7 +58,7 @@ const patterns: readonly ((random: Random) => string)[] = [
 
 const filter = (random: Random) => {
   const one = pick(random, patterns)
-  // Few of them may be taken, and are then compiled and served.
+  // A few patterns may be accepted, and are then compiled and served.
   const most = pick(random, [3, 10, 101])
   const some = (): string[] =>
     Array.from({ length: random(most) }, () =>
@@ -93,7 +93,7 @@ const expressions: readonly ((random: Random) => string)[] = [
   (r) => hostileExpression(r),
 ]
 
-/** As dear as a policy that is taken may be. */
+/** The most expensive policies that are accepted. */
 const takenPolicy = (random: Random) => {
   const text = pick(random, [
     () => Array.from({ length: 110 }, (_, i) => `req.headers['x-${i}'][0] == 'a'`).join(' || '),
@@ -207,7 +207,7 @@ const bind = (random: Random): Record<string, unknown> =>
     () => ({ Compression: Array.from({ length: random(4900) }, () => 1) }),
   ])()
 
-/** One document after the other, without end. */
+/** Generates documents without end. */
 export function* hostileDocuments(random: Random): Generator<HostileDocument> {
   const kinds: readonly (() => HostileDocument)[] = [
     () => ({ what: 'patterns', to: 'route', at: 'user_agent_filter', body: filter(random) }),

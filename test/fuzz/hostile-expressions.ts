@@ -1,7 +1,7 @@
-/** Expressions that are made to hurt whoever evaluates them: most are taken when they are written. */
+/** Expressions designed to be expensive to evaluate; most are accepted when they are stored. */
 import type { Random } from './hostile-documents.ts'
 
-/** A header of the visitor, of 8,000 characters. */
+/** A header of the visitor with 8,000 characters. */
 const long = "req.headers['x-long'][0]"
 
 const shapes: readonly ((inner: () => string, variable: string, r: Random) => string)[] = [
@@ -43,7 +43,7 @@ const shapes: readonly ((inner: () => string, variable: string, r: Random) => st
 
 const leaves = ['1', "'a'", '1.5', long, 'req.headers', 'req', 'req.url', 'conn', 'req.cookies', 'lists.range(5000)']
 
-/** Gives true or false, unless it stumbles; loops are at most three inside each other, as the check has it. */
+/** Evaluates to true or false, or fails; loops are nested at most three deep, the limit of the check. */
 export function hostileExpression(random: Random): string {
   const make = (depth: number, loops: number): string => {
     if (depth === 0) return leaves[random(leaves.length)] ?? '1'

@@ -1,4 +1,4 @@
-/** Real routers of services, each serving all tables: they say which of their handlers a path leads to. */
+/** Real routers of services, each serving all tables: they report which handler a path leads to. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
@@ -19,7 +19,7 @@ export interface PathRouter {
   readonly address: NetConnectOpts
 }
 
-/** The host by which a router knows which table is meant. */
+/** The host that selects a table at a router. */
 export function hostOf({ name }: PathTable): string {
   return `${name}.test`
 }
@@ -50,7 +50,7 @@ async function listening(owner: Owner, server: Server): Promise<number> {
 }
 
 export function fastifyRouter(owner: Owner, { isLenient = false } = {}): Promise<PathRouter> {
-  // With `;` as the beginning of the query, as all of Fastify 4 had it.
+  // With `;` as the start of the query, as in all of Fastify 4.
   const routerOptions = { ignoreDuplicateSlashes: isLenient, useSemicolonDelimiter: isLenient }
   return nodeRouter(owner, isLenient ? 'lenient Fastify' : 'Fastify', async ({ parts }) => {
     const app = fastify({ routerOptions })
@@ -62,7 +62,7 @@ export function fastifyRouter(owner: Owner, { isLenient = false } = {}): Promise
   })
 }
 
-/** Of Express, which has no types of its own. */
+/** The part of Express that is used here; Express has no types. */
 interface Express {
   (request: IncomingMessage, response: ServerResponse): void
   set(name: string, value: boolean): void
@@ -75,7 +75,7 @@ export function expressRouter(owner: Owner): Promise<PathRouter> {
     const app = express()
     // Letter case counts (D63): a service that ignores it needs other guards.
     app.set('case sensitive routing', true)
-    // Its routes are tried in the order in which they were added, and compared with the path as it was sent.
+    // Express tries routes in the order in which they were added, and compares them with the path as sent.
     const longestFirst = [...parts].sort((a, b) => b.match.length - a.match.length)
     for (const { match, isExact } of longestFirst) {
       const path = encodeURI(match)
@@ -85,7 +85,7 @@ export function expressRouter(owner: Owner): Promise<PathRouter> {
   })
 }
 
-/** No router, but how services on plain Node find the path. */
+/** Not a router, but how services on plain Node get the path. */
 export function urlRouter(owner: Owner): Promise<PathRouter> {
   return nodeRouter(owner, 'new URL()', ({ parts }) => {
     const longestFirst = [...parts].sort((a, b) => b.match.length - a.match.length)
@@ -108,13 +108,13 @@ function pathnameOf(url: string): string | undefined {
   }
 }
 
-/** Where nginx is; undefined when it is not installed. Servers are often outside the PATH of plain users. */
+/** The path of nginx; undefined if it is not installed. Servers are often outside the PATH of ordinary users. */
 export function findNginx(): string | undefined {
   const folders = [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin', '/usr/local/sbin']
   return folders.map((folder) => join(folder, 'nginx')).find((file) => existsSync(file))
 }
 
-/** nginx with a configuration of its own, thrown away afterwards. */
+/** nginx with a temporary configuration. */
 export async function nginxRouter(
   owner: Owner,
   nginx: string,

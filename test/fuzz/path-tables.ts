@@ -1,7 +1,7 @@
-/** Edges whose routes guard a part of a service, and paths that try to get past them, from one seed. */
+/** Edges whose routes guard parts of a service, and paths that try to get past them, from one seed. */
 import { Dice } from './smuggling-shapes.ts'
 
-/** A route, and whether a stranger may pass. A guarded one has a prefix: an exact path guards itself alone. */
+/** A route, and whether a stranger may pass. A guarded one has a prefix, since an exact path guards only itself. */
 export interface Part {
   readonly match: string
   readonly isExact?: boolean
@@ -39,11 +39,11 @@ function table(name: string, parts: Readonly<Record<string, boolean>>): PathTabl
 
 export interface Attempt {
   readonly table: PathTable
-  /** As it is sent. */
+  /** The path as sent. */
   readonly path: string
 }
 
-/** A name of a table, so that paths come near its routes. */
+/** Names of segments, few enough that paths come near the routes of a table. */
 const names = [
   'admin',
   'public',
@@ -98,7 +98,7 @@ const tails = [
 ]
 const strange = '!"$&\'()*+,-.:<=>@[]^_`{|}~'.split('')
 
-/** As many as are asked for, the same for the same seed. */
+/** Generates attempts without end, the same for the same seed. */
 export function* attempts(seed: number): Generator<Attempt, never> {
   const dice = new Dice(seed)
   for (;;) {
@@ -107,7 +107,7 @@ export function* attempts(seed: number): Generator<Attempt, never> {
   }
 }
 
-/** From one part to another, by as many climbs as it takes, or nearly as many. */
+/** A path from one part to another, with as many `..` as that takes, or nearly as many. */
 function betweenParts(dice: Dice, { parts }: PathTable): string {
   const [from, to] = [segmentsOf(dice.pick(parts)), segmentsOf(dice.pick(parts))]
   const climbing = Array.from({ length: from.length + dice.below(3) - 1 }, () => dice.pick(climbs))
@@ -135,14 +135,14 @@ function pathOf(dice: Dice): string {
   return path.startsWith('/') ? path : `/${path}`
 }
 
-/** A segment, here and there with an escape that is not needed, a parameter or a strange character. */
+/** A segment, sometimes with a needless escape, a parameter or a strange character. */
 function written(dice: Dice, name: string): string {
   if (name === '' || dice.chance(75)) return name
   const at = dice.below(name.length)
   const character = name.charAt(at)
   if (dice.chance(60) && /[a-z]/.test(character) && !name.includes('%')) {
     const digits = character.charCodeAt(0).toString(16)
-    // One that is escaped twice is decoded once.
+    // Decoding a double escape once leaves an escape.
     return name.slice(0, at) + (dice.chance(15) ? `%25${digits}` : `%${digits}`) + name.slice(at + 1)
   }
   return name + dice.pick([';', ';x', ';x=/', '%3b', ...strange])

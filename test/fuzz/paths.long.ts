@@ -1,6 +1,6 @@
 /**
- * The whole of `paths.test.ts`, for `npm run fuzz`: a million pairs of a router and a path that an edge forwards to it, and
- * as many more as fit into `POSTERN_FUZZ_SECONDS`, with the seeds that follow.
+ * The long form of `paths.test.ts`, for `npm run fuzz`: a million pairs of a router and a path that an edge forwards to
+ * it, and as many more as fit into `POSTERN_FUZZ_SECONDS`, with the seeds that follow.
  */
 import assert from 'node:assert/strict'
 import { randomInt } from 'node:crypto'

@@ -11,7 +11,7 @@ const PAIRS = 4000
 const seed = Number(process.env.POSTERN_FUZZ_SEED ?? randomInt(2 ** 31))
 const nginx = findNginx()
 
-/** By their names. */
+/** The routers by name. */
 const routers: Record<string, ((owner: Owner) => Promise<PathRouter>) | undefined> = {
   Fastify: fastifyRouter,
   'lenient Fastify': (owner) => fastifyRouter(owner, { isLenient: true }),
@@ -22,13 +22,13 @@ const routers: Record<string, ((owner: Owner) => Promise<PathRouter>) | undefine
     nginx === undefined ? undefined : (owner) => nginxRouter(owner, nginx, { mergesSlashes: false }),
 }
 
-/** What an edge did that decides by one reading: the path as it was sent. */
+/** Decides by a single reading: the path as sent. */
 const decideAsSent: Decide = (edge, path) => {
   const reading = asSent(path)
   return reading === undefined ? undefined : edge.route(reading)?.id
 }
 
-/** What an edge did that decides by another: decoded, and without dot segments. */
+/** Decides by another single reading: the path decoded, without dot segments. */
 const decideCanonical: Decide = (edge, path) => {
   try {
     return edge.route(new URL(`http://a.test${decodeURIComponent(path).replaceAll(/[?#\\]/g, '-')}`).pathname)?.id
@@ -40,7 +40,7 @@ const decideCanonical: Decide = (edge, path) => {
 for (const [name, start] of Object.entries(routers)) {
   test(`no path that an open route forwards reaches a guarded handler of ${name} (POSTERN_FUZZ_SEED=${seed})`, async (t) => {
     if (!start) {
-      // What is only skipped is not shown in a short report.
+      // A short report does not show skipped tests.
       t.diagnostic(`nginx is not installed, so ${name} is left out`)
       t.skip()
       return
@@ -49,8 +49,8 @@ for (const [name, start] of Object.entries(routers)) {
     const { findings, refused, answered } = await runPaths({ routers: [router], seed, pairs: PAIRS })
     assert.deepEqual(findings, [])
     assert.ok(refused > PAIRS / 10, `only ${refused} paths were refused`)
-    assert.ok((answered.get(router.name) ?? 0) > PAIRS / 2, 'hardly a path reached a handler')
-    // Paths that fool a router when the edge looks at one reading only: otherwise this test would prove nothing.
+    assert.ok((answered.get(router.name) ?? 0) > PAIRS / 2, 'hardly any path reached a handler')
+    // Some paths must fool a router when the edge considers only one reading, or this test would prove nothing.
     const fooled = await Promise.all(
       [decideAsSent, decideCanonical].map((decide) => runPaths({ routers: [router], seed, pairs: PAIRS, decide })),
     )

@@ -1,6 +1,6 @@
 /**
- * Puts generated paths to the decision of an edge, and what it forwards to real routers: no path that passes through an
- * open route may lead a router to a handler of a guarded one.
+ * Has an edge decide on generated paths, and sends those that it forwards to real routers: no path that passes through
+ * an open route may lead a router to a handler of a guarded one.
  */
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
@@ -14,7 +14,7 @@ import { type Attempt, attempts, type PathTable, pathTables } from './path-table
 /** The match of the route that an edge forwards a path to; undefined when it is not forwarded. */
 export type Decide = (edge: Edge, path: string) => string | undefined
 
-/** What an edge does. */
+/** Decides like a real edge. */
 export const decideAsEdge: Decide = (edge, path) => {
   const route = chooseRoute(edge, path)
   return typeof route === 'string' ? undefined : route.id
@@ -38,16 +38,16 @@ export interface PathRun {
   readonly decide?: Decide
 }
 
-/** Paths that are put to all routers at once. */
+/** How many paths are sent to all routers at once. */
 const BATCH = 512
 
-/** Requests on one connection that are not answered yet: few, since those after one that nginx refuses are sent again. */
+/** Pending requests on one connection: few, since those after one that nginx refuses are sent again. */
 const PIPELINED = 32
 
 /** How often a connection may close before it has answered anything. */
 const MAX_CLOSED = 5
 
-/** Findings to stop at: they are many or none. */
+/** How many findings end the run: there are many or none. */
 const MAX_FINDINGS = 20
 
 export async function runPaths({ routers, seed, pairs, decide = decideAsEdge }: PathRun): Promise<PathTally> {
@@ -95,7 +95,7 @@ function isOpen({ parts }: PathTable, match: string): boolean {
   return part.isOpen
 }
 
-/** Many requests on one connection, answered in their order; another is opened when a router closes it. */
+/** Pipelines requests on one connection, and opens another when a router closes it. */
 class Pipeline {
   readonly #router: PathRouter
   #socket: Socket | undefined
@@ -108,7 +108,7 @@ class Pipeline {
     this.#socket?.destroy()
   }
 
-  /** What the handlers call themselves; undefined where a path led to none. */
+  /** The names of the handlers that the paths led to; undefined for none. */
   async handlersOf(asked: readonly Attempt[]): Promise<(string | undefined)[]> {
     const answers: (string | undefined)[] = []
     let closed = 0
@@ -146,7 +146,7 @@ class Pipeline {
   async #connected(): Promise<Socket> {
     if (this.#socket?.writable && !this.#socket.destroyed) return this.#socket
     const socket = connect(this.#router.address)
-    // A router that closes before it has read all may reset; what it answered counts.
+    // A router that closes before it has read everything may reset; its earlier answers count.
     socket.on('error', () => {}).on('end', () => socket.destroy())
     this.#socket = socket
     await once(socket, 'connect')
@@ -154,7 +154,7 @@ class Pipeline {
   }
 }
 
-/** Takes all whole answers from `text`, and gives back what is left. */
+/** Takes all complete answers from `text`, and returns the rest. */
 function takeAnswers(text: string, answers: (string | undefined)[]): string {
   let at = 0
   for (;;) {

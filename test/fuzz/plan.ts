@@ -1,4 +1,4 @@
-/** One random call to an operation, as a plan: what depends on the state of the platform is filled in when it is sent. */
+/** Plans of random calls to an operation; what depends on the state of the platform is filled in when one is sent. */
 import fc from 'fast-check'
 import type { Operation } from './document.ts'
 import { existing, fitting, hostile } from './values.ts'
@@ -6,7 +6,7 @@ import { existing, fitting, hostile } from './values.ts'
 export interface Plan {
   readonly operation: Operation
   readonly method: string
-  /** May hold placeholders for ids; so may `body`. */
+  /** May contain placeholders for ids, like `body`. */
   readonly path: string
   readonly body: string | Buffer | undefined
   readonly headers: Readonly<Record<string, string>>
@@ -17,7 +17,7 @@ export function plans(operations: readonly Operation[]): fc.Arbitrary<Plan> {
   return fc.oneof(...operations.map((operation) => ({ weight: weight(operation), arbitrary: plan(operation) })))
 }
 
-/** More is made than deleted, so that calls find something; modules are set more often than they are read. */
+/** Creations outnumber deletions, so that calls find something; modules are set more often than read. */
 function weight({ method, path }: Operation): number {
   if (method === 'POST' && !path.includes('{id}')) return 20
   if (method === 'DELETE' && path.endsWith('{id}')) return 1
@@ -151,7 +151,7 @@ function body({ body }: Operation): fc.Arbitrary<string | Buffer | undefined> {
   )
 }
 
-/** Texts and bytes that are no JSON any more, or too much of it. */
+/** Changes that make the body invalid JSON, or too much of it. */
 const breaks = fc.constantFrom<(text: string, at: number) => string | Buffer>(
   (text, at) => text.slice(0, at % (text.length + 1)),
   (text, at) => Buffer.concat([Buffer.from(text.slice(0, at % 20)), Buffer.of(0xff, 0xc0), Buffer.from(text)]),

@@ -1,4 +1,4 @@
-/** The test of hostile expressions, of whatever length. */
+/** The test of hostile expressions, for the short and the long run. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { DocumentsFuzz, type Effect } from './documents.ts'
@@ -6,7 +6,7 @@ import { seeded } from './hostile-documents.ts'
 import { hostileExpression } from './hostile-expressions.ts'
 import { serveExpression } from './policy-expressions.ts'
 
-/** What one turn may take of the processor, in milliseconds. */
+/** The most processor time that one turn may take, in milliseconds. */
 const LONGEST_TURN_MS = 20
 /** How often an expression that took longer is served again. */
 const REPEATS = 4
@@ -14,9 +14,9 @@ const REPEATS = 4
 export interface ExpressionsRun {
   readonly seed: number
   readonly expressions: number
-  /** How long to go on instead; 0 for as long as it takes. */
+  /** How many seconds to run instead; 0 for no time limit. */
   readonly seconds: number
-  /** Tells how the expressions ended and which were the dearest. */
+  /** Whether to report how the expressions ended and which were the most expensive. */
   readonly isTalkative: boolean
 }
 

@@ -1,7 +1,7 @@
 /**
  * Hostile expressions against one server, for `npm run fuzz`: 1,000 of them, or as many as fit into `POSTERN_FUZZ_SECONDS`.
  * Each is refused, or evaluated for a visitor; no turn of the event loop may take over 20 ms of processor time. One that
- * seems to is served again, since what it costs itself it costs each time.
+ * seems to take longer is served again, since its own cost is the same each time.
  */
 import { randomInt } from 'node:crypto'
 import { fuzzExpressions } from './policy-expressions-run.ts'

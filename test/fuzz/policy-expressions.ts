@@ -2,14 +2,14 @@
 import { ask } from '../e2e/edges/visitor.ts'
 import type { DocumentsFuzz, Effect } from './documents.ts'
 
-/** Looks until a change is in force, and between two of them, in milliseconds. */
+/** How often to check whether a change is in force, and the pause between two checks, in milliseconds. */
 const LOOKS = 200
 const PAUSE_MS = 25
 
-/** What an expression did: refused when it was written, or evaluated for a visitor. */
+/** Stores an expression, and visits the edge unless it is refused; returns its effect. */
 export async function serveExpression(fuzz: DocumentsFuzz, expression: string, number: number): Promise<Effect> {
   const seen = `n${number}`
-  // The rule with the expression comes last and stops nobody: the answer shows that the change is in force.
+  // The rule with the expression comes last and stops no visitor: the answer shows that the change is in force.
   const body = {
     inbound: [{ actions: [{ type: 'custom-response', config: { body: 'here' } }] }],
     outbound: [
@@ -30,7 +30,7 @@ export async function serveExpression(fuzz: DocumentsFuzz, expression: string, n
   throw new Error(`never in force: ${expression}`)
 }
 
-/** As much as a visitor may send, or nearly so. */
+/** Nearly as much as a visitor may send. */
 const visitor = {
   'x-long': 'a'.repeat(8000),
   cookie: Array.from({ length: 100 }, (_, i) => `c${i}=${i}`).join('; '),

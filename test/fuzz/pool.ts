@@ -1,4 +1,4 @@
-/** The ids that calls have made so far, and how they get into the calls that follow. */
+/** The ids that calls have created so far, which fill the placeholders of later calls. */
 import type { Json } from '../support/api-client.ts'
 import { PLACEHOLDER } from './values.ts'
 
@@ -24,12 +24,12 @@ export class Pool {
     this.#made.set(prefix, rest)
   }
 
-  /** `text` with its placeholders replaced by ids; one of the right form where none of its kind is there. */
+  /** Replaces the placeholders in `text` by ids; by an unknown id of the right form when there is none of its kind. */
   fill(text: string): string {
     return text.replace(PLACEHOLDER, (_, prefix, n) => this.#pick(prefix, n)?.id ?? `${prefix}${'0'.repeat(27)}`)
   }
 
-  /** The same for a path, where the edge before a route becomes the one that the route belongs to. */
+  /** Does the same for a path, and makes the edge before a route the one that the route belongs to. */
   fillPath(path: string): string {
     const pair = /@id\(edghts_,\d+\)(\/routes\/@id\((edghtsrt_),(\d+)\))/.exec(path)
     const [whole, tail, prefix = '', n = ''] = pair ?? []

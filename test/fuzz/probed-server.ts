@@ -1,14 +1,14 @@
-/** A platform in a process of its own that measures the turns of its event loop and tells its parent. */
+/** A platform in a separate process that measures the turns of its event loop and reports them to its parent. */
 import { startPlatform } from '../support/platform.ts'
 import { type Turn, TurnProbe } from '../support/turn-probe.ts'
 
-/** What the child is given: where its data is. */
+/** The options of the child: where its data is. */
 export interface Given {
   readonly dataDir: string
   readonly tcpPorts: string
 }
 
-/** What the child says. */
+/** The messages of the child. */
 export type Told =
   | {
       readonly ready: { readonly url: string; readonly agents: string; readonly httpsPort: number; readonly ca: string }

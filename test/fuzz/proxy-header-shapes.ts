@@ -1,21 +1,21 @@
-/** PROXY headers, right and wrong in one way or in several, from one seed; and a strict reading of them that shares no code with ours. */
+/** PROXY headers, valid and invalid in one or more ways, from one seed; and a strict reader without any of our code. */
 import { isIPv4, isIPv6 } from 'node:net'
 import type { Dice } from './smuggling-shapes.ts'
 
 const SIGNATURE = Buffer.from('0d0a0d0a000d0a515549540a', 'hex')
 
-/** The longest line of version 1, and the longest rest of version 2 that is taken; both are documented bounds. */
+/** The longest line of version 1, and the longest accepted rest of version 2; both are documented bounds. */
 const LINE_BYTES = 107
 const SIGNED_BYTES = 4096
 
-/** What a receiver must make of the bytes that a hop sent, all of which are there. */
+/** How a receiver must read the bytes that a hop sent, when it has all of them. */
 export type Reading =
   | { readonly is: 'visitor'; readonly ip: string; readonly rest: Buffer }
-  /** The hop speaks for itself, or does not know for whom. */
+  /** The hop speaks for itself, or names no visitor. */
   | { readonly is: 'hop'; readonly rest: Buffer }
   | { readonly is: 'nothing' }
 
-/** As the PROXY protocol §2.1 and §2.2 say, for a receiver that drops everything else. */
+/** Reads by the PROXY protocol §2.1 and §2.2, as a receiver that drops everything else. */
 export function readStrictly(bytes: Buffer): Reading {
   return bytes.subarray(0, 12).equals(SIGNATURE) ? readSigned(bytes) : readLine(bytes)
 }
@@ -31,7 +31,7 @@ function readSigned(bytes: Buffer): Reading {
   const body = bytes.subarray(16, end)
   if (family === 0x11) return body.length < 12 ? { is: 'nothing' } : visitor(dotted(body.subarray(0, 4)), rest)
   if (family === 0x21) return body.length < 36 ? { is: 'nothing' } : visitor(coloned(body.subarray(0, 16)), rest)
-  // Unspecified, UDP and UNIX sockets are known, and say nothing about a visitor over TCP.
+  // Unspecified, UDP and UNIX sockets are valid families, but name no visitor over TCP.
   return [0x00, 0x12, 0x22, 0x31, 0x32].includes(family) ? { is: 'hop', rest } : { is: 'nothing' }
 }
 
@@ -65,7 +65,7 @@ function coloned(bytes: Buffer): string {
   return shortest(groups.join(':'))
 }
 
-/** As WHATWG writes it, which is RFC 5952; IPv4 inside IPv6 is IPv4. */
+/** The address as WHATWG writes it, which is RFC 5952; IPv4 inside IPv6 is IPv4. */
 function shortest(ip: string): string {
   const text = new URL(`http://[${ip}]`).hostname.slice(1, -1)
   const [, high = '', low = ''] = /^::ffff:([0-9a-f]+):([0-9a-f]+)$/.exec(text) ?? []
@@ -74,7 +74,7 @@ function shortest(ip: string): string {
   return [a >> 8, a & 255, b >> 8, b & 255].join('.')
 }
 
-/** A header, nearly always a hostile one. `id` makes the visitor's address its own. */
+/** A header, nearly always a hostile one. `id` makes the visitor's address unique. */
 export function headerShape(dice: Dice, id: number): Buffer {
   const base = dice.chance(50) ? lineShape(dice, id) : signedShape(dice, id)
   if (dice.chance(45)) return base
@@ -83,7 +83,7 @@ export function headerShape(dice: Dice, id: number): Buffer {
   return bytes
 }
 
-/** One small harm. */
+/** The bytes with one small change. */
 function changed(bytes: Buffer, dice: Dice): Buffer {
   const at = dice.below(bytes.length + 1)
   const before = bytes.subarray(0, at)
@@ -174,7 +174,7 @@ function bytes6(id: number): Buffer {
   return Buffer.concat([source, Buffer.from('20010db80000000000000000ffffffff', 'hex'), Buffer.of(15, 160, 1, 187)])
 }
 
-/** Of a type that exists or not, whose length is right or not. */
+/** A TLV with a known or unknown type, and a right or wrong length. */
 function tlv(dice: Dice): Buffer {
   const value = Buffer.alloc(dice.chance(90) ? dice.below(64) : dice.below(5000), dice.below(256))
   const head = Buffer.alloc(3)

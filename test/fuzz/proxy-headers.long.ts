@@ -1,4 +1,4 @@
-/** Hostile PROXY headers for as long as POSTERN_FUZZ_SECONDS says, for `npm run fuzz`, with a new seed every time. */
+/** Hostile PROXY headers for POSTERN_FUZZ_SECONDS, for `npm run fuzz`, with a new seed every time. */
 import { randomInt } from 'node:crypto'
 import { test } from 'node:test'
 import { ProxyHeaders } from './proxy-headers.ts'

@@ -1,4 +1,4 @@
-/** The first cases of `proxy-headers.long.ts`, of one seed. */
+/** The first cases of `proxy-headers.long.ts`, from a fixed seed. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ProxyHeaders } from './proxy-headers.ts'
@@ -6,7 +6,7 @@ import { SEED } from './smuggling-shapes.ts'
 
 const CASES = 1500
 
-test(`${CASES} PROXY headers: only those that are one name a visitor, and nothing breaks`, async () => {
+test(`${CASES} PROXY headers: only valid ones name a visitor, and nothing breaks`, async () => {
   const fuzz = await ProxyHeaders.start()
   try {
     await fuzz.run(SEED, (sent) => sent >= CASES)

@@ -1,7 +1,7 @@
 /**
- * Sends hostile PROXY headers to the listeners of visitors and agents, from a hop that is trusted and from somebody who is
- * not. Each connection must end in time, and be served exactly when a strict reader finds a header, as the visitor that the
- * reader finds, with every byte behind the header and no other.
+ * Sends hostile PROXY headers to the listeners of visitors and agents, from a trusted hop and from a stranger. Each
+ * connection must end in time, and be served exactly when a strict reader finds a header, as the visitor that the
+ * reader finds, with every byte behind the header and no others.
  */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -18,16 +18,16 @@ import { Dice } from './smuggling-shapes.ts'
 const HOP = '127.0.0.2'
 const STRANGER = '127.0.0.3'
 
-/** Cases that are under way at once. */
+/** How many cases run at once. */
 const AT_ONCE = 32
 
-/** How long one connection may take, in milliseconds: more than any time limit on the way, and a busy machine. */
+/** How long one connection may take, in milliseconds: more than any timeout on the way, on a busy machine. */
 const LIMIT_MS = 30_000
 
-/** How long the server waits for a header, and for a hello, in milliseconds: when the machine stood still, it may refuse them. */
+/** How long the server waits for a header, and for a hello, in milliseconds; a stalled machine may miss the limit. */
 const SERVER_WAITS_MS = 3000
 
-/** How often a case is sent for which that was too long. */
+/** How often a case is sent when the server may have stopped waiting for it. */
 const TRIES = 5
 
 export interface ProxyTally {
@@ -49,7 +49,7 @@ export class ProxyHeaders {
   readonly #world: World
   readonly #ports: Readonly<Record<Case['door'], number>>
   readonly #hello: Buffer
-  /** Addresses that hops named, and that strangers did: a changed one may be both. */
+  /** Addresses that hops named, and that strangers named; a mutated header may be in both. */
   readonly #named = new Set<string>()
   readonly #madeUp = new Set<string>()
   #id = 0
@@ -90,7 +90,7 @@ export class ProxyHeaders {
     }
   }
 
-  /** Sends cases until `isOver`; a case that ends otherwise than it must fails with all that it takes to send it again. */
+  /** Sends cases until `isOver`; a case that ends wrongly fails with all that is needed to repeat it. */
   async run(seed: number, isOver: (sent: number) => boolean): Promise<void> {
     const dice = new Dice(seed)
     const lane = async (): Promise<void> => {
@@ -134,7 +134,7 @@ export class ProxyHeaders {
     const what = `${door}, from ${isHop ? 'a hop' : 'a stranger'}: ${bytes.toString('hex')} cut at ${cuts.join(' ')}`
     if (read.is === 'nothing') {
       this.tally.refused++
-      assert.equal(answer.length, 0, `nobody was named, and something was answered: ${what}`)
+      assert.equal(answer.length, 0, `no visitor was named, but there was an answer: ${what}`)
       return
     }
     this.tally.served++
@@ -145,7 +145,7 @@ export class ProxyHeaders {
     if (door === 'tcp') assert.deepEqual(answer, read.rest, `other bytes reached the service: ${what}`)
     else if (read.rest.equals(this.#hello)) assert.equal(answer[0], 0x16, `a hello was not answered: ${what}`)
     if (read.is !== 'visitor' || !isHop) return
-    // Each has an address of its own. Not one line, but one that says it: an address that was cut short is inside others.
+    // Each visitor has its own address. The quotes matter: an address that was cut short is part of others.
     const shown = [`"ip":"${read.ip}"`, `"peer":"${read.ip}"`]
     if (read.rest.length === 0 && door !== 'tcp') return
     await until(`the log names ${read.ip}: ${what}`, () =>
@@ -153,7 +153,7 @@ export class ProxyHeaders {
     )
   }
 
-  /** Everything that is answered until the server closes, or has answered a hello. */
+  /** Everything that the server sends until it closes, or has answered a hello. */
   async #send(door: Case['door'], from: string, bytes: Buffer, cuts: readonly number[]): Promise<Buffer> {
     const socket = connect({
       port: this.#ports[door],
@@ -173,7 +173,7 @@ export class ProxyHeaders {
       at = Math.max(at, cut)
       await new Promise((resolve) => setImmediate(resolve))
     }
-    // Who has sent a hello waits for its answer; a TLS listener takes an end for the end.
+    // After a hello the client waits for the answer: a TLS listener closes when the client ends its side.
     const isHello = door !== 'tcp' && bytes.subarray(-this.#hello.length).equals(this.#hello)
     if (!isHello) socket.end()
     const answer = await done
@@ -189,7 +189,7 @@ function noise(dice: Dice): Buffer {
   return Buffer.from(Array.from({ length: dice.below(200) }, () => dice.below(256)))
 }
 
-/** The first bytes, or none when it closes. */
+/** The first bytes; none if the connection closes. */
 function firstAnswer(socket: ReturnType<typeof connect>): Promise<Buffer> {
   return new Promise((resolve) => {
     socket.once('data', resolve)

@@ -1,4 +1,4 @@
-/** Requests of HTTP/2 that would become others in HTTP/1.1, were they written down as they are; frame by frame. */
+/** HTTP/2 requests, frame by frame, that would become other requests in HTTP/1.1 if they were written unchanged. */
 import { once } from 'node:events'
 import type { TLSSocket } from 'node:tls'
 
@@ -7,10 +7,10 @@ type Pairs = readonly (readonly [name: string, value: string])[]
 export interface FrameCase {
   readonly what: string
   readonly headers: Pairs
-  /** Pieces of the body; none ends the stream with its head. */
+  /** Pieces of the body; an empty list ends the stream with the head. */
   readonly data?: readonly string[]
   readonly trailers?: Pairs
-  /** Whether the service sees it as one request, with this body; `without` some field, which may also cost the request. */
+  /** Whether the service sees one request with this body; `without`: it lacks a field, or the request is refused. */
   readonly passes: 'whole' | 'without' | 'never'
 }
 
@@ -124,7 +124,7 @@ export const frameCases: readonly FrameCase[] = [
   refused('trailers with a name in capitals', pseudo(), { trailers: [['X-T', '1']] }),
 ]
 
-/** Sends a case on a connection of its own, and waits until the edge is done with it. */
+/** Sends a case on its own connection, and waits until the edge is done with it. */
 export async function sendFrames(
   socket: TLSSocket,
   { headers, data = [], trailers }: FrameCase,
@@ -177,7 +177,7 @@ function varint(value: number): number[] {
   return value < 128 ? [value] : [(value & 127) | 128, ...varint(value >> 7)]
 }
 
-/** The stream is answered to its end or reset, or the connection is over. */
+/** Resolves when the stream is answered to its end or reset, or the connection is over. */
 async function settled(socket: TLSSocket): Promise<void> {
   let bytes: Buffer = Buffer.alloc(0)
   const isOver = (): boolean => {

@@ -1,15 +1,15 @@
-/** Shapes of what a visitor may send over HTTP/1.1, nearly all of them wrong in one way or in several, from one seed. */
+/** Shapes of what a visitor may send over HTTP/1.1, from one seed, nearly all of them wrong in one or more ways. */
 
 export interface Shape {
   readonly bytes: Buffer
-  /** Where to cut it into pieces that are sent one by one. */
+  /** Where to cut it into pieces, which are sent one by one. */
   readonly cuts: readonly number[]
 }
 
-/** Of the shapes that are sent by every run of the tests. */
+/** The seed of the shapes that every run of the tests sends. */
 export const SEED = 1
 
-/** Random, and the same for the same seed. */
+/** Random numbers, the same for the same seed. */
 export class Dice {
   #state: number
 
@@ -43,13 +43,13 @@ const SMUGGLED = `GET /smuggled HTTP/1.1\r\nHost: ${NAME}\r\nX-Smuggled: yes\r\n
 const NEXT = `GET /next HTTP/1.1\r\nHost: ${NAME}\r\n\r\n`
 const LAST = `GET /last HTTP/1.1\r\nHost: ${NAME}\r\nConnection: close\r\n\r\n`
 
-/** How a body can be announced, or seem to be. Each entry is lines without their ends. */
+/** How a body can be announced, or seem to be. Each entry is a list of lines without their ends. */
 const framings: readonly (readonly string[])[] = [
   ...lengths().map((value) => [`Content-Length: ${value}`]),
   ...names('Content-Length').map((name) => [`${name}: 5`]),
   ...codings().map((value) => [`Transfer-Encoding: ${value}`]),
   ...names('Transfer-Encoding').map((name) => [`${name}: chunked`]),
-  // Two that contradict each other, in either order, right or nearly right.
+  // Two contradictory announcements, in either order, valid or nearly valid.
   ...codings().map((value) => ['Content-Length: 5', `Transfer-Encoding: ${value}`]),
   ...names('Transfer-Encoding').map((name) => [`${name}: chunked`, 'Content-Length: 5']),
   ...lengths().map((value) => ['Transfer-Encoding: chunked', `Content-Length: ${value}`]),
@@ -105,7 +105,7 @@ function codings(): readonly string[] {
   ]
 }
 
-/** Spellings of the name of a field that some server takes for it. */
+/** Spellings of a field name that some server accepts for it. */
 function names(name: string): readonly string[] {
   const under = name.replace('-', '_')
   return [
@@ -235,7 +235,7 @@ const fields: readonly (readonly string[])[] = [
   [`X-Long: ${'a'.repeat(30_000)}`],
 ]
 
-/** Bodies of all kinds, whole or not, with a request hidden in them or not. */
+/** Bodies of all kinds, complete or not, some with a request hidden in them. */
 const bodies: readonly string[] = [
   '',
   'hello',
@@ -337,7 +337,7 @@ function chunkLines(): readonly string[] {
 
 const lineEnds = ['\n', '\r', '\r\r\n', '\n\r', '\r\n\n', '\n\n', '\r\n\r', '\0\r\n', '\x85'] as const
 
-/** Every entry of every list with all else right, and then pairs and worse from `seed`. */
+/** Each entry of each list with everything else valid, and then pairs and worse from `seed`. */
 export function* shapes(seed: number, count: number): Generator<Shape> {
   const dice = new Dice(seed)
   let made = 0
@@ -354,7 +354,7 @@ interface Parts {
   readonly framing?: readonly string[]
   readonly more?: readonly string[]
   readonly body?: string
-  /** By the number of a line, what it ends with instead. */
+  /** Other line ends, by line number. */
   readonly ends?: ReadonlyMap<number, string>
 }
 
@@ -393,7 +393,7 @@ function message({
   return lines.map((each, i) => each + (ends?.get(i) ?? '\r\n')).join('') + body
 }
 
-/** Several things at once, in any order, after requests that are right. */
+/** Several faults at once, in any order, after valid requests. */
 function mixed(dice: Dice): Buffer {
   const requests = Array.from({ length: 1 + dice.below(2) }, () => {
     const body = dice.pick(bodies)
@@ -429,7 +429,7 @@ function saneOnes(dice: Dice, count: number): string[] {
   return Array.from({ length: count }, () => dice.pick(sane))
 }
 
-/** Requests that are right, with a few bytes changed, or none. */
+/** Valid requests with a few bytes changed, or none. */
 function mutated(dice: Dice): Buffer {
   let bytes: Buffer = Buffer.from(saneOnes(dice, 2 + dice.below(4)).join(''), 'latin1')
   for (let i = dice.below(4); i > 0; i--) bytes = mutatedOnce(bytes, dice)
@@ -454,14 +454,14 @@ function mutatedOnce(bytes: Buffer, dice: Dice): Buffer {
   }
 }
 
-/** With requests behind it that show whether both ends agree on where it ends. */
+/** Adds requests behind it that show whether both ends agree on where it ends. */
 function shapeOf(first: Buffer, dice: Dice): Shape {
   const bytes = Buffer.concat([first, Buffer.from(NEXT + LAST, 'latin1')])
   const cuts = dice.chance(25) ? Array.from({ length: 1 + dice.below(3) }, () => dice.below(bytes.length)) : []
   return { bytes, cuts: cuts.sort((a, b) => a - b) }
 }
 
-/** What is sent to the edge of `name`. */
+/** The shape as sent to the edge `name`. */
 export function addressed({ bytes, cuts }: Shape, name: string): Shape {
   const text = bytes.toString('latin1').replaceAll(NAME, name).replaceAll('{NAME}', name.toUpperCase())
   return { bytes: Buffer.from(text, 'latin1'), cuts }

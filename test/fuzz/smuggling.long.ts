@@ -1,4 +1,4 @@
-/** The whole of `test/e2e/edge-smuggling.test.ts`, for `npm run fuzz`: every shape of its seed, and as many of a new one. */
+/** The long form of `test/e2e/edge-smuggling.test.ts`, for `npm run fuzz`: all shapes of its seed and of a new one. */
 import assert from 'node:assert/strict'
 import { randomInt } from 'node:crypto'
 import { after, before, test } from 'node:test'

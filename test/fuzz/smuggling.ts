@@ -1,6 +1,6 @@
 /**
- * Sends shapes of HTTP/1.1 through an edge to a service that records every byte, and holds three readings of them against
- * each other: that of a strict parser, that of the edge, by its answers, and that of the service.
+ * Sends shapes of HTTP/1.1 through an edge to a service that records every byte, and compares three readings of them:
+ * that of a strict parser, that of the edge, by its answers, and that of the service.
  */
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
@@ -27,23 +27,23 @@ export interface Tally {
   carried: number
   /** Shapes that the edge refused somewhere. */
   refused: number
-  /** Shapes in which the edge waited for bytes that would not have mended anything. */
+  /** Shapes in which the edge waited for bytes that would not have helped. */
   waited: number
 }
 
-/** Shapes that are under way at once. */
+/** How many shapes are sent at once. */
 const AT_ONCE = 24
 
-/** How long an edge may say nothing to something that is no request, in milliseconds, before the visitor gives up. */
+/** How long an edge may be silent after an invalid request before the visitor gives up, in milliseconds. */
 const PATIENCE_MS = 4000
 
-/** An edge and its service, for any number of shapes. */
+/** An edge and its service, to which any number of shapes are sent. */
 export class Smuggling {
   readonly tally: Tally = { sent: 0, carried: 0, refused: 0, waited: 0 }
   readonly #door: Door
-  /** What reached the service, by the address of the visitor that the edge told. */
+  /** What reached the service, by the visitor's address that the edge reported. */
   readonly #reached = new Map<string, string[]>()
-  /** What is wrong with what reached it. */
+  /** Faults in what reached the service. */
   readonly #faults: string[] = []
   #session: ConnectionOptions = {}
   #visitors = 0
@@ -60,7 +60,7 @@ export class Smuggling {
     const backend = await world.toAddress(service)
     await world.httpsEdge({ names: [name], routes: [{ backend }] })
     const first = await dialled(smuggling.#door)
-    // Thousands of handshakes are faster when they are short.
+    // A resumed session makes thousands of handshakes faster.
     const [session] = (await once(first, 'session')) as [Buffer]
     smuggling.#session = { session }
     first.destroy()
@@ -98,14 +98,14 @@ export class Smuggling {
     const [line = '', ...more] = valuesOf(request.fields, 'x-forwarded-for')
     const visitor = line.split(', ').at(-1) ?? ''
     const list = this.#reached.get(visitor)
-    if (!list || more.length > 0) this.#faults.push(`a request of nobody: ${JSON.stringify(request)}`)
+    if (!list || more.length > 0) this.#faults.push(`a request of no visitor: ${JSON.stringify(request)}`)
     const forged = [...request.fields, ...request.trailers].filter(({ name }) => isForged(name))
     if (forged.length > 0) this.#faults.push(`a header that should end at the edge: ${JSON.stringify(forged)}`)
     list?.push(digest(request))
     this.tally.carried++
   }
 
-  /** Sends a request of HTTP/2, which must reach the service as it is or not at all. */
+  /** Sends an HTTP/2 request, which must reach the service unchanged or not at all. */
   async tryFrames(sent: FrameCase): Promise<void> {
     const { from } = this.#nextVisitor()
     const socket = await dialled(this.#door, { version: '2', from })
@@ -126,7 +126,7 @@ export class Smuggling {
     for (const seen of reached) assert.equal(seen, digest(request), 'the service saw another request')
   }
 
-  /** Each visitor has an address of its own, which the edge tells the service. */
+  /** Gives each visitor its own address, which the edge reports to the service. */
   #nextVisitor(): { from: string; number: number } {
     const number = ++this.#visitors
     const from = `127.${1 + (number >> 16)}.${(number >> 8) & 255}.${number & 255}`
@@ -150,7 +150,7 @@ export class Smuggling {
     }
   }
 
-  /** Sends a shape and gives all answers, once the connection is over. */
+  /** Sends a shape; returns all answers once the connection is over. */
   async #visit({ bytes, cuts }: Shape, from: string, expected: Expected): Promise<Visit> {
     const socket = await dialled(this.#door, { from, tls: this.#session })
     socket.allowHalfOpen = true
@@ -160,7 +160,7 @@ export class Smuggling {
     let hasWaited = false
     const finals = () => parsed.messages.filter(({ status }) => status >= 200 && status !== 101).length
     const onProgress = (): void => {
-      // Everything is answered that can be: the edge waits for us, rightly.
+      // All complete requests are answered, and the edge rightly waits for more.
       if (!expected.isMalformed && finals() >= expected.requests.length && !socket.writableEnded) socket.end()
     }
     const patience = setTimeout(() => {
@@ -184,7 +184,7 @@ export class Smuggling {
     await over
     clearTimeout(patience)
     parsed = parseResponses(received, { methods, isEnded: true })
-    assert.notEqual(parsed.rest, 'malformed', `the edge answered with what is no HTTP: ${parsed.reason}`)
+    assert.notEqual(parsed.rest, 'malformed', `the edge sent invalid HTTP: ${parsed.reason}`)
     if (hasWaited) this.tally.waited++
     return { answers: parsed.messages.filter(({ status }) => status >= 200), hasWaited }
   }
@@ -193,25 +193,25 @@ export class Smuggling {
     const carried: string[] = []
     for (const [i, answer] of answers.entries()) {
       const request = requests[i]
-      const [told] = valuesOf(answer.fields, 'x-digest')
+      const [seen] = valuesOf(answer.fields, 'x-digest')
       const [code] = valuesOf(answer.fields, 'postern-error-code')
-      assert.ok((told === undefined) !== (code === undefined), 'an answer is of the service or of the edge')
-      if (told !== undefined) {
-        assert.ok(request, 'the service answered what is no request')
-        assert.equal(told, digest(request), 'the service saw another request')
-        carried.push(told)
+      assert.ok((seen === undefined) !== (code === undefined), 'an answer is from the service or from the edge')
+      if (seen !== undefined) {
+        assert.ok(request, 'the service answered something other than a request')
+        assert.equal(seen, digest(request), 'the service saw another request')
+        carried.push(seen)
       } else {
-        assert.ok(answer.status >= 400, 'an error has a status of errors')
-        assert.ok(request || i === requests.length, 'one refusal is the last')
+        assert.ok(answer.status >= 400, 'an error has an error status')
+        assert.ok(request || i === requests.length, 'there is one refusal, at the end')
       }
     }
     const last = answers.at(-1)
     const isError = last !== undefined && valuesOf(last.fields, 'postern-error-code').length > 0
     const isRefused = isError && valuesOf(last.fields, 'connection').includes('close')
     if (isRefused) this.tally.refused++
-    // Who was answered an error before its body was read is not told once more that the body is none.
-    if (isMalformed && !hasWaited) assert.ok(isError, 'what is no request is refused, and the connection closed')
-    // After a refusal nothing more is read; without one all that is right is answered.
+    // An error that was sent before the body was read is not followed by another about the body.
+    if (isMalformed && !hasWaited) assert.ok(isError, 'an invalid request is refused, and the connection closed')
+    // After a refusal nothing more is read; without one, every valid request is answered.
     const isAllAnswered = answers.length >= requests.length
     if (!isRefused && !hasWaited) assert.ok(isAllAnswered, `${answers.length} of ${requests.length} answered`)
     assert.deepEqual(reached, carried, 'what reached the service is what the edge answered with')
@@ -225,11 +225,11 @@ interface Visit {
 
 interface Expected {
   readonly requests: readonly StrictRequest[]
-  /** What follows them is no request, nor the beginning of one. */
+  /** What follows the requests is neither a request nor the start of one. */
   readonly isMalformed: boolean
 }
 
-/** What there is in `bytes` for somebody who reads strictly; nothing is read after a request that says it is the last. */
+/** What a strict reader finds in `bytes`; it reads nothing after a request that says it is the last. */
 function expect(bytes: Buffer): Expected {
   const { messages, rest } = parseRequests(bytes, { skipsBlank: true })
   const last = messages.findIndex(({ fields }) => optionsOf(fields).includes('close'))
@@ -242,7 +242,7 @@ const notForwarded = new Set([
   ...['proxy-authorization', 'proxy-connection', 'te', 'trailer', 'transfer-encoding', 'upgrade'],
 ])
 
-/** The same for the same request, before the edge and behind it: what the edge adds and takes away is left out. */
+/** The same for a request before and behind the edge: it leaves out what the edge adds and removes. */
 function digest({ method, target, fields, trailers, body }: StrictRequest): string {
   const named = optionsOf(fields)
   const isKept = ({ name }: StrictField): boolean =>
@@ -262,7 +262,7 @@ function digest({ method, target, fields, trailers, body }: StrictRequest): stri
   return createHash('sha256').update(text).update(body).digest('hex')
 }
 
-/** What only the edge may say, or what some servers would take for it. */
+/** Whether only the edge may send a field, or some servers would read it as one of those. */
 function isForged(name: string): boolean {
   return name.includes('_') || /^postern\W/.test(name)
 }

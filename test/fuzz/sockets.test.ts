@@ -1,4 +1,4 @@
-/** Bytes that no client library would send, and peers that behave like none: the API answers or closes, and goes on. */
+/** Bytes and behaviour that no client library would produce: the API answers or closes, and continues. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
@@ -16,7 +16,7 @@ const post = `POST /ip_policies HTTP/1.1\r\n${common}Content-Type: application/j
 const get = `GET /ip_policies?limit=1 HTTP/1.1\r\n${common}\r\n`
 const chunked = `${post}Transfer-Encoding: chunked\r\n\r\n`
 
-/** `closes`: the server ends the connection by itself. `half`: we end our side right behind the bytes. */
+/** `closes`: the server ends the connection. `half`: we end our side right after the bytes. */
 interface Case {
   readonly bytes: string | Buffer
   readonly statuses: readonly number[]
@@ -44,12 +44,12 @@ const cases: Readonly<Record<string, Case>> = {
     closes: true,
   },
   'a bad chunk behind a request': { bytes: `${get}${chunked}zz\r\n`, statuses: [200, 400], closes: true },
-  'a chunk of more bytes than there are numbers': {
+  'a chunk size beyond all integers': {
     bytes: `${chunked}ffffffffffffffffff\r\n{}\r\n0\r\n\r\n`,
     statuses: [400],
     closes: true,
   },
-  'a chunk of fewer than no bytes': { bytes: `${chunked}-2\r\n{}\r\n0\r\n\r\n`, statuses: [400], closes: true },
+  'a chunk of negative size': { bytes: `${chunked}-2\r\n{}\r\n0\r\n\r\n`, statuses: [400], closes: true },
   'a good body in chunks': { bytes: `${chunked}1;a=b\r\n{\r\n1\r\n}\r\n0\r\n\r\n`, statuses: [201] },
   'a length and chunks': {
     bytes: `${post}Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
@@ -64,7 +64,7 @@ const cases: Readonly<Record<string, Case>> = {
   'two lengths': { bytes: `${post}Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}`, statuses: [400], closes: true },
   'a length that is a word': { bytes: `${post}Content-Length: two\r\n\r\n{}`, statuses: [400], closes: true },
   'a length with a plus': { bytes: `${post}Content-Length: +2\r\n\r\n{}`, statuses: [400], closes: true },
-  'a length beyond all numbers': {
+  'a length beyond all integers': {
     bytes: `${post}Content-Length: ${'9'.repeat(40)}\r\n\r\n{}`,
     statuses: [400],
     closes: true,
@@ -93,9 +93,9 @@ const cases: Readonly<Record<string, Case>> = {
   'a whole URL as the target': { bytes: get.replace('/ip', 'http://localhost/ip'), statuses: [200] },
   'the target of a proxy': { bytes: `CONNECT localhost:443 HTTP/1.1\r\n${common}\r\n`, statuses: [400], closes: true },
   'a star as the target': { bytes: `OPTIONS * HTTP/1.1\r\n${common}\r\n`, statuses: [404] },
-  'a method nobody knows': { bytes: `BREW /ip_policies HTTP/1.1\r\n${common}\r\n`, statuses: [400], closes: true },
+  'an unknown method': { bytes: `BREW /ip_policies HTTP/1.1\r\n${common}\r\n`, statuses: [400], closes: true },
   'an upgrade': { bytes: get.replace('\r\n\r\n', '\r\nConnection: upgrade\r\nUpgrade: h2c\r\n\r\n'), statuses: [200] },
-  'an expectation nobody knows': { bytes: `${post}Expect: tea\r\nContent-Length: 2\r\n\r\n{}`, statuses: [201] },
+  'an unknown expectation': { bytes: `${post}Expect: tea\r\nContent-Length: 2\r\n\r\n{}`, statuses: [201] },
   'HTTP/1.0': { bytes: get.replace('HTTP/1.1', 'HTTP/1.0'), statuses: [200], closes: true },
   'a side closed behind a request': { bytes: get, statuses: [200], closes: true, half: true },
   'a side closed behind three requests': { bytes: get.repeat(3), statuses: [200, 200, 200], closes: true, half: true },
@@ -159,7 +159,7 @@ eachStore((store) => {
     assert.deepEqual(await list(), before)
   })
 
-  test(`${RESETS} resets in the middle of a body are nobody’s error`, async () => {
+  test(`${RESETS} resets in the middle of a body are not errors`, async () => {
     for (let i = 0; i < RESETS; i++) {
       const peer = await Peer.open(platform.url)
       await new Promise((resolve) => peer.socket.write(`${post}Content-Length: 100000\r\n\r\n{`, resolve))
@@ -169,7 +169,7 @@ eachStore((store) => {
     await list()
   })
 
-  test(`${RESETS} resets before the answer are nobody’s error`, async () => {
+  test(`${RESETS} resets before the answer are not errors`, async () => {
     for (let i = 0; i < RESETS; i++) {
       const peer = await Peer.open(platform.url)
       await new Promise((resolve) => peer.socket.write(get.repeat(10), resolve))
@@ -179,7 +179,7 @@ eachStore((store) => {
     await list()
   })
 
-  test(`${IDLE_CONNECTIONS} connections that say nothing, or half a head, keep nobody out`, async () => {
+  test(`${IDLE_CONNECTIONS} connections that send nothing, or half a head, do not block others`, async () => {
     const peers = await Promise.all(Array.from({ length: IDLE_CONNECTIONS }, () => Peer.open(platform.url)))
     for (const [i, { socket }] of peers.entries()) if (i % 2 === 0) socket.write(get.slice(0, i % get.length))
     await list()
@@ -187,7 +187,7 @@ eachStore((store) => {
     await list()
   })
 
-  test('nothing of all this was an error of the server', () => {
+  test('none of this was an error of the server', () => {
     assert.deepEqual(
       platform.log.filter((line) => !/"level":"(info|debug)"/.test(line)),
       [],
@@ -220,7 +220,7 @@ class Peer {
     socket.on('data', (text: string) => {
       this.#arrived += text
     })
-    // When the server closes on what it will not read, the kernel may reset; what came before counts.
+    // When the server closes without reading everything, the kernel may reset; what came before counts.
     socket.on('error', () => {})
     socket.once('close', () => {
       this.#closed = true
@@ -248,7 +248,7 @@ class Peer {
   }
 }
 
-/** The whole answers that stand at the front of `text`. */
+/** The complete answers at the start of `text`. */
 function answersIn(text: string): RawAnswer[] {
   const end = text.indexOf('\r\n\r\n')
   if (end < 0) return []

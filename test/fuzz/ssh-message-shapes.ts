@@ -1,19 +1,19 @@
-/** Messages that SSH clients send, by where in a connection they belong, and what becomes of them when something mutates them. */
+/** Messages that SSH clients send, by the stage of the connection where they belong, and mutations of them. */
 import { kexInit, keyLogin, message, messages, type SigningKey, sized } from '../../src/ssh/test-raw.ts'
 import type { Dice } from './smuggling-shapes.ts'
 
-/** What a message may be about. */
+/** What a message may refer to. */
 export interface Around {
   readonly sessionId: Buffer
   /** A key that opens nothing, whatever it signs. */
   readonly key: SigningKey
-  /** Numbers that the server has given to channels. */
+  /** Channel numbers that the server has assigned. */
   readonly channels: readonly number[]
 }
 
 type Shape = (dice: Dice, around: Around) => Buffer
 
-/** Those that may come at any time. */
+/** Messages that are valid at any time. */
 const transport: readonly Shape[] = [
   () => message(messages.disconnect, 11, 'bye', ''),
   () => message(messages.ignore, 'x'.repeat(20)),
@@ -97,13 +97,13 @@ const session: readonly Shape[] = [
   (dice, around) => message(100, channel(dice, around)),
 ]
 
-/** One message as it should be, of those that belong here or, now and then, of those that do not. */
+/** A valid message, usually one that belongs to this stage, sometimes one that does not. */
 export function messageShape(dice: Dice, around: Around, stage: 'login' | 'session'): Buffer {
   const usual = stage === 'login' ? login : session
   return dice.pick(dice.chance(75) ? usual : [...transport, ...login, ...session])(dice, around)
 }
 
-/** The same with something wrong in it. */
+/** A copy with something wrong in it. */
 export function mutate(dice: Dice, bytes: Buffer): Buffer {
   const copy = Buffer.from(bytes)
   const at = dice.below(copy.length)
@@ -137,7 +137,7 @@ function channel(dice: Dice, { channels }: Around): number {
   return dice.chance(80) ? dice.pick(channels) : dice.pick([0, 1, 2, 3, 1000, 0x7fffffff, 0x80000000, 0xffffffff])
 }
 
-/** Lengths at which those who count go wrong. */
+/** Lengths at which parsers often fail. */
 function extreme(dice: Dice): Buffer {
   const bytes = Buffer.alloc(4)
   bytes.writeUInt32BE(dice.pick([0, 1, 0x7fffffff, 0x80000000, 0xffffffff, 35_000]))

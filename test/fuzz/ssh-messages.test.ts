@@ -1,4 +1,4 @@
-/** The first cases of `ssh-messages.long.ts`, of one seed. */
+/** The first cases of `ssh-messages.long.ts`, from a fixed seed. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { SEED } from './smuggling-shapes.ts'
@@ -6,7 +6,7 @@ import { SshMessages } from './ssh-messages.ts'
 
 const MUTATIONS = 2000
 
-test(`${MUTATIONS} mutated SSH messages: connections end, and nothing else does`, async () => {
+test(`${MUTATIONS} mutated SSH messages: they end connections, and nothing else`, async () => {
   const fuzz = await SshMessages.start()
   await fuzz.run(SEED, MUTATIONS)
   await fuzz.stop()

@@ -1,7 +1,7 @@
 /**
- * Sends mutated SSH to a gateway: bytes before anything is enciphered, messages before the login, messages of a session with
- * terminals, forwards and visitors, and ciphertext. A connection may end; nobody gets in without a key, nothing is left
- * behind, and who keeps to the rules is served all the while.
+ * Sends mutated SSH to a gateway: bytes before encryption starts, messages before the login, messages of a session with
+ * terminals, forwards and visitors, and ciphertext. A connection may end, but no client gets in without a key, nothing
+ * leaks, and clients that keep to the rules are served all the while.
  */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -16,19 +16,19 @@ import { messageShape, mutate } from './ssh-message-shapes.ts'
 const STAGES = ['bytes', 'login', 'session', 'ciphertext'] as const
 export type Stage = (typeof STAGES)[number]
 
-/** How many of a hundred mutations each stage has. */
+/** The share of mutations in each stage, in percent. */
 const shares: Readonly<Record<Stage, number>> = { bytes: 30, login: 20, session: 45, ciphertext: 5 }
 
-/** Connections at a time. */
+/** Concurrent connections. */
 const AT_ONCE = 16
 
-/** Messages over one connection, if it lives that long. */
+/** The most messages over one connection, if it lives that long. */
 const MOST_MESSAGES = 40
 
-/** How long an answer may take before a connection is left, in milliseconds: a mutation may have asked for silence. */
+/** How long to wait for an answer before leaving, in milliseconds: a mutation may have requested no answer. */
 const ANSWER_MS = 2000
 
-/** Has neither a credential nor anything to lose. */
+/** A key without a credential. */
 const stranger = makeKey()
 
 export class SshMessages {
@@ -57,7 +57,7 @@ export class SshMessages {
     return STAGES.reduce((sum, stage) => sum + this.tally[stage], 0)
   }
 
-  /** Sends `count` mutations. Each connection has dice of its own, so that it can be had again. */
+  /** Sends `count` mutations. Each connection has its own dice, so that it can be repeated. */
   async run(seed: number, count: number, onProgress: (sent: number) => void = () => {}): Promise<void> {
     let next = 0
     const lane = async (): Promise<void> => {
@@ -106,7 +106,7 @@ export class SshMessages {
       raw.send(mutate(dice, messageShape(dice, around, 'login')))
       await turn()
     }
-    assert.ok(raw.answers(messages.authSuccess).length === 0, 'somebody was let in without a key')
+    assert.ok(raw.answers(messages.authSuccess).length === 0, 'a client was let in without a key')
     raw.leave()
     await raw.closed
   }
@@ -120,7 +120,7 @@ export class SshMessages {
     if (stage === 'ciphertext') this.#spoil(raw, dice)
     for (let i = 0; i < MOST_MESSAGES && !raw.isClosed; i++) {
       const shape = messageShape(dice, around, 'session')
-      // Some as they should be, or no connection would ever get far.
+      // Some are sent unchanged, or no connection would get far.
       if (stage === 'ciphertext' || dice.chance(20)) raw.send(shape)
       else {
         this.tally.session++
@@ -135,7 +135,7 @@ export class SshMessages {
     await raw.closed
   }
 
-  /** Changes a byte of one of the next packets after it was enciphered. */
+  /** Changes a byte of one of the next packets after encryption. */
   #spoil(raw: RawClient, dice: Dice): void {
     const socket = raw.ssh._sock
     const write = socket.write.bind(socket)
@@ -150,7 +150,7 @@ export class SshMessages {
     Object.assign(socket, { write: spoilt })
   }
 
-  /** A visitor that says something, and leaves when the client does. */
+  /** A visitor that sends something, and leaves when the client does. */
   async #visit(name: string): Promise<void> {
     const { registry } = this.#gateway.online
     const tunnels = registry.liveSessions().flatMap((session) => session.tunnels.values())
@@ -173,7 +173,7 @@ export class SshMessages {
   }
 }
 
-/** What a client sends before its messages are enciphered, and the first of those. */
+/** Records what a client sends up to the first encrypted messages. */
 async function recordHandshake(port: number): Promise<Buffer> {
   const chunks: Buffer[] = []
   const recorder = createServer((socket) => {
@@ -195,7 +195,7 @@ function turn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))
 }
 
-/** Looks for as long as it may take, and goes on either way. */
+/** Waits until `isThere` or the limit, without failing. */
 async function within(limitMs: number, isThere: () => boolean): Promise<void> {
   const last = performance.now() + limitMs
   while (!isThere() && performance.now() < last) await new Promise((resolve) => setTimeout(resolve, 2))

@@ -1,15 +1,15 @@
-/** What may come before and around a ClientHello, right and wrong, from one seed; and a reading of it that shares no code with ours. */
+/** Bytes before and around a ClientHello, valid and invalid, from one seed; and a reader without any of our code. */
 import type { Dice } from './smuggling-shapes.ts'
 
-/** Every byte from the first record to the last of the hello, as documented. */
+/** The limit on a hello with all its records, as documented. */
 const HELLO_BYTES = 16 * 1024
 
 export interface Names {
-  /** Edges of their own, and a name that nobody serves. */
+  /** Names that each have an edge, and a name that is not served. */
   readonly all: readonly string[]
 }
 
-/** The name that a whole hello asks for; undefined when there is no whole hello that asks for exactly one name. */
+/** The name that a complete hello requests; undefined unless there is one, and it requests exactly one name. */
 export function nameAsked(bytes: Buffer): string | undefined {
   const message = firstMessage(bytes)
   if (message?.[0] !== 1) return undefined
@@ -32,7 +32,7 @@ export function nameAsked(bytes: Buffer): string | undefined {
   return only && !another ? hostName(only) : undefined
 }
 
-/** The handshake message in the records at the front; undefined when there is something else, or not all of it. */
+/** The handshake message in the first records; undefined when there is something else, or it is incomplete. */
 function firstMessage(bytes: Buffer): Buffer | undefined {
   const parts: Buffer[] = []
   for (let at = 0; at + 5 <= bytes.length; ) {
@@ -45,14 +45,14 @@ function firstMessage(bytes: Buffer): Buffer | undefined {
     const message = Buffer.concat(parts)
     if (message.length < 4) continue
     const expected = 4 + message.readUIntBE(1, 3)
-    // Whatever stands behind the hello in its record is not to be there.
+    // Nothing may follow the hello in its record.
     if (message.length > expected) return undefined
     if (message.length === expected) return message
   }
   return undefined
 }
 
-/** RFC 6066 §3: one name, of the one type there is. */
+/** RFC 6066 §3: one name, of the only type defined. */
 function hostName(body: Buffer): string | undefined {
   const walk = new Walk(body)
   const list = walk.block(2)
@@ -73,7 +73,7 @@ class Walk {
     this.#bytes = bytes
   }
 
-  /** Also when it ran over the end. */
+  /** Whether the end was reached, or overrun. */
   get isDone(): boolean {
     return this.#isShort || this.#at === this.#bytes.length
   }
@@ -89,7 +89,7 @@ class Walk {
     return this.#isShort ? 0 : this.#bytes.readUIntBE(at, size)
   }
 
-  /** Bytes behind their length, which has `size` bytes; undefined when they are not all there. */
+  /** Bytes that follow their length, which has `size` bytes; undefined when some are missing. */
   block(size: number): Buffer | undefined {
     const length = this.number(size)
     const from = this.#at
@@ -149,7 +149,7 @@ function records(dice: Dice, message: Buffer): Buffer {
   return Buffer.concat(parts)
 }
 
-/** A record that has no place before a hello is whole. */
+/** A record that must not come before the hello is complete. */
 function intruder(dice: Dice): Buffer {
   return dice.pick([
     record(Buffer.alloc(0)),
@@ -165,7 +165,7 @@ function intruder(dice: Dice): Buffer {
   ])
 }
 
-/** What follows a whole hello. */
+/** What follows a complete hello. */
 function trailer(dice: Dice): Buffer {
   return dice.pick([intruder(dice), Buffer.alloc(dice.below(100), dice.below(256)), Buffer.alloc(40_000, 22)])
 }
@@ -185,7 +185,7 @@ function named(name: string | Buffer, type = 0): Buffer {
   return extension(0, block(2, Buffer.of(type), block(2, Buffer.from(name))))
 }
 
-/** Nearly always a name that says another thing to another reader. */
+/** A name, nearly always one that another reader reads differently. */
 function nameShape(dice: Dice, { all }: Names): Buffer {
   const name = dice.pick(all)
   const other = dice.pick(all)
@@ -218,7 +218,7 @@ function nameShape(dice: Dice, { all }: Names): Buffer {
 
 const GREASE = [0x0a0a, 0x1a1a, 0x2a2a, 0xfafa]
 
-/** A hello of TLS 1.2, whose answer can be read, and now and then of another version. */
+/** A hello of TLS 1.2, whose answer is readable, or sometimes of another version. */
 function helloMessage(dice: Dice, name: Buffer): Buffer {
   const version = dice.chance(92) ? 0x0303 : dice.pick([0x0300, 0x0301, 0x0302, 0x0304, 0x0305, 0x0200, 0x7f1c])
   const suites = [
@@ -267,7 +267,7 @@ function helloMessage(dice: Dice, name: Buffer): Buffer {
   return Buffer.concat([head, body])
 }
 
-/** Of SSL 2, in which hellos of later versions once came too. */
+/** A hello of SSL 2, whose format was once used for later versions too. */
 function oldHello(dice: Dice): Buffer {
   const body = Buffer.concat([Buffer.of(1, 3, dice.below(4), 0, 3, 0, 0, 0, 16, 0, 0, 10), Buffer.alloc(16, 5)])
   return Buffer.concat([Buffer.of(0x80, body.length), body])

@@ -1,4 +1,4 @@
-/** The first cases of `tls-records.long.ts`, of one seed. */
+/** The first cases of `tls-records.long.ts`, from a fixed seed. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { SEED } from './smuggling-shapes.ts'
@@ -6,7 +6,7 @@ import { TlsRecords } from './tls-records.ts'
 
 const CASES = 1000
 
-test(`${CASES} visitors before their hello: no edge is laxer than its name, and nothing breaks`, async () => {
+test(`${CASES} visitors with hostile records: every edge enforces its TLS settings, and nothing breaks`, async () => {
   const fuzz = await TlsRecords.start()
   try {
     await fuzz.run(SEED, (sent) => sent >= CASES)

@@ -1,7 +1,7 @@
 /**
- * Sends hostile records to the TLS listeners of visitors and agents. Each connection must end in time; a certificate is shown
- * only for the one name that the hello asks for, with all that this edge demands; and what an edge passes through is what the
- * visitor sent, byte for byte.
+ * Sends hostile records to the TLS listeners of visitors and agents. Each connection must end in time. A certificate is
+ * shown only for the one name that the hello requests, with all that its edge demands. What an edge passes through is
+ * what the visitor sent, byte for byte.
  */
 import assert from 'node:assert/strict'
 import { X509Certificate } from 'node:crypto'
@@ -22,7 +22,7 @@ const DOMAIN = 'tunnels.test'
 
 const AT_ONCE = 32
 
-/** How long one connection may take, in milliseconds: more than any time limit on the way, and a busy machine. */
+/** How long one connection may take, in milliseconds: more than any timeout on the way, on a busy machine. */
 const LIMIT_MS = 30_000
 
 interface Answer {
@@ -34,7 +34,7 @@ interface Answer {
 
 export interface TlsTally {
   sent: number
-  /** How often each name was answered for. */
+  /** How often each name got an answer. */
   readonly shown: Record<string, number>
   refused: number
 }
@@ -44,7 +44,7 @@ export class TlsRecords {
   readonly #world: World
   readonly #agentPort: number
   readonly #passed: readonly Buffer[]
-  /** What was sent for the edge that passes it on. */
+  /** What was sent for the edge that passes TLS through. */
   readonly #expected = new Set<string>()
 
   private constructor(world: World, passed: readonly Buffer[]) {
@@ -77,7 +77,7 @@ export class TlsRecords {
     for (const bytes of this.#passed) {
       assert.ok(
         this.#expected.has(bytes.toString('hex')),
-        `a service was passed what was not for it: ${bytes.toString('hex')}`,
+        `a service got bytes that were not for it: ${bytes.toString('hex')}`,
       )
     }
   }
@@ -112,11 +112,11 @@ export class TlsRecords {
       this.tally.refused++
       return
     }
-    assert.ok(name !== undefined && name !== PASSED, `a hello without one name was answered: ${what}`)
+    assert.ok(name !== undefined && name !== PASSED, `a hello without exactly one name was answered: ${what}`)
     const key = [OPEN, MUTUAL, STRICT].includes(name) ? name : NOBODY
     this.tally.shown[key] = (this.tally.shown[key] ?? 0) + 1
     if (answer.names === undefined) return
-    assert.notEqual(name, STRICT, `TLS 1.2 was spoken for a name that wants 1.3: ${what}`)
+    assert.notEqual(name, STRICT, `TLS 1.2 was used for a name that requires 1.3: ${what}`)
     const shown = key === NOBODY ? `DNS:${DOMAIN}` : `DNS:${name}`
     assert.ok(answer.names.split(', ').includes(shown), `${answer.names} was shown: ${what}`)
     assert.equal(answer.asksForCertificate, name === MUTUAL, what)
@@ -135,7 +135,7 @@ export class TlsRecords {
       at = Math.max(at, cut)
       if (cut < bytes.length) await new Promise((resolve) => setImmediate(resolve))
     }
-    // A whole hello is answered; whoever sent another thing has no more to say.
+    // Only a complete hello gets an answer worth waiting for.
     if (nameAsked(bytes) === undefined && !isAgents) socket.end()
     else setTimeout(() => socket.end(), 1000).unref()
     const answer = readAnswer(await heard)
@@ -147,7 +147,7 @@ export class TlsRecords {
   }
 }
 
-/** What the server says first, until it waits for an answer or closes. */
+/** The server's first bytes, until it waits for an answer or closes. */
 function readFlight(socket: Socket): Promise<Buffer> {
   let bytes: Buffer = Buffer.alloc(0)
   return new Promise((resolve) => {
@@ -166,7 +166,7 @@ const CERTIFICATE = 11
 const CERTIFICATE_REQUEST = 13
 const SERVER_HELLO_DONE = 14
 
-/** The messages of handshake records in the clear. */
+/** The messages of unencrypted handshake records. */
 function messages(bytes: Buffer): { all: Buffer[]; isLast: boolean } {
   const parts: Buffer[] = []
   let isLast = false
@@ -174,7 +174,7 @@ function messages(bytes: Buffer): { all: Buffer[]; isLast: boolean } {
     const end = at + 5 + bytes.readUInt16BE(at + 3)
     if (end > bytes.length) break
     if (bytes[at] === 22) parts.push(bytes.subarray(at + 5, end))
-    // An alert, or what only the other end can read.
+    // An alert, or encrypted.
     else isLast = true
     at = end
   }
@@ -194,7 +194,7 @@ function readAnswer(bytes: Buffer): Answer {
   const { all } = messages(bytes)
   const find = (type: number): Buffer | undefined => all.find((message) => message[0] === type)
   const certificate = find(CERTIFICATE)
-  // Behind the message's head stand the length of the list and that of the first in it.
+  // The message's head is followed by the length of the list and the length of its first certificate.
   const first = certificate?.subarray(10, 10 + certificate.readUIntBE(7, 3))
   return {
     names: first && new X509Certificate(first).subjectAltName,

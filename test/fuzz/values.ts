@@ -1,4 +1,4 @@
-/** Values to send: such as fit a schema and the field they stand in, and such as nobody should send. */
+/** Values to send: some that fit a schema and its field, and some that are hostile. */
 import { generateKeyPairSync } from 'node:crypto'
 import fc from 'fast-check'
 import { EXAMPLE_ROOT, LEAF, OTHER_ROOT } from '../conformance/certificates.ts'
@@ -13,7 +13,7 @@ export function existing(...prefixes: readonly string[]): fc.Arbitrary<string> {
   return fc.tuple(fc.constantFrom(...prefixes), fc.nat(10_000)).map(([prefix, n]) => `@id(${prefix},${n})`)
 }
 
-/** What policy actions fill in when traffic flows. */
+/** A template that policy actions fill in when traffic flows. */
 const TEMPLATE = `$\{conn.client_ip}`
 
 const words = fc.constantFrom(
@@ -41,7 +41,7 @@ function mostly<T>(good: readonly T[], bad: readonly T[]): fc.Arbitrary<T> {
 
 const BACKENDS = ['bkdtg_', 'bkdhr_', 'bkdwd_', 'bkdfo_', 'bkdsc_']
 
-/** Values by the name of their field, where the schema alone would hardly ever give one that is taken. */
+/** Values by field name, for fields whose schema alone would hardly ever give an accepted value. */
 const byName: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   owner_id: existing('bot_'),
   edge_id: existing('edghts_'),
@@ -56,7 +56,7 @@ const byName: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   ip_policy_ids: few(existing('ipp_')),
   certificate_authority_ids: few(existing('ca_')),
   ssh_certificate_authority_id: existing('sshca_'),
-  // Without `rsa`: such a key takes a second to make.
+  // Without `rsa`, since such a key takes a second to make.
   private_key_type: mostly(['ecdsa', 'ed25519'], ['dsa', '']),
   principals: few(fc.oneof(mostly(['root', 'größe'], ['', 'sshcr_x']), existing('sshcr_'))),
   valid_after: mostly(['2026-01-01T00:00:00Z', '2026-01-01T00:00:00.5+02:00'], ['tomorrow', '1900-01-01T00:00:00Z']),
@@ -149,10 +149,10 @@ const byName: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   ),
 }
 
-/** Placeholders may stand in keys too. */
+/** Weights of backends; keys may be placeholders too. */
 const weights = fc.dictionary(existing(...BACKENDS), mostly([0, 1, 10_000], [-1, 10_001]), { maxKeys: 3 })
 
-/** Values that mostly fit `schema`; `name` is the field they stand in. */
+/** Values that mostly fit `schema`, for the field `name`. */
 export function fitting(schema: DocumentSchema, name = ''): fc.Arbitrary<unknown> {
   const types = [schema.type ?? []].flat()
   if (types.includes('null')) return orNull(fitting({ ...schema, type: types[0] ?? '' }, name))
@@ -183,12 +183,12 @@ export function fitting(schema: DocumentSchema, name = ''): fc.Arbitrary<unknown
   }
 }
 
-/** Null counts as left out. */
+/** Sometimes null, which counts as omitted. */
 function orNull(value: fc.Arbitrary<unknown>): fc.Arbitrary<unknown> {
   return fc.oneof({ weight: 20, arbitrary: value }, { weight: 1, arbitrary: fc.constant(null) })
 }
 
-/** One of the providers of `oauth`, as a rule. */
+/** Usually one of the providers of `oauth`. */
 function oneProvider(providers: Readonly<Record<string, DocumentSchema>>): fc.Arbitrary<unknown> {
   const each = Object.entries(providers).map(([name, node]) => fitting(node).map((settings) => ({ [name]: settings })))
   return fc.oneof(
@@ -197,7 +197,7 @@ function oneProvider(providers: Readonly<Record<string, DocumentSchema>>): fc.Ar
   )
 }
 
-/** The required fields and a few of the others; all of them now and then, since some value is then likely refused. */
+/** The required fields and a few others; only sometimes all, since some value is then likely to be refused. */
 function object({ properties, required = [] }: DocumentSchema): fc.Arbitrary<unknown> {
   if (!properties) return fc.dictionary(words, words, { maxKeys: 2 })
   const fields = new Map(Object.entries(properties).map(([name, node]) => [name, fitting(node, name)]))
@@ -206,7 +206,7 @@ function object({ properties, required = [] }: DocumentSchema): fc.Arbitrary<unk
   )
   const needed = [...fields.keys()].filter((name) => !optional.includes(name))
   const few = fc.subarray(optional, { maxLength: Math.min(3, optional.length) })
-  // A reserved domain is given by one of two fields, so that neither is required and both together are refused.
+  // One of two fields names a reserved domain, so neither is required, and both together are refused.
   const plain = fields.has('domain')
     ? few.map((some) => [...new Set(['domain', ...some])].filter((each) => each !== 'name'))
     : few
@@ -218,14 +218,14 @@ function object({ properties, required = [] }: DocumentSchema): fc.Arbitrary<unk
     .map((pairs) => Object.fromEntries(pairs))
 }
 
-/** As many bytes as are allowed, give or take one. */
+/** A text of exactly `limit` bytes, or one more or less. */
 function nearLimit(limit: number): fc.Arbitrary<string> {
   return fc
     .tuple(fc.constantFrom(-1, 0, 1), fc.constantFrom('a', 'é', '😀'))
     .map(([more, unit]) => unit.repeat(Math.ceil((limit + more) / Buffer.byteLength(unit))))
 }
 
-/** What nobody should send. Functions, so that the long ones are made only when they are used. */
+/** Hostile values. They are functions, so that long ones are made only when used. */
 export const hostile: fc.Arbitrary<unknown> = fc
   .constantFrom<() => unknown>(
     ...[null, true, false, 0, -0, -1, 1.5, 2 ** 31, 2 ** 53, 1e308, '', ' ', '0', 'null', '\0', 'a\0b', '\ud800'].map(
@@ -257,5 +257,5 @@ function sshKey(n: number): string {
   return made
 }
 
-// Kept so that a key is met again and answered with a conflict.
+// Kept so that a key is sent again, which is a conflict.
 const sshKeys: string[] = []

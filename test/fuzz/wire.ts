@@ -1,4 +1,4 @@
-/** Sends calls over kept connections, with any method and any header that Node's client can write. */
+/** Sends calls over persistent connections, with any method and any header that Node's client can send. */
 import { Agent, type IncomingHttpHeaders, request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import type { Json } from '../support/api-client.ts'
@@ -34,7 +34,7 @@ export class Wire {
     const { hostname, port } = new URL(this.#url)
     const signal = AbortSignal.timeout(DEADLINE_MS)
     const { promise, resolve, reject } = Promise.withResolvers<Received>()
-    // Node's client frames no body of a GET or DELETE by itself, and the server would read it as the next request.
+    // Node's client does not frame the body of a GET or DELETE, and the server would read it as the next request.
     const length = body === undefined ? {} : { 'content-length': Buffer.byteLength(body) }
     const all = { ...headers, ...length }
     const call = request({ agent: this.#agent, hostname, port, method, path, headers: all, signal })

@@ -1,11 +1,11 @@
 /**
- * `npm run bare-machine`: the commands of README, one by one as they stand, on a machine that has Node 24 and nothing else,
+ * `npm run bare-machine`: runs the commands of README unchanged, one by one, on a machine that has only Node 24,
  * until a visitor has reached the address.
  *
- * With Docker that machine is a container of `node:24-slim`. Flags for `docker run`, such as `--network=host` where containers
- * have no network of their own, can be given: `npm run bare-machine -- --network=host`. Without Docker it is a fresh clone with
- * an empty home, no variables, and a path that has Node, npm and a shell alone; the usual ports of Postern must be free then.
- * Packages come from the registry, so it needs a network, and a minute or two.
+ * With Docker that machine is a container of `node:24-slim`. Flags for `docker run` can be added, such as
+ * `--network=host` where containers have no network of their own: `npm run bare-machine -- --network=host`. Without
+ * Docker it is a fresh clone, an empty home, no variables, and only Node, npm and a shell on the path; the usual ports
+ * of Postern must be free then. Packages come from the registry, so it needs a network, and a minute or two.
  */
 import { spawn, spawnSync } from 'node:child_process'
 import {
@@ -31,10 +31,10 @@ const IMAGE = 'node:24-slim'
 const SECTION = '## A public address in five minutes\n'
 const READY = /^Listening: |tunnel online|^up$/m
 
-/** How long a program may take until it is at work, in milliseconds. */
+/** How long a program may take to become ready, in milliseconds. */
 const START_MS = 60_000
 
-/** Of the caller's variables, those that say how to reach the network. */
+/** The caller's variables that say how to reach the network. */
 const NETWORK = /^(npm_config_|(https?|no)_proxy$|NODE_EXTRA_CA_CERTS$|SSL_CERT_)/i
 
 if (process.argv[2] === '--inside') await follow()
@@ -84,7 +84,7 @@ function inFolder(folder: string, clone: string): number | null {
     const path = found(name)
     if (path !== undefined) symlinkSync(path, join(bin, name))
   }
-  // Those of the machine may be for another Node.
+  // The npm on this machine may be for another Node.
   const npm = dirname(realpathSync(found('npm') ?? 'npm'))
   for (const name of ['npm', 'npx']) script(join(bin, name), `exec node '${join(npm, `${name}-cli.js`)}' "$@"`)
   const network = Object.entries(process.env).filter(
@@ -94,7 +94,7 @@ function inFolder(folder: string, clone: string): number | null {
   return spawnSync('node', ['test/outside/bare-machine.ts', '--inside'], { cwd: clone, env, stdio: 'inherit' }).status
 }
 
-/** The commands of README, in the working folder. */
+/** Follows the commands of README, in the working folder. */
 async function follow(): Promise<void> {
   const page = readFileSync('README.md', 'utf8')
   const begin = page.indexOf(SECTION)
@@ -111,7 +111,7 @@ async function follow(): Promise<void> {
       console.log(`$ ${text.trim()}`)
       const command = text.replace('--authtoken …', () => `--authtoken ${authtoken}`)
       if (use === 'stays') {
-        const { pid, printed } = await atWork(command)
+        const { pid, printed } = await untilReady(command)
         running.push(pid)
         authtoken ||= /^ {2}Agent authtoken +(\S+)$/m.exec(printed)?.[1] ?? ''
       } else {
@@ -119,20 +119,20 @@ async function follow(): Promise<void> {
         console.log(last)
       }
     }
-    if (last.trim() !== 'hello') throw new Error('the visitor did not get what the service says')
+    if (last.trim() !== 'hello') throw new Error('the visitor did not get the answer of the service')
   } finally {
     for (const pid of running) process.kill(-pid, 'SIGKILL')
   }
 }
 
-/** Starts a program in a group of its own; resolves once it is at work. */
-function atWork(command: string): Promise<{ pid: number; printed: string }> {
+/** Starts a program in a process group of its own; resolves once it is ready. */
+function untilReady(command: string): Promise<{ pid: number; printed: string }> {
   return new Promise((resolve, reject) => {
     const child = spawn('sh', ['-euc', command], { detached: true, stdio: ['ignore', 'pipe', 'pipe'] })
     let printed = ''
-    const give = (why: string): void => reject(new Error(`${why}:\n${printed}`))
-    const timer = setTimeout(give, START_MS, 'it does not get to work')
-    child.once('exit', () => give('it ended'))
+    const fail = (why: string): void => reject(new Error(`${why}:\n${printed}`))
+    const timer = setTimeout(fail, START_MS, 'the program did not become ready')
+    child.once('exit', () => fail('the program ended'))
     for (const stream of [child.stdout, child.stderr]) {
       stream.setEncoding('utf8').on('data', (text: string) => {
         printed += text
@@ -145,7 +145,7 @@ function atWork(command: string): Promise<{ pid: number; printed: string }> {
   })
 }
 
-/** Where there is no `curl`, as a browser would: names below `localhost` are this machine. */
+/** Visits like a browser where there is no `curl`: names below `localhost` are this machine. */
 function standInForCurl(): void {
   const bin = mkdtempSync(join(homedir(), 'visitor-'))
   const visit = `require('https').get(process.argv[3], { ca: require('fs').readFileSync(process.argv[2]), lookup: (_name, options, done) => options.all ? done(null, [{ address: '127.0.0.1', family: 4 }]) : done(null, '127.0.0.1', 4) }, (answer) => answer.pipe(process.stdout))`
@@ -159,7 +159,7 @@ function script(path: string, lines: string): void {
   chmodSync(path, 0o755)
 }
 
-/** Where a program is on the path. */
+/** The path of a program. */
 function found(name: string): string | undefined {
   return (process.env.PATH ?? '')
     .split(delimiter)
@@ -176,7 +176,7 @@ function isProgram(path: string): boolean {
   }
 }
 
-/** Runs a program to its end and gives what it printed; throws when it fails. */
+/** Runs a program to its end and returns its output; throws when it fails. */
 function must(name: string, args: readonly string[]): string {
   const { status, stdout, error } = spawnSync(name, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] })
   if (status !== 0) throw error ?? new Error(`${name} failed with ${status}`)

@@ -1,6 +1,6 @@
 /**
- * `npm run container-cluster`: builds the image, starts deploy/cluster as docs/cluster.md says, and checks that any node serves
- * every address, and that nodes can be stopped, killed and replaced while an agent is visited.
+ * `npm run container-cluster`: builds the image, starts deploy/cluster as docs/cluster.md says, and checks that every
+ * node serves every address, and that nodes can be stopped, killed and replaced during visits to an agent.
  *
  * Needs what `npm run container` does, and takes the same flags.
  */
@@ -17,12 +17,12 @@ import type { Json } from '../support/api-client.ts'
 import { until } from '../support/until.ts'
 import { buildImage, mayOpen, must, run, startAgent, step, visit } from './containers.ts'
 
-/** Where the API of all nodes is, through the balancer. */
+/** The API of all nodes, through the balancer. */
 const API = 'http://127.0.0.1:7400'
 
 const NODES = ['node-1', 'node-2', 'node-3']
 
-/** What the service of the agent says. */
+/** The answer of the agent's service. */
 const HELLO = 'hello'
 
 const scratch = mkdtempSync(join(tmpdir(), 'postern-container-cluster-'))
@@ -48,7 +48,7 @@ async function check(): Promise<void> {
   const log = must(start?.text ?? '', scratch)
   const secretOf = (what: RegExp): string => {
     const [found, ...others] = [...log.matchAll(what)].map(([, secret]) => secret)
-    assert.ok(found !== undefined && others.length === 0, `${what.source} is shown once`)
+    assert.ok(found !== undefined && others.length === 0, `${what.source} must be shown once`)
     return found
   }
   const authtoken = secretOf(/Agent authtoken +(\S+)/g)
@@ -63,17 +63,17 @@ async function check(): Promise<void> {
   const url = await startAgent(agent, { authtoken, caFile })
   const isServed = async (): Promise<boolean> => (await visit(url, ca)) === HELLO
   await until('visitors reach it', isServed)
-  // Nodes without connections are asked in turns, so each of them is visited.
+  // Nodes without connections are chosen in turn, so each of them is visited.
   for (let i = 0; i < 2 * NODES.length; i++) assert.ok(await isServed(), 'all nodes serve it')
   const exchanges: Json[] = (await ask(key, '/exchanges'))?.exchanges ?? []
   const ips = new Set(exchanges.map(({ client_ip: ip }) => ip))
-  assert.ok(exchanges.length >= 2 * NODES.length, 'the visits are seen')
-  assert.equal(ips.has(balancerIp()), false, 'a visitor has the address of the balancer')
+  assert.ok(exchanges.length >= 2 * NODES.length, 'the visits are listed')
+  assert.equal(ips.has(balancerIp()), false, 'a visitor must not have the address of the balancer')
 
-  const visits = visitUntilTold(() => visit(url, ca))
+  const visits = keepVisiting(() => visit(url, ca))
   try {
     for (const node of NODES) {
-      step(`${node} stops in order, is replaced, and no visit fails`)
+      step(`${node} stops cleanly and is replaced, and no visit fails`)
       const id = must(`docker compose ps --quiet ${node}`, cluster).trim()
       await whileVisited(visits, `docker compose stop ${node}`)
       assert.equal(must(`docker inspect --format '{{.State.ExitCode}}' ${id}`), '0\n', `${node} was killed`)
@@ -84,7 +84,7 @@ async function check(): Promise<void> {
     await visits.stop()
   }
 
-  step('two nodes are killed, and then the third: wherever the agent was, it is reached at what is left')
+  step('two nodes are killed, and then the third: the agent is reached through the remaining nodes')
   const [first = '', ...others] = NODES
   for (const killed of [others, [first]]) {
     for (const node of killed) must(`docker compose kill ${node}`, cluster)
@@ -94,26 +94,26 @@ async function check(): Promise<void> {
   }
 }
 
-/** The command that docs/cluster.md has for a new container in the place of one, for this node. */
+/** The command of docs/cluster.md that replaces the container of a node, for this node. */
 function replaceCommand(node: string): string {
   const [, command = ''] = /`(docker compose up [^`]*) node-1`/.exec(readPage('docs/cluster.md')) ?? []
   return `${command} ${node}`
 }
 
 interface Visits {
-  /** How many there were, and what those got that failed. */
+  /** The number of visits, and what the failed ones got. */
   readonly made: number
   readonly failed: readonly string[]
   stop(): Promise<void>
 }
 
 /** Visits one after the other, until it is stopped. */
-function visitUntilTold(visitOnce: () => Promise<string>): Visits {
-  let isOver = false
+function keepVisiting(visitOnce: () => Promise<string>): Visits {
+  let isStopped = false
   let made = 0
   const failed: string[] = []
   const done = (async () => {
-    for (; !isOver; made++) {
+    for (; !isStopped; made++) {
       const got = await visitOnce()
       if (got !== HELLO) failed.push(`${new Date().toISOString()} ${got}`)
     }
@@ -124,17 +124,17 @@ function visitUntilTold(visitOnce: () => Promise<string>): Visits {
       return made
     },
     stop() {
-      isOver = true
+      isStopped = true
       return done
     },
   }
 }
 
-/** Runs a command of Compose beside the visits, of which none may fail. */
+/** Runs a Compose command during the visits, none of which may fail. */
 async function whileVisited(visits: Visits, command: string): Promise<void> {
   const before = visits.made
   await promisify(execFile)('sh', ['-euc', command], { cwd: cluster })
-  assert.ok(visits.made > before, 'nobody was visited meanwhile')
+  assert.ok(visits.made > before, 'there were no visits meanwhile')
   assert.deepEqual(visits.failed, [])
 }
 
@@ -153,7 +153,7 @@ function allowFewerFiles(): void {
   writeFileSync(join(cluster, 'compose.override.yml'), stringify({ services: Object.fromEntries(fewer) }))
 }
 
-/** Undefined while nobody answers. */
+/** Undefined while nothing answers. */
 async function ask(key: string, path: string): Promise<Json> {
   const headers = { Authorization: `Bearer ${key}`, 'Service-Version': '2' }
   const response = await fetch(API + path, { headers }).catch(() => undefined)

@@ -1,9 +1,9 @@
 /**
- * `npm run container`: builds the image, runs the commands and both compose files of docs/docker.md as they stand, and checks
- * what that page promises.
+ * `npm run container`: builds the image, runs the commands and both compose files of docs/docker.md unchanged, and
+ * checks what that page promises.
  *
- * Needs Docker with Compose, a network, and the ports that the page publishes. Flags for the build, such as `--network=host`
- * where containers have no network of their own, can be given: `npm run container -- --network=host`.
+ * Needs Docker with Compose, a network, and the ports that the page publishes. Flags for the build can be added, such
+ * as `--network=host` where containers have no network of their own: `npm run container -- --network=host`.
  */
 import assert from 'node:assert/strict'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -36,7 +36,7 @@ async function check(): Promise<void> {
   buildImage()
   assert.equal(must(`docker inspect --format '{{.Config.User}}' ${IMAGE}`), '1000:1000\n')
 
-  step('the health check fails where no server answers')
+  step('the health check fails without a server')
   const health = JSON.parse(must(`docker inspect --format '{{json .Config.Healthcheck.Test}}' ${IMAGE}`)) as string[]
   const [, program = '', ...args] = health
   assert.equal(run(`docker run --rm --entrypoint ${program} ${IMAGE} ${args.join(' ')}`).status, 1)
@@ -49,7 +49,7 @@ async function check(): Promise<void> {
   assert.notEqual(authtoken, '', 'the log of the first start shows an authtoken')
   assert.equal(healthOf(server), 'healthy')
 
-  step('it is not root, has no capability, and writes to /data and nowhere else')
+  step('it is not root, has no capabilities, and can write to /data only')
   const inside = (command: string) => run(`docker compose exec -T postern sh -c '${command}'`, server)
   assert.equal(inside('id -u').stdout, '1000\n')
   assert.match(inside('cat /proc/1/status').stdout, /^CapEff:\t0+$[\s\S]*^CapBnd:\t0+$[\s\S]*^NoNewPrivs:\t1$/m)
@@ -57,11 +57,7 @@ async function check(): Promise<void> {
     assert.match(inside(`touch ${path}`).stderr, /Read-only file system/, path)
   }
   assert.equal(inside('touch /data/here && rm /data/here').status, 0)
-  assert.equal(
-    must('docker compose port postern 7400', server),
-    '127.0.0.1:7400\n',
-    'the API is for this machine alone',
-  )
+  assert.equal(must('docker compose port postern 7400', server), '127.0.0.1:7400\n', 'the API is for this machine only')
 
   step('commands run beside it, and its data can be copied')
   must(copyCa, server)
@@ -80,7 +76,7 @@ async function check(): Promise<void> {
   assert.equal(must('docker compose exec -T postern postern admin list-users', server), users)
   await until('visitors reach it again', async () => (await visit(url)) === 'hello')
 
-  step('both end by themselves when they are told to stop')
+  step('both stop when told to')
   for (const [folder, name] of [
     [agent, 'tunnel'],
     [server, 'postern'],

@@ -1,4 +1,4 @@
-/** What checks of containers have in common: the image, commands of Docker, and a visitor on this machine. */
+/** What the checks of containers share: the image, commands of Docker, and a visitor on this machine. */
 import { spawnSync } from 'node:child_process'
 import { copyFileSync, writeFileSync } from 'node:fs'
 import { get } from 'node:https'
@@ -12,7 +12,7 @@ export const IMAGE = 'postern'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 
-/** As docs/docker.md says. Flags of this process are passed on, such as `--network=host`. */
+/** Builds the image as docs/docker.md says. Flags of this process are passed on, such as `--network=host`. */
 export function buildImage(): void {
   const [build] = blocksOf('docs/docker.md').filter(({ language }) => language === 'sh')
   must((build?.text ?? '').replace('docker build', ['docker build', ...process.argv.slice(2)].join(' ')), root)
@@ -22,7 +22,7 @@ export function step(what: string): void {
   console.log(`- ${what}`)
 }
 
-/** Runs a command to its end and gives what it printed; throws when it fails. */
+/** Runs a command to its end and returns its output; throws when it fails. */
 export function must(command: string, cwd: string = root): string {
   const { status, stdout, stderr } = run(command, cwd)
   if (status !== 0) throw new Error(`${command.trim()} failed with ${status}:\n${stdout}${stderr}`)
@@ -33,14 +33,14 @@ export function run(command: string, cwd: string = root) {
   return spawnSync('sh', ['-euc', command], { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] })
 }
 
-/** A daemon without the right to raise limits cannot give a container more files than it may open itself. */
+/** A daemon that may not raise limits cannot give a container more open files than it has itself. */
 export function mayOpen(nofile: number): boolean {
   if (run(`docker run --rm --ulimit nofile=${nofile} --entrypoint true ${IMAGE}`).status === 0) return true
   console.log(`# this Docker may not open ${nofile} files, so containers get fewer`)
   return false
 }
 
-/** Starts the agent of docs/docker.md in an empty folder; resolves with the address of its service, which says `hello`. */
+/** Starts the agent of docs/docker.md in an empty folder; resolves with the URL of its service, which says `hello`. */
 export async function startAgent(
   folder: string,
   { authtoken, caFile }: { readonly authtoken: string; readonly caFile: string },
@@ -75,7 +75,7 @@ function standIns(file: string): unknown {
   }
 }
 
-/** What a visitor on this machine gets; while the address is not reached, why. */
+/** What a visitor on this machine gets, or why the address cannot be reached. */
 export function visit(url: string, ca: Buffer): Promise<string> {
   const { hostname } = new URL(url)
   return new Promise((resolve) => {

@@ -1,4 +1,4 @@
-/** Those who make traffic in the soak, each in rounds of its own: what people and attackers do with a server all day. */
+/** The actors that make traffic in the soak, in rounds: what people and attackers do with a server all day. */
 import { createHmac, randomBytes } from 'node:crypto'
 import { connect as connectTcp } from 'node:net'
 import { TLSSocket } from 'node:tls'
@@ -16,7 +16,7 @@ import {
 import { WebSocketVisitor } from '../support/websocket.ts'
 import { onceOrClosed, pause, type Stage, WEBHOOK_SECRET } from './stage.ts'
 
-/** Numbers that repeat with the seed. */
+/** Random numbers that repeat with the seed. */
 export type Dice = (sides: number) => number
 
 export interface Scene {
@@ -25,7 +25,7 @@ export interface Scene {
   readonly signal: AbortSignal
 }
 
-/** One round; a throw counts as a fault of it, and the next round begins. */
+/** Plays one round; a throw counts as a fault of the round, and the next one begins. */
 type Actor = (scene: Scene) => Promise<void>
 
 /** How long a visitor stalls, in milliseconds. */
@@ -82,7 +82,7 @@ export const actors: Readonly<Record<string, Actor>> = {
       const socket = connectTcp({ port, host: '127.0.0.1' })
       socket.on('error', () => {})
       await onceOrClosed(socket, 'connect')
-      // A hello that is cut short.
+      // A ClientHello that is cut short.
       if (steps === 1) socket.write(Buffer.from([22, 3, 1, 2, 0, 1, 0, 1, 252, 3, 3]))
       await pause(dice(20))
       if (dice(2) === 0) socket.resetAndDestroy()
@@ -131,7 +131,7 @@ export const actors: Readonly<Record<string, Actor>> = {
     socket.write(`POST / HTTP/1.1\r\nHost: ${hostname}\r\nContent-Length: 100000000\r\n\r\n`)
     socket.write(Buffer.alloc(1_000_000))
     await pause(STALL_MS, signal)
-    // A plain end would wait behind bytes that our system cannot send, and nobody would hear of it for five minutes.
+    // A normal close would wait behind bytes that our system cannot send, and go unnoticed for five minutes.
     below.resetAndDestroy()
   },
 
@@ -161,7 +161,7 @@ export const actors: Readonly<Record<string, Actor>> = {
     const left = await open()
     left.write(Buffer.alloc(dice(500_000)))
     await pause(dice(20))
-    // A socket of TLS cannot reset.
+    // A TLS socket cannot reset.
     if (dice(2) === 0 && !(left instanceof TLSSocket)) left.resetAndDestroy()
     else left.destroy()
   },

@@ -18,15 +18,15 @@ import { dialTcp, visit } from '../support/visitor.ts'
 
 const MINUTE_MS = 60_000
 
-/** How long a visitor waits for the 503 that says that a node cannot be reached: 3 s (D57), and a busy machine's share. */
+/** How long a visitor waits for the 503 when a node is unreachable: 3 s (D57), and more for a busy machine. */
 const UNREACHABLE_MS = 4500
 
-/** An agent with one name, over HTTPS and HTTP, and one port; everything that it serves says its text. */
+/** An agent with one name, over HTTPS and HTTP, and one port; everything that it serves answers its text. */
 interface Served {
   readonly text: string
   readonly urls: readonly string[]
   readonly events: ConnectionEvent[]
-  /** Ids. */
+  /** The ids of its tunnels. */
   readonly tunnels: readonly string[]
 }
 
@@ -49,7 +49,7 @@ describe('bad days of three nodes', () => {
         for (const close of closers) await close()
       })
 
-      /** An agent that is connected through the gate of its node. */
+      /** Starts an agent that is connected through the gate of its node. */
       const serveAt = async (
         by: Owner,
         node: GatedNode,
@@ -66,13 +66,13 @@ describe('bad days of three nodes', () => {
         return { text, urls: [...named.urls, numbered.url], events, tunnels: [named.id, numbered.id] }
       }
 
-      /** What a visitor gets: a text, or a code and how long it took. */
+      /** What a visitor gets: a text, or an error code. */
       const visited = async (node: ClusterNode, url: string): Promise<string> => {
         try {
           if (url.startsWith('tcp:')) {
             const socket = await dialTcp(node.at(url))
             const bytes = await readAll(socket)
-            // Its own side is open still, and would keep this process from ending.
+            // The socket's own side is still open, and would keep this process from ending.
             socket.destroy()
             return bytes.toString()
           }
@@ -84,7 +84,7 @@ describe('bad days of three nodes', () => {
       }
       const heard = (node: ClusterNode, { urls }: Pick<Served, 'urls'>): Promise<string[]> =>
         Promise.all(urls.map((url) => visited(node, url)))
-      /** Every visitor is served at once. */
+      /** Asserts that every visitor is served at once. */
       const servedAt = async (at: readonly ClusterNode[], ...all: readonly Served[]): Promise<void> => {
         for (const node of at) {
           for (const served of all) {
@@ -98,7 +98,7 @@ describe('bad days of three nodes', () => {
           for (const served of all) {
             let last: readonly string[] = []
             const isServed = async (): Promise<boolean> => {
-              // Each worker finds out by itself who has an address.
+              // Each worker finds out by itself who holds an address.
               for (let i = 0; i < visitsOfAll(); i++) {
                 last = await heard(node, served)
                 if (!last.every((text) => text === served.text)) return false
@@ -115,12 +115,12 @@ describe('bad days of three nodes', () => {
         const last = (type: ConnectionEvent['type']): number => events.findLastIndex((event) => event.type === type)
         return last('offline') >= 0 && last('online') > last('offline')
       }
-      /** Names of the nodes whose leases run, by the database's clock. */
+      /** Names of the nodes with a valid lease, by the database's clock. */
       const leased = async (): Promise<string[]> =>
         (await store.read(({ online }) => online.nodes())).map(({ name }) => name)
       const loseLease = (...names: readonly string[]): Promise<true> =>
         until('leases have run out', async () => !(await leased()).some((name) => names.includes(name)))
-      /** Where each address of an agent is held, by the rows of all nodes. */
+      /** The nodes that hold each address of an agent, by the stored rows of all nodes. */
       const holdersOf = async ({ urls }: Served): Promise<string[]> => {
         const places = urls.map((url) => {
           const { protocol, hostname, port } = new URL(url)
@@ -131,7 +131,7 @@ describe('bad days of three nodes', () => {
           holders.map(({ nodeId }) => all.find(({ id }) => id === nodeId)?.name ?? ''),
         )
       }
-      /** Every node lists these tunnels, and no other. */
+      /** Waits until every node lists these tunnels, and no others. */
       const listedEverywhere = async (...all: readonly Served[]): Promise<void> => {
         const expected = all.flatMap(({ tunnels }) => tunnels)
         for (const node of nodes) {
@@ -142,7 +142,7 @@ describe('bad days of three nodes', () => {
         }
       }
 
-      test('clocks are apart: leases, sessions and attempts to log in go from node to node', async (t) => {
+      test('clocks differ: leases, sessions and logins under way move between nodes', async (t) => {
         for (const { api } of nodes) {
           const { nodes: all } = await api.get('/nodes')
           assert.deepEqual(
@@ -154,7 +154,7 @@ describe('bad days of three nodes', () => {
         await willBeServedAt(nodes, ...all)
         await listedEverywhere(...all)
 
-        // An agent goes from a node that is ahead to one that is behind, and back.
+        // An agent moves from a node that is ahead to one that is behind, and back.
         const [, ahead, behind] = nodes as [GatedNode, GatedNode, GatedNode]
         const hostname = 'wanderer.example.com'
         let former: AuthAnswer | undefined
@@ -172,7 +172,7 @@ describe('bad days of three nodes', () => {
           token = bound.token
         }
 
-        // A visitor begins to log in at one that is behind, and comes back from the provider at one that is ahead.
+        // A visitor begins a login at one node, and comes back from the provider at another whose clock differs.
         const provider = { gitlab: { client_id: 'app', client_secret: 'hush-hush' } }
         const edge = await ahead.api.create('/edges/https', { hostports: ['login.example.com:443'] })
         await ahead.api.create(`/edges/https/${edge.id}/routes`, {
@@ -204,7 +204,7 @@ describe('bad days of three nodes', () => {
         await ahead.api.delete(`/edges/https/${edge.id}`)
       })
 
-      test('the database is away: what is known is served, and nothing is lost when it is back', async (t) => {
+      test('the database is down: known addresses are served, and nothing is lost when it is back', async (t) => {
         const [first, second, third] = nodes as [GatedNode, GatedNode, GatedNode]
         const all = await Promise.all(nodes.map((node) => serveAt(t, node, `away-${node.name}`)))
         const [one, two, three] = all as [Served, Served, Served]
@@ -212,7 +212,7 @@ describe('bad days of three nodes', () => {
         const sessions = all.map(({ events }) =>
           events.flatMap((event) => (event.type === 'online' ? event.session : [])),
         )
-        // At one node it refuses connections, at the others it says nothing.
+        // To one node it refuses connections, to the others it is silent.
         await first.gates.database.shut()
         second.gates.database.hush()
         third.gates.database.hush()
@@ -222,26 +222,26 @@ describe('bad days of three nodes', () => {
         const write = await first.api.send('POST', '/ip_policies', { body: { description: 'refused' } })
         assert.deepEqual([write.status, write.body.error_code], [503, 'ERR_STORE_UNAVAILABLE'])
 
-        // Agents whose connection broke come back to their own node; others must wait.
+        // Agents whose connection broke come back to their own node; new ones must wait.
         const stranger = serveAt(t, first, 'away-stranger', { wait: true })
-        let isIn = false
+        let isOnline = false
         void stranger.then(() => {
-          isIn = true
+          isOnline = true
         })
         for (const { gates } of nodes) await gates.agents.shut()
         for (const { gates } of [first, second]) await gates.agents.open()
         t.after(() => third.gates.agents.open().catch(() => {}))
-        // Others reach them by what they knew before.
+        // Other nodes reach them by what they knew before.
         await willBeServedAt(nodes, one, two)
         await loseLease(...nodes.map(({ name }) => name))
         await servedAt([first], one)
         await servedAt([second], two)
-        assert.deepEqual([isBack(one), isBack(two), isBack(three), isIn], [true, true, false, false])
+        assert.deepEqual([isBack(one), isBack(two), isBack(three), isOnline], [true, true, false, false])
 
         await first.gates.database.open()
         for (const { gates } of [second, third]) gates.database.speak()
         await until('all nodes are back', async () => (await leased()).length === nodes.length)
-        await until('the third is back', () => isBack(three))
+        await until('the third agent is back', () => isBack(three))
         const late = await stranger
         await willBeServedAt(nodes, ...all, late)
         await listedEverywhere(...all, late)
@@ -250,13 +250,13 @@ describe('bad days of three nodes', () => {
             ...(sessions[i] ?? []),
             ...events.flatMap((event) => (event.type === 'online' ? event.session : [])),
           ])
-          assert.ok(session !== undefined && others.length === 0, `${text} has the session that it had`)
+          assert.ok(session !== undefined && others.length === 0, `${text} has its former session`)
           assert.ok(!events.some(({ type }) => type === 'stopped'), text)
         }
         for (const each of [...all, late]) assert.equal((await holdersOf(each)).length, 3, each.text)
         const { ip_policies: policies } = await third.api.get('/ip_policies')
-        assert.deepEqual(policies, [], 'what was refused is not stored')
-        // Writes and the feed work again, from each node to each.
+        assert.deepEqual(policies, [], 'the refused write is not stored')
+        // Writes and the feed work again, from each node to every other.
         for (const node of nodes) {
           const policy = await until('it is written', async () => {
             const answer = await node.api.send('POST', '/ip_policies', { body: { description: node.name } })
@@ -266,7 +266,7 @@ describe('bad days of three nodes', () => {
         }
       })
 
-      test('a node is cut off from the database: what others hold by then it lets go', async (t) => {
+      test('a node is cut off from the database: it gives up what others hold by the end', async (t) => {
         const [first, second, cut] = nodes as [GatedNode, GatedNode, GatedNode]
         const port = cluster.tcpPort()
         const domain = 'cut.example.com'
@@ -297,7 +297,7 @@ describe('bad days of three nodes', () => {
         await listedEverywhere(winner, keeper, other)
       })
 
-      test('a node is frozen: its agents have gone elsewhere when it is back', async (t) => {
+      test('a node is frozen: its agents have moved elsewhere when it is back', async (t) => {
         const [first, frozen, third] = nodes as [GatedNode, GatedNode, GatedNode]
         const mover = await serveAt(t, frozen, 'frozen-mover')
         const other = await serveAt(t, first, 'frozen-other')
@@ -310,7 +310,7 @@ describe('bad days of three nodes', () => {
         t.after(() => signal('SIGCONT'))
         await frozen.gates.agents.shut()
         t.after(() => frozen.gates.agents.open().catch(() => {}))
-        await until('it has gone elsewhere', () => isBack(mover))
+        await until('the agent has moved elsewhere', () => isBack(mover))
         await willBeServedAt([first, third], mover, other)
         await loseLease(frozen.name)
         await servedAt([first, third], mover, other)
@@ -328,7 +328,7 @@ describe('bad days of three nodes', () => {
       })
 
       for (const how of ['refuse', 'silent'] as const) {
-        test(`nodes are cut off from each other (${how}): visitors are told so, until it heals`, async (t) => {
+        test(`nodes are cut off from each other (${how}): visitors get an error until it heals`, async (t) => {
           const [first, second, third] = nodes as [GatedNode, GatedNode, GatedNode]
           const near = await serveAt(t, first, `split-${how}-near`)
           const far = await serveAt(t, third, `split-${how}-far`)
@@ -344,11 +344,11 @@ describe('bad days of three nodes', () => {
               ['ERR_NODE_UNREACHABLE', 'ERR_NODE_UNREACHABLE', 'ECONNRESET'],
               node.name,
             )
-            assert.ok(performance.now() - began < UNREACHABLE_MS, 'they are told in time')
+            assert.ok(performance.now() - began < UNREACHABLE_MS, 'the error comes in time')
           }
           const { status } = await visit(first.at(far.urls[0] ?? ''), cluster)
           assert.equal(status, 503)
-          // Nobody else notices.
+          // Other addresses are not affected.
           await servedAt(nodes, near)
           await servedAt([third], far)
           if (how === 'refuse') await others.open()
@@ -359,7 +359,7 @@ describe('bad days of three nodes', () => {
 
       test('nothing is left over', async () => {
         for (const node of nodes) {
-          await until(`nobody is online at ${node.name}`, async () => {
+          await until(`no agent is online at ${node.name}`, async () => {
             const kinds = ['tunnel_sessions', 'tunnels', 'endpoints'] as const
             return (await Promise.all(kinds.map((kind) => listed(node, kind)))).every((list) => list.length === 0)
           })

@@ -1,6 +1,6 @@
 /**
- * A thread that calls the API and visits a name one after another, and tells how long it took. It has an event loop of its
- * own: otherwise the times would be those of whatever else the test does meanwhile.
+ * A thread that calls the API and visits a name, one after the other, and reports the times. It has its own event loop:
+ * otherwise the times would include whatever else the test does meanwhile.
  */
 import { once } from 'node:events'
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads'
@@ -10,21 +10,21 @@ import { visit } from '../support/visitor.ts'
 export interface CallersOptions {
   readonly apiUrl: string
   readonly apiKey: string
-  /** What is asked of the API. */
+  /** The path that is requested from the API. */
   readonly path: string
-  /** What visitors ask for, without TLS. */
+  /** The URL that visitors request, without TLS. */
   readonly visited: string
 }
 
 export interface Callers {
-  /** The median and the 99th percentile of each, for people: those of the round in the middle. */
+  /** Measures; resolves with the median and 99th percentile of each, as text, from the round in the middle. */
   look(): Promise<string>
   stop(): Promise<unknown>
 }
 
 const SAMPLES = 1000
 
-/** How often each is asked so often: what else the machine does for a moment shows in one of them. */
+/** Rounds of samples: if the machine is briefly busy, that shows in one of them. */
 const ROUNDS = 5
 
 export async function startCallers(options: CallersOptions): Promise<Callers> {
@@ -62,7 +62,7 @@ async function timesOf(work: () => Promise<unknown>): Promise<string> {
   return `${middle('median')} ms (p99 ${middle('p99')})`
 }
 
-/** In milliseconds. */
+/** The median and 99th percentile of one round, in milliseconds. */
 async function round(work: () => Promise<unknown>): Promise<{ median: number; p99: number }> {
   const times: number[] = []
   for (let i = 0; i < SAMPLES; i++) {

@@ -1,4 +1,4 @@
-/** Traffic while things break: requests on kept connections, a stream, and writes whose acknowledgements are kept. */
+/** Traffic during faults: requests on kept connections, a stream, and writes whose acknowledgements are kept. */
 import { once } from 'node:events'
 import { Agent, request } from 'node:https'
 import type { Socket } from 'node:net'
@@ -11,7 +11,7 @@ export interface Counts {
   requests: number
   /** Round trips of the stream. */
   echoes: number
-  /** Writes that were acknowledged, and those that were answered otherwise or not at all. */
+  /** Writes that were acknowledged, and those that were refused or got no answer. */
   writes: number
   refused: number
   /** Requests and streams that were cut while that was allowed. */
@@ -29,24 +29,24 @@ export interface TrafficOptions {
 /** Connections that requests go over. */
 const CONNECTIONS = 4
 
-/** Between two steps of one loop, in milliseconds: faults are the load here, not traffic. */
+/** Pause between two steps of one loop, in milliseconds: the load here are faults, not traffic. */
 const PACE_MS = 10
 
 export class Traffic {
   readonly counts: Counts = { requests: 0, echoes: 0, writes: 0, refused: 0, cut: 0 }
-  /** Whether agents may take the server for dead: then streams are cut, and are dialled anew. */
+  /** Whether agents may take the server for dead: then streams are cut and dialled again. */
   mayBeCut = false
-  /** What must never happen. */
+  /** Events that must never happen. */
   readonly faults: string[] = []
   /** Statuses of refused writes; 0 where no answer came. */
   readonly refusals = new Set<number>()
-  /** By id, what was acknowledged. */
+  /** The acknowledged writes, by id. */
   readonly acknowledged = new Map<string, string>()
   readonly #options: TrafficOptions
   readonly #agent = new Agent({ keepAlive: true, maxSockets: CONNECTIONS })
   #stream: Socket | undefined
-  #heard: (word: string) => void = () => {}
-  #isOver = false
+  #onWord: (word: string) => void = () => {}
+  #isStopped = false
   #loops: Promise<unknown>[] = []
 
   constructor(options: TrafficOptions) {
@@ -63,14 +63,14 @@ export class Traffic {
   }
 
   async stop(): Promise<void> {
-    this.#isOver = true
+    this.#isStopped = true
     this.#stream?.destroy()
     this.#agent.destroy()
     await Promise.all(this.#loops)
   }
 
   async #loop(step: () => Promise<void>): Promise<void> {
-    while (!this.#isOver) {
+    while (!this.#isStopped) {
       await step()
       await delay(PACE_MS)
     }
@@ -78,15 +78,15 @@ export class Traffic {
 
   async #dial(): Promise<void> {
     this.#stream = await dialTcp(this.#options.tcpUrl)
-    this.#stream.on('data', (chunk) => this.#heard(String(chunk)))
+    this.#stream.on('data', (chunk) => this.#onWord(String(chunk)))
     this.#stream.once('close', () => {
       this.#fault('the stream was closed')
-      this.#heard('')
+      this.#onWord('')
     })
   }
 
   #fault(what: string): void {
-    if (this.#isOver) return
+    if (this.#isStopped) return
     if (this.mayBeCut) this.counts.cut++
     else this.faults.push(what)
   }
@@ -94,7 +94,7 @@ export class Traffic {
   async #request(): Promise<void> {
     const { url, ca } = this.#options
     const { host, hostname, port } = new URL(url)
-    // Long enough for a log that nobody reads to fill up.
+    // Long, so that a log without a reader fills up.
     const path = `/${'x'.repeat(2500)}`
     const to = { host: '127.0.0.1', port, servername: hostname, ca, agent: this.#agent, path, headers: { host } }
     const asking = request(to)
@@ -122,7 +122,7 @@ export class Traffic {
     }
     const word = `word ${this.counts.echoes}`
     const heard = new Promise<string>((resolve) => {
-      this.#heard = resolve
+      this.#onWord = resolve
     })
     stream.write(word)
     if ((await heard) === word) this.counts.echoes++
@@ -133,7 +133,7 @@ export class Traffic {
     const api = new ApiClient(this.#options.apiUrl, this.#options.apiKey)
     const description = `write ${this.counts.writes + this.counts.refused}`
     const answer = await api.send('POST', '/ip_policies', { body: { description } }).catch(() => undefined)
-    if (this.#isOver) return
+    if (this.#isStopped) return
     if (answer?.status === 201) {
       this.acknowledged.set(answer.body.id, description)
       this.counts.writes++

@@ -11,7 +11,7 @@ import { until } from '../support/until.ts'
 import { httpUpstream, type Owner, tcpUpstream } from '../support/upstream.ts'
 import { type Counts, Traffic } from './chaos-traffic.ts'
 
-/** How long anything may take to come (back), in milliseconds. */
+/** How long anything may take to come, or to come back, in milliseconds. */
 const PATIENCE_MS = 90_000
 
 const API_KEY = 'chaos_test_api_key_of_the_first_admin'
@@ -86,7 +86,7 @@ export class ChaosWorld {
     return metric(this.server.metricsUrl, 'postern_log_lines_lost_total')
   }
 
-  /** Waits until this much more of each has come; what the traffic must never see fails at once. */
+  /** Waits until each count has grown by so much; what the traffic must never see fails at once. */
   async flows(more: Partial<Counts>): Promise<void> {
     const start = { ...this.traffic.counts }
     const wanted = Object.entries(more) as [keyof Counts, number][]
@@ -98,7 +98,7 @@ export class ChaosWorld {
     await until(`${JSON.stringify(more)} more, after ${JSON.stringify(start)}`, look, { limitMs: PATIENCE_MS })
   }
 
-  /** After the fault: all flows again, nothing that was acknowledged is lost, neither now nor after a crash. */
+  /** Asserts after the fault that all traffic flows again, and no acknowledged write is lost, even after a crash. */
   async assertWhole(): Promise<void> {
     await this.flows({ requests: 100, echoes: 50, writes: 20 })
     const { counts, acknowledged, refusals } = this.traffic

@@ -1,4 +1,4 @@
-/** `npm run soak`: a running node under faults. What needs nothing new goes on, all comes back, nothing acknowledged is lost. */
+/** `npm run soak`: a running node under faults. Traffic continues, all recovers, and no acknowledged write is lost. */
 import assert from 'node:assert/strict'
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
@@ -14,7 +14,7 @@ import { smallDisk } from '../support/small-disk.ts'
 import { until } from '../support/until.ts'
 import { ChaosWorld } from './chaos-world.ts'
 
-/** How much goes on while something is broken. */
+/** How much traffic must continue during a fault. */
 const MEANWHILE = { requests: 200, echoes: 100 }
 
 /** Long enough for 8 MiB of log lines, in milliseconds. */
@@ -65,12 +65,12 @@ test('log gone: its disk is full', async (t) => {
   await until('lines are lost', async () => (await world.lostLines()) > 0)
   await world.flows({ ...MEANWHILE, writes: 20 })
   disk.free()
-  await until('the loss is told of', () => readFileSync(log, 'utf8').includes('"log lines were lost"'))
+  await until('the loss is logged', () => readFileSync(log, 'utf8').includes('"log lines were lost"'))
   const broken = readFileSync(log, 'utf8')
     .trimEnd()
     .split('\n')
     .filter((line) => !isJson(line))
-  assert.ok(broken.length <= 1, 'at most the line at which the disk was full is cut')
+  assert.ok(broken.length <= 1, 'at most the line at which the disk was full is truncated')
   await world.assertWhole()
 })
 
@@ -147,7 +147,7 @@ for (const [name, hours] of [
     await move(0)
     await world.flows({ ...MEANWHILE, writes: 20 })
     const all = [...world.traffic.acknowledged.keys()]
-    assert.deepEqual(all.toSorted(), all, 'ids still sort by their order')
+    assert.deepEqual(all.toSorted(), all, 'ids still sort by creation')
     assert.ok(all.length > ids.length)
     await world.assertWhole()
   })
@@ -155,7 +155,7 @@ for (const [name, hours] of [
 
 test('SIGSTOP for 40 s', async (t) => {
   const world = await ChaosWorld.start(t)
-  // The agent hears nothing for longer than its 25 s of tolerance, and rightly connects anew: that cuts what it carries.
+  // The agent hears nothing for longer than its 25 s of tolerance, and rightly reconnects: that cuts what it carries.
   world.traffic.mayBeCut = true
   world.server.kill('SIGSTOP')
   await delay(40_000)
@@ -165,7 +165,7 @@ test('SIGSTOP for 40 s', async (t) => {
   await world.assertWhole()
 })
 
-/** What the server says of when something was made, in milliseconds since 1970. */
+/** The creation time that the server reports, in milliseconds since 1970. */
 async function serverTime(world: ChaosWorld): Promise<number> {
   const { id, created_at } = await world.api.create('/api_keys')
   await world.api.delete(`/api_keys/${id}`)

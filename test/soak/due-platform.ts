@@ -1,4 +1,4 @@
-/** A server with many names that are due at once, an authority that waits for a sign, and callers who measure. */
+/** A server with many names that are due at once, an authority that waits for a signal, and callers who measure. */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { availableParallelism, constants, setPriority, tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -8,7 +8,7 @@ import { type ServerProcess, serve } from '../support/server-process.ts'
 import type { Owner } from '../support/upstream.ts'
 import { type Callers, startCallers } from './callers.ts'
 
-/** POSTERN_SOAK_NAMES shortens it. */
+/** The names; POSTERN_SOAK_NAMES reduces their number. */
 export const dueNames: readonly string[] = Array.from(
   { length: Number(process.env.POSTERN_SOAK_NAMES ?? 10_000) },
   (_, i) => `n${i}.example.com`,
@@ -16,7 +16,7 @@ export const dueNames: readonly string[] = Array.from(
 
 export const ORDERS_PER_HOUR = 300
 
-/** Names of one edge. */
+/** How many names one edge has. */
 const TOGETHER = 50
 
 const API_KEY = 'soak_test_api_key_of_the_first_admin_01'
@@ -26,7 +26,7 @@ export interface DuePlatform {
   readonly server: ServerProcess
   readonly api: ApiClient
   readonly callers: Callers
-  /** From now on the authority answers. */
+  /** Lets the authority answer from now on. */
   readonly begin: () => void
 }
 
@@ -36,7 +36,7 @@ export async function dueFolder(owner: Owner): Promise<string> {
   return dataDir
 }
 
-/** Starts it; then this thread has a low priority, and so has whatever it starts. */
+/** Starts a server; afterwards this thread has a low priority, as has whatever it starts. */
 export async function startDue(owner: Owner, dataDir: string): Promise<DuePlatform> {
   const acme = await startAcmeServer()
   owner.after(() => acme.stop())
@@ -54,8 +54,8 @@ export async function startDue(owner: Owner, dataDir: string): Promise<DuePlatfo
     visited: `http://n0.example.com:${portOf(server.http)}`,
   })
   owner.after(() => callers.stop())
-  // An authority is elsewhere: it takes nothing from the server or from those who call it. Linux gives each thread a
-  // priority of its own, and this is the authority's.
+  // A real authority runs elsewhere: it takes no processor time from the server or its callers. On Linux each thread
+  // has a priority of its own, and this thread runs the authority.
   setPriority(constants.priority.PRIORITY_LOW)
   return { acme, server, api, callers, begin: begun.resolve }
 }

@@ -1,8 +1,8 @@
 /**
- * `npm run soak -- test/soak/due-renewals.long.ts`: ten thousand certificates are due to be renewed at once. A few are at
- * once, and the others in turn; it prints what visitors and callers of the API notice meanwhile. POSTERN_SOAK_NAMES shortens it.
+ * `npm run soak -- test/soak/due-renewals.long.ts`: ten thousand certificates are due for renewal at once. A few begin
+ * now, the others in turn; it prints what visitors and API callers notice meanwhile. POSTERN_SOAK_NAMES shortens it.
  *
- * Edges, renewals and their orders are real. The certificates before them were never ordered: they are written into the
+ * Edges, renewals and their orders are real. The certificates to renew were never ordered: they are written into the
  * database while no server runs (`stored-certificates.ts`), since ten thousand orders would take hours.
  */
 import assert from 'node:assert/strict'
@@ -19,7 +19,7 @@ import { storeCertificates } from './stored-certificates.ts'
 const AT_ONCE = ORDERS_PER_HOUR / 5
 const EACH_MINUTE = ORDERS_PER_HOUR / 60
 
-/** Names that a node works on at a time. */
+/** How many names a node works on at a time. */
 const IN_WORK = 4
 
 const MINUTE_MS = 60_000
@@ -41,14 +41,14 @@ test('ten thousand certificates that are due at once are renewed in turn', async
   console.log(`before: ${await callers.look()}`)
   const begunAt = performance.now()
   begin()
-  await until('some have another certificate', () => acme.count('download') > 0)
+  await until('some certificates are renewed', () => acme.count('download') > 0)
   console.log(`while the first are renewed: ${await callers.look()}`)
-  // Those that are being renewed are neither.
+  // Names that are being renewed count as neither.
   const isSeen = async () => (await waiting()) + (await issued()) >= dueNames.length - IN_WORK
   await until('all others wait for their turn', isSeen, { limitMs: 30 * MINUTE_MS })
-  console.log(`all were looked at after ${((performance.now() - begunAt) / 1000).toFixed(0)} s`)
+  console.log(`all were scheduled after ${((performance.now() - begunAt) / 1000).toFixed(0)} s`)
   console.log(`while the others wait: ${await callers.look()}`)
-  // Long enough to see some of them.
+  // Long enough to see some of the renewals in turn.
   await pause(2 * MINUTE_MS)
   const orders = (await queryDatabase(databaseUrl, 'select begun_at from acme_orders order by begun_at')).map((row) =>
     Number(row.begun_at),

@@ -1,5 +1,5 @@
 /**
- * `npm run soak -- test/soak/exchanges.long.ts`: a million exchanges with a capture on stay within the memory that is theirs.
+ * `npm run soak -- test/soak/exchanges.long.ts`: a million exchanges with a capture on stay within their memory limit.
  * POSTERN_SOAK_EXCHANGES shortens it.
  */
 import assert from 'node:assert/strict'
@@ -14,7 +14,7 @@ const EXCHANGES = Number(process.env.POSTERN_SOAK_EXCHANGES ?? 1_000_000)
 /** The default of `--exchange-memory`, in bytes. */
 const BOUND = 64 * 1024 * 1024
 
-/** What else may grow, such as caches and the heap, in bytes. */
+/** How much everything else may grow, such as caches and the heap, in bytes. */
 const REST = 48 * 1024 * 1024
 
 const CONNECTIONS = 8
@@ -54,7 +54,7 @@ test('a million exchanges with capture on stay within their memory', async (t) =
 
 const mib = (bytes: number): number => Math.round(bytes / 1024 / 1024)
 
-/** Sends so many requests on one connection, and counts their answers. */
+/** Sends `count` requests on one connection, and counts the answers. */
 async function flood(port: number, ca: string, count: number): Promise<void> {
   const raw: Socket = connect({ host: '127.0.0.1', port })
   const socket = connectTls({ socket: raw, ca, servername: NAME, ALPNProtocols: ['http/1.1'] })

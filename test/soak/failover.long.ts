@@ -1,4 +1,4 @@
-/** Three nodes whose database fails over to a standby: what both had goes on, and what only the first had is given up. */
+/** Three nodes whose database fails over to a standby: what both had continues, what only the first had is given up. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { ConnectionEvent } from '../../src/library.ts'
@@ -11,7 +11,7 @@ import { until } from '../support/until.ts'
 import { httpUpstream, type Owner, tcpUpstream } from '../support/upstream.ts'
 import { dialTcp, visit } from '../support/visitor.ts'
 
-/** An agent with one name and one port; both say its text. */
+/** An agent with one name and one port; both answer its text. */
 interface Served {
   readonly text: string
   readonly urls: readonly string[]
@@ -24,7 +24,7 @@ describe('a database that fails over', () => {
   const owner: Owner = { after: (close) => void closers.unshift(close) }
   let primary: Postgres
   let standby: Standby
-  /** Where all nodes reach the database, and where the standby reaches the primary. */
+  /** Gates between the nodes and the database, and between the standby and the primary. */
   let way: TcpGate
   let replication: TcpGate
   let cluster: TestCluster
@@ -74,7 +74,7 @@ describe('a database that fails over', () => {
       }
     }
   }
-  /** Each node writes, and all read it. */
+  /** Each node writes a policy, and all read it. */
   const writtenEverywhere = async (): Promise<void> => {
     for (const { name, api } of nodes) {
       const policy = await until(`${name} writes`, async () => {
@@ -92,7 +92,7 @@ describe('a database that fails over', () => {
     return edge.id
   }
 
-  test('is read until the standby is promoted, and all goes on then', { timeout: 600_000 }, async () => {
+  test('can be read until the standby is promoted, and then written again', { timeout: 600_000 }, async () => {
     const [first, second, third] = nodes as [ClusterNode, ClusterNode, ClusterNode]
     const early = await Promise.all(nodes.map((node) => serveAt(node, `early-${node.name}`)))
     const kept = await edgeOf(first, 'kept.example.com')
@@ -103,7 +103,7 @@ describe('a database that fails over', () => {
     await until('all is written', async () => (await listed(first, 'tunnels')).length === 6)
     await standby.caughtUp()
 
-    // From here on the standby misses what is written: it replicates asynchronously.
+    // From here on the standby misses all writes: it replicates asynchronously.
     await replication.shut()
     const late = await serveAt(second, 'late')
     const lost = await edgeOf(third, 'lost.example.com')
@@ -112,7 +112,7 @@ describe('a database that fails over', () => {
 
     await primary.kill()
     way.lead(portOf(standby.url))
-    // It can be read, and not be written.
+    // It can be read, but not written.
     await until('the standby answers', async () => (await first.api.send('GET', `/edges/https/${kept}`)).status === 200)
     const refused = await first.api.send('POST', '/ip_policies', { body: { description: 'refused' } })
     assert.deepEqual([refused.status, refused.body.error_code], [503, 'ERR_STORE_UNAVAILABLE'])
@@ -127,7 +127,7 @@ describe('a database that fails over', () => {
         return all.length === nodes.length && all.every(({ lease }: { lease: number }) => lease > 0)
       })
     }
-    // What is online is announced anew, also what was announced to the primary alone.
+    // What is online is announced again, even what was announced to the primary only.
     const next = await serveAt(third, 'next')
     const all = [...early, late, next]
     await servedEverywhere(...all)
@@ -138,7 +138,7 @@ describe('a database that fails over', () => {
         return ids.join() === expected.join()
       })
     }
-    // What the standby never had is nowhere, and nobody serves it.
+    // What the standby never had is gone, and no longer served.
     for (const node of nodes) {
       assert.equal((await node.api.send('GET', `/edges/https/${lost}`)).status, 404)
       await until('it is not served any more', async () => !(await isThere('lost.example.com', node)))
@@ -146,7 +146,7 @@ describe('a database that fails over', () => {
     }
     const { ip_policies: policies } = await first.api.get('/ip_policies')
     assert.ok(!policies.some(({ description }: { description: string }) => description === 'refused'))
-    // The feed works from each node to each.
+    // The feed works from each node to every other.
     for (const node of nodes) {
       const host = `after-${node.name}.example.com`
       await edgeOf(node, host)

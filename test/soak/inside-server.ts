@@ -1,6 +1,6 @@
 /**
- * Loaded into the server by `node --import`, for tests alone: answers over the channel to its parent what the process
- * holds. The program itself has no such door.
+ * Loaded into the server by `node --import`, for tests only: reports over the channel to its parent what the process
+ * holds. The program itself has no such interface.
  */
 import { Socket } from 'node:net'
 
@@ -16,12 +16,12 @@ export interface Held {
   readonly sockets: readonly string[]
 }
 
-/** Collections in a row before memory is measured: what one finalises only the next one frees. */
+/** Collections in a row before memory is measured: what one of them finalises is freed only by the next. */
 const COLLECTIONS = 4
 
 async function measure({ collects }: { collects: boolean }): Promise<Held> {
   for (let i = 0; collects && i < COLLECTIONS; i++) {
-    // The last resort: others keep the pages of what they collect, for the next load.
+    // The `last-resort` flavor: other collections keep the freed pages for the next load.
     globalThis.gc?.({ type: 'major', execution: 'sync', flavor: 'last-resort' })
     await new Promise((resolve) => setImmediate(resolve))
   }
@@ -32,7 +32,7 @@ async function measure({ collects }: { collects: boolean }): Promise<Held> {
 }
 
 function sockets(): string[] {
-  // The one way to the objects behind the counts; not documented, and for people alone.
+  // The only way to the objects behind the counts; undocumented, and for people only.
   const handles = (process as unknown as { _getActiveHandles?: () => unknown[] })._getActiveHandles?.() ?? []
   return handles
     .filter((each) => each instanceof Socket)

@@ -1,4 +1,4 @@
-/** What the soak plays on: services of every kind, edges before them, and an agent that stays. */
+/** The stage of the soak: services of every kind, edges in front of them, and an agent that stays. */
 import { once } from 'node:events'
 import { connect } from '../../src/library.ts'
 import { freeTcpPort } from '../support/free-port.ts'
@@ -8,13 +8,13 @@ import type { WatchedServer } from './watched-server.ts'
 
 export const WEBHOOK_SECRET = 'a secret of the soak'
 
-/** Where the actors go. */
+/** Where the actors send their traffic. */
 export interface Stage {
   readonly watched: WatchedServer
   readonly ca: string
   /** HTTPS edges: to a service that the server dials, to the same over HTTP/2, and through a tunnel. */
   readonly https: readonly string[]
-  /** One whose routes verify webhooks. */
+  /** An HTTPS edge whose routes verify webhooks. */
   readonly webhooks: string
   /** A TLS edge, and a TCP edge; both echo. */
   readonly tls: string
@@ -22,7 +22,7 @@ export interface Stage {
   /** `host:port` of a service that echoes requests, and of one that neither reads nor answers. */
   readonly service: string
   readonly silent: string
-  /** An HTTPS edge before the one that is silent. */
+  /** An HTTPS edge in front of the silent service. */
   readonly stalled: string
   /** The port of the TLS listener. */
   readonly port: number
@@ -100,7 +100,7 @@ export async function buildStage(owner: Owner, watched: WatchedServer): Promise<
   return stage
 }
 
-/** A pause that ends early when `signal` says so. */
+/** A pause that ends early when `signal` is aborted. */
 export async function pause(ms: number, signal?: AbortSignal): Promise<void> {
   if (signal?.aborted) return
   const { promise, resolve } = Promise.withResolvers<void>()
@@ -112,7 +112,7 @@ export async function pause(ms: number, signal?: AbortSignal): Promise<void> {
   signal?.removeEventListener('abort', over)
 }
 
-/** Waits for an event of something that may be gone before. */
+/** Waits for an event of something that may close before. */
 export async function onceOrClosed(
   emitter: NodeJS.EventEmitter & { readonly destroyed?: boolean },
   event: string,

@@ -1,6 +1,6 @@
 /**
- * Writes certificates into a database that no server uses, as if the server had got them from an authority long ago: valid,
- * sealed and served like those, and due to be renewed. Nobody ordered them, and all have one key.
+ * Writes certificates into a database that no server uses, as if the server had got them from an authority long ago:
+ * valid, sealed and served like those, and due for renewal. They were never ordered, and all have the same key.
  */
 import { generateKeyPairSync } from 'node:crypto'
 import { openSealer } from '../../src/control/sealing.ts'
@@ -15,11 +15,11 @@ import { leafIssuer } from '../support/issue-leaf.ts'
 
 const DAY_MS = 86_400_000
 
-/** How long they live and have lived, in milliseconds: past the time for renewal, and not close to their end. */
+/** Their lifetime and age, in milliseconds: past the time for renewal, and not close to their end. */
 const LIFE_MS = 90 * DAY_MS
 const AGE_MS = 65 * DAY_MS
 
-/** Names in one transaction. */
+/** How many names are written in one transaction. */
 const TOGETHER = 500
 
 export async function storeCertificates({
@@ -58,7 +58,7 @@ export async function storeCertificates({
   }
 }
 
-/** An authority of its own, and certificates of it. */
+/** Creates a separate authority; returns a function that issues its certificates. */
 function issuer(): (name: string) => { cert: string; key: string } {
   const issueLeaf = leafIssuer(createAuthority())
   const pair = generateKeyPairSync('ec', { namedCurve: 'P-256' })

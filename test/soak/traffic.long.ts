@@ -1,9 +1,9 @@
 /**
- * `npm run soak -- test/soak/traffic.long.ts`: mixed traffic for ten minutes, after which the server holds what it held
+ * `npm run soak -- test/soak/traffic.long.ts`: ten minutes of mixed traffic, after which the server holds what it held
  * before. POSTERN_SOAK_SECONDS shortens it, POSTERN_SOAK_SEED repeats a run.
  *
- * What it held before is measured after a while of the same traffic, a fifth of the time or a minute, since caches, pools and the heap grow to
- * the size that traffic needs once. Both times two idle minutes come first, in which kept connections are closed.
+ * The first measurement comes after a fifth of the time, at least a minute, of the same traffic: caches, pools and the
+ * heap first grow to the size they need. Two idle minutes precede both, in which kept connections are closed.
  */
 import assert from 'node:assert/strict'
 import { randomInt } from 'node:crypto'
@@ -15,16 +15,16 @@ import { type Holdings, startWatched } from './watched-server.ts'
 const SECONDS = Number(process.env.POSTERN_SOAK_SECONDS ?? 600)
 const SEED = Number(process.env.POSTERN_SOAK_SEED ?? randomInt(2 ** 31))
 
-/** How long nothing happens before memory is measured, in seconds: more than any connection is kept without use. */
+/** How long the server is idle before memory is measured, in seconds: longer than any unused connection is kept. */
 const IDLE_SECONDS = Number(process.env.POSTERN_SOAK_IDLE_SECONDS ?? 120)
 
-/** Rounds of one actor that run beside each other. */
+/** How many rounds of one actor run at once. */
 const PLAYERS = 3
 
-/** How much more may be held at the end than at the start. */
+/** How much more may be held at the end than at the start, as a fraction. */
 const MAY_GROW = 0.15
 
-/** Rows of the table of memory over time. */
+/** How many rows the table of memory over time has. */
 const ROWS = 20
 
 test('ten minutes of mixed traffic leave nothing behind', async (t) => {
@@ -58,7 +58,7 @@ test('ten minutes of mixed traffic leave nothing behind', async (t) => {
 
 type Counts = Map<string, { rounds: number; faults: number; last: string | undefined }>
 
-/** Has all actors play for so long, and waits for the last round of each. */
+/** Runs all actors for `seconds`, and waits for the last round of each. */
 async function play(
   stage: Stage,
   { seconds, onRow }: { seconds: number; onRow: (what: string, held: Holdings) => void },
@@ -91,7 +91,7 @@ async function play(
   return counts
 }
 
-/** What is too much, in words; nothing when all is as it was. */
+/** Describes what has grown too much; empty when all is as before. */
 function compare(start: Holdings, end: Holdings): string[] {
   const findings: string[] = []
   say(`of RSS the program's own: ${mib(start.anonymous)} at the start, ${mib(end.anonymous)} at the end`)
@@ -132,7 +132,7 @@ function say(line: string): void {
   process.stdout.write(`# ${line}\n`)
 }
 
-/** A small generator of its own (mulberry32), so that a seed repeats a run. */
+/** A small random generator (mulberry32), so that a seed repeats a run. */
 function diceOf(seed: string): Dice {
   let state = 0
   for (const char of seed) state = (Math.imul(state, 31) + (char.codePointAt(0) ?? 0)) | 0

@@ -1,4 +1,4 @@
-/** A server in a process of its own that tells its test what it holds: memory, descriptors, and what keeps it busy. */
+/** A server in a separate process that reports to its test what it holds: memory, descriptors, and active resources. */
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -12,13 +12,13 @@ import type { Held } from './inside-server.ts'
 const API_KEY = 'test_api_key_of_the_first_admin_0001'
 const AUTHTOKEN = 'test_authtoken_of_the_first_admin_01'
 
-/** How often descriptors are looked at, and how long apart, in milliseconds. */
+/** How often descriptors are counted, and the time in between, in milliseconds. */
 const LOOKS = 5
 const LOOK_MS = 30
 
-/** What a server holds at one moment; descriptors by their kind. */
+/** What a server holds at one moment; descriptors by kind. */
 export interface Holdings extends Held {
-  /** What of `rss` is the program's own: the rest are pages of files, which the system drops and reads again. */
+  /** The part of `rss` that is the program's own: the rest are file pages, which the system can drop and read again. */
   readonly anonymous: number
   readonly descriptors: Readonly<Record<string, number>>
   /** Its TCP connections, for people. */
@@ -30,7 +30,7 @@ export interface WatchedServer {
   readonly api: ApiClient
   readonly authtoken: string
   readonly ca: string
-  /** `collects`: after a forced collection. */
+  /** With `collects`, after a forced collection. */
   holdings(options: { collects: boolean }): Promise<Holdings>
 }
 
@@ -42,7 +42,7 @@ export async function startWatched(
   const hook = new URL('./inside-server.ts', import.meta.url).href
   const server = await serve({
     dataDir,
-    // Little to remember exchanges in, so that it is full before anything is measured.
+    // Little memory for exchanges, so that it is full before the first measurement.
     flags: { 'log-level': 'error', 'exchange-memory': '1MiB', ...flags },
     env: { POSTERN_BOOTSTRAP_API_KEY: API_KEY, POSTERN_BOOTSTRAP_AUTHTOKEN: AUTHTOKEN },
     nodeFlags: ['--expose-gc', '--import', hook],
@@ -72,7 +72,7 @@ export async function startWatched(
     api: new ApiClient(server.url, API_KEY),
     authtoken: AUTHTOKEN,
     ca: readFileSync(join(dataDir, 'ca.pem'), 'utf8'),
-    // Looks several times: each second the server opens a file to see whether it can, and closes it again.
+    // Counts several times: each second the server briefly opens a file to see whether it can.
     holdings: async ({ collects }) => {
       const pid = child.pid ?? 0
       const now = { ...(await held(collects)), anonymous: anonymousOf(pid) }
@@ -116,7 +116,7 @@ function connectionsOf(pid: number): string[] {
   })
 }
 
-/** The state of a socket that listens, in the table of the system. */
+/** The state of a listening socket, in the table of the system. */
 const LISTENS = '0A'
 
 function descriptorsOf(pid: number): Record<string, number> {
@@ -128,13 +128,13 @@ function descriptorsOf(pid: number): Record<string, number> {
   return kinds
 }
 
-/** `socket`, `pipe`, `anon_inode`, or `file`; undefined when it was closed meanwhile. */
+/** `socket`, `pipe`, `anon_inode`, or `file`; undefined if it was closed meanwhile. */
 function kindOf(link: string): string | undefined {
   const target = linkOf(link)
   return target === '' ? undefined : (/^(\w+):/.exec(target)?.[1] ?? 'file')
 }
 
-/** Empty when it was closed meanwhile. */
+/** Empty if it was closed meanwhile. */
 function linkOf(path: string): string {
   try {
     return readlinkSync(path)

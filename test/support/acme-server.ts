@@ -1,6 +1,6 @@
 /**
- * A small certificate authority for tests that speaks ACME (RFC 8555): it validates by really connecting to the platform,
- * counts what it is asked, and can be slow, wrong, dead, or in a bad mood.
+ * A small certificate authority for tests that speaks ACME (RFC 8555): it validates by really connecting to the
+ * platform, counts requests, and can be slow, wrong, dead, or in a bad mood.
  */
 import { createHash, createHmac, generateKeyPairSync, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
@@ -16,13 +16,13 @@ import { loadX509 } from './make-certificate.ts'
 
 type Kind = 'http-01' | 'tls-alpn-01' | 'dns-01'
 
-/** Where a node of the platform listens for visitors. */
+/** The ports at which a node of the platform listens for visitors. */
 export interface ListenerPorts {
   readonly httpPort: number
   readonly httpsPort: number
 }
 
-/** What the server is asked, as it counts it. */
+/** The kinds of requests, as the server counts them. */
 export type AcmeStep =
   | 'account'
   | 'order'
@@ -34,39 +34,39 @@ export type AcmeStep =
   | 'renewalInfo'
 
 export interface AcmeMood {
-  /** How likely a nonce is refused, from 0 to 1. */
+  /** The probability that a nonce is refused, from 0 to 1. */
   badNonces: number
   offers: readonly Kind[]
-  /** How long certificates live, and how long they lived already when they are issued, in milliseconds. */
+  /** How long certificates live, and how old they are when they are issued, in milliseconds. */
   lifeMs: number
   ageMs: number
-  /** Says when to renew; without it there is no such address. */
+  /** Says when to renew; if undefined, there is no renewal address. */
   renewalWindow: ((notBefore: number, notAfter: number, name: string) => { start: number; end: number }) | undefined
-  /** When it wants to be asked again when to renew, in seconds. */
+  /** After how long it wants to be asked again when to renew, in seconds. */
   askAgainS: number
   /** Errors to answer with, each once. */
   readonly problems: { step: AcmeStep; status: number; type: string; name?: string; retryAfter?: number }[]
-  /** Asked before each step; what it waits for delays the answer. */
+  /** Called before each step; what it waits for delays the answer. */
   before: (step: AcmeStep, name: string) => Promise<void> | void
-  /** Asked when a step is done and not yet answered; what it waits for delays the answer. */
+  /** Called when a step is done and not yet answered; what it waits for delays the answer. */
   after: ((step: AcmeStep, name: string) => Promise<void> | void) | undefined
-  /** Names for which a new order is the one that is under way, as at Let's Encrypt. */
+  /** Names for which a new order returns the one under way, as at Let's Encrypt. */
   readonly reused: Set<string>
-  /** Names whose orders are in the list of their account, as at pebble: a few on each page. */
+  /** Names whose orders appear in the list of their account, as at pebble: a few on each page. */
   readonly listed: Set<string>
-  /** Names for which another name is in the certificate, once. */
+  /** Names that get a certificate for another name, once. */
   readonly lies: Map<string, string>
-  /** Names that get a certificate with the key of somebody else, once. */
+  /** Names that get a certificate for a wrong key, once. */
   readonly wrongKeys: Set<string>
-  /** Names that stay `pending`, whatever is shown. */
+  /** Names whose orders stay `pending`, whatever is proven. */
   readonly stuck: Set<string>
-  /** What is sent in place of an answer. */
+  /** What to send instead of an answer. */
   readonly instead: Map<AcmeStep, string>
-  /** Where validation connects to: every node of these must answer. */
+  /** Where validation connects to: each of these nodes must answer. */
   nodes: readonly ListenerPorts[]
   /** The TXT records of a name. */
   txt: (record: string) => Promise<readonly string[]> | readonly string[]
-  /** How often an order stays in `processing` after it was finalized. */
+  /** How often an order is still `processing` after it was finalized. */
   processingLooks: number
 }
 
@@ -91,21 +91,21 @@ interface Order {
 
 export interface AcmeServer {
   readonly directory: string
-  /** The root of what it issues, in PEM. */
+  /** The root certificate, in PEM. */
   readonly ca: string
   readonly mood: AcmeMood
-  /** How often each step was asked for, by name. */
+  /** How often each step was requested, by name. */
   count(step: AcmeStep, name?: string): number
-  /** Orders in their order: for which name, what they replace, and how it was to be proven. */
+  /** The orders in sequence: their name, what they replace, and how the name was proven. */
   readonly orders: readonly Pick<Order, 'name' | 'replaces' | 'status' | 'kind'>[]
   readonly accounts: number
-  /** Forgets all accounts, as a test authority does that was set up anew. */
+  /** Forgets all accounts, like a test authority that was set up again. */
   forgetAccounts(): void
   stop(): Promise<void>
 }
 
 export interface AcmeServerOptions {
-  /** Speaks TLS with this certificate. */
+  /** Serves TLS with this certificate. */
   readonly identity?: { readonly cert: string; readonly key: string }
   /** Accounts must be bound to this key. */
   readonly binding?: { readonly keyId: string; readonly key: string }
@@ -219,7 +219,7 @@ export async function startAcmeServer({ identity, binding }: AcmeServerOptions =
     throw new Problem(404, 'malformed', 'no such address')
   }
 
-  /** Checks the signature, the nonce and the address that was signed. */
+  /** Checks the signature, the nonce and the signed address. */
   async function verified(request: IncomingMessage, pathname: string) {
     const jws = JSON.parse((await buffer(request)).toString())
     const head = JSON.parse(Buffer.from(jws.protected, 'base64url').toString())
@@ -241,7 +241,7 @@ export async function startAcmeServer({ identity, binding }: AcmeServerOptions =
     const thumbprint = await calculateJwkThumbprint(jwk)
     const known = [...accounts.values()].find((each) => each.thumbprint === thumbprint)
     if (!known && binding && !isBound(payload.externalAccountBinding)) {
-      throw new Problem(403, 'externalAccountRequired', 'bind the account to one of ours')
+      throw new Problem(403, 'externalAccountRequired', 'bind the account to a known key')
     }
     const account = known ?? { id: randomBytes(6).toString('hex'), jwk, thumbprint }
     accounts.set(account.id, account)
@@ -273,7 +273,7 @@ export async function startAcmeServer({ identity, binding }: AcmeServerOptions =
     const name = String(payload.identifiers[0].value)
     await step('order', name)
     if (payload.replaces !== undefined && !issued.has(payload.replaces)) {
-      throw new Problem(404, 'malformed', 'replaces a certificate that is not known')
+      throw new Problem(404, 'malformed', 'replaces an unknown certificate')
     }
     const id = randomBytes(6).toString('hex')
     const token = randomBytes(24).toString('base64url')
@@ -319,14 +319,14 @@ export async function startAcmeServer({ identity, binding }: AcmeServerOptions =
   async function challenge(order: Order, kind: Kind, response: ServerResponse): Promise<void> {
     await step('challenge', order.name)
     const url = `${base}/challenge/${order.id}/${kind}`
-    const told = () => json(response, 200, { type: kind, status: 'processing', url, token: order.token })
+    const answered = () => json(response, 200, { type: kind, status: 'processing', url, token: order.token })
     if (!mood.after) {
-      told()
+      answered()
       return validated(order, kind)
     }
     await validated(order, kind)
     await mood.after('challenge', order.name)
-    told()
+    answered()
   }
 
   async function validated(order: Order, kind: Kind): Promise<void> {
@@ -338,7 +338,7 @@ export async function startAcmeServer({ identity, binding }: AcmeServerOptions =
     order.status = error === undefined ? 'ready' : 'invalid'
   }
 
-  /** Why the name is not proven; undefined when it is. */
+  /** Validates a name; resolves with the reason why it is not proven, or with undefined. */
   async function validate({ name, token, account }: Order, kind: Kind): Promise<string | undefined> {
     const expected = `${token}.${account.thumbprint}`
     if (kind === 'dns-01') {
@@ -353,7 +353,7 @@ export async function startAcmeServer({ identity, binding }: AcmeServerOptions =
         if (got !== expected) return `${path} has ${got.slice(0, 80)}`
       } else if (!(await handshake(httpsPort, name, expected))) return 'the certificate of the handshake is wrong'
     }
-    return mood.nodes.length === 0 ? 'the test named no node' : undefined
+    return mood.nodes.length === 0 ? 'the test has set no nodes' : undefined
   }
 
   // biome-ignore lint/suspicious/noExplicitAny: the same
@@ -441,7 +441,7 @@ class Problem extends Error {
   }
 }
 
-/** Whatever a test wants, as if it were the answer. */
+/** Sends whatever a test wants instead of the answer. */
 class Instead extends Error {
   send(response: ServerResponse): void {
     response.setHeader('location', 'http://127.0.0.1:9/nowhere')

@@ -1,4 +1,4 @@
-/** How an authority of the tests looks whether a name is served by the platform. */
+/** How the test authority checks that the platform serves a name. */
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
@@ -6,7 +6,7 @@ import { buffer } from 'node:stream/consumers'
 import { connect } from 'node:tls'
 import { certificateParts } from '../../src/lib/x509/certificate-fields.ts'
 
-/** What a name answers to a plain request; where that is not 200, its status. */
+/** What a name answers to a plain request; its status if that is not 200. */
 export async function plainGet(port: number, host: string, path: string): Promise<string> {
   const asked = request({ host: '127.0.0.1', port, path, headers: { host }, agent: false }).end()
   const [response] = (await once(asked, 'response')) as [IncomingMessage]
@@ -14,7 +14,7 @@ export async function plainGet(port: number, host: string, path: string): Promis
   return response.statusCode === 200 ? text : `status ${response.statusCode}`
 }
 
-/** RFC 8737 §3: whether the certificate that is shown is the expected one. */
+/** RFC 8737 §3: whether the name shows the expected certificate. */
 export async function handshake(port: number, name: string, expected: string): Promise<boolean> {
   const socket = connect({
     host: '127.0.0.1',

@@ -1,5 +1,5 @@
 /**
- * The files that `npm test` runs when all others are done: they hold the server to times, and must not be held up by
- * tests beside them.
+ * The files that `npm test` runs after all others: they hold the server to time limits, which other tests beside them
+ * would disturb.
  */
 export const ALONE: readonly string[] = ['test/e2e/cluster/chaos.test.ts']

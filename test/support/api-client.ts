@@ -44,7 +44,7 @@ export class ApiClient {
       redirect: 'manual',
       ...(body !== undefined && { body: isRaw ? body : JSON.stringify(body) }),
     })
-    // A stream has no end.
+    // An event stream has no end.
     const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') === true
     if (isStream) await response.body?.cancel()
     const text = isStream ? '' : await response.text()

@@ -1,4 +1,4 @@
-/** The rules on which room may import which, and the violations in a set of sources. */
+/** The rules that say which room may import which, and the violations in a set of sources. */
 import { posix } from 'node:path'
 import { findImports, type Import } from './imports.ts'
 
@@ -8,7 +8,7 @@ export type Sources = ReadonlyMap<string, string>
 const chain = ['lib', 'model', 'policy', 'modules', 'resources', 'control', 'api'] as const
 const leftOf = (room: (typeof chain)[number]): string[] => chain.slice(0, chain.indexOf(room))
 
-/** Each room and the other rooms it may import; a file of its own, such as `server.ts`, is a room too. */
+/** Each room and the other rooms it may import; a single file, such as `server.ts`, is a room too. */
 const rooms: Readonly<Record<string, readonly string[]>> = {
   lib: leftOf('lib'),
   model: leftOf('model'),
@@ -107,7 +107,7 @@ const packages: Readonly<Record<string, readonly string[]>> = {
   yaml: ['config/', 'agent/', 'policy/'],
 }
 
-/** Of what only the types may be imported, since its code takes long to load, and where the rest is. */
+/** Packages of which only types may be imported, since their code takes long to load, and the file with the rest. */
 const typesOnly: Readonly<Record<string, string>> = {
   typebox: 'src/lib/shape/type.ts',
   'node:http': 'src/lib/http/node-http.ts',
@@ -118,7 +118,7 @@ const registries = ['src/modules/index.ts', 'src/resources/index.ts']
 export function roomFaults(sources: Sources): string[] {
   return [...sources.keys()]
     .filter((file) => !Object.hasOwn(rooms, roomOf(file)))
-    .map((file) => `${file} stands in no known room; known are ${Object.keys(rooms).join(', ')}`)
+    .map((file) => `${file} is in no known room; known are ${Object.keys(rooms).join(', ')}`)
 }
 
 export function pathFaults(sources: Sources, exists: (path: string) => boolean): string[] {
@@ -187,7 +187,7 @@ export function cycleFaults(sources: Sources): string[] {
 export function barrelFaults(sources: Sources): string[] {
   return code(sources)
     .filter(([file, source]) => !registries.includes(file) && findImports(source).barrel)
-    .map(([file]) => `${file} only passes on what others export; import from them`)
+    .map(([file]) => `${file} only re-exports other files; import from those`)
 }
 
 export interface Wall {
@@ -196,7 +196,7 @@ export interface Wall {
   readonly packages?: readonly string[]
 }
 
-/** Violations of a wall: files that a room reaches through any number of imports of any kind. */
+/** Violations of a wall: forbidden files that a room reaches through any number of imports of any kind. */
 export function wallFaults(sources: Sources, wall: Wall): string[] {
   const faults: string[] = []
   const reached = new Set<string>()

@@ -21,7 +21,7 @@ export interface TestChromium {
 
 const onPath = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable']
 
-/** Undefined when there is no browser for this machine. */
+/** Resolves with undefined when there is no browser for this machine. */
 export async function findChromium(): Promise<TestChromium | undefined> {
   const folder = await mkdtemp(join(tmpdir(), 'postern-chromium-'))
   for (const find of [() => unpacked(folder), ...onPath.map((name) => () => installed(name))]) {
@@ -86,7 +86,7 @@ async function launch({ path, env }: Program, { names, flags = [] }: BrowserOpti
   const resolver = names === '' ? [] : [`--host-resolver-rules=${names}`]
   return chromium.launch({
     executablePath: path,
-    // The other flags that the package recommends switch off web security, which tests are about. Root needs the first.
+    // The other recommended flags switch off web security, which tests are about. Root needs `--no-sandbox`.
     args: ['--no-sandbox', '--no-zygote', '--disable-gpu', ...resolver, ...flags],
     env: { ...process.env, ...env },
   })

@@ -2,15 +2,15 @@
 import { DatabaseSync } from 'node:sqlite'
 import { Client } from 'pg'
 
-/** How long a server that writes is waited for, in milliseconds. */
+/** How long to wait for a server that writes, in milliseconds. */
 const BUSY_MS = 30_000
 
-/** Runs statements, one after the other. */
+/** Runs statements one after the other. */
 export async function changeDatabase(databaseUrl: string, statements: readonly string[]): Promise<void> {
   for (const statement of statements) await queryDatabase(databaseUrl, statement)
 }
 
-/** The rows that a statement gives. */
+/** Runs a statement; resolves with its rows. */
 export async function queryDatabase(databaseUrl: string, statement: string): Promise<Record<string, unknown>[]> {
   if (databaseUrl.startsWith('sqlite:')) {
     // The server may be writing.

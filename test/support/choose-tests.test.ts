@@ -20,7 +20,7 @@ test('a long run is chosen by its name, its file, or a part of the name of a tes
   assert.deepEqual(chooseTests([], 'fuzz').files.length, longRuns('fuzz').length)
 })
 
-test('a word that no long run has is refused, with what there is', () => {
+test('a word that matches no long run is refused with a list of the runs', () => {
   assert.throws(() => chooseTests(['nonsense'], 'crash'), {
     message: 'npm run crash has no run or test called nonsense; runs are crash',
   })

@@ -8,7 +8,7 @@ export interface Chosen {
   readonly patterns: readonly string[]
 }
 
-/** A folder of `test/` whose files are run by a command of their own. */
+/** A folder of `test/` with its own command. */
 export type LongForm = 'fuzz' | 'crash' | 'soak'
 
 const ALL = ['src/**/*.test.ts', 'test/**/*.test.ts', 'bench/**/*.test.ts']
@@ -51,7 +51,7 @@ function filesAt(word: string, long: LongForm | undefined): string[] {
   return globSync(isFolder ? join(word, '**/*.test.ts') : word).filter((path) => /\.(test|long)\.ts$/.test(path))
 }
 
-/** Whether a pattern can match a name: names stand in the files. It is looked at before hours are spent on nothing. */
+/** Whether a pattern can match a test name in the files; checked first, since a run without tests could take hours. */
 function isNamedIn(pattern: string, long: LongForm): boolean {
   return globSync(longFile('*', long)).some((file) => new RegExp(pattern).test(readFileSync(file, 'utf8')))
 }

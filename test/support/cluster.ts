@@ -1,4 +1,4 @@
-/** Several whole nodes on one PostgreSQL, each a program of its own with a loopback address of its own for TCP ports. */
+/** Several whole nodes on one PostgreSQL, each a separate program with its own loopback address for TCP ports. */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -28,9 +28,9 @@ export interface TestCluster {
   readonly caFile: string
   readonly databaseUrl: string
   readonly keyFile: string
-  /** A port of the nodes for a TCP edge, another one with each call. */
+  /** A port of the nodes for a TCP edge, different with each call. */
   tcpPort(): number
-  /** Starts a node again, or another one under that number. */
+  /** Starts a node again, or another one with that number. */
   start(number: number): Promise<ClusterNode>
 }
 
@@ -41,10 +41,10 @@ export interface ClusterOptions {
   readonly ofNode?: (number: number) => Pick<Partial<ServeOptions>, 'databaseUrl' | 'flags' | 'env' | 'files'>
 }
 
-/** Names resolve to loopback, whose every address is this machine. */
+/** Names below it resolve to loopback, all of whose addresses are this machine. */
 const DOMAIN = 'cluster.localhost'
 
-/** Ports of the nodes: those of agents, and at the end those that tests choose. */
+/** How many ports the nodes have: those of agents, and at the end those that tests choose. */
 const TCP_PORTS = 30
 
 /** Defines tests that share three nodes. */
@@ -76,7 +76,7 @@ export async function startCluster(owner: Owner, options: ClusterOptions): Promi
   const folder = mkdtempSync(join(tmpdir(), 'cluster-'))
   owner.after(() => rmSync(folder, { recursive: true, force: true }))
   const keyFile = join(folder, 'secret.key')
-  // Other clusters on this machine have the same addresses.
+  // Other clusters on this machine use the same addresses.
   const range = await tcpRange(TCP_PORTS)
   const chosen = [...range.ports]
   const start = async (number: number): Promise<ClusterNode> => {
@@ -107,17 +107,17 @@ export async function startCluster(owner: Owner, options: ClusterOptions): Promi
     })
     return { name, server, api: new ApiClient(server.url, API_KEY), at: (url) => atNode(url, host, server) }
   }
-  // The first alone: it makes the key and the database.
+  // The first starts alone: it creates the key and the schema of the database.
   const first = await start(1)
   const [second, third] = await Promise.all([start(2), start(3)])
   const caFile = join(folder, 'data-1', 'ca.pem')
   const nodes = [first, second, third] as const
-  await until('they know of each other', async () => (await first.api.get('/nodes')).nodes.length === nodes.length)
+  await until('the nodes know each other', async () => (await first.api.get('/nodes')).nodes.length === nodes.length)
   const tcpPort = (): number => chosen.pop() ?? 0
   return { nodes, ca: readFileSync(caFile, 'utf8'), caFile, databaseUrl, keyFile, tcpPort, start }
 }
 
-/** An agent of ours, at a node. */
+/** Starts our agent at a node. */
 export async function agentAt(owner: Owner, cluster: TestCluster, node: ClusterNode, options: ConnectOptions = {}) {
   const agent = await connect({ server: node.server.agents, ca: cluster.caFile, authtoken: AUTHTOKEN, ...options })
   owner.after(() => agent.close())

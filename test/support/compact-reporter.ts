@@ -7,10 +7,10 @@ import { isGroup, membersOf } from './group-tests.ts'
 /** How many of the slowest files are named at the end. */
 const SLOWEST = 10
 
-/** Where the suites begin that are files of a group. */
+/** The file in which the suites begin that are files of a group. */
 const SHARE = fileURLToPath(new URL('share-process.ts', import.meta.url))
 
-/** Events about passing tests and about order, which are not shown. */
+/** Events about passing tests and their order, which are not shown. */
 const DROPPED = new Set(['test:enqueue', 'test:dequeue', 'test:start', 'test:pass', 'test:complete', 'test:plan'])
 
 // biome-ignore lint/style/noDefaultExport: node takes a reporter by its default export.

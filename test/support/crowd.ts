@@ -1,27 +1,27 @@
-/** Visitors of one node, who ask again and again: over new connections and over kept ones. */
+/** Visitors of one node that send requests repeatedly, over new and over kept connections. */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { ClusterNode } from './cluster.ts'
 import { until } from './until.ts'
 import { type WayToAsk, waysToAskWeb, wayToAskTcp } from './ways-to-ask.ts'
 
-/** Requests of one visitor in a second. */
+/** Requests of one visitor per second. */
 const PER_VISITOR = 20
 
-/** Requests that every visitor must have had answered after a change before it counts as survived. */
+/** Requests that must be answered to every visitor after a change before it counts as survived. */
 const ENOUGH = 10
 
-/** What is visited at each node; every service says `served`. */
+/** The addresses that are visited at each node; every service answers `served`. */
 export interface Visited {
-  /** With every version of HTTP. */
+  /** Visited with every version of HTTP. */
   readonly webs: readonly string[]
   readonly tcp: string
 }
 
 export interface CrowdOptions {
   readonly ca: string
-  /** Requests of all in a second, if the machine keeps up; by default 20 of each. */
+  /** Requests of all visitors per second, if the machine keeps up; by default 20 for each. */
   readonly perSecond?: number
-  /** How many visitors ask in each way, but for new connections over TLS; one by default. */
+  /** How many visitors there are for each way, except for new TLS connections; one by default. */
   readonly ofEach?: number
 }
 
@@ -36,12 +36,12 @@ export class Crowd {
   readonly #visitors: Visitor[] = []
   readonly #running: Promise<void>[]
   readonly #betweenMs: number
-  #isOver = false
+  #isStopped = false
 
   constructor(node: ClusterNode, { webs, tcp }: Visited, { ca, perSecond, ofEach = 1 }: CrowdOptions) {
     this.#node = node
     const waysOfOne = (isFirst: boolean): readonly WayToAsk[] => [
-      // New connections over TLS cost so much more than all else that one visitor of each name opens them.
+      // New TLS connections cost so much more than the rest that only one visitor of each name opens them.
       ...webs.flatMap((url) => waysToAskWeb(node.at(url), ca).slice(isFirst ? 0 : 1)),
       wayToAskTcp(node.at(tcp), 'served'),
     ]
@@ -50,21 +50,21 @@ export class Crowd {
     this.#running = ways.map((way) => this.#loop(way))
   }
 
-  /** How many requests were answered as they should. */
+  /** The number of requests with the expected answer. */
   get served(): number {
     return this.#visitors.reduce((sum, { served }) => sum + served, 0)
   }
 
-  /** Resolves when all have been served for a while, or one was not. */
+  /** Resolves when all have been served for a while, or a request has failed. */
   async goOn(): Promise<void> {
     const enough = this.#visitors.map((visitor) => ({ visitor, served: visitor.served + ENOUGH }))
     const isEnough = (): boolean => enough.every(({ visitor, served }) => visitor.served >= served)
     await until(`visitors of ${this.#node.name} are served`, () => this.failed.length > 0 || isEnough())
   }
 
-  /** Nobody asks any more; what was asked is answered. */
+  /** Stops sending requests; those that were sent are answered. */
   async stop(): Promise<void> {
-    this.#isOver = true
+    this.#isStopped = true
     await Promise.all(this.#running)
   }
 
@@ -72,7 +72,7 @@ export class Crowd {
     const { name } = way
     const visitor: Visitor = { name, served: 0 }
     this.#visitors.push(visitor)
-    while (!this.#isOver) {
+    while (!this.#isStopped) {
       const begun = performance.now()
       const { status, text } = await way.ask().catch((error: Error) => ({ status: 0, text: error.message }))
       if (status === 200 && text === 'served') visitor.served++

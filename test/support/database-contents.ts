@@ -1,4 +1,4 @@
-/** Reads what a thief of the database could read. */
+/** Reads what somebody who stole the database could read. */
 import { readFile } from 'node:fs/promises'
 import { Client } from 'pg'
 

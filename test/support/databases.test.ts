@@ -9,7 +9,7 @@ const given: { name: string; url: string }[] = []
 
 describe('a suite run per store', () => {
   eachStore((store) => {
-    test(`gets a database of its own each time it asks ${store.name} for one`, async () => {
+    test(`gets a new database each time it asks ${store.name} for one`, async () => {
       const urls = [await store.url(), await store.url()]
       assert.notEqual(urls[0], urls[1])
       for (const url of urls) {

@@ -1,13 +1,13 @@
-/** Documents that would block whoever checks them, and are refused by their price; each is for a PUT on a route. */
+/** Documents that would block a thread that checks them, and are refused by price; each is for a PUT on a route. */
 import type { Json } from './api-client.ts'
 
 /** Costly to compile, but accepted. */
 export const dearPatterns = Array.from({ length: 40 }, (_, i) => `(?i)x[\\pL]${i}$`)
 
-/** A thousand variables. */
+/** A template with a thousand variables. */
 const template = '${1}'.repeat(1000)
 
-/** The last part of the path, the body, and how it is refused. */
+/** The last part of the path, the body, and the refusal. */
 export const dearDocuments: Readonly<
   Record<string, readonly [path: string, body: Json, code: string, message: RegExp]>
 > = {

@@ -1,4 +1,4 @@
-/** A small name server for tests: one zone, TXT records that signed updates change, and whatever mood a test wants. */
+/** A small name server for tests: one zone, TXT records that signed updates change, and any faults a test wants. */
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
@@ -17,12 +17,12 @@ import {
 import { signDnsMessage, type TsigKey, tsigFault } from '../../src/lib/dns/tsig.ts'
 
 export interface DnsMood {
-  /** Answers over UDP say that they are cut short. */
+  /** Marks answers over UDP as truncated. */
   isTruncating: boolean
   isSilentOverUdp: boolean
   /** Answers updates with this code. */
   rcode: number
-  /** What is sent instead of an answer, for lies; undefined sends nothing. */
+  /** Changes an answer before it is sent, to lie; undefined sends nothing. */
   twist: (answer: Buffer) => Buffer | undefined
   /** Signs answers with this key. */
   answersWith: TsigKey | undefined
@@ -35,7 +35,7 @@ export interface TestDnsServer {
   readonly mood: DnsMood
   /** The values of TXT records, by name. */
   readonly txt: Map<string, string[]>
-  /** What it was asked over which protocol, in order. */
+  /** The queries, with their protocol, in order. */
   readonly asked: string[]
   stop(): Promise<void>
 }
@@ -120,7 +120,7 @@ export async function startDnsServer({ zone, key }: { zone: string; key: TsigKey
       else socket.end()
     })
   })
-  // The same number for both; the system gives one that is free for TCP, and for UDP it nearly always is too.
+  // The same port for both: one that the system gives for TCP is nearly always free for UDP too.
   for (;;) {
     tcp.listen(0, '127.0.0.1')
     await once(tcp, 'listening')

@@ -1,4 +1,4 @@
-/** Fewer files at once where the machine is slow, and as many as ever where it only stood still for a moment. */
+/** A slow machine runs fewer files at once; one that only paused for a moment runs the usual number. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { filesAtOnce } from './files-at-once.ts'

@@ -2,15 +2,15 @@
  * How many test files run at once.
  *
  * Tests wait for clocks and for other processes, so there may be more files than cores. But each server of a test gives its
- * database five seconds and each of its agents ten: on a slow machine, too many at once take these from each other.
+ * database five seconds and each of its agents ten: on a slow machine, too many at once exceed these limits.
  */
 const USUAL = 4
 const WHERE_SLOW = 3
 
-/** Of a fixed piece of work, in milliseconds: about 40 on a server of the year 2020, and more than this on a slow machine. */
+/** For a fixed piece of work, in milliseconds: about 40 on a server of 2020, and more than this on a slow machine. */
 const SLOW_MS = 80
 
-/** Five times, since a machine that is shared with others stands still now and then. */
+/** Several times, since a machine that is shared with others sometimes pauses. */
 const TIMES = 5
 
 export function filesAtOnce(timeMs: () => number = workMs): number {
@@ -27,6 +27,6 @@ function workMs(): number {
   const started = performance.now()
   let state = 1
   for (let i = 0; i < 30_000_000; i++) state = (Math.imul(state, 1_664_525) + 1_013_904_223) | 0
-  // Looked at, so that the loop is not left out.
+  // The result is used, so that the loop is not optimised away.
   return performance.now() - started + (state === 0 ? 1 : 0)
 }

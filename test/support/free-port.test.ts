@@ -38,7 +38,7 @@ test('the ports of a range follow each other, as its flag says', async () => {
   assert.deepEqual(flags, { 'tcp-ports': `${from}-${to}` })
 })
 
-test('a hundred ports may be had, many times over', async () => {
+test('a hundred ports can be claimed, many times over', async () => {
   const firsts = await Promise.all(Array.from({ length: 5 }, async () => (await portsToKeep(100))[0]))
   assert.equal(new Set(firsts).size, 5)
 })

@@ -1,9 +1,9 @@
 /**
- * Ports that no other test is given, however many processes run tests at the same time.
+ * Ports that no other test gets, however many processes run tests at the same time.
  *
- * A port is looked for, closed and opened again by a server later, so looking is not enough. A test process claims ports by
- * holding UDP sockets of the same numbers, which nobody else uses: the system gives each to one process, and takes it back
- * when that process ends, in whatever way.
+ * A port is found free, closed, and opened again by a server later, so finding it is not enough. A test process claims
+ * ports by holding UDP sockets with the same numbers, which nothing else uses: the system gives each to one process,
+ * and takes it back when that process ends, in whatever way.
  */
 import { randomInt } from 'node:crypto'
 import { createSocket } from 'node:dgram'
@@ -19,10 +19,10 @@ export interface PortRange {
 /** The TCP ports of a platform that `startPlatform` starts: the default ones without those of `freeTcpPort`. */
 export const SHARED_TCP_PORTS: PortRange = { from: 20_000, to: 20_899 }
 
-/** Of the default range of a server, those that tests choose. */
+/** The part of the default range of a server from which tests choose. */
 const CHOSEN_TCP_PORTS: PortRange = { from: 20_900, to: 20_999 }
 
-/** Where ports to keep are, best first. Nothing else in our tests opens a port of a fixed number there. */
+/** Ranges of ports to keep, best first. Nothing else in our tests opens a port with a fixed number there. */
 const KEPT_PORTS = [
   { from: 10_000, to: 19_999 },
   { from: 22_000, to: 31_999 },
@@ -32,13 +32,13 @@ const KEPT_PORTS = [
 /** How many ports one claim covers. */
 const BLOCK = 100
 
-/** A free port in the default TCP range of a server that is not told which range to use. */
+/** A free port in the default TCP range of a server, for servers without a range of their own. */
 export async function freeTcpPort(): Promise<number> {
   for (const port of inRandomOrder(CHOSEN_TCP_PORTS, 1)) if ((await claim(port)) && (await isFree(port))) return port
-  throw new Error('no TCP port is left for this test')
+  throw new Error('no free TCP port for this test')
 }
 
-/** A port for a server that is stopped and started again at the same address, or at which nobody is to listen. */
+/** A port for a server that is stopped and started again at the same address, or on which nothing is to listen. */
 export async function portToKeep(): Promise<number> {
   const [port] = await portsToKeep(1)
   return port
@@ -59,7 +59,7 @@ export interface TcpRange extends PortRange {
   readonly flags: { readonly 'tcp-ports': string }
 }
 
-/** A TCP range for one platform alone, where neither tests nor servers of other processes choose ports. */
+/** A TCP range for one platform only, where neither tests nor servers of other processes choose ports. */
 export async function tcpRange(count: number): Promise<TcpRange> {
   const ports = await portsToKeep(count)
   const [from] = ports
@@ -67,7 +67,7 @@ export async function tcpRange(count: number): Promise<TcpRange> {
   return { from, to, ports, flags: { 'tcp-ports': `${from}-${to}` } }
 }
 
-// What this process has claimed and not given away.
+// The claimed ports of this process that are still unused.
 let unused: number[] = []
 
 async function claimBlock(): Promise<number[]> {
@@ -77,18 +77,18 @@ async function claimBlock(): Promise<number[]> {
   throw new Error('all ports for tests are claimed')
 }
 
-/** Outside of the ports that the system chooses by itself, which any process may be given at any time. */
+/** Outside the range from which the system chooses, since it may give those to any process at any time. */
 function keptPorts(): PortRange {
   const system = systemRange()
   const parts = KEPT_PORTS.flatMap(({ from, to }) => [
     { from, to: Math.min(to, system.from - 1) },
     { from: Math.max(from, system.to + 1), to },
   ])
-  // A system may choose from everywhere; then one range is as good as another.
+  // A system may choose from everywhere; then any range is as good.
   return parts.find(({ from, to }) => to - from + 1 >= 10 * BLOCK) ?? KEPT_PORTS[0]
 }
 
-/** Linux says which; other systems take the range of IANA. */
+/** Linux tells its range; for other systems, the range of IANA. */
 function systemRange(): PortRange {
   try {
     const [from = 0, to = 0] = readFileSync('/proc/sys/net/ipv4/ip_local_port_range', 'utf8').split(/\s+/).map(Number)
@@ -105,7 +105,7 @@ function inRandomOrder({ from, to }: PortRange, step: number): number[] {
   return numbers
 }
 
-/** Whether it is ours now, until this process ends. */
+/** Claims a port until this process ends; resolves with whether that worked. */
 async function claim(port: number): Promise<boolean> {
   const socket = createSocket('udp4')
   try {
@@ -119,7 +119,7 @@ async function claim(port: number): Promise<boolean> {
   }
 }
 
-/** Whether nobody listens on it on this machine's loopback now. */
+/** Whether nothing listens on a port of this machine's loopback now. */
 export async function isFree(port: number): Promise<boolean> {
   const server = createServer()
   try {

@@ -1,22 +1,22 @@
-/** Three nodes with a gate in front of everything that each of them needs of others, and with clocks that differ. */
+/** Three nodes with different clocks, and gates between them, the database and agents. */
 import { type ClusterNode, type ClusterOptions, startCluster, type TestCluster } from './cluster.ts'
 import { portToKeep } from './free-port.ts'
 import { openGate, type TcpGate } from './tcp-gate.ts'
 import type { Owner } from './upstream.ts'
 
-/** The ways of a node, each with a gate. */
+/** The gates of a node. */
 export interface Gates {
-  /** Its way to the database. */
+  /** Between the node and the database. */
   readonly database: TcpGate
-  /** The way of other nodes to it. */
+  /** Between other nodes and the node. */
   readonly others: TcpGate
-  /** The way of agents to it, for those that a test connects through it. */
+  /** Between agents and the node, for agents that a test connects through it. */
   readonly agents: TcpGate
 }
 
 export interface GatedNode extends ClusterNode {
   readonly gates: Gates
-  /** Where agents connect through the gate. */
+  /** The address at which agents connect through the gate. */
   readonly agentsGate: string
 }
 
@@ -25,7 +25,7 @@ export interface GatedCluster extends Omit<TestCluster, 'nodes'> {
 }
 
 export interface GatedClusterOptions extends Pick<ClusterOptions, 'databaseUrl'> {
-  /** By how much the clock of each node is ahead, in milliseconds. */
+  /** How far the clock of each node is ahead, in milliseconds. */
   readonly clocks?: readonly [number, number, number]
 }
 
@@ -53,7 +53,7 @@ async function openWays(owner: Owner, databaseUrl: string, aheadMs: number) {
   const run = {
     databaseUrl: url.href,
     flags: { 'cluster-listen': `127.0.0.1:${port}`, 'cluster-address': `127.0.0.1:${others.port}` },
-    // Its children have the same environment.
+    // The processes that the server starts get the same environment.
     env: { NODE_OPTIONS: `--import=${movedClock}`, POSTERNTEST_CLOCK_MS: String(aheadMs) },
   }
   return { run, gates: { database, others } }

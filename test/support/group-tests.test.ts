@@ -1,4 +1,4 @@
-/** Which test files share a process, and that each stays a file of its own in what is reported. */
+/** Which test files share a process, and that each is still reported as its own file. */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -28,7 +28,7 @@ describe('groups', () => {
     assert.deepEqual(groupTests(['src/a.test.ts', 'src/b.test.ts', long], nothing)[0], [long])
   })
 
-  test('leave a file alone that looks at its process', () => {
+  test('leave a file alone if it looks at its process', () => {
     const text = (file: string) => (file === 'src/b.test.ts' ? 'const { rss } = process.memoryUsage()' : '')
     const files = ['src/a.test.ts', 'src/b.test.ts', 'src/c.test.ts']
     assert.deepEqual(groupTests(files, text), [['src/a.test.ts', 'src/c.test.ts'], ['src/b.test.ts']])
@@ -73,36 +73,36 @@ describe('files of a group', () => {
         await new Promise((resolve) => setTimeout(resolve, 5))
         globalThis.notes.push('test ${name}')
       })`
-    const said = await run(t, {
+    const output = await run(t, {
       'a.test.ts': noted('a'),
       'b.test.ts': noted('b'),
       'c.test.ts': `test('c', () => assert.deepEqual(globalThis.notes, [
         'begin a', 'each a', 'test a', 'end a', 'begin b', 'each b', 'test b', 'end b']))`,
     })
-    assert.match(said, /^\.\.\.\n/, 'a dot for each file')
-    assert.match(said, /ℹ tests 3\n/)
-    assert.match(said, /ℹ fail 0\n/)
+    assert.match(output, /^\.\.\.\n/, 'a dot for each file')
+    assert.match(output, /ℹ tests 3\n/)
+    assert.match(output, /ℹ fail 0\n/)
   })
 
-  test('may be for servers with a number of workers of their own, which a failure names', async (t) => {
+  test('may have a number of workers for their servers, which a failure names', async (t) => {
     const workers = fileURLToPath(new URL('test-workers.ts', import.meta.url))
     const text = `import { testWorkers } from '${workers}'\ntest('seen', () => assert.equal(testWorkers, 0))`
-    const said = await run(t, { 'a.test.ts': text }, '3')
-    assert.match(said, /a\.test\.ts with 3 workers/)
-    assert.match(said, /3 !== 0/)
+    const output = await run(t, { 'a.test.ts': text }, '3')
+    assert.match(output, /a\.test\.ts with 3 workers/)
+    assert.match(output, /3 !== 0/)
   })
 
-  test('fail apart: what fails is named with its place, with what was printed, and the others go on', async (t) => {
-    const said = await run(t, {
+  test('fail separately: a failure has its place and the output, and the other files still run', async (t) => {
+    const output = await run(t, {
       'a.test.ts': "test('good', () => {})",
       'b.test.ts': "test('bad', () => { console.log('a word before'); assert.fail('on purpose') })",
       'c.test.ts': "throw new Error('does not load')",
       'd.test.ts': "test('fine', () => {})",
     })
-    assert.match(said, /ℹ pass 2\n/)
-    assert.match(said, /test at [^\n]*b\.test\.ts:3:1\n/)
-    assert.match(said, /on purpose/)
-    assert.match(said, /a word before/)
-    assert.match(said, /does not load/)
+    assert.match(output, /ℹ pass 2\n/)
+    assert.match(output, /test at [^\n]*b\.test\.ts:3:1\n/)
+    assert.match(output, /on purpose/)
+    assert.match(output, /a word before/)
+    assert.match(output, /does not load/)
   })
 })

@@ -1,24 +1,24 @@
 /**
  * Puts test files into groups that share a process.
  *
- * To load the server costs more than many a file costs to run: half a second for the code, and as much again until it is
- * warm. Files that look at the process itself have one to themselves.
+ * Loading the server takes longer than running many a file: half a second for the code, and as much again until it is
+ * warm. A file that looks at its process gets a separate one.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { WORKERS_VARIABLE } from './test-workers.ts'
 
-/** What a test that looks at its process, or changes it for everybody, has in its text. */
+/** Patterns in the text of a test that looks at its process, or changes it for other files. */
 const OWN_PROCESS: readonly RegExp[] = [
   /memoryUsage|heapUsed|HeapStatistics|expose-gc|cpuUsage|getActiveResourcesInfo|\/proc\/self/,
   /TurnProbe|monitorEventLoopDelay|eventLoopUtilization/,
   /process\.(emit|on|once|exit|chdir|umask)\(|process\.env\[|uncaughtException|diagnostics_channel|setFlagsFromString/,
   /mock\.method\((JSON|Buffer|performance)/,
-  // Its own words, where nothing else tells.
+  // A comment in the file says so, where nothing else shows it.
   /a process of its own/,
 ]
 
-/** How many files of a folder share a process; those of other folders share none. */
+/** How many files of a folder share a process; files of other folders do not share. */
 const SHARED: readonly [folder: string, files: number][] = [
   ['src/', 24],
   ['bench/', 24],
@@ -33,7 +33,7 @@ const SHARED: readonly [folder: string, files: number][] = [
   ['test/support/', 8],
 ]
 
-/** The longest files, longest first: they begin first, so that the run does not end with one of them. */
+/** The longest files, longest first: they start first, so that the run does not end with one of them. */
 const LONGEST = [
   'test/e2e/start-stop.test.ts',
   'test/e2e/certificate-orders.test.ts',
@@ -49,7 +49,7 @@ const LONGEST = [
 
 export type TextOf = (file: string) => string
 
-/** In the order in which they are to be run. */
+/** Returns the groups in the order in which they are to be run. */
 export function groupTests(
   files: readonly string[],
   textOf: TextOf = (file) => readFileSync(file, 'utf8'),
@@ -61,7 +61,7 @@ export function groupTests(
   for (const file of files.filter((each) => !first.includes(each))) {
     const index = SHARED.findIndex(([folder]) => file.startsWith(folder))
     const group = open.get(index)
-    if (!group || OWN_PROCESS.some((telling) => telling.test(textOf(file)))) {
+    if (!group || OWN_PROCESS.some((pattern) => pattern.test(textOf(file)))) {
       alone.push(file)
       continue
     }
@@ -75,14 +75,14 @@ export function groupTests(
   return [...first.map((file) => [file]), ...others]
 }
 
-/** Tests of whole servers take longer than those of their parts, which are good for filling the end. */
+/** Tests of whole servers take longer than those of parts, which fill the end well. */
 function byFolder([a = '']: string[], [b = '']: string[]): number {
   return Number(b.startsWith('test/')) - Number(a.startsWith('test/'))
 }
 
 export interface TestGroup {
   readonly files: readonly string[]
-  /** How many workers the servers of these tests have, if not as many as those of the others. */
+  /** How many workers the servers of these tests have, if different from the others. */
   readonly workers?: string
 }
 
@@ -104,7 +104,7 @@ export function isGroup(path: string): boolean {
   return path.endsWith('.test.mjs')
 }
 
-/** The members of a group by the file that runs them; a file that is no group has none. */
+/** The members of a group, by the file that runs them; a file that is not a group has none. */
 export function membersOf(path: string): string[] {
   if (!isGroup(path)) return []
   const [list = '[]'] = /\[.*\]/.exec(readFileSync(path, 'utf8')) ?? []

@@ -1,4 +1,4 @@
-/** Finds what a TypeScript source imports, without a compiler: strings and comments are masked, the rest is searched. */
+/** Finds what a TypeScript source imports, without a compiler: masks strings and comments, and searches the rest. */
 
 export interface Import {
   readonly specifier: string
@@ -83,7 +83,7 @@ function mask(source: string): { code: string; strings: string[] } {
   return { code, strings }
 }
 
-/** Whether a slash after `code` begins a regular expression, and is not a division. */
+/** Whether a slash after `code` begins a regular expression rather than being a division. */
 function startsValue(code: string): boolean {
   return /(?:^|[^\w$)\]"\s]|\b(?:return|typeof|case|in|of|await|yield|void|do|else))\s*$/.test(code.slice(-20))
 }

@@ -1,4 +1,4 @@
-/** Certificates for one name each, as an authority of the world issues them: with the key that is given, and who signed it. */
+/** Issues certificates for one name each, like a public authority: for a given key, with the authority's own. */
 import { createPrivateKey, randomBytes, X509Certificate } from 'node:crypto'
 import { certificateParts } from '../../src/lib/x509/certificate-fields.ts'
 import {
@@ -20,7 +20,7 @@ export interface LeafRequest {
 }
 
 export interface IssuedLeaf {
-  /** The certificate, and that of the authority. */
+  /** The certificate, followed by that of the authority. */
   readonly pem: string
   readonly serialNumber: Buffer
   readonly authorityKeyId: Buffer

@@ -1,4 +1,4 @@
-/** Logins of visitors in the database of a platform, stored as another server on the same database would. */
+/** Logins of visitors in the database of a platform, stored as by another server on the same database. */
 import { join } from 'node:path'
 import { Follower } from '../../src/control/follower.ts'
 import { StoredLogins } from '../../src/control/stored-logins.ts'
@@ -22,7 +22,7 @@ export const EDGE_ID = `edghts_${'1'.repeat(27)}`
 export const ROUTE_ID = `edghtsrt_${'1'.repeat(27)}`
 export const USER_AGENT = 'Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0'
 
-/** Opens the database of `platform` as a second server does. */
+/** Opens the database of `platform`, like a second server. */
 export async function openLogins({ databaseUrl, dataDir }: Pick<Platform, 'databaseUrl' | 'dataDir'>) {
   const log = createLog({ level: 'silent' })
   const store = await openStore(databaseUrl)

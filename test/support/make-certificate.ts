@@ -13,7 +13,7 @@ export interface Identity {
 export interface IdentityOptions {
   /** Such as `CN=app.example.com, O=Example`. */
   readonly name?: string
-  /** Who signs it; self-signed when left out. */
+  /** The issuer; self-signed when left out. */
   readonly issuer?: Identity
   readonly isCa?: boolean
   readonly dnsNames?: readonly string[]
@@ -92,7 +92,7 @@ export async function loadX509(): Promise<typeof import('@peculiar/x509')> {
     Object.assign(Reflect, {
       getMetadata: (key: unknown, target: object) => stored.get(target)?.get(key),
       getOwnMetadata: (key: unknown, target: object) => stored.get(target)?.get(key),
-      // The real one, which comes with the ACME library, asks an earlier one for these.
+      // The real `reflect-metadata`, which comes with the ACME library, calls these when it finds another one loaded.
       getOwnMetadataKeys: (target: object) => [...(stored.get(target)?.keys() ?? [])],
       hasOwnMetadata: (key: unknown, target: object) => stored.get(target)?.has(key) ?? false,
       deleteMetadata: (key: unknown, target: object) => stored.get(target)?.delete(key) ?? false,

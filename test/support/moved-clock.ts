@@ -1,8 +1,8 @@
 /**
- * Loaded into a server before anything else: moves its clock by what its environment says, and on SIGUSR2 by what a file
- * says, in milliseconds.
+ * Loaded into a server before anything else: moves its clock by what its environment says, and on SIGUSR2 by what a
+ * file says, in milliseconds.
  *
- * It moves what JavaScript calls the time. Timers, and `performance.now()`, go on as they do when a system's clock is set.
+ * Moves only what JavaScript calls the time. Timers and `performance.now()` go on, as when a system's clock is set.
  */
 import { readFileSync } from 'node:fs'
 
@@ -11,7 +11,7 @@ let offset = Number(process.env.POSTERNTEST_CLOCK_MS ?? 0)
 
 class MovedDate extends RealDate {
   constructor(...given: []) {
-    // With values it is a Date like any other; without, it is the moment.
+    // With values it is a Date like any other; without, it is the current time.
     if (given.length === 0) super(RealDate.now() + offset)
     else super(...given)
   }

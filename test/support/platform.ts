@@ -27,19 +27,19 @@ export interface Platform {
   readonly caFile: string
   readonly dataDir: string
   readonly databaseUrl: string
-  /** The tokens that the first start made. */
+  /** The credentials that the first start created. */
   readonly apiKey: string
   readonly authtoken: string
   readonly adminId: string
-  /** Calls with the key of the first admin. */
+  /** Calls with the API key of the first admin. */
   readonly admin: ApiClient
-  /** Makes a new user of the account, and a client with the user's own key. */
+  /** Creates a user of the account, and a client with the user's own key. */
   member(role?: 'admin' | 'member'): Promise<{ id: string; token: string; api: ApiClient }>
   /** Everything the server logged, line by line. */
   readonly log: readonly string[]
-  /** Data planes that it started with. */
+  /** How many data planes it started with. */
   readonly planeCount: number
-  /** Data planes that come and go while others serve. */
+  /** Lets data planes come and go while others serve. */
   readonly planes: WholeServer['planes']
   stop(): Promise<void>
 }
@@ -49,13 +49,13 @@ export interface PlatformOptions {
   readonly flags?: Readonly<Record<string, string>>
   readonly env?: Readonly<Record<string, string>>
   readonly databaseUrl?: string
-  /** The caller keeps it, to start again on the same data. Otherwise a new folder, which is removed with the platform. */
+  /** Kept by the caller, to start again on the same data. By default a new folder, removed with the platform. */
   readonly dataDir?: string
-  /** How long the database may take. */
+  /** How long calls to the database may take. */
   readonly storeLimits?: StoreLimits
   /** How long orders of certificates wait. */
   readonly orderTimes?: Partial<OrderTimes>
-  /** By default as many as the run of the tests asks for. */
+  /** By default as many as the test run specifies. */
   readonly planeCount?: number
 }
 

@@ -1,4 +1,4 @@
-/** The files of a PostgreSQL server for tests: of an empty one, or of a standby that follows another. */
+/** The files of a PostgreSQL server for tests: an empty one, or a standby that follows another. */
 import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { appendFile, chown, cp, mkdir, rm, stat, writeFile } from 'node:fs/promises'
@@ -23,15 +23,15 @@ export interface Primary {
   readonly folder: string
 }
 
-/** What keeps the log of the primary until its standby has read it. */
+/** The replication slot, which keeps the log of the primary until its standby has read it. */
 const SLOT = 'standby'
 
-/** Files that belong to the running primary, or that a standby makes anew. */
+/** Files that belong to the running primary, or that a standby creates itself. */
 const NOT_COPIED = ['postmaster.pid', 'postmaster.opts', 'pg_wal', 'pg_replslot']
 
 const run = promisify(execFile)
 
-/** An empty server. */
+/** Creates the files of an empty server. */
 export async function newHome(folder: string, { durable }: { readonly durable: boolean }): Promise<Home> {
   const home = await homeIn(folder, randomBytes(16).toString('hex'))
   const { user } = home
@@ -50,7 +50,7 @@ export async function newHome(folder: string, { durable }: { readonly durable: b
   return home
 }
 
-/** A copy of a running server, which will read from it what has changed since, until it is promoted. */
+/** Copies the files of a running server; the copy follows its changes until it is promoted. */
 export async function copiedHome(folder: string, primary: Primary): Promise<Home> {
   const { hostname, port, username, password } = new URL(primary.url)
   const home = await homeIn(folder, password)

@@ -16,24 +16,24 @@ import { createInterface } from 'node:readline'
 import { setTimeout as delay } from 'node:timers/promises'
 import { copiedHome, type Home, newHome, serverEnv } from './postgres-home.ts'
 
-/** A line on stdout: after the start, after each restart, and after the end of one that was killed. */
+/** A line on stdout: after the start, after each restart, and after the end of a server that was killed. */
 export type KeeperReport = { readonly url: string; readonly logFile: string } | { readonly failed: string }
 
 /** How a server is shut down: its sessions are ended first, or it stops as it would in a crash. */
 export type Shutdown = 'fast' | 'immediate'
 
-/** What it can be told: to restart it in one of these ways, or to kill it for good. */
+/** The orders on stdin: restart in one of these ways, or kill for good. */
 export type KeeperOrder = Shutdown | 'kill'
 
 /** The arguments of a keeper: how its server writes, and for a standby the url and the folder of its primary. */
 export type KeeperArguments = [how: 'fast' | 'durable', primaryUrl?: string, primaryFolder?: string]
 
-/** Several, since another process can take the free port before the server starts. */
+/** Several attempts, since another process can take the free port before the server starts. */
 const PORT_ATTEMPTS = 5
 const START_LIMIT_MS = 60_000
 const STOP_LIMIT_MS = 10_000
 
-/** Before a port that somebody else has taken meanwhile is tried again, in milliseconds. */
+/** Pause before a port that was taken meanwhile is tried again, in milliseconds. */
 const PORT_AGAIN_MS = 200
 
 const signals = { fast: 'SIGINT', immediate: 'SIGQUIT', kill: 'SIGKILL' } as const satisfies Record<
@@ -43,7 +43,7 @@ const signals = { fast: 'SIGINT', immediate: 'SIGQUIT', kill: 'SIGKILL' } as con
 
 async function keep([how, primaryUrl, primaryFolder]: KeeperArguments): Promise<void> {
   const durable = how === 'durable'
-  const told = toldByTests()
+  const orders = ordersOfTests()
   const folder = await mkdtemp(join(tmpdir(), 'postern-postgres-'))
   let server: ChildProcess | undefined
   try {
@@ -52,19 +52,19 @@ async function keep([how, primaryUrl, primaryFolder]: KeeperArguments): Promise<
     const home = await (primary ? copiedHome(folder, primary) : newHome(folder, { durable }))
     let port: number | undefined
     for (;;) {
-      const started = await startServer(home, durable, told.stop, port)
+      const started = await startServer(home, durable, orders.stop, port)
       if (!started) return
       server = started.server
       port = started.port
       report({ url: started.url, logFile: home.logFile })
-      const order = told.order()
-      const next = await Promise.race([told.stop, order, once(server, 'exit').then(() => 'died' as const)])
+      const order = orders.order()
+      const next = await Promise.race([orders.stop, order, once(server, 'exit').then(() => 'died' as const)])
       if (next === undefined) return
       if (next === 'died') throw new Error(`the server ended by itself\n${await readFile(home.logFile, 'utf8')}`)
       await stopServer(server, next)
       if (next === 'kill') {
         report({ url: started.url, logFile: home.logFile })
-        return await told.stop
+        return await orders.stop
       }
     }
   } finally {
@@ -73,7 +73,7 @@ async function keep([how, primaryUrl, primaryFolder]: KeeperArguments): Promise<
   }
 }
 
-function toldByTests() {
+function ordersOfTests() {
   const lines = createInterface({ input: process.stdin })
   /** Resolves when the test process closes stdin, on purpose or by dying, and on signals. */
   const stop = new Promise<undefined>((resolve) => {
@@ -87,8 +87,8 @@ function toldByTests() {
   return { stop, order }
 }
 
-/** At a port that is free, or again at the one that it had. */
-async function startServer(home: Home, durable: boolean, told: Promise<undefined>, former?: number) {
+/** Starts the server at a free port, or again at its former one. */
+async function startServer(home: Home, durable: boolean, stop: Promise<undefined>, former?: number) {
   for (let attempt = 1; ; attempt++) {
     const port = former ?? (await freePort())
     const log = await open(home.logFile, 'w')
@@ -97,19 +97,19 @@ async function startServer(home: Home, durable: boolean, told: Promise<undefined
     const outcome = await Promise.race([
       ready(home).then(() => 'ready' as const),
       once(server, 'exit').then(() => 'ended' as const),
-      told.then(() => 'told' as const),
+      stop.then(() => 'stopped' as const),
       delay(START_LIMIT_MS, 'late' as const, { ref: false }),
     ])
     if (outcome === 'ready')
       return { server, port, url: `postgres://postgres:${home.password}@127.0.0.1:${port}/postgres` }
     await stopServer(server)
-    if (outcome === 'told') return undefined
-    const said = await readFile(home.logFile, 'utf8')
-    if (said.includes('could not bind') && attempt < PORT_ATTEMPTS) {
+    if (outcome === 'stopped') return undefined
+    const output = await readFile(home.logFile, 'utf8')
+    if (output.includes('could not bind') && attempt < PORT_ATTEMPTS) {
       if (former !== undefined) await delay(PORT_AGAIN_MS)
       continue
     }
-    throw new Error(`the server ${outcome === 'late' ? 'took too long' : 'ended at once'}\n${said}`)
+    throw new Error(`the server ${outcome === 'late' ? 'took too long' : 'ended at once'}\n${output}`)
   }
 }
 
@@ -145,7 +145,7 @@ async function ready(home: Home): Promise<void> {
   }
 }
 
-/** Immediately when the data is about to be removed: connected clients must not delay it. */
+/** Stops a server; immediately by default, since clients must not delay the removal of the data. */
 async function stopServer(server: ChildProcess, how: KeeperOrder = 'immediate'): Promise<void> {
   if (server.exitCode !== null || server.signalCode !== null) return
   const ended = once(server, 'exit')

@@ -29,7 +29,7 @@ test('serves UTF-8 databases sorted by bytes or by language, and is gone once st
   assert.equal(await answersAt(postgres.url), false)
 })
 
-test('keeps its data and its port when it is restarted, and what is committed also when that is at once', async () => {
+test('keeps its data and its port over restarts, even immediate ones', async () => {
   const postgres = await startPostgres({ durable: true })
   const run = async (sql: string): Promise<unknown[]> => {
     const client = new Client({ connectionString: postgres.url })
@@ -53,7 +53,7 @@ test('keeps its data and its port when it is restarted, and what is committed al
 const ends: { how: string; code: string; signal?: NodeJS.Signals }[] = [
   { how: 'is killed', code: 'setInterval(() => {}, 1000)', signal: 'SIGKILL' },
   { how: 'is terminated', code: 'setInterval(() => {}, 1000)', signal: 'SIGTERM' },
-  { how: 'ends without stopping it', code: '' },
+  { how: 'exits without stopping it', code: '' },
   { how: 'throws', code: 'throw new Error("broken")' },
 ]
 describe('ends, and its folder with it, when the process that started it', { concurrency: true }, () => {

@@ -14,17 +14,17 @@ import type { KeeperArguments, KeeperOrder, KeeperReport, Shutdown } from './pos
 export interface Postgres {
   /** The database `postgres`, as superuser. */
   readonly url: string
-  /** Where its files are. */
+  /** The folder with its files. */
   readonly folder: string
-  /** Makes an empty database and gives its url. */
+  /** Creates an empty database; resolves with its url. */
   createDatabase(options?: DatabaseOptions): Promise<string>
-  /** The last lines the server logged since it was up. */
+  /** The last lines that the server has logged since it was ready. */
   log(): Promise<string>
   /** Shuts the server down and starts it again with the same data at the same port; resolves when it is up. */
   restart(how: Shutdown): Promise<void>
-  /** Kills the server, which does not come back. */
+  /** Kills the server for good. */
   kill(): Promise<void>
-  /** Ends the server and removes its folder; rejects when the server had already ended by itself. */
+  /** Stops the server and removes its folder; rejects when the server had already ended by itself. */
   stop(): Promise<void>
 }
 
@@ -36,7 +36,7 @@ export interface DatabaseOptions {
 export interface PostgresOptions {
   /** Keeps fsync on, for tests that kill it. */
   readonly durable?: boolean
-  /** The server that it follows, as a standby that can only be read. */
+  /** The server to follow, as a read-only standby. */
   readonly primary?: Primary
 }
 
@@ -50,7 +50,7 @@ export async function startPostgres({ durable = false, primary }: PostgresOption
     stdio: ['pipe', 'pipe', 'ignore'],
   })
   const ended = once(keeper, 'exit')
-  // The keeper may already be gone when we tell it to stop; its exit code tells.
+  // The keeper may already be gone when we tell it to stop; its exit code shows that.
   keeper.stdin.on('error', () => {})
   const reports = createInterface({ input: keeper.stdout })
   const report = await nextReport(reports)
@@ -84,7 +84,7 @@ export async function startPostgres({ durable = false, primary }: PostgresOption
   }
 }
 
-/** Makes an empty database on the server at `serverUrl` and gives its url. */
+/** Creates an empty database on the server at `serverUrl`; resolves with its url. */
 export async function createDatabase(
   serverUrl: string,
   { collation = 'binary' }: DatabaseOptions = {},
@@ -97,7 +97,7 @@ export async function createDatabase(
   return url.href
 }
 
-/** Drops a database that `createDatabase` made, even if clients are still connected. */
+/** Drops a database that `createDatabase` created, even if clients are still connected. */
 export async function dropDatabase(serverUrl: string, databaseUrl: string): Promise<void> {
   await query(serverUrl, `DROP DATABASE IF EXISTS ${new URL(databaseUrl).pathname.slice(1)} WITH (FORCE)`)
 }

@@ -51,7 +51,7 @@ export function sessionsOnline(watched: Watched, count: number, limitMs?: number
   )
 }
 
-/** Nobody is online, nothing is served, and no visitor is still there. */
+/** Asserts that no agent is online, nothing is served, and no visitor is connected. */
 export async function assertNobodyOnline(watched: Watched): Promise<void> {
   assert.deepEqual(await online(watched), { sessions: [], tunnels: [], endpoints: [] })
   const nothing = { sessions: 0, tunnels: 0, streams: 0, edges: 0, open: 0 }

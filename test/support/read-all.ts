@@ -1,6 +1,6 @@
-/** Reads a stream to its end and leaves it open for writing, unlike the consumers of Node. */
+/** Reads a stream to its end and leaves it open for writing, unlike Node's own consumers. */
 
-/** Rejects when the stream breaks before its end. */
+/** Reads a stream to its end; rejects when it breaks before. */
 export function readAll(stream: NodeJS.ReadableStream): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []

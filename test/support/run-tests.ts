@@ -20,13 +20,13 @@ export interface Outcome {
   readonly ok: boolean
   /** Node's own counts: tests, pass, fail and so on; empty when the run ended before them. */
   readonly counts: Readonly<Record<string, string>>
-  /** The files with a test that failed, as the report names them; undefined when something else failed too, or not all was run. */
+  /** The files with a failed test, as the report names them; undefined if anything else failed or did not run. */
   readonly failed: readonly string[] | undefined
 }
 
 /** A run counts as hung when it prints nothing for the time limit of a file and this much more. */
 const SILENCE_GRACE_MS = 60_000
-/** How long node may take to report what was running after it was told to end. */
+/** How long node may take to report what was running, after it was told to end. */
 const LAST_WORDS_MS = 5_000
 
 export async function runTests(run: TestRun): Promise<Outcome> {
@@ -91,14 +91,14 @@ function flags(patterns: readonly string[], isTalkative: boolean, atOnce: number
 async function countIn(output: NodeJS.ReadableStream): Promise<Pick<Outcome, 'counts' | 'failed'>> {
   const counts: Record<string, string> = {}
   const failed = new Set<string>()
-  let [isTold, isKnown] = [false, true]
+  let [isSummary, isKnown] = [false, true]
   for await (const coloured of createInterface({ input: output })) {
     const line = stripVTControlCharacters(coloured)
     const [, name, count] = /^ℹ (tests|pass|fail|cancelled|skipped|todo) (\d+)$/.exec(line) ?? []
     if (name && count) counts[name] = count
-    // What follows are the same failures again, by the names of their tests.
-    if (line === '✖ failing tests:') isTold = true
-    if (isTold || !line.startsWith('✖ ')) continue
+    // The summary that follows has the same failures again, by the names of their tests.
+    if (line === '✖ failing tests:') isSummary = true
+    if (isSummary || !line.startsWith('✖ ')) continue
     const [, file] = /^✖ ((?:src|test|bench)\/\S+\.test\.ts(?: with \d+ workers)?) \(/.exec(line) ?? []
     if (file) failed.add(file)
     else isKnown = false

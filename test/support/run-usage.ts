@@ -1,7 +1,7 @@
-/** What `npm test`, `npm run fuzz`, `npm run crash` and `npm run soak` say of themselves. */
+/** The usage texts of `npm test`, `npm run fuzz`, `npm run crash` and `npm run soak`. */
 import { type LongForm, longRuns } from './choose-tests.ts'
 
-/** Which variables a long run reads, and what it does without them. */
+/** The variables that a long run reads, and what it does without them. */
 const variables: Readonly<Record<LongForm, string>> = {
   fuzz: `POSTERN_FUZZ_SECONDS=600 lets runs that generate for a time do so for ten minutes,
 POSTERN_FUZZ_MUTATIONS=1000000 says how many SSH messages, and POSTERN_FUZZ_SEED=<seed> repeats a run.`,

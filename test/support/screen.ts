@@ -1,10 +1,10 @@
-/** What a terminal shows once it has been sent some text: enough of one to tell whether a line was erased. */
+/** What a terminal shows after some text was sent to it: enough of a terminal to tell whether a line was erased. */
 
 const ESCAPE = String.fromCharCode(27)
 /** A sequence that begins with ESC, or a character. */
 const TOKEN = new RegExp(`${ESCAPE}\\[([\\d;?]*)([A-Za-z])|.`, 'gsu')
 
-/** Characters, line by line. Any sequence beyond those that move in a line and erase is an error, so that none is missed. */
+/** The screen, line by line. Sequences other than moves in a line and erasures are errors, so that none is missed. */
 export function screenOf(sent: string): string[] {
   const lines: string[][] = [[]]
   let [row, column] = [0, 0]

@@ -6,7 +6,7 @@ import { databaseFlags } from './database-flags.ts'
 import { testWorkers } from './test-workers.ts'
 
 export interface Run {
-  /** Another `postern` than that of this clone: the path of its `bin/postern.js`. */
+  /** The `bin/postern.js` of another `postern` than that of this clone. */
   readonly launcher?: string
   /** By default the Node that runs the tests. */
   readonly node?: string
@@ -61,7 +61,7 @@ export async function postern(args: readonly string[], run: Run = {}): Promise<E
   return start(args, run).ended
 }
 
-/** Starts `postern serve`; rejects when it ends instead of getting ready. */
+/** Starts `postern serve`; rejects when it ends before it is ready. */
 export async function serve(options: ServeOptions): Promise<ServerProcess> {
   const running = start(serveArgs(options), options)
   const listening = /^Listening: API (\S+), metrics (\S+), agents (\S+), HTTPS (\S+), HTTP (\S+)$/m
@@ -103,7 +103,7 @@ export function serveArgs({ dataDir, databaseUrl, flags }: ServeOptions): string
   return ['serve', ...Object.entries(all).flatMap(([name, value]) => [`--${name}`, value])]
 }
 
-/** Starts `postern`, whatever the command. */
+/** Starts `postern` with any command. */
 export function start(
   args: readonly string[],
   {
@@ -130,20 +130,20 @@ export function start(
   child.stderr?.setEncoding('utf8').on('data', (text: string) => {
     printed.err += text
   })
-  // `close` and not `exit`: then all of its output has arrived.
+  // `close` rather than `exit`, so that all of its output has arrived.
   const ended = once(child, 'close').then(([code, signal]): Ended => ({ code, signal, ...printed }))
   return {
     child,
     ended,
     out: () => printed.out,
     log: () => printed.err,
-    says: (text: RegExp) => said(child, printed, text),
+    says: (text: RegExp) => untilPrinted(child, printed, text),
   }
 }
 
 const ownLauncher = fileURLToPath(new URL('../../bin/postern.js', import.meta.url))
 
-function said(child: ChildProcess, printed: { out: string; err: string }, text: RegExp): Promise<void> {
+function untilPrinted(child: ChildProcess, printed: { out: string; err: string }, text: RegExp): Promise<void> {
   return new Promise((resolve, reject) => {
     const check = () => {
       if (text.test(printed.out) || text.test(printed.err)) resolve()

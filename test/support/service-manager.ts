@@ -1,4 +1,4 @@
-/** Stands in for systemd: hands open sockets to the server each time it starts, and keeps them open in between. */
+/** Stands in for systemd: passes open sockets to the server at each start, and keeps them open in between. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
@@ -6,23 +6,23 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { until } from './until.ts'
 
-/** What is handed in under a name. */
+/** A socket that is passed under a name. */
 export interface Handed {
   readonly name: string
   readonly fd: number
 }
 
 export interface ServiceManager {
-  /** What the server has printed so far, on stdout and stderr, over all its starts. */
+  /** The output of the server so far, on stdout and stderr, over all its starts. */
   printed(): string
-  /** Starts the server; resolves with its process id, at once. */
+  /** Starts the server; resolves with its process id as soon as it runs. */
   start(): Promise<number>
-  /** The exit code of the server that was started last, once it has ended. */
+  /** Resolves with the exit code of the latest server, once it has ended. */
   ended(): Promise<number>
   end(): Promise<void>
 }
 
-// It holds the sockets and never accepts. What it starts has the process id that LISTEN_PID says, as with systemd.
+// It holds the sockets and never accepts. What it starts has the process id in LISTEN_PID, as with systemd.
 const script = `
   while read line; do
     sh -c 'LISTEN_PID=$$ exec "$@"' server "$@" </dev/null >&2 &
@@ -33,7 +33,7 @@ const script = `
 
 const launcher = fileURLToPath(new URL('../../bin/postern.js', import.meta.url))
 
-/** Takes the sockets over: the caller may close its own. `args` are those of `postern`. */
+/** Keeps the sockets open: the caller may close its own. `args` are those of `postern`. */
 export function serviceManager(
   sockets: readonly Handed[],
   args: readonly string[],
@@ -47,10 +47,10 @@ export function serviceManager(
     cwd: '/',
     env: { ...withoutSettings(), LISTEN_FDS: String(sockets.length), LISTEN_FDNAMES: names },
   })
-  // The types know no stdio of more than three.
+  // The types allow only three stdio streams.
   const { stdin, stdout, stderr } = child as unknown as Record<'stdin' | 'stdout' | 'stderr', NodeJS.ReadWriteStream>
-  const told: string[] = []
-  createInterface(stdout).on('line', (line) => told.push(line))
+  const reported: string[] = []
+  createInterface(stdout).on('line', (line) => reported.push(line))
   let printed = ''
   stderr.setEncoding('utf8').on('data', (text: string) => {
     printed += text
@@ -58,10 +58,10 @@ export function serviceManager(
   const closed = once(child, 'close')
   let pid = 0
   const next = async (word: string): Promise<number> => {
-    const line = await until(`the server has ${word}`, () => told.find((each) => each.startsWith(word)), {
+    const line = await until(`the server has ${word}`, () => reported.find((each) => each.startsWith(word)), {
       limitMs: 60_000,
     })
-    told.splice(told.indexOf(line), 1)
+    reported.splice(reported.indexOf(line), 1)
     return Number(line.slice(word.length))
   }
   return {
@@ -80,7 +80,7 @@ export function serviceManager(
   }
 }
 
-/** A socket that listens on loopback; closed here once it is handed over. */
+/** A socket that listens on loopback; `close` closes it in this process once it is passed on. */
 export async function openSocket(name: string, port = 0): Promise<Handed & { readonly port: number; close(): void }> {
   const server = createServer()
   server.listen(port, '127.0.0.1')

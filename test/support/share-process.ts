@@ -1,9 +1,9 @@
-/** Runs several test files in one process, one after the other, each as a suite of its own (`group-tests.ts`). */
+/** Runs several test files in one process, one after the other, each as its own suite (`group-tests.ts`). */
 import { relative } from 'node:path'
 import { before, describe } from 'node:test'
 import { pathToFileURL } from 'node:url'
 
-/** Hooks at the top of a file belong to its suite: what it starts, it starts when its turn comes, and stops before the next. */
+/** Hooks at the top of a file belong to its suite: they run when its turn comes, and end before the next. */
 export function shareProcess(files: readonly string[], note = ''): void {
   let loaded = Promise.resolve()
   for (const file of files) {
@@ -23,7 +23,7 @@ export function shareProcess(files: readonly string[], note = ''): void {
   }
 }
 
-/** Tells the thread that watches over the time (`file-limit.ts`). */
+/** Tells the thread that enforces the time limit (`file-limit.ts`) which file runs. */
 function tellTurn(file: string): void {
   const turns = new BroadcastChannel('turns of test files')
   turns.postMessage(relative('.', file))

@@ -6,7 +6,7 @@ import type { Owner } from './upstream.ts'
 export interface SilentGate {
   readonly port: number
   silence(): void
-  /** Passes on what was sent meanwhile, like a network that comes back. */
+  /** Passes on what was sent meanwhile, like a network that recovers. */
   speak(): void
 }
 

@@ -1,4 +1,4 @@
-/** A disk that takes its time: a library in front of a process's own calls, which waits while a file says so. */
+/** A slow disk: a library that wraps a process's own calls, and waits in them while a file exists. */
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -6,18 +6,18 @@ import { join } from 'node:path'
 import type { Owner } from './upstream.ts'
 
 export interface SlowDisk {
-  /** For the environment of the process whose disk it is. */
+  /** For the environment of the process that is to have a slow disk. */
   readonly env: Readonly<Record<string, string>>
-  /** From now on. */
+  /** Makes the disk slow from now on. */
   slow(): void
   quick(): void
 }
 
-/** How long each call waits while the disk is slow, in milliseconds: as on a disk that others keep busy. */
+/** How long each call waits while the disk is slow, in milliseconds: as on a busy disk. */
 export const SYNC_MS = 100
 export const WRITE_MS = 2
 
-// Only what databases call: logs and sockets are written with other calls.
+// Only calls that databases use: logs and sockets are written with others.
 const source = `
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -47,7 +47,7 @@ ssize_t pwrite64(int fd, const void *bytes, size_t count, off64_t at) {
 }
 `
 
-/** Gives the reason when this machine has no compiler for it. */
+/** Returns the reason when this machine has no compiler for it. */
 export function slowDisk(owner: Owner): SlowDisk | string {
   const folder = mkdtempSync(join(tmpdir(), 'slow-disk-'))
   owner.after(() => rmSync(folder, { recursive: true, force: true }))

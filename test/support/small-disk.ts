@@ -9,7 +9,7 @@ export interface SmallDisk {
   readonly path: string
   /** Uses up all space. */
   fill(): void
-  /** Gives back the space that filling took. */
+  /** Frees the space that `fill` used. */
   free(): void
 }
 

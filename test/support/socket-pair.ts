@@ -9,7 +9,7 @@ export interface SocketPair {
   readonly accepted: Socket
 }
 
-/** Both ends allow half-open connections, and nothing was read from either yet. */
+/** Both ends allow half-open connections, and nothing has been read from either yet. */
 export async function socketPair({ tls }: { tls: boolean }): Promise<SocketPair> {
   const options = { allowHalfOpen: true, ...(tls && (await tlsIdentity())) }
   const server = tls ? createTlsServer(options) : createServer(options)

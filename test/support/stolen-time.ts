@@ -1,13 +1,13 @@
 /** How much of a machine's time went to others while it had work to do, as the kernel counts it ("steal"). */
 import { readFileSync } from 'node:fs'
 
-/** Where the counts stand in the first line of `/proc/stat`, in ticks since the machine started. */
+/** The positions of the counts in the first line of `/proc/stat`, in ticks since the machine started. */
 const IDLE = 3
 const WAITING = 4
 const STOLEN = 7
 const COUNTS = 8
 
-/** The share since this was called; 0 where the kernel does not tell. */
+/** Returns a function for the share since this call; 0 if the kernel does not report it. */
 export function watchStolenTime(read: () => string = readStat): () => number {
   const before = countsIn(read())
   return () => {

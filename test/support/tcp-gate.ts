@@ -5,7 +5,7 @@ import { portToKeep } from './free-port.ts'
 
 export interface TcpGate {
   readonly port: number
-  /** How many connections found somebody behind it so far. */
+  /** How many connections have reached the target so far. */
   readonly reached: number
   /** Resets every connection and refuses new ones. */
   shut(): Promise<void>
@@ -29,9 +29,9 @@ export async function openGate(first: number): Promise<TcpGate> {
   let server: Server | undefined
   const port = await portToKeep()
 
-  const pass = (isAnswer: boolean, deed: () => void) => {
-    if (hushed === 'all' || (hushed === 'answers' && isAnswer)) kept.push(deed)
-    else deed()
+  const pass = (isAnswer: boolean, action: () => void) => {
+    if (hushed === 'all' || (hushed === 'answers' && isAnswer)) kept.push(action)
+    else action()
   }
   const carry = (from: Socket, to: Socket, isAnswer: boolean) => {
     sockets.add(from)
@@ -76,7 +76,7 @@ export async function openGate(first: number): Promise<TcpGate> {
     },
     speak() {
       hushed = null
-      for (const deed of kept.splice(0)) deed()
+      for (const action of kept.splice(0)) action()
     },
   }
   await gate.open()

@@ -1,4 +1,4 @@
-/** With async context, Node's test runner knows which test each call belongs to, as well as with its own hook. */
+/** With async context, Node's test runner knows which test each call belongs to, just as with its own hook. */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'

@@ -1,9 +1,9 @@
 /**
  * Loaded before each test file: tells node's test runner by async context which test is running.
  *
- * By default the runner uses an async hook that runs at the creation and end of every promise in the process. That takes up
- * to a quarter of the CPU time of a long file, and real servers have no such hook. An `AsyncLocalStorage` gives the same
- * answer at almost no cost. The behaviour of the runner stays the same: tests are nested, hooks belong to their test, and an
+ * By default the runner uses an async hook that runs at the creation and end of every promise in the process. It takes
+ * up to a quarter of the CPU time of a long file, and real servers have no such hook. An `AsyncLocalStorage` gives the
+ * same answer at almost no cost. The runner behaves the same: tests are nested, hooks belong to their test, and an
  * uncaught error fails the test that it came from (`test-owners.test.ts`).
  */
 import { AsyncLocalStorage, AsyncResource } from 'node:async_hooks'

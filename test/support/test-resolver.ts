@@ -1,14 +1,14 @@
-/** A DNS server for tests: answers for TXT and CNAME records that a test sets, and for nothing else. */
+/** A DNS server for tests: answers only for the TXT and CNAME records that a test sets. */
 import { createSocket, type RemoteInfo } from 'node:dgram'
 import { once } from 'node:events'
 
 export interface TestResolver {
   /** `127.0.0.1:<port>`. */
   readonly address: string
-  /** By name. */
+  /** Records by name. */
   readonly txt: Map<string, readonly string[]>
   readonly cname: Map<string, string>
-  /** Names that were asked for, in order. */
+  /** Names that were looked up, in order. */
   readonly asked: string[]
   mood: 'answers' | 'fails'
   stop(): void
@@ -65,7 +65,7 @@ function questionOf(query: Buffer): { name: string; type: number; end: number } 
   return { name: labels.join('.').toLowerCase(), type: query.readUInt16BE(at + 1), end: at + 5 }
 }
 
-/** A record of the name in the question, which stands at 12. */
+/** A record of the name in the question, which is at offset 12. */
 function recordOf(type: number, data: Buffer): Buffer {
   const head = Buffer.alloc(12)
   head.writeUInt16BE(0xc00c, 0)

@@ -4,7 +4,7 @@ import { PerformanceObserver } from 'node:perf_hooks'
 export interface Turn {
   /** CPU time of this thread in one turn, in milliseconds. */
   readonly cpuMs: number
-  /** The same by the clock, which is more when the machine is busy. */
+  /** The same by the clock, which is longer when the machine is busy. */
   readonly wallMs: number
   /** The part of it that garbage collection took, which may fall into any turn. */
   readonly collectorMs: number

@@ -1,4 +1,4 @@
-/** The files that `npm test` runs a second time, against servers with two workers: what several planes must do as one. */
+/** The files that `npm test` runs again with two workers: they test what several planes must do as one. */
 export const TWO_WORKERS: readonly string[] = [
   'test/e2e/agent-commands.test.ts',
   'test/e2e/agent-reconnects.test.ts',

@@ -1,11 +1,11 @@
-/** Waits for something that has no event: polls for it, and says what was missing when it does not come. */
+/** Waits for something that has no event: polls for it, and reports what was missing if it does not come. */
 
 /** The default limit, in milliseconds: long enough for a busy machine. */
 const LIMIT_MS = 60_000
 
 /**
- * The shortest and the longest time between two looks, in milliseconds, and the part of the wait so far that it is in
- * between: what a long wait spends on looking is missing elsewhere, and it is late by this part at most.
+ * The shortest and longest pause between two looks, in milliseconds, and between these the pause as a part of the wait
+ * so far: polling costs little during a long wait, and notices the result late by this part at most.
  */
 const SOONEST_MS = 15
 const LATEST_MS = 250

@@ -9,8 +9,8 @@ import { createServer as createTlsServer, type TlsOptions } from 'node:tls'
 import { portToKeep } from './free-port.ts'
 
 /**
- * Connections that may wait until a busy test accepts them. Of a thousand at once those beyond Node's 511 would be dropped, and
- * come back only after seconds.
+ * How many connections may wait until a busy test accepts them. Of a thousand at once, Node's 511 would drop the rest,
+ * which would come back only after seconds.
  */
 const BACKLOG = 2048
 
@@ -33,7 +33,7 @@ export interface Seen {
   readonly body: string
 }
 
-/** HTTP/1.1. Without a listener it answers each request with a JSON description of it. */
+/** An HTTP/1.1 service. Without a listener it answers each request with a JSON description of it. */
 export async function httpUpstream(
   owner: Owner,
   listener: RequestListener = echo,
@@ -45,7 +45,7 @@ export async function httpUpstream(
   return listening(owner, server)
 }
 
-/** Unencrypted HTTP/2 with prior knowledge. */
+/** A service with unencrypted HTTP/2 and prior knowledge. */
 export async function http2Upstream(
   owner: Owner,
   onStream: (stream: ServerHttp2Stream, headers: Record<string, unknown>) => void,
@@ -59,7 +59,7 @@ export async function http2Upstream(
   return listening(owner, server)
 }
 
-/** Plain TCP; the sockets may be half open. Without a listener it echoes. */
+/** A plain TCP service; its sockets may be half open. Without a listener it echoes. */
 export async function tcpUpstream(owner: Owner, onSocket: (socket: Socket) => void = echoBytes): Promise<Upstream> {
   const server = createTcpServer({ allowHalfOpen: true }, (socket) => {
     socket.on('error', () => {})
@@ -68,7 +68,7 @@ export async function tcpUpstream(owner: Owner, onSocket: (socket: Socket) => vo
   return listening(owner, server)
 }
 
-/** TLS of its own. Without a listener it echoes. */
+/** A TLS service. Without a listener it echoes. */
 export async function tlsUpstream(
   owner: Owner,
   options: TlsOptions,
@@ -82,7 +82,7 @@ export async function tlsUpstream(
   return listening(owner, server)
 }
 
-/** An address where nobody listens. */
+/** An address on which nothing listens. */
 export async function nobody(): Promise<Upstream> {
   const port = await portToKeep()
   return { port, address: `127.0.0.1:${port}` }

@@ -30,7 +30,7 @@ export interface Answered {
   readonly text: string
 }
 
-/** Whom a visitor trusts. */
+/** The CA that a visitor trusts. */
 export interface Trust {
   /** PEM. */
   readonly ca: string
@@ -41,7 +41,7 @@ export async function visit(url: string, { ca }: Trust, ask: Ask = {}): Promise<
   return ask.version === '2' ? visitHttp2(url, { ca }, ask) : answerOf(beginVisit(url, { ca }, ask))
 }
 
-/** A request over HTTP/1.1 whose answer the test reads itself. */
+/** Begins a request over HTTP/1.1 whose answer the test reads itself. */
 export function beginVisit(url: string, { ca }: Trust, ask: Ask = {}): ClientRequest {
   const { method = 'GET', path = '/', headers = {}, body, from = '127.0.0.1', identity } = ask
   const { protocol, host, hostname, port } = new URL(url)
@@ -95,7 +95,7 @@ export async function askHttp2(session: ClientHttp2Session, url: string, ask: As
   return { status: Number(status), headers: rest, trailers, body: bytes, text: bytes.toString() }
 }
 
-/** A connection to a `tcp://` address, which stays half open when one side ends. A name stands for this machine. */
+/** Opens a connection to a `tcp://` address, which stays half open when one side ends. Any name means this machine. */
 export async function dialTcp(url: string): Promise<Socket> {
   const { hostname, port } = new URL(url)
   const host = isIP(hostname) === 0 ? '127.0.0.1' : hostname
@@ -105,7 +105,7 @@ export async function dialTcp(url: string): Promise<Socket> {
   return socket
 }
 
-/** A TLS connection to a `tls://` or `https://` address, which stays half open when one side ends. */
+/** Opens a TLS connection to a `tls://` or `https://` address, which stays half open when one side ends. */
 export async function dialTls(url: string, options: ConnectionOptions): Promise<TLSSocket> {
   const { hostname, port } = new URL(url)
   const socket = connectTls({ port: Number(port), host: '127.0.0.1', servername: hostname, ...options })

@@ -1,4 +1,4 @@
-/** The ways in which a visitor can ask for an address again and again, over new connections and over kept ones. */
+/** The ways in which a visitor can request an address repeatedly, over new and over kept connections. */
 import type { ClientHttp2Session } from 'node:http2'
 import { Agent, request } from 'node:https'
 import { answerOf, askHttp2, dialTcp, exchange, openHttp2, visit } from './visitor.ts'
@@ -6,11 +6,11 @@ import { answerOf, askHttp2, dialTcp, exchange, openHttp2, visit } from './visit
 export interface WayToAsk {
   readonly name: string
   ask(): Promise<{ readonly status: number; readonly text: string }>
-  /** Closes the connection that it keeps. */
+  /** Closes the kept connection. */
   close(): void
 }
 
-/** With every version of HTTP; the service answers something. */
+/** Ways over every version of HTTP. */
 export function waysToAskWeb(url: string, ca: string): readonly WayToAsk[] {
   const agent = new Agent({ keepAlive: true, maxSockets: 1, ca })
   const { host, hostname, port } = new URL(url)
@@ -30,7 +30,7 @@ export function waysToAskWeb(url: string, ca: string): readonly WayToAsk[] {
   ]
 }
 
-/** Over TCP, where the service echoes `text`. */
+/** A way over TCP, where the service echoes `text`. */
 export function wayToAskTcp(url: string, text: string): WayToAsk {
   const ask = async () => ({ status: 200, text: await exchange(await dialTcp(url), text) })
   return { name: url, ask, close() {} }

@@ -2,7 +2,7 @@
 import { freePort, LOOPBACK } from '../../stage/ports.ts'
 import type { Contender } from './contender.ts'
 
-/** bore does not let one choose it. */
+/** The port is fixed in bore. */
 const CONTROL_PORT = 7835
 
 const SECRET = 'bench_secret'

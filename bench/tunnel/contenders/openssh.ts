@@ -7,7 +7,7 @@ import type { Program } from '../../stage/programs.ts'
 import type { Stage } from '../../stage/stage.ts'
 import type { Contender, Ground } from './contender.ts'
 
-/** Debian's sshd needs this empty folder when it runs as root; usually its service makes it. */
+/** Debian's sshd needs this empty folder when it runs as root; usually its service creates it. */
 const PRIVILEGE_SEPARATION_FOLDER = '/run/sshd'
 
 /** The file of the client's private key; the public key is in the `.pub` file beside it. */
@@ -31,7 +31,7 @@ export const openssh: Contender = {
   },
 }
 
-/** Starts the client with its own key; `command` is what it asks the server to run, if anything. */
+/** Starts the client with its own key; `command`, if any, is to run on the server. */
 export function startSsh(
   { stage, path, sshCipher }: Ground,
   { user, port }: { readonly user: string; readonly port: number },
@@ -64,7 +64,7 @@ async function startSshd({ stage, path, sshCipher }: Ground): Promise<number> {
     HostKey: join(stage.folder, 'host_key'),
     AuthorizedKeysFile: join(stage.folder, `${USER_KEY}.pub`),
     PidFile: 'none',
-    // The key is in a temporary folder, below one that everybody may write to.
+    // The key is in a temporary folder, below one that is writable for all users.
     StrictModes: 'no',
     UsePAM: 'no',
     PasswordAuthentication: 'no',

@@ -1,8 +1,8 @@
-/** What a dialect is: the same service, spelled as the clients of one vendor read and write it. */
+/** The type of a dialect: the same API, spelled as the clients of one vendor read and write it. */
 import type { Refusal } from '../../model/errors.ts'
 import type { ApiRoute } from '../routes.ts'
 
-/** What the code of an error is chosen by. */
+/** The parts of a refusal that select its error code. */
 export type Refused = Pick<Refusal, 'code' | 'field' | 'reason'>
 
 export interface Dialect {
@@ -14,7 +14,7 @@ export interface Dialect {
   readonly ignoresEmptyQuery: boolean
   /** The `error_code` of a refusal; `route` is undefined where none was reached. */
   readonly errorCode: (refusal: Refused, route: ApiRoute | undefined) => string
-  /** A body as it was sent, less the ids of the path, as the route's schema knows it. */
+  /** Converts a body as sent, without the ids of the path, to the form of the route's schema. */
   readonly readBody: (route: ApiRoute, body: Readonly<Record<string, unknown>>) => unknown
   /** Whether edges and routes show their modules in all spellings. */
   readonly showsSpellings: boolean

@@ -1,4 +1,4 @@
-/** What answers have in ngrok's spelling beyond, or other than, our own. */
+/** Where answers in ngrok's spelling have more fields than our own, or other values. */
 import type { ApiRoute } from '../routes.ts'
 
 type Json = Readonly<Record<string, unknown>>
@@ -17,7 +17,7 @@ const spellings: Readonly<Record<string, (item: Json) => Json>> = {
     ...session,
     transport: session.transport === 'service/v2' ? 'ngrok/v2' : session.transport,
   }),
-  // The hosted service answers so, since its names belong to no region; Terraform would set back any other answer, in every plan.
+  // As the hosted service answers, whose names have no region; with another value each Terraform plan shows changes.
   reserved_domain: (domain) => ({ ...domain, region: '' }),
   endpoint: (endpoint) => ({ ...endpoint, ...partsOf(endpoint) }),
 }

@@ -1,32 +1,32 @@
-/** Bodies as ngrok's clients send them, read as our schemas know them. */
+/** Converts bodies as ngrok's clients send them to the form of our schemas. */
 import type { SchemaNode } from '../../lib/shape/check.ts'
 import type { ApiRoute } from '../routes.ts'
 
 type Json = Readonly<Record<string, unknown>>
 
-/** The body of a call of `route`, less the ids of its path. */
+/** Converts the body of a call of `route`; `body` is without the ids of the path. */
 export function readBody(route: ApiRoute, body: Json): unknown {
   if (route.action === 'put_module') return withoutUnset(route.body, unwrapped(body))
-  const said = Object.entries(body).filter(([name, value]) => !saysNothing(route, name, value))
-  if (route.action === 'create') return withoutUnset(route.body, Object.fromEntries(said))
-  // An update may empty a text (D10); what a field holds inside, such as a module, it replaces.
-  return Object.fromEntries(said.map(([name, value]) => [name, withoutUnset(fieldOf(route.body, name), value)]))
+  const set = Object.entries(body).filter(([name, value]) => !isUnset(route, name, value))
+  if (route.action === 'create') return withoutUnset(route.body, Object.fromEntries(set))
+  // An update may empty a text (D10), but it replaces a whole module, so empty texts inside one are unset.
+  return Object.fromEntries(set.map(([name, value]) => [name, withoutUnset(fieldOf(route.body, name), value)]))
 }
 
-/** The npm client sends `{id, edge_id, module: {…}}`; the ids are gone by now. */
+/** The npm client sends `{id, edge_id, module: {…}}`; the ids were already removed. */
 function unwrapped(body: Json): unknown {
   const names = Object.keys(body)
   return names.length === 1 && names[0] === 'module' ? (body.module ?? {}) : body
 }
 
 /**
- * Whether a field of a create or update is sent but asks for nothing: clients send `""`, `[]` or `{}` for fields that
- * their caller did not name, newer ones for fields that there are not here; the Python client does in updates for what
- * could never be emptied, a field that a create requires or one that takes certain words only.
+ * Whether a field of a create or update is sent but means nothing. Clients send `""`, `[]` or `{}` for fields that
+ * their caller did not name; newer clients also for fields that do not exist here. In updates the Python client also
+ * does so for fields that can never be empty: those that a create requires, and those that take only certain words.
  */
-function saysNothing({ action, body, resource }: ApiRoute, name: string, value: unknown): boolean {
+function isUnset({ action, body, resource }: ApiRoute, name: string, value: unknown): boolean {
   const { access, create, kind } = resource
-  // Who owns a key was once named by e-mail beside the id; here nobody has an address.
+  // The owner of a key could once be named by e-mail instead of id; here principals have no e-mail address.
   if (name === 'owner_email') return action === 'create' && access === 'owner'
   if (isObsolete(name, kind, action)) return true
   if (action === 'create' && unnamedOnCreate[kind]?.includes(name)) return isEmpty(value) || value === 0
@@ -39,33 +39,33 @@ function saysNothing({ action, body, resource }: ApiRoute, name: string, value: 
   return required.includes(name) && fieldOf(create, name)?.default === undefined
 }
 
-/** Fields of earlier years, which clients of ours may still send and which decide nothing here. */
+/** Fields of earlier versions, which clients may still send and which have no effect here. */
 function isObsolete(name: string, kind: string, action: ApiRoute['action']): boolean {
-  // Rules have an action each, and must; that of their policy came before.
+  // Each rule must have an action now; earlier the policy had one.
   if (kind === 'ip_policy') return name === 'action'
-  // Edges took the place of endpoint configurations.
+  // Edges replaced endpoint configurations.
   if (kind === 'reserved_addr') return name === 'endpoint_configuration_id'
   if (kind !== 'reserved_domain') return false
   return /^https?_endpoint_configuration_id$/.test(name) || (name === 'region' && action === 'update')
 }
 
-/** Where a field that is left out does not mean the same as an empty one, and clients cannot leave it out. */
+/** Fields that clients cannot leave out, although a missing one means something else than an empty one. */
 const unnamedOnCreate: Readonly<Record<string, readonly string[]>> = {
   ssh_certificate_authority: ['private_key_type', 'elliptic_curve', 'key_size'],
   ssh_host_certificate: ['valid_after', 'valid_until'],
   ssh_user_certificate: ['valid_after', 'valid_until', 'extensions'],
 }
 
-/** `value` without texts that are empty where `schema` lets them be left out, at any depth that it knows. */
+/** `value` without the empty texts that `schema` lets a client leave out, at any depth. */
 function withoutUnset(schema: unknown, value: unknown): unknown {
   const { properties, required = [] } = (schema ?? {}) as SchemaNode
   if (!properties || typeof value !== 'object' || value === null || Array.isArray(value)) return value
   const kept = Object.entries(value).flatMap(([name, each]) => {
     const field = Object.hasOwn(properties, name) ? properties[name] : undefined
-    // Texts alone: an empty one in place of a module is a mistake, and to drop it would leave an edge unguarded.
+    // Only texts: an empty text in place of a module is a mistake, and dropping it would leave an edge unguarded.
     const isText = field?.type === 'string' || field?.enum !== undefined
-    const mayLack = isText && (!required.includes(name) || field.default !== undefined)
-    return each === '' && mayLack ? [] : [[name, withoutUnset(field, each)] as const]
+    const isOptional = isText && (!required.includes(name) || field.default !== undefined)
+    return each === '' && isOptional ? [] : [[name, withoutUnset(field, each)] as const]
   })
   return Object.fromEntries(kept)
 }

@@ -6,7 +6,7 @@ import { numberOf } from './ngrok-numbers.ts'
 
 const routes = routeTable()
 
-/** The conditions as that vendor's error pages tell them apart; clients compare these numbers. */
+/** The conditions that the vendor's error pages distinguish; clients compare these numbers. */
 const numbers: [code: ErrorCode, operation: string | null, field: string, number: number][] = [
   ['UNAUTHENTICATED', null, '', 203],
   ['BODY_MALFORMED', 'create_api_key', '', 213],
@@ -114,10 +114,10 @@ const reasons: [code: ErrorCode, reason: string, number: number][] = [
   ['BAD_CIDR', 'not_lowest', 1409],
   ['BAD_CERTIFICATE', '', 1920],
   ['BAD_CERTIFICATE', 'not_a_ca', 1913],
-  ['BAD_CERTIFICATE', 'a reason nobody tells apart', 1920],
+  ['BAD_CERTIFICATE', 'a reason without its own number', 1920],
 ]
 for (const [code, reason, number] of reasons) {
-  test(`${code} for ${reason || 'no reason of its own'} is number ${number}`, () => {
+  test(`${code} for ${reason || 'no particular reason'} is number ${number}`, () => {
     assert.equal(numberOf({ code, field: '', reason }, routes[0]), number)
   })
 }

@@ -1,4 +1,4 @@
-/** The numbers of ngrok's errors: one for each code of ours, and finer ones where that vendor tells more apart. */
+/** The numbers of ngrok's errors: one for each code of ours, and finer ones where that vendor distinguishes more. */
 import { type ErrorCode, errors } from '../../model/errors.ts'
 import type { ApiRoute } from '../routes.ts'
 import type { Refused } from './dialect.ts'
@@ -8,7 +8,7 @@ export function numberOf({ code, field, reason }: Refused, route: ApiRoute | und
   return (route && (reasons[reason] ?? finer[code]?.(route, lastName(field), field))) ?? errors[code].ngrok
 }
 
-/** Faults of one code that have numbers of their own. */
+/** Reasons that have their own number, within one code. */
 const reasons: Numbers = { no_mask: 1413, not_lowest: 1409, not_a_ca: 1913 }
 
 /** The name of the field itself: `ip_policy_ids` of `ip_restriction.ip_policy_ids[0]`. */
@@ -16,7 +16,7 @@ function lastName(field: string): string {
   return /(\w+)(\[[^\]]*\])*$/.exec(field)?.[1] ?? ''
 }
 
-/** `field` is the name of a field, `path` the whole of it. */
+/** `field` is the last name of a field's path, `path` the whole path. */
 type Finer = (route: ApiRoute, field: string, path: string) => number | undefined
 
 const finer: Readonly<Partial<Record<ErrorCode, Finer>>> = {
@@ -52,7 +52,7 @@ const required: Numbers = {
   idp_metadata: 7091,
 }
 
-/** What a certificate needs has numbers of its own. */
+/** Fields of certificates that have their own numbers. */
 const ofCertificates: Readonly<Record<string, Numbers>> = {
   ssh_user_certificate: { public_key: 1952 },
   ssh_host_certificate: { public_key: 1952 },
@@ -66,7 +66,7 @@ const invalid: Readonly<Record<string, Numbers>> = {
   https_edge_route: { match_type: 7130, match: 7131 },
 }
 
-/** An `oauth` module has a client id and secret too, which have a number of their own. */
+/** The client id and secret of an `oauth` module, which have another number than those of `oidc`. */
 const OF_PROVIDER = /(^|\.)provider\.\w+\.client_\w+$/
 
 const referenced: Numbers = { ip_policy: 1420, reserved_domain: 446, ssh_certificate_authority: 1964 }

@@ -15,10 +15,10 @@ const chosen: [what: string, headers: Record<string, string>, dialect: Dialect][
   ['no version', {}, own],
   ['our version', { 'service-version': '2' }, own],
   ['the vendor’s version', { 'ngrok-version': '2' }, ngrok],
-  ['a version of the vendor’s that there is not', { 'ngrok-version': '9' }, ngrok],
+  ['an unknown version of the vendor’s', { 'ngrok-version': '9' }, ngrok],
   ['an empty version of the vendor’s', { 'ngrok-version': '' }, ngrok],
   ['both', { 'service-version': '2', 'ngrok-version': '2' }, ngrok],
-  ['a client of the vendor’s that says our version', { 'service-version': '2', 'user-agent': NPM }, own],
+  ['a client of the vendor’s that sends our version', { 'service-version': '2', 'user-agent': NPM }, own],
 ]
 for (const [what, headers, dialect] of chosen) {
   test(`${what}: ${dialect === own ? 'our own' : 'the vendor’s'} dialect`, () => {
@@ -33,7 +33,7 @@ const bodies: [what: string, operation: string, sent: object, read: object][] = 
   ['a wrapper with more in it', 'put_tcp_edge_backend', { module: {}, x: 1 }, { module: {}, x: 1 }],
   ['`module` of something else', 'update_tcp_edge', { module: { a: 1 } }, { module: { a: 1 } }],
   ['an owner by e-mail', 'create_api_key', { owner_email: 'a@b', metadata: 'm' }, { metadata: 'm' }],
-  ['an e-mail where nobody owns', 'create_ip_policy', { owner_email: 'a@b' }, { owner_email: 'a@b' }],
+  ['an e-mail for a resource without owner', 'create_ip_policy', { owner_email: 'a@b' }, { owner_email: 'a@b' }],
   ['empty labels in an update', 'update_tunnel_group_backend', { labels: {}, metadata: '' }, { metadata: '' }],
   ['empty policies in an update', 'update_ip_restriction', { ip_policy_ids: [] }, {}],
   [
@@ -42,9 +42,9 @@ const bodies: [what: string, operation: string, sent: object, read: object][] = 
     { match: '', match_type: '', description: '' },
     { description: '' },
   ],
-  ['an empty field that there is not', 'create_reserved_domain', { resolves_to: [], x: '', y: {}, z: null }, {}],
-  ['a field that there is not', 'create_reserved_domain', { resolves_to: ['us'] }, { resolves_to: ['us'] }],
-  ['null for a field that there is', 'update_tcp_edge', { policy: null }, { policy: null }],
+  ['an empty unknown field', 'create_reserved_domain', { resolves_to: [], x: '', y: {}, z: null }, {}],
+  ['an unknown field', 'create_reserved_domain', { resolves_to: ['us'] }, { resolves_to: ['us'] }],
+  ['null for a known field', 'update_tcp_edge', { policy: null }, { policy: null }],
   ['empty labels in a create', 'create_tunnel_group_backend', { labels: {} }, { labels: {} }],
   ['no hostports in an update', 'update_tcp_edge', { hostports: [] }, { hostports: [] }],
   ['an e-mail in an update', 'update_credential', { owner_email: 'a@b' }, { owner_email: 'a@b' }],
@@ -122,7 +122,7 @@ const empties: [operation: string, userAgent: string, answer: object | undefined
   ['stop_tunnel_session', `curl ${NPM}`, undefined],
 ]
 for (const [operation, userAgent, answer] of empties) {
-  test(`an empty answer to ${operation} of ${userAgent || 'nobody'} is ${answer ? '{}' : 'empty'}`, () => {
+  test(`an empty answer to ${operation} for ${userAgent || 'an unnamed client'} is ${answer ? '{}' : 'empty'}`, () => {
     assert.deepEqual(ngrok.answer(route(operation), undefined, userAgent), answer)
     assert.equal(own.answer(route(operation), undefined, userAgent), undefined)
   })

@@ -9,12 +9,12 @@ type Json = Readonly<Record<string, unknown>>
 
 export const ngrok: Dialect = {
   operationHeaders: ['service-operation-id', 'ngrok-operation-id'],
-  // The npm client writes the name as it stands in its own code.
+  // The npm client writes the name as in its own code.
   queryAliases: new Map([['beforeId', 'before_id']]),
   ignoresEmptyQuery: true,
   errorCode: (refusal, route) => `ERR_NGROK_${numberOf(refusal, route)}`,
   readBody,
-  // `traffic_policy` beside `policy`: which of the two a client reads depends on its age.
+  // `traffic_policy` as well as `policy`: which of the two a client reads depends on its version.
   showsSpellings: true,
   answer(route, answer, userAgent) {
     if (answer === undefined) return breaksOnEmpty(route, userAgent) ? {} : undefined
@@ -22,7 +22,7 @@ export const ngrok: Dialect = {
   },
 }
 
-/** The npm client parses the body of every answer, and the Python client takes a 204 to a command for a failure. */
+/** The npm client parses the body of every answer, and the Python client treats a 204 to a command as a failure. */
 function breaksOnEmpty({ action }: ApiRoute, userAgent: string): boolean {
   if (userAgent.startsWith('ngrok-api-typescript/')) return true
   return userAgent.startsWith('ngrok-api-python/') && action === 'command'

@@ -1,6 +1,6 @@
 /**
  * Heads and bodies that captures keep, in parts as they came, each with the number of the part before. Nothing is held
- * anywhere else, so that the ring bounds the memory of exchanges under way too.
+ * elsewhere, so the ring bounds the memory of exchanges under way too.
  */
 import { RecordRing } from '../../lib/bytes/record-ring.ts'
 import type { HeaderList } from '../../lib/http/header-list.ts'
@@ -8,7 +8,7 @@ import { utf8Text } from '../../lib/text/utf8-text.ts'
 import { othersTurn } from '../../lib/threads/others-turn.ts'
 import type { KeptBody, KeptHeader, KeptMessage, SeenExchange } from '../../model/exchange.ts'
 
-/** What a part is. */
+/** The kinds of parts. */
 export const partKinds = { requestHead: 0, requestBody: 1, responseHead: 2, responseBody: 3 } as const
 
 export type PartKind = (typeof partKinds)[keyof typeof partKinds]
@@ -16,19 +16,19 @@ export type PartKind = (typeof partKinds)[keyof typeof partKinds]
 /** In front of each part: the number of the one before, and the kind. */
 const PART_HEAD = 9
 
-/** What a small part takes, in bytes. */
+/** The size of a small part, in bytes. */
 const USUAL_BYTES = 256
 
-/** The most bytes of one part, so that a new one takes the place of few others. */
+/** The most bytes of one part, so that a new one replaces few others. */
 const PART_BYTES = 16 * 1024
 
-/** The most bytes of a head, as it is written here; further headers are left out. */
+/** The most bytes of a head, as stored; further headers are left out. */
 const HEAD_BYTES = 64 * 1024
 
-/** What each header takes beside its name and value. */
+/** The bytes of each header besides its name and value. */
 const HEADER_BYTES = 48
 
-/** Parts that are read before others may have their turn. */
+/** Parts that are read before other work may run. */
 const STEPS = 64
 
 export class CapturedParts {
@@ -38,7 +38,7 @@ export class CapturedParts {
     this.#ring = new RecordRing({ bytes, usualBytes: USUAL_BYTES })
   }
 
-  /** Keeps bytes that are lent, in one part or several; gives the number of the last. */
+  /** Keeps lent bytes, in one part or several; returns the number of the last. */
   add(before: number, kind: PartKind, bytes: Buffer): number {
     let last = before
     let from = 0
@@ -69,7 +69,7 @@ export class CapturedParts {
     for (let number = last; number >= 0; ) {
       const part = this.#ring.read(number)
       if (!part) return undefined
-      // Copied, since others may come while this one is read.
+      // Copied, since new parts may replace it meanwhile.
       parts.push([part.readUInt8(8), Buffer.from(part.subarray(PART_HEAD))])
       number = part.readDoubleBE(0)
       if (parts.length % STEPS === 0) await breath()
@@ -79,7 +79,7 @@ export class CapturedParts {
   }
 }
 
-/** Headers as bytes, those that `isMasked` names without their value. */
+/** Headers as bytes, those that `isMasked` selects without their values. */
 export function writtenHead(
   headers: HeaderList,
   { host, isMasked }: { readonly host?: string; readonly isMasked: (name: string) => boolean },
@@ -94,7 +94,7 @@ export function writtenHead(
   return Buffer.from(JSON.stringify(kept))
 }
 
-/** What was kept of an exchange, as it is told. */
+/** What was kept of an exchange, as the API returns it. */
 export function messagesOf(
   parts: ReadonlyMap<number, Buffer>,
   { bytesIn, bytesOut }: Pick<SeenExchange, 'bytesIn' | 'bytesOut'>,
@@ -121,5 +121,5 @@ function bodyOf(kept: Buffer, size: number): KeptBody {
   return { size, kept: kept.length, encoding: 'text', content: text }
 }
 
-/** A text that takes more than this as JSON, in bytes, is told as bytes: a call between nodes has room for two. */
+/** A text that takes more than this as JSON, in bytes, is sent as bytes: a call between nodes has room for two. */
 const MAX_TEXT = 360 * 1024

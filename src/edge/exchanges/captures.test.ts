@@ -25,7 +25,7 @@ async function read(from: Captures, lastPart: number, sizes = { bytesIn: 0, byte
   return parts && messagesOf(parts, sizes, { hasBodies: true })
 }
 
-test('only what runs is captured, and only until its end', () => {
+test('only running captures keep anything, and only until they end', () => {
   let now = 1000
   const made = captures({ now: () => now })
   assert.equal(made.isOff, false)
@@ -76,7 +76,7 @@ for (const name of [
   })
 }
 
-test('whatever comes, the memory stays as it is, and what is half gone is gone', async () => {
+test('whatever comes, the memory keeps its size, and what is half overwritten is gone', async () => {
   const made = captures({ bytes: 32 * 1024 })
   const slow = made.begin('e')
   slow?.request(requestHead())
@@ -106,7 +106,7 @@ test('a head that is far too long is cut, and a part that never fits is left out
   assert.equal(two?.lastPart, -1)
 })
 
-test('a text that would fill a call between nodes as JSON is told as bytes', async () => {
+test('a text that would fill a call between nodes as JSON is sent as bytes', async () => {
   const made = captures({ bytes: 4 * 1024 * 1024 })
   made.use([{ ...capture, maxBodyBytes: 256 * 1024 }])
   const one = made.begin('e')

@@ -6,9 +6,9 @@ import type { RequestHead, ResponseHead } from '../exchange.ts'
 import type { KeptParts } from '../proxy/access-record.ts'
 import { CapturedParts, partKinds, writtenHead } from './captured-parts.ts'
 
-/** What the proxy asks for each request. */
+/** Captures as the proxy uses them for each request. */
 export interface EdgeCaptures {
-  /** Nothing is captured, so that nothing need be asked. */
+  /** Whether nothing is captured, so that `begin` need not be called. */
   readonly isOff: boolean
   /** Undefined when this edge is not captured. */
   begin(edgeId: string): ExchangeCapture | undefined
@@ -26,14 +26,14 @@ export class Captures implements EdgeCaptures {
   isOff = true
   readonly #options: CapturesOptions
   #running: ReadonlyMap<string, RunningCapture> = new Map()
-  /** Made when it is first needed. */
+  /** Created on first use. */
   #parts: CapturedParts | undefined
 
   constructor(options: CapturesOptions) {
     this.#options = options
   }
 
-  /** All captures that run from now on. */
+  /** Sets all captures that run from now on. */
   use(captures: readonly RunningCapture[]): void {
     this.#running = new Map(captures.map((capture) => [capture.edgeId, capture]))
     this.isOff = captures.length === 0
@@ -59,7 +59,7 @@ export class Captures implements EdgeCaptures {
 /** What is kept of an exchange. */
 export type KeptAs = Pick<RunningCapture, 'id' | 'bodies' | 'maxBodyBytes' | 'unmask'>
 
-/** What is kept of one exchange that is under way. */
+/** What is kept of one exchange in progress. */
 export class ExchangeCapture implements KeptParts {
   readonly captureId: string
   readonly hasBodies: boolean
@@ -81,7 +81,7 @@ export class ExchangeCapture implements KeptParts {
     this.#add(partKinds.requestHead, writtenHead(headers, { host: authority, isMasked: this.#isMasked }))
   }
 
-  /** Bytes that are lent, here and below. */
+  /** The bytes are lent, here and below. */
   requestBody(chunk: Buffer): void {
     if (this.#requestLeft === 0) return
     const kept = chunk.subarray(0, this.#requestLeft)

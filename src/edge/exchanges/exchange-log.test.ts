@@ -42,7 +42,7 @@ function logOf({ bytes = 64 * 1024 }: { bytes?: number } = {}): ExchangeLog {
 
 const everything = { filter: {}, limit: 1000 }
 
-test('an exchange reads as it was noted', async () => {
+test('an exchange is read as it was noted', async () => {
   const log = logOf()
   const found = new Map([['ip_policy.decision', 'allow']])
   log.note({
@@ -83,7 +83,7 @@ test('an exchange reads as it was noted', async () => {
   assert.deepEqual(log.find(log.lastId), { exchange, lastPart: -1, hasBodies: false })
 })
 
-test('what it did not come to is not told', async () => {
+test('times of what did not happen are left out', async () => {
   const log = logOf()
   log.note({ ...given, passedMs: -1, sentMs: -1, answeredMs: 5, edge: undefined, target: undefined })
   const [exchange] = await log.page(everything)
@@ -91,7 +91,7 @@ test('what it did not come to is not told', async () => {
   assert.deepEqual([exchange?.edgeId, exchange?.target, exchange?.sessionId], [undefined, undefined, undefined])
 })
 
-test('where each exchange went is its own, however often that changes', async () => {
+test('each exchange keeps its own destination, however often that changes', async () => {
   const log = logOf({ bytes: 4 * 1024 * 1024 })
   const ways = Array.from({ length: 2500 }, (_, i) => ({
     host: `h${i % 7}.example.com`,
@@ -137,7 +137,7 @@ test('a value that a module decided cannot pass for the decision of another', as
   assert.deepEqual(exchange?.decided, { a: 'b ip_policy.decision allow' })
 })
 
-test('ids go up, even when the clock is set back, and lead to their exchange alone', async () => {
+test('ids ascend, even when the clock is set back, and lead only to their own exchange', async () => {
   const log = logOf()
   const ids: string[] = []
   for (const at of [5000, 5000, 4000, 6000]) {
@@ -159,7 +159,7 @@ test('ids go up, even when the clock is set back, and lead to their exchange alo
   assert.equal(log.find('ex_1'), undefined)
 })
 
-test('the memory is what was given, whatever comes, and the latest are there', async () => {
+test('the memory keeps its size, whatever comes, and has the latest exchanges', async () => {
   const log = logOf({ bytes: 32 * 1024 })
   for (let i = 0; i < 10_000; i++)
     log.note({ ...given, sentTarget: `/${i}/${'x'.repeat(i % 900)}`, status: 100 + (i % 500) })

@@ -1,4 +1,4 @@
-/** The latest exchanges of this data plane: a few hundred bytes each in a ring, read only when somebody asks. */
+/** The latest exchanges of this data plane: a few hundred bytes each in a ring, read only on request. */
 
 import { RecordRing } from '../../lib/bytes/record-ring.ts'
 import { othersTurn } from '../../lib/threads/others-turn.ts'
@@ -24,10 +24,10 @@ export interface FoundExchange {
   readonly hasBodies: boolean
 }
 
-/** What a record with short texts takes, in bytes. */
+/** The size of a record with short texts, in bytes. */
 const USUAL_BYTES = 200
 
-/** Records that are passed over before others may have their turn. */
+/** Records that are scanned before other work may run. */
 const STEPS = 32
 
 export class ExchangeLog {
@@ -49,7 +49,7 @@ export class ExchangeLog {
 
   /** Notes an exchange that is over. Called for every request. */
   note(given: AccessRecord): void {
-    // Ids go up, even when the clock was set back. It is not read again: that would cost as much as all numbers of a record.
+    // Ids ascend, even when the clock was set back. Reading it again would cost as much as all numbers of a record.
     this.#lastAt = Math.max(this.#lastAt, given.startedAt + given.durationMs)
     this.#writer.write(given, this.#lastAt)
   }
@@ -66,7 +66,7 @@ export class ExchangeLog {
     const breath = othersTurn()
     for (let number = this.#ring.next - 1; found.length < limit; number--) {
       const record = this.#read(number)
-      // An exchange that ended before a time has begun before it too.
+      // An exchange that ended before a time also began before it.
       if (!record || (filter.since !== undefined && record.endedAt < filter.since)) break
       if ((!before || this.#isBefore(record.endedAt, number, before)) && passes(record, filter)) {
         found.push(this.#shown(record, number))
@@ -104,7 +104,7 @@ export class ExchangeLog {
     return exchangeId({ endedAt, number, ...this.#options.tags })
   }
 
-  /** As their ids compare. */
+  /** Compares as ids do. */
   #isBefore(endedAt: number, number: number, other: ExchangeId): boolean {
     if (endedAt !== other.endedAt) return endedAt < other.endedAt
     if (number !== other.number) return number < other.number
@@ -135,7 +135,7 @@ function passes(record: ReadRecord, filter: ExchangeFilter): boolean {
   )
 }
 
-/** Edges are the account's (D24). A request that reached none tells about nobody. */
+/** Edges belong to the account (D24). A request that reached no edge belongs to no owner. */
 function isOfOwner(record: ReadRecord, ownerId: string): boolean {
   const owner = record.text('owner')
   return record.text('edge') !== undefined && (owner === undefined || owner === ownerId)

@@ -1,6 +1,6 @@
 /**
- * One exchange as bytes: numbers at fixed places, then the lengths of the texts, then all texts as one. Those that tell where
- * it went come last: they are the same for most exchanges with a service, and are copied as they are.
+ * One exchange as bytes: numbers at fixed offsets, then the lengths of the texts, then all texts as one. Those for its
+ * destination come last: they are the same for most exchanges with a service, and are copied as bytes.
  */
 import type { RecordRing } from '../../lib/bytes/record-ring.ts'
 import { flatText } from '../../lib/text/flat-text.ts'
@@ -28,7 +28,7 @@ type TextName = keyof typeof texts
 
 const names = Object.keys(texts) as TextName[]
 
-/** Characters of one thing that a module decided. */
+/** The most characters of one decision of a module. */
 const DECIDED_CHARACTERS = 256
 
 const ENDED_AT = 0
@@ -66,13 +66,13 @@ interface WrittenWay extends Way {
   readonly lengths: readonly [host: number, edge: number, route: number, target: number, owner: number]
 }
 
-/** How many ways are remembered; then all are forgotten, which costs each one writing. */
+/** How many ways are remembered; beyond that all are forgotten, and each is encoded once more. */
 const MAX_WAYS = 1000
 
 /** Writes records into their places in a ring. */
 export class RecordWriter {
   readonly #ring: RecordRing
-  /** Of the ring's bytes: numbers are written several times as fast through it. */
+  /** A view of the ring's bytes, through which numbers are written several times as fast. */
   readonly #view: DataView
   /** By service; by edge where there was none. */
   readonly #ways = new Map<string, WrittenWay>()
@@ -105,7 +105,7 @@ export class RecordWriter {
     view.setFloat64(from + BYTES_IN, given.bytesIn)
     view.setFloat64(from + BYTES_OUT, given.bytesOut)
     view.setFloat64(from + LAST_PART, kept?.lastPart ?? -1)
-    // A clock that was set back makes no negative times.
+    // The clock may have been set back.
     view.setInt32(from + DURATION, Math.max(0, given.durationMs))
     view.setInt32(from + PASSED, given.passedMs)
     view.setInt32(from + SENT, given.sentMs)
@@ -138,7 +138,7 @@ export class RecordWriter {
 
   #wayOf(given: AccessRecord): WrittenWay {
     const { host, edge, route, target, ownerId } = given
-    // Where there is no edge, a host is whatever a visitor sent, of any length, and is not remembered.
+    // Without an edge, the host is whatever a visitor sent, of any length, and is not remembered.
     const key = edge === undefined ? undefined : (target ?? edge)
     const known = key === undefined ? undefined : this.#ways.get(key)
     if (known && isSame(known, given)) return known
@@ -154,7 +154,7 @@ export class RecordWriter {
     const way = { host, edge, route, target, ownerId, bytes: Buffer.from(parts.join('')), lengths }
     if (key === undefined) return way
     if (this.#ways.size >= MAX_WAYS) this.#ways.clear()
-    // A string that is kept must not be a part of a longer one.
+    // A string that is kept must not be a slice of a longer one.
     this.#ways.set(key, { ...way, host: flatText(host) })
     return way
   }
@@ -176,7 +176,7 @@ const SHORT_CHARACTERS = 100
 /** The last character that is one byte in UTF-8. */
 const LAST_ASCII = 0x7f
 
-/** Gives where it ends. A broken character becomes another of the same length. */
+/** Returns where it ends. A broken character becomes another of the same length. */
 function writeText(bytes: Buffer, at: number, text: string): number {
   const { length } = text
   if (length > SHORT_CHARACTERS) return at + bytes.write(text, at)
@@ -244,7 +244,7 @@ export class ReadRecord {
     return text === '' ? undefined : text
   }
 
-  /** All but what only its ring knows. */
+  /** All fields except those that only the ring knows. */
   plain(): Omit<SeenExchange, 'id' | 'sessionId'> {
     const bytes = this.#bytes
     const flags = bytes.readUInt8(FLAGS)
@@ -298,7 +298,7 @@ export class ReadRecord {
   }
 }
 
-/** Undefined when it did not come to either. */
+/** Undefined when either did not happen. */
 function between(from: number, to: number): number | undefined {
   return from < 0 || to < 0 ? undefined : Math.max(0, to - from)
 }

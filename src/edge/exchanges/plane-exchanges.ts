@@ -1,4 +1,4 @@
-/** What a data plane remembers of its traffic, and what it answers when the control plane asks for it. */
+/** What a data plane remembers of its traffic, and how it answers the control plane's calls for it. */
 import type { Clock } from '../../lib/clock.ts'
 import type { RunningCapture } from '../../model/capture.ts'
 import type { ExchangeNews, ExchangeQuery, ReplayAsk, SeenExchange, WholeExchange } from '../../model/exchange.ts'
@@ -20,7 +20,7 @@ export interface PlaneExchangesOptions {
   readonly replays: Omit<ReplaysOptions, 'captures' | 'now'>
 }
 
-/** The part of the memory that is for heads and bodies; the rest remembers exchanges. */
+/** The part of the memory that is for heads and bodies; the rest is for exchanges. */
 const CAPTURED_PART = 3 / 4
 
 export class PlaneExchanges {
@@ -42,7 +42,7 @@ export class PlaneExchanges {
     record.replay?.noted(this.#log.lastId)
   }
 
-  /** What the control plane asks. */
+  /** The calls of the control plane. */
   readonly calls = {
     exchanges: (query: ExchangeQuery): Promise<readonly SeenExchange[]> => this.#log.page(query),
     exchange: ({ id }: { readonly id: string }): Promise<WholeExchange | undefined> => this.#whole(id),

@@ -1,4 +1,4 @@
-/** Repeats an exchange: the request goes through the whole edge as if its visitor sent it again; the answer is only kept. */
+/** Repeats an exchange: the request passes the whole edge as if its visitor sent it again; the answer is only kept. */
 import type { ByteStream } from '../../lib/bytes/byte-stream.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { HeaderList } from '../../lib/http/header-list.ts'
@@ -26,7 +26,7 @@ export interface ReplaysOptions {
 /** How long the answer to a repeated request may take, in milliseconds: less than a call between nodes. */
 const REPLAY_MS = 10_000
 
-/** Requests that are repeated at once. */
+/** How many requests may be repeated at once. */
 const MAX_OPEN = 16
 
 export class Replays {
@@ -84,7 +84,7 @@ export class Replays {
     serve(repeated, {
       peer: { ip: exchange.ip, port: 0, serverIp: '', serverPort, startedAt: now() },
       tls: exchange.scheme === 'https' ? tls : undefined,
-      // As on a connection whose handshake nobody asked anything of, so that the edge asks everything now.
+      // As on a connection whose handshake had no demands to meet, so that the edge checks everything now.
       edge: undefined,
       tlsKey: 'replay',
       current: undefined,
@@ -94,13 +94,13 @@ export class Replays {
     return promise.finally(() => clearTimeout(late))
   }
 
-  /** The host that is asked for. It must be the same edge's: whoever may repeat an exchange may not reach others by it. */
+  /** The requested host. It must belong to the same edge: a replay must not give access to other edges. */
   #hostOf({ edgeId, scheme }: SeenExchange, authority: string): string {
     const { edges } = this.#options
     const host = hostOf(authority)
     const edge = host === undefined ? undefined : scheme === 'https' ? edges.find(host) : edges.findPlain(host)
     if (host === undefined || !edge || edge.id !== edgeId) {
-      throw new Refusal('NOT_REPLAYABLE', 'the edge that served it does not serve this host here any more')
+      throw new Refusal('NOT_REPLAYABLE', 'the edge that served it no longer serves this host here')
     }
     if (edge.tls?.clientAuthorities !== undefined) {
       throw new Refusal('NOT_REPLAYABLE', 'its edge asks visitors for a certificate, which a replay does not have')
@@ -124,7 +124,7 @@ function headersOf({ request }: WholeExchange, { headers, mayUseSecrets }: Repla
 function checked(name: string, value: string, i: number): [string, string] {
   const field = `headers[${i}]`
   if (!headerName(name).isToken) {
-    throw new Refusal('INVALID_VALUE', `\`${field}.name\` is no name of a header`, { field })
+    throw new Refusal('INVALID_VALUE', `\`${field}.name\` is not the name of a header`, { field })
   }
   if (!isFieldContent(value)) {
     throw new Refusal('INVALID_VALUE', `\`${field}.value\` cannot be sent in a header`, { field })
@@ -149,7 +149,7 @@ function targetOf({ path, isPathCut }: SeenExchange, ask: ReplayAsk): string {
   return ask.path ?? path
 }
 
-/** A request that comes from memory, and whose answer goes nowhere. */
+/** A request from memory, whose answer is not sent. */
 class RepeatedExchange implements Exchange {
   readonly head: RequestHead
   readonly body: BodyReader
@@ -161,7 +161,7 @@ class RepeatedExchange implements Exchange {
     this.body = bodyOf(body)
   }
 
-  /** As a visitor that has waited long enough. */
+  /** Aborts, like a visitor that has waited long enough. */
   giveUp(): void {
     this.onAbort?.()
   }
@@ -184,6 +184,6 @@ class RepeatedExchange implements Exchange {
   }
 
   upgrade(): ByteStream {
-    throw new Error('a repeated request asks for no upgrade')
+    throw new Error('a repeated request does not ask for an upgrade')
   }
 }

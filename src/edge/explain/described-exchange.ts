@@ -1,4 +1,4 @@
-/** A request that is only described, as the proxy is given one: its answer is kept, and goes nowhere. */
+/** A described request in the form that the proxy takes: its answer is kept, and not sent. */
 import type { ByteStream } from '../../lib/bytes/byte-stream.ts'
 import type { HeaderList } from '../../lib/http/header-list.ts'
 import type { BodyReader, BodySink, BodyWriter, Exchange, RequestHead, ResponseHead } from '../exchange.ts'
@@ -12,7 +12,7 @@ export class DescribedExchange implements Exchange {
   readonly body: BodyReader
   onAbort: (() => void) | undefined
   onDone: (() => void) | undefined
-  /** What the visitor is answered. */
+  /** The head of the answer. */
   answer: { readonly status: number; readonly headers: HeaderList } | undefined
   isClosed = false
   readonly #kept: Buffer[] = []
@@ -42,7 +42,7 @@ export class DescribedExchange implements Exchange {
     return {
       onDrain: undefined,
       write: (chunk) => {
-        // Lent, and so copied.
+        // Copied, since it is lent.
         if (this.#keptBytes < MAX_KEPT) this.#kept.push(Buffer.from(chunk))
         this.#keptBytes += chunk.length
         return true
@@ -58,7 +58,7 @@ export class DescribedExchange implements Exchange {
   }
 }
 
-/** A body that is there as a whole. */
+/** A body that is complete in memory. */
 export function bodyOf(bytes: Buffer): BodyReader {
   let sink: BodySink | undefined
   let isPaused = false

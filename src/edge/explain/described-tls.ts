@@ -1,4 +1,4 @@
-/** Whether a described handshake meets what an edge demands of TLS: for real traffic, TLS itself finds that out. */
+/** Whether a described handshake meets what an edge demands of TLS: for real traffic, TLS itself checks that. */
 import { X509Certificate } from 'node:crypto'
 import type { TlsDemands, TlsFacts } from '../../modules/phases.ts'
 
@@ -8,7 +8,7 @@ export interface DescribedHandshakeFault {
   readonly reason: string
 }
 
-/** In their order. */
+/** From oldest to newest. */
 const versions: readonly string[] = ['TLSv1', 'TLSv1.1', 'TLSv1.2', 'TLSv1.3']
 
 /** Certificates of a chain that are followed. */
@@ -22,14 +22,14 @@ export function handshakeFault(
   if (versions.indexOf(version) < versions.indexOf(minVersion)) {
     return { module: 'tls_termination', reason: `${version} is older than ${minVersion}` }
   }
-  // One who shows none is for the module to refuse.
+  // The module itself refuses a client without a certificate.
   if (!clientAuthorities || !clientCertificate) return undefined
   const authorities = clientAuthorities.map((pem) => new X509Certificate(pem))
-  if (leadsTo(clientCertificate, chain, authorities)) return undefined
+  if (chainsTo(clientCertificate, chain, authorities)) return undefined
   return { module: 'mutual_tls', reason: 'the certificate of the client does not lead to one of the authorities' }
 }
 
-function leadsTo(
+function chainsTo(
   leaf: X509Certificate,
   chain: readonly X509Certificate[],
   authorities: readonly X509Certificate[],

@@ -1,4 +1,4 @@
-/** The service in a dry run: answers as it was described to, and keeps what it was asked. */
+/** The service in a dry run: answers as described, and keeps the request. */
 import { HeaderList } from '../../lib/http/header-list.ts'
 import type { Described } from '../../model/described.ts'
 import type { BackendPlan, EdgeConfig, ModuleSettings } from '../../model/edge-config.ts'
@@ -73,7 +73,7 @@ export class DescribedUpstream {
 
 const framing: ReadonlySet<string> = new Set(['content-length', 'transfer-encoding', 'trailer'])
 
-/** The same edge with the described service in the place of all that would be dialled. */
+/** The same edge with the described service in place of all that would be dialled. */
 export function withoutServices(config: EdgeConfig): EdgeConfig {
   return {
     ...config,

@@ -1,4 +1,4 @@
-/** From described traffic to what an edge is given of real traffic: a head, a peer, what the handshake agreed on. */
+/** Turns described traffic into what an edge gets of real traffic: a head, a peer, the outcome of the handshake. */
 import { X509Certificate } from 'node:crypto'
 import { isIP } from 'node:net'
 import { HeaderList } from '../../lib/http/header-list.ts'
@@ -18,7 +18,7 @@ export interface DescribedVisit {
   readonly serverName: string | undefined
   /** What a handshake would agree on if it ended here. */
   readonly tls: TlsFacts
-  /** Those that came behind the client's own. */
+  /** The certificates after the client's own. */
   readonly chain: readonly X509Certificate[]
 }
 
@@ -31,7 +31,7 @@ export interface DescribedHttp extends DescribedVisit {
 
 interface Around {
   readonly config: EdgeConfig
-  /** The route that is asked about. */
+  /** The route to be explained. */
   readonly routeId: string | undefined
   readonly now: number
 }
@@ -55,7 +55,7 @@ export function httpVisit(asked: Described, request: DescribedRequest, around: A
   const { scheme, authority, target } = addressOf(request, config, routeId)
   const headers = headersOf(request)
   const host = hostOf(authority)
-  if (host === undefined) throw bad('request.url', 'has a host that is none')
+  if (host === undefined) throw bad('request.url', 'has an invalid host')
   requireName(host, config, 'request.url')
   const name = (asked.connection?.server_name || host).toLowerCase()
   requireName(name, config, 'connection.server_name')
@@ -125,12 +125,12 @@ function addressOf(
   const path = whole === undefined ? given || usualPath(config, routeId) : rest
   const target = path === '' || path.startsWith('?') ? `/${path}` : path
   if (!visible.test(target) || target.includes('#') || !(target.startsWith('/') || target === '*')) {
-    throw bad('request.url', 'must be a URL, or a path that begins with `/`, as it stands in a request')
+    throw bad('request.url', 'must be a URL, or a path that begins with `/`, as sent in a request')
   }
   return { scheme: scheme.toLowerCase(), authority: host?.[0] ?? (authority || usual), target }
 }
 
-/** What stands for all names below a wildcard. */
+/** The first name of the edge, or one below it if it is a wildcard. */
 function usualName({ names, kind }: EdgeConfig): string {
   const [first] = names
   if (first === undefined) throw bad(kind === 'tls' ? 'connection.server_name' : 'request.url', 'has no name to go to')
@@ -152,7 +152,7 @@ function requireName(name: string, { names, id }: EdgeConfig, field: string): vo
 const token = /^[!#$%&'*+.^_`|~\w-]+$/
 /** RFC 9110 §5.5 */
 const fieldValue = /^[\t\x20-\x7e\x80-\xff]*$/
-/** What frames the body, which is described by itself, and what stands in the address. */
+/** Framing, since the body is described separately, and what is part of the address. */
 const apart: ReadonlySet<string> = new Set(['host', 'content-length', 'transfer-encoding', 'trailer'])
 
 function headersOf({ headers, version }: DescribedRequest): HeaderList {

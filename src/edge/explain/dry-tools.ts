@@ -1,4 +1,4 @@
-/** What modules are given in a dry run: nothing that they could reach, and nothing that remembers. */
+/** The tools of modules in a dry run: they reach nothing, and remember nothing. */
 import { randomBytes } from 'node:crypto'
 import { type Fetch, FetchFault } from '../../lib/http/outbound-fetch.ts'
 import { dividedCounters, type LimitPart } from '../../lib/limits/divided-counters.ts'
@@ -19,15 +19,15 @@ export interface DryToolsOptions {
   readonly region: string
   readonly now: () => number
   readonly counters: readonly CountedWindow[]
-  /** What the node has of each limit. */
+  /** The node's part of each limit. */
   readonly limitPart: LimitPart
-  /** A module wanted to ask an address; what for, as a sentence says it. */
+  /** Called when a module wants to fetch an address; `what` says so as part of a sentence. */
   readonly onFetch: (what: string) => void
 }
 
 const KEY_BYTES = 32
 
-/** Signs requests that nobody gets; it takes a while to make. */
+/** Signs requests that are never sent; slow to create. */
 let requestKey: Promise<RequestKey> | undefined
 
 export function dryTools(options: DryToolsOptions): Omit<ModuleTools, 'key'> {
@@ -39,20 +39,20 @@ export function dryTools(options: DryToolsOptions): Omit<ModuleTools, 'key'> {
     log: createLog({ level: 'silent', destination: { write() {} } }),
     search: compilePatterns,
     fetch: describedFetch(asked, onFetch),
-    // A key that is forgotten: what it seals opens nothing.
+    // A throwaway key: what it seals opens nothing.
     sealer: new Sealer(randomBytes(KEY_BYTES)),
     sessions: new MemorySessions(),
     counters: dividedCounters(SlidingCounters.from(counters), () => limitPart),
     onBudgetSpent() {},
     expression: (text) => new PolicyExpressions().parse(text),
     requestKey: () => (requestKey ??= makeRequestKey(now())),
-    // It is not the event loop of the server that does this.
+    // This does not run on the server's event loop.
     samlDocuments: samlDocuments((_owner, work) => doSamlWork(work)),
     dryRun: { policy, login },
   }
 }
 
-/** Answers as it was described; else says what would have been asked. */
+/** Answers as described; otherwise reports what would be fetched. */
 function describedFetch({ fetches }: Described, onFetch: (what: string) => void): Fetch {
   return async (given, { method = 'GET' } = {}) => {
     const url = URL.parse(String(given))
@@ -63,9 +63,9 @@ function describedFetch({ fetches }: Described, onFetch: (what: string) => void)
         for (const value of values) headers.append(name, value)
       return { status: found.status_code, headers, body: Buffer.from(found.body) }
     }
-    // Without the query, where secrets stand.
-    const address = url ? `${url.origin}${url.pathname}` : 'an address that is no URL'
+    // Without the query, which may hold secrets.
+    const address = url ? `${url.origin}${url.pathname}` : 'an address that is not a URL'
     onFetch(method === 'GET' ? `would fetch ${address}` : `would send a ${method} to ${address}`)
-    throw new FetchFault('unreachable', 'nothing is asked in a dry run')
+    throw new FetchFault('unreachable', 'a dry run fetches nothing')
   }
 }

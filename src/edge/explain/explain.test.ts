@@ -48,7 +48,7 @@ function ask(config: EdgeConfig, asked: object, more: More = {}): Promise<Explan
   return explain({ config, asked: check(describedForm, asked), ...around, ...more })
 }
 
-function told({ steps }: Explanation): string[] {
+function notesOf({ steps }: Explanation): string[] {
   return steps.map(({ module, phase, outcome }) => `${module} ${phase}: ${outcome}`)
 }
 
@@ -61,7 +61,7 @@ async function refused(asking: Promise<unknown>, field: string, message: RegExp)
   })
 }
 
-test('tells of all modules in the order in which they run, down and back up', async () => {
+test('lists all modules in the order in which they run, for the request and then for the response', async () => {
   const config = edge({
     response_headers: { add: [['x-out', '1']], remove: [] },
     ip_restriction: { allow: ['0.0.0.0/0'], deny: [] },
@@ -74,7 +74,7 @@ test('tells of all modules in the order in which they run, down and back up', as
     connection: { client_ip: '::ffff:198.51.100.7' },
     response: { status_code: 404, headers: { 'x-service': ['1', '2'], connection: 'close' }, body: 'none' },
   })
-  assert.deepEqual(told(explanation), [
+  assert.deepEqual(notesOf(explanation), [
     'ip_restriction request: passes',
     'user_agent_filter request: passes',
     'policy request: passes',
@@ -92,7 +92,7 @@ test('tells of all modules in the order in which they run, down and back up', as
   assert.equal(outcome.upstream?.headers['x-gone'], undefined)
 })
 
-test('a module that refuses ends the walk, and the outcome is what the visitor is shown', async () => {
+test('a module that refuses ends the run, and the outcome is what the visitor sees', async () => {
   const config = edge({
     ip_restriction: { allow: ['10.0.0.0/8'], deny: [] },
     ...policy({ inbound: [{ actions: [{ type: 'deny' }] }] }),
@@ -164,14 +164,14 @@ test('rules that are not reached, that do not apply and that fail can be told ap
   assert.deepEqual([outcome.verdict, outcome.status_code], ['answers', 302])
 })
 
-test('an action that breaks is told with its reason', async () => {
+test('an action that breaks is reported with its reason', async () => {
   const action = { type: 'custom-response', config: { body: "${req.headers['none'][0]}" } }
   const { steps, outcome } = await ask(edge(policy({ inbound: [{ actions: [action] }] })), { request: {} })
   assert.match(steps[0]?.rules[0]?.actions[0]?.outcome ?? '', /^fails: .*none/)
   assert.equal(outcome.error_code, 'ERR_POLICY_FAILED')
 })
 
-test('what a policy does to a response is told, and a response may be replaced', async () => {
+test('what a policy does to a response is reported, and a response may be replaced', async () => {
   const config = edge(
     policy({
       outbound: [
@@ -219,21 +219,21 @@ const github = {
   organizations: [],
 }
 
-test('nobody is asked: a login says what it would fetch, or where it would send the visitor', async () => {
+test('nothing is fetched: a login says what it would fetch, or where it would send the visitor', async () => {
   const unknown = await ask(edge({ oidc }), { request: {} })
-  assert.deepEqual(told(unknown), [
+  assert.deepEqual(notesOf(unknown), [
     'oidc request: would fetch https://id.test/.well-known/openid-configuration to log the visitor in at its provider',
   ])
   assert.equal(unknown.outcome.verdict, 'depends')
   assert.match(unknown.outcome.text, /^oidc would fetch https:\/\/id\.test\//)
   const oauth = { provider: { github }, auth_check_interval: 0, ...login }
   const sent = await ask(edge({ oauth }), { request: {} })
-  assert.deepEqual(told(sent), ['oauth request: answers 302, to https://github.com/login/oauth/authorize'])
+  assert.deepEqual(notesOf(sent), ['oauth request: answers 302, to https://github.com/login/oauth/authorize'])
   assert.match(sent.outcome.headers.location?.[0] ?? '', /^https:\/\/github\.com\/login\/oauth\/authorize\?/)
   assert.deepEqual(sent.outcome.headers['set-cookie'], ['[secret]'])
 })
 
-test('what a provider would say can be described, and so can who is logged in', async () => {
+test('the answers of a provider can be described, and so can the user who is logged in', async () => {
   const configuration = {
     issuer: 'https://id.test',
     authorization_endpoint: 'https://id.test/authorize',
@@ -251,26 +251,26 @@ test('what a provider would say can be described, and so can who is logged in', 
     },
   ]
   const stranger = await ask(edge({ oidc }), { request: {}, fetches })
-  assert.deepEqual(told(stranger), ['oidc request: answers 302, to https://id.test/authorize'])
+  assert.deepEqual(notesOf(stranger), ['oidc request: answers 302, to https://id.test/authorize'])
   const user = await ask(edge({ oidc }), { request: {}, login: { id: '7', email: 'a@b.test' } })
-  assert.deepEqual(told(user), [
+  assert.deepEqual(notesOf(user), [
     'oidc request: passes',
     'oidc upstream: adds `postern-auth-user-id`, `postern-auth-user-email`',
   ])
   assert.deepEqual(user.outcome.upstream?.headers['postern-auth-user-email'], ['a@b.test'])
 })
 
-test('what follows on a question that nobody answered is not told', async () => {
+test('what depends on a fetch without a described answer is not reported', async () => {
   const rules = [
     { actions: [{ type: 'add-headers', config: { headers: { 'x-a': '1' } } }] },
     { actions: [{ type: 'deny' }] },
   ]
-  const told = await ask(edge({ oidc, ...policy({ inbound: rules }) }), { request: {} })
+  const unasked = await ask(edge({ oidc, ...policy({ inbound: rules }) }), { request: {} })
   assert.deepEqual(
-    told.steps.map(({ module }) => module),
+    unasked.steps.map(({ module }) => module),
     ['oidc'],
   )
-  assert.equal(told.outcome.upstream, null)
+  assert.equal(unasked.outcome.upstream, null)
 })
 
 test('limits count nothing', async () => {
@@ -329,7 +329,7 @@ test('no secret is repeated, neither of the modules nor of the request', async (
   }
 })
 
-test('a module that is not in force lets nothing pass, and the reason is told', async () => {
+test('a module that cannot be applied lets nothing pass, and the reason is reported', async () => {
   const { outcome } = await ask(edge({ policy: { place: 'route' } }), { request: {} })
   assert.equal(outcome.error_code, 'ERR_MODULE_UNAVAILABLE')
   assert.match(outcome.text, /module policy: /)
@@ -352,20 +352,20 @@ test("an error has ngrok's number where visitors get it", async () => {
   }
 })
 
-test('a path that servers read in several ways is refused as it is for real', async () => {
+test('a path that servers read in several ways is refused as in real traffic', async () => {
   const rules = [{ expressions: ["req.url.path == '/a'"], actions: [{ type: 'deny' }] }]
   const { outcome } = await ask(edge(policy({ inbound: rules })), { request: { url: '/a/%2e%2e/b' } })
   assert.equal(outcome.error_code, 'ERR_AMBIGUOUS_PATH')
 })
 
-test('a fixed response of the backend is the one that is told', async () => {
+test('a fixed response of the backend is reported', async () => {
   const backend = { kind: 'http_response', id: 'bkdhr_1', status: 503, headers: { 'x-a': '1' }, body: 'soon' }
   const { outcome } = await ask(edge({ backend }), { request: {} })
   assert.deepEqual([outcome.verdict, outcome.status_code, outcome.body], ['passes', 503, 'soon'])
   assert.deepEqual(outcome.headers['x-a'], ['1'])
 })
 
-test('an upgrade goes the way of upgrades', async () => {
+test('an upgrade is handled as one', async () => {
   const config = edge({ websocket_tcp_converter: {} })
   const key = { 'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==', 'sec-websocket-version': '13' }
   const upgrade = { connection: 'Upgrade', upgrade: 'websocket', ...key }
@@ -380,7 +380,7 @@ test('connections of TCP and TLS edges', async () => {
   assert.equal((await ask(tcp, { connection: { client_ip: '192.0.2.7' } })).outcome.verdict, 'closes')
   assert.equal((await ask(tcp, { connection: {} })).outcome.verdict, 'passes')
   const through = raw('tls', rules('tls', "conn.tls.sni == 't.test'"))
-  assert.deepEqual(told(await ask(through, { connection: {} })), [
+  assert.deepEqual(notesOf(await ask(through, { connection: {} })), [
     'policy accept: refuses with ERR_CONNECTION_DENIED (403)',
   ])
   const ended = raw('tls', {
@@ -394,7 +394,7 @@ test('connections of TCP and TLS edges', async () => {
   assert.equal((await ask({ ...tcp, modules: {} }, { connection: {} })).outcome.error_code, 'ERR_NO_BACKEND')
 })
 
-test('a client certificate must lead to an authority, over those that come with it', async () => {
+test('a client certificate must chain to an authority, via those sent with it', async () => {
   const valid = { notBefore: new Date(Date.now() - 86_400_000), notAfter: new Date(Date.now() + 86_400_000) }
   const root = await makeIdentity({ name: 'CN=root', isCa: true, ...valid })
   const middle = await makeIdentity({ name: 'CN=middle', isCa: true, issuer: root, ...valid })
@@ -416,7 +416,7 @@ test('a client certificate must lead to an authority, over those that come with 
   assert.equal((await outcome('')).error_code, 'ERR_CLIENT_CERTIFICATE_REQUIRED')
 })
 
-test('mistakes in what is described name their field', async () => {
+test('errors in a description name their field', async () => {
   const config = edge({})
   const request = (fields: object) => ask(config, { request: fields })
   await refused(ask(config, { connection: {} }), 'request', /this edge sees requests/)

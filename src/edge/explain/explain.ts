@@ -1,9 +1,9 @@
 /**
  * What an edge would do to described traffic (D55).
  *
- * The edge is compiled as for real traffic, its connections and requests go the same way, and the answer is made by the
- * same proxy; only the tools of the modules, the visitor and the service at the two ends are described. So an explanation
- * cannot differ from what happens.
+ * The edge is compiled as for real traffic, connections and requests go the same way, and the same proxy makes the
+ * answer; only the tools of the modules, and the visitor and the service at the two ends, are described. So an
+ * explanation cannot differ from what happens.
  */
 import { BadValue } from '../../lib/shape/check.ts'
 import type { Described } from '../../model/described.ts'
@@ -25,13 +25,13 @@ import { dryTools } from './dry-tools.ts'
 import { masking, secretsIn, secretsOf, shownHeaders } from './masks.ts'
 import { StepNotes } from './step-notes.ts'
 
-/** What a dry run says where a request has an id: always the same, and in no log. */
+/** The request id in a dry run: always the same, and in no log. */
 const DRY_REQUEST_ID = '0'.repeat(32)
 
-/** For one request alone. */
+/** The memory for bodies, used by one request only. */
 const BODY_MEMORY_BYTES = 64 * 1024 * 1024
 
-/** Throws `BadValue`, which names the field of what was described. */
+/** Throws `BadValue`, which names the field of the description. */
 export async function explain(work: ExplainWork): Promise<Explanation> {
   const { config, asked, routeId } = work
   const now = Date.now()
@@ -53,7 +53,7 @@ export async function explain(work: ExplainWork): Promise<Explanation> {
     upstream.pool.close()
   }
 
-  /** What the phases of a connection come to: the reason why it ends, or undefined. */
+  /** Runs the phases of a connection; returns why it ends, or undefined. */
   function admitted({ peer, serverName, tls, chain }: DescribedVisit): ExplainedOutcome | undefined {
     if (edge.broken !== undefined) return refusedConnection('MODULE_UNAVAILABLE', edge.broken)
     const door = { edgeId: edge.id, serverName }
@@ -84,13 +84,13 @@ export async function explain(work: ExplainWork): Promise<Explanation> {
     if (routeId !== undefined && route !== undefined && route !== routeId) {
       throw bad('request.url', `goes to the route ${route}, not to ${routeId}; describe a request that it takes`)
     }
-    // The route of an agent's endpoint is nothing that the API knows.
+    // The API does not know the route of an agent's endpoint.
     const route_id = config.id.startsWith('ep_') ? null : (route ?? null)
     if (notes.depends !== undefined) return { ...nothing, verdict: 'depends', text: notes.depends, route_id }
     return { ...answered(exchange, record), route_id }
   }
 
-  /** The request through the proxy, to its end. */
+  /** Runs the request through the proxy, to its end. */
   async function proxied(visit: DescribedHttp): Promise<{ exchange: DescribedExchange; record: AccessRecord }> {
     const { head, body, peer, isPlain } = visit
     const exchange = new DescribedExchange(head, body)
@@ -151,7 +151,7 @@ export async function explain(work: ExplainWork): Promise<Explanation> {
     return { ...shown, verdict: 'passes', text: `Every module lets it pass; the backend answers ${answer.status}.` }
   }
 
-  /** Why a module is not in force, where that is what the visitor is told. */
+  /** Why a module cannot be applied, when that is the error. */
   function reasonOf(fault: VisitorErrorCode, { route }: AccessRecord): string | undefined {
     if (fault !== 'MODULE_UNAVAILABLE') return undefined
     return edge.routes.find(({ id }) => id === route)?.broken
@@ -201,7 +201,7 @@ function firstVerdict<P>(
       const verdict = ask(phase)
       if (verdict) return verdict.refuse
     } catch {
-      // The step says what failed; what is broken lets nobody through.
+      // The step says what failed; a broken module lets nothing pass.
       return 'BROKEN_MODULE'
     }
   }

@@ -1,6 +1,6 @@
 /**
- * Explains on threads of its own: one at a time for each caller, under a time limit, and never on the thread that serves
- * everybody. A thread has nothing of the server: no listeners, no store, no counters, no keys.
+ * Explains on separate threads: one at a time for each caller, under a time limit, and never on the thread that serves
+ * traffic. A thread has nothing of the server: no listeners, no store, no counters, no keys.
  */
 import { BadValue, type BadValueKind } from '../../lib/shape/check.ts'
 import { OffLoop } from '../../lib/threads/off-loop.ts'

@@ -1,4 +1,4 @@
-/** Takes secrets out of an explanation: those of the modules and those that the described request holds. */
+/** Masks secrets in an explanation: those of the modules and those in the described request. */
 import type { HeaderList } from '../../lib/http/header-list.ts'
 import { isSecretName } from '../../lib/log/log-mask.ts'
 import type { EdgeConfig } from '../../model/edge-config.ts'
@@ -6,10 +6,10 @@ import type { ShownHeaders } from '../../model/explanation.ts'
 
 const MASK = '[secret]'
 
-/** Shorter ones would be found in words that have nothing to do with them. */
+/** Shorter secrets would match in unrelated words. */
 const MIN_LENGTH = 4
 
-/** How deep settings are looked into. */
+/** How deep settings are searched. */
 const MAX_DEPTH = 32
 
 /** The secrets in the settings of an edge's modules. */
@@ -32,14 +32,14 @@ export function secretsOf({ modules, routes }: EdgeConfig): Set<string> {
   return secrets
 }
 
-/** The secrets in the headers of a request, each as it stands there and as it may be read. */
+/** The secrets in the headers of a request, each as written and as it may be decoded. */
 export function secretsIn(headers: HeaderList): string[] {
   const found: string[] = []
   for (const [name, value] of headers) {
     if (!isSecretName(name)) continue
     found.push(value)
     if (/cookie$/i.test(name)) found.push(...value.split(/; */).map((pair) => pair.replace(/^[^=]*=/, '')))
-    // What stands behind the scheme.
+    // The part after the scheme.
     if (/authorization$/i.test(name)) found.push(value.replace(/^\S+ +/, ''))
     const [, encoded] = /^basic +([\w+/=-]+)$/i.exec(value) ?? []
     if (encoded === undefined) continue
@@ -49,9 +49,9 @@ export function secretsIn(headers: HeaderList): string[] {
   return found.filter((text) => text.length >= MIN_LENGTH)
 }
 
-/** The same value with a mask in the place of each secret, wherever it stands. */
+/** Returns a function that copies a value with a mask in place of each secret. */
 export function masking(secrets: ReadonlySet<string>): <T>(value: T) => T {
-  // The longest first: one may hold another.
+  // The longest first: one may contain another.
   const sorted = [...secrets].sort((a, b) => b.length - a.length)
   const text = (given: string): string => {
     let masked = given

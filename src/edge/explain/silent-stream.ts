@@ -1,4 +1,4 @@
-/** A stream in a dry run: nobody is at its other end, and it closes as soon as somebody listens. */
+/** A stream in a dry run: it has no other end, and closes as soon as it gets a sink. */
 import type { ByteSink, ByteStream } from '../../lib/bytes/byte-stream.ts'
 
 export class SilentStream implements ByteStream {

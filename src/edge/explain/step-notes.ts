@@ -1,22 +1,22 @@
-/** Stands between an edge and its modules in a dry run, and writes down what each of them does. */
+/** Sits between an edge and its modules in a dry run, and notes what each of them does. */
 import type { ExplainedStep, StepPhase } from '../../model/explanation.ts'
 import { callText, headerChanges, verdictText } from '../../model/explanation-words.ts'
 import type { VisitorErrorCode } from '../../model/visitor-errors.ts'
 import type { Phases, RequestVerdict, ResponseVerdict } from '../../modules/phases.ts'
 import type { RuleNotes } from '../../modules/policy/dry-run.ts'
 
-/** What a phase may give back. */
+/** What a phase may return. */
 type Verdict = RequestVerdict | ResponseVerdict | { readonly refuse: VisitorErrorCode }
 
 export interface StepNotesOptions {
   readonly policy: Pick<RuleNotes, 'take'>
-  /** What was asked of other servers so far, each as a sentence says it. */
+  /** What modules wanted to fetch so far, each as part of a sentence. */
   readonly asked: readonly string[]
 }
 
 export class StepNotes {
   readonly steps: ExplainedStep[] = []
-  /** What would have to be asked before it can be told how the rest goes, as a sentence. */
+  /** A sentence that names the fetch on which the rest depends; undefined when there is none. */
   depends: string | undefined
   /** The module that answered or refused last. */
   decider: string | undefined
@@ -30,7 +30,7 @@ export class StepNotes {
     this.steps.push({ module, phase, outcome, rules: this.#options.policy.take() })
   }
 
-  /** The same phases, each of which is written down. */
+  /** The same phases, each of which is noted. */
   readonly watch = (module: string, phases: Phases): Phases => {
     const { accept, handshake, request, upstream, response } = phases
     return {
@@ -71,7 +71,7 @@ export class StepNotes {
     }
   }
 
-  /** A phase that comes to its verdict at once. */
+  /** Runs a phase that decides at once. */
   #at<V extends Verdict>(module: string, phase: StepPhase, run: () => V, changes: () => string[] = none): V {
     try {
       const verdict = run()
@@ -83,7 +83,7 @@ export class StepNotes {
     }
   }
 
-  /** A phase that may wait, and with which the walk ends when it hangs on what another server says. */
+  /** Runs a phase that may wait; when its verdict depends on another server, the run ends with it. */
   #stop<V extends RequestVerdict | ResponseVerdict>(
     module: string,
     phase: StepPhase,

@@ -1,4 +1,4 @@
-/** Writes the body of a message as its head announced it, or gives up the connection. */
+/** Writes the body of a message as its head announced it, or cuts the message short. */
 import type { HeaderList } from '../../lib/http/header-list.ts'
 import type { BodyWriter } from '../exchange.ts'
 import { lastChunk } from './head-writer.ts'

@@ -54,7 +54,7 @@ export const CHUNK_SIZE_DIGITS = 13
  */
 export const SMALL_CHUNK_BYTES = 1024
 
-/** Chunk extensions of one body, in bytes: nobody needs them, so they must not carry much. */
+/** Chunk extensions of one body, in bytes: they are never needed, so they must not carry much. */
 export const CHUNK_EXTENSION_BYTES = 16 * 1024
 
 /** Trailers of one body in all, in bytes. */
@@ -81,5 +81,5 @@ export const HALF_CLOSED_MS = 30_000
 /** Pieces up to this size are copied into one write, in bytes; a write costs more than the copy. */
 export const GATHER_BYTES = 16 * 1024
 
-/** How long a visitor that has just connected may take to ask when the connection is to be closed, in milliseconds. */
+/** How long a new connection may take to send its first request while connections drain, in milliseconds. */
 export const FIRST_REQUEST_MS = 1000

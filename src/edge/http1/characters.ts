@@ -1,8 +1,8 @@
 /**
- * Which bytes may stand where in a head: one table of bits, so that a scan costs one look for each byte.
+ * Which bytes may occur where in a head: one table of bits, so that a scan costs one lookup per byte.
  *
- * The table and its bits are not exported. Scans ask functions, which V8 compiles into them: what is imported and is no
- * function is loaded anew for every byte, which took a fifth of the time for a head.
+ * The table and its bits are not exported. Scans call functions, which V8 inlines: an import that is not a function is
+ * loaded again for every byte, which took a fifth of the time for a head.
  */
 
 export const TAB = 0x09
@@ -23,14 +23,14 @@ export function inToken(byte: number): boolean {
 }
 
 /**
- * Request targets. Narrower than what some servers take, wider than RFC 3986: browsers leave `|` and `{` as they are.
- * Not `#` nor bytes above ASCII, which one server cuts off or decodes where the next does not.
+ * Request targets. Narrower than what some servers accept, wider than RFC 3986: browsers leave `|` and `{` unescaped.
+ * Not `#` nor bytes above ASCII, which one server cuts off or decodes and the next does not.
  */
 export function inTarget(byte: number): boolean {
   return ((bits[byte] ?? 0) & IN_TARGET) !== 0
 }
 
-/** RFC 9110 §5.5: field-value, with the blanks inside. Most bytes of a head are asked for this: two comparisons are faster. */
+/** RFC 9110 §5.5: field-value, with inner whitespace. Most bytes of a head come here: two comparisons are faster. */
 export function inValue(byte: number): boolean {
   return byte >= 0x20 ? byte !== 0x7f : byte === 0x09
 }

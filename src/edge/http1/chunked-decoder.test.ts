@@ -54,7 +54,7 @@ const good: Record<string, { text: string; body?: string; rest?: string; trailer
       ['X-A', 'b'],
     ],
   },
-  'trailers that must not be: dropped': {
+  'trailers that are not allowed: dropped': {
     text: `0\r\n${[
       'Content-Length: 5',
       'Transfer-Encoding: chunked',
@@ -75,12 +75,12 @@ const bad: Record<string, string> = {
   'a size with 0x': '0x5\r\nhello\r\n0\r\n\r\n',
   'a size with a sign': '+5\r\nhello\r\n0\r\n\r\n',
   'a negative size': '-5\r\nhello\r\n0\r\n\r\n',
-  'a blank before the size': ' 5\r\nhello\r\n0\r\n\r\n',
-  'a blank after the size': '5 \r\nhello\r\n0\r\n\r\n',
+  'a space before the size': ' 5\r\nhello\r\n0\r\n\r\n',
+  'a space after the size': '5 \r\nhello\r\n0\r\n\r\n',
   'a tab after the size': '5\t\r\nhello\r\n0\r\n\r\n',
-  'a blank before an extension': '5 ;a\r\nhello\r\n0\r\n\r\n',
+  'a space before an extension': '5 ;a\r\nhello\r\n0\r\n\r\n',
   'a size with an underscore': '5_0\r\nhello',
-  'a size that is no number': '5g\r\nhello\r\n0\r\n\r\n',
+  'a size that is not a number': '5g\r\nhello\r\n0\r\n\r\n',
   'a size that overflows': 'ffffffffffffffff5\r\nhello\r\n0\r\n\r\n',
   'a size with zeros without end': `${'0'.repeat(14)}5\r\nhello\r\n0\r\n\r\n`,
   'a line feed alone after the size': '5\nhello\r\n0\r\n\r\n',
@@ -101,7 +101,7 @@ const bad: Record<string, string> = {
   'a line feed alone after the last line': '0\r\n\n',
   'a carriage return alone after the last line': '0\r\n\rA\r\n\r\n',
   'a request in the place of trailers': '0\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n',
-  'a trailer with a blank before its colon': '0\r\nA : b\r\n\r\n',
+  'a trailer with a space before its colon': '0\r\nA : b\r\n\r\n',
   'a folded trailer': '0\r\nA: b\r\n c\r\n\r\n',
   'a trailer with NUL': '0\r\nA: b\0\r\n\r\n',
   'two lengths as trailers': '0\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n',
@@ -109,14 +109,14 @@ const bad: Record<string, string> = {
   'trailers without end': `0\r\nA: ${'b'.repeat(TRAILER_BYTES)}`,
 }
 
-describe('chunks are undone:', () => {
+describe('chunks are decoded:', () => {
   for (const [name, { text, body = '', rest = '', trailers = [] }] of Object.entries(good)) {
     test(name, () => {
       for (let size = 1; size <= text.length; size++) assert.deepEqual(decode(text, size), { body, rest, trailers })
     })
   }
 
-  test('a body that is cut short is not whole', () => {
+  test('a body that is cut short is not complete', () => {
     const text = '5\r\nhello\r\n0\r\nA: b\r\n\r\n'
     for (let length = 0; length < text.length; length++) {
       const decoded = decode(text.slice(0, length))
@@ -125,7 +125,7 @@ describe('chunks are undone:', () => {
     }
   })
 
-  test('small ones that come together in one piece, and large ones by themselves', () => {
+  test('small ones that arrive together in one piece, and large ones on their own', () => {
     const large = `${SMALL_CHUNK_BYTES.toString(16)}\r\n${'L'.repeat(SMALL_CHUNK_BYTES)}\r\n`
     const small = '1\r\ns\r\n'.repeat(1000)
     const chunk = Buffer.from(`${small}${large}${small}0\r\n\r\n`)
@@ -156,7 +156,7 @@ describe('chunks are refused:', () => {
   }
 })
 
-test('what is put into chunks comes out of them', () => {
+test('what is encoded in chunks is decoded unchanged', () => {
   const trailer = fc.tuple(fc.stringMatching(/^x-[a-z]{1,8}$/), fc.stringMatching(/^[a-z]{0,8}$/))
   fc.assert(
     fc.property(

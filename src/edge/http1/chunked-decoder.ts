@@ -56,7 +56,7 @@ export class ChunkedDecoder implements BodyDecoder {
     return gathered?.subarray(0, length)
   }
 
-  /** Continues after this many bytes of data; gives the new position. */
+  /** Continues after this many bytes of data; returns the new position. */
   #skip(bytes: number): number {
     this.at += bytes
     this.#size -= bytes
@@ -131,7 +131,7 @@ export class ChunkedDecoder implements BodyDecoder {
     }
     this.at = reader.next
     this.#place = 'whole'
-    // No trailers, as nearly always: the blank line alone.
+    // No trailers, as nearly always: only the blank line.
     if (reader.to - reader.from === 2) return undefined
     if (!reader.text.startsWith('\r\n')) return malformed('a carriage return alone after the last chunk')
     const rules = { maxFields: TRAILERS, dropsUnderscores: this.#dropsUnderscores }

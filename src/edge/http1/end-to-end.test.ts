@@ -20,7 +20,7 @@ const sockets = new Set<net.Socket>()
 const kept: Http1Upstream[] = []
 let dials = 0
 
-/** What the service behind does, by path. */
+/** The handlers of the service, by path. */
 const service: Record<string, http.RequestListener> = {
   '/hello': (_, response) => {
     response.setHeader('Content-Length', 5)
@@ -138,7 +138,7 @@ interface Request {
 async function ask(path: string, { method = 'GET', headers = {}, body, onRequest }: Request = {}): Promise<Answer> {
   const request = http.request({ port: portOf(edge), path, method, headers, agent })
   onRequest?.(request)
-  // What matters of it shows in the response.
+  // Errors that matter show in the response.
   request.on('error', () => {})
   request.end(body)
   const [response] = (await once(request, 'response')) as [http.IncomingMessage]
@@ -180,7 +180,7 @@ describe('over real sockets', () => {
     assert.equal(sockets.size, 1)
   })
 
-  test('many at once get each their own answer', async () => {
+  test('many at once each get their own answer', async () => {
     const answers = await Promise.all(
       Array.from({ length: 50 }, async (_, i) => {
         const body = Buffer.from(`number ${i}`)
@@ -216,7 +216,7 @@ describe('over real sockets', () => {
     assert.equal((await ask('/old')).body.toString(), 'as in the old days')
   })
 
-  test('large bodies arrive as they were sent, both ways, in length and in chunks', async () => {
+  test('large bodies arrive unchanged, both ways, with a length and in chunks', async () => {
     const body = randomBytes(8 * 1024 * 1024)
     const sum = createHash('sha256').update(body).digest('hex')
     for (const headers of [{ 'Content-Length': body.length }, { 'Transfer-Encoding': 'chunked' }]) {
@@ -226,7 +226,7 @@ describe('over real sockets', () => {
     }
   })
 
-  test('a visitor that waits for 100-continue is told to go on', async () => {
+  test('a visitor that waits for a 100 gets it', async () => {
     const headers = { Expect: '100-continue', 'Content-Length': 5 }
     const request = http.request({ port: portOf(edge), path: '/echo', method: 'POST', headers, agent })
     request.flushHeaders()
@@ -236,7 +236,7 @@ describe('over real sockets', () => {
     assert.equal((await response.toArray()).join(''), 'hello')
   })
 
-  test('an answer that is cut short is seen as such', async () => {
+  test('an answer that is cut short is an error for the visitor', async () => {
     await assert.rejects(ask('/cut'), { code: 'ECONNRESET' })
   })
 
@@ -245,7 +245,7 @@ describe('over real sockets', () => {
     assert.deepEqual([status, body.toString()], [413, 'too much'])
   })
 
-  test('an upgrade carries bytes both ways from the first', async () => {
+  test('an upgrade carries bytes both ways from the first byte', async () => {
     const headers = { Connection: 'Upgrade', Upgrade: 'echo' }
     const request = http.request({ port: portOf(edge), path: '/', headers })
     request.end()
@@ -260,7 +260,7 @@ describe('over real sockets', () => {
     assert.equal(heard, 'firstsecond')
   })
 
-  test('a visitor that goes takes its upstream connection along', async () => {
+  test('a visitor that leaves closes its upstream connection', async () => {
     const asked = once(server, 'request')
     service['/wait'] = () => {}
     const request = http.request({ port: portOf(edge), path: '/wait' })
@@ -273,13 +273,13 @@ describe('over real sockets', () => {
     await closed
   })
 
-  test('a visitor that half-closes behind several requests gets the answers to all but the last', async () => {
+  test('a visitor that half-closes after several requests gets the answers to all but the last', async () => {
     const get = 'GET /hello HTTP/1.1\r\nHost: a\r\n\r\n'
     const heard = await talk(get + get + get)
     assert.equal(heard.split('hello').length - 1, 2)
   })
 
-  test('what is no request is answered after those before it, and ends the connection', async () => {
+  test('an invalid request is answered after those before it, and ends the connection', async () => {
     const heard = await talk(
       'GET /hello HTTP/1.1\r\nHost: a\r\n\r\nGET /hello HTTP/1.0\r\n\r\nGET /hello HTTP/1.1\r\nHost: a\r\n\r\n',
     )

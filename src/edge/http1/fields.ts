@@ -38,7 +38,7 @@ export function parseFields(head: Head, at: number, rules: FieldRules): HeadFiel
     const nameFrom = i
     let hash = 0
     for (let byte = bytes[i] ?? 0; inToken(byte); byte = bytes[++i] ?? 0) hash = mixed(hash, byte)
-    // Folded lines, blanks before the colon and empty names are refused here.
+    // Folded lines, spaces before the colon and empty names are refused here.
     if (i === nameFrom || bytes[i] !== COLON) return malformed('a line that does not begin with a name and a colon')
     const nameTo = i++
     while (bytes[i] === SPACE || bytes[i] === TAB) i++

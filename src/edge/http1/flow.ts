@@ -1,4 +1,4 @@
-/** Lets a stream flow or not, and tells it only of changes: telling it is not free. */
+/** Pauses and resumes a stream, calling it only for changes: the calls are not free. */
 import type { ByteStream } from '../../lib/bytes/byte-stream.ts'
 
 export class Flow {

@@ -14,7 +14,7 @@ import { Http1Upstream } from './upstream-connection.ts'
 /** What a direction holds before its writer is asked to wait, in bytes. */
 const ROOM_BYTES = 100
 
-/** Two ends of a connection, which moves when told to. */
+/** Two ends of a connection, whose bytes move when the test says so. */
 class Wire {
   readonly ends = [new TestStream(), new TestStream()] as const
   readonly #ended = [false, false]
@@ -58,7 +58,7 @@ function serve(stream: TestStream, sweep: Sweep, onExchange: (exchange: Http1Exc
   new Http1Connection({ stream, sweep, onExchange, onBad, onBroken: (cause) => assert.fail(String(cause)) })
 }
 
-/** Answers with what came, as it comes; in chunks when it came so. */
+/** Answers with the body as it arrives; in chunks when it arrived so. */
 function echo(exchange: Http1Exchange): void {
   const { body } = exchange.head
   const headers = HeaderList.of([['X-Method', exchange.head.method]])
@@ -86,7 +86,7 @@ const message: fc.Arbitrary<Message> = fc.record({
   }),
 })
 
-test('messages arrive as they were sent, through small pieces and slow ends, over kept connections', async () => {
+test('messages arrive unchanged, through small pieces and slow ends, over kept connections', async () => {
   const cases = fc.tuple(
     fc.array(message, { minLength: 1, maxLength: 4 }),
     fc.infiniteStream(fc.constantFrom(1, 5, 50, 10_000)),

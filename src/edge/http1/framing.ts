@@ -1,4 +1,4 @@
-/** How the body of a message is framed, by RFC 9112 §6.3, with every doubt refused. */
+/** How the body of a message is framed, by RFC 9112 §6.3; doubtful framing is refused. */
 import type { BodyLength } from '../exchange.ts'
 import { LENGTH_DIGITS } from './bounds.ts'
 import type { HeadFields } from './fields.ts'
@@ -10,7 +10,7 @@ const ZERO = '0'.charCodeAt(0)
 export function announcedBody({ contentLength, transferEncoding }: HeadFields): BodyLength | HeadFault {
   if (transferEncoding !== undefined) {
     if (contentLength !== undefined) return malformed('Content-Length beside Transfer-Encoding')
-    // A coding that only one of two servers can undo is a body that only one of them sees: request smuggling.
+    // A coding that only one of two servers can decode is a body that only one of them sees: request smuggling.
     if (transferEncoding.toLowerCase() !== 'chunked') return malformed('a Transfer-Encoding that is not chunked')
     return 'unknown'
   }
@@ -19,7 +19,7 @@ export function announcedBody({ contentLength, transferEncoding }: HeadFields): 
   return length >= 0 ? length : malformed('a Content-Length that is not a number')
 }
 
-/** A number of digits alone, as many as are exact; negative when it is none. */
+/** A number of digits only, no more than are exact; negative when it is not one. */
 function lengthOf(text: string): number {
   if (text.length === 0 || text.length > LENGTH_DIGITS) return -1
   let length = 0

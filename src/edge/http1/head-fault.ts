@@ -1,6 +1,6 @@
-/** Why a head, or what frames a body, is not taken. */
+/** Why a head, or the framing of a body, is refused. */
 
-/** `version` and `expectation` are of requests alone. */
+/** `version` and `expectation` occur only in requests. */
 export type HeadFaultKind = 'malformed' | 'too_large' | 'version' | 'expectation'
 
 export class HeadFault {

@@ -119,8 +119,8 @@ export class HeadReader implements Head {
 
 /** Position of the last line break, which the blank line follows; -1 when it is not there. */
 function blankLine(chunk: Buffer, at: number): number {
-  // Most heads are short; then this loop is faster than `indexOf`. It looks at where the last byte of a blank line would be,
-  // which tells how far it may go on: four bytes for nearly every byte of a head.
+  // Most heads are short; then this loop is faster than `indexOf`. It checks where the last byte of a blank line would
+  // be, which shows how far it may skip: four bytes for nearly every byte of a head.
   const near = Math.min(chunk.length, at + NEAR_BYTES)
   for (let i = at + 3; i < near; ) {
     const byte = chunk[i]

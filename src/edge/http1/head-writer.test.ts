@@ -28,7 +28,7 @@ describe('a head is written:', () => {
     )
   })
 
-  test('what frames and what is said of the connection is ours alone', () => {
+  test('headers about framing and the connection are only ours', () => {
     const names = ['Content-Length', 'TRANSFER-ENCODING', 'connection', 'Keep-Alive', 'Trailer', 'Proxy-Connection']
     const headers = HeaderList.of(names.map((name) => [name, 'x']))
     const head = { status: 200, reason: '', headers, body: 'unknown' } as const
@@ -40,7 +40,7 @@ describe('a head is written:', () => {
     assert.equal(request, 'GET / HTTP/1.1\r\n\r\n')
   })
 
-  test('a reason that came, one that is known, and none', () => {
+  test('a given reason, the usual one, and none', () => {
     const line = (status: number, reason: string): string =>
       responseHead({ status, reason, headers: none, body: 'none' }, { body: 'none', closes: false })
     assert.equal(line(200, 'Fine'), 'HTTP/1.1 200 Fine\r\n\r\n')
@@ -48,7 +48,7 @@ describe('a head is written:', () => {
     assert.equal(line(799, ''), 'HTTP/1.1 799 \r\n\r\n')
   })
 
-  test('a 101 names what the upstream chose, or else what was asked for', () => {
+  test('a 101 names what the upstream chose, or else what was requested', () => {
     const head = { status: 101, reason: '', body: 'none' } as const
     const chosen = HeaderList.of([
       ['Upgrade', 'websocket'],
@@ -62,7 +62,7 @@ describe('a head is written:', () => {
     assert.match(upgradeHead({ ...head, headers: none }, 'other'), /\r\nUpgrade: other\r\n/)
   })
 
-  test('trailers that may be', () => {
+  test('allowed trailers', () => {
     const trailers = HeaderList.of([
       ['Grpc-Status', '0'],
       ['Content-Length', '5'],
@@ -97,7 +97,7 @@ describe('a head that would split or change is not written:', () => {
     })
   }
 
-  test('a target or a method with a blank, a name with a colon, a status or a length that is none', () => {
+  test('a target or a method with a space, a name with a colon, an invalid status or length', () => {
     const request = { method: 'GET', target: '/', headers: none, body: 'none', upgrade: undefined } as const
     assert.throws(() => requestHead({ ...request, target: '/a HTTP/1.1' }))
     assert.throws(() => requestHead({ ...request, method: 'GET /x' }))

@@ -1,4 +1,4 @@
-/** Writes heads. Headers about framing and the connection are ours; all others are given. */
+/** Writes heads. Headers about framing and the connection are ours; all others are the caller's. */
 import type { HeaderList } from '../../lib/http/header-list.ts'
 import { isFieldContent } from '../../lib/http/http-header.ts'
 import { STATUS_CODES } from '../../lib/http/node-http.ts'
@@ -35,7 +35,7 @@ export function interimHead(status: number, headers: HeaderList): string {
   return `${statusLine(status, '')}${fieldLines(headers, isOwn)}\r\n\r\n`
 }
 
-/** A 101; `Upgrade` is what the upstream chose, or else what the visitor asked for. */
+/** A 101; `Upgrade` is what the upstream chose, or else what the visitor requested. */
 export function upgradeHead({ reason, headers }: ResponseHead, asked: string): string {
   const chosen = headers.get('upgrade') ?? asked
   if (!isFieldContent(chosen)) throw new Error('a protocol that cannot be named')

@@ -10,11 +10,11 @@ export interface BodyOwner {
   bodyAwaited(): void
   /** `wantsMore` may have changed. */
   bodyPaced(): void
-  /** The last byte was read; called before the reader is told. `rest` is what came after it. */
+  /** The last byte was read; called before the reader gets the end. `rest` is what came after it. */
   bodyWhole(rest: Buffer | undefined): void
-  /** The connection ended before the last byte; called before the reader is told. */
+  /** The connection ended before the last byte; called before the reader gets the error. */
   bodyLost(error: Error): void
-  /** The framing of the body is invalid; called before the reader is told. */
+  /** The framing of the body is invalid; called before the reader gets the error. */
   bodyMalformed(fault: HeadFault): void
   /** The reader threw. */
   bodyBroken(cause: unknown): void
@@ -27,7 +27,7 @@ export const noBody: BodyReader = {
   resume() {},
 }
 
-const nobody: BodySink = { data() {}, end() {}, failed() {} }
+const discarding: BodySink = { data() {}, end() {}, failed() {} }
 
 export class IncomingBody implements BodyReader {
   /** Bytes on the wire, framing included. */
@@ -69,7 +69,7 @@ export class IncomingBody implements BodyReader {
   }
 
   read(sink: BodySink): void {
-    if (this.#isOver || this.#sink === nobody) {
+    if (this.#isOver || this.#sink === discarding) {
       sink.failed(this.#error ?? new Error('the body is gone'))
       return
     }
@@ -81,7 +81,7 @@ export class IncomingBody implements BodyReader {
   }
 
   pause(): void {
-    if (this.#sink === nobody) return
+    if (this.#sink === discarding) return
     this.#isPaused = true
     if (!this.#isDelivering) this.#owner.bodyPaced()
   }
@@ -94,10 +94,10 @@ export class IncomingBody implements BodyReader {
     this.#owner.bodyPaced()
   }
 
-  /** Drops what still arrives, and tells the reader. */
+  /** Drops what still arrives, and fails the reader. */
   discard(reason: Error): void {
     const sink = this.#sink
-    this.#sink = nobody
+    this.#sink = discarding
     this.#isPaused = false
     sink?.failed(reason)
     this.#deliver()
@@ -141,7 +141,7 @@ export class IncomingBody implements BodyReader {
     this.#sink?.failed(error)
   }
 
-  /** Drops it without telling anybody. */
+  /** Drops it without calling the reader or the owner. */
   drop(): void {
     this.#isOver = true
     this.#chunk = undefined
@@ -175,7 +175,7 @@ export class IncomingBody implements BodyReader {
     this.received += this.#decoder.at - from
     if (piece instanceof HeadFault) {
       this.#owner.bodyMalformed(piece)
-      this.fail(new Error(`the body is not framed as it should be: ${piece.what}`))
+      this.fail(new Error(`the body is framed incorrectly: ${piece.what}`))
       return false
     }
     if (this.#decoder.at === chunk.length) this.#chunk = undefined

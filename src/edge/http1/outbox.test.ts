@@ -29,7 +29,7 @@ describe('an outbox', () => {
     assert.ok(stream.writes.every(({ length }) => length <= GATHER_BYTES))
   })
 
-  test('sends a large piece as it is, after what came before it', () => {
+  test('sends a large piece uncopied, after what came before it', () => {
     const stream = new TestStream()
     const out = new Http1Outbox(stream)
     const large = Buffer.alloc(GATHER_BYTES + 1, 'x')
@@ -66,7 +66,7 @@ describe('an outbox', () => {
     assert.equal(stream.writes[0]?.length, 13)
   })
 
-  test('sends more than was announced, and less, as it is', () => {
+  test('sends more than was announced, and less, unchanged', () => {
     const stream = new TestStream()
     const out = new Http1Outbox(stream)
     out.text('a', 2)
@@ -78,7 +78,7 @@ describe('an outbox', () => {
     assert.equal(stream.sent, 'alongerbshorter')
   })
 
-  test('sends what leaves at once behind what was gathered, however long it is', () => {
+  test('sends what must leave at once after what was gathered, however long it is', () => {
     const stream = new TestStream()
     const out = new Http1Outbox(stream)
     out.send('one ')
@@ -90,7 +90,7 @@ describe('an outbox', () => {
     assert.equal(stream.sent, `one two three ${long} four`)
   })
 
-  test('asks to wait from when the stream does until it drains', () => {
+  test('asks to wait once the stream does, until it drains', () => {
     const stream = new TestStream()
     const out = new Http1Outbox(stream)
     stream.hasRoom = false

@@ -7,7 +7,7 @@ import { atEndOfTurn } from '../../lib/bytes/end-of-turn.ts'
 import { firstBytesOf } from '../../lib/bytes/first-bytes-of.ts'
 import { GATHER_BYTES } from './bounds.ts'
 
-/** Scratch memory for pieces that are sent at once: the stream copies them before anybody else can write. */
+/** Scratch memory for pieces that are sent at once: the stream copies them before the next write. */
 const scratch = Buffer.allocUnsafeSlow(GATHER_BYTES)
 const firstOfScratch = firstBytesOf(scratch)
 
@@ -54,7 +54,7 @@ export class Http1Outbox {
     this.#note(writeLent(this.#stream, firstOfScratch(text.length)))
   }
 
-  /** Adds bytes that are only lent; false asks to wait until the stream drains. */
+  /** Adds lent bytes; false asks to wait until the stream drains. */
   write(chunk: Buffer): boolean {
     this.bytes += chunk.length
     if (chunk.length <= GATHER_BYTES) this.#gathered += chunk.copy(this.#room(chunk.length, 0), this.#gathered)
@@ -101,7 +101,7 @@ export class Http1Outbox {
     const memory = this.#memory
     const needed = this.#gathered + bytes
     if (memory !== undefined && needed <= memory.length) return memory
-    // Nobody knows how soon more comes; and what did not fit once may not fit again.
+    // Exactly enough at first, since more may not come soon; doubled once it was too small.
     const size = memory === undefined ? needed + following : 2 * needed
     const grown = memoryFor(Math.max(needed, Math.min(size, GATHER_BYTES)))
     memory?.copy(grown, 0, 0, this.#gathered)

@@ -8,7 +8,7 @@ import { HeadReader } from './head-reader.ts'
 import { requestHead } from './head-writer.ts'
 import { type ParsedRequest, parseRequestHead } from './request-head.ts'
 
-/** What comes of `text` when it comes in pieces of `size` bytes; undefined when it is not whole. */
+/** The result for `text` in pieces of `size` bytes; undefined when it is not complete. */
 function parse(text: string, size = text.length): ParsedRequest | HeadFaultKind | undefined {
   const bytes = Buffer.from(text, 'latin1')
   const reader = new HeadReader(defaultLimits.headBytes)
@@ -64,11 +64,11 @@ const good: Record<string, Good> = {
       ],
     },
   },
-  'blanks and bytes above ASCII within a value': {
+  'spaces and bytes above ASCII within a value': {
     text: `GET / HTTP/1.1\r\n${host}A: b\t c \xe9\xff\r\n\r\n`,
     is: { headers: [['A', 'b\t c \xe9\xff']] },
   },
-  'a method of its own': { text: `X-PURGE! / HTTP/1.1\r\n${host}\r\n`, is: { method: 'X-PURGE!' } },
+  'a custom method': { text: `X-PURGE! / HTTP/1.1\r\n${host}\r\n`, is: { method: 'X-PURGE!' } },
   'one empty line before': { text: `\r\nGET / HTTP/1.1\r\n${host}\r\n`, is: { target: '/' } },
   'a length': { text: `POST / HTTP/1.1\r\n${host}Content-Length: 12\r\n\r\n`, is: { body: 12, headers: [] } },
   'a length of nothing': { text: `POST / HTTP/1.1\r\n${host}content-length: 0\r\n\r\n`, is: { body: 0 } },
@@ -88,7 +88,7 @@ const good: Record<string, Good> = {
   'a URL with a query alone': { text: `GET http://a.example?b HTTP/1.1\r\n${host}\r\n`, is: { target: '/?b' } },
   'a URL for the server': { text: `OPTIONS http://a.example HTTP/1.1\r\n${host}\r\n`, is: { target: '*' } },
   'a path that looks like a host': { text: `GET //b.example/ HTTP/1.1\r\n${host}\r\n`, is: { target: '//b.example/' } },
-  'marks that browsers leave alone': {
+  'characters that browsers leave unescaped': {
     text: `GET /a|{b}^"<\\> HTTP/1.1\r\n${host}\r\n`,
     is: { target: '/a|{b}^"<\\>' },
   },
@@ -118,22 +118,22 @@ const good: Record<string, Good> = {
     text: `GET / HTTP/1.1\r\n${host}Connection: upgrade\r\nUpgrade: websocket\r\nContent-Length: 0\r\n\r\n`,
     is: { upgrade: 'websocket', body: 0 },
   },
-  'as many headers as may be': {
+  'as many headers as are allowed': {
     text: `GET / HTTP/1.1\r\n${host}${'A: b\r\n'.repeat(99)}\r\n`,
     is: { method: 'GET' },
   },
-  'as long as may be': { text: filledTo(64 * 1024), is: { method: 'GET' } },
+  'as long as is allowed': { text: filledTo(64 * 1024), is: { method: 'GET' } },
 }
 
 /** Each has one fault. */
 const bad: Record<string, Record<string, string>> = {
   malformed: {
     'no method': ` / HTTP/1.1\r\n${host}\r\n`,
-    'a method that is no token': `G(T / HTTP/1.1\r\n${host}\r\n`,
-    'two blanks after the method': `GET  / HTTP/1.1\r\n${host}\r\n`,
+    'a method that is not a token': `G(T / HTTP/1.1\r\n${host}\r\n`,
+    'two spaces after the method': `GET  / HTTP/1.1\r\n${host}\r\n`,
     'a tab after the method': `GET\t/ HTTP/1.1\r\n${host}\r\n`,
-    'two blanks after the target': `GET /  HTTP/1.1\r\n${host}\r\n`,
-    'a blank after the version': `GET / HTTP/1.1 \r\n${host}\r\n`,
+    'two spaces after the target': `GET /  HTTP/1.1\r\n${host}\r\n`,
+    'a space after the version': `GET / HTTP/1.1 \r\n${host}\r\n`,
     'no target': `GET HTTP/1.1\r\n${host}\r\n`,
     'no version': `GET /\r\n${host}\r\n`,
     'a version in lower case': `GET / http/1.1\r\n${host}\r\n`,
@@ -163,12 +163,12 @@ const bad: Record<string, Record<string, string>> = {
     'a line feed before the blank line': `GET / HTTP/1.1\r\n${host}A: b\n\r\n\r\n`,
     'a folded value': `GET / HTTP/1.1\r\n${host}A: b\r\n c\r\n\r\n`,
     'a value folded with a tab': `GET / HTTP/1.1\r\n${host}A: b\r\n\tc\r\n\r\n`,
-    'a fold in the place of the first header': `GET / HTTP/1.1\r\n A: b\r\n${host}\r\n`,
-    'a blank before the colon': `GET / HTTP/1.1\r\n${host}Content-Length : 5\r\n\r\n`,
+    'a fold instead of the first header': `GET / HTTP/1.1\r\n A: b\r\n${host}\r\n`,
+    'a space before the colon': `GET / HTTP/1.1\r\n${host}Content-Length : 5\r\n\r\n`,
     'a tab before the colon': `GET / HTTP/1.1\r\n${host}Transfer-Encoding\t: chunked\r\n\r\n`,
     'a header without a colon': `GET / HTTP/1.1\r\n${host}Abc\r\n\r\n`,
     'a header without a name': `GET / HTTP/1.1\r\n${host}: b\r\n\r\n`,
-    'a name that is no token': `GET / HTTP/1.1\r\n${host}A(b): c\r\n\r\n`,
+    'a name that is not a token': `GET / HTTP/1.1\r\n${host}A(b): c\r\n\r\n`,
     'a name above ASCII': `GET / HTTP/1.1\r\n${host}\xe9: c\r\n\r\n`,
     'NUL in a name': `GET / HTTP/1.1\r\n${host}Transfer-Encoding\0: chunked\r\n\r\n`,
     'NUL in a value': `GET / HTTP/1.1\r\n${host}A: b\0c\r\n\r\n`,
@@ -182,18 +182,18 @@ const bad: Record<string, Record<string, string>> = {
     'userinfo in Host': 'GET / HTTP/1.1\r\nHost: u:p@a.example\r\n\r\n',
     'a path in Host': 'GET / HTTP/1.1\r\nHost: a.example/b\r\n\r\n',
     'two names in Host': 'GET / HTTP/1.1\r\nHost: a.example, b.example\r\n\r\n',
-    'a blank in Host': 'GET / HTTP/1.1\r\nHost: a.example b\r\n\r\n',
-    'a port that is no number in Host': 'GET / HTTP/1.1\r\nHost: a.example:80a\r\n\r\n',
+    'a space in Host': 'GET / HTTP/1.1\r\nHost: a.example b\r\n\r\n',
+    'a port that is not a number in Host': 'GET / HTTP/1.1\r\nHost: a.example:80a\r\n\r\n',
     'a byte above ASCII in Host': 'GET / HTTP/1.1\r\nHost: \xe9.example\r\n\r\n',
     'an open bracket in Host': 'GET / HTTP/1.1\r\nHost: [::1\r\n\r\n',
-    'a length that is no number': `POST / HTTP/1.1\r\n${host}Content-Length: 5a\r\n\r\n`,
+    'a length that is not a number': `POST / HTTP/1.1\r\n${host}Content-Length: 5a\r\n\r\n`,
     'a length with a sign': `POST / HTTP/1.1\r\n${host}Content-Length: +5\r\n\r\n`,
     'a negative length': `POST / HTTP/1.1\r\n${host}Content-Length: -5\r\n\r\n`,
     'a length in hexadecimal': `POST / HTTP/1.1\r\n${host}Content-Length: 0x5\r\n\r\n`,
     'a length with a point': `POST / HTTP/1.1\r\n${host}Content-Length: 5.0\r\n\r\n`,
-    'a length with a blank': `POST / HTTP/1.1\r\n${host}Content-Length: 5 5\r\n\r\n`,
+    'a length with a space': `POST / HTTP/1.1\r\n${host}Content-Length: 5 5\r\n\r\n`,
     'an empty length': `POST / HTTP/1.1\r\n${host}Content-Length:\r\n\r\n`,
-    'a length that no number holds': `POST / HTTP/1.1\r\n${host}Content-Length: 9007199254740993\r\n\r\n`,
+    'a length too large for a number': `POST / HTTP/1.1\r\n${host}Content-Length: 9007199254740993\r\n\r\n`,
     'a list of lengths': `POST / HTTP/1.1\r\n${host}Content-Length: 5, 5\r\n\r\n`,
     'the same length twice': `POST / HTTP/1.1\r\n${host}Content-Length: 5\r\nContent-Length: 5\r\n\r\n`,
     'two lengths': `POST / HTTP/1.1\r\n${host}Content-Length: 5\r\nContent-Length: 6\r\n\r\n`,
@@ -209,11 +209,11 @@ const bad: Record<string, Record<string, string>> = {
     'chunked with a parameter': `POST / HTTP/1.1\r\n${host}Transfer-Encoding: chunked;a=b\r\n\r\n`,
     'chunked in quotes': `POST / HTTP/1.1\r\n${host}Transfer-Encoding: "chunked"\r\n\r\n`,
     'chunked after a comma': `POST / HTTP/1.1\r\n${host}Transfer-Encoding: ,chunked\r\n\r\n`,
-    'chunked with a Kelvin sign in the place of k': `POST / HTTP/1.1\r\n${host}Transfer-Encoding: chun\xe2\x84\xaaed\r\n\r\n`,
+    'chunked with a Kelvin sign for k': `POST / HTTP/1.1\r\n${host}Transfer-Encoding: chun\xe2\x84\xaaed\r\n\r\n`,
     'no coding': `POST / HTTP/1.1\r\n${host}Transfer-Encoding:\r\n\r\n`,
     'an upgrade with a length': `GET / HTTP/1.1\r\n${host}Connection: Upgrade\r\nUpgrade: websocket\r\nContent-Length: 5\r\n\r\n`,
     'an upgrade with chunks': `GET / HTTP/1.1\r\n${host}Connection: Upgrade\r\nUpgrade: websocket\r\nTransfer-Encoding: chunked\r\n\r\n`,
-    'a TLS greeting': '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n',
+    'a TLS hello': '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n',
   },
   version: {
     'HTTP/1.0': `GET / HTTP/1.0\r\n${host}\r\n`,
@@ -221,7 +221,7 @@ const bad: Record<string, Record<string, string>> = {
     'HTTP/1.0 with chunks': `POST / HTTP/1.0\r\n${host}Transfer-Encoding: chunked\r\n\r\n`,
     'HTTP/1.2': `GET / HTTP/1.2\r\n${host}\r\n`,
     'HTTP/0.9': `GET / HTTP/0.9\r\n${host}\r\n`,
-    'the greeting of HTTP/2': 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n',
+    'the preface of HTTP/2': 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n',
   },
   too_large: {
     'too many headers': `GET / HTTP/1.1\r\n${host}${'A: b\r\n'.repeat(100)}\r\n`,
@@ -236,7 +236,7 @@ const bad: Record<string, Record<string, string>> = {
   },
 }
 
-/** A request head of so many bytes. */
+/** A request head of `length` bytes. */
 function filledTo(length: number): string {
   const [begin, end] = [`GET / HTTP/1.1\r\n${host}A: `, '\r\n\r\n']
   return begin + 'b'.repeat(length - begin.length - end.length) + end
@@ -266,7 +266,7 @@ describe('a request head is refused:', () => {
 
 describe('split at every byte', () => {
   const short = (text: string): boolean => text.length < 1000
-  test('a good head gives the same', () => {
+  test('a good head gives the same result', () => {
     for (const { text } of Object.values(good).filter(({ text }) => short(text))) {
       const whole = plain(parse(text))
       for (const [first, second] of splits(text)) {
@@ -291,7 +291,7 @@ describe('split at every byte', () => {
     }
   })
 
-  test('a bad head is refused with the first byte that makes it so', () => {
+  test('a bad head is refused at the first byte that makes it bad', () => {
     for (const text of ['GET / HTTP/1.1\n', 'GET / HTTP/1.1\rA', 'GET / HTTP/1.1\r\nA: b\r\n\rA', '\x16']) {
       assert.equal(parse(text, 1), 'malformed')
       assert.equal(parse(text), 'malformed')
@@ -300,7 +300,7 @@ describe('split at every byte', () => {
   })
 })
 
-describe('what is written is read again', () => {
+describe('what is written is read back', () => {
   const token = fc.stringMatching(/^[!#$%&'*+.^`|~0-9A-Za-z-]{1,20}$/)
   const value = fc.stringMatching(/^([\x21-\x7e\x80-\xff]([\t\x20-\x7e\x80-\xff]{0,30}[\x21-\x7e\x80-\xff])?)?$/)
   const reserved =
@@ -315,7 +315,7 @@ describe('what is written is read again', () => {
     headers: fc.array(header, { maxLength: 30 }),
     body: fc.oneof(fc.constant('none' as const), fc.constant('unknown' as const), fc.maxSafeNat()),
   })
-  test('whatever it is and however it is cut', () => {
+  test('whatever it is and however it is split', () => {
     fc.assert(
       fc.property(request, fc.integer({ min: 1, max: 700 }), ({ method, target, headers, body }, size) => {
         const length = typeof body === 'number' ? body % 1e15 : body

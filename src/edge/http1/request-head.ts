@@ -1,9 +1,9 @@
 /**
  * Reads the head of a request, and refuses what two servers could read differently.
  *
- * Written by hand: the parser of Node is lenient where an edge must not be: it takes codings, hosts and line ends that
- * the service behind the edge may read differently, which is how requests are smuggled. A proxy also needs only the
- * head, and so is several times cheaper.
+ * Written by hand: Node's parser is lenient where an edge must not be. It accepts codings, hosts and line ends that the
+ * service behind the edge may read differently, which is how requests are smuggled. A proxy also needs only the head,
+ * which makes this parser several times cheaper.
  */
 import { flatText } from '../../lib/text/flat-text.ts'
 import type { RequestHead } from '../exchange.ts'
@@ -43,7 +43,7 @@ export function parseRequestHead(head: Head, { maxHeaders }: { maxHeaders: numbe
   }
   const fields = parseFields(head, i + VERSION_LINE.length, { maxFields: maxHeaders, dropsUnderscores: true })
   if (fields instanceof HeadFault) return fields
-  // The usual one as a literal: comparing it, and finding it in a table, takes its address.
+  // The usual method is a literal: comparing it, or looking it up in a table, then needs only its address.
   const method = text.startsWith('GET ', from - head.from) ? 'GET' : text.slice(from - head.from, methodTo - head.from)
   return assemble(method, text.slice(methodTo + 1 - head.from, targetTo - head.from), fields)
 }
@@ -64,7 +64,7 @@ function assemble(method: string, sentTarget: string, fields: HeadFields): Parse
   return { method, target, authority, headers, version: '1.1', body, upgrade, closes, expectsContinue }
 }
 
-/** The last one that was an authority: many requests in a row are for the same, and get the same string. */
+/** The last valid authority: many requests in a row have the same one, and get the same string. */
 let lastAuthority = ''
 
 function authorityOf(host: string): string | undefined {
@@ -74,7 +74,7 @@ function authorityOf(host: string): string | undefined {
   return lastAuthority
 }
 
-/** Path and query, from whichever of the forms of RFC 9112 §3.2; CONNECT and its form are for forward proxies. */
+/** Path and query, from any form of RFC 9112 §3.2; CONNECT and its form are for forward proxies. */
 function targetOf(method: string, sent: string, host: string): string | HeadFault {
   if (method === 'CONNECT') return malformed('CONNECT')
   if (sent.startsWith('/')) return sent
@@ -86,7 +86,7 @@ function targetOf(method: string, sent: string, host: string): string | HeadFaul
   return rest.startsWith('/') ? rest : `/${rest}`
 }
 
-/** The protocols asked for. h2c is not offered, and some clients ask for it with every request: that counts as none. */
+/** The requested protocols. h2c is not offered, and some clients send it with every request: it counts as none. */
 function upgradeOf({ namesUpgrade, upgrade }: HeadFields): string | undefined {
   if (!namesUpgrade || upgrade === undefined) return undefined
   const wanted = upgrade

@@ -27,7 +27,7 @@ const good: Record<string, { text: string; method?: string; is: Facts }> = {
     text: 'HTTP/1.1 200 OK\r\nTransfer-Encoding: CHUNKED\r\n\r\n',
     is: { body: 'unknown', framing: 'chunked', closes: false },
   },
-  'neither, so until the end': {
+  'neither, so it ends with the connection': {
     text: 'HTTP/1.1 200 OK\r\nA: b\r\n\r\n',
     is: { body: 'unknown', framing: 'until_close', closes: true },
   },
@@ -36,7 +36,7 @@ const good: Record<string, { text: string; method?: string; is: Facts }> = {
     is: { body: 0, closes: true },
   },
   'no reason': { text: 'HTTP/1.1 200 \r\nContent-Length: 0\r\n\r\n', is: { status: 200, reason: '' } },
-  'no reason and no blank for it': {
+  'no reason and no space for it': {
     text: 'HTTP/1.1 404\r\nContent-Length: 0\r\n\r\n',
     is: { status: 404, reason: '' },
   },
@@ -44,7 +44,7 @@ const good: Record<string, { text: string; method?: string; is: Facts }> = {
     text: 'HTTP/1.1 299 All  is w\xe9ll\r\nContent-Length: 0\r\n\r\n',
     is: { reason: 'All  is w\xe9ll' },
   },
-  'a status of its own': { text: 'HTTP/1.1 999 No\r\nContent-Length: 0\r\n\r\n', is: { status: 999 } },
+  'a custom status': { text: 'HTTP/1.1 999 No\r\nContent-Length: 0\r\n\r\n', is: { status: 999 } },
   'HTTP/1.0, which is not kept': {
     text: 'HTTP/1.0 200 OK\r\nContent-Length: 5\r\nConnection: keep-alive\r\n\r\n',
     is: { body: 5, framing: 'length', closes: true },
@@ -91,7 +91,7 @@ const bad: Record<string, string> = {
   'a version of two digits': 'HTTP/1.10 200 OK\r\n\r\n',
   'HTTP/2': 'HTTP/2.0 200 OK\r\n\r\n',
   'an empty line before': '\r\nHTTP/1.1 200 OK\r\n\r\n',
-  'two blanks': 'HTTP/1.1  200 OK\r\n\r\n',
+  'two spaces': 'HTTP/1.1  200 OK\r\n\r\n',
   'a status of two digits': 'HTTP/1.1 20 OK\r\n\r\n',
   'a status of four digits': 'HTTP/1.1 2000 OK\r\n\r\n',
   'a status below 100': 'HTTP/1.1 099 OK\r\n\r\n',
@@ -99,7 +99,7 @@ const bad: Record<string, string> = {
   'a control character in the reason': 'HTTP/1.1 200 O\x07K\r\n\r\n',
   'line feeds alone': 'HTTP/1.1 200 OK\nContent-Length: 0\n\n',
   'a folded value': 'HTTP/1.1 200 OK\r\nA: b\r\n c\r\n\r\n',
-  'a blank before the colon': 'HTTP/1.1 200 OK\r\nContent-Length : 5\r\n\r\n',
+  'a space before the colon': 'HTTP/1.1 200 OK\r\nContent-Length : 5\r\n\r\n',
   'two lengths': 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 5\r\n\r\n',
   'a list of lengths': 'HTTP/1.1 200 OK\r\nContent-Length: 5, 5\r\n\r\n',
   'a length and chunks': 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n',
@@ -119,7 +119,7 @@ describe('a response head is read:', () => {
     })
   }
 
-  test('names with an underscore stay', () => {
+  test('names with an underscore are kept', () => {
     const parsed = parse('HTTP/1.1 200 OK\r\nA_b: c\r\n\r\n')
     assert.ok(parsed !== undefined && !(parsed instanceof HeadFault))
     assert.equal(parsed.headers.get('a_b'), 'c')

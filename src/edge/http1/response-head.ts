@@ -32,7 +32,7 @@ export function parseResponseHead(head: Head, { method }: { method: string }): P
   let i = from + REASON_AT
   while (inValue(bytes[i] ?? 0)) i++
   const hasReason = bytes[from + REASON_AT] === SPACE
-  // Without a reason phrase the blank is still required, though many servers leave it out.
+  // Without a reason phrase the space is still required, though many servers leave it out.
   if ((i > from + REASON_AT && !hasReason) || bytes[i] !== CR || bytes[i + 1] !== LF) return malformed('no status line')
   const fields = parseFields(head, i + 2, { maxFields: RESPONSE_HEADERS, dropsUnderscores: false })
   if (fields instanceof HeadFault) return fields
@@ -69,14 +69,14 @@ function assemble({ status, reason, fields, isOld, method }: Parts): ParsedRespo
   let closes = fields.closes || isOld
   if (status < 200 || status === 204) {
     if (isFramed && status < 200) return malformed('an interim response with a body')
-    // It cannot have a body. If one follows all the same, it must not be read as the next response.
+    // It cannot have a body. If one follows anyway, it must not be read as the next response.
     closes ||= isFramed
     return { status, reason, headers, body: 'none', framing: 'none', closes }
   }
   // RFC 9110 §8.6: the length is that of the body that a GET would have had.
   if (method === 'HEAD' || status === 304) {
     const body = typeof announced === 'number' ? announced : 'none'
-    // A service that sends a body all the same may send it late, and the next visitor would get it. A service that
+    // A service that sends a body anyway may send it late, and the next visitor would get it. A service that
     // treats HEAD like GET sends one unless it announces none; after a 304, not announcing one says so.
     closes ||= status === 304 ? isFramed : announced !== 0
     return { status, reason, headers, body, framing: 'none', closes }

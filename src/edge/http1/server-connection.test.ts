@@ -5,7 +5,7 @@ import { DRAIN_BYTES, DRAIN_MS, defaultLimits, LINGER_BYTES } from './bounds.ts'
 import { answer, echo, get, head, post, Read, turn, Visitor } from './test-visitor.ts'
 
 describe('an exchange', () => {
-  test('is given with its head and answered in one write, and the connection goes on', async () => {
+  test('is delivered with its head and answered in one write, and the connection stays open', async () => {
     const visitor = new Visitor()
     visitor.stream.feed(get)
     assert.deepEqual(
@@ -64,7 +64,7 @@ describe('an exchange', () => {
     assert.match(visitor.stream.sent, /text\/event-stream\r\n.*\r\n\r\n$/s)
   })
 
-  test('with large pieces does not take them apart', () => {
+  test('with large pieces does not split them', () => {
     const visitor = new Visitor()
     visitor.stream.feed(get)
     const large = Buffer.alloc(100_000, 'x')
@@ -90,7 +90,7 @@ describe('an exchange', () => {
       { name: 'none', status: 200, body: 'none', head: /^HTTP\/1.1 200 OK\r\nContent-Length: 0\r\n\r\n$/ },
     ]
   for (const { name, method = 'GET', status, body, head: expected } of bodiless) {
-    test(`without a body has not a byte of it: ${name}`, async () => {
+    test(`without a body sends not a byte of it: ${name}`, async () => {
       const visitor = new Visitor()
       visitor.stream.feed(`${method} / HTTP/1.1\r\nHost: a\r\n\r\n`)
       const writer = visitor.last.respond(head(status, body))
@@ -103,7 +103,7 @@ describe('an exchange', () => {
     })
   }
 
-  test('is answered once', () => {
+  test('is answered only once', () => {
     const visitor = new Visitor()
     visitor.stream.feed(get)
     answer(visitor.last, '')
@@ -111,7 +111,7 @@ describe('an exchange', () => {
     assert.throws(() => visitor.last.respond(head(103, 'none')))
   })
 
-  test('whose head cannot be written throws, and can be answered otherwise', async () => {
+  test('whose head cannot be written throws, and can be answered differently', async () => {
     const visitor = new Visitor()
     visitor.stream.feed(get)
     assert.throws(() => visitor.last.respond(head(200, 0, [['A', 'b\r\nc']])))
@@ -157,7 +157,7 @@ describe('requests', () => {
     assert.equal(visitor.stream.sent, answers)
   })
 
-  test('wait for the answer to the one before, and the visitor is not read on', () => {
+  test('wait for the answer to the one before, and nothing more is read from the visitor', () => {
     const visitor = new Visitor()
     visitor.stream.feed(get + get)
     visitor.stream.feed(get)
@@ -171,7 +171,7 @@ describe('requests', () => {
     assert.equal(visitor.exchanges.length, 3)
   })
 
-  test('are not lost when a stream goes on although it was asked to pause', () => {
+  test('are not lost when a stream delivers although it was paused', () => {
     const visitor = new Visitor()
     visitor.stream.pause = () => {}
     for (const text of [get + get.slice(0, 9), get.slice(9), get]) visitor.stream.feed(text)
@@ -185,7 +185,7 @@ describe('requests', () => {
     assert.equal(visitor.exchanges.length, 20_000)
   })
 
-  test('end with the one that says so', () => {
+  test('end with the one that announces the close', () => {
     const visitor = new Visitor({ handle: echo })
     visitor.stream.feed(`GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n${get}`)
     assert.equal(visitor.exchanges.length, 1)
@@ -232,7 +232,7 @@ describe('a body', () => {
     assert.equal(pieces, 2)
   })
 
-  test('that nobody reads is not taken from the stream', () => {
+  test('without a reader is not taken from the stream', () => {
     const visitor = new Visitor()
     visitor.stream.feed(post('x'.repeat(1000)).slice(0, -900))
     for (let i = 0; i < 9; i++) visitor.stream.feed('x'.repeat(100))
@@ -240,14 +240,14 @@ describe('a body', () => {
     assert.equal(new Read(visitor.last.body).body.length, 1000)
   })
 
-  test('is read once', () => {
+  test('is read only once', () => {
     const visitor = new Visitor()
     visitor.stream.feed(post('abc').slice(0, -1))
     new Read(visitor.last.body)
     assert.throws(() => visitor.last.body.read(new Read()))
   })
 
-  test('that is not framed as it should be is answered with 400, and the exchange is over', () => {
+  test('that is framed incorrectly is answered with 400, and the exchange is over', () => {
     const visitor = new Visitor()
     visitor.stream.feed('POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n')
     const read = new Read(visitor.last.body)
@@ -261,7 +261,7 @@ describe('a body', () => {
     assert.deepEqual([visitor.exchanges.length, visitor.stream.isEnded], [1, true])
   })
 
-  test('that is not framed as it should be cuts an answer that has begun', () => {
+  test('that is framed incorrectly cuts an answer that has begun', () => {
     const visitor = new Visitor()
     visitor.stream.feed('POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n')
     const read = new Read(visitor.last.body)
@@ -271,7 +271,7 @@ describe('a body', () => {
     assert.equal(visitor.stream.isReset, true)
   })
 
-  test('that was left unread is read for nothing when it is small', () => {
+  test('that was left unread is discarded when it is small', () => {
     const visitor = new Visitor({ handle: (exchange) => answer(exchange, 'no', 403) })
     visitor.stream.feed(post('x'.repeat(1000)).slice(0, -500))
     assert.doesNotMatch(visitor.stream.take(), /close/)
@@ -279,7 +279,7 @@ describe('a body', () => {
     assert.equal(visitor.exchanges.length, 2)
   })
 
-  test('of which a part was read is read for nothing, and its reader told', () => {
+  test('that was read in part is discarded, and its reader fails', () => {
     const visitor = new Visitor()
     visitor.stream.feed(post('x'.repeat(10)).slice(0, -5))
     const read = new Read(visitor.last.body)
@@ -289,7 +289,7 @@ describe('a body', () => {
     assert.deepEqual([read.body.length, visitor.exchanges.length], [5, 2])
   })
 
-  test('of which a part was read is read for nothing even when its reader pauses it once more', () => {
+  test('that was read in part is discarded even when its reader pauses it once more', () => {
     const visitor = new Visitor()
     visitor.stream.feed(post('x'.repeat(10)).slice(0, -5))
     const { body } = visitor.last
@@ -316,7 +316,7 @@ describe('a body', () => {
     assert.deepEqual(visitor.bad, [])
   })
 
-  test('that was left unread and is large ends the connection, which is said', () => {
+  test('that was left unread and is large ends the connection, which is announced', () => {
     const visitor = new Visitor({ handle: (exchange) => answer(exchange, 'no', 413) })
     visitor.stream.feed(`POST / HTTP/1.1\r\nHost: a\r\nContent-Length: ${DRAIN_BYTES + 1}\r\n\r\n`)
     assert.match(visitor.stream.sent, /Connection: close/)
@@ -327,7 +327,7 @@ describe('a body', () => {
     assert.equal(visitor.stream.isReset, true)
   })
 
-  test('that is large and not whole when the answer is fails its reader, and ends the connection', () => {
+  test('that is large and incomplete when the answer is complete fails its reader, and ends the connection', () => {
     const visitor = new Visitor()
     visitor.stream.feed(`POST / HTTP/1.1\r\nHost: a\r\nContent-Length: ${DRAIN_BYTES * 2}\r\n\r\nx`)
     const read = new Read(visitor.last.body)
@@ -336,7 +336,7 @@ describe('a body', () => {
     assert.deepEqual([visitor.stream.isEnded, visitor.stream.isReset], [true, false])
   })
 
-  test('that was left unread and has no end is given up', () => {
+  test('that was left unread and has no end is abandoned', () => {
     const visitor = new Visitor({ handle: (exchange) => answer(exchange, 'no', 403) })
     visitor.stream.feed('POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n')
     visitor.stream.feed(`fffff\r\n${'x'.repeat(DRAIN_BYTES)}`)
@@ -345,7 +345,7 @@ describe('a body', () => {
     assert.deepEqual([visitor.stream.isReset, visitor.closes], [true, 1])
   })
 
-  test('that was left unread and does not come is given up', () => {
+  test('that was left unread and does not come is abandoned', () => {
     const visitor = new Visitor({ handle: (exchange) => answer(exchange, 'no', 403) })
     visitor.stream.feed(post('xxx').slice(0, -1))
     visitor.wait(DRAIN_MS)
@@ -364,7 +364,7 @@ describe('an answer of another length than announced', () => {
     assert.equal(visitor.broken.length, 1)
   })
 
-  test('longer: what is too much never goes out', async () => {
+  test('longer: the excess is never sent', async () => {
     const visitor = new Visitor()
     visitor.stream.feed(get)
     const writer = visitor.last.respond(head(200, 5))
@@ -376,7 +376,7 @@ describe('an answer of another length than announced', () => {
     assert.equal(visitor.stream.isReset, true)
   })
 
-  test('given up: neither end nor last chunk', async () => {
+  test('aborted: neither end nor last chunk', async () => {
     const visitor = new Visitor()
     visitor.stream.feed(get)
     const writer = visitor.last.respond(head(200, 'unknown'))
@@ -392,7 +392,7 @@ describe('an answer of another length than announced', () => {
 describe('100-continue', () => {
   const expects = 'POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n'
 
-  test('comes from us when somebody wants the body', () => {
+  test('comes from us when the body gets a reader', () => {
     const visitor = new Visitor()
     visitor.stream.feed(expects)
     assert.equal(visitor.stream.sent, '')
@@ -406,7 +406,7 @@ describe('100-continue', () => {
     assert.doesNotMatch(visitor.stream.sent, /close/)
   })
 
-  test('comes from the upstream, and from us not again', () => {
+  test('comes from the upstream, and not again from us', () => {
     const visitor = new Visitor()
     visitor.stream.feed(expects)
     visitor.last.inform(100, HeaderList.of([['A', 'b']]))
@@ -415,7 +415,7 @@ describe('100-continue', () => {
     assert.equal(visitor.stream.sent, '')
   })
 
-  test('is not needed when the body has come', () => {
+  test('is not needed when the body has arrived', () => {
     const visitor = new Visitor()
     visitor.stream.feed(`${expects}abc`)
     assert.equal(new Read(visitor.last.body).state, 'whole')
@@ -429,7 +429,7 @@ describe('100-continue', () => {
     assert.equal(visitor.stream.isEnded, true)
   })
 
-  test('is for those who asked', () => {
+  test('is only for visitors that expect it', () => {
     const visitor = new Visitor()
     visitor.stream.feed(get)
     visitor.last.inform(100, new HeaderList())
@@ -444,7 +444,7 @@ describe('100-continue', () => {
   })
 })
 
-describe('what is no request', () => {
+describe('an invalid request', () => {
   const cases: Record<string, [status: number, text: string]> = {
     BAD_VISITOR_REQUEST: [400, 'GET / HTTP/1.1\r\n\r\n'],
     REQUEST_HEAD_TOO_LARGE: [431, `GET / HTTP/1.1\r\nHost: a\r\n${'A: b\r\n'.repeat(100)}\r\n`],
@@ -470,7 +470,7 @@ describe('what is no request', () => {
     assert.match(visitor.stream.sent, /first.*HTTP\/1.1 505/s)
   })
 
-  test('is answered somehow when the page for it fails', () => {
+  test('is answered with an empty 400 when the page for it fails', () => {
     const visitor = new Visitor({
       onBad: () => {
         throw new Error('no page')

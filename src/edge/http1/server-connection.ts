@@ -1,4 +1,4 @@
-/** A connection of a visitor that speaks HTTP/1.1: gives its requests one at a time, and keeps them apart on the wire. */
+/** A visitor's connection that speaks HTTP/1.1: delivers requests one at a time, and keeps them apart on the wire. */
 import { type ByteStream, kept } from '../../lib/bytes/byte-stream.ts'
 import { type VisitorErrorCode, visitorErrors } from '../../model/visitor-errors.ts'
 import type { BodyWriter, ResponseHead } from '../exchange.ts'
@@ -35,7 +35,7 @@ export interface Http1ConnectionOptions {
   readonly stream: ByteStream
   readonly sweep: Sweep
   readonly limits?: Http1Limits
-  /** Takes a request; the next comes when this one is answered. A throw closes the connection. */
+  /** Handles a request; the next comes when this one is answered. A throw closes the connection. */
   readonly onExchange: (exchange: Http1Exchange) => void
   /** The answer to something that is not a request; the connection is closed after it. */
   readonly onBad: (code: VisitorErrorCode, what: string) => BadAnswer
@@ -113,11 +113,11 @@ export class Http1Connection {
     return this.#state === 'gone'
   }
 
-  /** Finishes what has begun, then closes. */
+  /** Finishes requests that have begun, then closes. */
   drain(): void {
     this.#isDraining = true
     if (this.#state !== 'head' || this.#reader.isPartial || this.#rest !== undefined) return
-    // Who has just connected is about to ask; one that is kept open between requests knows that it may be closed.
+    // A visitor that has just connected is about to send a request; one between requests expects a close.
     if (this.#hasAsked) this.#close()
     else this.#deadline.at = this.#sweep.after(Math.min(FIRST_REQUEST_MS, this.#limits.idleMs))
   }
@@ -128,7 +128,7 @@ export class Http1Connection {
     else this.#lose(new Error('we reset the connection'))
   }
 
-  /** Takes bytes that are only lent. */
+  /** Takes lent bytes. */
   #data(chunk: Buffer): void {
     switch (this.#state) {
       case 'head':
@@ -172,7 +172,7 @@ export class Http1Connection {
 
   #endWithin(): void {
     if (this.#incoming) this.#lose(new Error('the visitor ended the connection within a request'))
-    // It reads the answer that has begun, or shows by not reading that it is gone.
+    // It either reads the answer that has begun, or shows by not reading that it is gone.
     else if (this.#encoder) this.#touch()
     else {
       // D69: most visitors that do this are gone. Answers to earlier requests are still sent.
@@ -198,7 +198,7 @@ export class Http1Connection {
         else this.#close()
         break
       case 'exchange': {
-        // A request that waits for the upstream may go on waiting.
+        // A request that waits for the upstream may keep waiting.
         const isAwaited = this.#incoming?.isRead === true && this.#incoming.wantsMore
         if (this.#isVisitorDone || this.#out.isBlocked || isAwaited) this.#lose(new Error('the visitor is too slow'))
         else this.#touch()
@@ -365,7 +365,7 @@ export class Http1Connection {
   #cutShort(reason: 'aborted' | 'wrong_length'): void {
     if (reason === 'wrong_length') this.#break(new Error('an answer is not as long as it was announced'))
     else {
-      // The caller gave up and need not be told.
+      // The caller aborted it, and needs no callback.
       this.#exchange?.cease()
       this.#lose(new Error('the answer was given up'))
     }
@@ -405,7 +405,7 @@ export class Http1Connection {
     }
   }
 
-  /** Ends our side, and reads on until the visitor has seen that. */
+  /** Ends our side, and keeps reading until the visitor has seen that. */
   #close(): void {
     this.#state = 'linger'
     this.#exchange = this.#incoming = this.#rest = undefined

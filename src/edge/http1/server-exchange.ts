@@ -1,4 +1,4 @@
-/** One request of a visitor and its answer, on a connection of HTTP/1.1. */
+/** One request of a visitor and its answer, on an HTTP/1.1 connection. */
 import type { ByteStream } from '../../lib/bytes/byte-stream.ts'
 import type { HeaderList } from '../../lib/http/header-list.ts'
 import type { BodyLength, BodyReader, BodyWriter, Exchange, ResponseHead } from '../exchange.ts'
@@ -11,7 +11,7 @@ import type { ParsedRequest } from './request-head.ts'
 export interface ExchangeOwner {
   /** Total bytes sent. */
   sent(): number
-  /** Whether the connection must close after the answer; with `isWanted`, it is asked to. */
+  /** Whether the connection must close after the answer; `isWanted` asks it to. */
   closesAfterAnswer(isWanted: boolean): boolean
   /** Ends the connection without an answer. */
   hangUp(): void
@@ -61,7 +61,7 @@ export class Http1Exchange implements Exchange {
     return (this.#sent ?? this.#owner.sent()) - this.#sentBefore
   }
 
-  /** The visitor may now skip the body, and its next request could not be told from one. */
+  /** Whether the visitor still waits for a 100: it may skip the body, and its next request would pass for the body. */
   get isLeftWaiting(): boolean {
     return this.#awaitsContinue && this.#incoming?.hasBegun === false
   }
@@ -70,7 +70,7 @@ export class Http1Exchange implements Exchange {
     if (status < 100 || status > 199 || status === 101) throw new Error('not an interim response')
     if (this.#isAnswered || this.#isOver) return
     if (status === 100) {
-      // Only a visitor that asked for it knows what to do with it.
+      // Only a visitor that expects it can handle it.
       if (!this.#awaitsContinue) return
       this.#awaitsContinue = false
     }
@@ -123,7 +123,7 @@ export class Http1Exchange implements Exchange {
     this.onAbort?.()
   }
 
-  /** The exchange is over, and whoever ended it need not be told. */
+  /** Ends the exchange without callbacks. */
   cease(): void {
     this.#isOver = true
     this.#sent = this.#owner.sent()

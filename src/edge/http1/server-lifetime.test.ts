@@ -11,7 +11,7 @@ import { answer, echo, get, head, post, Read, turn, Visitor } from './test-visit
 describe('time', () => {
   const { headMs, idleMs } = defaultLimits
 
-  test('for a head is counted from its first byte, however often others follow', () => {
+  test('for a head counts from its first byte, however often others follow', () => {
     const visitor = new Visitor()
     visitor.wait(idleMs - 1)
     visitor.stream.feed('GET')
@@ -26,7 +26,7 @@ describe('time', () => {
     assert.equal(visitor.stream.isEnded, true)
   })
 
-  test('for a head begins anew with the next one', () => {
+  test('for a head starts again with the next one', () => {
     const visitor = new Visitor({ handle: echo })
     visitor.stream.feed(get + get.slice(0, 5))
     visitor.wait(headMs - 1)
@@ -50,7 +50,7 @@ describe('time', () => {
     assert.deepEqual([visitor.stream.isReset, visitor.closes], [true, 1])
   })
 
-  test('does not press whoever waits for the upstream', async () => {
+  test('does not run out while a request waits for the upstream', async () => {
     const visitor = new Visitor()
     visitor.stream.feed(get)
     for (let i = 0; i < 5; i++) visitor.wait(idleMs)
@@ -69,7 +69,7 @@ describe('time', () => {
     assert.deepEqual([read.state, visitor.events, visitor.stream.isReset], ['failed', ['abort'], true])
   })
 
-  test('ends an answer that nobody reads', () => {
+  test('ends an answer that is not read', () => {
     const visitor = new Visitor()
     visitor.stream.feed(get)
     visitor.stream.hasRoom = false
@@ -99,7 +99,7 @@ describe('a slow reader', () => {
     assert.equal(writer.write(Buffer.alloc(100_000)), true)
   })
 
-  test('has no more requests taken than those whose answers leave together', async () => {
+  test('has no more requests read than those whose answers leave together', async () => {
     const visitor = new Visitor({ handle: (exchange) => answer(exchange, 'x') })
     const answerBytes = 'HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx'.length
     visitor.stream.hasRoom = false
@@ -130,12 +130,12 @@ describe('a slow reader', () => {
   })
 })
 
-describe('a visitor that goes', () => {
+describe('a visitor that leaves', () => {
   const moments: Record<string, { feed?: string; act?: (visitor: Visitor) => void; events: string[] }> = {
     'before a request': { events: [] },
     'within a head': { feed: get.slice(0, 9), events: [] },
     'before the answer': { feed: get, events: ['abort'] },
-    'within a body that nobody reads': { feed: post('abc').slice(0, -1), events: ['abort'] },
+    'within a body without a reader': { feed: post('abc').slice(0, -1), events: ['abort'] },
     'within the answer': { feed: get, act: ({ last }) => last.respond(head(200, 5)), events: ['abort'] },
     'after the answer': { feed: get, act: ({ last }) => answer(last, ''), events: ['done'] },
     'before the rest of an unread body': {
@@ -153,7 +153,7 @@ describe('a visitor that goes', () => {
     },
   }
   for (const [name, { feed = '', act, events }] of Object.entries(moments)) {
-    test(`${name} is missed exactly once`, async () => {
+    test(`${name} is noticed exactly once`, async () => {
       for (const go of [(v: Visitor) => v.stream.lose(), (v: Visitor) => v.connection.reset()]) {
         const visitor = new Visitor()
         if (feed) visitor.stream.feed(feed)
@@ -167,7 +167,7 @@ describe('a visitor that goes', () => {
     })
   }
 
-  test('before it was taken over is missed after that', async () => {
+  test('before it was taken over is noticed after that', async () => {
     const stream = new TestStream()
     stream.lose()
     let closes = 0
@@ -198,7 +198,7 @@ describe('a visitor that goes', () => {
     assert.deepEqual([visitor.stream.sent, visitor.events], ['', ['abort']])
   })
 
-  test('does not hold up whoever writes its answer', () => {
+  test('does not hold up the writer of its answer', () => {
     const visitor = new Visitor()
     visitor.stream.feed(get)
     visitor.stream.hasRoom = false
@@ -211,8 +211,8 @@ describe('a visitor that goes', () => {
   })
 })
 
-describe('a visitor that sends no more', () => {
-  test('while it waits is gone', () => {
+describe('a visitor that ends its side', () => {
+  test('while it waits counts as gone', () => {
     const visitor = new Visitor()
     visitor.stream.feed(get)
     visitor.stream.feedEnd()
@@ -233,7 +233,7 @@ describe('a visitor that sends no more', () => {
     assert.equal(visitor.closes, 1)
   })
 
-  test('within a body is gone', () => {
+  test('within a body counts as gone', () => {
     const visitor = new Visitor()
     visitor.stream.feed(post('abc').slice(0, -1))
     const read = new Read(visitor.last.body)
@@ -241,7 +241,7 @@ describe('a visitor that sends no more', () => {
     assert.deepEqual([read.state, visitor.events, visitor.stream.isReset], ['failed', ['abort'], true])
   })
 
-  test('after the answer has begun may be gone: the rest is waited for only so long', () => {
+  test('after the answer has begun may be gone: the rest of the answer waits for a limited time', () => {
     const visitor = new Visitor()
     visitor.stream.feed(get)
     const writer = visitor.last.respond(head(200, 'unknown'))
@@ -254,7 +254,7 @@ describe('a visitor that sends no more', () => {
     assert.deepEqual([visitor.events, visitor.stream.isReset], [['abort'], true])
   })
 
-  test('between requests, or within a head, is let go', () => {
+  test('between requests, or within a head, is disconnected', () => {
     for (const text of ['', get.slice(0, 7)]) {
       const visitor = new Visitor()
       if (text) visitor.stream.feed(text)
@@ -281,7 +281,7 @@ describe('an upgrade', () => {
     return heard
   }
 
-  test('gives the stream, beginning with what came already', () => {
+  test('returns the stream, starting with what has arrived already', () => {
     const visitor = new Visitor()
     visitor.stream.feed(`${upgrade}early`)
     const stream = visitor.last.upgrade(switching)
@@ -310,7 +310,7 @@ describe('an upgrade', () => {
     assert.deepEqual(heard.events, [])
   })
 
-  test('can still be given up, but not drained', () => {
+  test('can still be reset, but not drained', () => {
     const visitor = new Visitor()
     visitor.stream.feed(upgrade)
     const heard = listen(visitor.last.upgrade(switching))
@@ -320,7 +320,7 @@ describe('an upgrade', () => {
     assert.deepEqual([heard.events, visitor.closes], [['lost: reset'], 1])
   })
 
-  test('is only for who asked, and once', () => {
+  test('is possible only on request, and once', () => {
     const visitor = new Visitor()
     visitor.stream.feed(get)
     assert.throws(() => visitor.last.upgrade(switching))
@@ -331,7 +331,7 @@ describe('an upgrade', () => {
     assert.throws(() => visitor.last.respond(head(200, 0)))
   })
 
-  test('may be answered otherwise, and the connection goes on', () => {
+  test('may be declined with an answer, and the connection stays open', () => {
     const visitor = new Visitor()
     visitor.stream.feed(upgrade)
     answer(visitor.last, 'no', 400)
@@ -339,7 +339,7 @@ describe('an upgrade', () => {
     assert.equal(visitor.exchanges.length, 2)
   })
 
-  test('of a visitor that was given up in the meantime gives a stream that is closed', () => {
+  test('of a visitor that was reset meanwhile returns a closed stream', () => {
     const visitor = new Visitor()
     visitor.stream.feed(upgrade)
     visitor.stream.feedEnd()
@@ -347,7 +347,7 @@ describe('an upgrade', () => {
     assert.deepEqual(events, ['closed'])
   })
 
-  test('of a visitor that has gone gives a stream that is closed', () => {
+  test('of a visitor that has left returns a closed stream', () => {
     const visitor = new Visitor()
     visitor.stream.feed(upgrade)
     visitor.stream.lose(new Error('unplugged'))
@@ -356,14 +356,14 @@ describe('an upgrade', () => {
 })
 
 describe('draining', () => {
-  test('closes at once what is idle', () => {
+  test('closes idle connections at once', () => {
     const visitor = new Visitor({ handle: echo })
     visitor.stream.feed(get)
     visitor.connection.drain()
     assert.equal(visitor.stream.isEnded, true)
   })
 
-  test('lets an exchange come to its end, and says that it is the last', () => {
+  test('lets an exchange finish, and announces that it is the last', () => {
     const visitor = new Visitor()
     visitor.stream.feed(get)
     visitor.connection.drain()
@@ -383,7 +383,7 @@ describe('draining', () => {
     assert.equal(visitor.stream.isEnded, true)
   })
 
-  test('answers what has come, and begun to come', () => {
+  test('answers requests that have arrived, or begun to arrive', () => {
     const visitor = new Visitor()
     visitor.stream.feed(get + get.slice(0, 8))
     visitor.connection.drain()
@@ -398,18 +398,18 @@ describe('draining', () => {
   })
 })
 
-describe('who throws', () => {
+describe('a callback that throws', () => {
   const boom = (): never => {
     throw new Error('boom')
   }
 
-  test('when it is given an exchange costs the visitor its connection', () => {
+  test('for an exchange costs the visitor its connection', () => {
     const visitor = new Visitor({ handle: boom })
     visitor.stream.feed(get)
     assert.deepEqual([visitor.stream.isReset, visitor.broken.length, visitor.closes], [true, 1, 1])
   })
 
-  test('when it is given an exchange does not cost the answers before it', () => {
+  test('for an exchange does not lose the answers before it', () => {
     const visitor = new Visitor({
       handle: (exchange) => (exchange.head.method === 'GET' ? answer(exchange, 'mine') : boom()),
     })
@@ -418,14 +418,14 @@ describe('who throws', () => {
     assert.ok(visitor.stream.isReset)
   })
 
-  test('when it reads a body does too', () => {
+  test('for a body does too', () => {
     const visitor = new Visitor()
     visitor.stream.feed(post('abc').slice(0, -1))
     visitor.last.body.read({ data: boom, end: boom, failed() {} })
     assert.deepEqual([visitor.stream.isReset, visitor.broken.length, visitor.events], [true, 1, ['abort']])
   })
 
-  test('when it is told of an end or an abort does not take others along', () => {
+  test('for an end or an abort does not affect others', () => {
     const visitor = new Visitor()
     visitor.stream.feed(get)
     visitor.last.onDone = boom

@@ -15,7 +15,7 @@ const SHAPES = 3000
 
 const sweep = new Sweep()
 
-/** Sends `text` through us to an upstream that answers everything: what was asked here, and the bytes it got. */
+/** Sends `text` through us to an upstream that answers everything: the requests seen here, and the bytes it got. */
 function carry(text: string, size: number): { asked: string[]; tape: string; visitor: Visitor } {
   const asked: string[] = []
   const tapes: TestStream[] = []
@@ -45,7 +45,7 @@ function carry(text: string, size: number): { asked: string[]; tape: string; vis
   return { asked, tape: tapes.map(({ sent }) => sent).join(''), visitor }
 }
 
-/** What another server makes of the same bytes. */
+/** Another server, which reads the same bytes. */
 const judge = createServer()
 after(() => judge.close())
 
@@ -70,7 +70,7 @@ async function read(tape: string): Promise<string[]> {
   judge.on('request', listener)
   judge.emit('connection', socket)
   socket.push(Buffer.from(tape, 'latin1'))
-  // As many as there could be at most, or as many as come.
+  // At most as many requests as there could be, or as many as come.
   const most = tape.split(' HTTP/1.1\r\n').length - 1
   for (let turns = 0; turns < 30 && (seen.length < most || open > 0); turns++) await setImmediate()
   judge.off('request', listener)
@@ -149,7 +149,7 @@ const request = fc
     return lines.map((each, i) => each + (ends[i] ?? '\r\n')).join('') + body
   })
 
-test('what the upstream gets are the requests that were seen here, for any shape of them', async () => {
+test('the upstream gets exactly the requests that were seen here, whatever their shape', async () => {
   let refused = 0
   let carried = 0
   const shapes = fc.tuple(fc.array(request, { minLength: 1, maxLength: 3 }), fc.constantFrom(1, 3, 7, 100_000))

@@ -1,4 +1,4 @@
-/** For tests: the least that a proxy does, between a visitor and an upstream. */
+/** For tests: a minimal proxy between a visitor and an upstream. */
 
 import { relay } from '../../lib/bytes/relay.ts'
 import { HeaderList } from '../../lib/http/header-list.ts'
@@ -7,7 +7,7 @@ import type { BodyReader, BodySink, BodyWriter, Exchange, UpstreamConnection } f
 const connectionHeaders = new Set(['connection', 'upgrade', 'keep-alive', 'te', 'expect', 'proxy-connection'])
 
 export interface ForwardOptions {
-  /** Hears the body of the request too, after it was sent on. */
+  /** Receives the body of the request too, after it was forwarded. */
   readonly heard?: BodySink
 }
 

@@ -22,7 +22,7 @@ export class TestStream implements ByteStream {
     return Buffer.concat(this.writes).toString('latin1')
   }
 
-  /** Bytes that the other end sent and nobody took. */
+  /** Bytes that the other end sent and that were not taken. */
   get unread(): number {
     return this.#waiting.reduce((sum, chunk) => sum + chunk.length, 0)
   }
@@ -105,7 +105,7 @@ export class TestStream implements ByteStream {
     this.#closeWhenBothEnded()
   }
 
-  /** As a socket lends it: the memory is used for something else right after. */
+  /** Lends the chunk as a socket does: the memory is overwritten right after. */
   #give(sink: ByteSink, chunk: Buffer): void {
     if (!sink.lent) {
       sink.data(chunk)

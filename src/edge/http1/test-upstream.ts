@@ -49,7 +49,7 @@ export class Upstream {
   }
 }
 
-/** What came of a request. */
+/** The outcome of a request. */
 export class Answer {
   readonly sending: UpstreamSending
   readonly informed: string[] = []

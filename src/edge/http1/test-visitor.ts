@@ -1,4 +1,4 @@
-/** For tests: a connection of a visitor in memory, with what it gave and a clock that stands still. */
+/** For tests: a visitor's connection in memory, with what it delivered and a clock that only the test moves. */
 import { setImmediate } from 'node:timers/promises'
 import { HeaderList } from '../../lib/http/header-list.ts'
 import { visitorErrors } from '../../model/visitor-errors.ts'
@@ -61,14 +61,14 @@ export class Visitor {
     return last
   }
 
-  /** Time passes, and deadlines are looked at. */
+  /** Lets time pass, and checks deadlines. */
   wait(ms: number): void {
     this.#timeMs += ms
     this.#sweep.run()
   }
 }
 
-/** The end of a turn: what is gathered has gone out. */
+/** The end of a turn: gathered bytes have been sent. */
 export async function turn(): Promise<void> {
   await setImmediate()
 }

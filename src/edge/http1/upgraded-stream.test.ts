@@ -34,7 +34,7 @@ function start(rest?: string, isEnded = false): { stream: TestStream; upgraded: 
 }
 
 describe('an upgraded stream', () => {
-  test('gives first what came first', () => {
+  test('delivers first what arrived first', () => {
     const { stream, upgraded } = start('one')
     stream.feed('two')
     stream.feed('three')
@@ -44,7 +44,7 @@ describe('an upgraded stream', () => {
     assert.deepEqual(heard.events, ['one', 'two', 'three', 'four'])
   })
 
-  test('takes no more than one chunk from the stream while nobody listens', () => {
+  test('takes no more than one chunk from the stream without a sink', () => {
     const { stream } = start()
     for (let i = 0; i < 10; i++) stream.feed('x'.repeat(1000))
     assert.ok(stream.unread >= 9000)
@@ -66,7 +66,7 @@ describe('an upgraded stream', () => {
     assert.deepEqual(heard.events, ['one', 'two', 'three', 'end'])
   })
 
-  test('keeps the order when the stream goes on although it was asked to pause', () => {
+  test('keeps the order when the stream delivers although it was paused', () => {
     const { stream, upgraded } = start('one')
     stream.pause = () => {}
     const heard = new Heard()
@@ -80,7 +80,7 @@ describe('an upgraded stream', () => {
     assert.deepEqual(heard.events, ['one', 'two', 'three'])
   })
 
-  test('tells an end that came before anybody listened, once', () => {
+  test('reports an end that came before there was a sink, once', () => {
     const before = start('one', true)
     const heard = new Heard()
     before.upgraded.attach(heard)
@@ -90,7 +90,7 @@ describe('an upgraded stream', () => {
     assert.deepEqual(heard.events, ['one', 'end', 'closed'])
   })
 
-  test('tells a loss that came before anybody listened, and nothing else', () => {
+  test('reports a loss that came before there was a sink, and nothing else', () => {
     const { stream, upgraded } = start('one')
     stream.lose(new Error('gone'))
     const heard = new Heard()
@@ -98,7 +98,7 @@ describe('an upgraded stream', () => {
     assert.deepEqual(heard.events, ['lost: gone'])
   })
 
-  test('tells of room that somebody waits for', () => {
+  test('reports room to a sink that waits for it', () => {
     const { stream, upgraded } = start()
     stream.hasRoom = false
     assert.equal(upgraded.write(Buffer.from('x')), false)
@@ -119,7 +119,7 @@ describe('an upgraded stream', () => {
     assert.deepEqual([first.events, second.events], [['one'], ['two']])
   })
 
-  test('can be given up before anybody listened', () => {
+  test('can be reset before there is a sink', () => {
     const { stream, upgraded } = start('one')
     upgraded.reset()
     assert.equal(stream.isReset, true)

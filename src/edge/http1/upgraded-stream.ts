@@ -6,7 +6,7 @@ export interface Handover {
   readonly rest: Buffer | undefined
   /** Whether the other end has ended its side. */
   readonly isEnded: boolean
-  /** Both directions are closed. Exactly once. */
+  /** Called exactly once, when both directions are closed. */
   readonly onClosed?: () => void
 }
 

@@ -30,7 +30,7 @@ describe('a request', () => {
     assert.match(upstream.stream.take(), /Content-Length: 3\r\n\r\nabc$/)
   })
 
-  test('whose body is not there yet does not wait for it', async () => {
+  test('whose body has not arrived yet does not wait for it', async () => {
     const upstream = new Upstream()
     const { sending } = upstream.send({ method: 'POST', body: 'unknown' })
     await turn()
@@ -52,7 +52,7 @@ describe('a request', () => {
     assert.throws(() => upstream.send())
   })
 
-  test('of another length than announced fails, and what is too much never goes out', async () => {
+  test('of another length than announced fails, and the excess is never sent', async () => {
     for (const write of ['abcd', 'ab']) {
       const upstream = new Upstream()
       const answer = upstream.send({ method: 'POST', body: 3 })
@@ -148,13 +148,13 @@ describe('a response', () => {
     assert.equal(upstream.stream.isPaused, false)
   })
 
-  test('that came whole can be read after the connection is gone', () => {
+  test('that has arrived completely can be read after the connection is gone', () => {
     for (const text of [ok, 'HTTP/1.1 200 OK\r\n\r\nhello']) {
       const upstream = new Upstream()
       const answer = new Answer(upstream.connection, {}, { reads: false })
       upstream.stream.feed(text)
       if (text !== ok) {
-        // The end is heard when there is room for it.
+        // The end arrives when there is room for it.
         answer.reader?.read(answer.body)
         upstream.stream.feedEnd()
       } else {
@@ -179,7 +179,7 @@ describe('a response', () => {
     }
   })
 
-  test('until the end that is lost before it is not whole', () => {
+  test('that ends with a connection is incomplete when that is lost', () => {
     const upstream = new Upstream()
     const answer = upstream.send()
     upstream.stream.feed('HTTP/1.1 200 OK\r\n\r\nhello')
@@ -187,7 +187,7 @@ describe('a response', () => {
     assert.equal(answer.body.state, 'failed')
   })
 
-  test('that is not framed as it should be fails its reader', () => {
+  test('that is framed incorrectly fails its reader', () => {
     const upstream = new Upstream()
     const answer = upstream.send()
     upstream.stream.feed('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhelloX')

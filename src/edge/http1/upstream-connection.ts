@@ -35,7 +35,7 @@ const RESPONSE_BEGIN_BYTE = RESPONSE_BEGIN.charCodeAt(0)
 export interface Http1UpstreamOptions {
   readonly stream: ByteStream
   readonly sweep: Sweep
-  /** How long the upstream may take to answer a complete request, in milliseconds; without it, for ever. */
+  /** How long the upstream may take to answer a complete request, in milliseconds; no limit by default. */
   readonly answerMs?: number
   /** How long it is kept without a request, in milliseconds. */
   readonly idleMs?: number
@@ -111,7 +111,7 @@ export class Http1Upstream implements UpstreamConnection {
     return this.#state === 'linger' || this.#state === 'gone'
   }
 
-  /** Throws, leaving the connection as it was, when the request cannot be written. */
+  /** Throws when the request cannot be written, and leaves the connection unchanged. */
   send(request: UpstreamRequest, sink: UpstreamSink): UpstreamSending {
     if (this.#state !== 'idle') throw new Error('the connection is not free')
     const text = requestHead(request)
@@ -135,13 +135,13 @@ export class Http1Upstream implements UpstreamConnection {
     return { body: encoder, cancel }
   }
 
-  /** Fails the request that is under way. */
+  /** Closes the connection, and fails the request in progress. */
   close(): void {
     if (this.#state === 'idle') this.#finish()
     else this.#fail('closed', 'the connection was closed on our side')
   }
 
-  /** Takes bytes that are only lent. */
+  /** Takes lent bytes. */
   #data(chunk: Buffer): void {
     switch (this.#state) {
       case 'head':
@@ -253,7 +253,7 @@ export class Http1Upstream implements UpstreamConnection {
     else this.#awaitAnswer()
     const incoming = this.#expectBody(head)
     if (incoming === undefined) {
-      // Bytes after the response: nobody knows what they belong to.
+      // It is unknown what bytes after the response belong to.
       if (at < chunk.length) this.#isReusable = false
       this.#state = 'answered'
       this.#proceed()
@@ -276,7 +276,7 @@ export class Http1Upstream implements UpstreamConnection {
   #upgrade(head: ParsedResponse, rest: Buffer): void {
     const sink = this.#sink
     if (this.#request?.upgrade === undefined || !this.#isSent) {
-      this.#fail('invalid', 'the upstream switched to a protocol that nobody asked for')
+      this.#fail('invalid', 'the upstream switched to a protocol that was not requested')
       return
     }
     const upgraded = new UpgradedStream(this.#stream, {
@@ -369,13 +369,13 @@ export class Http1Upstream implements UpstreamConnection {
     this.onChange?.()
   }
 
-  /** The caller does not want the rest of the response. */
+  /** The caller no longer needs the rest of the response. */
   #giveUp(): void {
     this.#incoming?.drop()
     this.#abandon()
   }
 
-  /** Closes at once, and tells only the owner. */
+  /** Closes at once, and notifies only the owner. */
   #abandon(): void {
     if (this.#state === 'gone') return
     this.#leave()

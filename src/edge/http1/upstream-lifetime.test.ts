@@ -19,7 +19,7 @@ describe('no response', () => {
     'no head at all': '\x15\x03\x01',
     'a malformed head': 'HTTP/1.1 200 OK\r\nA : b\r\n\r\n',
     'two lengths': 'HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n',
-    'a switch that nobody asked for': 'HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n',
+    'a switch that was not requested': 'HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n',
     'interim responses without end': 'HTTP/1.1 103 Early\r\n\r\n'.repeat(INTERIM_RESPONSES + 1),
   }
   for (const [name, text] of Object.entries(invalid)) {
@@ -102,7 +102,7 @@ describe('no response', () => {
     assert.equal(answer.fault?.reason, 'timeout')
   })
 
-  test('goes on for ever from one that stopped to read the request', () => {
+  test('goes on forever from an upstream that stopped reading the request', () => {
     const upstream = new Upstream()
     const answer = upstream.send({ method: 'POST', body: 'unknown' })
     upstream.stream.feed(ok.slice(0, -1))
@@ -115,7 +115,7 @@ describe('no response', () => {
 })
 
 describe('an answer before the end of the request', () => {
-  test('is given, and the connection is free when both are whole', () => {
+  test('is delivered, and the connection is free when both are complete', () => {
     const upstream = new Upstream()
     const answer = upstream.send({ method: 'POST', body: 3 })
     answer.sending.body.write(Buffer.from('a'))
@@ -126,7 +126,7 @@ describe('an answer before the end of the request', () => {
     assert.deepEqual([upstream.state, upstream.changes], ['free', 1])
   })
 
-  test('that is the last ends the connection, and the rest goes nowhere', async () => {
+  test('that is the last ends the connection, and the rest is dropped', async () => {
     const upstream = new Upstream()
     const answer = upstream.send({ method: 'POST', body: 3 })
     await turn()
@@ -138,7 +138,7 @@ describe('an answer before the end of the request', () => {
     assert.equal(upstream.stream.sent, '')
   })
 
-  test('does not free the connection when the request is given up', () => {
+  test('does not free the connection when the request is aborted', () => {
     const upstream = new Upstream()
     const answer = upstream.send({ method: 'POST', body: 3 })
     upstream.stream.feed(ok)
@@ -156,7 +156,7 @@ describe('an answer before the end of the request', () => {
 })
 
 describe('a connection', () => {
-  test('is used again and again', () => {
+  test('is reused for many requests', () => {
     const upstream = new Upstream()
     for (let i = 1; i <= 5; i++) {
       const answer = upstream.send()
@@ -165,7 +165,7 @@ describe('a connection', () => {
     }
   })
 
-  test('can be used again by whoever is told that it is free', () => {
+  test('can be reused in the callback that reports it as free', () => {
     const upstream = new Upstream()
     let second: Answer | undefined
     upstream.connection.onChange = () => {
@@ -179,13 +179,13 @@ describe('a connection', () => {
     assert.deepEqual([second?.body.body, first.body.body], ['x', 'hello'])
   })
 
-  test('on which bytes come that nobody asked for is closed', () => {
+  test('that delivers unrequested bytes is closed', () => {
     const upstream = new Upstream().use()
     upstream.stream.feed(ok)
     assert.deepEqual([upstream.state, upstream.stream.isReset, upstream.changes], ['closed', true, 1])
   })
 
-  test('on which more comes than one answer is not used again', () => {
+  test('that delivers more than one answer is not reused', () => {
     for (const first of [
       ok,
       'HTTP/1.1 204 No\r\n\r\n',
@@ -198,7 +198,7 @@ describe('a connection', () => {
     }
   })
 
-  test('that we have ended is given up when more comes', () => {
+  test('that we have ended is reset when more bytes arrive', () => {
     const upstream = new Upstream().use()
     upstream.connection.close()
     assert.equal(upstream.stream.isReset, false)
@@ -206,7 +206,7 @@ describe('a connection', () => {
     assert.equal(upstream.stream.isReset, true)
   })
 
-  test('is closed when the upstream ends it, and after a while by itself', () => {
+  test('closes when the upstream ends it, and on its own after a while', () => {
     const upstream = new Upstream().use()
     upstream.stream.feedEnd()
     assert.deepEqual([upstream.state, upstream.stream.isEnded, upstream.changes], ['closed', true, 1])
@@ -219,7 +219,7 @@ describe('a connection', () => {
     assert.deepEqual([other.stream.isReset, other.changes], [true, 1])
   })
 
-  test('that is closed on our side fails what is under way', () => {
+  test('that is closed on our side fails the request in progress', () => {
     const waiting = new Upstream()
     const answer = waiting.send()
     waiting.connection.close()
@@ -234,7 +234,7 @@ describe('a connection', () => {
     assert.deepEqual([idle.state, idle.stream.isEnded], ['closed', true])
   })
 
-  test('is given up, and nobody is told, when the visitor is gone', () => {
+  test('is reset without callbacks when the visitor is gone', () => {
     for (const text of ['', 'HTTP/1.1 2', ok.slice(0, -1)]) {
       const upstream = new Upstream()
       const answer = upstream.send()
@@ -245,7 +245,7 @@ describe('a connection', () => {
     }
   })
 
-  test('that is given up within an answer brings no more of it', () => {
+  test('that is reset within an answer delivers no more of it', () => {
     const upstream = new Upstream()
     let pieces = 0
     const fail = (): never => assert.fail()
@@ -267,7 +267,7 @@ describe('a connection', () => {
     assert.deepEqual([pieces, upstream.state, upstream.broken], [1, 'closed', []])
   })
 
-  test('is not given up by who has had its answer', () => {
+  test('is not reset by a request that has had its answer', () => {
     const upstream = new Upstream()
     const first = upstream.send()
     upstream.stream.feed(ok)
@@ -284,7 +284,7 @@ describe('a connection', () => {
 describe('an upgrade', () => {
   const request = { upgrade: 'websocket' } as const
 
-  test('gives the stream, beginning with what came already, and leaves', () => {
+  test('returns the stream, starting with what has arrived already, and closes', () => {
     const upstream = new Upstream()
     const answer = upstream.send(request)
     assert.match(upstream.stream.take(), /\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n$/)
@@ -306,7 +306,7 @@ describe('an upgrade', () => {
     assert.equal(upstream.stream.isReset, false)
   })
 
-  test('that is refused is an answer like others', () => {
+  test('that is refused is an answer like any other', () => {
     const upstream = new Upstream()
     const answer = upstream.send(request)
     upstream.stream.feed(ok)
@@ -314,14 +314,14 @@ describe('an upgrade', () => {
   })
 })
 
-describe('who throws', () => {
+describe('a callback that throws', () => {
   const boom = (): never => {
     throw new Error('boom')
   }
   const request = { method: 'GET', target: '/', headers: new HeaderList(), body: 'none', upgrade: undefined } as const
   const sink = { inform: boom, respond: boom, upgraded: boom, failed: boom }
 
-  test('at an answer, an interim one or none at all costs the connection and nothing else', () => {
+  test('for an answer, an interim one or a failure closes the connection and nothing else', () => {
     const feeds = [
       (upstream: Upstream) => upstream.stream.feed(ok),
       (upstream: Upstream) => upstream.stream.feed('HTTP/1.1 103 Early\r\n\r\n'),
@@ -337,7 +337,7 @@ describe('who throws', () => {
     }
   })
 
-  test('while it reads does too', () => {
+  test('for a body does too', () => {
     const upstream = new Upstream()
     const respond = (_: unknown, body: BodyReader): void => body.read({ data: boom, end: boom, failed: boom })
     upstream.connection.send(request, { ...sink, respond })
@@ -346,7 +346,7 @@ describe('who throws', () => {
   })
 })
 
-test('bytes on a kept connection that are no response say nothing of the request', () => {
+test('bytes on a kept connection that are not a response say nothing about the request', () => {
   for (const text of ['late', '<p>\r\n\r\n', '\x00', `late${ok}`, '\r\n']) {
     const upstream = new Upstream().use()
     const answer = upstream.send()

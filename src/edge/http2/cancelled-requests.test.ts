@@ -1,4 +1,4 @@
-/** Visitors that take back what they asked for, again and again, on a connection to the service that others share. */
+/** Visitors that keep cancelling requests, on a connection to the service that others share. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { test } from 'node:test'
@@ -13,7 +13,7 @@ for (const [what, isWhole] of [
   ['whole', true],
   ['half sent', false],
 ] as const) {
-  test(`one visitor that takes back thousands of requests, ${what}, costs no other visitor an answer`, async (t) => {
+  test(`cancelling thousands of requests, ${what}, costs no other visitor an answer`, async (t) => {
     const service = await http2Service(t, (stream, headers) => {
       if (headers[':path'] === '/never') return
       stream.resume()
@@ -25,13 +25,13 @@ for (const [what, isWhole] of [
     const plane = await Plane.start(t, [testEdge({ names: ['a.test'], routes: [{ backend: service.backend }] })])
     const statuses = new Map<number, number>()
     for (let reset = 0; reset < RESETS; reset += AT_A_TIME) {
-      // A visitor of its own each time: we end the connection of one that does this for long.
+      // A new visitor each time: we end the connection of one that does this for long.
       const hostile = openHttp2(t, plane)
       const streams = Array.from({ length: AT_A_TIME }, () =>
         hostile.request({ ':method': 'POST', ':path': '/never', ':authority': 'a.test' }, { endStream: isWhole }),
       )
       for (const stream of streams) stream.on('error', () => {})
-      // What is asked for after them has arrived after them.
+      // A request sent after them arrives after them.
       const { status } = await ask(t, plane, '2', { method: 'POST', body: 'x' })
       statuses.set(status, (statuses.get(status) ?? 0) + 1)
       for (const stream of streams) stream.close(8)

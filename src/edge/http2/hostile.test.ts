@@ -6,10 +6,10 @@ import { frameTypes, RawVisitor, usual } from './test-frames.ts'
 import { answer, client, serve } from './test-server.ts'
 
 describe('a hostile visitor', () => {
-  test('gets no more than so many requests at once', async (t) => {
+  test('gets no more than a bounded number of requests at once', async (t) => {
     const harness = await serve(t, () => {})
     const visitor = await RawVisitor.connect(harness.port)
-    // The bound holds from when the visitor says that it knows it.
+    // The bound applies once the visitor has acknowledged it.
     visitor.ask(1)
     await visitor.frame('settings', 0)
     for (let i = 1; i < 200; i++) visitor.ask(2 * i + 1)
@@ -18,7 +18,7 @@ describe('a hostile visitor', () => {
     assert.equal(harness.closed, 1)
   })
 
-  test('that begins requests only to reset them is turned away', async (t) => {
+  test('that starts requests only to reset them is turned away', async (t) => {
     const harness = await serve(t, () => {})
     const visitor = await RawVisitor.connect(harness.port)
     for (let i = 0; i < 5000 && !visitor.isClosed; i++) {
@@ -32,14 +32,14 @@ describe('a hostile visitor', () => {
   })
 
   const floods: Record<string, (visitor: RawVisitor, i: number) => void> = {
-    'asks for its pings to be answered and does not listen': (visitor) => visitor.send('ping', 0, 0, Buffer.alloc(8)),
-    'changes its settings without end and does not listen': (visitor) =>
+    'sends pings and does not read the answers': (visitor) => visitor.send('ping', 0, 0, Buffer.alloc(8)),
+    'changes its settings without end and does not read': (visitor) =>
       visitor.send('settings', 0, 0, Buffer.from('000400010000', 'hex')),
     'sends a head without end': (visitor, i) => {
       if (i === 0) visitor.send('headers', 0, 1)
       else visitor.send('continuation', 0, 1, Buffer.from([0, 1, 0x78, 1, 0x79]))
     },
-    'sends the rest of a head that it did not begin': (visitor, i) => {
+    'sends the rest of a head that it did not start': (visitor, i) => {
       if (i === 0) visitor.ask(1, usual, { isOpen: true })
       else visitor.send('continuation', 0, 1)
     },
@@ -102,7 +102,7 @@ describe('whatever a visitor sends', () => {
     assert.equal((await buffer(client(t, harness.port).request())).toString(), 'ok')
   })
 
-  test('a reset with an error right behind the request does no harm', async (t) => {
+  test('a reset with an error right after the request does no harm', async (t) => {
     const aborted = Promise.withResolvers<void>()
     const harness = await serve(t, (exchange) => {
       exchange.onAbort = aborted.resolve

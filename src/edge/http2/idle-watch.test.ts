@@ -19,7 +19,7 @@ const collect: () => void = runInNewContext('gc')
 /** Resolves when what `weak` points to was collected; the runner ends a test for which that never comes. */
 async function collected(weak: WeakRef<object>): Promise<void> {
   do {
-    // To ask keeps it alive until the end of the turn, so it is collected in the next.
+    // Reading `weak` keeps it alive until the end of the turn, so it is collected in the next.
     await new Promise((resolve) => setImmediate(resolve))
     collect()
     await new Promise((resolve) => setImmediate(resolve))

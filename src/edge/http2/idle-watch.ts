@@ -1,18 +1,18 @@
 /**
- * Tells when nothing moves on a session of HTTP/2, and closes one whose peer does not.
+ * Reports when an HTTP/2 session is idle, and closes a finished one whose peer does not.
  *
- * Node has a timer for the first, but clears it only after it has marked the session as destroyed, when clearing does
- * nothing: a session that is over would stay in memory, with all that it holds, until the timer runs out. For the second
- * it has none: it waits without end for a peer that neither reads our last bytes nor closes.
+ * Node has a timer for idle sessions, but clears it only after it has marked the session as destroyed, when clearing
+ * does nothing: a finished session would stay in memory, with all that it holds, until the timer runs out. For finished
+ * sessions Node has no timer: it waits forever for a peer that neither reads our last bytes nor closes.
  */
 import type { Duplex } from 'node:stream'
 import type { Deadline, Expiring, Sweep } from '../sweep.ts'
 
 /** Checks per idle time: the time is accurate to an eighth. */
-const LOOKS = 8
+const CHECKS = 8
 
 /** Checks of a finished session before its connection is closed by force. */
-const LAST_LOOKS = 2
+const LAST_CHECKS = 2
 
 export interface IdleWatchOptions {
   readonly session: { readonly destroyed: boolean }
@@ -31,8 +31,8 @@ export class IdleWatch implements Expiring {
   readonly #options: IdleWatchOptions
   readonly #deadline: Deadline
   #seen = 0
-  #quietLooks = 0
-  #lastLooks = 0
+  #quietChecks = 0
+  #lastChecks = 0
 
   constructor(options: IdleWatchOptions) {
     this.#options = options
@@ -40,28 +40,28 @@ export class IdleWatch implements Expiring {
     this.#lookLater()
   }
 
-  /** The connection is closed. */
+  /** Stops the watch; call it when the connection is closed. */
   stop(): void {
     this.#options.sweep.remove(this.#deadline)
   }
 
   expired(): void {
     const { session, connection, moved, onIdle } = this.#options
-    if (session.destroyed && ++this.#lastLooks === LAST_LOOKS) {
+    if (session.destroyed && ++this.#lastChecks === LAST_CHECKS) {
       connection.destroy()
       return
     }
     const now = moved()
-    this.#quietLooks = now === this.#seen ? this.#quietLooks + 1 : 0
+    this.#quietChecks = now === this.#seen ? this.#quietChecks + 1 : 0
     this.#seen = now
     this.#lookLater()
-    if (this.#quietLooks < LOOKS || session.destroyed) return
-    this.#quietLooks = 0
+    if (this.#quietChecks < CHECKS || session.destroyed) return
+    this.#quietChecks = 0
     onIdle()
   }
 
   #lookLater(): void {
     const { sweep, idleMs } = this.#options
-    this.#deadline.at = sweep.after(idleMs / LOOKS)
+    this.#deadline.at = sweep.after(idleMs / CHECKS)
   }
 }

@@ -1,4 +1,4 @@
-/** Header lists as Node's HTTP/2 takes and gives them: flat arrays of names and values. */
+/** Header lists in the form that Node's HTTP/2 uses: flat arrays of names and values. */
 import { HeaderList } from '../../lib/http/header-list.ts'
 import { headerName } from '../../lib/http/header-name.ts'
 import { isFieldContent } from '../../lib/http/http-header.ts'
@@ -6,7 +6,7 @@ import type { BodyLength } from '../exchange.ts'
 
 /** What HTTP/2 carries besides headers: pseudo-headers, and the length of the body. */
 export interface RawFields {
-  /** By name, colon included; each comes once at most. */
+  /** By name, colon included; each at most once. */
   readonly pseudo: ReadonlyMap<string, string>
   readonly headers: HeaderList
   readonly contentLength: number | undefined
@@ -19,7 +19,7 @@ export interface RawFields {
 /** RFC 9113 §6.5.2: what each field counts beyond its characters, in bytes. */
 const FIELD_OVERHEAD_BYTES = 32
 
-/** Takes `raw` apart. Cookies, which may come in crumbs, are put together (RFC 9113 §8.2.3). */
+/** Splits `raw` into its parts. Cookies, which may come in several fields, are joined (RFC 9113 §8.2.3). */
 export function readFields(raw: readonly string[]): RawFields {
   const pseudo = new Map<string, string>()
   const headers = new HeaderList()
@@ -61,7 +61,7 @@ export function writeFields(raw: string[], headers: HeaderList, body: BodyLength
     const { key, isToken } = headers.nameAt(i)
     const value = headers.valueAt(i)
     if (leftOut.has(key)) continue
-    // The last defence against header injection: the library would send these as they are.
+    // The last defence against header injection: the library would send these unchecked.
     if (!isToken || (!headers.isChecked && !isFieldContent(value))) throw new Error('a header that cannot be sent')
     raw.push(key, value)
   }

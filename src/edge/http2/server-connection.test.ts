@@ -9,12 +9,12 @@ import { Http2Connection } from './server-connection.ts'
 import { flags, RawVisitor, usual } from './test-frames.ts'
 import { answer, client, head, serve } from './test-server.ts'
 
-describe('what is no request', () => {
+describe('an invalid request', () => {
   const without = (...names: string[]) => usual.filter(([name]) => !names.includes(name))
   const cases: Record<string, [pairs: readonly (readonly [string, string])[], answer: string]> = {
-    'a usual one is one': [usual, '200'],
-    'one with Host alone is one': [[...without(':authority'), ['host', 'a.test']], '200'],
-    'one with the same twice is one': [[...usual, ['host', 'A.TEST']], '200'],
+    'a usual one is valid': [usual, '200'],
+    'one with only Host is valid': [[...without(':authority'), ['host', 'a.test']], '200'],
+    'one with the same name in both is valid': [[...usual, ['host', 'A.TEST']], '200'],
     'another Host than :authority': [[...usual, ['host', 'b.test']], '400'],
     'neither Host nor :authority': [without(':authority'), 'reset 1'],
     'an empty :authority': [[...without(':authority'), [':authority', '']], 'reset 1'],
@@ -30,7 +30,7 @@ describe('what is no request', () => {
     'a target that is a URL': [[...without(':path', ':scheme'), [':scheme', 'ftp'], [':path', 'ftp://x/']], '400'],
     'a target without slash': [[...without(':path'), [':path', 'x']], 'reset 1'],
     'a target that is not ASCII': [[...without(':path'), [':path', '/?\xe9']], '400'],
-    'a target with a blank': [[...without(':path'), [':path', '/a b']], 'reset 1'],
+    'a target with a space': [[...without(':path'), [':path', '/a b']], 'reset 1'],
     'a GET of *': [[...without(':path'), [':path', '*']], 'reset 1'],
     'no method': [without(':method'), 'reset 1'],
     'two methods': [[[':method', 'GET'], ...usual], 'reset 1'],
@@ -44,7 +44,7 @@ describe('what is no request', () => {
     'Proxy-Connection': [[...usual, ['proxy-connection', '1']], 'reset 1'],
     'TE of something else': [[...usual, ['te', 'gzip']], 'reset 1'],
     'two lengths': [[...usual, ['content-length', '0'], ['content-length', '1']], 'reset 1'],
-    'a length that is none': [[...usual, ['content-length', 'x']], 'reset 1'],
+    'an invalid length': [[...usual, ['content-length', 'x']], 'reset 1'],
   }
   for (const [name, [pairs, expected]] of Object.entries(cases)) {
     test(name, async (t) => {
@@ -57,7 +57,7 @@ describe('what is no request', () => {
     })
   }
 
-  test('a header that cannot be one is not there, and does no harm to the others', async (t) => {
+  test('an invalid header is dropped, and the others are kept', async (t) => {
     const harness = await serve(t)
     const visitor = await RawVisitor.connect(harness.port)
     const bad = [
@@ -74,7 +74,7 @@ describe('what is no request', () => {
     visitor.socket.destroy()
   })
 
-  test('a body that is longer or shorter than it says', async (t) => {
+  test('a body that is longer or shorter than announced', async (t) => {
     for (const body of ['', 'abc']) {
       const failed = Promise.withResolvers<string>()
       const harness = await serve(t, (exchange) =>
@@ -90,7 +90,7 @@ describe('what is no request', () => {
 })
 
 describe('a head', () => {
-  test('is what it says, with cookies together and the length apart', async (t) => {
+  test('is read with joined cookies and a separate length', async (t) => {
     const harness = await serve(t)
     const visitor = await RawVisitor.connect(harness.port)
     const pairs = [
@@ -124,7 +124,7 @@ describe('a head', () => {
     visitor.socket.destroy()
   })
 
-  test('of too many or too large headers is refused, and the connection lives on', async (t) => {
+  test('of too many or too large headers is refused, and the connection stays open', async (t) => {
     const harness = await serve(t)
     const session = client(t, harness.port)
     const ask = async (headers: Record<string, string>): Promise<string> => {
@@ -150,7 +150,7 @@ describe('a head', () => {
 })
 
 describe('an answer', () => {
-  test('comes with its headers, its interim answers and its trailers', async (t) => {
+  test('has its headers, its interim answers and its trailers', async (t) => {
     const harness = await serve(t, (exchange) => {
       exchange.inform(
         103,
@@ -193,7 +193,7 @@ describe('an answer', () => {
     assert.deepEqual(informed, [[103, '<a>, <b>']])
   })
 
-  test('is given once, and not with what cannot be sent', async (t) => {
+  test('is sent only once, and never with what cannot be sent', async (t) => {
     const faults: string[] = []
     const attempt = (call: () => unknown): void => {
       try {
@@ -216,7 +216,7 @@ describe('an answer', () => {
     assert.equal(faults.length, 6)
   })
 
-  test('that is given up is seen to be', async (t) => {
+  test('that is aborted is visibly cut', async (t) => {
     const harness = await serve(t, (exchange) => {
       const writer = exchange.respond(head(200, 'unknown'))
       writer.write(Buffer.from('half'))
@@ -225,7 +225,7 @@ describe('an answer', () => {
     await assert.rejects(buffer(client(t, harness.port).request()), /INTERNAL_ERROR/)
   })
 
-  test('to somebody who is gone goes nowhere', async (t) => {
+  test('to a visitor who is gone is dropped', async (t) => {
     const aborted = Promise.withResolvers<void>()
     const harness = await serve(t, (exchange) => {
       exchange.onAbort = () => {
@@ -244,7 +244,7 @@ describe('an answer', () => {
     visitor.socket.destroy()
   })
 
-  test('of somebody who throws costs that request alone', async (t) => {
+  test('from a handler that throws fails only that request', async (t) => {
     const harness = await serve(t, (exchange) => {
       if (exchange.head.target === '/bad') throw new Error('no')
       answer(exchange)
@@ -258,7 +258,7 @@ describe('an answer', () => {
 
 describe('a visitor that resets its upload', () => {
   for (const code of [0, 2, 8]) {
-    test(`with code ${code} does not make half of it look like all of it`, async (t) => {
+    test(`with code ${code} does not make half of it look complete`, async (t) => {
       const seen: string[] = []
       const over = Promise.withResolvers<void>()
       const visitors: RawVisitor[] = []
@@ -286,7 +286,7 @@ describe('a visitor that resets its upload', () => {
     })
   }
 
-  test('while nobody reads it is gone all the same', async (t) => {
+  test('while its reader is paused is gone too', async (t) => {
     const over = Promise.withResolvers<void>()
     const got = Promise.withResolvers<void>()
     const harness = await serve(t, (exchange) => {
@@ -310,7 +310,7 @@ describe('a visitor that resets its upload', () => {
     visitor.socket.destroy()
   })
 
-  test('by leaving does not either', async (t) => {
+  test('by leaving does not make half of it look complete', async (t) => {
     const seen: string[] = []
     const over = Promise.withResolvers<void>()
     const harness = await serve(t, (exchange) => {
@@ -328,7 +328,7 @@ describe('a visitor that resets its upload', () => {
 })
 
 describe('a connection', () => {
-  test('that drains finishes what it has begun and takes nothing new', async (t) => {
+  test('that drains finishes its requests and takes no new ones', async (t) => {
     const harness = await serve(t, () => {})
     const session = client(t, harness.port)
     const stream = session.request()
@@ -355,7 +355,7 @@ describe('a connection', () => {
     while (harness.closed === 0) await new Promise((resolve) => setImmediate(resolve))
   })
 
-  test('that drains and is asked nothing is closed', async (t) => {
+  test('that drains and gets no request is closed', async (t) => {
     const harness = await serve(t)
     const session = client(t, harness.port)
     await once(session, 'remoteSettings')
@@ -366,7 +366,7 @@ describe('a connection', () => {
     while (harness.closed === 0) await new Promise((resolve) => setImmediate(resolve))
   })
 
-  test('that is idle for too long is closed, with a goodbye', async (t) => {
+  test('that is idle for too long is closed, with a GOAWAY', async (t) => {
     const harness = await serve(t, answer, { limits: { headBytes: 65_536, headers: 100, idleMs: 30 } })
     const session = client(t, harness.port)
     const goodbye = once(session, 'goaway')
@@ -407,11 +407,11 @@ describe('a connection', () => {
     await aborted.promise
   })
 
-  test('tells of each exchange that it is done, or that the visitor is gone', async (t) => {
-    const told: string[] = []
+  test('reports for each exchange that it is done, or that the visitor is gone', async (t) => {
+    const reported: string[] = []
     const harness = await serve(t, (exchange) => {
-      exchange.onDone = () => told.push(`done ${exchange.head.target}`)
-      exchange.onAbort = () => told.push(`gone ${exchange.head.target}`)
+      exchange.onDone = () => reported.push(`done ${exchange.head.target}`)
+      exchange.onAbort = () => reported.push(`gone ${exchange.head.target}`)
       if (exchange.head.target !== '/gone') answer(exchange)
     })
     const session = client(t, harness.port)
@@ -421,7 +421,7 @@ describe('a connection', () => {
     session.request({ ':path': '/gone' }).on('error', () => {})
     while (harness.exchanges.length < 4) await new Promise((resolve) => setImmediate(resolve))
     session.destroy()
-    while (told.length < 4) await new Promise((resolve) => setImmediate(resolve))
-    assert.deepEqual(told, ['done /a', 'done /b', 'done /c', 'gone /gone'])
+    while (reported.length < 4) await new Promise((resolve) => setImmediate(resolve))
+    assert.deepEqual(reported, ['done /a', 'done /b', 'done /c', 'gone /gone'])
   })
 })

@@ -1,4 +1,4 @@
-/** A connection of a visitor over HTTP/2: delivers requests as they come, and bounds everything a visitor can do. */
+/** A visitor's connection over HTTP/2: delivers requests as they come, and bounds everything a visitor can do. */
 import {
   constants,
   performServerHandshake,
@@ -34,11 +34,11 @@ export interface Http2ConnectionOptions {
   readonly socket: Socket
   readonly sweep: Sweep
   readonly limits?: Http2Limits
-  /** Takes a request. A throw fails that request. */
+  /** Handles a request. A throw fails that request. */
   readonly onExchange: (exchange: Http2Exchange) => void
   /** The answer to something that is not a request. */
   readonly onBad: (code: VisitorErrorCode, what: string) => { readonly head: ResponseHead; readonly body: Buffer }
-  /** The connection is over. Exactly once. */
+  /** Called exactly once, when the connection is over. */
   readonly onClosed?: () => void
   /** A callback threw; for the log. */
   readonly onBroken?: (cause: unknown) => void
@@ -62,7 +62,7 @@ export class Http2Connection {
       process.nextTick(() => onClosed?.())
       return
     }
-    // There are no half connections in HTTP/2: a visitor that sends no more is gone.
+    // HTTP/2 connections are never half-open: a visitor that ends its side is gone.
     socket.allowHalfOpen = false
     const session = performServerHandshake(socket, sessionOptions(limits))
     this.#session = session
@@ -88,7 +88,7 @@ export class Http2Connection {
     return this.#open
   }
 
-  /** Finishes what has begun, takes nothing new, then closes. Whoever has just connected may ask once. */
+  /** Finishes requests under way, takes no new ones, then closes. A new connection may still send its first. */
   drain(): void {
     if (this.#hasAsked) {
       this.#finish()
@@ -113,7 +113,7 @@ export class Http2Connection {
 
   #begin(stream: ServerHttp2Stream, flags: number, raw: readonly string[]): void {
     const { onExchange, onBad } = this.#options
-    // `close` says the same; but without a listener the process would end.
+    // `close` follows; but an `error` without a listener would end the process.
     stream.on('error', () => {})
     this.#hasAsked = true
     this.#open++
@@ -135,7 +135,7 @@ export class Http2Connection {
     } catch (cause) {
       onBroken(cause)
     }
-    // After those that came with it.
+    // After requests that came with this one.
     if (this.#isDraining) setImmediate(() => this.#finish())
   }
 

@@ -1,4 +1,4 @@
-/** One request of a visitor and its answer, on a stream of HTTP/2. */
+/** One request of a visitor and its answer, on an HTTP/2 stream. */
 import { constants, type ServerHttp2Stream } from 'node:http2'
 import type { ByteStream } from '../../lib/bytes/byte-stream.ts'
 import type { HeaderList } from '../../lib/http/header-list.ts'
@@ -44,7 +44,7 @@ export class Http2Exchange implements Exchange {
     if (status < 100 || status > 199 || status === 101) throw new Error('not an interim response')
     if (this.#isAnswered || this.#isGone) return
     if (status === 100) {
-      // Only a visitor that asked for it knows what to do with it.
+      // Only a visitor that expects it can handle it.
       if (!this.#awaitsContinue) return
       this.#awaitsContinue = false
     }
@@ -114,7 +114,7 @@ export class Http2Exchange implements Exchange {
   #closed(): void {
     this.#reader.cut()
     const { rstCode, writableFinished } = this.#stream
-    // Everything was sent, so the visitor has it, whatever it says after.
+    // Everything was sent, so the visitor has it, whatever code it closes with.
     const isDone = this.#isWhole && (rstCode === constants.NGHTTP2_NO_ERROR || writableFinished)
     try {
       if (isDone) this.onDone?.()
@@ -125,7 +125,7 @@ export class Http2Exchange implements Exchange {
   }
 }
 
-/** Node sends no status above 599; RFC 9110 §15: whoever sees one takes it for a 500. */
+/** Node sends no status above 599; RFC 9110 §15: clients treat one as a 500. */
 function sendable(status: number): number {
   return status > 599 ? 500 : status
 }

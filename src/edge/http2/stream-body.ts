@@ -1,4 +1,4 @@
-/** The bodies of one stream of HTTP/2: the one that comes in, at the pace of its reader, and the one that goes out. */
+/** The two bodies of an HTTP/2 stream: the incoming one, at the pace of its reader, and the outgoing one. */
 import { constants, type Http2Stream } from 'node:http2'
 import { kept } from '../../lib/bytes/byte-stream.ts'
 import { noteRead } from '../../lib/bytes/read-memory.ts'
@@ -103,9 +103,9 @@ export const noBody: BodyReader = {
 export interface StreamWriterOptions {
   /** A message without a body: writes are dropped. */
   readonly isEmpty: boolean
-  /** Whether the stream was begun so that trailers can follow. */
+  /** Whether the stream was started so that trailers can follow. */
   readonly hasTrailers: boolean
-  /** What the other end is told when the body is cut short. */
+  /** The code that the other end gets when the body is cut short. */
   readonly abortCode: number
   /** The body is complete and its end is on the way; the stream may be closed after it. */
   readonly onSent?: () => void

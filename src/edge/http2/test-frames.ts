@@ -1,4 +1,4 @@
-/** For tests: a visitor that speaks HTTP/2 in frames of its own making, as no library would let it. */
+/** For tests: a visitor that speaks HTTP/2 in handmade frames, including ones that no library would send. */
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 
@@ -50,7 +50,7 @@ function length(value: number): Buffer {
   return Buffer.from([...bytes, rest])
 }
 
-/** What a request has at least. */
+/** The minimum of a request. */
 export const usual: readonly (readonly [string, string])[] = [
   [':method', 'GET'],
   [':scheme', 'https'],
@@ -99,7 +99,7 @@ export class RawVisitor {
     this.send('reset', 0, stream, payload)
   }
 
-  /** The first frame of this type on this stream, when it has come; undefined when the connection closed without. */
+  /** The first frame of this type on this stream; undefined when the connection closes without one. */
   async frame(type: keyof typeof frameTypes, stream: number): Promise<Frame | undefined> {
     for (;;) {
       const found = this.frames.find((each) => each.type === frameTypes[type] && each.stream === stream)

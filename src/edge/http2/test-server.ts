@@ -1,4 +1,4 @@
-/** For tests: connections of HTTP/2 behind a free port, without the TLS that is not their business, and visitors for them. */
+/** For tests: HTTP/2 connections behind a free port, without TLS, and visitors for them. */
 import { once } from 'node:events'
 import { type ClientHttp2Session, connect } from 'node:http2'
 import { type AddressInfo, createServer } from 'node:net'

@@ -57,12 +57,12 @@ export class Http2Upstream implements SharedUpstream {
 
   constructor({ stream, sweep, idleMs = UPSTREAM_IDLE_MS }: Http2UpstreamOptions) {
     const duplex = new ByteDuplex(stream)
-    // There are no half connections in HTTP/2: an upstream that sends no more is gone.
+    // HTTP/2 connections are never half-open: an upstream that ends its side is gone.
     duplex.allowHalfOpen = false
     const session = connect('http://upstream', { ...sessionOptions, createConnection: () => duplex })
     this.#session = session
     this.#duplex = duplex
-    // What is wrong with a connection ends it; `close` follows.
+    // Errors of a connection end it; `close` follows.
     session.on('error', () => {})
     this.ready = new Promise((resolve) => {
       session.on('remoteSettings', ({ maxConcurrentStreams }) => {
@@ -71,7 +71,7 @@ export class Http2Upstream implements SharedUpstream {
       })
       session.once('close', resolve)
     })
-    // After GOAWAY the upstream takes no more requests; those under way may finish.
+    // After GOAWAY the upstream accepts no more requests; those under way may finish.
     session.on('goaway', () => this.close())
     const watch = new IdleWatch({
       session,
@@ -109,7 +109,7 @@ export class Http2Upstream implements SharedUpstream {
     })
   }
 
-  /** Takes no more requests, and closes after the last. */
+  /** Accepts no more requests, and closes after the last. */
   close(): void {
     if (!this.isClosed) this.#session.close()
   }
@@ -136,7 +136,7 @@ interface StreamOwner {
   /** A request was cancelled. */
   onCancelled(): void
   onClosed(): void
-  /** Whether the connection was broken off, so that what its streams say of themselves means nothing. */
+  /** Whether the connection broke, so that the codes of its streams mean nothing. */
   isBroken(): boolean
 }
 
@@ -204,7 +204,7 @@ class Http2UpstreamStream implements UpstreamConnection {
       if (status === 101 || ++interims > INTERIM_RESPONSES) {
         const sink = this.#sink
         this.close()
-        sink?.failed(new UpstreamFault('invalid', 'interim responses without end, or of no meaning'))
+        sink?.failed(new UpstreamFault('invalid', 'too many interim responses, or a 101'))
       } else this.#sink?.inform(status, headers)
     })
     stream.on('response', (_headers, flags, raw?: string[]) => {
@@ -255,7 +255,7 @@ function readResponse(raw: readonly string[], { method, isEnded }: { method: str
   const { pseudo, headers, contentLength, hasTrailer } = readFields(raw)
   const status = Number(pseudo.get(':status'))
   let body: BodyLength = contentLength ?? (isEnded ? 'none' : 'unknown')
-  // With a length there could be no trailers, which are announced.
+  // With a length there could be no trailers, but some are announced.
   if (hasTrailer && !isEnded && method !== 'HEAD') body = 'unknown'
   return { status, reason: '', headers, body }
 }
@@ -265,8 +265,8 @@ function faultOf(
   method: string,
   { cause, isBroken }: { readonly cause: Error | undefined; readonly isBroken: boolean },
 ): UpstreamFault {
-  // RFC 9113 §8.7: a stream that was refused was not looked at. But the library says the same of one that it refused
-  // itself, for a head that is too large; then the upstream has looked.
+  // RFC 9113 §8.7: a refused stream was not processed. But the library reports the same for one that it refused itself,
+  // for a head that is too large; then the upstream has processed it.
   const isRefused = stream.rstCode === constants.NGHTTP2_REFUSED_STREAM && isIdempotent(method)
   // A stream without an id was never sent.
   const isUntouched = isRefused || stream.id === undefined

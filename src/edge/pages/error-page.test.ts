@@ -8,7 +8,7 @@ import { htmlPage } from './html.ts'
 
 const { forRequest: errorPage, plain } = errorPages()
 
-const codes = Object.keys(visitorErrors) as VisitorErrorCode[] // keys of that very table
+const codes = Object.keys(visitorErrors) as VisitorErrorCode[] // the keys of that table
 
 function ask(accept: string | undefined, { method = 'GET', type }: { method?: string; type?: string } = {}) {
   const headers = new HeaderList()
@@ -21,15 +21,15 @@ describe('a visitor', () => {
   const browser = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8'
   const cases: Record<string, [page: ReturnType<typeof ask>, type: string]> = {
     'with a browser gets HTML': [ask(browser), 'text/html; charset=utf-8'],
-    'with a browser that asks for the head alone gets HTML': [
+    'with a browser that requests only the head gets HTML': [
       ask(browser, { method: 'HEAD' }),
       'text/html; charset=utf-8',
     ],
     'with a browser that posts gets text': [ask(browser, { method: 'POST' }), 'text/plain; charset=utf-8'],
-    'that takes JSON gets JSON': [ask('application/json, */*'), 'application/json'],
-    'that posts and takes JSON gets JSON': [ask('application/json', { method: 'POST' }), 'application/json'],
-    'that takes anything gets text': [ask('*/*'), 'text/plain; charset=utf-8'],
-    'that says nothing gets text': [ask(undefined), 'text/plain; charset=utf-8'],
+    'that accepts JSON gets JSON': [ask('application/json, */*'), 'application/json'],
+    'that posts and accepts JSON gets JSON': [ask('application/json', { method: 'POST' }), 'application/json'],
+    'that accepts anything gets text': [ask('*/*'), 'text/plain; charset=utf-8'],
+    'without an Accept header gets text': [ask(undefined), 'text/plain; charset=utf-8'],
     'that speaks gRPC gets a status': [
       ask('*/*', { method: 'POST', type: 'application/grpc+proto' }),
       'application/grpc',
@@ -57,7 +57,7 @@ describe('every error', () => {
     })
   }
 
-  test('is the same without the number of ngrok, but for that header, in every form', () => {
+  test('is the same without the ngrok error number, except for that header, in every form', () => {
     const unnumbered = errorPages({ ngrokErrorHeader: false })
     const parts = ({ head, body }: ErrorPage) => ({ ...head, headers: [...head.headers], text: body.toString() })
     const stripped = (page: ErrorPage) => {
@@ -77,7 +77,7 @@ describe('every error', () => {
     }
   })
 
-  test('with a request id says it in its head and its body, in every form', () => {
+  test('with a request id has it in its head and its body, in every form', () => {
     for (const [accept, type] of [['text/html'], ['application/json'], ['*/*'], ['*/*', 'application/grpc']]) {
       const headers = HeaderList.of([['accept', accept ?? '']])
       if (type) headers.add('content-type', type)
@@ -113,7 +113,7 @@ describe('every error', () => {
     assert.equal(plain('IP_REFUSED').body.toString(), `${visitorErrors.IP_REFUSED.text}\nERR_IP_REFUSED\n`)
   })
 
-  test('changed by one request is not changed for the next', () => {
+  test('that one request changed is unchanged for the next', () => {
     ask('*/*').head.headers.set('postern-error-code', 'changed')
     assert.equal(ask('*/*').head.headers.get('postern-error-code'), 'ERR_BACKEND_OFFLINE')
   })
@@ -141,13 +141,13 @@ describe('a gRPC client', () => {
 })
 
 describe('the HTML page', () => {
-  test('escapes what stands in it', () => {
+  test('escapes its contents', () => {
     const page = htmlPage({ status: 500, text: `<script>"&'`, name: '<b>' })
     assert.doesNotMatch(page, /<script|<b>/)
     assert.match(page, /&#60;script&#62;&#34;&#38;&#39;/)
   })
 
-  test('needs nothing from elsewhere and runs nothing, and its policy lets its own style through', () => {
+  test('needs nothing from elsewhere and runs nothing, and its policy allows its own style', () => {
     const { head, body } = ask('text/html')
     const page = body.toString()
     assert.doesNotMatch(page, /<script|<link|<img|<iframe|url\(|@import|https?:|\son\w+=/i)
@@ -156,7 +156,7 @@ describe('the HTML page', () => {
     assert.ok(head.headers.get('content-security-policy')?.includes(`style-src 'sha256-${hash}'`))
   })
 
-  test('can be read by a program that reads it aloud', () => {
+  test('can be read by a screen reader', () => {
     const page = ask('text/html').body.toString()
     assert.match(page, /<html lang="en">/)
     assert.match(page, /<main>/)

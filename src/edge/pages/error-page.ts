@@ -1,4 +1,4 @@
-/** What a visitor sees when something went wrong: a page, JSON, plain text or a gRPC status, as the visitor can read it. */
+/** What a visitor gets for an error: a page, JSON, plain text or a gRPC status, whichever the client can read. */
 import { HeaderList } from '../../lib/http/header-list.ts'
 import { type VisitorErrorCode, visitorErrors } from '../../model/visitor-errors.ts'
 import type { RequestHead, ResponseHead } from '../exchange.ts'
@@ -6,7 +6,7 @@ import { htmlPage, htmlPolicy } from './html.ts'
 
 export interface ErrorPage {
   readonly head: ResponseHead
-  /** Empty for a gRPC status, which stands in the head. */
+  /** Empty for a gRPC status, which is in the head. */
   readonly body: Buffer
 }
 
@@ -14,11 +14,11 @@ type Form = 'html' | 'json' | 'text' | 'grpc'
 
 type Pairs = readonly (readonly [string, string])[]
 
-/** The error pages of a server. The headers of each page are the caller's to change. */
+/** The error pages of a server. Callers may change the headers of a page. */
 export interface ErrorPages {
   /**
-   * R-7.3. `requestId` is the id of the request in our log: the visitor can pass it on, and whoever runs the server finds
-   * the line. Left out for requests that have no line.
+   * R-7.3. `requestId` is the id of the request in our log: the visitor can report it, and the operator finds the line.
+   * Left out for requests that have no line.
    */
   readonly forRequest: (
     code: VisitorErrorCode,
@@ -77,16 +77,16 @@ interface PageForm {
   readonly unnumbered: Pairs
   /** The body without a request id. */
   readonly plain: Buffer
-  /** The body with one: what stands before it and behind it. */
+  /** The parts of the body before and after a request id. */
   readonly traceable: readonly string[]
 }
 
-/** Stands for the request id until there is one; nothing else in a page looks like it. */
+/** The placeholder for the request id; nothing else in a page looks like it. */
 const ID_MARK = '{request}'
 
-/** Built once: of a request only the id that we drew for it gets into them, and nothing that a visitor sent. */
+/** Built once: all they get from a request is the id that we drew for it, and nothing that a visitor sent. */
 const pages = Object.fromEntries(
-  // The casts hold: these are all the keys of that table.
+  // The casts are safe: these are all the keys of that table.
   Object.keys(visitorErrors).map((code) => [code, formsOf(code as VisitorErrorCode)]),
 ) as Readonly<Record<VisitorErrorCode, Readonly<Record<Form, PageForm>>>>
 
@@ -102,7 +102,7 @@ function formsOf(code: VisitorErrorCode): Record<Form, PageForm> {
   const form = (type: string, body: (requestId?: string) => string, more: Pairs = []): PageForm => {
     const unnumbered: Pairs = [['content-type', type], ...common, ...more]
     return {
-      // Programs written for ngrok's edge look here.
+      // Programs written for ngrok's edge read this header.
       numbered: [...unnumbered, ['ngrok-error-code', `ERR_NGROK_${ngrok}`]],
       unnumbered,
       plain: Buffer.from(body()),
@@ -133,7 +133,7 @@ function grpcStatus(status: number): number {
   return status === 404 || status === 421 || status >= 500 ? 14 : 13
 }
 
-/** The percent-encoding of `grpc-message`: all but visible ASCII and blanks, and `%` itself. */
+/** The percent-encoding of `grpc-message`: all but visible ASCII and spaces, and `%` itself. */
 function grpcMessage(text: string): string {
   return encodeURIComponent(text).replace(/%([2-7][0-9A-F])/g, (encoded, hex: string) => {
     const character = String.fromCharCode(Number.parseInt(hex, 16))

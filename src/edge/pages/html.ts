@@ -1,10 +1,10 @@
-/** The page that a browser shows: self-contained, readable without scripts, in the colours that its reader prefers. */
+/** The error page for browsers: self-contained, readable without scripts, in the colours that the reader prefers. */
 import { createHash } from 'node:crypto'
 
 export interface PageContent {
   readonly status: number
   readonly text: string
-  /** The error code, which the reader can pass on. */
+  /** The error code, which the reader can report. */
   readonly name: string
   /** The id of the request in the log. */
   readonly requestId?: string | undefined
@@ -26,11 +26,11 @@ h1{margin:.25rem 0 0;font-size:1.5rem;line-height:1.3;font-weight:600;text-wrap:
 code{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;color:var(--ink);overflow-wrap:anywhere}
 `
 
-/** A gate in a wall, shut. */
+/** A closed gate in a wall. */
 const gate = `<svg viewBox="0 0 48 48" fill="none" stroke="currentColor" stroke-width="2" stroke-linecap="round" aria-hidden="true">
 <path d="M3 44h42M6 44V12h5v4h6v-4h5v4h4v-4h5v4h6v-4h5v32"/><path d="M17 44V31a7 7 0 0 1 14 0v13M24 24v20"/><path d="M21.5 36v2M26.5 36v2"/></svg>`
 
-/** Lets the browser use this page's own style and nothing else at all. */
+/** Lets the browser use this page's own style and nothing else. */
 export const htmlPolicy = [
   "default-src 'none'",
   `style-src 'sha256-${createHash('sha256').update(style).digest('base64')}'`,
@@ -64,9 +64,9 @@ ${hint === '' ? '' : `<p class="hint">${escaped(hint)}</p>\n`}<p class="code">Er
 }
 
 function hintFor(status: number): string {
-  if (status === 401 || status === 403) return 'If you should be let in, ask whoever runs this site.'
-  if (status === 404) return 'Check the address. If it is right, whoever runs this site can tell you more.'
-  if (status >= 500) return 'Try again in a moment. Whoever runs this site can find this request in their log.'
+  if (status === 401 || status === 403) return 'If you should have access, contact the owner of this site.'
+  if (status === 404) return 'Check the address. If it is right, the owner of this site can tell you more.'
+  if (status >= 500) return 'Try again in a moment. The owner of this site can find this request in the log.'
   return ''
 }
 

@@ -21,7 +21,7 @@ export interface AccessRecord {
   /** Path and query as sent. */
   readonly sentTarget: string
   readonly edge: string | undefined
-  /** Whose endpoint it is; undefined for an edge. */
+  /** The owner of the endpoint; undefined for an edge. */
   readonly ownerId: string | undefined
   readonly route: string | undefined
   /** The service that the request went to. */
@@ -29,7 +29,7 @@ export interface AccessRecord {
   readonly isReused: boolean
   /**
    * When all modules had let it pass, when there was a connection to the service, and when the answer began: in
-   * milliseconds since the request began, and -1 where it did not come to that.
+   * milliseconds since the request began, or -1 if that did not happen.
    */
   readonly passedMs: number
   readonly sentMs: number

@@ -30,7 +30,7 @@ export class IncomingAnswer implements Incoming {
   }
 }
 
-/** Whoever is told what happens to the answer. */
+/** The owner of an answer, which hears what happens to it. */
 export interface AnswerOwner {
   /** The id of the request in the log. */
   requestId(): string
@@ -38,21 +38,21 @@ export interface AnswerOwner {
   began(head: ResponseHead): void
   /** Bytes go to the visitor; they are lent. */
   wrote(chunk: Buffer): void
-  /** The rest will not come; the visitor has been told. */
+  /** The rest will not come; the visitor has seen the cut. */
   cutShort(error: Error): void
-  /** The service's answer is not wanted: something else is answered. */
+  /** The service's answer is not needed: another one is sent. */
   dropUpstream(): void
   /** A module asked to close the connection. */
   hangUp(): void
   /** A module failed. */
   broke(error: unknown): void
-  /** Whether nobody waits for the answer any more. */
+  /** Whether the answer is no longer needed. */
   readonly isOver: boolean
 }
 
 /** The body of an answer, through encoders if there are any. */
 export class AnswerBody implements BodySink {
-  /** Bytes that were given to the visitor. */
+  /** Bytes sent to the visitor. */
   sent = 0
   readonly #writer: BodyWriter
   readonly #owner: AnswerOwner
@@ -93,7 +93,7 @@ export class AnswerBody implements BodySink {
     this.end(undefined)
   }
 
-  /** Stops; nobody reads it any more. */
+  /** Stops; the body is no longer read. */
   stop(): void {
     this.#isOver = true
     this.#encoding?.destroy()

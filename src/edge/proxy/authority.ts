@@ -1,9 +1,9 @@
-/** Reads the `Host` of a request into the one spelling by which names are compared. */
+/** Normalises the `Host` of a request, so that names can be compared. */
 import { isIPv6 } from 'node:net'
 
 /** RFC 1035 §2.3.4, in characters. */
 const MAX_NAME = 253
-/** More than an edge can be named: a name that nobody serves is not a syntax error. */
+/** Wider than the names that edges can have: a name that is not served is not a syntax error. */
 const name = /^[a-z0-9_-]+(?:\.[a-z0-9_-]+)*$/
 const withPort = /^(.*?)(?::([0-9]{0,5}))?$/s
 

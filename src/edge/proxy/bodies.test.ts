@@ -12,7 +12,7 @@ import { ask, askOver, beginHttp1, open, openHttp2, versions } from '../test-vis
 
 for (const version of versions) {
   describe(`over HTTP/${version}`, () => {
-    test('eight megabytes go up and down, to either kind of service', async (t) => {
+    test('eight megabytes go both ways, with either kind of service', async (t) => {
       const bytes = randomBytes(8_000_000)
       const services = [
         await httpService(t, (request, response) => request.pipe(response)),
@@ -48,7 +48,7 @@ for (const version of versions) {
       assert.deepEqual(answer.trailers, { 'grpc-status': '0', 'grpc-message': 'trailers' })
     })
 
-    test('a gRPC answer of trailers alone stays one', async (t) => {
+    test('a gRPC answer that is only trailers stays so', async (t) => {
       const service = await http2Service(t, (stream) =>
         stream.respond({ ':status': 200, 'content-type': 'application/grpc', 'grpc-status': '5' }, { endStream: true }),
       )
@@ -90,7 +90,7 @@ for (const version of versions) {
       }
     })
 
-    test('who expects to be asked for the body is asked, once a service is there', async (t) => {
+    test('a visitor that expects a 100 gets it once a service is connected', async (t) => {
       const service = await httpService(t, (request, response) => request.pipe(response))
       const plane = await Plane.start(t, [
         testEdge({
@@ -107,7 +107,7 @@ for (const version of versions) {
           version === '1.1'
             ? beginHttp1(plane, { method: 'POST', path, headers })
             : openHttp2(t, plane).request({ ':method': 'POST', ':path': path, ':authority': 'a.test', ...headers })
-        if (version === '1.1') (asking as ClientRequest).flushHeaders() // as it was made just above
+        if (version === '1.1') (asking as ClientRequest).flushHeaders() // created just above
         const seen: unknown[] = []
         asking.on('continue', () => {
           seen.push(100)
@@ -150,7 +150,7 @@ for (const version of versions) {
       }
     })
 
-    test('what a service sends is there at once, not when it is done', async (t) => {
+    test('what a service sends arrives at once, not when the answer is complete', async (t) => {
       let next: (() => void) | undefined
       const service = await httpService(t, (_request, response) => {
         response.writeHead(200, { 'content-type': 'text/event-stream' })
@@ -217,7 +217,7 @@ for (const version of versions) {
       posting.destroy()
     })
 
-    test('an answer before the body is whole is an answer, and the connection to the service is not used again', async (t) => {
+    test('an answer before the end of the body is passed on, and its connection is not reused', async (t) => {
       const service = await httpService(t, (request, response) => {
         if (request.method === 'GET') response.end('ok')
         else response.writeHead(413).end('too much')
@@ -232,7 +232,7 @@ for (const version of versions) {
       assert.equal(service.dials, 2)
     })
 
-    test('an answer to an upload that nobody reads is an answer, and nothing of it stays', async (t) => {
+    test('an answer to an upload that the service does not read is passed on, and nothing is left', async (t) => {
       const service = await rawService(t, (socket) => {
         socket
           .on('error', () => {})
@@ -252,7 +252,7 @@ for (const version of versions) {
       while (plane.connections.size > 0) await new Promise((resolve) => setImmediate(resolve))
     })
 
-    test('encoders of response phases encode, one after the other, as the body comes', async (t) => {
+    test('encoders of response phases run one after the other, as the body arrives', async (t) => {
       let next: ((text: string | undefined) => void) | undefined
       const service = await httpService(t, (request, response) => {
         if (request.url === '/fixed') {
@@ -295,7 +295,7 @@ for (const version of versions) {
       assert.equal(head.headers['content-encoding'], undefined)
     })
 
-    test('an encoder that fails cuts the answer, and is no trouble to others', async (t) => {
+    test('an encoder that fails cuts the answer, and does not affect others', async (t) => {
       const service = await httpService(t, (_request, response) => response.end('hi'))
       const fail: Phases['response'] = (incoming, ctx) => {
         if (ctx.path === '/bad')
@@ -349,7 +349,7 @@ describe('of a request with a body of unknown length', () => {
 })
 
 describe('both ways at once', () => {
-  test('a visitor and a service talk over HTTP/2, word by word', async (t) => {
+  test('a visitor and a service exchange messages over HTTP/2', async (t) => {
     const service = await http2Service(t, (stream) => {
       stream.respond({ ':status': 200 })
       stream.on('data', (chunk: Buffer) => stream.write(chunk.toString().toUpperCase()))
@@ -381,7 +381,7 @@ describe('many at once', () => {
   })
 })
 
-/** The value when it stays as it is. */
+/** The value once it no longer changes. */
 async function settled(value: () => number): Promise<number> {
   let before = -1
   while (before !== value()) {

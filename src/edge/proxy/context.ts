@@ -15,7 +15,7 @@ export interface Arrival {
   readonly tools: { readonly newRequestId: () => string; readonly bodyMemory: BodyMemory }
 }
 
-/** Where it goes. */
+/** Where a request goes. */
 export interface Destination {
   readonly edgeId: string
   readonly routeId: string
@@ -24,7 +24,7 @@ export interface Destination {
   readonly reservedPath: string | undefined
 }
 
-/** Fields that cost something are computed when first asked for; most requests need few of them. */
+/** Costly fields are computed on first use; most requests need few of them. */
 export class Context implements RequestContext {
   readonly peer: Peer
   readonly tls: TlsFacts | undefined

@@ -10,7 +10,7 @@ import { caPem, edgeOf, httpService, Plane } from '../test-plane.ts'
 
 const run = promisify(execFile)
 
-/** Asks with curl, which must be there. */
+/** Sends a request with curl, which must be installed. */
 async function curl(t: TestContext, plane: Plane, ...args: string[]): Promise<Buffer> {
   const folder = await mkdtemp(join(tmpdir(), 'postern-curl-'))
   t.after(() => rm(folder, { recursive: true }))
@@ -33,7 +33,7 @@ describe('curl', () => {
   for (const version of ['--http1.1', '--http2']) {
     test(`${version} asks, posts and reads heads`, async (t) => {
       if (!hasCurl) {
-        t.skip('there is no curl that speaks HTTP/2')
+        t.skip('this curl does not speak HTTP/2')
         return
       }
       const service = await httpService(t, (request, response) => {

@@ -9,7 +9,7 @@ import { ask, beginPlain, cut, open, openHttp2, versions } from '../test-visitor
 
 for (const version of versions) {
   describe(`over HTTP/${version}`, () => {
-    test('a visitor who leaves takes the request to the service along', async (t) => {
+    test('a visitor who leaves cancels the request to the service', async (t) => {
       const gone = Promise.withResolvers<void>()
       const arrived = Promise.withResolvers<void>()
       const service = await httpService(t, (request, response) => {
@@ -75,7 +75,7 @@ for (const version of versions) {
         502,
         'UPSTREAM_INVALID',
       ],
-      'switches to what nobody asked for': [
+      'switches to a protocol that was not requested': [
         (socket) => socket.write('HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n'),
         502,
         'UPSTREAM_INVALID',
@@ -92,7 +92,7 @@ for (const version of versions) {
       })
     }
 
-    test('a service that ends in the middle of its body is seen to', async (t) => {
+    test('a service that ends in the middle of its body cuts the answer', async (t) => {
       const halves = {
         '/length': 'HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf',
         '/chunks': 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n',
@@ -111,7 +111,7 @@ for (const version of versions) {
       for (const { isCut, status } of await plane.recorded(3)) assert.deepEqual([isCut, status], [true, 200])
     })
 
-    test('nothing moving for too long ends it: with a page before the answer, with a cut within it', async (t) => {
+    test('a request that is idle for too long ends: before the answer with a page, later with a cut', async (t) => {
       const service = await httpService(t, (request, response) => {
         if (request.url === '/half') response.write('half')
       })
@@ -125,7 +125,7 @@ for (const version of versions) {
 }
 
 describe('a module that waits', () => {
-  test('for a body that is malformed from its first byte leaves no deadline behind', async (t) => {
+  test('for a body that is malformed from its first byte leaves no deadline', async (t) => {
     const request = [
       async (ctx: RequestContext) => {
         await ctx.readBody(1000)
@@ -154,7 +154,7 @@ describe('a module that waits', () => {
   })
 
   for (const version of versions) {
-    test(`for a body that does not come, over HTTP/${version}, does not wait for ever`, async (t) => {
+    test(`for a body that does not come, over HTTP/${version}, does not wait forever`, async (t) => {
       const late: string[] = []
       const routes = [
         {

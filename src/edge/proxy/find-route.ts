@@ -1,4 +1,4 @@
-/** From the head of a request to the route that serves it: every step in order, all of them before any module. */
+/** Finds the route of a request by its head: every step in order, all of them before any module. */
 import { flatText } from '../../lib/text/flat-text.ts'
 import type { VisitorErrorCode } from '../../model/visitor-errors.ts'
 import type { Edge, Route } from '../edge.ts'
@@ -30,7 +30,7 @@ export interface Found {
   readonly fault: VisitorErrorCode | undefined
   /** Where the visitor is redirected. */
   readonly location: string | undefined
-  /** Resolves when it is known whether another node serves the host; then the search begins anew. */
+  /** Resolves when it is known whether another node serves the host; then the search starts again. */
   readonly pending: Promise<void> | undefined
 }
 
@@ -62,13 +62,13 @@ export function offlineCode({ edge }: Routed): VisitorErrorCode {
   return edge.isEndpoint ? 'ENDPOINT_OFFLINE' : 'BACKEND_OFFLINE'
 }
 
-/** Also removes headers that visitors must not send. `before` is what it found when it has begun anew. */
+/** Also removes headers that visitors must not send. `before` is the former result when the search starts again. */
 export function findRoute(search: Search, before = nothingFound): Found {
   const { head, connection, tools } = search
   // D64: before the rules of any edge, and again for every request on a kept connection.
   if (!tools.admits(connection.peer)) return found({ fault: 'IP_REFUSED' })
 
-  // The host that is asked for, in the one spelling that everything below uses.
+  // The requested host, normalised for everything below.
   const host = askedHost(connection, head.authority)
   if (host === undefined) return found({ fault: 'BAD_VISITOR_REQUEST' })
 

@@ -14,7 +14,7 @@ function shown({ method, url, rawHeaders }: IncomingMessage): string {
   return JSON.stringify({ method, url, rawHeaders })
 }
 
-/** The values of a header that a service saw, each line of it. */
+/** The values of a header that a service saw, one for each line. */
 function seen(text: string, key: string): string[] {
   const { rawHeaders } = JSON.parse(text) as { rawHeaders: string[] }
   return rawHeaders.filter((_, i) => i % 2 === 1 && rawHeaders[i - 1]?.toLowerCase() === key)
@@ -27,7 +27,7 @@ function names(text: string): string[] {
 
 for (const version of versions) {
   describe(`over HTTP/${version}, a service sees`, () => {
-    test('where the visitor comes from, after what others said before', async (t) => {
+    test('where the visitor comes from, after what earlier proxies sent', async (t) => {
       const service = await httpService(t, (request, response) => response.end(shown(request)))
       const plane = await Plane.start(t, [testEdge({ names: ['a.test'], routes: [{ backend: service.backend }] })])
       const first = await ask(t, plane, version, { host: 'a.test:8443', serverName: 'a.test' })
@@ -42,7 +42,7 @@ for (const version of versions) {
       assert.deepEqual(seen(second.text, 'x-forwarded-host'), ['b.test'])
     })
 
-    test('nothing that is ours from anybody else, in any spelling', async (t) => {
+    test('none of our headers from anyone else, in any spelling', async (t) => {
       const service = await httpService(t, (request, response) => response.end(shown(request)))
       const upstream: Phases['upstream'] = ({ headers }) => headers.add('Postern-Auth-User-Id', 'ours')
       const routes = [{ backend: service.backend, upstream: [upstream] }]
@@ -62,7 +62,7 @@ for (const version of versions) {
       assert.deepEqual(seen(text, 'x-mine'), ['stays'])
     })
 
-    test('what modules changed: removed, then added, and another host', async (t) => {
+    test('the changes of modules: headers removed, then added, and another host', async (t) => {
       const service = await httpService(t, (request, response) => response.end(shown(request)))
       const upstream: Phases['upstream'] = ({ headers }, ctx) => {
         headers.remove('foo')
@@ -112,7 +112,7 @@ for (const version of versions) {
   describe(`over HTTP/${version}, a visitor sees`, () => {
     for (const ngrokErrorHeader of [true, false]) {
       const pages = () => errorPages({ ngrokErrorHeader })
-      test(`no number of ngrok that a service made up, when ours is ${ngrokErrorHeader ? 'on' : 'off'}`, async (t) => {
+      test(`no ngrok error number of the service, when ours is ${ngrokErrorHeader ? 'on' : 'off'}`, async (t) => {
         const service = await httpService(t, (_request, response) => {
           response.writeEarlyHints({ link: '</a>; rel=preload', 'ngrok-error-code': 'ERR_NGROK_3200' })
           response.writeHead(200, { 'Ngrok-Error-Code': 'ERR_NGROK_3200', trailer: 'ngrok-error-code' })
@@ -131,7 +131,7 @@ for (const version of versions) {
       })
     }
 
-    test('nothing that belongs to the connection of the service, and no forged error code', async (t) => {
+    test('no headers that belong to the connection of the service, and no forged error code', async (t) => {
       const service = await httpService(t, (_request, response) => {
         response.writeHead(200, {
           connection: 'x-private, keep-alive',
@@ -155,7 +155,7 @@ for (const version of versions) {
       assert.deepEqual(headers['set-cookie'], ['a=1', 'b=2'])
     })
 
-    test('a redirect to the host the service was told as one to the public host', async (t) => {
+    test('a redirect to the rewritten host as one to the public host', async (t) => {
       const service = await httpService(t, (request, response) => {
         const location = request.url === '/away' ? 'http://y.local/p' : 'http://x.local/p?q'
         response.writeHead(302, { location }).end()
@@ -173,7 +173,7 @@ for (const version of versions) {
       assert.equal(await locationOf('/kept'), 'http://x.local/p?q')
     })
 
-    test('what response phases made of it, in their order, from modules and backends alike', async (t) => {
+    test('the answer as response phases changed it, in their order, from modules and backends alike', async (t) => {
       const service = await httpService(t, (_request, response) => response.writeHead(201).end('made'))
       const mark =
         (value: string): NonNullable<Phases['response']> =>
@@ -211,7 +211,7 @@ for (const version of versions) {
       assert.deepEqual([answer.status, answer.headers['www-authenticate']], [401, 'Basic'])
     })
 
-    test('a 500 when a module makes a header that cannot be sent', async (t) => {
+    test('a 500 when a module adds a header that cannot be sent', async (t) => {
       const service = await httpService(t, (_request, response) => response.end('hi'))
       const bad: Phases['response'] = (incoming) => {
         incoming.headers.add('x-bad', 'a\r\nset-cookie: b')
@@ -232,7 +232,7 @@ for (const version of versions) {
 }
 
 describe('of HTTP/1.1, a service never sees', () => {
-  test('h2c, nor what belongs to the connection of the visitor', async (t) => {
+  test('h2c, nor headers that belong to the connection of the visitor', async (t) => {
     const service = await httpService(t, (request, response) => response.end(shown(request)))
     const edge = testEdge({ names: ['a.test'], kind: 'http', routes: [{ backend: service.backend }] })
     const plane = await Plane.start(t, [edge])
@@ -272,7 +272,7 @@ describe('a module that reads the body', () => {
     const readBody: Phases['request'] = async (ctx) => {
       const body = await ctx.readBody(1000)
       read.push(body === 'too_large' ? body : `${body.length}`)
-      // Asked for again, it is the same.
+      // A second call gets the same.
       assert.deepEqual(await ctx.readBody(1000), body)
       return undefined
     }
@@ -291,7 +291,7 @@ describe('a module that reads the body', () => {
     assert.deepEqual(read, [...each, ...each])
   })
 
-  test('of unknown length that is too large for it still lets it pass', async (t) => {
+  test('of unknown length that is too large for it may still let it pass', async (t) => {
     const service = await httpService(t, (request, response) => request.pipe(response))
     const verdicts: unknown[] = []
     const readBody: Phases['request'] = async (ctx) => {
@@ -316,8 +316,8 @@ describe('a module that reads the body', () => {
   })
 })
 
-describe('what is written down of a request', () => {
-  test('is who asked whom for what, and what came of it, and no query in its path', async (t) => {
+describe('the record of a request', () => {
+  test('has its visitor, host, path and outcome, and no query in its path', async (t) => {
     const service = await httpService(t, (request, response) => request.resume().on('end', () => response.end('hello')))
     const done: unknown[] = []
     const request: Phases['request'] = (ctx) => {
@@ -362,7 +362,7 @@ describe('what is written down of a request', () => {
     assert.deepEqual(done, [{ status: 200, isFromUpstream: true, fault: undefined }])
   })
 
-  test('tells refusals from faults of the service', async (t) => {
+  test('distinguishes refusals from faults of the service', async (t) => {
     const closer = await rawService(t, (socket) => socket.on('error', () => {}).destroy())
     const summaries: unknown[] = []
     const done = [(summary: unknown) => void summaries.push(summary)]

@@ -20,11 +20,11 @@ import type { DialTarget, FixedTarget, Target, Visit } from '../target.ts'
 import type { UpstreamPool } from '../upstream-pool.ts'
 import type { VisitorBody } from './request-body.ts'
 
-/** Told the outcome: exactly one of `fixed`, `respond`, `upgraded` and `failed`, unless it is cancelled. */
+/** Hears the outcome: exactly one of `fixed`, `respond`, `upgraded` and `failed`, unless it is cancelled. */
 export interface ForwardingOwner {
   /** The visit, for a service that has to be dialled. */
   visit(): Visit
-  /** The request is about to be sent, and was not at once: a service had to be dialled first. */
+  /** The request is about to be sent, after a service had to be dialled. */
   dialled(): void
   /** The backend has a fixed response. */
   fixed(target: FixedTarget): void
@@ -67,8 +67,8 @@ export class Forwarding implements UpstreamSink {
   #cause: Error | undefined
   #sending: UpstreamSending | undefined
   #hasDialled = false
-  /** A member of a pool broke off, and another one was asked. */
-  #hasGoneElsewhere = false
+  /** Whether a member of a pool closed without an answer and another was tried. */
+  #hasTriedAnother = false
   #isAnswered = false
   #isOver = false
 
@@ -83,7 +83,7 @@ export class Forwarding implements UpstreamSink {
     this.#tryNext()
   }
 
-  /** The answer is no longer wanted. */
+  /** The answer is no longer needed. */
   cancel(): void {
     this.#isOver = true
     this.#sending?.cancel()
@@ -110,8 +110,8 @@ export class Forwarding implements UpstreamSink {
     const code = faultCodes[fault.reason]
     const mayRepeat = target && fault.isSilent && this.#mayRepeat(target) && body.isReplayable
     if (mayRepeat && fault.isUntouched && this.isReused) void this.#dial(target)
-    else if (mayRepeat && this.#mayGoElsewhere(target)) {
-      this.#hasGoneElsewhere = true
+    else if (mayRepeat && this.#mayTryAnother(target)) {
+      this.#hasTriedAnother = true
       this.#fault = code
       this.#cause = fault
       this.#tryNext()
@@ -169,7 +169,7 @@ export class Forwarding implements UpstreamSink {
     if (this.#hasDialled) owner.dialled()
     let sending: UpstreamSending
     try {
-      // HTTP/2 has no upgrades: the request is sent without, and the service answers as it likes.
+      // HTTP/2 has no upgrades: the request is sent without one, and the service answers as it likes.
       sending = connection.send(target.httpVersion === 2 ? { ...request, upgrade: undefined } : request, this)
     } catch (error) {
       pool.give(connection)
@@ -177,21 +177,21 @@ export class Forwarding implements UpstreamSink {
     }
     if (bindsConnection(request)) pool.retire(connection)
     this.#sending = sending
-    const mayTryAgain = isReused || this.#mayGoElsewhere(target)
+    const mayTryAgain = isReused || this.#mayTryAnother(target)
     body.sendTo(sending.body, { mayRepeat: mayTryAgain && this.#mayRepeat(target) })
   }
 
   /**
-   * An upstream that closes an HTTP/1.1 connection without an answer may have begun with the request. Over HTTP/2 it
+   * An upstream that closes an HTTP/1.1 connection without an answer may have started on the request. Over HTTP/2 it
    * says whether it has.
    */
   #mayRepeat({ httpVersion }: DialTarget): boolean {
     return this.#isIdempotent || httpVersion === 2
   }
 
-  /** The agent may have ended at this very moment. Only once: a request that kills a service must not kill all of them. */
-  #mayGoElsewhere({ isPooled }: DialTarget): boolean {
-    return isPooled === true && !this.#hasGoneElsewhere
+  /** The agent may have just ended. Only once: a request that crashes a service must not crash all of them. */
+  #mayTryAnother({ isPooled }: DialTarget): boolean {
+    return isPooled === true && !this.#hasTriedAnother
   }
 
   #fail(code: VisitorErrorCode, cause: Error | undefined): void {

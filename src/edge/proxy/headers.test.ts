@@ -32,14 +32,14 @@ const ours: Pairs = [
 
 const kept: Pairs = [
   ['Accept', '*/*'],
-  ['Posterns', 'a name that only begins alike'],
+  ['Posterns', 'a name with the same start'],
   ['Postern2', 'and another'],
-  ['X-Postern-Auth-User-Id', 'and one that ends alike'],
+  ['X-Postern-Auth-User-Id', 'and one with the same end'],
   ['Cookie', 'a=1'],
 ]
 
 describe('from a request', () => {
-  test('what belongs to the connection, what is ours and names with `_` are taken', () => {
+  test('headers of the connection, our own and names with `_` are removed', () => {
     const underscored: Pairs = [
       ['postern_auth_user_id', '1'],
       ['X_Forwarded_For', '1.1.1.1'],
@@ -51,7 +51,7 @@ describe('from a request', () => {
 })
 
 describe('from a response', () => {
-  test('what belongs to the connection and what is ours is taken', () => {
+  test('headers of the connection and our own are removed', () => {
     const headers = HeaderList.of([
       ...hop,
       ...ours,
@@ -66,7 +66,7 @@ describe('from a response', () => {
 })
 
 describe('from trailers', () => {
-  test('what could be taken for a header that was checked is taken', () => {
+  test('what could pass for a header that was checked is removed', () => {
     const trailers = HeaderList.of([
       ['Grpc-Status', '0'],
       ['Host', 'x'],
@@ -80,7 +80,7 @@ describe('from trailers', () => {
     assert.deepEqual([...(stripTrailers(trailers) ?? [])], [['Grpc-Status', '0']])
   })
 
-  test('nothing left is no trailers', () => {
+  test('an empty rest means no trailers', () => {
     assert.equal(stripTrailers(HeaderList.of([['Host', 'x']])), undefined)
     assert.equal(stripTrailers(undefined), undefined)
   })
@@ -93,7 +93,7 @@ describe('upstream', () => {
     return [...forwardedHeaders(ctx as unknown as RequestContext)] // the parts of it that are read
   }
 
-  test('a visit is told', () => {
+  test('headers describe the visit', () => {
     assert.deepEqual(forwarded([['Accept', '*/*']]), [
       ['Host', 'A.example:8443'],
       ['Accept', '*/*'],
@@ -103,7 +103,7 @@ describe('upstream', () => {
     ])
   })
 
-  test('what was told before stands in front of it, in one line', () => {
+  test('earlier values come first, in one line', () => {
     assert.deepEqual(
       forwarded([
         ['x-forwarded-for', '1.1.1.1'],

@@ -5,7 +5,7 @@ import type { RequestContext } from '../../modules/phases.ts'
 import { isTrailer } from '../trailers.ts'
 import { type PublicPlace, publicLocation } from './location.ts'
 
-/** RFC 9110 §7.6.1; and `Expect`, which is answered by whoever reads the body: the edge. */
+/** RFC 9110 §7.6.1; and `Expect`, which the edge answers, since it reads the body. */
 const hopByHop: ReadonlySet<string> = new Set([
   'connection',
   'content-length',
@@ -91,8 +91,8 @@ function append(headers: HeaderList, name: HeaderName, value: string): void {
   else headers.set(name.spelling, [...headers.all(name.key), value].join(', '))
 }
 
-/** Facts about a name, found once and asked for with every message. */
-const LOOKED_AT = 1
+/** Facts about a name, computed once and used for every message. */
+const EXAMINED = 1
 const HOP_BY_HOP = 2
 const OURS = 4
 const UNDERSCORED = 8
@@ -102,7 +102,7 @@ function marksOf(name: HeaderName): number {
   if (name.marks === 0) {
     const { key } = name
     name.marks =
-      LOOKED_AT |
+      EXAMINED |
       (hopByHop.has(key) ? HOP_BY_HOP : 0) |
       (isOurs(key) ? OURS : 0) |
       (key.includes('_') ? UNDERSCORED : 0) |

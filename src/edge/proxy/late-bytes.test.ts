@@ -1,4 +1,4 @@
-/** Services that send more than they were asked for: no other visitor gets it. */
+/** Services that send more than they should: no other visitor gets it. */
 import assert from 'node:assert/strict'
 import type { Socket } from 'node:net'
 import { describe, test } from 'node:test'
@@ -8,7 +8,7 @@ import { ask } from '../test-visitor.ts'
 
 type Context = Parameters<typeof rawService>[0]
 
-/** What the visitor after it must never get. */
+/** What the next visitor must never get. */
 const late = 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nstale'
 
 /**
@@ -40,11 +40,11 @@ function onRequest(socket: Socket, take: (target: string) => void): void {
   socket.on('end', () => socket.end())
 }
 
-describe('a late body that was announced and must not be there does not reach the next visitor', () => {
+describe('a late body that was announced but not allowed does not reach the next visitor', () => {
   const firsts: Record<string, { method?: string; first: string; dials: number }> = {
     'after a HEAD with a length': { method: 'HEAD', first: '200 OK\r\nContent-Length: 45', dials: 2 },
     'after a HEAD in chunks': { method: 'HEAD', first: '200 OK\r\nTransfer-Encoding: chunked', dials: 2 },
-    'after a HEAD that says nothing of its length': { method: 'HEAD', first: '200 OK', dials: 2 },
+    'after a HEAD without a length': { method: 'HEAD', first: '200 OK', dials: 2 },
     'after a 304 with a length': { first: '304 Not Modified\r\nContent-Length: 45', dials: 2 },
     'after a 304 in chunks': { first: '304 Not Modified\r\nTransfer-Encoding: chunked', dials: 2 },
     'after a 204 with a length': { first: '204 No Content\r\nContent-Length: 45', dials: 2 },
@@ -63,9 +63,9 @@ describe('a late body that was announced and must not be there does not reach th
   }
 })
 
-describe('what announces no body leaves its connection to the next visitor', () => {
+describe('an answer that announces no body leaves its connection to the next visitor', () => {
   const firsts: Record<string, { method?: string; first: string }> = {
-    'a HEAD of nothing': { method: 'HEAD', first: '200 OK\r\nContent-Length: 0' },
+    'a HEAD of length 0': { method: 'HEAD', first: '200 OK\r\nContent-Length: 0' },
     'a 304': { first: '304 Not Modified' },
     'a 204': { first: '204 No Content' },
   }
@@ -80,11 +80,11 @@ describe('what announces no body leaves its connection to the next visitor', () 
   }
 })
 
-describe('bytes that are no answer, right after a kept connection was taken', () => {
+describe('bytes that are not an answer, right after a kept connection was taken', () => {
   const first = 'HTTP/1.1 204 No Content\r\n\r\n'
   const surplus = '<h1>nothing to see</h1>'
 
-  test('cost the next visitor nothing when its request may be sent again', async (t) => {
+  test('do not affect the next visitor when its request may be sent again', async (t) => {
     const service = await lateService(t, { first, surplus })
     const plane = await Plane.start(t, [edgeOf(service)])
     await ask(t, plane, '1.1', { path: '/first' })
@@ -92,7 +92,7 @@ describe('bytes that are no answer, right after a kept connection was taken', ()
     assert.deepEqual([status, text, service.dials], [200, 'mine', 2])
   })
 
-  test('are an error of the service, and nothing else, when it may not', async (t) => {
+  test('are an error of the service, and nothing more, when it may not', async (t) => {
     const service = await lateService(t, { first, surplus })
     const plane = await Plane.start(t, [edgeOf(service)])
     await ask(t, plane, '1.1', { path: '/first' })
@@ -112,7 +112,7 @@ test('bytes that come while a connection is kept end it', async (t) => {
     assert.equal((await ask(t, plane, '1.1')).text, 'mine')
     assert.equal(plane.pool.size, 1)
     for (const socket of service.sockets) socket.write(surplus)
-    await until('the connection is let go', () => plane.pool.size === 0)
+    await until('the connection is closed', () => plane.pool.size === 0)
     assert.equal((await ask(t, plane, '1.1')).text, 'mine')
     assert.equal(service.dials, 2)
   }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { publicLocation } from './location.ts'
 
-describe('when the upstream was told x.local, a redirect to', () => {
+describe('when the host was rewritten to x.local, a redirect to', () => {
   const cases: [sent: string, seen: string][] = [
     ['http://x.local/p', 'https://a.example:8443/p'],
     ['https://X.Local/p?q#f', 'https://a.example:8443/p?q#f'],

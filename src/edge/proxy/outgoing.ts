@@ -1,4 +1,4 @@
-/** A request as it goes upstream, and what an agent is told about its visitor. */
+/** A request as it goes upstream, and what its agent learns about the visitor. */
 import type { Peer } from '../../modules/phases.ts'
 import type { RequestHead, UpstreamRequest } from '../exchange.ts'
 import type { Visit } from '../target.ts'

@@ -1,4 +1,4 @@
-/** Leads one request through the edge, from its head to its last byte. */
+/** Takes one request through the edge, from its head to its last byte. */
 import type { ByteStream } from '../../lib/bytes/byte-stream.ts'
 import { relay } from '../../lib/bytes/relay.ts'
 import { HeaderList } from '../../lib/http/header-list.ts'
@@ -37,7 +37,7 @@ export class Passage implements Search, ForwardingOwner, AnswerOwner, Expiring {
   readonly body: VisitorBody
   readonly #exchange: Exchange
   readonly #reply: Reply
-  /** Moments since it began, in milliseconds; see `AccessRecord`. */
+  /** Times since the request began, in milliseconds; see `AccessRecord`. */
   #passedMs = -1
   #sentMs = -1
   #answeredMs = -1
@@ -52,7 +52,7 @@ export class Passage implements Search, ForwardingOwner, AnswerOwner, Expiring {
   #upstreamFault: VisitorErrorCode | undefined
   /** Whether all modules let it pass. */
   #isReached = false
-  /** While a service's answer is being taken; what is whole at once ends in the moment in which it begins. */
+  /** While a service's answer is being passed on; one that is complete at once ends when it begins. */
   #isAnswering = false
   #deadline: Deadline | undefined
   /** The service's side of a connection that is being upgraded. */
@@ -99,16 +99,16 @@ export class Passage implements Search, ForwardingOwner, AnswerOwner, Expiring {
     this.#capture?.request(this.head)
   }
 
-  /** Once it is known whether another node serves the name. */
+  /** Starts again once it is known whether another node serves the name. */
   async #startAgain(pending: Promise<void>): Promise<void> {
     await pending
     if (!this.#isSettled) this.start()
   }
 
   /**
-   * This connection cannot serve the name, so a client that reuses it would be refused for ever; close it. An HTTP/2
+   * This connection cannot serve the name, so a client that reuses it would be refused forever; close it. An HTTP/2
    * client may have asked for a name that is not the connection's own, and knows what 421 means; then the connection
-   * goes on.
+   * stays open.
    */
   #sendAway(host: string | undefined): void {
     if (this.head.version === '1.1' || host === this.connection.tls?.serverName) this.#exchange.endConnection()
@@ -174,7 +174,7 @@ export class Passage implements Search, ForwardingOwner, AnswerOwner, Expiring {
       return
     }
     this.#isReached = true
-    // Where there are no modules no time has passed, and reading the clock is not free.
+    // Without modules no time has passed, and reading the clock is not free.
     this.#passedMs = routed.route.request.length === 0 ? 0 : this.#age()
     this.#sentMs = this.#passedMs
     this.#readUntil = Number.POSITIVE_INFINITY
@@ -335,7 +335,7 @@ export class Passage implements Search, ForwardingOwner, AnswerOwner, Expiring {
     if (this.#isSettled) return
     if (cause) {
       const fields = { request: this.requestId(), edge: this.#found.edge?.id, code, err: cause }
-      this.tools.log.debug(fields, 'a service could not be asked')
+      this.tools.log.debug(fields, 'upstream request failed')
     }
     this.#upstreamFault = code
     this.#guard(() => this.#refuse(code))
@@ -345,7 +345,7 @@ export class Passage implements Search, ForwardingOwner, AnswerOwner, Expiring {
     if (this.#isOver) return
     const { edge, route } = this.#found
     const fields = { request: this.requestId(), edge: edge?.id, route: route?.id, err: error }
-    this.tools.log.error(fields, 'a request broke on its way')
+    this.tools.log.error(fields, 'request handling failed')
     this.#forwarding?.cancel()
     try {
       if (!this.#reply.hasBegun) {
@@ -421,7 +421,7 @@ export class Passage implements Search, ForwardingOwner, AnswerOwner, Expiring {
       this.#finish({ isCut: true })
     } else if (this.#isReached) this.failed('UPSTREAM_TIMEOUT', undefined)
     else if (!this.body.isWhole) this.#refuse('REQUEST_BODY_TIMEOUT')
-    else throw new Error('a module does not come to a verdict')
+    else throw new Error('a module did not reach a verdict in time')
   }
 
   #unwatch(): void {

@@ -21,7 +21,7 @@ describe('a path that all servers read alike', () => {
     '/a/..b/.c': '/a/..b/.c',
     '/a:b@c,d=e&f+g!~*': '/a:b@c,d=e&f+g!~*',
     '/"<>^`{|}': '/"<>^`{|}',
-    // These cannot be sent in any other way.
+    // These cannot be sent otherwise.
     '/a%20b': '/a b',
     '/b%C3%BCcher': '/bücher',
     '/a%0Ab%7F': '/a\nb\x7f',
@@ -50,7 +50,7 @@ describe('a path that is malformed has no reading:', () => {
 
 describe('a path that servers read differently', () => {
   const paths: Record<string, readonly string[]> = {
-    // Decoded or not; `%25` is decoded last, and what comes of it is not decoded again.
+    // Decoded or not; `%25` is decoded last, and the result is not decoded again.
     '/%61dmin': ['/%61dmin', '/admin'],
     '/b%c3%bc': ['/b%c3%bc', '/bü'],
     '/a%3f': ['/a%3f', '/a?'],
@@ -70,7 +70,7 @@ describe('a path that servers read differently', () => {
     '/a/b/..': ['/a/', '/a/b/..'],
     '/../../etc': ['/../../etc', '/etc'],
     '/a/%2e%2E/b': ['/a/%2e%2E/b', '/a/../b', '/b'],
-    // All else may stay as it is.
+    // All else may stay unchanged.
     '/a/%2e%2e/%62': ['/%62', '/a/%2e%2e/%62', '/a/../b', '/b'],
     '/%2e/%2eb': ['/%2e/%2eb', '/%2eb', '/./.b', '/.b'],
     '/%252e%252e/b': ['/%252e%252e/b', '/%2e%2e/b'],
@@ -98,7 +98,7 @@ describe('whatever the path,', () => {
   )
   const path = fc.array(piece, { maxLength: 10 }).map((pieces) => `/${pieces.join('')}`)
 
-  test('all readings begin with a slash, and there is one reading exactly when none is looked for', () => {
+  test('all readings begin with a slash, and there is a single one exactly when no others are searched', () => {
     fc.assert(
       fc.property(path, (sent) => {
         const start = asSent(sent) ?? assert.fail('it is well-formed')
@@ -112,7 +112,7 @@ describe('whatever the path,', () => {
     )
   })
 
-  test('the readings of the servers we know are among them', () => {
+  test('the readings of known servers are included', () => {
     const decoded = (text: string): string => decodeURIComponent(text)
     const merged = (text: string): string => text.replace(/\/+/g, '/')
     const resolved = (text: string): string => resolve(text)
@@ -140,7 +140,7 @@ describe('whatever the path,', () => {
   })
 })
 
-/** RFC 3986 §5.2.4 by its own words: buffers that are consumed. */
+/** RFC 3986 §5.2.4 to the letter: buffers that are consumed. */
 function resolve(path: string): string {
   let input = path
   let output = ''
@@ -160,7 +160,7 @@ function resolve(path: string): string {
 }
 
 describe('a path that is long', () => {
-  /** How many readings were looked at, and whether those were all. */
+  /** How many characters were examined, and whether those were all readings. */
   function look(sent: string): { characters: number; isWhole: boolean } {
     let characters = 0
     const isWhole = holdsForAllReadings(asSent(sent) ?? assert.fail('it is well-formed'), (reading) => {
@@ -170,14 +170,14 @@ describe('a path that is long', () => {
     return { characters, isWhole }
   }
 
-  test('and escaped throughout is read whole', () => {
+  test('and escaped throughout is examined completely', () => {
     for (const each of ['%41', '%2f', '%C3%BC', '%20']) {
       const sent = `/${each.repeat(65_000 / each.length)}`
       assert.equal(look(sent).isWhole, true, each)
     }
   })
 
-  test('and has everything that can be read differently is given up early', () => {
+  test('and has every kind of ambiguity is abandoned early', () => {
     for (const length of [100, 1000, 10_000, 65_000]) {
       const sent = `/${'a%2f..%5c.;%3b//\\%2e%2e/'.repeat(length / 24)}`
       const { characters } = look(sent)

@@ -1,7 +1,7 @@
 /**
  * Every way in which common servers read a path (D63). The edge decides by the path and forwards it as it was sent, and
- * what stands behind it may decode, merge or resolve what the edge does not. A decision holds only when it is the same
- * for all readings.
+ * the service may decode, merge or resolve what the edge does not. A decision is valid only when it is the same for all
+ * readings.
  */
 
 /** Path and query, as they were sent. */
@@ -10,10 +10,10 @@ export function splitTarget(target: string): { path: string; query: string } {
   return at < 0 ? { path: target, query: '' } : { path: target.slice(0, at), query: target.slice(at + 1) }
 }
 
-/** `%`, `;`, `\`, `//`, `/.`, and what is not allowed in a path: blanks, `#`, control characters, what is not ASCII. */
+/** `%`, `;`, `\`, `//`, `/.`, and what is not allowed in a path: spaces, `#`, control characters, non-ASCII. */
 const unusual = /[^\x21\x22\x24\x26-\x3a\x3c-\x5b\x5d-\x7e]|\/[./]/
 
-/** Whether all servers read `path` as it stands. One scan; true for nearly every request. */
+/** Whether all servers read `path` as it is written. One scan; true for nearly every request. */
 export function isPlain(path: string): boolean {
   return !unusual.test(path)
 }
@@ -22,8 +22,8 @@ export function isPlain(path: string): boolean {
 const notInPaths = /[^\x21\x22\x24-\x7e]/
 
 /**
- * The reading of a server that decodes nothing but what can be sent in no other way: blanks, control characters, `#`, `?`
- * and what is not ASCII. Routes are written with these characters themselves, so it is what they are compared with.
+ * The reading of a server that decodes only what cannot be sent otherwise: spaces, control characters, `#`, `?` and
+ * non-ASCII. Routes contain these characters unescaped, so this is the form that they are compared with.
  * Undefined when the path is malformed: an escape without two digits, a NUL, or bytes that are not UTF-8.
  */
 export function asSent(path: string): string | undefined {
@@ -32,11 +32,11 @@ export function asSent(path: string): string | undefined {
   if (!path.includes('%')) return path
   const decoded = decode(path, visibleEscape)
   if (decoded === undefined || decoded.includes('\0')) return undefined
-  // RFC 3986 §2.1: escapes are written in capitals. Servers that do not decode tell them from those that are not.
+  // RFC 3986 §2.1: escapes are in upper case. Servers that do not decode distinguish them from lower case.
   return smallEscape.test(path) ? path : decoded
 }
 
-/** An escape of what can be sent in no other way, with a digit that is not a capital. */
+/** An escape of what cannot be sent otherwise, with a digit in lower case. */
 const smallEscape = /%(?:[0189][a-f]|[37]f|[a-f][0-9A-Fa-f]|[A-F][a-f])/
 
 /** Whether `path`, from `asSent`, has readings besides itself. */
@@ -47,20 +47,20 @@ export function hasOtherReadings(path: string): boolean {
 const ambiguous = /[%;\\]|\/\/|\/\.\.?(?:\/|$)/
 
 /**
- * What all readings of a path may cost, in characters beyond twice its own: half a millisecond of work. A path of 100
+ * The budget for all readings of a path, in characters beyond twice its own: half a millisecond of work. A path of 100
  * characters with every kind of ambiguity has some 90 readings and stays below; a long one may have a few kinds.
  */
 const MAX_CHARACTERS = 32 * 1024
 
-/** What a reading costs besides its characters, in characters. */
+/** The cost of a reading besides its characters, in characters. */
 const READING_CHARACTERS = 256
 
 /**
- * Whether `holds` is true for every reading of `path`, which is from `asSent`. False as well when the path has more
- * readings than can be looked at.
+ * Whether `holds` is true for every reading of `path`, which is from `asSent`. Also false when the path has more
+ * readings than the budget allows.
  */
 export function holdsForAllReadings(path: string, holds: (reading: string) => boolean): boolean {
-  /** How far each was decoded when it was found: what was decoded less may become all that the other may. */
+  /** How far each was decoded when it was found: a less decoded one leads to all that a more decoded one leads to. */
   const seen = new Map<string, number>()
   const found: { readonly text: string; readonly decoded: number }[] = []
   let left = MAX_CHARACTERS + 2 * path.length
@@ -73,7 +73,7 @@ export function holdsForAllReadings(path: string, holds: (reading: string) => bo
     return left >= 0 && holds(text)
   }
   if (!add(path, 0)) return false
-  // Grows while it is walked: each step may follow on any other.
+  // Grows during the loop: each step may follow any other.
   for (const { text, decoded } of found) {
     for (const step of steps) {
       const next = step(text, decoded)
@@ -86,14 +86,14 @@ export function holdsForAllReadings(path: string, holds: (reading: string) => bo
   return true
 }
 
-/** What servers do to a path besides decoding it, in whichever order, before and after. */
+/** What servers do to a path besides decoding it, in any order, before and after. */
 const steps: readonly ((text: string, decoded: number) => string)[] = [
   // IIS, and URLs as browsers and `new URL` read them.
   (text) => text.replaceAll('\\', '/'),
   // nginx, Apache, Tomcat.
   (text) => (text.includes('//') ? text.replace(/\/{2,}/g, '/') : text),
   (text) => (text.includes('/.') ? withoutDotSegments(text, dots) : text),
-  // `new URL` again: escaped dots climb too, and all else stays as it is.
+  // `new URL` again: escaped dots climb too, and all else stays unchanged.
   (text, decoded) => (decoded < EVERYTHING && escapedDot.test(text) ? withoutDotSegments(text, escapedDots) : text),
   // Tomcat, Jetty, Spring: `;…` are parameters of the segment.
   (text) => (text.includes(';') ? text.replace(/;[^/]*/g, '') : text),
@@ -107,7 +107,7 @@ const visibleEscape = /%(?=2[1245-9a-f]|3[0-9a-e]|[4-6][0-9a-f]|7[0-9a-e])/gi
 
 /**
  * How much is decoded: nothing more; all but what separates segments and their parameters, as RFC 3986 §6.2.2.2 does with
- * most of it; all but slashes; everything. Each escape is decoded once: `%25` stands until nothing is left to decode.
+ * most of it; all but slashes; everything. Each escape is decoded once: `%25` stays until the last step.
  */
 const decodings: readonly (RegExp | undefined)[] = [visibleEscape, /%(?=2f|5c|3b|25)/gi, /%(?=2f|25)/gi, undefined]
 

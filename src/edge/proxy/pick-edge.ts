@@ -9,7 +9,7 @@ export interface VisitorConnection {
   readonly peer: Peer
   /** Undefined on the plain listener. */
   readonly tls: TlsFacts | undefined
-  /** The edge of the name in the handshake; undefined on the plain listener, and for a name that nobody serves. */
+  /** The edge of the name in the handshake; undefined on the plain listener, and for a name that is not served. */
   readonly edge: Edge | undefined
   /** The `tlsKey` that the edge had at the handshake. */
   readonly tlsKey: string
@@ -72,8 +72,7 @@ function mayReach(edge: Edge, host: string, connection: VisitorConnection, tls: 
   if (edge.kind !== 'https' || edge.tls === null) return false
   if (edge.id !== connection.edge?.id && host !== tls.serverName) return false
   const isSameTls = edge.tlsKey === connection.tlsKey
-  // Nobody served the name at the handshake, so nothing was demanded then; the demands of the edge must happen to be
-  // met.
+  // The name was not served at the handshake, so nothing was demanded then; the edge's demands must happen to be met.
   if (!isSameTls && (connection.edge !== undefined || !meets(tls, edge.tls))) return false
   const door = { edgeId: edge.id, serverName: tls.serverName }
   return (
@@ -82,7 +81,7 @@ function mayReach(edge: Edge, host: string, connection: VisitorConnection, tls: 
   )
 }
 
-/** In their order. */
+/** From oldest to newest. */
 const tlsVersions: readonly string[] = ['TLSv1', 'TLSv1.1', 'TLSv1.2', 'TLSv1.3']
 
 /**

@@ -1,4 +1,4 @@
-/** What every request is given to work with. */
+/** The tools that every request works with. */
 import type { Clock } from '../../lib/clock.ts'
 import type { Logger } from '../../lib/log/log.ts'
 import type { LookUp } from '../../model/look-up.ts'
@@ -13,13 +13,13 @@ import type { FindEdge } from './pick-edge.ts'
 
 export interface ProxyTools {
   readonly edges: FindEdge
-  /** Asks other nodes who serves a name; undefined when that is known. Left out where there are none. */
+  /** Asks other nodes who serves a name; undefined when that is known. Left out when there are no other nodes. */
   readonly lookUp?: LookUp | undefined
   readonly pool: UpstreamPool
   readonly sweep: Sweep
   /** The memory for bodies that modules read. */
   readonly bodyMemory: BodyMemory
-  /** The pages that visitors are shown from now on. */
+  /** The current error pages for visitors. */
   readonly pages: () => ErrorPages
   readonly log: Logger
   readonly now: Clock
@@ -28,9 +28,9 @@ export interface ProxyTools {
   readonly publicHttpsPort: () => number
   /** Whether the IP restriction of public addresses admits a visitor. */
   readonly admits: (peer: Peer) => boolean
-  /** How long no byte may move in either direction while a request is under way, in milliseconds. */
+  /** How long a request may go without a byte in either direction, in milliseconds. */
   readonly idleMs: number
   readonly onRequest: ((record: AccessRecord) => void) | undefined
-  /** Of which edges heads and bodies are kept. */
+  /** The edges whose heads and bodies are kept. */
   readonly captures: EdgeCaptures
 }

@@ -1,4 +1,4 @@
-/** Takes requests of visitors, over any version of HTTP, to the services behind the edge. */
+/** Takes visitors' requests, over any version of HTTP, to the services behind the edge. */
 import type { Clock } from '../../lib/clock.ts'
 import type { Logger } from '../../lib/log/log.ts'
 import { drawHex } from '../../lib/secrets/draw-bytes.ts'
@@ -17,41 +17,41 @@ import type { ProxyTools } from './proxy-tools.ts'
 
 export interface HttpProxyOptions {
   readonly edges: FindEdge
-  /** Asks other nodes who serves a name; undefined when that is known. Left out where there are none. */
+  /** Asks other nodes who serves a name; undefined when that is known. Left out when there are no other nodes. */
   readonly lookUp?: LookUp | undefined
   readonly pool: UpstreamPool
   /** Ends requests that wait too long. */
   readonly sweep: Sweep
   /** The memory for bodies that modules read. */
   readonly bodyMemory: BodyMemory
-  /** What visitors are shown when something goes wrong; asked for each error. */
+  /** The error pages for visitors; called for each error. */
   readonly pages?: (() => ErrorPages) | undefined
   readonly log: Logger
   /** The port shown in URLs of the TLS listener. */
   readonly publicHttpsPort: () => number
-  /** Whether a visitor may reach any public address; asked for every request. By default everybody may. */
+  /** Whether a visitor may reach any public address; called for every request. By default all may. */
   readonly admits?: ((peer: Peer) => boolean) | undefined
   /** Called once for each request, when it is over. */
   readonly onRequest?: (record: AccessRecord) => void
-  /** Of which edges heads and bodies are kept; by default of none. */
+  /** The edges whose heads and bodies are kept; none by default. */
   readonly captures?: EdgeCaptures | undefined
   readonly now?: Clock
   readonly newRequestId?: () => string
   readonly idleMs?: number
 }
 
-/** How long no byte may move in either direction while a request is under way, in milliseconds. */
+/** How long a request may go without a byte in either direction, in milliseconds. */
 const IDLE_MS = 5 * 60_000
 
 export class HttpProxy {
   #tools: ProxyTools
 
   constructor({ now = Date.now, newRequestId = requestId, idleMs = IDLE_MS, ...options }: HttpProxyOptions) {
-    const { admits = everybody, pages = errorPages, captures = noCaptures } = options
+    const { admits = admitAll, pages = errorPages, captures = noCaptures } = options
     this.#tools = { onRequest: undefined, ...options, admits, pages, captures, now, newRequestId, idleMs }
   }
 
-  /** Goes over to another patience with services, from the next request on. */
+  /** Sets how long a request may go without a byte, from the next request on. */
   useIdleMs(idleMs: number): void {
     this.#tools = { ...this.#tools, idleMs }
   }
@@ -62,7 +62,7 @@ export class HttpProxy {
   }
 }
 
-const everybody = (): boolean => true
+const admitAll = (): boolean => true
 
 /** Bytes of a request id. */
 const ID_BYTES = 16

@@ -49,7 +49,7 @@ export class Reply {
     return this.#body?.sent ?? 0
   }
 
-  /** Sends an error page, past all modules, so that its error code can be trusted. */
+  /** Sends an error page, bypassing all modules, so that its error code can be trusted. */
   page(code: VisitorErrorCode, more: Pairs = []): void {
     const { head, body } = this.#tools.pages().forRequest(code, this.#exchange.head, this.#owner.requestId())
     for (const [name, value] of more) head.headers.add(name, value)
@@ -168,7 +168,7 @@ export class Reply {
     this.#writer?.abort()
   }
 
-  /** The visitor is gone. */
+  /** Stops; the visitor is gone. */
   stop(): void {
     this.#body?.stop()
   }

@@ -5,7 +5,7 @@ import { type BodyLease, PIECE_BYTES } from '../body-memory.ts'
 import type { BodyReader, BodySink, BodyWriter, RequestHead } from '../exchange.ts'
 import { stripTrailers } from './headers.ts'
 
-/** How much of a body is kept while it is sent, in bytes, so that it can be sent again on another connection. */
+/** How much of a body is kept while it is sent, in bytes, so that it can be resent on another connection. */
 const REPLAY_BYTES = 64 * 1024
 
 /**
@@ -14,7 +14,7 @@ const REPLAY_BYTES = 64 * 1024
  */
 const SENT_BYTES = 64 * 1024
 
-/** Why a body was not read: it is longer than asked for, or there is no memory for it now. */
+/** Why a body was not read: it is longer than allowed, or there is no memory for it now. */
 export type UnreadBody = 'too_large' | 'no_memory'
 
 /** What can be done with the body of a request. */
@@ -31,13 +31,13 @@ export interface VisitorBody {
   readWhole(maxBytes: number, lease: () => BodyLease): Promise<Buffer | UnreadBody>
   /** Sends it to `writer`, from the beginning. With `mayRepeat` it keeps as much as it may, for another writer. */
   sendTo(writer: BodyWriter, options: { mayRepeat: boolean }): void
-  /** The writer is gone; bytes are kept until there is another. */
+  /** Keeps bytes until there is another writer; this one is gone. */
   hold(): void
-  /** The bytes sent will not be needed again. */
+  /** Drops sent bytes: they will not be needed again. */
   forget(): void
   /** These headers are removed from the request, so they must not go upstream as trailers either. */
   removeTrailers(names: ReadonlySet<string>): void
-  /** The body is no longer wanted. */
+  /** Stops; the body is no longer needed. */
   stop(): void
 }
 
@@ -183,12 +183,12 @@ export class RequestBody implements VisitorBody, BodySink {
     this.#settle()
   }
 
-  /** Whether some kept bytes were not given to the writer yet. */
+  /** Whether the writer has not got all kept bytes yet. */
   get #hasUnsent(): boolean {
     return this.#nextKept < this.#kept.length
   }
 
-  /** Gives the writer as much as it has room for: first kept bytes, then new ones. */
+  /** Sends as much as the writer has room for: first kept bytes, then new ones. */
   #proceed(): void {
     const writer = this.#writer
     if (!writer) return

@@ -1,4 +1,4 @@
-/** Paths that modules keep for themselves on all hosts of their edge: who answers them, and that nobody else gets them. */
+/** Paths that modules reserve on all hosts of their edge: which module answers, and that no other route does. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { PathClaim, Phases, ReservedRequest } from '../../modules/phases.ts'
@@ -38,7 +38,7 @@ for (const version of versions) {
       assert.equal(await get('/app/x'), 'service /app/x')
     })
 
-    test('is answered by whom it is for, else by the first in the order of matching that is free', async (t) => {
+    test('is answered by the module it is for, else by the first spare one in the order of matching', async (t) => {
       const forOne =
         (name: string) =>
         ({ query }: ReservedRequest): PathClaim =>
@@ -51,7 +51,7 @@ for (const version of versions) {
       assert.equal(await get(`${CALLBACK}?for=root`), `/ ${CALLBACK}`)
       assert.equal(await get(`${CALLBACK}?for=app`), `/app ${CALLBACK}`)
       assert.equal(await get(`${CALLBACK}?for=x`), `/a ${CALLBACK}`)
-      // Nobody's: as any other path.
+      // Unclaimed: like any other path.
       assert.equal(await get(`${CALLBACK}?for=nobody`), `service ${CALLBACK}?for=nobody`)
     })
 
@@ -71,7 +71,7 @@ for (const version of versions) {
       assert.equal(await get(CALLBACK), 403)
     })
 
-    test('that could be read as one is refused, also where one route takes every path', async (t) => {
+    test('that could be read as another is refused, even when one route takes every path', async (t) => {
       for (const routes of [[route('/', () => 'own')], [{ match: '/' }, route('/app', () => 'own')]]) {
         const get = await setUp(t, routes)
         for (const path of [
@@ -84,7 +84,7 @@ for (const version of versions) {
         ]) {
           assert.equal(await get(path), 400, path)
         }
-        // What can be read in no such way goes on.
+        // A path without such a reading passes.
         assert.equal(await get('/a//b'), 'service /a//b')
       }
     })

@@ -74,7 +74,7 @@ for (const version of versions) {
       assert.equal((await ask(t, plane, version, { host: 'c.test', path: '/a%20b' })).status, 200)
     })
 
-    test('shows modules the one reading of its path, and none where there are several', async (t) => {
+    test('shows modules the one reading of its path, and fails when there are several', async (t) => {
       const service = await httpService(t, (_request, response) => response.end())
       const seen: string[] = []
       const route = { backend: service.backend, request: [({ path }: { path: string }) => void seen.push(path)] }
@@ -82,7 +82,7 @@ for (const version of versions) {
       for (const path of ['/a?b', '/caf%C3%A9%20', '/.well-known'])
         assert.equal((await ask(t, plane, version, { path })).status, 200)
       assert.deepEqual(seen, ['/a', '/café ', '/.well-known'])
-      // This module should have said that it reads the path.
+      // This module should have declared that it reads the path.
       assert.equal((await ask(t, plane, version, { path: '/a%2fb' })).status, 500)
       assert.equal(seen.length, 3)
     })
@@ -94,7 +94,7 @@ for (const version of versions) {
         assert.equal((await ask(t, plane, version, { path })).text, path)
     })
 
-    test('is told what is missing', async (t) => {
+    test('gets the error that says what is missing', async (t) => {
       const module = { request: [() => ({ refuse: 'IP_REFUSED' as const })] }
       const plane = await Plane.start(t, [
         testEdge({
@@ -147,7 +147,7 @@ for (const version of versions) {
       }
     })
 
-    test('goes to the next target when one cannot be dialled, and a fixed one ends the row', async (t) => {
+    test('goes to the next target when one cannot be dialled, up to a fixed one', async (t) => {
       const service = await httpService(t, (_request, response) => response.writeHead(500).end('mine'))
       const sorry = {
         kind: 'fixed' as const,
@@ -176,7 +176,7 @@ for (const version of versions) {
       assert.deepEqual([head.status, head.text, head.headers['content-length']], [503, '', '5'])
     })
 
-    test('for the name of another edge than its connection was made to is misdirected', async (t) => {
+    test('for the name of another edge than that of its connection is misdirected', async (t) => {
       const service = await httpService(t, (_request, response) => response.end('in'))
       const routes = [{ backend: service.backend }]
       const plane = await Plane.start(t, [
@@ -197,7 +197,7 @@ for (const version of versions) {
         assert.equal((await ask(t, plane, version, { serverName, host })).status, status, `${serverName} ${host}`)
     })
 
-    test('is misdirected once its edge asks for another handshake', async (t) => {
+    test('is misdirected once its edge requires another handshake', async (t) => {
       const service = await httpService(t, (_request, response) => response.end('in'))
       const edge = { names: ['a.test'], routes: [{ backend: service.backend }] }
       const plane = await Plane.start(t, [testEdge({ ...edge, tlsKey: 'with mutual TLS' })])
@@ -207,7 +207,7 @@ for (const version of versions) {
       assert.equal((await ask(t, plane, version)).status, 200)
     })
 
-    test('on a connection older than its edge passes all that the edge asks of connections', async (t) => {
+    test('on a connection older than its edge must meet all demands of the edge on connections', async (t) => {
       const service = await httpService(t, (_request, response) => response.end('in'))
       const plane = await Plane.start(t, [])
       const nobody = { edge: undefined, tlsKey: '' }
@@ -228,7 +228,7 @@ for (const version of versions) {
       }
     })
 
-    test('meets a module that fails with a page and a line in the log', async (t) => {
+    test('gets an error page and a line in the log when a module fails', async (t) => {
       const routes = [
         {
           match: '/now',
@@ -269,7 +269,7 @@ describe('on one HTTP/2 connection', () => {
     )
   })
 
-  test('a change of the edge holds for the next request', async (t) => {
+  test('a change of the edge applies to the next request', async (t) => {
     const service = await httpService(t, (_request, response) => response.end('in'))
     const plane = await Plane.start(t, [testEdge({ names: ['a.test'], routes: [{ backend: service.backend }] })])
     const session = openHttp2(t, plane)
@@ -288,7 +288,7 @@ describe('on one HTTP/2 connection', () => {
 })
 
 describe('on the plain listener', () => {
-  test('an endpoint is served, an HTTPS or TLS edge is asked for elsewhere, and nothing else is there', async (t) => {
+  test('an endpoint is served, an HTTPS or TLS edge redirects to TLS, and nothing else is there', async (t) => {
     const service = await httpService(t, (request, response) => response.end(request.headers['x-forwarded-proto']))
     const routes = [{ backend: service.backend }]
     const plane = await Plane.start(t, [

@@ -1,4 +1,4 @@
-/** Tells modules what became of a request: all of them, also when one throws. */
+/** Tells all modules the outcome of a request, even when one throws. */
 import type { Logger } from '../../lib/log/log.ts'
 import type { RequestContext, Summary } from '../../modules/phases.ts'
 import type { Route } from '../edge.ts'

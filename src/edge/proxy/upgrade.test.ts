@@ -9,7 +9,7 @@ import { compileWebsocketTcpConverter } from '../../modules/websocket_tcp_conver
 import { backendOf, httpService, offlineTarget, Plane, rawService, type Service, testEdge } from '../test-plane.ts'
 import { ask } from '../test-visitor.ts'
 
-/** A service that answers the first request with `answer`, and gives what comes after in capitals. */
+/** A service that answers the first request with `answer`, and returns what follows in capitals. */
 function shoutingService(t: TestContext, answer: string): Promise<Service> {
   return rawService(t, (socket) => {
     socket.on('error', () => {})
@@ -29,7 +29,7 @@ async function closed({ sockets }: Service): Promise<void> {
 const switching = (more = ''): string =>
   `HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: shout\r\n${more}\r\n`
 
-/** Asks the plain listener to switch; gives the answer, and the connection if it was switched. */
+/** Asks the plain listener to switch; returns the answer, and the connection if it was switched. */
 async function upgrade(plane: Plane, headers: Record<string, string> = {}) {
   const to = { port: plane.httpPort, host: '127.0.0.1', agent: false as const }
   const asking = request({
@@ -47,7 +47,7 @@ function plainEdge(service: Service, phases: Partial<Record<'response', NonNulla
 }
 
 describe('an upgrade', () => {
-  test('that a module answers otherwise is not made, and ends at the service', async (t) => {
+  test('that a module replaces with an answer does not happen, and ends at the service', async (t) => {
     const service = await shoutingService(t, switching())
     const tea = { respond: { status: 418, headers: [], body: 'tea' } }
     const plane = await Plane.start(t, [plainEdge(service, { response: [async () => tea] })])
@@ -57,7 +57,7 @@ describe('an upgrade', () => {
     await closed(service)
   })
 
-  test('that the service agrees to carries bytes both ways, each with its end', async (t) => {
+  test('that the service accepts carries bytes both ways, each with its end', async (t) => {
     const service = await shoutingService(
       t,
       `${switching('Connection: x-private\r\nX-Private: 1\r\nX-Public: 2\r\n')}first`,
@@ -80,7 +80,7 @@ describe('an upgrade', () => {
     assert.deepEqual([status, bytesIn, bytesOut, isCut], [101, 5, 13, false])
   })
 
-  test('that the service does not agree to is an answer like any other', async (t) => {
+  test('that the service declines is an answer like any other', async (t) => {
     const service = await httpService(t, (asked, response) => response.end(`asked for ${asked.headers.upgrade}`))
     const plane = await Plane.start(t, [plainEdge(service)])
     const { response, socket } = await upgrade(plane)
@@ -103,7 +103,7 @@ describe('an upgrade', () => {
     await closed(service)
   })
 
-  test('to h2c is not asked for, and others beside it are', async (t) => {
+  test('to h2c is not requested, and others with it are', async (t) => {
     const service = await httpService(t, (asked, response) => response.end(String(asked.headers.upgrade)))
     const plane = await Plane.start(t, [plainEdge(service)])
     for (const [asked, seen] of [
@@ -117,7 +117,7 @@ describe('an upgrade', () => {
     }
   })
 
-  test('whose visitor breaks off takes the service along', async (t) => {
+  test('whose visitor resets closes the connection to the service', async (t) => {
     const service = await shoutingService(t, switching())
     const plane = await Plane.start(t, [plainEdge(service)])
     const { socket } = await upgrade(plane)
@@ -147,7 +147,7 @@ describe('a route that turns WebSocket into bytes', () => {
     })
   }
 
-  test('joins a real client with a service of raw bytes', async (t) => {
+  test('connects a real client with a service of raw bytes', async (t) => {
     const service = await rawService(t, (socket) => socket.on('error', () => {}).pipe(socket))
     const plane = await Plane.start(t, [bridged(service.backend)])
     const client = new WebSocket(`ws://localhost:${plane.httpPort}/x`, ['binary', 'other'])
@@ -163,7 +163,7 @@ describe('a route that turns WebSocket into bytes', () => {
     assert.deepEqual([status, bytesIn, bytesOut, target], [101, 5, 5, service.target.key])
   })
 
-  test('answers the handshake as it should be answered', async (t) => {
+  test('answers the handshake correctly', async (t) => {
     const service = await rawService(t, (socket) => socket.on('error', () => {}).resume())
     const plane = await Plane.start(t, [bridged(service.backend)])
     const key = 'dGhlIHNhbXBsZSBub25jZQ=='
@@ -180,7 +180,7 @@ describe('a route that turns WebSocket into bytes', () => {
     socket?.destroy()
   })
 
-  test('refuses all else, and says so before it switches when nobody is there', async (t) => {
+  test('refuses all else, and refuses before the switch when the service is offline', async (t) => {
     const plane = await Plane.start(t, [bridged(backendOf(offlineTarget('refused')))])
     const headers = {
       upgrade: 'websocket',

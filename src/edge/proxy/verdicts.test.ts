@@ -1,4 +1,4 @@
-/** What becomes of the verdicts of modules on requests and on answers: an answer replaced, refused, or none at all. */
+/** The effects of module verdicts on requests and on answers: an answer replaced, refused, or none at all. */
 import assert from 'node:assert/strict'
 import { request as plainRequest } from 'node:http'
 import { describe, test } from 'node:test'
@@ -30,7 +30,7 @@ const ways: Readonly<Record<string, (verdict: ResponseVerdict) => Response>> = {
 for (const version of versions) {
   for (const [way, give] of Object.entries(ways)) {
     describe(`over HTTP/${version}, a verdict on an answer, ${way}`, () => {
-      test('takes its place, and the modules further out see the new one', async (t) => {
+      test('replaces it, and the modules further out see the new one', async (t) => {
         const service = await httpService(t, (_request, response) => response.end('x'.repeat(3_000_000)))
         const seen: unknown[] = []
         const outer: Response = ({ status, headers, isFromUpstream, bodyLength }) => {
@@ -48,7 +48,7 @@ for (const version of versions) {
         assert.deepEqual(seen, Array(3).fill([418, false, 3]))
       })
 
-      test('may refuse it: the page is past all modules', async (t) => {
+      test('may refuse it: the page bypasses all modules', async (t) => {
         const service = await httpService(t, (_request, response) => response.end('secret'))
         const outer = adding('x-outer')
         const routes = [{ backend: service.backend, response: [give({ refuse: 'IP_REFUSED' }), outer] }]
@@ -77,7 +77,7 @@ for (const version of versions) {
   }
 
   describe(`over HTTP/${version}`, () => {
-    test('a request may end its connection without an answer, and the service is not asked', async (t) => {
+    test('a request may end its connection without an answer, and does not reach the service', async (t) => {
       let asked = 0
       const service = await httpService(t, (_request, response) => response.end(String(++asked)))
       const routes = [{ backend: service.backend, request: [() => ({ close: true }) as const] }]
@@ -86,7 +86,7 @@ for (const version of versions) {
       assert.equal(asked, 0)
     })
 
-    test('a module that fails while it looks at an answer lets nothing of it through', async (t) => {
+    test('a module that fails while it examines an answer lets nothing of it through', async (t) => {
       const service = await httpService(t, (_request, response) => response.end('secret'))
       const broken: Response = async () => {
         await setImmediate()
@@ -99,7 +99,7 @@ for (const version of versions) {
       assert.doesNotMatch(text, /secret/)
     })
 
-    test('what a module keeps with a request is there in its later phases, and not in the next request', async (t) => {
+    test('what a module stores with a request is there in its later phases, and not in the next request', async (t) => {
       const service = await httpService(t, (_request, response) => response.end('hi'))
       const slot = new Slot<{ readonly path: string }>()
       const found: (string | undefined)[] = []
@@ -136,7 +136,7 @@ test('a connection that a module closes instead of the answer is recorded with t
   assert.ok(record && record.durationMs >= 0 && record.answeredMs === -1)
 })
 
-test('a visitor that leaves while a module looks at the answer leaves nothing behind', async (t) => {
+test('a visitor that leaves while a module examines the answer leaves nothing behind', async (t) => {
   const service = await httpService(t, (_request, response) => response.end('x'.repeat(3_000_000)))
   const looking = Promise.withResolvers<void>()
   const done = Promise.withResolvers<number>()

@@ -1,4 +1,4 @@
-/** Visitors over HTTP/1.1 that end their side: the service is told at once, unless its answer has begun. */
+/** Visitors over HTTP/1.1 that end their side: the request is cancelled at once, unless its answer has begun. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
@@ -10,10 +10,10 @@ import { caPem, edgeOf, Plane, plainEdgeOf, rawService } from '../test-plane.ts'
 const get = 'GET / HTTP/1.1\r\nHost: a.test\r\n\r\n'
 const post = 'POST / HTTP/1.1\r\nHost: a.test\r\nContent-Length: 3\r\n\r\nabc'
 
-/** Less than it takes to give up on a visitor that is merely silent, in milliseconds. */
+/** Shorter than the timeout for a visitor that is merely silent, in milliseconds. */
 const SOON_MS = 10_000
 
-/** A visitor that can end one side alone; `heard` is what it got, and `isOver` whether that is all. */
+/** A visitor that can end only its own side; `heard` is what it received, and `isOver` whether that is all. */
 async function visitorOf(t: TestContext, plane: Plane, { isTls }: { isTls: boolean }) {
   const to = { host: '127.0.0.1', allowHalfOpen: true }
   const socket: Socket = isTls
@@ -47,7 +47,7 @@ for (const isTls of [false, true]) {
     }
 
     for (const [name, request] of Object.entries({ 'a GET': get, 'an upload that is whole': post })) {
-      test(`while it waits for the answer to ${name} is gone for the service too`, async (t) => {
+      test(`while it waits for the answer to ${name} counts as gone, and its request is cancelled`, async (t) => {
         const { service, plane, visitor } = await start(t, () => {})
         visitor.socket.write(request)
         await until('the service is asked', () => service.sockets.size === 1)
@@ -60,7 +60,7 @@ for (const isTls of [false, true]) {
       })
     }
 
-    test('behind several requests gets the answers that came before, and the last is cancelled', async (t) => {
+    test('after several requests gets the earlier answers, and the last request is cancelled', async (t) => {
       let asked = 0
       const { service, plane, visitor } = await start(t, (socket) =>
         socket.on('data', () => {

@@ -1,4 +1,4 @@
-/** Counts the bytes of a stream and reports its end to whoever handed it on. */
+/** Counts the bytes of a stream and reports its end to the owner that handed it on. */
 import { type ByteSink, type ByteStream, writeLent } from '../../lib/bytes/byte-stream.ts'
 
 export interface StreamWatch {

@@ -29,7 +29,7 @@ describe('a stream as a duplex', () => {
     await closed
   })
 
-  test('a far end that does not read holds the writer back', async () => {
+  test('a far end that does not read makes the writer wait', async () => {
     const { duplex, far } = await connected()
     far.pause()
     duplex.on('error', () => {})

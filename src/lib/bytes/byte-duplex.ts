@@ -4,9 +4,9 @@ import type { ByteStream } from './byte-stream.ts'
 
 /** Takes over `stream`. Each direction ends on its own; destroying the duplex early resets the stream. */
 export class ByteDuplex extends Duplex {
-  /** Bytes moved, both directions together. */
+  /** Bytes moved in both directions together. */
   moved = 0
-  /** Whether the stream was broken off, and not by us. */
+  /** Whether the stream broke, and not because we destroyed it. */
   isBroken = false
   readonly #stream: ByteStream
   #written: ((error?: Error) => void) | undefined

@@ -6,7 +6,7 @@ class TestConnection implements Movable {
   bytesRead = 0
   bytesWritten = 0
   destroyed = false
-  /** What it had carried when it was cut. */
+  /** The bytes it had carried when it was cut. */
   cutAt: readonly [number, number] | undefined
 
   destroy(): void {
@@ -15,13 +15,13 @@ class TestConnection implements Movable {
   }
 }
 
-test('one that is idle is cut', async () => {
+test('an idle connection is cut', async () => {
   const idle = new TestConnection()
   await cutAtRest([idle], 60_000)
   assert.equal(idle.destroyed, true)
 })
 
-test('one that waits for an answer is cut after it', async () => {
+test('a connection that waits for an answer is cut after it', async () => {
   const asking = new TestConnection()
   const done = cutAtRest([asking], 60_000)
   asking.bytesRead = 5
@@ -32,7 +32,7 @@ test('one that waits for an answer is cut after it', async () => {
   assert.deepEqual(asking.cutAt, [5, 5])
 })
 
-test('one that asked before anybody looked is cut after its answer', async () => {
+test('a connection that sent a request before the first check is cut after its answer', async () => {
   const asking = new TestConnection()
   asking.bytesRead = 5
   const done = cutAtRest([asking], 60_000)
@@ -43,7 +43,7 @@ test('one that asked before anybody looked is cut after its answer', async () =>
   assert.deepEqual(asking.cutAt, [5, 5])
 })
 
-test('one that never rests is left to the caller', async () => {
+test('a connection that never rests is left to the caller', async () => {
   const busy = new TestConnection()
   const timer = setInterval(() => busy.bytesWritten++, 1)
   await cutAtRest([busy], 100)
@@ -51,9 +51,9 @@ test('one that never rests is left to the caller', async () => {
   assert.equal(busy.destroyed, false)
 })
 
-test('one that is asked again as soon as it has answered is cut between the two', async () => {
+test('a connection with a new request right after each answer is cut between the two', async () => {
   const busy = new TestConnection()
-  // Each takes longer than a look, and shorter than a rest.
+  // Each takes longer than one check, and less than a rest.
   const timer = setInterval(() => {
     if (busy.bytesRead > busy.bytesWritten) busy.bytesWritten++
     else busy.bytesRead++
@@ -64,7 +64,7 @@ test('one that is asked again as soon as it has answered is cut between the two'
   assert.equal(busy.cutAt?.[0], busy.cutAt?.[1])
 })
 
-test('one that waits for an answer for ever is left to the caller', async () => {
+test('a connection that waits for an answer for ever is left to the caller', async () => {
   const asking = new TestConnection()
   const done = cutAtRest([asking], 100)
   asking.bytesRead = 5
@@ -72,7 +72,7 @@ test('one that waits for an answer for ever is left to the caller', async () => 
   assert.equal(asking.destroyed, false)
 })
 
-test('nobody waits where all have left', async () => {
+test('without open connections there is no wait', async () => {
   const gone = new TestConnection()
   gone.destroyed = true
   await cutAtRest([gone], 60_000)

@@ -1,6 +1,6 @@
 /**
- * Ends connections that nobody ends by themselves, each between two of its messages where that is possible: so their
- * clients lose a connection, which they open anew, and no answer.
+ * Ends connections that would stay open, each between two of its messages where possible: so their clients lose a
+ * connection, which they open again, but no answer.
  */
 
 /** A connection of a visitor, or a stream for one, by what it has carried so far. */
@@ -12,17 +12,17 @@ export interface Movable {
   destroy(): unknown
 }
 
-/** How often to look, in milliseconds; and when half the time is over, for those that hardly rest. */
-const LOOK_MS = 10
-const LATE_LOOK_MS = 1
+/** Pause between two checks, in milliseconds; shorter in the second half, for connections that hardly rest. */
+const CHECK_MS = 10
+const LATE_CHECK_MS = 1
 
 /**
- * Looks for which nothing may have moved: after the last bytes went to the visitor, and for those that were quiet from
- * the first look, of which nobody knows whether they wait for an answer.
+ * For how many checks a connection must be quiet: after the last bytes went to the visitor, and if it was quiet from
+ * the start, when it may be waiting for an answer.
  */
-const QUIET_LOOKS = { answered: 4, unknown: 50 }
+const QUIET_CHECKS = { answered: 4, unknown: 50 }
 
-/** How long a connection that carries something all the time is waited for, in milliseconds. */
+/** How long to wait for connections that are always busy, in milliseconds. */
 export const LATE_MS = 2000
 
 interface Watched {
@@ -30,31 +30,31 @@ interface Watched {
   read: number
   written: number
   /**
-   * Who was the last to say something: the visitor, who may wait for an answer; the service, in answer to that; or the
-   * service by itself. Undefined when nobody did yet.
+   * Who sent last: the visitor, who may wait for an answer; the service, in answer to that; or the service unasked.
+   * Undefined when nothing was sent yet.
    */
-  last: 'asked' | 'answered' | 'told' | undefined
-  quietLooks: number
+  last: 'asked' | 'answered' | 'unasked' | undefined
+  quietChecks: number
 }
 
-/** Resolves when all are closed, or after `lateMs`; then those that are left are the caller's to cut. */
+/** Resolves when all are closed, or after `lateMs`; the caller must then cut the others. */
 export async function cutAtRest(connections: Iterable<Movable>, lateMs = LATE_MS): Promise<void> {
   const begun = performance.now()
   let left: Watched[] = [...connections].map((connection) => {
     const { bytesRead: read, bytesWritten: written } = connection
-    return { connection, read, written, last: undefined, quietLooks: 0 }
+    return { connection, read, written, last: undefined, quietChecks: 0 }
   })
   for (;;) {
     const spent = performance.now() - begun
     if (left.length === 0 || spent >= lateMs) return
     const isLate = spent > lateMs / 2
-    await turn(isLate ? LATE_LOOK_MS : LOOK_MS)
+    await pause(isLate ? LATE_CHECK_MS : CHECK_MS)
     left = left.filter((each) => !isOver(each, isLate))
   }
 }
 
-/** Resolves after some time, and after what has arrived by then was read: timers run before that. */
-function turn(ms: number): Promise<void> {
+/** Resolves after `ms`, once everything received by then has been read: timers run before sockets are read. */
+function pause(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(() => setImmediate(resolve), ms))
 }
 
@@ -62,22 +62,22 @@ function isOver(each: Watched, isLate: boolean): boolean {
   const { connection } = each
   if (connection.destroyed) return true
   const { bytesRead, bytesWritten } = connection
-  if (bytesRead === each.read && bytesWritten === each.written) each.quietLooks++
+  if (bytesRead === each.read && bytesWritten === each.written) each.quietChecks++
   else {
     if (bytesWritten === each.written) each.last = 'asked'
-    else each.last = bytesRead !== each.read || each.last === 'asked' ? 'answered' : 'told'
+    else each.last = bytesRead !== each.read || each.last === 'asked' ? 'answered' : 'unasked'
     each.read = bytesRead
     each.written = bytesWritten
-    each.quietLooks = 0
+    each.quietChecks = 0
   }
   if (!isAtRest(each, isLate)) return false
   connection.destroy()
   return true
 }
 
-function isAtRest({ last, quietLooks }: Watched, isLate: boolean): boolean {
-  if (last === undefined) return quietLooks >= QUIET_LOOKS.unknown
-  // Who asks again as soon as there is an answer rests for no longer than this.
+function isAtRest({ last, quietChecks }: Watched, isLate: boolean): boolean {
+  if (last === undefined) return quietChecks >= QUIET_CHECKS.unknown
+  // A visitor that asks again as soon as it has an answer rests no longer than this.
   if (last === 'answered' && isLate) return true
-  return last !== 'asked' && quietLooks >= QUIET_LOOKS.answered
+  return last !== 'asked' && quietChecks >= QUIET_CHECKS.answered
 }

@@ -5,7 +5,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { atEndOfTurn } from './end-of-turn.ts'
 
 describe('work deferred to the end of the turn', () => {
-  test('runs in order, after the microtasks, and each time it is asked for', async () => {
+  test('runs in order, after the microtasks, once for each call', async () => {
     const done: string[] = []
     atEndOfTurn(() => done.push('one'))
     atEndOfTurn(() => done.push('two'))

@@ -18,7 +18,7 @@ function runAll(): void {
   try {
     while (done < due.length) due[done++]?.()
   } finally {
-    // A task that throws does not keep the others from running.
+    // A task that throws must not keep the others from running.
     for (const task of due.slice(done)) atEndOfTurn(task)
   }
 }

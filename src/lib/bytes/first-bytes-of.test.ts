@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { firstBytesOf } from './first-bytes-of.ts'
 
-test('the first bytes are those of the memory itself, of any length, and short views are made once', () => {
+test('views of any length share the memory, and short ones are made once', () => {
   const memory = Buffer.alloc(10_000)
   const first = firstBytesOf(memory)
   for (const length of [0, 1, 4096, 4097, 10_000]) {

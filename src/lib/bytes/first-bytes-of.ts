@@ -1,9 +1,9 @@
-/** Views of the first bytes of a piece of memory that is used again and again: made once for each length, not at each use. */
+/** Views of the first bytes of a reused piece of memory, made once for each length instead of at each use. */
 
-/** Longer ones are made when they are needed, in bytes: they are rarer, and cost less than what is done with them. */
+/** Longer views, in bytes, are not kept: they are rarer, and cost little compared with the work on their bytes. */
 const SHORT_BYTES = 4096
 
-/** Gives what gives the first `length` bytes of `memory`. */
+/** Returns a function that returns the first `length` bytes of `memory`. */
 export function firstBytesOf(memory: Buffer): (length: number) => Buffer {
   const known: (Buffer | undefined)[] = Array.from({ length: SHORT_BYTES + 1 }, () => undefined)
   return (length) => {

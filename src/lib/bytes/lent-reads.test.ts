@@ -9,7 +9,7 @@ import { connect as connectTls } from 'node:tls'
 import { socketPair } from '../../../test/support/socket-pair.ts'
 import { LENT_BYTES, readLent } from './lent-reads.ts'
 
-/** Time in which sockets are read. */
+/** Long enough for sockets to be read. */
 const turn = (): Promise<void> => wait(1)
 
 const kinds = [
@@ -48,7 +48,7 @@ describe('reads are lent from', () => {
     })
   }
 
-  test('a reader that asks for a pause gets nothing until the socket is resumed', async () => {
+  test('a reader that pauses gets nothing until the socket is resumed', async () => {
     const { connected: near, accepted: far } = await socketPair({ tls: false })
     let calls = 0
     readLent(near, () => ++calls > 1)
@@ -65,8 +65,8 @@ describe('reads are lent from', () => {
   })
 })
 
-describe('nothing is changed for', () => {
-  test('a stream that is no socket', () => {
+describe('nothing changes for', () => {
+  test('a stream that is not a socket', () => {
     const [near] = duplexPair()
     assert.equal(
       readLent(near, () => assert.fail('there is nothing to read')),
@@ -74,7 +74,7 @@ describe('nothing is changed for', () => {
     )
   })
 
-  test('TLS over a stream of JavaScript, which can be read within a read', () => {
+  test('TLS over a JavaScript stream, which can be read within a read', () => {
     const [near] = duplexPair()
     const socket: Socket = connectTls({ socket: near })
     socket.on('error', () => {})
@@ -85,7 +85,7 @@ describe('nothing is changed for', () => {
     socket.destroy()
   })
 
-  test('a socket that is closed', async () => {
+  test('a closed socket', async () => {
     const { connected, accepted } = await socketPair({ tls: false })
     accepted.destroy()
     connected.destroy()

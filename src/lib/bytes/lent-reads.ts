@@ -1,8 +1,8 @@
 /**
  * Reads sockets into one piece of memory that all of them share.
  *
- * Node allocates memory for every read. On a busy connection that costs more than the read itself, and the garbage
- * collector's time on top. Node can read into memory it is given (`onread` of net.connect), but offers that only for
+ * Node allocates memory for every read. On a busy connection that costs more than the read itself, plus the time of the
+ * garbage collector. Node can read into given memory (`onread` of net.connect), but offers that only for
  * connections it opens. Accepted sockets have the same fields under private symbols. Those are found by name here; if
  * one is missing, the socket is left alone and read in the usual way.
  */
@@ -32,7 +32,7 @@ interface Fields {
   readonly next: symbol | undefined
 }
 
-/** A socket by its fields. `Reflect` would need many times as long for each. */
+/** A socket by its fields; `Reflect` would be many times slower. */
 interface Open {
   readonly _handle?: unknown
   [field: symbol]: unknown
@@ -45,8 +45,8 @@ interface Handle {
 }
 
 /**
- * From here on `take` gets the bytes that arrive, lent until it returns, instead of `data` events. When it returns
- * false, reading stops until Node or a `resume` asks for more. Returns false when this socket cannot be read that way.
+ * Passes the bytes that arrive to `take`, lent until it returns, instead of emitting `data`. When `take` returns false,
+ * reading stops until Node or a `resume` asks for more. Returns false when this socket cannot be read that way.
  */
 export function readLent(socket: Duplex, take: (chunk: Buffer) => boolean): boolean {
   if (!(socket instanceof Socket)) return false
@@ -64,7 +64,7 @@ export function readLent(socket: Duplex, take: (chunk: Buffer) => boolean): bool
   return true
 }
 
-/** From here on bytes that arrive wait in the socket, as they would had nobody read them; nobody is kept for that. */
+/** Queues bytes that arrive in the socket again, as Node does, so that the socket no longer refers to `take`. */
 export function stopLending(socket: Socket): void {
   const callback = fields?.callback
   if (callback) (socket as unknown as Open)[callback] = queued

@@ -7,12 +7,12 @@ test('a minor collection runs once for every `ROUND_BYTES`, and not for fewer', 
   const minor: unknown[] = []
   const observer = new PerformanceObserver((list) => {
     for (const entry of list.getEntries()) {
-      const { detail } = entry as unknown as { detail: { kind: number; flags: number } } // what entries of this type have
-      // Full ones may be forced by others, when memory is short.
+      const { detail } = entry as unknown as { detail: { kind: number; flags: number } } // as for all GC entries
+      // Other code may force full collections when memory is short.
       if (detail.kind === constants.NODE_PERFORMANCE_GC_MINOR && detail.flags & FORCED) minor.push(detail)
     }
   })
-  // Other tests of this process may have read something.
+  // Other tests of this process may have counted some bytes.
   noteRead(ROUND_BYTES)
   observer.observe({ entryTypes: ['gc'] })
   noteRead(ROUND_BYTES - 1)

@@ -1,5 +1,5 @@
 /**
- * Frees the memory of bytes that were read, soon after they were used.
+ * Frees the memory of read bytes soon after they were used.
  *
  * Every socket read gets memory outside the heap, held by a heap object of a few dozen bytes. V8 schedules its minor
  * collection by the size of those small objects. At full speed a gigabyte piles up before it is due, so V8 runs the slow
@@ -12,7 +12,7 @@ import { runInNewContext } from 'node:vm'
 /** Bytes read between two minor collections: an eighth of what triggers a full one. */
 export const ROUND_BYTES = 8 * 1024 * 1024
 
-/** The heap is one for the whole process, and so is this count. */
+/** The process has one heap, and so one count. */
 let uncollected = 0
 let collect: (() => void) | undefined
 
@@ -32,7 +32,7 @@ function youngCollector(): () => void {
     const gc: unknown = runInNewContext('gc')
     if (typeof gc === 'function') return () => void gc({ type: 'minor' })
   } catch {
-    // Another engine, or a locked-down one: we run without this, only slower.
+    // Another engine, or a locked-down one: everything works without this, only slower.
   }
   return () => {}
 }

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { RecordRing } from './record-ring.ts'
 
-/** Asks for `more` bytes than the record takes. */
+/** Writes a record, after asking for room for `more` bytes than it needs. */
 function write(ring: RecordRing, text: string, more = 0): number {
   const at = ring.room(text.length + more)
   if (at < 0) return at
@@ -18,7 +18,7 @@ function all(ring: RecordRing): string[] {
   return found
 }
 
-test('the latest records are there, as they were written', () => {
+test('the latest records are kept as they were written', () => {
   fc.assert(
     fc.property(
       fc.integer({ min: 40, max: 400 }),
@@ -38,14 +38,14 @@ test('the latest records are there, as they were written', () => {
   )
 })
 
-test('a record that is longer than all of the memory takes nothing away', () => {
+test('a record that is longer than all the memory removes no others', () => {
   const ring = new RecordRing({ bytes: 100, usualBytes: 34 })
   write(ring, 'first')
   assert.equal(write(ring, 'x'.repeat(101)), -1)
   assert.deepEqual(all(ring), ['first'])
 })
 
-test('the oldest goes first, when there is no room or no place', () => {
+test('the oldest record is dropped first, when there is no room or no place', () => {
   const short = new RecordRing({ bytes: 20 + 2 * 16, usualBytes: 10 })
   for (const text of ['a', 'b', 'c']) write(short, text)
   assert.deepEqual(all(short), ['b', 'c'])
@@ -56,14 +56,14 @@ test('the oldest goes first, when there is no room or no place', () => {
   assert.deepEqual([long.read(0), long.read(1), long.read(2)?.toString()], [undefined, undefined, 'cccccc'])
 })
 
-test('room that was not needed is left to the next', () => {
+test('room that was not needed is used by the next record', () => {
   const ring = new RecordRing({ bytes: 20 + 2 * 16, usualBytes: 10 })
   write(ring, 'a', 19)
   write(ring, 'b'.repeat(19))
   assert.deepEqual(all(ring), ['a', 'b'.repeat(19)])
 })
 
-test('a number that was not given yet, or is none, finds nothing', () => {
+test('a number that is not used yet, or is not valid, finds nothing', () => {
   const ring = new RecordRing({ bytes: 100, usualBytes: 10 })
   write(ring, 'a')
   for (const number of [-1, 1, Number.NaN]) assert.equal(ring.read(number), undefined)

@@ -1,39 +1,39 @@
 /**
- * Keeps the latest records in a fixed amount of memory: new ones take the place of the oldest. All of them are bytes of
- * one buffer, so that the collector has nothing to look at.
+ * Keeps the latest records in a fixed amount of memory: new ones replace the oldest. All of them are in one buffer, so
+ * that the garbage collector has nothing to trace.
  */
 
 export interface RecordRingOptions {
   /** Memory for everything, in bytes. */
   readonly bytes: number
-  /** What a small record takes, in bytes: the places for records are counted out by it. */
+  /** Size of a small record, in bytes; it decides how many places for records there are. */
   readonly usualBytes: number
 }
 
-/** Where a record is, and how long: two numbers for each. */
+/** Bytes of a record's place: where it begins and how long it is, two numbers. */
 const PLACE_BYTES = 16
 
 export class RecordRing {
-  /** What records are written into; see `room`. */
+  /** The memory for records; see `room`. */
   readonly bytes: Buffer
   readonly #size: number
   readonly #places: number
-  /** Where each record begins, if the buffer had no end. */
+  /** Where each record begins, as if the buffer had no end. */
   readonly #starts: Float64Array
   readonly #lengths: Float64Array
   #oldest = 0
   #next = 0
-  /** Where the next record begins, if the buffer had no end, and in it. */
+  /** Where the next record begins: as if the buffer had no end, and in the buffer. */
   #head = 0
   #at = 0
-  /** The places of the oldest record and of the next: a division for each would cost more than all the rest. */
+  /** The places of the oldest record and of the next; computing them by division would cost more than all the rest. */
   #oldestPlace = 0
   #nextPlace = 0
 
   constructor({ bytes, usualBytes }: RecordRingOptions) {
     this.#places = Math.max(1, Math.floor(bytes / (usualBytes + PLACE_BYTES)))
     this.#size = Math.max(1, bytes - this.#places * PLACE_BYTES)
-    // The system gives the memory when it is first written.
+    // The system allocates the memory only when it is first written.
     this.bytes = Buffer.alloc(this.#size)
     this.#starts = new Float64Array(this.#places)
     this.#lengths = new Float64Array(this.#places)
@@ -50,13 +50,13 @@ export class RecordRing {
   }
 
   /**
-   * Makes room for a record of at most `length` bytes; gives where in `bytes` it must be written at once, before `keep`,
-   * or -1 when it never fits.
+   * Makes room for a record of at most `length` bytes; returns where in `bytes` it must be written at once, before
+   * `keep`, or -1 when it never fits.
    */
   room(length: number): number {
     const size = this.#size
     if (length > size) return -1
-    // A record lies in one piece: what is left at the end stays empty.
+    // A record is contiguous, so the rest of the buffer's end may stay empty.
     if (this.#at + length > size) {
       this.#head += size - this.#at
       this.#at = 0
@@ -72,7 +72,7 @@ export class RecordRing {
     return this.#at
   }
 
-  /** Takes the record that was written into the room, with its true length. */
+  /** Adds the record that was written into the room; `length` is its true length. */
   keep(length: number): void {
     this.#starts[this.#nextPlace] = this.#head
     this.#lengths[this.#nextPlace] = length
@@ -82,7 +82,7 @@ export class RecordRing {
     this.#at += length
   }
 
-  /** A record by its number, while it is there. The bytes are lent: they may be another record's later. */
+  /** A record by its number, while it is there. The bytes are lent: a later record may overwrite them. */
   read(number: number): Buffer | undefined {
     if (!(number >= this.#oldest && number < this.#next)) return undefined
     const place = number % this.#places

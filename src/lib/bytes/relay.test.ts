@@ -7,7 +7,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { type RelayOptions, type RelayResult, relay } from './relay.ts'
 import { socketStream } from './socket-stream.ts'
 
-/** A relay on loopback in front of `serve`; resolves with a connected client, and the result of the relay. */
+/** Opens a relay on loopback in front of `serve`; resolves with a connected client, and the result of the relay. */
 async function through(serve: (socket: Socket) => unknown, limits: Pick<RelayOptions, 'idleMs' | 'lastBytesMs'> = {}) {
   const upstream = await listen(serve)
   const done = Promise.withResolvers<RelayResult>()
@@ -44,7 +44,7 @@ async function drained(socket: Socket): Promise<Buffer> {
 }
 
 describe('a relay', () => {
-  test('each way ends on its own: an upload, its end, then the answer', async () => {
+  test('each direction ends on its own: an upload, its end, then the answer', async () => {
     const { client, done } = await through(async (socket) => {
       const sent = await drained(socket)
       socket.end(createHash('sha256').update(sent).digest())
@@ -68,19 +68,19 @@ describe('a relay', () => {
     assert.equal((await done).error, undefined)
   })
 
-  test('a service that answers and reads no more: its whole answer arrives, however late it is read', async () => {
+  test('a service that answers and stops reading: its whole answer arrives, however late it is read', async () => {
     const answer = randomBytes(1_000_000)
     const gone = Promise.withResolvers<void>()
     const answers = (socket: Socket): void => {
       socket.on('error', () => {}).on('close', () => gone.resolve())
-      // What was sent to it and is not read makes the system reset the connection when it is closed.
+      // Unread data makes the system reset the connection when it is closed.
       socket.once('readable', () => socket.end(answer, () => setTimeout(() => socket.destroy(), 100)))
     }
     const { client, done } = await through(answers, { lastBytesMs: 5000 })
     client.on('error', () => {}).pause()
     client.write(Buffer.alloc(8_000_000))
     await gone.promise
-    // The relay has learnt of it by then, and has most of the answer still to pass on.
+    // By then the relay knows of the close, and still has to pass on most of the answer.
     await pause(200)
     const got = await drained(client)
     assert.equal(got.length, answer.length)
@@ -89,7 +89,7 @@ describe('a relay', () => {
     assert.equal((await done).back, answer.length)
   })
 
-  test('a service is not read for long for a visitor who has ended its side and left', async () => {
+  test('a service is not read for long for a visitor that has ended its side and left', async () => {
     let written = 0
     const gone = Promise.withResolvers<void>()
     const endless = (socket: Socket): void => {
@@ -108,7 +108,7 @@ describe('a relay', () => {
     assert.ok(written < 32 * 1024 * 1024, `${written} bytes were written for nobody`)
   })
 
-  test('a reader that stops holds the writer back instead of filling memory', async () => {
+  test('a reader that stops makes the writer wait instead of filling memory', async () => {
     let written = 0
     const { client, done } = await through((socket) => {
       const chunk = Buffer.alloc(64 * 1024)

@@ -8,15 +8,15 @@ export interface RelayOptions {
   readonly idleMs?: number
   /** Instead of `LAST_BYTES_MS`, for tests. */
   readonly lastBytesMs?: number
-  /** Sees what passes, before it is passed on. */
+  /** Sees the bytes before they are passed on. */
   readonly watch?: RelayWatch | undefined
   /** Called exactly once, when both streams are closed. */
   readonly onDone?: (result: RelayResult) => void
 }
 
 /**
- * Looks on. Not a stream of its own around one of both: where some are watched and others are not, the compiler would have to
- * expect either at each step.
+ * Watches a relay. It is not a stream around one of the two: if only some streams were wrapped, V8 would have to handle
+ * both kinds at each call.
  */
 export interface RelayWatch {
   /** Lent bytes of the first stream, and of the second: they change as soon as the call returns. */
@@ -36,16 +36,16 @@ export interface RelayResult {
   readonly error: Error | undefined
 }
 
-/** How long the last bytes of a stream that was lost after its end may take to reach the other, in milliseconds. */
+/** How long the last bytes of a stream that failed after its end may take to reach the other, in milliseconds. */
 const LAST_BYTES_MS = 10_000
 
 /**
- * How much is read and dropped meanwhile, in bytes: some read an answer only when they have sent everything. No more,
- * since a service might go on for as long as it likes for a visitor who has left.
+ * How much is read and dropped meanwhile, in bytes: some clients read an answer only when they have sent everything. No
+ * more, since a service might send without end to a visitor that has left.
  */
 const DROPPED_BYTES = 1024 * 1024
 
-/** Joins `a`, the side of the visitor, and `b`; what it returns tells how far they are, and ends both. */
+/** Joins `a`, the visitor's side, and `b`; returns an object that counts their bytes and can end both. */
 export function relay(
   a: ByteStream,
   b: ByteStream,
@@ -68,7 +68,7 @@ export function relay(
     else if (cause) other.reset()
   }
 
-  // Whoever answers and reads no more: what it sent must not be lost with what was sent to it.
+  // One end has answered and stopped reading: its answer must still arrive, though bytes sent to it are lost.
   const passOnLast = (stream: ByteStream): void => {
     clearInterval(timer)
     timer = setTimeout(() => stream.reset(), lastBytesMs).unref()

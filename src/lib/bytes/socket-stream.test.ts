@@ -36,10 +36,10 @@ describe('a socket that is reset', () => {
 
 for (const tls of [false, true]) {
   describe(`a socket ${tls ? 'with' : 'without'} TLS`, () => {
-    test('that has closed keeps nobody who was told', async () => {
+    test('that has closed keeps no listeners', async () => {
       const { connected: near, accepted: far } = await socketPair({ tls })
       const closed = Promise.withResolvers<void>()
-      // Who listened before is told, too.
+      // A listener that was there before is still called.
       near.on('close', () => closed.resolve())
       const stream = socketStream(near)
       stream.attach(nothing)
@@ -90,7 +90,7 @@ for (const tls of [false, true]) {
       far.destroy()
     })
 
-    test('that is paused makes the other end wait, whoever reads it', async () => {
+    test('that is paused makes the other end wait, with any kind of sink', async () => {
       for (const isLent of [false, true]) {
         const { connected: near, accepted: far } = await socketPair({ tls })
         const stream = socketStream(near)
@@ -113,7 +113,7 @@ for (const tls of [false, true]) {
       }
     })
 
-    test('sends what it was lent, in order with what it was given, and then its end', async () => {
+    test('sends lent bytes in order with the others, and then its end', async () => {
       const { connected: near, accepted: far } = await socketPair({ tls })
       const stream = socketStream(near)
       let drains = 0

@@ -11,23 +11,23 @@ import { StagedWrites } from './staged-writes.ts'
 export interface SocketStreamOptions {
   /**
    * Whether the stream reads everything the other end has sent before a failed write ends it. For connections to
-   * services: one that refuses an upload answers and closes, and the next write fails; the answer must not be lost to
-   * that. Applies to sockets only; other duplexes lose nothing when a write fails.
+   * services: a service that refuses an upload answers and closes, so the next write fails, but the answer must not be
+   * lost. Applies to sockets only; other duplexes lose nothing when a write fails.
    */
   readonly outlivesFailedWrite?: boolean
 }
 
-/** Takes over `socket`, which must allow half-open connections; nobody else may read it or listen to it from here on. */
+/** Takes over `socket`, which must allow half-open connections; no other code may read or listen to it afterwards. */
 export function socketStream(socket: Duplex, options: SocketStreamOptions = {}): ByteStream {
   return new SocketStream(socket, options)
 }
 
 type Callback = (error?: Error | null) => void
 
-/** One for all: most visitors leave like this, and an error that says where it was made costs as much as a small read. */
+/** Shared: most visitors leave like this, and capturing a stack for each error would cost as much as a small read. */
 const closedEarly = new Error('the connection closed early')
 
-/** The socket's handler for a write that failed. */
+/** The socket's handler for failed writes. */
 const failing = Symbol('failing')
 /** The callback that reports a write to Node. Node uses the same one for every write, so it is wrapped only once. */
 const wrote = Symbol('wrote')
@@ -39,7 +39,7 @@ interface DeferringSocket extends Duplex {
 
 // One function for all sockets that allocates nothing per write: as cheap as Node's own `_write`, which it wraps.
 function deferredWrite(this: DeferringSocket, chunk: unknown, encoding: BufferEncoding, done: Callback): void {
-  Socket.prototype._write.call(this, chunk, encoding, this[wrote] ?? tellWrites(this, done))
+  Socket.prototype._write.call(this, chunk, encoding, this[wrote] ?? reportWrites(this, done))
 }
 
 function deferredWritev(
@@ -47,10 +47,10 @@ function deferredWritev(
   chunks: Parameters<NonNullable<Duplex['_writev']>>[0],
   done: Callback,
 ): void {
-  Socket.prototype._writev?.call(this, chunks, this[wrote] ?? tellWrites(this, done))
+  Socket.prototype._writev?.call(this, chunks, this[wrote] ?? reportWrites(this, done))
 }
 
-function tellWrites(socket: DeferringSocket, done: Callback): Callback {
+function reportWrites(socket: DeferringSocket, done: Callback): Callback {
   socket[wrote] = (error) => {
     if (error) socket[failing]?.(error, done)
     else done(error)
@@ -64,11 +64,11 @@ class SocketStream implements ByteStream {
   #sink: ByteSink | undefined
   #error: Error | undefined
   #isEnded = false
-  #isEndTold = false
+  #isEndDelivered = false
   #isPaused = false
   #isWriterWaiting = false
   #isClosed = false
-  /** Tells Node that a write failed, which destroys the socket. */
+  /** Reports a failed write to Node, which then destroys the socket. */
   #failWrite: (() => void) | undefined
 
   constructor(socket: Duplex, { outlivesFailedWrite = false }: SocketStreamOptions) {
@@ -80,13 +80,13 @@ class SocketStream implements ByteStream {
     socket.on('end', () => {
       this.#isEnded = true
       // Node emits `end` even on a paused socket, when nothing is left to read.
-      if (!this.#isPaused) this.#tellEnd()
+      if (!this.#isPaused) this.#deliverEnd()
       this.#failWrite?.()
     })
     socket.on('drain', () => this.#drain())
     socket.on('close', () => {
       this.#close()
-      this.#leave()
+      this.#detach()
     })
     if (outlivesFailedWrite && socket instanceof Socket) this.#deferFailedWrites(socket)
     if (socket.destroyed) process.nextTick(() => this.#close())
@@ -114,7 +114,7 @@ class SocketStream implements ByteStream {
     const socket = this.#socket
     // While our own end is still being sent Node cannot reset, and after a failed attempt the socket never closes.
     const isEnding = socket.writableEnded && !socket.writableFinished
-    // To a peer that takes the end of the connection as the end of a message, a plain close would look clean.
+    // A plain close would look clean to a peer that takes the end of the connection as the end of a message.
     if (socket instanceof Socket && !(socket instanceof TLSSocket) && !isEnding) socket.resetAndDestroy()
     else socket.destroy()
   }
@@ -126,7 +126,7 @@ class SocketStream implements ByteStream {
       sink.closed(this.#error)
       return
     }
-    this.#isPaused = this.#isEndTold = false
+    this.#isPaused = this.#isEndDelivered = false
     if (isFirst) {
       const isLent = readLent(this.#socket, (chunk) => this.#lend(chunk))
       this.#socket.on('data', (chunk: Buffer) => {
@@ -135,7 +135,7 @@ class SocketStream implements ByteStream {
       })
     }
     this.#socket.resume()
-    if (this.#isEnded) this.#tellEnd()
+    if (this.#isEnded) this.#deliverEnd()
   }
 
   pause(): void {
@@ -146,10 +146,10 @@ class SocketStream implements ByteStream {
   resume(): void {
     this.#isPaused = false
     this.#socket.resume()
-    if (this.#isEnded) this.#tellEnd()
+    if (this.#isEnded) this.#deliverEnd()
   }
 
-  /** Node destroys a socket whose write failed, and drops unread bytes. This delays that until everything is read. */
+  /** Node destroys a socket after a failed write, and drops unread bytes. This delays that until everything is read. */
   #deferFailedWrites(socket: DeferringSocket): void {
     socket[failing] = (error, done) => {
       if (this.#isEnded || this.#isClosed) done(error)
@@ -166,7 +166,7 @@ class SocketStream implements ByteStream {
 
   /** Returns false when reading should stop for now. */
   #lend(chunk: Buffer): boolean {
-    // TLS passes on all it has deciphered even when paused: Node queues it, and emits it first, as `data`.
+    // TLS passes on all it has decrypted even when paused: Node queues that, and emits it first, as `data`.
     if (this.#isPaused || this.#socket.readableLength > 0) return this.#socket.push(kept(chunk))
     const sink = this.#sink
     try {
@@ -201,9 +201,9 @@ class SocketStream implements ByteStream {
     }
   }
 
-  #tellEnd(): void {
-    if (!this.#sink || this.#isEndTold || this.#isClosed) return
-    this.#isEndTold = true
+  #deliverEnd(): void {
+    if (!this.#sink || this.#isEndDelivered || this.#isClosed) return
+    this.#isEndDelivered = true
     try {
       this.#sink.end()
     } catch (cause) {
@@ -213,7 +213,7 @@ class SocketStream implements ByteStream {
 
   #close(): void {
     if (this.#isClosed) return
-    if (this.#isEnded) this.#tellEnd()
+    if (this.#isEnded) this.#deliverEnd()
     this.#isClosed = true
     this.#failWrite?.()
     this.#staged.clear()
@@ -222,18 +222,18 @@ class SocketStream implements ByteStream {
   }
 
   /**
-   * Nobody needs the socket any more. Those of TLS live until the next full collection, however short their connection was:
-   * Node gives each a property of its own (`defineHandleReading`), and so a hidden class, which points to it. What was made
-   * for the connection must not live on with it, and be copied twice meanwhile.
+   * Detaches the stream from the closed socket. TLS sockets live until the next full collection, however short their
+   * connection was: Node defines a property on each (`defineHandleReading`), and so a hidden class, which points to it.
+   * Objects of the connection must not live on with the socket, and be copied twice meanwhile.
    */
-  #leave(): void {
+  #detach(): void {
     const socket = this.#socket
     EventEmitter.prototype.removeAllListeners.call(socket)
     socket.on('error', ignore)
     if (socket instanceof Socket) stopLending(socket)
   }
 
-  /** A sink that throws ends this connection and nothing else. */
+  /** A sink threw: ends this connection and no other. */
   #fail(cause: unknown): void {
     this.#error ??= new Error('the handler of a connection failed', { cause })
     this.#socket.destroy()

@@ -1,6 +1,6 @@
 /**
- * Writes lent bytes to a socket. Small chunks are sent at once. Larger ones are gathered until the end of the turn: TLS
- * and the mux deliver small pieces, which are cheaper to send as one.
+ * Writes lent bytes to a socket. Small chunks are sent at once. Larger ones are collected until the end of the turn:
+ * TLS and the mux deliver small pieces, which are cheaper to send as one.
  */
 import type { Duplex } from 'node:stream'
 import { LENT_BYTES } from './lent-reads.ts'
@@ -9,14 +9,14 @@ import { Stages } from './stages.ts'
 /** Chunks up to this size are sent at once, unless a larger transfer is under way; Node's pool has memory for them. */
 const SMALL_BYTES = 4 * 1024
 
-/** A stage with this many bytes is sent: as many as one read brings. */
+/** A stage with this many bytes is sent: the size of one read. */
 const FULL_BYTES = LENT_BYTES
 
-/** Memory of one stage, in bytes, with room for the piece that goes over `FULL_BYTES`. */
+/** Memory of one stage, in bytes, with room for the piece that exceeds `FULL_BYTES`. */
 const STAGE_BYTES = FULL_BYTES + 32 * 1024
 
-/** How many turns of the event loop a stage may wait for more bytes of the same transfer: on a busy server turns are long. */
-const ROW_TURNS = 3
+/** How many turns of the event loop a stage may wait for more bytes of a transfer; turns of a busy server are long. */
+const TRANSFER_TURNS = 3
 
 /** With more than this unsent, the writer is asked to wait, in bytes. */
 const HIGH_BYTES = 128 * 1024
@@ -29,11 +29,11 @@ export class StagedWrites {
   readonly #onSent: () => void
   #stage: Buffer | undefined
   #staged = 0
-  /** Stages given to the socket and not sent yet. */
+  /** Stages written to the socket and not sent yet. */
   #inFlight = 0
   #isScheduled = false
-  /** Whether the last stage was large: then what follows is most likely part of the same transfer. */
-  #isRow = false
+  /** Whether the last stage was large: then the next bytes are most likely part of the same transfer. */
+  #inTransfer = false
 
   constructor(socket: Duplex, onSent: () => void) {
     this.#socket = socket
@@ -47,19 +47,19 @@ export class StagedWrites {
 
   /** Copies `chunk`; false asks the writer to wait. */
   write(chunk: Buffer): boolean {
-    if (this.#staged === 0 && chunk.length <= SMALL_BYTES && !this.#isRow) this.#socket.write(Buffer.from(chunk))
+    if (this.#staged === 0 && chunk.length <= SMALL_BYTES && !this.#inTransfer) this.#socket.write(Buffer.from(chunk))
     else this.#gather(chunk)
     return this.hasRoom
   }
 
-  /** Gives the gathered bytes to the socket. */
+  /** Writes the collected bytes to the socket. */
   flush(): void {
     const stage = this.#stage
     if (!stage) return
     const bytes = stage.subarray(0, this.#staged)
     this.#stage = undefined
     this.#staged = 0
-    this.#isRow = bytes.length > SMALL_BYTES
+    this.#inTransfer = bytes.length > SMALL_BYTES
     this.#inFlight++
     this.#socket.write(bytes, () => {
       this.#inFlight--
@@ -69,7 +69,7 @@ export class StagedWrites {
     })
   }
 
-  /** Drops the gathered bytes. */
+  /** Drops the collected bytes. */
   clear(): void {
     if (this.#stage) stages.giveBack(this.#stage)
     this.#stage = undefined
@@ -94,8 +94,8 @@ export class StagedWrites {
       this.#isScheduled = false
       if (this.#socket.destroyed || this.#staged === 0) return
       // A transfer is under way and more came meanwhile: there may be still more to send along.
-      if (this.#isRow && this.#staged !== staged && turn < ROW_TURNS) this.#schedule(turn + 1)
-      // While a stage is in flight the next one may fill up; it is sent when that one is done.
+      if (this.#inTransfer && this.#staged !== staged && turn < TRANSFER_TURNS) this.#schedule(turn + 1)
+      // While a stage is in flight the next one may fill up; it is sent when the first is done.
       else if (this.#inFlight === 0) this.flush()
     })
   }

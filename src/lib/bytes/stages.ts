@@ -1,4 +1,4 @@
-/** A pool of buffers in which bytes are gathered: borrowed, filled, given to a socket, and given back once sent. */
+/** A pool of buffers for collecting bytes: borrowed, filled, written to a socket, and returned once sent. */
 
 export class Stages {
   readonly #bytes: number
@@ -15,7 +15,7 @@ export class Stages {
     return this.#spare.pop() ?? Buffer.allocUnsafeSlow(this.#bytes)
   }
 
-  /** Nobody may use `stage` after this. */
+  /** Returns `stage` to the pool; the caller must not use it afterwards. */
   giveBack(stage: Buffer): void {
     if (this.#spare.length < this.#spares) this.#spare.push(stage)
   }

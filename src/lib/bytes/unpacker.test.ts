@@ -20,19 +20,19 @@ for (const [coding, compress] of Object.entries(pack)) {
       assert.deepEqual(found, { coding, content: '{"é":1}', size: 8, isCut: false })
     })
 
-    test('that was not kept whole gives its beginning', async () => {
+    test('that is incomplete gives its beginning', async () => {
       const packed = compress(text)
       const found = await unpacker.text(packed.subarray(0, packed.length - 100), coding)
       assert.ok(found && found.content.length > 1000 && text.startsWith(found.content))
       assert.equal(found.isCut, true)
     })
 
-    test('that grows without end is cut', async () => {
+    test('that expands without end is cut', async () => {
       const found = await unpacker.text(compress(Buffer.alloc(8 * 1024 * 1024, 'a')), coding)
       assert.deepEqual([found?.size, found?.content.length, found?.isCut], [1024 * 1024, 1024 * 1024, true])
     })
 
-    test('of what is no text gives nothing', async () => {
+    test('of binary data gives nothing', async () => {
       assert.equal(await unpacker.text(compress(Buffer.of(0xff, 0xfe)), coding), undefined)
       assert.equal(await unpacker.text(Buffer.from('not compressed at all'), coding), undefined)
       assert.equal(await unpacker.text(Buffer.alloc(0), coding), undefined)
@@ -40,13 +40,13 @@ for (const [coding, compress] of Object.entries(pack)) {
   })
 }
 
-test('a window that is larger than what browsers take is refused', async () => {
+test('a window that is larger than browsers accept is refused', async () => {
   const params = { [constants.ZSTD_c_windowLog]: 27, [constants.ZSTD_c_contentSizeFlag]: 0 }
   const stream = zstdCompressSync(Buffer.alloc(20 * 1024 * 1024, 'a'), { params })
   assert.equal(await unpacker.text(stream, 'zstd'), undefined)
 })
 
-test('codings that are not known, or several, give nothing', async () => {
+test('unknown codings, or several, give nothing', async () => {
   for (const coding of ['', 'identity', 'compress', 'gzip, gzip', 'constructor']) {
     assert.equal(await unpacker.text(gzipSync('a'), coding), undefined, coding)
   }

@@ -1,34 +1,34 @@
-/** Bodies that were sent compressed, as the text that they were before. */
+/** Decompresses bodies to show them as text. */
 import type { Transform } from 'node:stream'
 import * as zlib from 'node:zlib'
 import { utf8Text } from '../text/utf8-text.ts'
 
-/** The most that is unpacked of one body, in bytes: a few bytes may become gigabytes. */
+/** The most that is unpacked of one body, in bytes: a few bytes may expand to gigabytes. */
 const MAX_UNPACKED = 1024 * 1024
 
 /** How much is unpacked at a time, in bytes. */
 const CHUNK_BYTES = 64 * 1024
 
-/** How many bodies are unpacked at once; each may ask for a window of some megabytes. */
+/** How many bodies are unpacked at once; each may need a window of some megabytes. */
 const MAX_AT_ONCE = 4
 
-/** The largest window of zstd: 8 MiB, as browsers have it (RFC 9659). Brotli has 16 MiB at most. */
+/** The largest window of zstd: 8 MiB, as in browsers (RFC 9659). Brotli has at most 16 MiB. */
 const ZSTD_WINDOW_LOG = 23
 
-/** What the text of a body was, and how much of it there is. */
+/** The unpacked text of a body. */
 export interface UnpackedText {
-  /** What `Content-Encoding` calls it. */
+  /** The name in `Content-Encoding`. */
   readonly coding: string
   readonly content: string
-  /** Of the content, in bytes. */
+  /** Size of the content, in bytes. */
   readonly size: number
-  /** Whether there was more, or should have been. */
+  /** Whether there was more, or the body was incomplete. */
   readonly isCut: boolean
 }
 
 const options = { chunkSize: CHUNK_BYTES }
 
-/** By what `Content-Encoding` calls them. */
+/** By their names in `Content-Encoding`. */
 const codings: ReadonlyMap<string, () => Transform> = new Map([
   ['gzip', () => zlib.createGunzip(options)],
   ['x-gzip', () => zlib.createGunzip(options)],
@@ -37,7 +37,7 @@ const codings: ReadonlyMap<string, () => Transform> = new Map([
   ...zstd(),
 ])
 
-/** Agents may run on a Node that does not have it. */
+/** Agents may run on a version of Node without zstd. */
 function zstd(): [string, () => Transform][] {
   if (!('createZstdDecompress' in zlib)) return []
   const params = { [zlib.constants.ZSTD_d_windowLogMax]: ZSTD_WINDOW_LOG }
@@ -48,7 +48,7 @@ export class Unpacker {
   #running = 0
   readonly #waiting: (() => void)[] = []
 
-  /** Undefined for what is not compressed, in a way that is not known, or no text. Never rejects. */
+  /** Undefined for bodies that are not compressed, use an unknown coding, or are not text. Never rejects. */
   async text(packed: Buffer, contentEncoding: string): Promise<UnpackedText | undefined> {
     const coding = contentEncoding.trim().toLowerCase()
     const begin = codings.get(coding)
@@ -71,7 +71,7 @@ export class Unpacker {
   }
 }
 
-/** As much as there is before the end, the bound or a fault: a body may not have been kept whole. */
+/** Unpacks up to the end, the limit or a fault, since a capture may have kept only part of the body. */
 function unpack(packed: Buffer, unpacking: Transform): Promise<{ readonly bytes: Buffer; readonly isCut: boolean }> {
   const { promise, resolve } = Promise.withResolvers<{ readonly bytes: Buffer; readonly isCut: boolean }>()
   const parts: Buffer[] = []

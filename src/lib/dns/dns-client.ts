@@ -1,4 +1,4 @@
-/** Asks one DNS server for records, and changes them (RFC 2136), with every message and answer signed. */
+/** Reads records from one DNS server and changes them (RFC 2136), with every message and answer signed. */
 import { randomInt } from 'node:crypto'
 import type { Clock } from '../clock.ts'
 import { type DnsExchangeLimits, type DnsServerAddress, exchangeDns } from './dns-exchange.ts'
@@ -16,7 +16,7 @@ import { signDnsMessage, type TsigKey, tsigFault } from './tsig.ts'
 
 export interface DnsClientOptions {
   readonly server: DnsServerAddress
-  /** Without it nothing is signed, which does for looking. */
+  /** Without it nothing is signed, which is enough for reading. */
   readonly key?: TsigKey
   readonly now: Clock
   readonly limits?: DnsExchangeLimits
@@ -24,7 +24,7 @@ export interface DnsClientOptions {
 
 export type DnsClient = ReturnType<typeof dnsClient>
 
-/** Why a server did not do what it was asked for. */
+/** Why a server did not do what was asked. */
 export class DnsFault extends Error {
   override readonly name = 'DnsFault'
 }
@@ -36,17 +36,17 @@ const rcodes: Readonly<Record<number, string>> = {
   3: 'there is no such name (NXDOMAIN)',
   4: 'it does not support this (NOTIMP)',
   5: 'it refuses: the key may not change this record (REFUSED)',
-  6: 'a name exists that should not (YXDOMAIN)',
-  7: 'a record exists that should not (YXRRSET)',
-  8: 'a record does not exist that should (NXRRSET)',
-  9: 'it is not in charge of the zone, or refuses the key (NOTAUTH)',
+  6: 'a name exists that should not exist (YXDOMAIN)',
+  7: 'a record exists that should not exist (YXRRSET)',
+  8: 'a record that should exist does not (NXRRSET)',
+  9: 'it is not authoritative for the zone, or refuses the key (NOTAUTH)',
   10: 'the record is not in the zone (NOTZONE)',
 }
 
 const NO_SUCH_NAME = 3
 
 export function dnsClient({ server, key, now, limits }: DnsClientOptions) {
-  /** An answer that is believed: signed by the same key, and to what was asked. */
+  /** Sends a request; resolves with an answer that is signed with the same key and matches the request. */
   const ask = async (request: Parameters<typeof writeDnsMessage>[0]): Promise<ReadDnsMessage> => {
     const plain = writeDnsMessage(request)
     const signed = key ? signDnsMessage(plain, key, now()) : { bytes: plain, mac: undefined }
@@ -56,21 +56,21 @@ export function dnsClient({ server, key, now, limits }: DnsClientOptions) {
     const answer = readAnswer(bytes)
     if (key && signed.mac) {
       const fault = tsigFault(bytes, answer, { key, requestMac: signed.mac, now: now() })
-      // A server that refuses need not sign that; success without a signature is none.
+      // A refusal may come unsigned; success counts only with a signature.
       if (fault !== undefined) throw new DnsFault(answer.rcode === 0 ? fault : `${inWords(answer.rcode)}; ${fault}`)
     }
-    if (answer.opcode !== request.opcode) throw new DnsFault('its answer is to something else')
+    if (answer.opcode !== request.opcode) throw new DnsFault('its answer does not match the request')
     return answer
   }
 
   return {
-    /** What the server has to say on a name and a type; a name that does not exist is an answer too. */
+    /** The server's answer for a name and a type; that the name does not exist is an answer too. */
     async look(name: string, type: number): Promise<ReadDnsMessage> {
       const questions = [{ name, type, class: dnsClass.in }]
       const answer = await ask({ id: randomInt(0x10000), opcode: dnsOpcode.query, questions })
       const [asked] = answer.questions
       if (asked?.name !== name.toLowerCase() || asked.type !== type)
-        throw new DnsFault('its answer is to something else')
+        throw new DnsFault('its answer does not match the request')
       if (answer.rcode !== 0 && answer.rcode !== NO_SUCH_NAME) throw new DnsFault(inWords(answer.rcode))
       return answer
     },

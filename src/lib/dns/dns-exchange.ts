@@ -1,4 +1,4 @@
-/** Sends a message to one DNS server and gets its answer: over UDP, and over TCP when that does not do. */
+/** Sends a message to one DNS server and gets its answer: over UDP, and over TCP when UDP fails. */
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { connect, isIPv6 } from 'node:net'
@@ -10,7 +10,7 @@ export interface DnsServerAddress {
 }
 
 export interface DnsExchangeLimits {
-  /** How long an answer over UDP is waited for, one number for each try, in milliseconds. */
+  /** How long to wait for an answer over UDP, one number for each try, in milliseconds. */
   readonly udpMs: readonly number[]
   readonly tcpMs: number
 }
@@ -23,8 +23,8 @@ const MAX_UDP_BYTES = 512
 const IS_TRUNCATED = 0x02
 
 /**
- * The answer to a message, by its number; others are passed over. Rejects when none comes. What it says is for the caller to
- * check.
+ * The answer with the number of the message; others are ignored. Rejects when none comes. The caller must check its
+ * content.
  */
 export async function exchangeDns(
   server: DnsServerAddress,
@@ -45,7 +45,7 @@ export async function exchangeDns(
 /** Undefined when no answer came: a datagram may be lost, and a server may have no UDP. */
 async function overUdp({ host, port }: DnsServerAddress, message: Buffer, ms: number): Promise<Buffer | undefined> {
   const socket = createSocket(isIPv6(host) ? 'udp6' : 'udp4')
-  // Also one that comes while nobody waits.
+  // An error may also come while nothing waits for it.
   socket.on('error', () => {})
   const giveUp = AbortSignal.timeout(ms)
   try {
@@ -58,14 +58,14 @@ async function overUdp({ host, port }: DnsServerAddress, message: Buffer, ms: nu
       if (isAnswerTo(message, answer)) return answer
     }
   } catch {
-    // TCP is tried next, and says why it does not work.
+    // TCP is tried next, and reports why it fails.
     return undefined
   } finally {
     socket.close()
   }
 }
 
-/** RFC 1035 §4.2.2: each message has its length in front. */
+/** RFC 1035 §4.2.2: each message is preceded by its length. */
 async function overTcp({ host, port }: DnsServerAddress, message: Buffer, ms: number): Promise<Buffer> {
   const socket = connect({ host, port })
   const late = setTimeout(() => socket.destroy(new Error(`no answer within ${ms / 1000} seconds`)), ms)

@@ -6,7 +6,7 @@ import { DnsDamage, dnsName, dnsType, readDnsMessage, readTxt, txtData, writeDns
 const head = (counts: readonly number[]) =>
   Buffer.concat([Buffer.from([0, 7, 0x84, 0]), Buffer.from(counts.flatMap((n) => [0, n]))])
 
-test('reads what it wrote', () => {
+test('a written message reads back the same', () => {
   const record = { name: '_acme-challenge.example.com', type: dnsType.txt, class: 1, ttl: 60, data: txtData('value') }
   const sent = {
     ...{ id: 513, opcode: 5, isAnswer: true, isTruncated: true, rcode: 9 },
@@ -57,14 +57,14 @@ for (const [what, bytes] of damaged) {
   test(`${what} is refused`, () => assert.throws(() => readDnsMessage(bytes), DnsDamage))
 }
 
-test('a name of too many or too long labels is not written', () => {
+test('a name with too many or too long labels is not written', () => {
   for (const name of ['a..b', `${'a'.repeat(64)}.com`, Array.from({ length: 70 }, () => 'abc').join('.')]) {
     assert.throws(() => dnsName(name), DnsDamage)
   }
   assert.equal(dnsName('').toString('hex'), '00')
 })
 
-test('whatever comes, it is read or refused', () => {
+test('any bytes are read or refused', () => {
   const some = fc.oneof(
     fc.uint8Array({ maxLength: 600 }),
     fc.uint8Array({ maxLength: 200 }).map((rest) => Buffer.concat([head([1, 1, 0, 1]), rest])),

@@ -1,7 +1,7 @@
 /**
- * Reads and writes DNS messages (RFC 1035 §4) as far as a client needs them that looks up records and updates them.
+ * Reads and writes DNS messages (RFC 1035 §4), as far as a client that looks up and updates records needs them.
  *
- * Written by hand: the kept libraries neither sign messages nor keep their bytes as they came, without which a signature
+ * Written by hand: maintained libraries neither sign messages nor keep their original bytes, without which a signature
  * cannot be checked.
  */
 
@@ -34,25 +34,25 @@ export const dnsType = { ns: 2, cname: 5, soa: 6, txt: 16, tsig: 250 } as const
 /** RFC 2136 §2.4, §2.5: in an update, `none` removes one record, and `any` means all. */
 export const dnsClass = { in: 1, none: 254, any: 255 } as const
 
-/** RFC 2136 §1.3: in an update the four parts are the zone, what must hold, the changes, and the rest. */
+/** RFC 2136 §1.3: in an update the four parts are the zone, the prerequisites, the changes, and additional data. */
 export const dnsOpcode = { query: 0, update: 5 } as const
 
-/** RFC 1035 §3.1: on the wire, with its lengths. */
+/** RFC 1035 §3.1: on the wire, with the lengths of its labels. */
 const MAX_NAME_BYTES = 255
 const MAX_LABEL_BYTES = 63
 
-/** Records that one message may have: those of a large zone's name servers are fewer. */
+/** The most records of one message: even a large zone has fewer name servers. */
 const MAX_RECORDS = 500
 
 const IS_ANSWER = 0x8000
 const IS_TRUNCATED = 0x0200
 
-/** What came is no DNS message, or one that is of no use. */
+/** The bytes are not a DNS message, or not a usable one. */
 export class DnsDamage extends Error {
   override readonly name = 'DnsDamage'
 }
 
-/** What is sent: recursion is not asked for, since it goes to a server that has the zone. */
+/** Writes a message. It does not ask for recursion, since it goes to a server that has the zone. */
 export function writeDnsMessage(
   message: Pick<DnsMessage, 'id' | 'opcode' | 'questions'> &
     Partial<Pick<DnsMessage, 'isAnswer' | 'isTruncated' | 'rcode' | 'answers' | 'authorities' | 'additionals'>>,
@@ -74,16 +74,16 @@ export function writeRecord({ name, type, class: of, ttl, data }: DnsRecord): Bu
   return Buffer.concat([dnsName(name), uint16s(type, of), life, uint16s(data.length), data])
 }
 
-/** A name on the wire, in lower case and without compression, which is also the form that is signed (RFC 8945 §4.3.3). */
+/** A name on the wire, in lower case and without compression, as it must be for signing (RFC 8945 §4.3.3). */
 export function dnsName(name: string): Buffer {
   const labels = name === '' ? [] : name.toLowerCase().split('.')
   const parts = labels.map((label) => {
     const bytes = Buffer.from(label, 'latin1')
-    if (bytes.length === 0 || bytes.length > MAX_LABEL_BYTES) throw new DnsDamage(`no name of the DNS: ${name}`)
+    if (bytes.length === 0 || bytes.length > MAX_LABEL_BYTES) throw new DnsDamage(`not a DNS name: ${name}`)
     return Buffer.concat([Buffer.of(bytes.length), bytes])
   })
   const written = Buffer.concat([...parts, Buffer.of(0)])
-  if (written.length > MAX_NAME_BYTES) throw new DnsDamage(`too long for a name of the DNS: ${name}`)
+  if (written.length > MAX_NAME_BYTES) throw new DnsDamage(`too long for a DNS name: ${name}`)
   return written
 }
 
@@ -108,9 +108,9 @@ export function readTxt(data: Buffer): string {
 }
 
 export interface ReadDnsMessage extends DnsMessage {
-  /** Where the last record begins, which is the signature of a signed message. */
+  /** Where the last record begins; in a signed message that is the signature. */
   readonly lastRecordAt: number
-  /** Names that NS and CNAME records have as their data, by record. */
+  /** The names in the data of NS and CNAME records, by record. */
   readonly targets: ReadonlyMap<DnsRecord, string>
 }
 
@@ -130,7 +130,7 @@ export function readDnsMessage(bytes: Buffer): ReadDnsMessage {
     const length = reader.uint16()
     const dataAt = reader.at
     const read = { ...asked, ttl, data: reader.take(length) }
-    // Their names may be compressed against the whole message.
+    // Their names may be compressed with references to the whole message.
     if (read.type === dnsType.ns || read.type === dnsType.cname) {
       targets.set(read, new DnsReader(bytes.subarray(0, dataAt + length), dataAt).name())
     }
@@ -152,7 +152,7 @@ export function readDnsMessage(bytes: Buffer): ReadDnsMessage {
   return { ...message, lastRecordAt, targets }
 }
 
-/** Reads one part after the other; whatever goes beyond the end is damage. */
+/** Reads one part after another; reading beyond the end throws `DnsDamage`. */
 export class DnsReader {
   readonly #bytes: Buffer
   #at: number
@@ -189,7 +189,7 @@ export class DnsReader {
     return taken
   }
 
-  /** RFC 1035 §4.1.4: a label, or where in the message the rest of the name stands. */
+  /** RFC 1035 §4.1.4: each part is a label, or a reference to the rest of the name elsewhere in the message. */
   name(): string {
     const labels: string[] = []
     let length = 1
@@ -200,7 +200,7 @@ export class DnsReader {
       if (size >= 0xc0) {
         const target = ((size & 0x3f) << 8) | this.#byte(at + 1)
         end ??= at + 2
-        // Always backwards, so that it comes to an end.
+        // Only backwards, so that there is no loop.
         if (target >= at) throw new DnsDamage('a name that refers to itself')
         at = target
         continue
@@ -211,7 +211,7 @@ export class DnsReader {
       if (size === 0) break
       const label = this.#bytes.subarray(at + 1, at + 1 + size).toString('latin1')
       if (label.length !== size) throw new DnsDamage('the message ends too early')
-      // Such a label would read as two.
+      // In the text of the name, such a label would look like two.
       if (label.includes('.')) throw new DnsDamage('a dot inside a label')
       labels.push(label.toLowerCase())
       at += size + 1

@@ -1,4 +1,4 @@
-/** Signs DNS messages with a shared key, and checks what comes back (TSIG, RFC 8945). */
+/** Signs DNS messages with a shared key, and checks the answers (TSIG, RFC 8945). */
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import {
   DnsReader,
@@ -17,14 +17,14 @@ export interface TsigKey {
   readonly secret: Buffer
 }
 
-/** The algorithms of RFC 8945 §6 that are still to be used; the others are too weak, or cut short. */
+/** The algorithms of RFC 8945 §6 that are still recommended; the others are too weak, or truncated. */
 export const tsigAlgorithms = ['hmac-sha256', 'hmac-sha384', 'hmac-sha512'] as const
 export type TsigAlgorithm = (typeof tsigAlgorithms)[number]
 
-/** RFC 8945 §10: how far the two clocks may be apart, in seconds. */
+/** RFC 8945 §10: how much the two clocks may differ, in seconds. */
 const FUDGE_S = 300
 
-/** What a signature says besides its MAC. */
+/** The content of a TSIG record. */
 interface Signature {
   readonly time: number
   readonly fudge: number
@@ -34,16 +34,16 @@ interface Signature {
   readonly other: Buffer
 }
 
-/** Why a signed answer is not believed; undefined when it is. */
+/** Why a signed answer is not accepted; undefined when it is. */
 export type TsigFault = string | undefined
 
 export interface SignedDnsMessage {
   readonly bytes: Buffer
-  /** The answer is signed together with it. */
+  /** The MAC of the answer covers this one. */
   readonly mac: Buffer
 }
 
-/** `now` is in milliseconds since 1970; `requestMac` is given for answers. */
+/** Signs a message. `now` is in milliseconds since 1970; `requestMac` is for answers. */
 export function signDnsMessage(message: Buffer, key: TsigKey, now: number, requestMac?: Buffer): SignedDnsMessage {
   const time = Math.floor(now / 1000)
   const unsigned = { time, fudge: FUDGE_S, error: 0, other: Buffer.alloc(0), originalId: message.readUInt16BE(0) }
@@ -53,7 +53,7 @@ export function signDnsMessage(message: Buffer, key: TsigKey, now: number, reque
   return { bytes, mac }
 }
 
-/** Checks that whoever has the key sent `bytes`, now, and as an answer to the request with `requestMac`. */
+/** Checks that a holder of the key sent `bytes`, now, as an answer to the request with `requestMac`. */
 export function tsigFault(
   bytes: Buffer,
   message: ReadDnsMessage,
@@ -62,9 +62,9 @@ export function tsigFault(
   const record = message.additionals.at(-1)
   if (record?.type !== dnsType.tsig) return 'it is not signed'
   const { algorithm, ...signature } = readSignature(record)
-  const told = errors[signature.error]
-  // Errors about the key itself come without a signature, and are believed as far as that it did not work.
-  if (signature.mac.length === 0) return told ?? 'it is not signed'
+  const reported = errors[signature.error]
+  // Errors about the key itself come unsigned; since they are refusals, they can be accepted.
+  if (signature.mac.length === 0) return reported ?? 'it is not signed'
   if (record.name !== key.name.toLowerCase() || algorithm !== key.algorithm) return 'it is signed with another key'
   const unsigned = Buffer.from(bytes.subarray(0, message.lastRecordAt))
   unsigned.writeUInt16BE(signature.originalId, 0)
@@ -73,20 +73,20 @@ export function tsigFault(
   if (signature.mac.length !== expected.length || !timingSafeEqual(signature.mac, expected)) {
     return 'its signature is wrong'
   }
-  if (told !== undefined) return told
-  if (Math.abs(now / 1000 - signature.time) > FUDGE_S + 1) return 'its signature is of another time'
+  if (reported !== undefined) return reported
+  if (Math.abs(now / 1000 - signature.time) > FUDGE_S + 1) return 'the time of its signature is too far from our clock'
   return undefined
 }
 
 /** RFC 8945 §3. */
 const errors: Readonly<Record<number, string>> = {
-  16: 'it finds our signature wrong: check the secret and the algorithm of the key (BADSIG)',
+  16: 'it rejects our signature: check the secret and the algorithm of the key (BADSIG)',
   17: 'it does not know the key: check its name and algorithm (BADKEY)',
   18: 'its clock and ours are too far apart (BADTIME)',
-  22: 'it refuses a signature that is cut short (BADTRUNC)',
+  22: 'it refuses a truncated signature (BADTRUNC)',
 }
 
-/** RFC 8945 §4.3: the MAC of the request, the message, and what the signature says. */
+/** RFC 8945 §4.3: covers the MAC of the request, the message, and the fields of the signature. */
 function macOf(
   message: Buffer,
   { name, algorithm, secret }: TsigKey,

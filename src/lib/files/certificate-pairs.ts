@@ -1,10 +1,10 @@
-/** Finds certificates and their keys in a folder, by the names that tools give them. */
+/** Finds certificates and their keys in a folder by their usual file names. */
 import { opendir, stat } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 
 /** Two files that belong together by their names. */
 export interface CertificateFilePair {
-  /** The path of the certificate inside the folder, which stays the same when its file is exchanged. */
+  /** The path of the certificate inside the folder, which stays the same when its file is replaced. */
   readonly at: string
   readonly certFile: string
   readonly keyFile: string
@@ -14,17 +14,17 @@ export interface CertificateFilePair {
 
 export interface FoundPairs {
   readonly pairs: readonly CertificateFilePair[]
-  /** There was more than can be looked through. */
+  /** Whether there was more than is searched. */
   readonly isCut: boolean
 }
 
-/** Folders inside folders: `/etc/letsencrypt` has its pairs in `live/<name>/`. */
+/** How many levels of folders are searched: `/etc/letsencrypt` has its pairs in `live/<name>/`. */
 const MAX_DEPTH = 2
 
-/** Files and folders that are looked at in all. */
+/** The most files and folders that are examined. */
 const MAX_ENTRIES = 20_000
 
-/** The key beside a certificate, by what the certificate is called; the first one that is there counts. */
+/** The name of the key for each name of a certificate; the first key that exists counts. */
 const pairings: readonly (readonly [certificate: RegExp, key: string])[] = [
   // certbot
   [/^fullchain\.pem$/, 'privkey.pem'],
@@ -44,7 +44,7 @@ export async function findCertificatePairs(folder: string): Promise<FoundPairs> 
     const folders: string[] = []
     for await (const entry of await opendir(at)) {
       if (left-- <= 0) break
-      // Kubernetes keeps the former and the present files of a volume in folders that begin with two dots.
+      // Kubernetes keeps the former and the current files of a volume in folders whose names begin with two dots.
       if (entry.name.startsWith('.')) continue
       const kind = entry.isSymbolicLink() ? await stat(join(at, entry.name)).catch(() => undefined) : entry
       if (kind?.isDirectory()) folders.push(entry.name)
@@ -56,7 +56,7 @@ export async function findCertificatePairs(folder: string): Promise<FoundPairs> 
       if (pair) pairs.push(pair)
     }
     if (depth === 0) return
-    // One that cannot be read, or is gone by now, hides no other.
+    // A folder that cannot be read, or is gone by now, must not hide the others.
     for (const each of folders.sort()) await look(join(at, each), depth - 1).catch(() => {})
   }
   await look(folder, MAX_DEPTH)
@@ -76,12 +76,12 @@ async function stamped(folder: string, certFile: string, keyFile: string): Promi
     const stamps = await Promise.all([certFile, keyFile].map(stampOf))
     return { at: relative(folder, certFile), certFile, keyFile, stamp: stamps.join(' ') }
   } catch {
-    // Gone since we saw its name.
+    // Removed since the folder was read.
     return undefined
   }
 }
 
-/** Of the file that a link leads to: exchanging the link shows another file. */
+/** The stamp of the file that a link leads to, so that replacing the link changes it. */
 async function stampOf(path: string): Promise<string> {
   const { dev, ino, size, mtimeNs, ctimeNs } = await stat(path, { bigint: true })
   return [dev, ino, size, mtimeNs, ctimeNs].join(':')

@@ -31,7 +31,7 @@ function accepted(fd: number) {
   return socket as unknown as Socket & { isClosed: boolean }
 }
 
-test('visitors leave descriptors to agents, agents to the API, and all to metrics; connections beyond that are closed and counted', async () => {
+test('visitors leave descriptors for agents, agents for the API, all for metrics; the others are closed', async () => {
   const { descriptors } = watched()
   await descriptors.look()
   const rows = [
@@ -55,7 +55,7 @@ test('visitors leave descriptors to agents, agents to the API, and all to metric
   assert.equal(descriptors.refused, 4)
 })
 
-test('one line a minute, with how many were closed', async (t) => {
+test('one log line a minute has the number of closed connections', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const { descriptors, lines } = watched()
   await descriptors.look()
@@ -79,14 +79,14 @@ test('a limit raised at run time applies from the next check on', async () => {
   assert.equal(descriptors.admits(accepted(200), 'visitors'), true)
 })
 
-test('a process that can open nothing says so', async () => {
+test('a process that cannot open a file logs it', async () => {
   const { descriptors, lines, state } = watched()
   state.error = 'EMFILE'
   await descriptors.look()
   assert.match(lines[0] ?? '', /"code":"EMFILE".*too few file descriptors/)
 })
 
-test('without a known limit everybody is let in', async () => {
+test('without a known limit every connection is admitted', async () => {
   const { descriptors, state } = watched()
   state.limit = 'unlimited'
   await descriptors.look()

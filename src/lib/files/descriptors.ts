@@ -13,18 +13,18 @@ import { MinuteLog } from '../log/minute-log.ts'
 export const spareDescriptors = { visitors: 64, agents: 32, api: 24, metrics: 8 } as const
 export type Caller = keyof typeof spareDescriptors
 
-/** At most this part of the limit is kept free, for systems with a small limit. */
+/** The largest part of the limit that is kept free, for systems with a small limit. */
 const MAX_SPARE_PART = 0.25
 
-/** How often the limit is read again, and a file opened to see whether that still works, in milliseconds. */
-const LOOK_MS = 1000
+/** How often the limit is read again, and a file opened to check that this still works, in milliseconds. */
+const CHECK_MS = 1000
 
 export interface DescriptorsOptions {
   readonly log: Logger
   readonly system?: DescriptorSystem
 }
 
-/** The operating system, as far as it is needed here. */
+/** The functions of the operating system that are used here. */
 export interface DescriptorSystem {
   /** The text of `/proc/self/limits`, read without opening another descriptor; empty where there is no such file. */
   limits(): Promise<string>
@@ -50,15 +50,15 @@ export class Descriptors {
     })
   }
 
-  /** Connections closed for want of descriptors, as far as the process knows of them. */
+  /** Connections that the process closed or failed to accept for lack of descriptors. */
   get refused(): number {
     return this.#refused
   }
 
-  /** Begins to watch the limit, which an operator may change while we run. */
+  /** Starts watching the limit, which an operator may change while the server runs. */
   async start(): Promise<void> {
     await this.look()
-    this.#timer = setInterval(() => void this.look(), LOOK_MS).unref()
+    this.#timer = setInterval(() => void this.look(), CHECK_MS).unref()
   }
 
   async stop(): Promise<void> {
@@ -80,7 +80,7 @@ export class Descriptors {
 
   /** Whether a connection that was just accepted may stay; closes it when too few descriptors are left. */
   admits(socket: Socket, caller: Caller): boolean {
-    // The system hands out the lowest free number, so the number of a descriptor tells how many are in use.
+    // The system assigns the lowest free number, so the number of a descriptor shows how many are in use.
     if (descriptorOf(socket) < this.#limit - Math.min(spareDescriptors[caller], this.#limit * MAX_SPARE_PART))
       return true
     socket.destroy()
@@ -101,7 +101,7 @@ export class Descriptors {
 const outOfDescriptors =
   'too few file descriptors: new connections are closed; raise the limit (`ulimit -n`, or LimitNOFILE= of systemd)'
 
-/** Bytes read of the table of limits, which is shorter. */
+/** How much is read of the table of limits, in bytes; the table is shorter. */
 const LIMITS_BYTES = 4096
 
 function ownSystem(): DescriptorSystem {
@@ -127,7 +127,7 @@ function ownSystem(): DescriptorSystem {
   }
 }
 
-/** The descriptor's number, or -1 when Node does not tell it. */
+/** The descriptor's number, or -1 when Node does not reveal it. */
 function descriptorOf(socket: Socket): number {
   const { _handle: handle } = socket as Socket & { readonly _handle?: { readonly fd?: number } | null }
   return handle?.fd ?? -1

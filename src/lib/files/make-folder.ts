@@ -3,7 +3,7 @@ import { mkdirSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 
 /**
- * Makes the folder at `path`, readable by its owner alone, unless it exists; the system's error names the path that failed.
+ * Makes the folder at `path`, readable only by its owner, unless it exists. The system's error names the failed path.
  *
  * Node's own `recursive` option loops for ever when the parent exists but takes no new folder, as below `/proc`.
  */
@@ -20,7 +20,7 @@ export function makeFolder(path: string): void {
   }
 }
 
-/** Another process may have been faster. */
+/** Accepts that another process was faster. */
 function mkdirOrFound(path: string): void {
   try {
     mkdirSync(path, { mode: 0o700 })

@@ -10,7 +10,7 @@ import { readSmallFile, readSmallFileAsync } from './read-small-file.ts'
 const root = mkdtempSync(join(tmpdir(), 'postern-files-'))
 after(() => rmSync(root, { recursive: true }))
 
-test('reads a file up to its bound, an empty one too', async () => {
+test('reads a file up to the limit, and an empty one', async () => {
   const file = join(root, 'file')
   for (const text of ['', 'é'.repeat(50_000)]) {
     writeFileSync(file, text)
@@ -24,7 +24,7 @@ test('reads a file up to its bound, an empty one too', async () => {
 test('reads what another program writes into a pipe', () => {
   const pipe = join(root, 'written')
   assert.equal(spawnSync('mkfifo', [pipe]).status, 0)
-  // It stays for a while, since words that nobody has read are lost with the last who holds the pipe, and then ends them.
+  // The writer stays for a while: unread words are lost when the last holder of the pipe closes it.
   const writer = spawn('sh', ['-c', 'exec 3<>"$0"; echo words >&3; echo ready; sleep 2', pipe])
   return new Promise<void>((resolve) => {
     writer.stdout.once('data', () => {
@@ -56,7 +56,7 @@ for (const [name, path, code, codeAsync = code] of faults) {
   })
 }
 
-test('makes a folder with those above it, and leaves one that is there', () => {
+test('makes a folder with its parents, and leaves an existing one alone', () => {
   const folder = join(root, 'a', 'b', 'c')
   for (let i = 0; i < 2; i++) makeFolder(folder)
   writeFileSync(join(folder, 'file'), '')

@@ -2,19 +2,19 @@
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 
-/** How long a pipe may keep us waiting for its next bytes, in milliseconds. */
+/** How long to wait for the next bytes of a pipe, in milliseconds. */
 const PIPE_MS = 5000
 
 /** How long to wait before trying a pipe again, in milliseconds. */
-const LOOK_MS = 10
+const RETRY_MS = 10
 
 /** How much is read at once, in bytes. */
 const CHUNK_BYTES = 16 * 1024
 
-/** Without O_NONBLOCK, opening a pipe that nobody writes to waits for ever. */
+/** Without O_NONBLOCK, opening a pipe without a writer blocks for ever. */
 const OPEN_FLAGS = constants.O_RDONLY | constants.O_NONBLOCK
 
-/** The text of the file at `path`. Errors have a code of the system and the path: EFBIG for more than `maxBytes`. */
+/** The text of the file at `path`. Errors have a system code and the path; the code is EFBIG for over `maxBytes`. */
 export function readSmallFile(path: string, maxBytes: number, { pipeMs = PIPE_MS } = {}): string {
   const file = openSync(path, OPEN_FLAGS)
   try {
@@ -29,7 +29,7 @@ export function readSmallFile(path: string, maxBytes: number, { pipeMs = PIPE_MS
       if (total > maxBytes) throw fault('EFBIG', path)
       chunks.push(chunk.subarray(0, count))
     }
-    // A regular file may be empty, but an empty pipe only means that nobody wrote to it.
+    // A regular file may be empty, but an empty pipe means that nobody wrote to it.
     if (chunks.length === 0 && kind.isFIFO()) throw fault('ETIMEDOUT', path)
     return Buffer.concat(chunks).toString()
   } finally {
@@ -37,7 +37,7 @@ export function readSmallFile(path: string, maxBytes: number, { pipeMs = PIPE_MS
   }
 }
 
-/** The same where nobody may be held up; a pipe is no file there, since waiting for its writer could take long. */
+/** The same without blocking the event loop. Pipes are refused, since waiting for a writer could take long. */
 export async function readSmallFileAsync(path: string, maxBytes: number): Promise<string> {
   const file = await open(path, OPEN_FLAGS)
   try {
@@ -63,7 +63,7 @@ function readChunk(file: number, chunk: Buffer, { path, pipeMs }: { path: string
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') throw error
       if (performance.now() >= until) throw fault('ETIMEDOUT', path)
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, LOOK_MS)
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, RETRY_MS)
     }
   }
 }

@@ -16,7 +16,7 @@ test('reads the cookies of all headers in order, ignoring spaces around them', (
   assert.deepEqual(read(), [])
 })
 
-test('treats only those characters as spaces that browsers do', () => {
+test('treats the same characters as spaces as browsers do', () => {
   const spaces = ['\u00a0', '\u0085', '\v', '\f', '\ufeff', '\u2000']
   for (const space of spaces) {
     const headers = sent(`${space}a=1; a${space}=2; a=${space}3`)

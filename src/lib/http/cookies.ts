@@ -1,7 +1,7 @@
 /** Reads the cookies of a request, and removes some of them. */
 import type { HeaderList } from './header-list.ts'
 
-/** The cookies whose name is wanted, in their order; HTTP/2 may spread them over several headers. */
+/** The wanted cookies, in order; HTTP/2 may spread them over several headers. */
 export function readCookies(
   headers: Pick<HeaderList, 'all'>,
   isWanted: (name: string) => boolean,
@@ -16,7 +16,7 @@ export function readCookies(
   return found
 }
 
-/** Removes cookies by name; a name that ends with `*` stands for all that begin with it. Other cookies stay as sent. */
+/** Removes cookies by name; a name that ends with `*` is a prefix. Other cookies are unchanged. */
 export function cookieRemover(names: Iterable<string>): (headers: HeaderList) => void {
   const all = [...names]
   const whole = new Set(all.filter((name) => !name.endsWith('*')))
@@ -28,7 +28,7 @@ export function cookieRemover(names: Iterable<string>): (headers: HeaderList) =>
   return (headers) => {
     const first = headers.get('cookie')
     if (first === undefined) return
-    // Fast path: most requests carry their login cookie alone.
+    // Fast path: most requests have only their login cookie.
     if (!first.includes(';') && headers.count('cookie') === 1) {
       if (!isKept(first)) headers.remove('cookie')
       return

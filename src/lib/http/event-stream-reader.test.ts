@@ -8,7 +8,7 @@ const events = [
   { name: 'exchange', data: '{"path":"/a: b"}' },
 ]
 
-test('events are read however the text is cut, and comments are none', () => {
+test('events are read however the text is cut, and comments are ignored', () => {
   for (let size = 1; size <= text.length; size++) {
     const reader = new EventStreamReader()
     const parts = Array.from({ length: Math.ceil(text.length / size) }, (_, i) => text.slice(i * size, (i + 1) * size))
@@ -20,7 +20,7 @@ test('events are read however the text is cut, and comments are none', () => {
   }
 })
 
-test('an event without an end is given up', () => {
+test('an event without an end is an error', () => {
   const reader = new EventStreamReader()
   assert.throws(() => {
     for (let i = 0; i < 20; i++) reader.read('x'.repeat(100_000))

@@ -1,4 +1,4 @@
-/** Reads server-sent events out of a text that comes in parts. Browsers run it too, so it uses nothing of Node. */
+/** Reads server-sent events from a text that arrives in parts. Browsers run it too, so it must not use Node. */
 
 /** The longest event, in characters; an exchange has a few thousand. */
 const MAX_EVENT = 1_000_000
@@ -11,7 +11,7 @@ export interface ServerEvent {
 export class EventStreamReader {
   #rest = ''
 
-  /** The events that are complete by now; comments, which only say that somebody is there, are none. */
+  /** The events that are complete by now, without comments, which only keep the connection alive. */
   read(part: string): ServerEvent[] {
     const blocks = `${this.#rest}${part}`.split('\n\n')
     this.#rest = blocks.pop() ?? ''

@@ -26,7 +26,7 @@ describe('a list of headers', () => {
     assert.deepEqual([list.has('x-other'), list.has('x-othe'), list.get('none')], [true, false, undefined])
   })
 
-  test('removes those at its beginning, its end, and all of them, each value with its name', () => {
+  test('removes headers at its beginning, at its end, and all of them, each value with its name', () => {
     const cases: [unwanted: string[], left: [string, string][]][] = [
       [['set-cookie'], [['X-Other', 'x']]],
       [
@@ -49,7 +49,7 @@ describe('a list of headers', () => {
     }
   })
 
-  test('sets one in the place of all of its name, and puts one before all', () => {
+  test('sets one instead of all with its name, and puts one before all', () => {
     const list = three()
     list.set('SET-COOKIE', 'c=3')
     list.prepend('First', '1')

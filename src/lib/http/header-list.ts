@@ -72,20 +72,20 @@ export class HeaderList {
     for (let i = 0; i < others.#names.length; i++) this.addChecked(others.nameAt(i), others.valueAt(i))
   }
 
-  /** Like `add`, in front of all others. */
+  /** Like `add`, but before all others. */
   prepend(name: string, value: string): void {
     this.#isChecked &&= isFieldContent(value)
     this.#names.unshift(headerName(name))
     this.#values.unshift(value)
   }
 
-  /** Removes all headers with that name, and appends this one. */
+  /** Replaces all headers with that name by this one, at the end. */
   set(name: string, value: string): void {
     this.remove(headerName(name).key)
     this.add(name, value)
   }
 
-  /** Like `set`, for a value that `addChecked` would take. */
+  /** Like `set`, for a value that `addChecked` accepts. */
   setChecked(name: HeaderName, value: string): void {
     this.remove(name.key)
     this.addChecked(name, value)
@@ -107,7 +107,7 @@ export class HeaderList {
       }
       kept++
     }
-    // One by one: setting an array's length leaves compiled code, which costs more than everything else here.
+    // One by one: setting an array's length leaves optimised code, which costs more than everything else here.
     while (this.#names.length > kept) {
       this.#names.pop()
       this.#values.pop()

@@ -14,7 +14,7 @@ function read(spelling: string): HeaderName {
 }
 
 describe('the name of a header', () => {
-  test('keeps its spelling, has a key, and knows whether it can be sent', () => {
+  test('has its spelling, its key, and whether it can be sent', () => {
     const { spelling, key, isToken, lineStart } = headerName('X-Real-IP')
     assert.deepEqual(
       { spelling, key, isToken, lineStart },
@@ -30,7 +30,7 @@ describe('the name of a header', () => {
     }
   })
 
-  test('is the same object for the same spelling, from text or bytes, and another for another spelling', () => {
+  test('is the same object for the same spelling, from text or bytes, and a different one for another spelling', () => {
     assert.equal(headerName('Accept'), headerName('Accept'))
     assert.equal(read('Accept'), headerName('Accept'))
     assert.notEqual(headerName('accept'), headerName('Accept'))
@@ -53,13 +53,13 @@ describe('the name of a header', () => {
     }
   })
 
-  test('may be spelled like a property of every object, or like a number', () => {
+  test('may be spelled like a built-in property, or like a number', () => {
     for (const name of ['__proto__', 'constructor', 'toString', '0', '42']) {
       assert.equal(headerName(name).key, name.toLowerCase())
     }
   })
 
-  test('that is no token is not confused with one that was read', () => {
+  test('that is not a token is not confused with one that was read', () => {
     // Read as bytes, U+0141 would be an A.
     const made = headerName('\u0141ccept-made-up')
     assert.notEqual(read('Accept-made-up'), made)

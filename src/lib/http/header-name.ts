@@ -1,6 +1,6 @@
 /**
- * The name of a header, in the sender's spelling, with what the proxy needs to know about it worked out once. The same
- * names come with every message, so they are cached in a table of fixed size.
+ * The name of a header in the sender's spelling, with the facts that the proxy needs computed once. Every message has
+ * the same names, so they are cached in a table of fixed size.
  */
 import { flatText } from '../text/flat-text.ts'
 import { isHeaderName } from './http-header.ts'
@@ -22,9 +22,9 @@ export class HeaderName {
   readonly isToken: boolean
   /** What HTTP/1.1 writes before the value: the end of the previous line, the name, and a colon. */
   readonly lineStart: string
-  /** The spelling as bytes, which compare faster with those of a message than characters do. */
+  /** The spelling as bytes, which compare faster with those of a message than a string. */
   readonly bytes: Uint8Array
-  /** Bits in which the proxy remembers what it found out about this name; 0 before it looked. */
+  /** Bits in which the proxy remembers what it found out about this name; 0 at first. */
   marks = 0
 
   constructor(spelling: string) {
@@ -72,7 +72,7 @@ function keep(hash: number, spelling: string): HeaderName {
   return name
 }
 
-/** The engine's interned copy of `text`. Property names and literals are interned too, so comparing compares addresses. */
+/** V8's interned copy of `text`. Property names and literals are interned too, so a comparison compares addresses. */
 function unique(text: string): string {
   return Object.keys({ [text]: true })[0] ?? text
 }

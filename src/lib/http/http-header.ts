@@ -1,4 +1,4 @@
-/** What HTTP allows as the name and the value of a header. */
+/** The names and values that HTTP allows in headers. */
 
 /** RFC 9110 §5.6.2: token. */
 export function isHeaderName(name: string): boolean {
@@ -22,7 +22,7 @@ const unfit = /[^\t\x20-\x7e\x80-\xff]/
 
 /**
  * Text as a header value: control characters are left out, and text beyond ASCII becomes UTF-8, held as one character a
- * byte. A character above 255 that was cut to its low byte could be a line break.
+ * byte. A character above 255, cut to its low byte, could become a line break.
  */
 export function toHeaderValue(text: string): string {
   if (/^[\t\x20-\x7e]*$/.test(text)) return text

@@ -12,7 +12,7 @@ import { FETCH_MAX_BYTES, FetchFault, outboundFetch } from './outbound-fetch.ts'
 
 const nobody = { isAllowed: () => false, isOwn: () => false }
 
-/** A resolver that gives these answers one after the other, and the last one for ever. */
+/** A resolver that gives these answers one after another, and then always the last. */
 function resolving(...answers: readonly (readonly string[])[]) {
   const asked: string[] = []
   const resolve = ((name: string, _options: unknown, done: (error: null, found: unknown) => void) => {
@@ -25,7 +25,7 @@ function resolving(...answers: readonly (readonly string[])[]) {
   return { resolve, asked }
 }
 
-/** One address of each network that is not public, and the neighbours on both sides of it that are. */
+/** One address of each network that is not public, and its public neighbours on both sides. */
 const networks4: readonly (readonly [inside: string, ...outside: string[]])[] = [
   ['0.0.0.0', '1.0.0.0'],
   ['0.255.255.255'],
@@ -80,7 +80,7 @@ test('addresses inside each special network are not public, and their neighbours
   }
 })
 
-/** The spellings in which `new URL` and resolvers read an address of IPv4. */
+/** The spellings of an IPv4 address that `new URL` and resolvers accept. */
 function spellings4(address: string): string[] {
   const [a = 0, b = 0, c = 0, d = 0] = address.split('.').map(Number)
   const whole = ((a * 256 + b) * 256 + c) * 256 + d
@@ -141,10 +141,10 @@ for (const [what, addresses] of names) {
   })
 }
 
-test('a name that changes its answer is resolved once for each request, and what was checked is what is dialled', async (t) => {
+test('a name with changing answers is resolved once a request, and the checked address is dialled', async (t) => {
   const hits: string[] = []
   const { port } = await serve(t, (request, response) => response.end(String(hits.push(request.url ?? ''))))
-  // The first answer is an allowed address where nobody listens, the second that of the service.
+  // The first answer is an allowed address without a listener, the second that of the service.
   const { resolve, asked } = resolving(['127.0.0.2'], ['127.0.0.1'])
   const fetch = outboundFetch({ isAllowed: (address) => address === '127.0.0.2', isOwn: () => false, resolve })
   await assert.rejects(fetch(`http://localhost:${port}/a`), { reason: 'unreachable' })
@@ -153,7 +153,7 @@ test('a name that changes its answer is resolved once for each request, and what
   assert.deepEqual(hits, [])
 })
 
-test('of several addresses only the allowed ones are dialled', async (t) => {
+test('only the allowed ones of several addresses are dialled', async (t) => {
   const { port } = await serve(t, (_request, response) => response.end('hi'))
   const { resolve } = resolving(['10.0.0.1', '127.0.0.1'])
   const fetch = outboundFetch({ isAllowed: (address) => address === '127.0.0.1', isOwn: () => false, resolve })
@@ -192,7 +192,7 @@ for (const url of badUrls) {
 
 const local = outboundFetch({ isAllowed: () => true, isOwn: () => false })
 
-test('redirects are followed three times, each checked anew, and headers stay with their server', async (t) => {
+test('up to three redirects are followed, each one checked, and headers stay with their server', async (t) => {
   const seen: (string | undefined)[] = []
   const other = await serve(t, (request, response) => {
     seen.push(request.headers.authorization)
@@ -248,7 +248,7 @@ test('an answer that is too long, too slow, cut short or missing is a fault', as
   await assert.rejects(at('/reset'), { reason: 'unreachable' })
 })
 
-test('an https URL with a port where nobody listens is unreachable', async () => {
+test('an https URL with a port without a listener is unreachable', async () => {
   await assert.rejects(local('https://127.0.0.1:9/'), { reason: 'unreachable' })
 })
 

@@ -18,13 +18,13 @@ export interface FetchRequest {
   readonly method?: string
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string | Buffer
-  /** In milliseconds; `FETCH_TIMEOUT_MS`, or what the server's own setting says, is the upper bound. */
+  /** In milliseconds; at most `FETCH_TIMEOUT_MS`, or `longestMs` of the options. */
   readonly timeoutMs?: number
   /** Whether redirects are followed; by default only for requests without a body. */
   readonly followsRedirects?: boolean
-  /** Redirects that are followed at most; `FETCH_MAX_REDIRECTS` is the upper bound. */
+  /** The most redirects that are followed; at most `FETCH_MAX_REDIRECTS`. */
   readonly maxRedirects?: number
-  /** The longest body of an answer; `FETCH_MAX_BYTES` is the upper bound. */
+  /** The longest body of an answer; at most `FETCH_MAX_BYTES`. */
   readonly maxBytes?: number
 }
 
@@ -50,11 +50,11 @@ export class FetchFault extends Error {
 export interface OutboundOptions {
   /** Whether the operator allows requests to this address although it is not public (`--outbound-allow`). */
   readonly isAllowed: (address: string) => boolean
-  /** Whether a listener of this server has that address: it may trust local requests, which users must not be able to make. */
+  /** Whether a listener of this server has that address: it may trust local requests, which users must not make. */
   readonly isOwn: (address: string, port: number) => boolean
-  /** Certificates of authorities to trust instead of those of Node, in PEM. */
+  /** Certificates of authorities, in PEM, to trust instead of Node's. */
   readonly ca?: readonly string[]
-  /** The upper bound of the time for a request, in milliseconds, instead of `FETCH_TIMEOUT_MS`. */
+  /** The longest time for a request, in milliseconds, instead of `FETCH_TIMEOUT_MS`. */
   readonly longestMs?: number
   /** How names are resolved; for tests. */
   readonly resolve?: typeof resolveName
@@ -82,7 +82,7 @@ export function outboundFetch(options: OutboundOptions): Fetch {
         throw new FetchFault('too_many_redirects', `too many redirects: stopped at ${url.origin} after ${redirected}`)
       }
       const next = readUrl(location, url)
-      // Headers meant for one server must not reach another, except `cdn-loop`, which reveals a loop to all of them.
+      // Headers for one server must not reach another, except `cdn-loop`, which reveals a loop to all of them.
       if (next.origin !== url.origin) headers = only('cdn-loop', headers)
       url = next
     }
@@ -97,7 +97,7 @@ function only(name: string, headers: Readonly<Record<string, string>>): Readonly
 function readUrl(given: string | URL, base?: URL): URL {
   const url = URL.parse(String(given), base?.href)
   if (!url) throw new FetchFault('bad_url', 'the address is not a URL')
-  if (url.username !== '' || url.password !== '') throw new FetchFault('bad_url', 'a URL must not hold a password')
+  if (url.username !== '' || url.password !== '') throw new FetchFault('bad_url', 'a URL must not contain a password')
   if (url.protocol === 'https:') return url
   if (url.protocol === 'http:' && isLoopbackName(hostOf(url))) return url
   throw new FetchFault('bad_url', `${url.origin} must use https; plain http is allowed to this machine only`)
@@ -107,7 +107,7 @@ function isLoopbackName(host: string): boolean {
   return host === 'localhost' || isLoopbackAddress(host)
 }
 
-/** Without the brackets of IPv6. */
+/** The host without the brackets of IPv6. */
 function hostOf({ hostname }: URL): string {
   return hostname.replace(/^\[|\]$/g, '')
 }

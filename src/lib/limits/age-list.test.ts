@@ -18,7 +18,7 @@ function fromOldest({ oldest }: AgeList<Thing>): Thing[] {
   return found
 }
 
-test('after any additions and removals it has what a Set would have, in the same order', () => {
+test('after any additions and removals it has the same members in the same order as a Set', () => {
   const step = fc.record({ isAdd: fc.boolean(), name: fc.integer({ min: 0, max: 7 }) })
   fc.assert(
     fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
@@ -31,7 +31,7 @@ test('after any additions and removals it has what a Set would have, in the same
           list.add(each)
           model.add(each)
         } else assert.equal(list.delete(each), model.delete(each))
-        // Not deepEqual, which would walk the links of each.
+        // Not deepEqual, which would follow the links of each.
         const names = [...model].map((one) => one.name)
         assert.deepEqual(
           fromOldest(list).map((one) => one.name),
@@ -48,7 +48,7 @@ test('after any additions and removals it has what a Set would have, in the same
   )
 })
 
-test('a removed thing has no links, wherever in the list it was', () => {
+test('a removed member has no links, wherever in the list it was', () => {
   for (const place of [0, 1, 2]) {
     const things = [thing(0), thing(1), thing(2)]
     const list = new AgeList<Thing>()

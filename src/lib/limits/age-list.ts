@@ -1,6 +1,6 @@
 /**
- * A linked list from the oldest to the newest; the things themselves hold the links. A Set or a Map would do the same, but
- * one that changes with every connection or request is rebuilt again and again, and this list allocates nothing.
+ * A linked list from the oldest to the newest, with the links in its members. A Set or a Map would do the same, but one
+ * that changes with every connection or request is rebuilt often, while this list allocates nothing.
  */
 
 /** A thing that can be in one such list; only the list sets these fields. */
@@ -26,12 +26,12 @@ export class AgeList<T extends Aged<T>> {
     return thing.older !== undefined || thing === this.#oldest
   }
 
-  /** From the oldest on. */
+  /** From the oldest to the newest. */
   *[Symbol.iterator](): Generator<T> {
     for (let thing = this.#oldest; thing; thing = thing.newer) yield thing
   }
 
-  /** Adds `thing` as the newest; one that is in the list already keeps its place. */
+  /** Adds `thing` as the newest; if it is in the list already, it keeps its place. */
   add(thing: T): void {
     if (this.has(thing)) return
     const newest = this.#newest
@@ -42,7 +42,7 @@ export class AgeList<T extends Aged<T>> {
     this.#size++
   }
 
-  /** Removes `thing` and clears its links; tells whether it was in the list. */
+  /** Removes `thing` and clears its links; returns whether it was in the list. */
   delete(thing: T): boolean {
     if (!this.has(thing)) return false
     const { older, newer } = thing

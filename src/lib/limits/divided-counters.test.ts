@@ -6,14 +6,14 @@ import { type Counters, SlidingCounters } from './sliding-counters.ts'
 
 const windowMs = 60_000
 
-/** How many of `tries` pass. */
+/** The number of `tries` that pass. */
 async function passing(counters: Counters, tries: number, capacity: number): Promise<number> {
   let passed = 0
   for (let i = 0; i < tries; i++) if ((await counters.take('a', { capacity, windowMs })).isAllowed) passed++
   return passed
 }
 
-test('nodes let through together what the limit says, and each alike', async () => {
+test('all nodes together admit as many as the limit, in equal parts', async () => {
   const ids = fc.uniqueArray(fc.string({ minLength: 1 }), { minLength: 1, maxLength: 8 })
   await fc.assert(
     fc.asyncProperty(ids, fc.integer({ min: 0, max: 40 }), async (nodes, more) => {
@@ -41,7 +41,7 @@ test('nodes let through together what the limit says, and each alike', async () 
   )
 })
 
-test('each of more nodes than the capacity lets one through', async () => {
+test('with more nodes than the capacity, each node admits one', async () => {
   for (const rank of [0, 4]) {
     assert.equal(
       await passing(
@@ -54,7 +54,7 @@ test('each of more nodes than the capacity lets one through', async () => {
   }
 })
 
-test('what was counted counts on when nodes come and go', async () => {
+test('counts remain when nodes come and go', async () => {
   let part: LimitPart = { nodes: 3, rank: 0 }
   const counters = dividedCounters(new SlidingCounters({ now: () => 0 }), () => part)
   assert.equal(await passing(counters, 100, 30), 10)

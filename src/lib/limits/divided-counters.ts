@@ -1,19 +1,19 @@
-/** Rate limits that several nodes share: each node lets its part through, without asking the others (D61). */
+/** Rate limits that several nodes share: each node admits its part without asking the others (D61). */
 import type { Counters, Rate } from './sliding-counters.ts'
 
 /** One of several nodes among which limits are divided. */
 export interface LimitPart {
   readonly nodes: number
-  /** Its place among them, from 0: the first ones have what does not divide evenly. */
+  /** Its place among them, from 0: the first nodes get the remainder of the division. */
   readonly rank: number
 }
 
-/** All of it. */
+/** The whole limit. */
 export const undivided: LimitPart = { nodes: 1, rank: 0 }
 
 /**
- * Takes from the node's part of each limit. Only the capacity changes when a node comes or goes: what was counted counts
- * on.
+ * Counts against the node's part of each limit. When a node comes or goes, only the capacity changes: earlier counts
+ * remain.
  */
 export function dividedCounters(counters: Counters, part: () => LimitPart): Counters {
   return { take: (key, rate) => counters.take(key, partOf(rate, part())) }
@@ -25,7 +25,7 @@ export function limitPartOf(self: string, others: Iterable<string>): LimitPart {
   return { nodes: ids.length + 1, rank: ids.filter((id) => id < self).length }
 }
 
-/** At least one: a limit that lets nobody through would close the address. */
+/** At least one, since a limit that admits nobody would close the address. */
 function partOf(rate: Rate, { nodes, rank }: LimitPart): Rate {
   if (nodes === 1) return rate
   const { capacity, windowMs } = rate

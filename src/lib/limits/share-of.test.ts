@@ -10,6 +10,6 @@ test('a share is a part of the limit, at least the floor and never more than all
   assert.equal(shareOf(8, 64, 16), 8)
 })
 
-test('no limit stays none', () => {
+test('no limit stays no limit', () => {
   assert.equal(shareOf(0, 4, 16), 0)
 })

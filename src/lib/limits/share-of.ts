@@ -1,4 +1,4 @@
-/** The part of a limit that one of several data planes may use, where each bounds what is its own, such as memory. */
+/** The part of a limit that one of several data planes may use, for limits on what each plane has, such as memory. */
 
 /** At least `floor`, so that many planes together may exceed a small limit; 0 stays 0, which means no limit. */
 export function shareOf(limit: number, planes: number, floor = 1): number {

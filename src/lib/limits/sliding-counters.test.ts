@@ -23,7 +23,7 @@ test('each key and each window length is counted separately', () => {
   assert.equal(counters.take('a', { ...rate, windowMs: 2000 }).isAllowed, true)
 })
 
-test('at most twice the capacity passes within any window, and waiting as told succeeds', () => {
+test('at most twice the capacity passes within any window, and waiting for `waitMs` succeeds', () => {
   const steps = fc.array(fc.oneof(fc.nat(20), fc.nat(400), fc.nat(3000)), { maxLength: 300 })
   fc.assert(
     fc.property(steps, fc.integer({ min: 1, max: 12 }), (gaps, capacity) => {
@@ -50,7 +50,7 @@ test('at most twice the capacity passes within any window, and waiting as told s
   )
 })
 
-test('expired keys are dropped, so that ever new keys take bounded memory', () => {
+test('expired keys are dropped, so that ever new keys use bounded memory', () => {
   let now = 0
   const counters = new SlidingCounters({ now: () => now })
   for (let i = 0; i < 5000; i++, now += 1) counters.take(String(i), { capacity: 1, windowMs: 100 })
@@ -67,7 +67,7 @@ test('keys beyond the limit are counted together, and earlier ones keep their ow
   assert.equal(counters.size, 6)
 })
 
-test('a copy begins with the counts so far and then counts independently', () => {
+test('a copy starts with the counts so far and then counts independently', () => {
   let now = 1000
   const counters = new SlidingCounters({ now: () => now })
   const rate = { capacity: 2, windowMs: 60_000 }
@@ -85,7 +85,7 @@ test('a copy begins with the counts so far and then counts independently', () =>
   assert.deepEqual(counters.counted('a '), counted)
 })
 
-test('one that is given back can be taken again, once, and only in its window', () => {
+test('an event that is given back can be taken again, once, and only in its window', () => {
   let now = 0
   const counters = new SlidingCounters({ now: () => now })
   const rate = { capacity: 1, windowMs: 1000 }

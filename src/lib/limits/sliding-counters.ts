@@ -2,7 +2,7 @@
 
 /** Counts events across connections, such as the requests of one visitor. */
 export interface Counters {
-  /** Takes one of what `key` has left; answers without a promise when the counter is in this process. */
+  /** Counts one event of `key` if the rate allows it; returns no promise when the counter is in this process. */
   take(key: string, rate: Rate): Taken | Promise<Taken>
 }
 
@@ -18,14 +18,14 @@ export interface Taken {
   readonly waitMs: number
 }
 
-/** Keys with a counter of their own, for each window length; some 100 bytes each. */
+/** The most keys with a separate counter, for each window length; a counter takes about 100 bytes. */
 const MAX_KEYS = 100_000
-/** How many expired keys each new key may remove: more than one, so that their number shrinks. */
+/** How many expired keys each new key may remove; more than one, so that their number shrinks. */
 const SWEPT = 2
-/** The shared counter of keys that come when the table is full: sending ever new keys gains nobody anything. */
+/** The shared counter of keys that come when the table is full, so that sending ever new keys gains nothing. */
 const OTHERS = '\0others'
 
-/** What a key has used, for a copy of the counters that goes on independently. */
+/** The count of a key, for a copy of the counters that counts independently. */
 export interface CountedWindow {
   readonly key: string
   readonly windowMs: number
@@ -35,7 +35,7 @@ export interface CountedWindow {
   readonly previous: number
 }
 
-/** How many keys a copy looks at, which takes some milliseconds, and how many it takes along. */
+/** How many keys a copy examines, which takes some milliseconds, and how many it contains at most. */
 const MAX_LOOKED_AT = 100_000
 const MAX_COPIED = 10_000
 
@@ -58,7 +58,7 @@ export class SlidingCounters implements Counters {
     this.#maxKeys = maxKeys
   }
 
-  /** Keys being counted. */
+  /** The number of keys. */
   get size(): number {
     let size = 0
     for (const windows of this.#windows.values()) size += windows.size
@@ -76,26 +76,26 @@ export class SlidingCounters implements Counters {
     return { isAllowed: true, waitMs: 0 }
   }
 
-  /** Gives one back that was taken. In a later window it does nothing: there the one that was taken counts for less. */
+  /** Takes back one counted event. In a later window it does nothing, since the event counts for less there. */
   giveBack(key: string, windowMs: number): void {
     const window = this.#windows.get(windowMs)?.get(key)
     if (window && window.current > 0 && this.#now() - window.startedAt < windowMs) window.current--
   }
 
-  /** Counters that go on from a copy made by `counted`. */
+  /** Counters that start from a copy made by `counted`. */
   static from(windows: readonly CountedWindow[]): SlidingCounters {
     const counters = new SlidingCounters()
     counters.add(windows)
     return counters
   }
 
-  /** Whether something of this key still counts. */
+  /** Whether events of this key still count. */
   has(key: string, windowMs: number): boolean {
     const window = this.#windows.get(windowMs)?.get(key)
     return window !== undefined && this.#now() - window.startedAt < 2 * windowMs
   }
 
-  /** Counts as well what was counted elsewhere. */
+  /** Adds events that were counted elsewhere. */
   add(windows: readonly CountedWindow[]): void {
     const now = this.#now()
     for (const { key, windowMs, ageMs, current, previous } of windows) {
@@ -105,14 +105,14 @@ export class SlidingCounters implements Counters {
         joinWindows(this.#window(key, windowMs, now), added, now, windowMs)
       } else if (ageMs < 2 * windowMs) {
         const window = this.#window(key, windowMs, now)
-        // Of keys beyond the limit, only the count is added to that of the others.
+        // Keys beyond the limit only add their count to the shared counter.
         if (this.#windows.get(windowMs)?.get(key) === window) Object.assign(window, added)
         else joinWindows(window, added, now, windowMs)
       }
     }
   }
 
-  /** Takes out what a key has used. */
+  /** Removes a key and returns its count. */
   remove(key: string, windowMs: number): CountedWindow | undefined {
     const windows = this.#windows.get(windowMs)
     const window = windows?.get(key)
@@ -123,14 +123,14 @@ export class SlidingCounters implements Counters {
     return ageMs < 2 * windowMs ? { key, windowMs, ageMs, current, previous } : undefined
   }
 
-  /** All keys with their window lengths. Counting may go on while it runs. */
+  /** All keys with their window lengths. Counting may continue during the iteration. */
   *keys(): Generator<readonly [key: string, windowMs: number], void> {
     for (const [windowMs, windows] of this.#windows) {
       for (const key of windows.keys()) if (key !== OTHERS) yield [key, windowMs]
     }
   }
 
-  /** A copy of what keys that begin with `prefix` have used; not of all keys when there are very many. */
+  /** A copy of the counts of keys that begin with `prefix`; incomplete when there are very many keys. */
   counted(prefix: string): CountedWindow[] {
     const now = this.#now()
     const found: CountedWindow[] = []
@@ -162,7 +162,7 @@ function insert(windows: Map<string, Window>, key: string, now: number): Window 
   return window
 }
 
-/** Begins the next window of a key, and moves the key to the end. */
+/** Starts the next window of a key, and moves the key to the end. */
 function renew(windows: Map<string, Window>, key: string, window: Window, now: number, windowMs: number): Window {
   const isNext = now - window.startedAt < 2 * windowMs
   window.previous = isNext ? window.current : 0
@@ -173,7 +173,7 @@ function renew(windows: Map<string, Window>, key: string, window: Window, now: n
   return window
 }
 
-/** Adds `more` to a window of the same key that has begun at another time; rather too much than too little. */
+/** Adds `more` to a window of the same key that began at another time; it may count too much, but never too little. */
 function joinWindows(window: Window, more: Window, now: number, windowMs: number): void {
   if (now - more.startedAt < windowMs) {
     window.current += more.current
@@ -190,7 +190,7 @@ function sweep(windows: Map<string, Window>, now: number, windowMs: number): voi
   }
 }
 
-/** How long until one more is allowed, if nobody else takes it first. */
+/** How long until one more event is allowed, if no other comes first. */
 function waitMs({ startedAt, current, previous }: Window, { capacity, windowMs }: Rate, now: number): number {
   const inThisWindow = previous > 0 ? startedAt + windowMs * (1 - (capacity - 1 - current) / previous) : Number.NaN
   const fitsInThis = inThisWindow >= now && inThisWindow <= startedAt + windowMs

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { TokenBucket } from './token-bucket.ts'
 
-/** How many of `tries` are let through at `now`. */
+/** The number of `tries` that pass at `now`. */
 function taken(bucket: TokenBucket, now: number, tries = 100): number {
   return Array.from({ length: tries }, () => bucket.take(now)).filter(Boolean).length
 }

@@ -1,4 +1,4 @@
-/** Allows a steady rate a second, and twice as many at once: page loads and reconnecting agents come in bursts. */
+/** Allows a steady rate per second, and twice as many at once: page loads and reconnecting agents come in bursts. */
 
 export const BURST_SECONDS = 2
 
@@ -28,7 +28,7 @@ export class TokenBucket {
     return this.#tokens < 1
   }
 
-  /** Takes what was used elsewhere of the same rate, even if it is not there: then nothing is left for a while. */
+  /** Takes what was used elsewhere of the same rate; when that is more than is left, nothing is left for a while. */
   charge(now: number, used: number): void {
     this.#fill(now)
     this.#tokens = Math.max(-this.#depth, this.#tokens - used)

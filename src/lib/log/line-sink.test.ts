@@ -5,7 +5,7 @@ import { type LinePort, LineSink } from './line-sink.ts'
 
 type Done = Parameters<LinePort['write']>[1]
 
-/** A port that the test reads by hand. */
+/** A port whose writes the test completes. */
 class TestPort implements LinePort {
   readonly isTTY = false
   readonly written: string[] = []
@@ -54,7 +54,7 @@ test('lines are written in order, many in one write', async () => {
   assert.deepEqual([sink.lost, sink.waiting], [0, 0])
 })
 
-test('behind a stalled reader no more than the bound waits, and a notice reports the gap', async () => {
+test('no more than the limit waits for a stalled reader, and a notice reports the gap', async () => {
   const port = new TestPort()
   const sink = open(port)
   port.isStalled = true
@@ -81,7 +81,7 @@ test('the loss is reported even if no further line comes', async () => {
   await until('the notice', () => port.text.includes('lost 3\n'))
 })
 
-test('the bound counts bytes, not characters', () => {
+test('the limit counts bytes, not characters', () => {
   const port = new TestPort()
   port.isStalled = true
   const sink = open(port, 10)
@@ -90,7 +90,7 @@ test('the bound counts bytes, not characters', () => {
   assert.deepEqual([sink.waiting, sink.lost], [10, 1])
 })
 
-test('on a full disk lines are dropped and counted, and flow again when there is space', async () => {
+test('on a full disk lines are dropped and counted, and written again when there is space', async () => {
   const port = new TestPort()
   const errors: Error[] = []
   const notice = (lost: number) => `lost ${lost}\n`
@@ -108,7 +108,7 @@ test('on a full disk lines are dropped and counted, and flow again when there is
   assert.equal(port.text, 'lost 3\n4\n')
 })
 
-test('a line that a full disk cut off is terminated before the next one', async () => {
+test('a line cut off by a full disk is terminated before the next one', async () => {
   const port = new TestPort()
   const sink = open(port)
   port.fault = { error: noSpace, unwritten: 'cond\nthird\n' }

@@ -1,9 +1,9 @@
 /**
- * Writes lines out of the process without ever making the writer wait, in bounded memory.
+ * Writes lines out of the process in bounded memory, without ever making the caller wait.
  *
- * Behind a slow reader lines queue up to a bound, and lines beyond it are dropped. When nothing can be written, as on a
- * full disk or a pipe without a reader, lines are dropped at once. Dropped lines are counted, and a notice tells how
- * many as soon as it can be written.
+ * Lines for a slow reader queue up to a limit, and further lines are dropped. When nothing can be written, as on a full
+ * disk or a pipe without a reader, lines are dropped at once. Dropped lines are counted, and a notice reports their
+ * number as soon as it can be written.
  */
 
 /** The destination of lines: a file or a pipe. */
@@ -11,7 +11,7 @@ export interface LinePort {
   readonly isTTY: boolean
   /** Writes `text` without blocking the event loop, and calls back once: with the error and the text left unwritten. */
   write(text: string, done: (error?: Error | null, unwritten?: string) => void): void
-  /** Writes what it can synchronously, for at most `limitMs`: the process is about to end. */
+  /** Writes what it can synchronously, for at most `limitMs`, because the process is about to end. */
   writeLast(text: string, limitMs: number): void
 }
 
@@ -28,7 +28,7 @@ export interface LineSinkOptions {
 /** How much may wait for a slow reader, in bytes of UTF-8. */
 const MAX_WAITING_BYTES = 8 * 1024 * 1024
 
-/** How much is handed to the system at once, in characters: the capacity of a pipe. */
+/** How much is passed to the system at once, in characters: the capacity of a pipe. */
 const CHUNK_CHARACTERS = 64 * 1024
 
 /** How long after a failed write the next one is tried, in milliseconds. */
@@ -45,14 +45,14 @@ export class LineSink {
   /** Bytes queued or being written. */
   #waiting = 0
   #isWriting = false
-  /** Set when the queue fills up, until it is half empty: otherwise each line out would let one in, with its own notice. */
+  /** Set when the queue is full, until it is half empty: otherwise lines would enter one by one, each with a notice. */
   #isFull = false
   #isBroken = false
   /** Whether the last write stopped in the middle of a line. */
   #isMidLine = false
   #lost = 0
   /** Lost lines that no notice has reported yet. */
-  #untold = 0
+  #unreported = 0
   #onIdle: (() => void)[] = []
 
   constructor(options: LineSinkOptions) {
@@ -75,14 +75,14 @@ export class LineSink {
     return this.#waiting
   }
 
-  /** Takes whole lines; never blocks and never throws. */
+  /** Writes whole lines; never blocks and never throws. */
   write(lines: string): void {
     const bytes = Buffer.byteLength(lines)
     if (this.#isBroken || !this.#hasRoom(bytes)) {
       this.#lose(lines)
       return
     }
-    if (this.#untold > 0) this.#tellLoss()
+    if (this.#unreported > 0) this.#reportLoss()
     this.#add(lines, bytes)
     if (!this.#isWriting) this.#writeNext()
   }
@@ -120,12 +120,12 @@ export class LineSink {
   #lose(lines: string): void {
     const count = linesIn(lines)
     this.#lost += count
-    this.#untold += count
+    this.#unreported += count
   }
 
-  #tellLoss(): void {
-    const line = this.#options.notice(this.#untold)
-    this.#untold = 0
+  #reportLoss(): void {
+    const line = this.#options.notice(this.#unreported)
+    this.#unreported = 0
     this.#add(line, Buffer.byteLength(line))
   }
 
@@ -138,8 +138,8 @@ export class LineSink {
       this.#waiting -= bytes
       if (error) this.#broke(error, chunk, unwritten)
       else if (this.#queue.length > 0) this.#writeNext()
-      else if (this.#untold > 0) {
-        this.#tellLoss()
+      else if (this.#unreported > 0) {
+        this.#reportLoss()
         this.#writeNext()
       }
       if (!this.#isWriting) this.#idle()
@@ -173,10 +173,10 @@ export class LineSink {
     setTimeout(() => this.#retry(), this.#options.retryMs ?? RETRY_MS).unref()
   }
 
-  /** The notice about lost lines doubles as the test whether lines can be written again. */
+  /** Writing the notice about lost lines also shows whether lines can be written again. */
   #retry(): void {
-    const told = this.#untold
-    const text = (this.#isMidLine ? '\n' : '') + this.#options.notice(told)
+    const reported = this.#unreported
+    const text = (this.#isMidLine ? '\n' : '') + this.#options.notice(reported)
     this.#isWriting = true
     this.#port.write(text, (error, unwritten = text) => {
       this.#isWriting = false
@@ -186,7 +186,7 @@ export class LineSink {
       } else {
         this.#isBroken = false
         this.#isMidLine = false
-        this.#untold -= told
+        this.#unreported -= reported
       }
       this.#idle()
     })

@@ -1,9 +1,9 @@
-/** Hides log fields whose name says that they are secret, and cuts long texts. */
+/** Masks log fields whose names show that they are secret, and cuts long texts. */
 
 import { Secret } from '../secrets/secret.ts'
 import { cutText } from '../text/cut-text.ts'
 
-/** How deep a logged value is followed; anything deeper is left out, since it would not be masked. */
+/** How deep a logged value is copied; anything deeper is left out, since it would not be masked. */
 const MAX_DEPTH = 8
 
 const secretName = /(authorization|cookie|token|secret|api[_-]?key|private[_-]?key|password|database[_-]?url)$/i
@@ -36,7 +36,7 @@ function mask(value: unknown, depth: number): unknown {
   if (typeof value !== 'object' || value === null || value instanceof Secret) return value
   if (depth > MAX_DEPTH) return '[deep]'
   if (Array.isArray(value)) return value.map((each) => mask(each, depth + 1))
-  // Errors have a serializer; dates, buffers and sockets are not taken apart.
+  // Errors have a serializer; dates, buffers and sockets are logged unchanged.
   return isPlain(value) ? copy(value, depth) : value
 }
 

@@ -4,7 +4,7 @@ import { printable } from '../text/printable.ts'
 
 const colors = { fatal: 'red', error: 'red', warn: 'yellow', info: 'green', debug: 'blue', trace: 'gray' } as const
 
-/** Turns a JSON line of the log into a readable one; a line that is not JSON is returned as it is. */
+/** Turns a JSON line of the log into a readable one; a line that is not JSON is returned unchanged. */
 export function prettyLine(line: string, { color }: { color: boolean }): string {
   const event = parse(line)
   if (!event) return line
@@ -39,7 +39,7 @@ function shown(value: unknown): string {
   return printable(JSON.stringify(value))
 }
 
-/** The stack of an error, on lines of its own. */
+/** The stack of an error, on separate lines. */
 function trace(err: unknown): string {
   if (typeof err !== 'object' || err === null) return err === undefined ? '' : ` err=${shown(err)}`
   const { stack, message } = err as { stack?: unknown; message?: unknown }

@@ -42,7 +42,7 @@ for (const [name, fields] of Object.entries(secretFields)) {
   }
 }
 
-test('masks the fields of a child and of its child', () => {
+test('masks the fields of a child logger and of its child', () => {
   const text = logged((log) =>
     log
       .child({ session: 'ts_1', token: hidden })
@@ -53,7 +53,7 @@ test('masks the fields of a child and of its child', () => {
   assert.ok(text.includes('ts_1'))
 })
 
-test('leaves the caller’s object as it was', () => {
+test('does not change the caller’s object', () => {
   const fields = { token: hidden, list: [{ secret: hidden }] }
   logged((log) => log.info(fields, 'event'))
   assert.deepEqual(fields, { token: hidden, list: [{ secret: hidden }] })
@@ -120,7 +120,7 @@ test('a line with very many fields is shortened to its event and the beginning o
   assert.match(fields, /^\{"name 0":"value".*…$/)
 })
 
-test('lines that are passed on need not be events, however long they are', () => {
+test('ready-made lines need not be events, however long they are', () => {
   let text = ''
   const log = createLog({ format: 'pretty', destination: { write: (line) => (text += line) } })
   lineWriter(log)(`{ not json ${'x'.repeat(40_000)}\nplain\n`)

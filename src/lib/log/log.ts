@@ -1,4 +1,4 @@
-/** The log: events with fields, as JSON lines or as readable lines on a terminal. Fields with a secret's name are masked. */
+/** The log: events with fields, as JSON or as readable lines on a terminal. Fields with secret names are masked. */
 import { type Logger, pino, stdSerializers, stdTimeFunctions } from 'pino'
 import { cutText } from '../text/cut-text.ts'
 import { LineSink } from './line-sink.ts'
@@ -32,7 +32,7 @@ const MAX_LINE_CHARACTERS = 32 * 1024
 /** How much of a stack is logged, in bytes. */
 const MAX_STACK_BYTES = 8 * 1024
 
-/** Opens a log; by default it writes to stderr, which leaves stdout to what a command prints. */
+/** Opens a log; by default it writes to stderr, which leaves stdout to the output of commands. */
 export function createLog({ level = 'info', format = 'auto', destination }: LogOptions = {}): Logger {
   const target = destination ?? openStderr((line) => shown(line))
   const onTerminal = target.isTTY === true
@@ -72,8 +72,8 @@ function openStderr(shown: (line: string) => string): LineSink {
 }
 
 /**
- * Writes ready-made lines to where `log` writes: whole JSON lines in the form of the log, which are not masked. The
- * request log uses this, because it cannot afford to look at every field of every line.
+ * Writes ready-made lines to where `log` writes: whole JSON lines in the form of the log, which are not masked. For the
+ * request log, which cannot afford to examine every field of every line.
  */
 export function lineWriter(log: Logger): (lines: string) => void {
   return targets.get(log)?.lines ?? (() => {})
@@ -94,7 +94,7 @@ export function lossLine(lost: number): string {
   return `${JSON.stringify({ level: 'warn', time: new Date().toISOString(), lines: lost, msg: 'log lines were lost' })}\n`
 }
 
-/** The event with only the beginning of its fields, as one text; of what is no event, the beginning. */
+/** The event with its fields as one text, cut; for a line that is not an event, its beginning. */
 function shortened(line: string): string {
   let event: Record<string, unknown>
   try {
@@ -109,7 +109,7 @@ function shortened(line: string): string {
 
 /** pino's formatters never see the fields of a child logger, so they are masked when the child is made. */
 function maskBindings(log: Logger): void {
-  // Children have their parent as prototype, so this one change holds for all of them; the proxy passes `this` on.
+  // Children have their parent as prototype, so this one change applies to all of them; the proxy passes `this` on.
   // oxlint-disable-next-line typescript/unbound-method
   log.child = new Proxy(log.child, {
     apply: (child, parent, [bindings, ...rest]: [Record<string, unknown>, ...unknown[]]) =>

@@ -29,7 +29,7 @@ test('after a quiet minute the next event is logged at once again', (t) => {
   ])
 })
 
-test('closing logs the events that were kept back', (t) => {
+test('closing logs the events that were held back', (t) => {
   const { lines, log } = start(t)
   log.note('a')
   log.note('b')
@@ -54,7 +54,7 @@ test('each kind gets its own number of lines a minute', (t) => {
   assert.deepEqual(lines.slice(4), [['a5', 1]])
 })
 
-test('kinds beyond the maximum share one count, and an old kind makes room after its minute', (t) => {
+test('kinds beyond the maximum share one count, and an old kind makes room once its minute is over', (t) => {
   const { lines, log } = start(t)
   for (let i = 0; i < 1500; i++) log.note(`x${i}`, `kind ${i}`)
   assert.equal(lines.length, 1001)

@@ -18,9 +18,9 @@ export interface MinuteLogOptions {
 /** The events of one kind since its minute began. */
 interface Minute<Fields> {
   written: number
-  /** The last event that was not written, and how many were not. */
+  /** The last event that was held back, and how many were. */
   last: Fields | undefined
-  keptBack: number
+  heldBack: number
   timer: NodeJS.Timeout
 }
 
@@ -42,15 +42,15 @@ export class MinuteLog<Fields> {
       this.#write(fields, 1)
     } else {
       minute.last = fields
-      minute.keptBack++
+      minute.heldBack++
     }
   }
 
-  /** Writes the events that were kept back, without waiting for their minute. */
+  /** Writes the events that were held back, without waiting for their minute to end. */
   close(): void {
     for (const minute of this.#minutes.values()) {
       clearTimeout(minute.timer)
-      this.#tell(minute)
+      this.#writeHeldBack(minute)
     }
     this.#minutes.clear()
   }
@@ -60,27 +60,27 @@ export class MinuteLog<Fields> {
     let minute = this.#minutes.get(kind)
     if (!minute) {
       const timer = setTimeout(() => this.#over(kind), MINUTE_MS).unref()
-      minute = { written: 0, last: undefined, keptBack: 0, timer }
+      minute = { written: 0, last: undefined, heldBack: 0, timer }
       this.#minutes.set(kind, minute)
     }
     return minute
   }
 
-  /** A minute of this kind is over: if events were kept back, the next minute begins with a line about them. */
+  /** Ends a minute of this kind: if events were held back, the next minute begins with a line about them. */
   #over(kind: string): void {
     const minute = this.#minutes.get(kind)
-    if (!minute || minute.keptBack === 0) this.#minutes.delete(kind)
+    if (!minute || minute.heldBack === 0) this.#minutes.delete(kind)
     else {
       minute.timer = setTimeout(() => this.#over(kind), MINUTE_MS).unref()
       minute.written = 1
-      this.#tell(minute)
+      this.#writeHeldBack(minute)
     }
   }
 
-  #tell(minute: Minute<Fields>): void {
-    const { last, keptBack } = minute
+  #writeHeldBack(minute: Minute<Fields>): void {
+    const { last, heldBack } = minute
     minute.last = undefined
-    minute.keptBack = 0
-    if (last !== undefined) this.#write(last, keptBack)
+    minute.heldBack = 0
+    if (last !== undefined) this.#write(last, heldBack)
   }
 }

@@ -20,7 +20,7 @@ export function standardPort(stream: StandardStream): LinePort {
   return isFile(stream.fd) ? filePort(stream.fd) : { ...streamPort(stream), isTTY: false }
 }
 
-/** Node makes terminals block: one paused with Ctrl+S, or whose window hangs, would block the event loop. */
+/** Undoes that Node writes to terminals synchronously: one paused with Ctrl+S or hanging would block the event loop. */
 export function dontBlock(stream: object): void {
   const { _handle: handle } = stream as { _handle?: { setBlocking?: (isBlocking: boolean) => number } }
   handle?.setBlocking?.(false)
@@ -31,7 +31,7 @@ function streamPort(stream: StandardStream): Omit<LinePort, 'isTTY'> {
   return {
     write: (text, done) => void stream.write(text, (error) => done(error)),
     writeLast(text, limitMs) {
-      // Part of a line may still be queued in the stream; what we write past it would land in the middle of that line.
+      // Part of a line may still be queued in the stream; text written past it would end up in the middle of that line.
       if (stream.writableLength === 0) writeAll(stream.fd, text, limitMs)
     },
   }
@@ -53,7 +53,7 @@ function filePort(fd: number): LinePort {
   }
 }
 
-/** Whether it is written like a file; so are devices such as `/dev/null`. */
+/** Whether to write to `fd` as to a file; this includes devices such as `/dev/null`. */
 function isFile(fd: number): boolean {
   const kind = fstatSync(fd)
   return kind.isFile() || kind.isCharacterDevice()

@@ -1,2 +1,2 @@
-/** How many connections the system may hold for one listener until we accept them; it may hold fewer. */
+/** How many connections the system may queue for one listener; its own limit may be lower. */
 export const BACKLOG = 4096

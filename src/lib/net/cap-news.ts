@@ -1,6 +1,6 @@
 /**
- * What a door has to tell the same door at other data planes, so that caps hold for all of them together: how many
- * connections are open, and how much was taken of each rate since it last told.
+ * What a door reports to the same door at other data planes, so that caps apply to all of them together: how many
+ * connections are open, and how much of each rate was used since its last report.
  */
 import { BURST_SECONDS } from '../limits/token-bucket.ts'
 import type { CapLimits } from './connection-caps.ts'
@@ -17,12 +17,12 @@ export interface CapNews {
 export type SourceNews = readonly [name: string, open: number, requests: number, handshakes: number]
 
 /**
- * The part of a limit that all planes together may use before they tell each other; what is more is told at the end of
- * the turn. So a limit is exceeded by that part, and by what is taken while a message is under way.
+ * The part of a limit that all planes together may use before they tell each other; more than that is reported at the
+ * end of the turn. So a limit may be exceeded by that part, and by what is used while a message is under way.
  */
-const UNTOLD_PART = 0.05
+const UNREPORTED_PART = 0.05
 
-interface Untold {
+interface Unreported {
   opened: number
   requests: number
   handshakes: number
@@ -30,15 +30,15 @@ interface Untold {
 
 export interface UntoldNewsOptions {
   readonly limits: CapLimits
-  /** Planes that share the limits, this one included. */
+  /** How many planes share the limits, including this one. */
   readonly planes: number
-  /** There is something to tell: within the usual time, or at the end of this turn. */
+  /** Called when there is something to report: within the usual time, or, if urgent, at the end of this turn. */
   readonly onNews: (isUrgent: boolean) => void
 }
 
 export class UntoldNews {
   readonly #options: UntoldNewsOptions
-  readonly #sources = new Map<string, Untold>()
+  readonly #sources = new Map<string, Unreported>()
   #opened = 0
   #hasOpen = false
   #handshakes = 0
@@ -47,7 +47,7 @@ export class UntoldNews {
     this.#options = options
   }
 
-  /** Connections were opened, or closed when `change` is negative. */
+  /** Notes that connections were opened, or closed when `change` is negative. */
   open(change: number): void {
     const { maxConnections } = this.#options.limits
     if (maxConnections === 0) return
@@ -62,7 +62,7 @@ export class UntoldNews {
     this.#note(source.opened, this.#options.limits.maxConnectionsPerSource)
   }
 
-  /** `name` is absent for a source without limits; `isAllowed` false when the limit for all refused it. */
+  /** `name` is undefined for a source without limits; `isAllowed` is false if the total limit refused the handshake. */
   handshake(name: string | undefined, { isAllowed }: { readonly isAllowed: boolean }): void {
     const { maxHandshakes, maxHandshakesPerSource } = this.#options.limits
     if (maxHandshakes > 0 && isAllowed) this.#note(++this.#handshakes, maxHandshakes * BURST_SECONDS)
@@ -74,7 +74,7 @@ export class UntoldNews {
     this.#note(++this.#source(name).requests, this.#options.limits.maxRequestsPerSource * BURST_SECONDS)
   }
 
-  /** All that is untold, which counts as told from now on; undefined when there is nothing. */
+  /** All that is unreported, which counts as reported from now on; undefined when there is nothing. */
   take(open: number, openOf: (name: string) => number): CapNews | undefined {
     if (!this.#hasOpen && this.#handshakes === 0 && this.#sources.size === 0) return undefined
     const sources: SourceNews[] = []
@@ -89,7 +89,7 @@ export class UntoldNews {
     return news
   }
 
-  #source(name: string): Untold {
+  #source(name: string): Unreported {
     let source = this.#sources.get(name)
     if (!source) {
       source = { opened: 0, requests: 0, handshakes: 0 }
@@ -98,8 +98,8 @@ export class UntoldNews {
     return source
   }
 
-  #note(untold: number, limit: number): void {
+  #note(unreported: number, limit: number): void {
     const { planes, onNews } = this.#options
-    onNews(untold >= Math.max(1, (limit * UNTOLD_PART) / planes))
+    onNews(unreported >= Math.max(1, (limit * UNREPORTED_PART) / planes))
   }
 }

@@ -85,13 +85,13 @@ test('any text gives a network whose canonical form reads back the same, or an E
   )
 })
 
-test('the network suggested for any address is one that holds the address', () => {
+test('the network suggested for any address contains the address', () => {
   const ipv4 = fc.tuple(fc.ipV4(), fc.integer({ min: 0, max: 32 }))
   const ipv6 = fc.tuple(fc.ipV6(), fc.integer({ min: 0, max: 128 }))
   fc.assert(
     fc.property(fc.oneof(ipv4, ipv6), ([address, bits]) => {
       const { network, bits: size, family } = readCidr(suggestion(`${address}/${bits}`))
-      // BlockList is another implementation of the same arithmetic; an IPv4-mapped address is moved to IPv4 by both.
+      // BlockList is another implementation of the same arithmetic; both treat IPv4-mapped addresses as IPv4.
       const range = new BlockList()
       range.addSubnet(network, size, family === 4 ? 'ipv4' : 'ipv6')
       assert.ok(range.check(address, isIP(address) === 4 ? 'ipv4' : 'ipv6'), `${network}/${size} lacks ${address}`)

@@ -1,7 +1,7 @@
 /**
- * Reads a network in CIDR form strictly, and says what to write instead when it is almost right.
+ * Reads a network in CIDR form strictly, and suggests a correction when it is almost right.
  *
- * Written by hand: libraries for addresses read `010.1.1.1` as octal, and do not say what to write instead.
+ * Written by hand: libraries for addresses read `010.1.1.1` as octal, and do not suggest corrections.
  */
 
 import { isIPv4, isIPv6 } from 'node:net'
@@ -18,7 +18,7 @@ export interface Cidr {
 
 /** Reads `10.0.0.0/8` or `2001:db8::/32`; throws an `Error` whose message suggests the right form. */
 export function readCidr(text: string): Cidr {
-  // Keeps the text short that error messages quote.
+  // Limits the text that error messages quote.
   if (text.length > MAX_CIDR_LENGTH) throw notANetwork()
   const slash = text.indexOf('/')
   const address = slash < 0 ? text : text.slice(0, slash)
@@ -36,7 +36,7 @@ export function readCidr(text: string): Cidr {
   const bits = readBits(text.slice(slash + 1), width)
   const lowest = (value >> BigInt(width - bits)) << BigInt(width - bits)
   if (mapped && bits >= 96) {
-    // Visitors over IPv4 are matched as IPv4, so such a rule would never match anyone.
+    // IPv4 visitors are matched as IPv4, so such a rule would never match.
     throw new BadInput(`\`${text}\` is an IPv4 network; write it as \`${writeIPv4(lowest)}/${bits - 96}\`.`)
   }
   const network = family === 4 ? writeIPv4(lowest) : writeIPv6(lowest)
@@ -50,7 +50,7 @@ export function readCidr(text: string): Cidr {
   return { network, bits, family, canonical }
 }
 
-/** The longest spelling there is: an IPv6 address with an IPv4 tail (45 characters) and `/128`. */
+/** The longest possible spelling: an IPv6 address with an IPv4 tail (45 characters) and `/128`. */
 const MAX_CIDR_LENGTH = 49
 
 function notANetwork(): Error {

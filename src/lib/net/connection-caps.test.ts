@@ -13,7 +13,7 @@ const unlimited = {
   maxHandshakesPerSource: 0,
 }
 
-// Of a socket, only its end and where it comes from are looked at.
+// Only the close and the remote address of a socket are used.
 const socket = () =>
   Object.assign(new EventEmitter(), { remoteAddress: '192.0.2.1', destroyed: false }) as unknown as Socket
 
@@ -27,7 +27,7 @@ function start() {
   return { caps, enter: (each = socket()) => caps.accept(each) && caps.admit(each, '192.0.2.1') && each }
 }
 
-test('other limits hold for what comes next, and what is open lives on', () => {
+test('changed limits apply to new connections, and open ones stay open', () => {
   const { caps, enter } = start()
   const first = enter()
   enter()
@@ -42,7 +42,7 @@ test('other limits hold for what comes next, and what is open lives on', () => {
   caps.close()
 })
 
-test('a limit by source that was not there before counts from then on', () => {
+test('a new limit per source counts from then on', () => {
   const { caps, enter } = start()
   enter()
   assert.equal(caps.requestsOf('192.0.2.1'), undefined)
@@ -60,7 +60,7 @@ test('a limit by source that was not there before counts from then on', () => {
   caps.close()
 })
 
-test('so do those of handshakes', () => {
+test('so does a new limit of handshakes', () => {
   const { caps } = start()
   caps.use({ ...unlimited, maxHandshakes: 1 })
   assert.deepEqual(

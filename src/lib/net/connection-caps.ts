@@ -1,6 +1,6 @@
 /**
- * The caps of one door (D68): connections in all and from one source, and requests and TLS handshakes a second. At a cap
- * new ones are refused and open ones go on. Every refusal is counted; the log gets one line a minute.
+ * The caps of one door (D68): connections in all and from one source, and requests and TLS handshakes per second. At a
+ * cap new ones are refused and open ones go on. Every refusal is counted; the log gets one line a minute.
  */
 import type { Socket } from 'node:net'
 import { TokenBucket } from '../limits/token-bucket.ts'
@@ -14,11 +14,11 @@ import { Sources } from './sources.ts'
 export interface CapLimits {
   readonly maxConnections: number
   readonly maxConnectionsPerSource: number
-  /** A second. */
+  /** Per second. */
   readonly maxRequestsPerSource: number
-  /** A second. */
+  /** Per second. */
   readonly maxHandshakes: number
-  /** A second. */
+  /** Per second. */
   readonly maxHandshakesPerSource: number
 }
 
@@ -44,16 +44,16 @@ export interface ConnectionCapsOptions {
   readonly now?: () => number
 }
 
-/** The door of another data plane, as far as it has told. */
+/** What the same door at another data plane has reported. */
 interface Elsewhere {
   open: number
   readonly bySource: Map<string, number>
 }
 
 export interface Sharing {
-  /** Planes that share the limits, this one included. */
+  /** How many planes share the limits, including this one. */
   readonly planes: number
-  /** `news` has something to tell: within the usual time, or at the end of this turn. */
+  /** Called when `news` has something to report: within the usual time, or, if urgent, at the end of this turn. */
   readonly onNews: (isUrgent: boolean) => void
 }
 
@@ -67,8 +67,8 @@ export class ConnectionCaps {
   readonly #refused = new Map<Cap, number>()
   readonly #logs: ReadonlyMap<Cap, MinuteLog<string>>
   #open = 0
-  /** Undefined while the limits are this plane's alone. */
-  #untold: UntoldNews | undefined
+  /** Undefined while the limits are not shared. */
+  #unreported: UntoldNews | undefined
   #sharing: Sharing | undefined
   /** By plane. */
   readonly #elsewhere = new Map<string, Elsewhere>()
@@ -80,19 +80,19 @@ export class ConnectionCaps {
     this.#now = now
     this.#isShared = isShared
     this.use(limits)
-    const caps = Object.keys(settings) as Cap[] // the keys of that very table
+    const caps = Object.keys(settings) as Cap[] // the keys of that table
     this.#logs = new Map(
       caps.map((cap) => {
-        const tell = (peer: string, refused: number): void => {
+        const report = (peer: string, refused: number): void => {
           const about = { door, setting: `--${settings[cap]}`, limit: this.#limits[cap] }
           log.warn({ ...about, peer, refused }, 'refused at a cap')
         }
-        return [cap, new MinuteLog(tell)]
+        return [cap, new MinuteLog(report)]
       }),
     )
   }
 
-  /** Goes over to other limits. They hold for what comes from here on; what is open lives on. */
+  /** Changes the limits. They apply from now on; open connections stay open. */
   use(limits: CapLimits): void {
     const { maxConnectionsPerSource, maxRequestsPerSource, maxHandshakes, maxHandshakesPerSource } = limits
     this.#limits = limits
@@ -105,25 +105,25 @@ export class ConnectionCaps {
     this.share(this.#sharing)
   }
 
-  /** Shares the limits with the same door of other planes from now on; undefined: with none. */
+  /** Shares the limits with the same door of other planes from now on; with none when undefined. */
   share(sharing: Sharing | undefined): void {
     this.#sharing = sharing
-    this.#untold = sharing && new UntoldNews({ limits: this.#limits, ...sharing })
+    this.#unreported = sharing && new UntoldNews({ limits: this.#limits, ...sharing })
   }
 
-  /** What other planes must be told, which counts as told from now on; undefined when there is nothing. */
+  /** What must be reported to other planes, which counts as reported from now on; undefined when there is nothing. */
   news(): CapNews | undefined {
-    return this.#untold?.take(this.#open, (name) => this.#sources?.openOf(name) ?? 0)
+    return this.#unreported?.take(this.#open, (name) => this.#sources?.openOf(name) ?? 0)
   }
 
-  /** All that is open, for a plane that has come. */
+  /** All open connections, for a plane that has attached. */
   allNews(): CapNews {
     const sources = this.#sources
     const open = sources ? [...sources.present].map((name) => [name, sources.openOf(name), 0, 0] as const) : []
     return { open: this.#open, handshakes: 0, sources: open }
   }
 
-  /** Another plane has told something. */
+  /** Takes in the news of another plane. */
   heard(plane: string, { open, handshakes, sources }: CapNews): void {
     const now = this.#now()
     const there = this.#elsewhere.get(plane) ?? { open: 0, bySource: new Map<string, number>() }
@@ -141,13 +141,13 @@ export class ConnectionCaps {
     }
   }
 
-  /** Another plane is gone, and all its connections are. */
+  /** Forgets another plane that is gone, with all its connections. */
   lost(plane: string): void {
     this.#openElsewhere -= this.#elsewhere.get(plane)?.open ?? 0
     this.#elsewhere.delete(plane)
   }
 
-  /** Connections that are open at this plane. */
+  /** Open connections at this plane. */
   get open(): number {
     return this.#open
   }
@@ -164,10 +164,10 @@ export class ConnectionCaps {
       return this.#refuse('maxConnections', socket.remoteAddress ?? '')
     }
     this.#open++
-    this.#untold?.open(1)
+    this.#unreported?.open(1)
     socket.once('close', () => {
       this.#open--
-      this.#untold?.open(-1)
+      this.#unreported?.open(-1)
     })
     return true
   }
@@ -182,10 +182,10 @@ export class ConnectionCaps {
     if (socket.destroyed) return true
     const sources = this.#sources
     sources.enter(ip)
-    this.#untold?.openFrom(sourceOf(ip), 1)
+    this.#unreported?.openFrom(sourceOf(ip), 1)
     socket.once('close', () => {
       sources.leave(ip)
-      this.#untold?.openFrom(sourceOf(ip), -1)
+      this.#unreported?.openFrom(sourceOf(ip), -1)
     })
     return true
   }
@@ -197,12 +197,12 @@ export class ConnectionCaps {
     const bucket = this.#isShared(ip) ? undefined : this.#sources?.of(ip).handshakes
     if (bucket && !bucket.take(now)) return this.#refuse('maxHandshakesPerSource', ip)
     const isAllowed = !this.#handshakes || this.#handshakes.take(now)
-    // A handshake that is refused here has still used up one of its source.
-    if (this.#untold && (isAllowed || bucket)) this.#untold.handshake(bucket && sourceOf(ip), { isAllowed })
+    // A handshake that is refused here has still been taken from the rate of its source.
+    if (this.#unreported && (isAllowed || bucket)) this.#unreported.handshake(bucket && sourceOf(ip), { isAllowed })
     return isAllowed || this.#refuse('maxHandshakes', ip)
   }
 
-  /** For connections from `ip`: a function that tells whether one more request is allowed. Undefined without a limit. */
+  /** For connections from `ip`, a function that checks whether a request is allowed; undefined without a limit. */
   requestsOf(ip: string): (() => boolean) | undefined {
     if (!this.#sources || this.#isShared(ip)) return undefined
     const name = sourceOf(ip)
@@ -210,7 +210,7 @@ export class ConnectionCaps {
     if (!bucket) return undefined
     return () => {
       if (!bucket.take(this.#now())) return this.#refuse('maxRequestsPerSource', ip)
-      this.#untold?.request(name)
+      this.#unreported?.request(name)
       return true
     }
   }

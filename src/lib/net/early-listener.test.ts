@@ -23,7 +23,7 @@ async function dial(t: TestContext, { address }: Pick<EarlyListener, 'address'>)
   return socket
 }
 
-test('who came before is served with all that it said, and so is who comes after, at the same address', async (t) => {
+test('connections from before are served with all they sent, and so are later ones, at the same address', async (t) => {
   const listener = await early(t)
   const before = await dial(t, listener)
   before.write('before')
@@ -39,7 +39,7 @@ test('who came before is served with all that it said, and so is who comes after
   }
 })
 
-test('an HTTP server answers a request that was sent before it was there', async (t) => {
+test('an HTTP server answers a request that was sent before the server was there', async (t) => {
   const listener = await early(t)
   const visitor = await dial(t, listener)
   visitor.write('GET / HTTP/1.1\r\nhost: a\r\n\r\n')
@@ -49,18 +49,18 @@ test('an HTTP server answers a request that was sent before it was there', async
   assert.match(String((await once(visitor, 'data'))[0]), /^HTTP\/1\.1 200 OK\r\n/)
 })
 
-test('closed by the server that took it over, it listens no more', async (t) => {
+test('it stops listening when the server that took it over closes', async (t) => {
   const listener = await early(t)
   const server = createServer()
   await listenOn(server, listener, nothing)
-  // It is not its own any more.
+  // The socket now belongs to the server, so this does nothing.
   listener.close()
   ;(await dial(t, listener)).destroy()
   server.close()
   await assert.rejects(dial(t, listener), { code: 'ECONNREFUSED' })
 })
 
-test('closed before anybody took it over, it sends away who waits', async (t) => {
+test('when it closes before a server took it over, it closes the waiting connections', async (t) => {
   const listener = await early(t)
   const visitor = await dial(t, listener)
   listener.close()
@@ -68,7 +68,7 @@ test('closed before anybody took it over, it sends away who waits', async (t) =>
   await assert.rejects(dial(t, listener), { code: 'ECONNREFUSED' })
 })
 
-test('who is one too many is closed, and who leaves while it waits does no harm', async (t) => {
+test('a connection too many is closed, and one that leaves while it waits does no harm', async (t) => {
   let room = 1
   const listener = await early(t, { admits: () => room-- > 0 })
   const first = await dial(t, listener)
@@ -80,12 +80,12 @@ test('who is one too many is closed, and who leaves while it waits does no harm'
   assert.equal(String((await once(await dial(t, listener), 'data'))[0]), 'served')
 })
 
-test('an address that is taken is an error of the system', async (t) => {
+test('an address in use is an error of the system', async (t) => {
   const { address } = await early(t)
   await assert.rejects(EarlyListener.open({ host: '127.0.0.1', port: address.port }, everybody), { code: 'EADDRINUSE' })
 })
 
-/** A bound socket that nobody listens on yet, as one process passes it to another. */
+/** A bound socket that does not listen yet, as one process passes it to another. */
 function boundSocket(): { handle: ServerHandle; address: AddressInfo } {
   const { _createServerHandle: create } = net as unknown as {
     _createServerHandle: (host: string, port: number, type: number) => { getsockname(out: object): number }
@@ -96,7 +96,7 @@ function boundSocket(): { handle: ServerHandle; address: AddressInfo } {
   return { handle, address: address as AddressInfo }
 }
 
-test('on a socket that was passed, who comes before it is taken over waits', async (t) => {
+test('on a socket that was passed, connections from before the takeover wait', async (t) => {
   const { handle, address } = boundSocket()
   const listener = await EarlyListener.open({ handle }, everybody)
   assert.equal(listener.address.port, address.port)
@@ -107,7 +107,7 @@ test('on a socket that was passed, who comes before it is taken over waits', asy
   assert.equal(String((await once(visitor, 'data'))[0]), 'served')
 })
 
-test('one for later listens only when it is taken over', async (t) => {
+test('a listener for later listens only when it is taken over', async (t) => {
   const { handle, address } = boundSocket()
   const listener = EarlyListener.later(handle, address, everybody)
   await assert.rejects(dial(t, listener), { code: 'ECONNREFUSED' })
@@ -117,7 +117,7 @@ test('one for later listens only when it is taken over', async (t) => {
   assert.equal(String((await once(await dial(t, listener), 'data'))[0]), 'served')
 })
 
-test('who connects to a further socket is served like everybody else, until that ends', async (t) => {
+test('connections to a further socket are served like the others, until that ends', async (t) => {
   const listener = await early(t)
   const other = boundSocket()
   const end = await listener.alsoAt(other.handle)

@@ -1,33 +1,33 @@
 /**
- * A listener that is open before there is anybody to serve its connections: who connects meanwhile waits, and is not
- * refused. Whoever serves them takes the listener over, with all who wait.
+ * A listener that is open before its server is ready: connections wait meanwhile, and are not refused. The server takes
+ * over the listener with all waiting connections.
  */
 import { type AddressInfo, createServer, type Server, type ServerOpts, type Socket } from 'node:net'
 import { BACKLOG } from './backlog.ts'
 
-/** A host and a port to open, or a socket that another process opened for us: its descriptor, or what Node made of it. */
+/** A host and a port to open, or a socket that another process opened for us: its descriptor, or Node's handle. */
 export type EarlyPlace =
   | { readonly host: string; readonly port: number; readonly reusePort?: boolean }
   | { readonly fd: number }
   | { readonly handle: ServerHandle }
 
-/** A bound TCP socket as Node passes it between processes; only Node looks inside. */
+/** A bound TCP socket as Node passes it between processes; opaque to us. */
 export type ServerHandle = object
 
 export interface EarlyOptions {
-  /** What Node is to do with each socket; as whoever takes over would have it. */
+  /** Node's options for accepted sockets, the same as those of the server that takes over. */
   readonly sockets: ServerOpts
-  /** Whether there is room for one more; it is closed otherwise. */
+  /** Whether there is room for one more connection; it is closed otherwise. */
   readonly admits: (socket: Socket) => boolean
 }
 
-/** How many may wait at one listener. Beyond it they are closed, as a system does whose own queue is full. */
+/** How many connections may wait at one listener. Further ones are closed, as a system does when its queue is full. */
 const MAX_WAITING = 1024
 
 export class EarlyListener {
   readonly address: AddressInfo
   readonly #options: EarlyOptions
-  /** What listens, or is to listen once somebody takes it over. */
+  /** The listening server, or the handle that listens once a server takes over. */
   readonly #own: Server | ServerHandle
   readonly #waiting: Set<Socket>
   readonly #lent = new Set<Server>()
@@ -40,7 +40,7 @@ export class EarlyListener {
     this.#options = options
   }
 
-  /** Rejects with the error of the system when the place cannot be had. */
+  /** Rejects with the system's error when the place cannot be opened. */
   static async open(place: EarlyPlace, options: EarlyOptions): Promise<EarlyListener> {
     const waiting = new Set<Socket>()
     const server = createServer(options.sockets, (socket) => keepWaiting(socket, waiting, options))
@@ -51,18 +51,18 @@ export class EarlyListener {
     throw Object.assign(new Error('not a TCP socket'), { code: 'ENOTSUP' })
   }
 
-  /** A socket that listens only when somebody takes it over: until then others serve it, or nobody shall. */
+  /** A socket that listens only when a server takes it over; until then other processes serve it, or none. */
   static later(handle: ServerHandle, address: AddressInfo, options: EarlyOptions): EarlyListener {
     return new EarlyListener(handle, new Set(), address, options)
   }
 
-  /** From here on connections come to `server`, first of all those who wait. Calls `listening` before any of them. */
+  /** Passes all connections to `server` from now on, those that wait first. Calls `listening` before any of them. */
   handTo(server: Server, listening: () => void): void {
     this.#takenBy = server
-    // The two share what listens; the one of this class is never closed, since that would close it for both.
+    // Both servers share the handle; ours is never closed, since that would close the handle for both.
     server.listen(this.#own, BACKLOG, () => {
       listening()
-      // A turn later, when whoever waited for `listening` has gone on.
+      // A turn later, so that code which waited for `listening` runs first.
       setImmediate(() => {
         for (const socket of this.#waiting) {
           if (server.listening) server.emit('connection', socket)
@@ -74,8 +74,8 @@ export class EarlyListener {
   }
 
   /**
-   * Listens on another socket too: who connects there is served like everybody else. Gives what ends that. Rejects with
-   * the error of the system.
+   * Listens on another socket too, and serves its connections like the others. Resolves with a function that ends that;
+   * rejects with the system's error.
    */
   async alsoAt(handle: ServerHandle): Promise<() => void> {
     const server: Server = createServer(this.#options.sockets, (socket) => {
@@ -91,13 +91,13 @@ export class EarlyListener {
     }
   }
 
-  /** Listens on its own socket alone. Whoever took it over closes that. */
+  /** Stops listening on other sockets. The server that took over closes its own. */
   endOthers(): void {
     for (const server of this.#lent) server.close()
     this.#lent.clear()
   }
 
-  /** Sends away who waits; nothing once somebody has taken it over. */
+  /** Closes the listener and all waiting connections; does nothing once a server has taken over. */
   close(): void {
     if (this.#takenBy) return
     this.endOthers()
@@ -107,7 +107,7 @@ export class EarlyListener {
 }
 
 function keepWaiting(socket: Socket, waiting: Set<Socket>, { admits }: EarlyOptions): void {
-  // Who gives up while it waits is nobody's loss; without a listener it would be fatal.
+  // A visitor may give up while it waits; without a listener the error would end the process.
   socket.on('error', ignore)
   if (waiting.size >= MAX_WAITING || !admits(socket)) {
     socket.destroy()
@@ -122,7 +122,7 @@ async function listenAt(server: Server, place: EarlyPlace): Promise<void> {
     server.once('error', reject)
     const listening = (): void => {
       server.off('error', reject)
-      // Such as too many open files: the next connection may fare better.
+      // An error such as too many open files need not affect the next connection.
       server.on('error', ignore)
       resolve()
     }

@@ -16,7 +16,7 @@ describe('an address', () => {
     ['64:ff9b::192.0.2.33', '0064ff9b0000000000000000c0000221', '64:ff9b::c000:221'],
   ]
   for (const [text, hex, again = text] of cases) {
-    test(`${text} has its bytes, and the bytes have it`, () => {
+    test(`${text} is converted to bytes and back`, () => {
       const bytes = ipBytes(text)
       assert.equal(bytes?.toString('hex'), hex)
       assert.equal(ipText(Buffer.from(hex, 'hex')), again)

@@ -24,7 +24,7 @@ const cases: readonly [what: string, rules: readonly IpRule[], address: string, 
 ]
 
 for (const [what, rules, address, passes] of cases) {
-  test(`${what}: ${address || 'nothing'} ${passes ? 'passes' : 'is kept out'}`, () => {
+  test(`${what}: ${address || 'nothing'} ${passes ? 'passes' : 'is refused'}`, () => {
     assert.equal(compileIpRules(rules)(address), passes)
   })
 }

@@ -1,4 +1,4 @@
-/** Networks that are let in or kept out: an address passes when some allow rule matches it and no deny rule does. */
+/** Rules that allow or deny networks: an address passes when an allow rule matches it and no deny rule does. */
 import { BlockList, isIP } from 'node:net'
 import { readCidr } from './cidr.ts'
 
@@ -8,7 +8,7 @@ export interface IpRule {
   readonly network: string
 }
 
-/** Compiles rules, in any order, into a test for addresses. An empty list lets nobody in. */
+/** Compiles rules, in any order, into a test for addresses. An empty list admits nobody. */
 export function compileIpRules(rules: readonly IpRule[]): (address: string) => boolean {
   // One list for each family: in a shared list `::/0` would match every IPv4 address as well.
   const lists = {
@@ -30,12 +30,12 @@ export function compileIpRules(rules: readonly IpRule[]): (address: string) => b
 
 /** The same, but remembers the answer for each peer: checking walks the rules, and may happen often on one connection. */
 export function compilePeerRules(rules: readonly IpRule[]): (peer: { readonly ip: string }) => boolean {
-  const isLetIn = compileIpRules(rules)
+  const isAdmitted = compileIpRules(rules)
   const known = new WeakMap<{ readonly ip: string }, boolean>()
   return (peer) => {
     let passes = known.get(peer)
     if (passes === undefined) {
-      passes = isLetIn(peer.ip)
+      passes = isAdmitted(peer.ip)
       known.set(peer, passes)
     }
     return passes

@@ -1,19 +1,19 @@
-/** Makes a server listen: at an address, or on a listener that is open already. */
+/** Makes a server listen at an address, or on a listener that is open already. */
 import type { AddressInfo, Server } from 'node:net'
 import { BACKLOG } from './backlog.ts'
 import { EarlyListener } from './early-listener.ts'
 
-/** An address to open, with port 0 for any that is free, or what was opened before. */
+/** An address to open, with port 0 for any free port, or a listener that is open. */
 export type ListenOn = ListenAddress | EarlyListener
 
 export interface ListenAddress {
   readonly host: string
   readonly port: number
-  /** Others of ours listen on it too, and the system spreads connections among us. */
+  /** Whether other processes of ours listen on it too; the system then spreads connections among them. */
   readonly isShared?: boolean
 }
 
-/** Resolves with the address once `server` listens; rejects with the error of the system. `failed` hears of later ones. */
+/** Resolves with the address once `server` listens; rejects with the system's error. `failed` gets later errors. */
 export async function listenOn(
   server: Server,
   on: ListenOn,
@@ -23,7 +23,7 @@ export async function listenOn(
     server.once('error', reject)
     const listening = (): void => {
       server.off('error', reject)
-      // Such as too many open files: the next connection may fare better.
+      // An error such as too many open files need not affect the next connection.
       server.on('error', failed)
       resolve()
     }
@@ -33,7 +33,7 @@ export async function listenOn(
   return server.address() as AddressInfo // a server on a host and port has an address of this form
 }
 
-/** `host:port`, as it was asked for or as it is. */
+/** `host:port`, as requested or, for an open listener, as it is. */
 export function listenText(on: ListenOn): string {
   return on instanceof EarlyListener ? addressText(on.address) : `${on.host}:${on.port}`
 }

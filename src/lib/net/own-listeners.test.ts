@@ -14,7 +14,7 @@ test('a port of ours at an address of this machine is our own', () => {
   for (const port of [443, 19_999, 21_000]) assert.equal(isOwn('203.0.113.7', port), false, String(port))
 })
 
-test('an address that this machine got later counts too', () => {
+test('an address that this machine gets later counts too', () => {
   const addresses: string[] = []
   const isOwn = ownListeners(ports, () => addresses)
   assert.equal(isOwn('203.0.113.7', 7400), false)

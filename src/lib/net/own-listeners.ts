@@ -1,4 +1,4 @@
-/** Tells whether an address and port belong to a listener of this process. */
+/** Checks whether an address and port belong to a listener of this process. */
 import { networkInterfaces } from 'node:os'
 
 export interface OwnPorts {
@@ -7,7 +7,7 @@ export interface OwnPorts {
   readonly range: { readonly from: number; readonly to: number }
 }
 
-/** Interfaces come and go, so `addresses` is asked each time, and only for a port of ours. */
+/** Interfaces come and go, so `addresses` is called each time, but only for a port of ours. */
 export function ownListeners(
   { ports, range }: OwnPorts,
   addresses: () => readonly string[] = ownAddresses,

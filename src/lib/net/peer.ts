@@ -1,4 +1,4 @@
-/** Who is at the other end of a connection that was just accepted. */
+/** The other end of a connection that was just accepted. */
 import type { Socket } from 'node:net'
 import { plainAddress } from './ip-rules.ts'
 

@@ -41,7 +41,7 @@ describe('a header of version 2', () => {
 describe('reading', () => {
   for (const version of [1, 2] as const) {
     for (const [name, ends] of Object.entries({ four, six })) {
-      test(`version ${version}, ${name}, in pieces of any size, leaves what follows`, () => {
+      test(`version ${version}, ${name}, in pieces of any size, leaves the bytes that follow`, () => {
         const whole = Buffer.concat([proxyHeaderOf(version, ends), Buffer.from('GET / HTTP/1.1\r\n')])
         for (let split = 0; split <= whole.length; split++) {
           const { ends: read, rest } = readAll([whole.subarray(0, split), whole.subarray(split)])

@@ -1,7 +1,7 @@
 /**
- * The PROXY protocol, versions 1 and 2: tells who is visiting in front of a connection's own bytes, and reads it there.
+ * The PROXY protocol, versions 1 and 2: writes and reads the header that precedes a connection and names its visitor.
  *
- * Written by hand: two short formats, in which a reader that guesses lets visitors choose their own address.
+ * Written by hand: the two formats are short, and a lenient reader would let visitors choose their own address.
  */
 import { asIPv6, ipBytes, ipText } from './ip-bytes.ts'
 
@@ -34,7 +34,7 @@ const addressBytes: ReadonlyMap<number, number> = new Map([
   [0x32, 0],
 ])
 
-/** The header that names both ends of a visitor's connection. */
+/** The header with both ends of a visitor's connection. */
 export function proxyHeaderOf(version: 1 | 2, ends: Ends): Buffer {
   const { source, destination } = addressesOf(ends)
   if (version === 1) return Buffer.from(buildLine(source, destination, ends), 'latin1')

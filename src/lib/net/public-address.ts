@@ -1,4 +1,4 @@
-/** Tells which addresses belong to the public internet; all others may lead to a private network or to this machine. */
+/** Checks whether an address is on the public internet; all others may lead to a private network or to this machine. */
 import { BlockList } from 'node:net'
 import { ipBytes } from './ip-bytes.ts'
 

@@ -1,17 +1,17 @@
-/** Looks up records of the DNS: that there are none is an answer, and a resolver that gives none is an error. */
+/** Looks up DNS records. That there are none is an answer; a resolver that does not answer is an error. */
 import { Resolver } from 'node:dns/promises'
 
 export interface RecordLookUp {
-  /** The TXT records of a name, each whole. */
+  /** The TXT records of a name, each with its parts joined. */
   texts(name: string): Promise<readonly string[]>
-  /** What a CNAME record of the name points to. */
+  /** The targets of the CNAME record of a name. */
   aliases(name: string): Promise<readonly string[]>
 }
 
-/** How long a server may take, in milliseconds, and how often it is asked. */
+/** How long a server may take, in milliseconds, and how many times it is asked. */
 const PATIENCE = { timeout: 1500, tries: 2 } as const
 
-/** Answers of a resolver that mean: there is no such record. */
+/** Answers of a resolver that mean that there is no such record. */
 const nothing: ReadonlySet<unknown> = new Set(['ENODATA', 'ENOTFOUND'])
 
 /** Asks these servers, `address` or `address:port`, in order; those of this machine when there are none. */

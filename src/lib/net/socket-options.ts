@@ -1,7 +1,7 @@
-/** What Node is to do with each socket that a listener accepts. */
+/** Node's options for the sockets that a listener accepts. */
 import type { ServerOpts } from 'node:net'
 
-/** How long a connection is silent before the system asks whether the other end is still there, in milliseconds. */
+/** How long a connection is silent before the system checks that the other end is still there, in milliseconds. */
 const KEEP_ALIVE_MS = 60_000
 
 /** Visitors may end their side and still be answered. */
@@ -12,8 +12,8 @@ export const visitorSockets: ServerOpts = {
   keepAliveInitialDelay: KEEP_ALIVE_MS,
 }
 
-/** Agents and SSH clients show by themselves that they live. */
+/** Agents and SSH clients have their own keep-alives. */
 export const agentSockets: ServerOpts = { noDelay: true }
 
-/** As Node's own HTTP server has them. */
+/** The same as those of Node's HTTP server. */
 export const httpSockets: ServerOpts = { allowHalfOpen: true, noDelay: true }

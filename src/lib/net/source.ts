@@ -1,7 +1,7 @@
-/** Where a connection comes from, as limits count it: an IPv4 address, or the /64 network of an IPv6 one. */
+/** The source of a connection, as limits count it: an IPv4 address, or the /64 network of an IPv6 one. */
 import { plainAddress } from './ip-rules.ts'
 
-/** Whoever has one address of a /64 network usually has them all, so they count as one source. */
+/** A client with one address of a /64 network usually has them all, so they count as one source. */
 export function sourceOf(ip: string): string {
   const address = plainAddress(ip)
   if (!address.includes(':')) return address

@@ -9,7 +9,7 @@ function start({ maxAbsent = 4 } = {}) {
   return { clock, sources: new Sources(rates, { now: () => clock.now, maxAbsent }) }
 }
 
-test('a source that disconnects and comes back gets no fresh rate', () => {
+test('a source that disconnects and comes back does not get a fresh rate', () => {
   const { sources } = start()
   sources.enter('192.0.2.1')
   const { requests } = sources.of('192.0.2.1')
@@ -39,7 +39,7 @@ test('many sources that come and go are kept in bounded memory, and those with a
   assert.equal(sources.of('192.0.2.1'), kept)
 })
 
-test('other rates hold for a source when it next comes, and its connections are still counted', () => {
+test('changed rates apply to a source when it is next used, and its connections are still counted', () => {
   const { sources } = start()
   for (let i = 0; i < 2; i++) sources.enter('192.0.2.1')
   assert.ok(sources.of('192.0.2.2'))

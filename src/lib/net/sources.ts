@@ -1,7 +1,7 @@
 /**
  * Open connections and rates of each source. A source is kept while it has a connection open, so their number is bounded
- * by that of connections. Of the others, those that left last are remembered, so that closing the connection after each
- * request does not get around a rate.
+ * by that of connections. The others that left last are remembered too, so that closing the connection after each
+ * request does not evade a rate.
  */
 
 import { TokenBucket } from '../limits/token-bucket.ts'
@@ -11,7 +11,7 @@ import { sourceOf } from './source.ts'
 const MAX_ABSENT = 16_384
 
 export interface SourceRates {
-  /** A second; 0 for no limit. */
+  /** Per second; 0 for no limit. */
   readonly requests: number
   readonly handshakes: number
 }
@@ -50,7 +50,7 @@ export class Sources {
     return this.#present.size + this.#absent.size
   }
 
-  /** Goes over to other rates, each source when it next comes. */
+  /** Changes the rates; each source gets them when it is next used. */
   use(rates: SourceRates): void {
     this.#rates = rates
   }
@@ -69,7 +69,7 @@ export class Sources {
     return this.#present.keys()
   }
 
-  /** The source of this name, which is one that `sourceOf` gives. */
+  /** The source with this name, which must come from `sourceOf`. */
   named(name: string): Source {
     const known = this.#present.get(name) ?? this.#absent.get(name)
     if (known?.rates === this.#rates) return known

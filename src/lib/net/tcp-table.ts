@@ -9,13 +9,13 @@ export const tcpStates = { established: 1, closeWait: 8 } as const
 
 export type TcpTable = ReadonlyMap<string, number>
 
-/** The table is read in pieces of this many bytes, so that a long one does not hold the event loop. */
+/** The table is read in pieces of this many bytes, so that a long one does not block the event loop. */
 const PIECE_BYTES = 64 * 1024
 
 /** `  0: 0100007F:1F90 0100007F:C350 01 …`: number, local end, remote end, state. */
 const LINE = /^\s*\d+: ([\dA-F]+:[\dA-F]{4}) ([\dA-F]+:[\dA-F]{4}) ([\dA-F]{2}) /
 
-/** States by the keys that `tcpKey` makes; undefined where the system has no such table. */
+/** States by the keys of `tcpKey`; undefined where the system has no such table. */
 export async function readTcpTable(family: 4 | 6): Promise<TcpTable | undefined> {
   const table = new Map<string, number>()
   try {

@@ -1,11 +1,11 @@
 /**
- * A limit for the time that the other end may take to send something. What has arrived by then is read first: when the process
- * stood still for long, it was not the other end that was slow. Gives how to call it off.
+ * Limits the time that the other end may take to send something. Data that has arrived by then is read first: if the
+ * process was blocked for long, the other end was not slow. Returns a function that cancels the limit.
  */
 export function limitTime(ms: number, expired: () => void): () => void {
   let turn: NodeJS.Immediate | undefined
   const timer = setTimeout(() => {
-    // After the sockets had their turn.
+    // After the sockets were read.
     turn = setImmediate(expired)
   }, ms)
   return () => {

@@ -44,24 +44,24 @@ describe('a connection from a trusted hop', () => {
   for (const version of [1, 2] as const) {
     const header = proxyHeaderOf(version, ends)
 
-    test(`is that of the visitor whom a header of version ${version} names`, async () => {
+    test(`counts as that of the visitor in a header of version ${version}`, async () => {
       assert.deepEqual(await visit(true, [Buffer.concat([header, Buffer.from('hello')])]), {
         ip: '192.0.2.7',
         read: 'hello',
       })
     })
 
-    test(`may bring a header of version ${version} byte by byte`, async () => {
+    test(`may send a header of version ${version} byte by byte`, async () => {
       const bytes = [...header, ...Buffer.from('hi')].map((byte) => Buffer.from([byte]))
       assert.deepEqual(await visit(true, bytes), { ip: '192.0.2.7', read: 'hi' })
     })
   }
 
-  test('is not let in without a header', async () => {
+  test('is refused without a header', async () => {
     assert.equal((await visit(true, [Buffer.from('GET / HTTP/1.1\r\n\r\n')])).ip, undefined)
   })
 
-  test('is not let in when it ends within the header', async () => {
+  test('is refused when it ends within the header', async () => {
     assert.equal((await visit(true, [proxyHeaderOf(1, ends).subarray(0, 10)])).ip, undefined)
   })
 

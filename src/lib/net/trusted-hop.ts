@@ -1,4 +1,4 @@
-/** Learns a visitor's address from the PROXY header that a trusted hop, such as a load balancer, sends first. */
+/** Reads a visitor's address from the PROXY header that a trusted hop, such as a load balancer, sends first. */
 import type { Socket } from 'node:net'
 import { compileIpRules, plainAddress } from './ip-rules.ts'
 import type { Peer } from './peer.ts'
@@ -9,9 +9,9 @@ import { limitTime } from './time-limit.ts'
 const HEADER_TIMEOUT_MS = 3000
 
 /**
- * Calls `done` once with the visitor. A peer that is not a hop is itself the visitor, at once. After a header the socket
- * is paused, with all of the visitor's own bytes still to be read. `done` gets undefined when the hop sent no valid header
- * or is gone. It is not called for a socket that was closed here instead.
+ * Calls `done` once with the visitor: immediately with the peer itself if that is not a hop. After a header the socket
+ * is paused, with all of the visitor's own bytes still to be read. `done` gets undefined when the hop sent no valid
+ * header or is gone. It is not called for a socket that was closed here instead.
  */
 export type MeetVisitor = (socket: Socket, peer: Peer, done: (visitor: Peer | undefined) => void) => void
 
@@ -28,7 +28,7 @@ export function meetVisitors(networks: readonly string[]): MeetVisitor {
 function readHeader(socket: Socket, peer: Peer, done: (visitor: Peer | undefined) => void): void {
   const reader = new ProxyHeaderReader()
   const finish = (visitor: Peer | undefined, rest?: Buffer): void => {
-    callOff()
+    cancel()
     socket.off('data', onData)
     socket.off('end', onGone)
     socket.off('close', onGone)
@@ -44,7 +44,7 @@ function readHeader(socket: Socket, peer: Peer, done: (visitor: Peer | undefined
     else finish(read.ends ? { ...peer, ...read.ends, ip: plainAddress(read.ends.ip) } : peer, read.rest)
   }
   const onGone = (): void => finish(undefined)
-  const callOff = limitTime(HEADER_TIMEOUT_MS, () => finish(undefined))
+  const cancel = limitTime(HEADER_TIMEOUT_MS, () => finish(undefined))
   socket.on('data', onData)
   socket.on('end', onGone)
   socket.on('close', onGone)

@@ -1,9 +1,9 @@
 /**
- * Estimates from its text alone what a regular expression costs to compile and keep: in instructions of its program, with
- * character classes priced by their ranges. It takes one pass over the text, so no pattern is expensive to price.
+ * Estimates from the text of a regular expression what it costs to compile and keep: in instructions of its program,
+ * with character classes priced by their ranges. It takes one pass over the text, so no pattern is expensive to price.
  */
 
-/** A close upper bound of the number of instructions that an RE2 pattern compiles to; meaningless for invalid patterns. */
+/** A close upper bound of the instructions that an RE2 pattern compiles to; meaningless for invalid patterns. */
 export function patternPrice(pattern: string): number {
   return new Pricing(pattern).whole()
 }
@@ -18,12 +18,12 @@ export function totalPrice(patterns: Iterable<string>): number {
   return price
 }
 
-/** Patterns of one document up to this price are compiled on the event loop, in some 2 ms; costlier ones on a thread. */
+/** Patterns of one document up to this price are compiled on the event loop, in 2 ms or so; costlier ones elsewhere. */
 export const LOOP_PRICE = 1000
 /** The price of work that never runs on the event loop: loading the readers of CEL and YAML alone takes 0.1 s. */
 export const NEVER_HERE = Number.POSITIVE_INFINITY
 
-/** How many ranges cost as much to read as one instruction. */
+/** How many ranges cost as much to compile as one instruction. */
 const RANGES_PER_INSTRUCTION = 5
 /** The same for the repetitions of a class, whose ranges have been read before. */
 const REPEATED_RANGES_PER_INSTRUCTION = 16
@@ -40,11 +40,11 @@ const PERL_RANGES = 6
 const FIRST_FOLDED = 0x41
 const LAST_FOLDED = 0x1e943
 
-/** What it costs to find the other cases of a character beyond ASCII, in instructions. */
+/** The cost of finding the other cases of a character beyond ASCII, in instructions. */
 const FOLDED_CHARACTER = 40
 const LAST_ASCII = 0x7f
 
-/** What an atom costs: once for its text, and for each repetition. */
+/** The cost of an atom: once for its text, and for each repetition. */
 interface Price {
   readonly once: number
   readonly each: number
@@ -94,7 +94,7 @@ class Pricing {
     return Math.ceil(outer.reduce((total, each) => total + each, sum) + this.#once)
   }
 
-  /** How often the last atom is compiled; undefined when the brace is no repetition. */
+  /** How many times the last atom is compiled; undefined when the brace is not a repetition. */
   #repetition(): number | undefined {
     const [text, least, most] = this.#match(repetition) ?? []
     if (text === undefined) return undefined
@@ -143,7 +143,7 @@ class Pricing {
       const folded = Math.min(to.code, LAST_FOLDED) - Math.max(from.code, FIRST_FOLDED)
       this.#once += Math.max(0, folded) / FOLDED_PER_INSTRUCTION
     }
-    // Folding adds ranges of its own, few of which touch.
+    // Folding adds more ranges, few of which are adjacent.
     return this.#folds ? Math.min(2 * CATEGORY_RANGES, Math.max(1, to.code - from.code)) : 1
   }
 

@@ -1,4 +1,4 @@
-/** Compiles users' regular expressions into flat arrays, which can move between threads and are searched as they are. */
+/** Compiles users' regular expressions into flat arrays, which can move between threads and are searched directly. */
 import { RE2Set } from 're2js'
 
 /** The automaton of a list of patterns, as plain data: one array for each field of its instructions. */
@@ -8,7 +8,7 @@ export interface PatternProgram {
   readonly kinds: Uint8Array
   readonly outs: Int32Array
   readonly args: Int32Array
-  /** Which characters below `LATIN1` each instruction accepts: one bit a character, in eight words. */
+  /** The characters below `LATIN1` that each instruction accepts: one bit per character, in eight words. */
   readonly masks: Int32Array
   /** Where each instruction's ranges are in `ranges`: two numbers each, the first index and the one past the last. */
   readonly spans: Int32Array
@@ -69,7 +69,7 @@ export function programBytes({ kinds, outs, args, masks, spans, ranges }: Patter
 
 /** The buffers to transfer, so that a program reaches another thread without being copied. */
 export function programBuffers({ kinds, outs, args, masks, spans, ranges }: PatternProgram): ArrayBuffer[] {
-  return [kinds, outs, args, masks, spans, ranges].map(({ buffer }) => buffer as ArrayBuffer) // made above
+  return [kinds, outs, args, masks, spans, ranges].map(({ buffer }) => buffer as ArrayBuffer) // as made above
 }
 
 function rangesOf(program: readonly Instruction[]): Pick<PatternProgram, 'spans' | 'ranges'> {
@@ -110,7 +110,7 @@ function cases(rune: number, folds: boolean): Iterable<number> {
 const LAST_ASCII = 0x7f
 const LAST_RUNE = 0x10ffff
 
-/** The engine lists a character's other cases only in a class, and makes no class of one character, so this adds another. */
+/** The engine lists a character's other cases only in a class of several characters, so this adds another one. */
 function foldedClass(rune: number): Iterable<number> {
   const set = new RE2Set()
   set.add(`(?i)[\\x{${rune.toString(16)}}\\x{${LAST_RUNE.toString(16)}}]`)

@@ -96,7 +96,7 @@ test('finds what the engine itself finds', () => {
   )
 })
 
-test('gives up at the bound instead of taking long', () => {
+test('gives up at the limit instead of taking long', () => {
   const search = compilePatterns(['[ab]*a[ab]{900}c'])
   assert.equal(search('ab'.repeat(4000), 200_000), undefined)
   // A search that was given up leaves no state behind.
@@ -104,7 +104,7 @@ test('gives up at the bound instead of taking long', () => {
   assert.equal(search(`${'a'.repeat(1000)}c`, PLENTY), true)
 })
 
-test('the bound holds for every kind of pattern', () => {
+test('the limit applies to every kind of pattern', () => {
   const hostile = ['(?:a?){400}b', '(?i)k{900}x', '\\pL{900}x', '(?:(?:a*)*){9}b', '(?:.*){300}x', '.*'.repeat(400)]
   for (const pattern of hostile) {
     const search = compilePatterns([pattern])
@@ -112,7 +112,7 @@ test('the bound holds for every kind of pattern', () => {
       search(text, 100_000)
       const began = performance.now()
       search(text, 100_000)
-      // Some 5 ms, and many seconds without the bound.
+      // About 5 ms, and many seconds without the limit.
       assert.ok(performance.now() - began < 1000, `${pattern} took ${performance.now() - began} ms`)
     }
   }

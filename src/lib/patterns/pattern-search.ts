@@ -1,5 +1,5 @@
 /**
- * Searches text for users' regular expressions, at a bounded cost.
+ * Searches text for users' regular expressions at a bounded cost.
  *
  * The regular expression engine is linear in the text, but also in the size of the pattern, and a search cannot be
  * stopped: `[ab]*a[ab]{900}c` takes 0.3 s on 8 KiB. So the engine only compiles; its program runs here, counting steps.
@@ -40,7 +40,7 @@ export function searchProgram(program: PatternProgram): PatternSearch {
         visited.fill(0)
         round = 1
       }
-      // Everything reachable without reading a character: from where the last one led, and from the start.
+      // Everything reachable without reading a character: from the state after the last one, and from the start.
       let readingCount = 0
       let pendingCount = 0
       pending[pendingCount++] = start

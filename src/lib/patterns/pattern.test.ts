@@ -50,7 +50,7 @@ for (const [what, pattern] of small) {
   })
 }
 
-test('takes the classes that people write', () => {
+test('accepts the classes that people write', () => {
   for (const pattern of [
     '[\\p{L}\\p{N}_-]{1,64}',
     '(?i)[a-z0-9]{1,63}(\\.[a-z0-9]{1,63})*',
@@ -63,7 +63,7 @@ test('takes the classes that people write', () => {
   }
 })
 
-test('a pattern is priced at least as high as its program is large', () => {
+test('the price of a pattern is at least the size of its program', () => {
   const atom = fc.constantFrom(
     'a',
     '.',

@@ -1,6 +1,6 @@
 /**
- * Random bytes in small portions, for ids and nonces, drawn from the system many at a time: a call for each portion takes more
- * than ten times as long. Not for keys and tokens, whose bytes should be nowhere before they are needed.
+ * Random bytes in small portions, for ids and nonces. They are drawn from the system many at a time: a call for each
+ * portion takes over ten times as long. Not for keys and tokens, which should not be in memory before they are needed.
  */
 import { randomFillSync } from 'node:crypto'
 
@@ -11,19 +11,19 @@ let at = AT_ONCE
 
 export function drawBytes(count: number): Buffer {
   const from = draw(count)
-  // A copy: what is drawn next goes to the same place.
+  // A copy, because later bytes are drawn into the same memory.
   return Buffer.from(drawn.subarray(from, from + count))
 }
 
-/** Two characters for each byte. */
+/** Hexadecimal, with two characters for each byte. */
 export function drawHex(count: number): string {
   const from = draw(count)
   return drawn.toString('hex', from, from + count)
 }
 
-/** Where in `drawn` they are. */
+/** Draws bytes, and returns where in `drawn` they are. */
 function draw(count: number): number {
-  // Fewer than were asked for would be worse.
+  // Returning fewer bytes than requested would be worse.
   if (count > AT_ONCE) throw new RangeError(`at most ${AT_ONCE} bytes are drawn at once`)
   if (at + count > AT_ONCE) {
     randomFillSync(drawn)

@@ -34,7 +34,7 @@ for (const length of [0, 1, CHUNK - 1, CHUNK, CHUNK + 1, 3 * CHUNK]) {
   })
 }
 
-describe('of three chunks', async () => {
+describe('a file of three chunks', async () => {
   const plain = randomBytes(2 * CHUNK + 100)
   const sealed = await seal(plain)
   const chunk = (n: number): Buffer => sealed.subarray(HEAD + n * (CHUNK + 16), HEAD + (n + 1) * (CHUNK + 16))
@@ -62,7 +62,7 @@ describe('of three chunks', async () => {
   test('another passphrase is refused', () => assert.rejects(open(sealed, 'another passphrase'), NotOpened))
 })
 
-describe('under the key that costs a guess half a second', async () => {
+describe('with the real key derivation', async () => {
   const plain = randomBytes(CHUNK + 100)
   const sealed = await collect(sealStream(inPieces(plain, 5000), 'caf\u00e9 caf\u00e9 caf\u00e9'))
   const openWith = (passphrase: string): Promise<Buffer> => collect(openStream(inPieces(sealed, 7777), passphrase))

@@ -1,4 +1,4 @@
-/** Encrypts a stream of bytes under a passphrase, and opens it again: for files that leave the machine. */
+/** Encrypts a stream of bytes with a passphrase, and decrypts it: for files that leave the machine. */
 import { createCipheriv, createDecipheriv, randomBytes, scrypt } from 'node:crypto'
 
 /** Plaintext bytes in each chunk but the last. Each chunk has its own tag, so only authenticated bytes are passed on. */
@@ -8,7 +8,7 @@ const SALT_BYTES = 16
 /** A nonce is these random bytes, the number of the chunk (4 bytes), and whether it is the last (1 byte). */
 const NONCE_PREFIX_BYTES = 7
 const KEY_BYTES = 32
-/** 128 MiB and about half a second a guess. Fixed, because a file that chose its own costs could exhaust its reader. */
+/** A guess costs 128 MiB and half a second. Fixed, because a file that chose its own costs could exhaust its reader. */
 const SCRYPT = { N: 2 ** 17, r: 8, p: 1, maxmem: 256 * 1024 * 1024 }
 
 /** Derives a key of 32 bytes; a parameter, so that tests of the chunks need not pay its cost. */
@@ -33,7 +33,7 @@ export async function* sealStream(
   }
 }
 
-/** Gives back what `sealStream` was given; throws `NotOpened`. */
+/** Returns the bytes that `sealStream` sealed; throws `NotOpened`. */
 export async function* openStream(
   sealed: AsyncIterable<Uint8Array>,
   passphrase: string,
@@ -98,7 +98,7 @@ async function* chunked(bytes: AsyncIterable<Uint8Array>, size: number): AsyncGe
   let index = 0
   for await (const some of bytes) {
     waiting = waiting.length === 0 ? Buffer.from(some) : Buffer.concat([waiting, some])
-    // Not when it is exactly full: that chunk may be the last.
+    // A chunk that is exactly full waits, since it may be the last.
     while (waiting.length > size) {
       yield { chunk: waiting.subarray(0, size), index: index++, isLast: false }
       waiting = waiting.subarray(size)

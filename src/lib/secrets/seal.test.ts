@@ -13,7 +13,7 @@ const sealer = new Sealer(Buffer.alloc(32, 1))
 const MARK = `sealed:2:${sealer.keyId}:`
 const HERE = 'modules/edge/oidc/client_secret'
 
-test('what was sealed comes back, and the sealed text does not show it', () => {
+test('a sealed text opens to the original, and does not show it', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'grapheme' }), (text) => {
       const sealed = sealer.seal(text, HERE)
@@ -61,7 +61,7 @@ test('a value sealed for one context does not open in another', () => {
 })
 
 test('a value of the first form opens only with `openFirstForm`, which opens no other form', () => {
-  // Made by the first version, under the same key.
+  // Made by the first version with the same key.
   const first = 'sealed:1:BwcHBwcHBwcHBwcH7NOZwWzc1NU59WIQ0qgC6sHA86oQS2k2eU8zeZJGZCstnFsOcnQ1h1Ph'
   assert.equal(sealer.openFirstForm(first), 'a secret of the first form')
   assert.throws(() => sealer.open(first, HERE), { reason: 'not_sealed' })
@@ -78,7 +78,7 @@ test('a key of another length is refused', () => {
   for (const length of [0, 16, 31, 33]) assert.throws(() => new Sealer(Buffer.alloc(length)), /32 bytes/)
 })
 
-test('a key file is made once, is readable by its owner alone, and opens what it sealed', () => {
+test('a key file is made once, is readable only by its owner, and opens what it sealed', () => {
   const path = join(folder, 'deep', 'key')
   assert.equal(hasKeyFile(path), false)
   makeKeyFile(path)

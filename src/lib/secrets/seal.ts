@@ -43,9 +43,9 @@ const sentences: Readonly<Record<SealFault['reason'], string>> = {
 }
 
 export class Sealer {
-  /** Not the bytes: Node would make a key of them each time, which takes longer than to seal. */
+  /** A key object, not bytes: Node would make a key of them each time, which takes longer than sealing. */
   readonly #key: KeyObject
-  /** Tells keys apart without revealing them. */
+  /** Distinguishes keys without revealing them. */
   readonly keyId: string
 
   constructor(key: Buffer) {
@@ -54,18 +54,18 @@ export class Sealer {
     this.keyId = createHash('sha256').update('postern key id\0').update(key).digest('hex').slice(0, 16)
   }
 
-  /** Another key that derives from this one: it opens nothing that this one has sealed, and tells nothing of it. */
+  /** Derives another key from this one: it opens nothing that this one sealed, and reveals nothing of it. */
   keyFor(purpose: string): Uint8Array {
     return new Uint8Array(hkdfSync('sha256', this.#key, '', `postern key for ${purpose}`, KEY_BYTES))
   }
 
-  /** A digest under another key: whoever lacks it cannot try what a digest was made of. In base64url, 256 bits. */
+  /** A digest under a derived key: without the key nobody can guess the digested text. 256 bits in base64url. */
   digestFor(purpose: string): (text: string) => string {
     const key = createSecretKey(this.keyFor(purpose))
     return (text) => createHmac('sha256', key).update(text).digest('base64url')
   }
 
-  /** `context` names what the value belongs to. It is not stored: opening the value takes the same context again. */
+  /** `context` names what the value belongs to. It is not stored: opening the value requires the same context. */
   seal(text: string, context: string): string {
     const nonce = drawBytes(NONCE_BYTES)
     const cipher = createCipheriv('aes-256-gcm', this.#key, nonce).setAAD(bound(context))
@@ -98,7 +98,7 @@ export class Sealer {
     const decipher = createDecipheriv('aes-256-gcm', this.#key, bytes.subarray(0, NONCE_BYTES), options)
     if (aad) decipher.setAAD(aad)
     decipher.setAuthTag(bytes.subarray(-TAG_BYTES))
-    // As bytes first: for a text, Node would make a decoder of its own each time.
+    // As bytes first: for text, Node would make a new decoder each time.
     return Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES)), decipher.final()]).toString('utf8')
   }
 }

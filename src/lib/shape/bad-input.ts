@@ -1,7 +1,7 @@
-/** An error for input that cannot be read: the sender's fault, as opposed to a defect of ours. */
+/** An error for input that cannot be read: the fault of the sender, not a defect of ours. */
 
 export interface BadInputOptions {
-  /** One word for what is wrong, for callers that tell such errors apart. */
+  /** One word for what is wrong, for callers that distinguish such errors. */
   readonly reason?: string
   readonly cause?: unknown
 }

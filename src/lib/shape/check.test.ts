@@ -51,7 +51,7 @@ const refused: [what: string, schema: TSchema, value: unknown, field: string, ki
   ],
   ['a mistyped field', closed({ name: text }), { nmae: '' }, 'nmae', 'unknown_field', /did you mean `name`\?$/],
   ['an unknown field', closed({ name: text }), { q: '' }, 'q', 'unknown_field', /known fields are `name`$/],
-  ['any field where none is', closed({}), { q: '' }, 'q', 'unknown_field', /no fields are taken here$/],
+  ['any field where none is', closed({}), { q: '' }, 'q', 'unknown_field', /no fields are accepted here$/],
   ['an unknown field that is null', closed({ name: text }), { q: null }, 'q', 'unknown_field', /not a known field/],
   ['a field every object has', closed({}), { toString: '' }, 'toString', 'unknown_field', /not a known field/],
   ['the key __proto__', closed({}), JSON.parse('{"__proto__":1}'), '__proto__', 'unknown_field', /not a known field/],
@@ -107,12 +107,12 @@ const taken: [what: string, schema: TSchema, value: unknown, checked: unknown][]
 ]
 
 for (const [what, schema, value, checked] of taken) {
-  test(`takes ${what}`, () => {
+  test(`accepts ${what}`, () => {
     assert.deepEqual(check(schema, value), checked)
   })
 }
 
-test('a map comes back without a prototype, whatever its keys', () => {
+test('a map is returned without a prototype, whatever its keys', () => {
   const map = check(Type.Record(Type.String(), text), JSON.parse('{"__proto__":"a","constructor":"b"}'))
   assert.equal(Object.getPrototypeOf(map), null)
   assert.deepEqual(Object.entries(map), [
@@ -128,7 +128,7 @@ test('a default is returned as a copy', () => {
   assert.deepEqual(check(schema, {}), { a: [] })
 })
 
-test('a name as long as a body is not repeated whole', () => {
+test('a name as long as a body is not repeated in full', () => {
   const long = 'x'.repeat(1_000_000)
   for (const [schema, value] of [
     [closed({ name: text }), { [long]: 1 }],
@@ -143,14 +143,14 @@ test('a name as long as a body is not repeated whole', () => {
   }
 })
 
-test('a schema of a kind it does not know is a mistake in our code, not in the value', () => {
+test('a schema of an unknown kind is a defect of our code, not of the value', () => {
   assert.throws(
     () => check(Type.Null(), null),
     (error) => error instanceof Error && !(error instanceof BadValue),
   )
 })
 
-/** No newline, which the pattern TypeBox writes for any key does not match; no NUL and no lone surrogates, see above. */
+/** No newline, which TypeBox's pattern for any key does not match; no NUL and no lone surrogates, see above. */
 const word = fc.oneof(
   fc.constantFrom('', 'a', 'b', 'abc', 'A1', '0', 'true', 'constructor', 'toString', 'é', '😀'),
   fc.string({ unit: 'grapheme-ascii', maxLength: 4 }),
@@ -197,7 +197,7 @@ const anything = fc.letrec<{ value: unknown }>((tie) => ({
   ),
 })).value
 
-/** A value that mostly fits, so that both verdicts are common; `anything` in some places. */
+/** A value that mostly fits, so that both results are common; `anything` in some places. */
 function fitting(schema: SchemaNode): fc.Arbitrary<unknown> {
   return fc.oneof({ weight: 12, arbitrary: fits(schema) }, { weight: 1, arbitrary: anything })
 }
@@ -255,7 +255,7 @@ test('it agrees with Ajv, except that a null field is absent, and returns accept
   assert.ok(taken > total / 5 && taken < (total * 9) / 10, `${taken} of ${total} were taken: too lopsided to tell much`)
 })
 
-/** D10, for the oracle: a field that is null is not there. In lists and maps null is a value like any other. */
+/** D10, for the oracle: a field that is null is absent. In lists and maps null is a value like any other. */
 function withoutNulls(schema: SchemaNode, value: unknown): unknown {
   if (Array.isArray(value)) return schema.items ? value.map((each) => withoutNulls(schema.items ?? {}, each)) : value
   if (typeof value !== 'object' || value === null || schema.type !== 'object') return value

@@ -2,9 +2,9 @@
  * Checks values from outside: walks a value along its schema once, and returns the checked value or throws a
  * `BadValue` that names the field and says what to do.
  *
- * The schemas are plain JSON Schema (built with TypeBox), so the OpenAPI document uses the same ones. This exists
- * because of three things that a general validator does not do: limits in bytes (`maxBytes`), `null` read as absent,
- * and maps rebuilt without a prototype.
+ * The schemas are plain JSON Schema (built with TypeBox), so the OpenAPI document uses the same ones. Written by hand
+ * because general validators lack three things: limits in bytes (`maxBytes`), `null` read as absent, and maps rebuilt
+ * without a prototype.
  */
 import type { Static, TSchema } from 'typebox'
 import { nearest } from '../text/nearest.ts'
@@ -168,7 +168,7 @@ function fields(
   return checked
 }
 
-/** A map from names to values of one kind, as an object without a prototype, so that no key means anything else. */
+/** A map from names to values of one kind, as an object without a prototype, so that no key has a special meaning. */
 function map(schema: SchemaNode, value: Record<string, unknown>, at: string): Record<string, unknown> {
   const entries = Object.entries(value)
   if (schema.maxProperties !== undefined && entries.length > schema.maxProperties) {
@@ -204,7 +204,7 @@ function unknownField(at: string, name: string, known: readonly string[]): BadVa
     ? `did you mean \`${meant}\`?`
     : known.length > 0
       ? `known fields are ${known.map((k) => `\`${k}\``).join(', ')}`
-      : 'no fields are taken here'
+      : 'no fields are accepted here'
   return new BadValue(at, 'unknown_field', `${named(at)} is not a known field; ${remedy}`)
 }
 
@@ -223,7 +223,7 @@ function named(at: string): string {
   return at === '' ? 'the body' : `\`${shorten(at)}\``
 }
 
-/** A hostile key can be as long as a body; our answer must not be. */
+/** A hostile key can be as long as a body, but our answer must not be. */
 function shorten(text: string): string {
   return text.length > 120 ? `${text.slice(0, 117)}...` : text
 }

@@ -42,7 +42,7 @@ for (const [what, form, view] of views) {
   })
 }
 
-test('a nullable enum takes null as one of its values', () => {
+test('a nullable enum has null as one of its values', () => {
   const ajv = new Ajv2020({ strict: false })
   const schema = nullable(viewOf(Type.Enum(['a', 'b'])))
   for (const [value, fits] of [

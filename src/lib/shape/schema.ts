@@ -16,7 +16,7 @@ export function nullable(schema: TSchema): TSchema {
 
 /**
  * The schema of an answer, from that of the request: every field is present, and null where a request may leave it out
- * without a default. Limits concern only requests and are left off.
+ * without a default. Limits apply only to requests and are left out.
  */
 export function viewOf(schema: TSchema): TSchema {
   const {

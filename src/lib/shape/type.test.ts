@@ -26,7 +26,7 @@ const made: Readonly<Record<string, (t: Words) => unknown>> = {
     }),
 }
 for (const [name, make] of Object.entries(made)) {
-  test(`${name} is the JSON Schema that TypeBox makes`, () => {
+  test(`${name} gives the same JSON Schema as TypeBox`, () => {
     assert.deepEqual(json(make(Type)), json(make(TypeBox)))
   })
 }
@@ -39,7 +39,7 @@ test('a field stays optional when its schema is extended', () => {
   })
 })
 
-/** As callers get it, without the marks that TypeBox may leave in sight. */
+/** The schema as callers see it, without TypeBox's visible marks. */
 function json(schema: unknown): unknown {
   return JSON.parse(JSON.stringify(schema, (key, value: unknown) => (key.startsWith('~') ? undefined : value)))
 }

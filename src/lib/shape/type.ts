@@ -1,8 +1,8 @@
 /**
- * Makes schemas: the words of TypeBox that we use, with its types.
+ * Makes schemas with the functions of TypeBox that we use, and with its types.
  *
- * TypeBox itself is hundreds of files, which every process and thread that knows a schema would load. What they make here
- * is plain JSON Schema, so a few lines do the same.
+ * TypeBox itself has hundreds of files, which every process and thread with a schema would load. Their result here is
+ * plain JSON Schema, so a few lines do the same.
  */
 import type { Type as TypeBox } from 'typebox'
 
@@ -22,10 +22,10 @@ type Word =
 
 type Schema = Readonly<Record<string | symbol, unknown>>
 
-/** Marks a schema whose field may be left out; a symbol, since JSON Schema says so at the object. */
+/** Marks a schema whose field may be left out; a symbol, since in JSON Schema the object lists its required fields. */
 const OPTIONAL = Symbol('optional')
 
-/** How TypeBox writes that a map has any keys. */
+/** TypeBox's pattern for a map with any keys. */
 const ANY_KEY = '^.*$'
 
 const words: Readonly<Record<Word, (...given: never[]) => Schema>> = {
@@ -50,5 +50,5 @@ const words: Readonly<Record<Word, (...given: never[]) => Schema>> = {
   Unsafe: (schema: Schema) => ({ ...schema }),
 }
 
-/** What TypeScript knows of a schema beyond JSON Schema is in its type alone, so a cast gives it. */
+/** The static types exist only in TypeScript, so a cast can add them. */
 export const Type = words as unknown as Pick<typeof TypeBox, Word>

@@ -39,7 +39,7 @@ const VECTOR =
 
 for (const [type, key] of Object.entries(keys)) {
   for (const [authorityType, authority] of Object.entries(keys)) {
-    test(`a certificate of ${type} signed by ${authorityType} reads back as it was made`, async () => {
+    test(`a certificate of ${type} signed by ${authorityType} reads back the same`, async () => {
       const keyBlob = publicBlobOf(key)
       const blob = await makeSshCertificate(keyBlob, facts, { authority, nonce: randomBytes(32) })
       const { criticalOptions, extensions, ...read } = readSshCertificate(blob)
@@ -97,9 +97,9 @@ test('malformed certificates are refused even if they are signed', async () => {
     ['a principal that is no UTF-8', { principals: sshStrings(Buffer.of(0xff)) }, /damaged/],
     ['neither a user nor a host', { kind: 3 }, /neither/],
     ['a key of another length', { key: sshStrings(Buffer.alloc(31)) }, /damaged/],
-    ['a type that is none', { type: 'ssh-dss-cert-v01@openssh.com' }, /no certificate/],
-    ['the type of a plain key', { type: 'ssh-ed25519' }, /no certificate/],
-    ['a certificate of a certificate', { type: 'ssh-ed25519-cert-v01@openssh.com-cert-v01@openssh.com' }, /no cert/],
+    ['an unknown type', { type: 'ssh-dss-cert-v01@openssh.com' }, /not a certificate/],
+    ['the type of a plain key', { type: 'ssh-ed25519' }, /not a certificate/],
+    ['a certificate of a certificate', { type: 'ssh-ed25519-cert-v01@openssh.com-cert-v01@openssh.com' }, /not a cert/],
     ['too long', { principals: sshStrings('x'.repeat(40_000)) }, /over 30720 bytes/],
   ]
   assert.ok(readSshCertificate(await raw({})))
@@ -137,9 +137,9 @@ test('a certificate that would be too long is not made', async () => {
 })
 
 for (const [type, key] of Object.entries(keys)) {
-  test(`signatures of ${type}: only over the same bytes, by the same key, of the algorithm that was asked for`, async () => {
+  test(`signatures of ${type} are valid only for the same bytes, the same key and the given algorithm`, async () => {
     const [blob, data] = [publicBlobOf(key), Buffer.from('data')]
-    // Numbers of an ECDSA signature are shorter once in a while, and then written with fewer bytes.
+    // The numbers of an ECDSA signature are sometimes shorter, and then written with fewer bytes.
     for (let i = 0; i < 20; i++) assert.ok(isSignedSsh(blob, data, await signSsh(key, blob, data)))
     const signature = await signSsh(key, blob, data)
     const algorithm = type === 'ssh-rsa' ? 'rsa-sha2-512' : type
@@ -172,7 +172,7 @@ interface Parts {
   readonly signWith: (data: Buffer) => Buffer
 }
 
-/** A certificate assembled by hand and signed, however malformed. */
+/** Assembles and signs a certificate, which may be malformed. */
 async function raw(parts: Partial<Parts>): Promise<Buffer> {
   const { type = 'ssh-ed25519-cert-v01@openssh.com', key = subject.subarray(4 + 'ssh-ed25519'.length) } = parts
   const { kind = 1, principals = sshStrings('alice'), options = Buffer.alloc(0), signer = authority } = parts

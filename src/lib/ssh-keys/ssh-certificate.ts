@@ -1,7 +1,7 @@
 /**
- * OpenSSH certificates (openssh/PROTOCOL.certkeys): a public key with who may use it, signed by an authority.
+ * OpenSSH certificates (openssh/PROTOCOL.certkeys): a public key and its permitted uses, signed by an authority.
  *
- * Written by hand: of the libraries kept here `ssh2` neither reads nor signs them, and those that do read them leniently.
+ * Written by hand: `ssh2` neither reads nor signs certificates, and libraries that do read them leniently.
  */
 import { createHash, type KeyObject } from 'node:crypto'
 import { BadInput } from '../shape/bad-input.ts'
@@ -12,7 +12,7 @@ import { SshWireReader, sshStrings, sshUint32, sshUint64 } from './ssh-wire.ts'
 /** The longest certificate, in bytes: it must fit into one packet of any SSH program (RFC 4253 §6.1). */
 export const MAX_SSH_CERTIFICATE_BYTES = 30 * 1024
 
-/** OpenSSH accepts no more (SSHKEY_CERT_MAX_PRINCIPALS). */
+/** The most that OpenSSH accepts (SSHKEY_CERT_MAX_PRINCIPALS). */
 export const MAX_SSH_PRINCIPALS = 256
 
 /** The most critical options, and the most extensions, of one certificate. */
@@ -41,7 +41,7 @@ export interface SshCertificateFacts {
 export interface SshCertificate extends SshCertificateFacts {
   /** The certified public key, in wire form. */
   readonly keyBlob: Buffer
-  /** The public key of the authority that signed this; whether it is trusted is for the caller to check. */
+  /** The public key of the authority that signed this; the caller must check whether to trust it. */
   readonly authorityBlob: Buffer
 }
 
@@ -60,7 +60,7 @@ export function sshCertificateDigest(blob: Buffer): string {
   return createHash('sha256').update(blob).digest('base64url')
 }
 
-/** Makes and signs a certificate, in wire form. `nonce` must be random, so that nobody can foresee what will be signed. */
+/** Makes and signs a certificate in wire form. `nonce` must be random, so that the signed bytes cannot be predicted. */
 export async function makeSshCertificate(
   keyBlob: Buffer,
   facts: SshCertificateFacts,
@@ -90,7 +90,7 @@ export async function makeSshCertificate(
   return blob
 }
 
-/** Reads a certificate and checks its signature; whether its authority is trusted is for the caller to check. */
+/** Reads a certificate and checks its signature; the caller must check whether to trust its authority. */
 export function readSshCertificate(blob: Buffer): SshCertificate {
   if (blob.length > MAX_SSH_CERTIFICATE_BYTES) {
     throw new BadInput(`The certificate is over ${MAX_SSH_CERTIFICATE_BYTES} bytes.`)
@@ -135,7 +135,8 @@ export function readSshCertificate(blob: Buffer): SshCertificate {
 
 function plainKeyType(type: string): string {
   const plain = plainType(type)
-  if (plain === type || !sshKeyTypes.includes(plain)) throw new BadInput('This is no certificate of a supported type.')
+  if (plain === type || !sshKeyTypes.includes(plain))
+    throw new BadInput('This is not a certificate of a supported type.')
   return plain
 }
 

@@ -15,7 +15,7 @@ test('the public line is a valid public key', () => {
   assert.equal(readSshPublicKey(publicLine).type, 'ssh-ed25519')
 })
 
-test('two host keys are not the same', () => {
+test('two host keys differ', () => {
   assert.notEqual(makeSshHostKey().publicLine, makeSshHostKey().publicLine)
 })
 

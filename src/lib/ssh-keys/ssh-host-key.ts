@@ -1,8 +1,8 @@
-/** Makes the host key of an SSH server, in the form that `ssh-keygen` writes (openssh/PROTOCOL.key). */
+/** Makes the host key of an SSH server in the form of `ssh-keygen` (openssh/PROTOCOL.key). */
 import { generateKeyPairSync, randomBytes } from 'node:crypto'
 
 export interface SshHostKey {
-  /** One line, as it follows the host in `known_hosts`: `ssh-ed25519 AAAA…`. */
+  /** One line, as after the host in `known_hosts`: `ssh-ed25519 AAAA…`. */
   readonly publicLine: string
   /** A private key file in OpenSSH's own format, without a passphrase. */
   readonly privateText: string
@@ -21,7 +21,7 @@ export function makeSshHostKey(): SshHostKey {
   const point = Buffer.from(publicKey.export({ format: 'jwk' }).x ?? '', 'base64url')
   const seed = Buffer.from(privateKey.export({ format: 'jwk' }).d ?? '', 'base64url')
   const blob = Buffer.concat([string(TYPE), string(point)])
-  // The format has the same random number twice: after deciphering with a wrong passphrase the two would differ.
+  // The format has the same random number twice: after decryption with a wrong passphrase the two would differ.
   const check = randomBytes(4)
   const secret = Buffer.concat([check, check, blob, string(Buffer.concat([seed, point])), string('')])
   const padding = Buffer.from(Array.from({ length: -secret.length & (BLOCK_BYTES - 1) }, (_, i) => i + 1))

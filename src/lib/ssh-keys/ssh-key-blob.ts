@@ -1,8 +1,8 @@
 /**
  * The wire form of an SSH public key, strictly: RFC 4253 §6.6 (RSA), RFC 5656 §3.1 (ECDSA), RFC 8709 §4 (Ed25519).
  *
- * Written by hand: `ssh2` reads keys more leniently, and not in PEM; here one key has one spelling, which its
- * fingerprint is made from.
+ * Written by hand: `ssh2` reads keys more leniently, and not in PEM; here a key has only one spelling, from which its
+ * fingerprint is computed.
  */
 
 import { createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto'
@@ -88,7 +88,7 @@ function readRsa(reader: SshWireReader): JsonWebKey {
   return { kty: 'RSA', e: e.toString('base64url'), n: n.toString('base64url') }
 }
 
-/** What to do about a key that is refused. */
+/** Advice for a refused key. */
 export const advice = 'Make a new one with `ssh-keygen -t ed25519`.'
 
 function damaged(): Error {

@@ -5,7 +5,7 @@ import { publicBlobOf } from './ssh-signature.ts'
 
 const curves = { p256: 'P-256', p384: 'P-384', p521: 'P-521' } as const
 
-/** Which key to make. */
+/** The type of key to make. */
 export type SshKeyChoice =
   | { readonly type: 'ed25519' }
   | { readonly type: 'ecdsa'; readonly curve: keyof typeof curves }

@@ -58,7 +58,7 @@ for (const [type, key] of Object.entries(keys)) {
     }
   })
 
-  test(`gives ${type} the fingerprint that ssh-keygen gives`, (t) => {
+  test(`gives ${type} the same fingerprint as ssh-keygen`, (t) => {
     const text = `${type} ${blobOf(type, key).toString('base64')} comment\n`
     const { error, stdout } = spawnSync('ssh-keygen', ['-l', '-f', '-'], { input: text, encoding: 'utf8' })
     if (error) return t.skip('ssh-keygen is not installed')
@@ -70,7 +70,7 @@ test('gives the fingerprints that OpenSSH printed for these keys', () => {
   for (const [text, fingerprint] of vectors) assert.equal(readSshPublicKey(text).fingerprint, fingerprint)
 })
 
-test('takes RSA keys of 2048 to 8192 bits', () => {
+test('accepts RSA keys of 2048 to 8192 bits', () => {
   // Not real keys, but numbers of the right size: making an 8192-bit key takes seconds.
   assert.equal(readSshPublicKey(rsaLine(2048)).type, 'ssh-rsa')
   assert.equal(readSshPublicKey(rsaLine(8192)).type, 'ssh-rsa')
@@ -218,7 +218,7 @@ test('any mutation of a valid key quickly gives a key or an Error with a message
         assert.ok(error instanceof Error && error.name === 'BadInput' && error.message.length > 10, String(error))
       }
     }),
-    // Far over what the slowest run takes: reached only when some input hangs the reader.
+    // Far longer than the slowest run: exceeded only when some input hangs the reader.
     { numRuns: 1000, interruptAfterTimeLimit: 30_000, markInterruptAsFailure: true },
   )
 })
@@ -234,7 +234,7 @@ function refuses(text: string, message: RegExp): Error {
   return assert.fail(`expected a refusal that matches ${message}`)
 }
 
-/** An independent way to the wire form, so that the code under test does not check itself. */
+/** An independent encoder of the wire form, so that the code under test does not check itself. */
 function blobOf(type: string, key: KeyObject | undefined): Buffer {
   const { e = '', n = '', x = '', y = '' } = key?.export({ format: 'jwk' }) ?? {}
   const bytes = (text: string) => Buffer.from(text, 'base64url')

@@ -1,4 +1,4 @@
-/** Reads an SSH public key in any of the usual forms, and gives the fingerprint that all forms share. */
+/** Reads an SSH public key in any of the usual forms, and computes the fingerprint that they share. */
 
 import { createHash, createPublicKey, type KeyObject } from 'node:crypto'
 import { BadInput } from '../shape/bad-input.ts'
@@ -6,14 +6,14 @@ import { derOnly, derTag } from '../x509/der.ts'
 import { decodeBase64, holdsPrivateKey } from '../x509/pem.ts'
 import { advice, blobOf, blobType, keyOfBlob, sshKeyTypes } from './ssh-key-blob.ts'
 
-/** How many UTF-8 bytes the text of a key may have; an 8192-bit RSA key needs under 2 KiB. */
+/** The most UTF-8 bytes in the text of a key; an 8192-bit RSA key needs under 2 KiB. */
 export const MAX_PUBLIC_KEY_BYTES = 16 * 1024
 
 export interface SshPublicKey {
   readonly type: string
-  /** As `ssh-keygen -l` prints it: `SHA256:` and the unpadded base64 hash of `blob`. */
+  /** As printed by `ssh-keygen -l`: `SHA256:` and the unpadded base64 hash of `blob`. */
   readonly fingerprint: string
-  /** The wire form, which is what a client offers when it logs in. */
+  /** The wire form, which clients offer when they log in. */
   readonly blob: Buffer
 }
 
@@ -69,7 +69,7 @@ function readLine(line: string): Buffer {
   return blob
 }
 
-/** RFC 4716 §3: a begin line, headers that a backslash continues on the next line, base64, an end line. */
+/** RFC 4716 §3: a begin line, headers with a backslash before continuation lines, base64, an end line. */
 function readRfc4716(text: string): Buffer {
   const lines = text.split(/\r\n|\r|\n/).map((line) => line.trim())
   if (lines.shift() !== '---- BEGIN SSH2 PUBLIC KEY ----') throw unknownForm()

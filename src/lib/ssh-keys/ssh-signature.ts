@@ -14,7 +14,7 @@ interface SignatureAlgorithm {
   readonly numberBytes?: number
 }
 
-/** Without `ssh-rsa`, which uses SHA-1 and proves nothing any more. We sign with the first algorithm that fits the key. */
+/** Without `ssh-rsa`, whose SHA-1 is insecure. We sign with the first algorithm that fits the key. */
 const algorithms: readonly SignatureAlgorithm[] = [
   { name: 'ssh-ed25519', keyType: 'ssh-ed25519', hash: null },
   { name: 'ecdsa-sha2-nistp256', keyType: 'ecdsa-sha2-nistp256', hash: 'sha256', numberBytes: 32 },
@@ -41,7 +41,7 @@ export async function signSsh(key: KeyObject, publicBlob: Buffer, data: Buffer):
   return sshStrings(name, sshStrings(sshMpint(r), sshMpint(s)))
 }
 
-/** Whether `signature` is a valid one of `data` by this key, and made with `algorithm` if that is given; never throws. */
+/** Whether `signature` is a valid signature of `data` by this key, with `algorithm` if that is given; never throws. */
 export function isSignedSsh(
   publicBlob: Buffer,
   data: Buffer,
@@ -70,7 +70,7 @@ export function publicBlobOf(key: KeyObject): Buffer {
   return blob
 }
 
-/** The two numbers of an ECDSA signature as OpenSSL expects them: one after the other, padded to equal length. */
+/** The two numbers of an ECDSA signature as OpenSSL expects them: concatenated, each padded to the same length. */
 function fixedNumbers(value: Buffer, numberBytes: number): Buffer {
   const reader = new SshWireReader(value, damaged)
   const numbers = [reader.mpint(), reader.mpint()]

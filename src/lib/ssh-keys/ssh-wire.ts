@@ -14,7 +14,7 @@ export class SshWireReader {
     return this.#rest.length === 0
   }
 
-  /** Bytes that are left. */
+  /** How many bytes are left. */
   get left(): number {
     return this.#rest.length
   }
@@ -47,7 +47,7 @@ export class SshWireReader {
     return first === 0 ? value.subarray(1) : value
   }
 
-  /** All that is left, as it is. */
+  /** All bytes that are left. */
   rest(): Buffer {
     return this.#take(this.#rest.length)
   }
@@ -64,7 +64,7 @@ export class SshWireReader {
   }
 }
 
-/** Each part with its length in front. */
+/** Each part preceded by its length. */
 export function sshStrings(...parts: readonly (Buffer | string)[]): Buffer {
   return Buffer.concat(
     parts.flatMap((part) => {
@@ -86,7 +86,7 @@ export function sshUint64(value: bigint): Buffer {
   return bytes
 }
 
-/** A positive number in its shortest form, without the length in front. */
+/** A positive number in its shortest form, without a length before it. */
 export function sshMpint(value: Buffer): Buffer {
   let start = 0
   while (start < value.length && value[start] === 0) start++

@@ -118,7 +118,7 @@ const taken: [what: string, text: string, value: unknown][] = [
 ]
 
 for (const [what, text, value] of taken) {
-  test(`takes ${what}`, () => {
+  test(`accepts ${what}`, () => {
     assert.deepEqual(read(text), value)
   })
 }
@@ -134,7 +134,7 @@ test('a string of escapes is the same however long it is', () => {
   )
 })
 
-/** Longer than the part of a string that one step reads. */
+/** Longer than the piece of a string that one step reads. */
 const many = (escapes: readonly string[]): string => escapes.join('').repeat(20_000)
 
 test('half of a surrogate pair is refused at the end of a long string of pairs', () => {
@@ -155,7 +155,7 @@ const large: [what: string, text: string][] = [
 for (const [what, text] of large) {
   test(`other work runs while ${what} is read, and the outcome is the same`, async () => {
     let now = 0
-    // The clock advances by a millisecond each time it is read.
+    // The clock advances by one millisecond at each reading.
     const clock = mock.method(performance, 'now', () => now++)
     let rounds = 0
     const round = setInterval(() => rounds++, 0)
@@ -180,13 +180,13 @@ function outcomeOf(work: () => unknown): unknown {
   }
 }
 
-test('a key named like a method of objects is an ordinary key', () => {
+test('a key named like a built-in method is an ordinary key', () => {
   const value = read('{"hasOwnProperty": 1}')
   assert.ok(typeof value === 'object' && value !== null && Object.hasOwn(value, 'hasOwnProperty'))
   assert.equal(Object.getPrototypeOf(value), Object.prototype)
 })
 
-/** The limit on a test file ends a run that is not linear: at 1 MiB, quadratic means minutes. */
+/** The time limit of a test file ends a run that is not linear: at 1 MiB, quadratic means minutes. */
 const hostile: [what: string, text: string][] = [
   ['brackets', '['.repeat(MIB)],
   ['objects', '{"a":'.repeat(MIB / 5)],
@@ -208,7 +208,7 @@ const hostile: [what: string, text: string][] = [
 ]
 
 for (const [what, text] of hostile) {
-  test(`1 MiB of ${what} is quickly read or refused`, () => {
+  test(`1 MiB of ${what} is read or refused quickly`, () => {
     try {
       read(text)
     } catch (error) {
@@ -239,7 +239,7 @@ for (const [what, text] of tooWide) {
   })
 }
 
-test('no message holds a value of the body', () => {
+test('no message contains a value of the body', () => {
   const secret = 'hunter2hunter2'
   const whole = `{"client_secret": "${secret}", "list": ["${secret}", {"a": "${secret}"}], "n": 12}`
   fc.assert(

@@ -2,8 +2,8 @@
  * Reads JSON from outside strictly, in one pass: UTF-8, no duplicate keys, no `__proto__`, no NUL, bounded depth and
  * width.
  *
- * Written by hand: `JSON.parse` takes duplicate keys and `__proto__`, has no bound on depth, and holds the event loop
- * until it is done.
+ * Written by hand: `JSON.parse` accepts duplicate keys and `__proto__`, has no limit on depth, and blocks the event
+ * loop until it is done.
  */
 import { othersTurn } from '../threads/others-turn.ts'
 
@@ -17,13 +17,13 @@ export class BadJson extends Error {
 
 export interface JsonBounds {
   readonly maxDepth: number
-  /** Values and keys in all. Reading time grows with their number: 1 MiB of nothing but brackets takes 0.2 s. */
+  /** Values and keys in all. Reading time grows with their number: 1 MiB of brackets takes 0.2 s. */
   readonly maxValues: number
 }
 
 /**
- * How many values and keys a document from outside may have: later code looks at each of them several times in one turn.
- * The largest document that we know of, an ACL of 1000 rules, has 1,003.
+ * The most values and keys in a document from outside: later code visits each of them several times in one turn. The
+ * largest known document, an ACL of 1000 rules, has 1,003.
  */
 export const MAX_JSON_VALUES = 5000
 
@@ -34,7 +34,7 @@ export function parseJson(bytes: Uint8Array, bounds: JsonBounds): unknown {
   return source.value
 }
 
-/** The same without holding the event loop: reading a large body pauses for other work. */
+/** The same without blocking the event loop: reading a large body pauses for other work. */
 export async function readJson(bytes: Uint8Array, bounds: JsonBounds): Promise<unknown> {
   const breath = othersTurn()
   const source = new Source(decode(bytes), bounds)
@@ -69,7 +69,7 @@ type Open =
 interface Unfinished {
   /** Where it begins. */
   readonly start: number
-  /** What it holds so far. */
+  /** Its text so far. */
   text: string
 }
 
@@ -80,8 +80,8 @@ const number = /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/y
 
 /**
  * The text and the position in it. `JSON.parse` would keep the last of two equal keys, read any depth, and quote the
- * text, which may hold a secret, in its errors. This reads every character once, so time is linear even for a hostile
- * body. Open lists and objects are kept in a list, not on the call stack, so that reading can pause after any step.
+ * text, which may contain a secret, in its errors. This reads every character once, so time is linear even for a
+ * hostile body. Open lists and objects are in a list, not on the call stack, so that reading can pause after any step.
  */
 class Source {
   readonly #text: string
@@ -233,7 +233,7 @@ class Source {
     else this.#found(string.text)
   }
 
-  /** Resolves escapes and refuses NUL, which can only come from one: plain control characters are refused before. */
+  /** Resolves escapes and refuses NUL, which can only be an escape: plain control characters are refused before. */
   #unescaped(piece: string, start: number): string {
     let string: string
     try {
@@ -292,7 +292,7 @@ const QUOTE = 0x22
 const BACKSLASH = 0x5c
 const LETTER_U = 0x75
 
-/** Beyond this many characters no line number is given: nobody would look for it, and counting lines takes long. */
+/** Beyond this many characters no line number is given: it would be of little use, and counting lines takes long. */
 const MAX_COUNTED = 64 * 1024
 
 function place(text: string, at: number): string {

@@ -21,7 +21,7 @@ const cases: [name: string, meant: string | undefined][] = [
 ]
 
 for (const [name, meant] of cases) {
-  test(`\`${name.slice(0, 30)}\` most likely meant ${meant ?? 'nothing known'}`, () => {
+  test(`\`${name.slice(0, 30)}\` most likely means ${meant ?? 'nothing known'}`, () => {
     assert.equal(nearest(name, known), meant)
   })
 }

@@ -1,4 +1,4 @@
-/** Makes text from elsewhere safe to show on a terminal: control characters become visible escapes. */
+/** Makes untrusted text safe to show on a terminal: control characters become visible escapes. */
 
 // Control characters (C0, DEL, C1) steer a terminal; the bidirectional marks reorder what a reader sees.
 const steering = /[\p{Cc}\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu

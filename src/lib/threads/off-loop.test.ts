@@ -30,7 +30,7 @@ function gate() {
   }
 }
 
-test('no thread runs before there is work, and one for a single owner however much that is', async (t) => {
+test('no thread runs before there is work, and only one for a single owner, however much work it has', async (t) => {
   const { offLoop, run } = start(t)
   assert.equal(offLoop.threads, 0)
   const all = await Promise.all(['1', '2', '3', '4'].map((say) => run('a', { say })))
@@ -38,7 +38,7 @@ test('no thread runs before there is work, and one for a single owner however mu
   assert.equal(offLoop.threads, 1)
 })
 
-test('work of one owner is done one at a time, and does not keep another waiting', async (t) => {
+test('pieces of one owner run one at a time, and do not make another owner wait', async (t) => {
   const { run } = start(t)
   const { work, begun, open } = gate()
   const mine = [run('a', work), run('a', work), run('a', work)]
@@ -57,7 +57,7 @@ test('owners take turns, whoever sent more', async (t) => {
   const order: string[] = []
   const note = (who: string): Promise<unknown> => run(who, { say: who }).then((said) => order.push(String(said)))
   const all = ['c', 'c', 'c', 'd', 'e'].map(note)
-  // One of the two threads stays busy, so the other one decides the order.
+  // One of the two threads stays busy, so the other one sets the order.
   one.open()
   await Promise.all(all)
   assert.deepEqual(order, ['c', 'd', 'e', 'c', 'c'])
@@ -73,14 +73,14 @@ test('work without an end is ended, and its owner is served again', async (t) =>
   assert.equal(await next, 'after')
 })
 
-test('work that has waited for a processor has its time all the same, and work that waits for ever is ended', async (t) => {
+test('work that had to wait for the CPU gets its full time, and work that waits for ever is ended', async (t) => {
   const { run } = start(t, 300)
   await run('a', { say: 'ready' })
   const usage = t.mock.method(Worker.prototype, 'cpuUsage', async () => ({ user: 0, system: 0 }))
   const { work, open } = gate()
   const patient = run('a', work)
-  // Asked once when it began, and again when its time was over by the clock.
-  await until('it was asked what it has had', async () => usage.mock.callCount() > 1)
+  // Measured once at its start, and again when its time was over by the clock.
+  await until('its CPU time was measured', async () => usage.mock.callCount() > 1)
   open()
   assert.equal(await patient, 'went on')
   await assert.rejects(run('a', gate().work), (error) => error instanceof WorkTooHeavy && error.limit === 'time')
@@ -93,21 +93,21 @@ test('a thread that does not answer is ended', async (t) => {
   assert.equal(await run('a', { say: 'after' }), 'after')
 })
 
-test('work that takes too much memory is ended, and nothing else is', async (t) => {
+test('work that uses too much memory is ended, and nothing else', async (t) => {
   const { run } = start(t, 60_000)
   const hoarding = run('a', { hoard: true })
   await assert.rejects(hoarding, (error) => error instanceof WorkTooHeavy && error.limit === 'memory')
   assert.equal(await run('a', { say: 'after' }), 'after')
 })
 
-test('work that throws gives an error, and its thread goes on', async (t) => {
+test('work that throws gives an error, and its thread runs on', async (t) => {
   const { offLoop, run } = start(t)
   await assert.rejects(run('a', { fail: 'no good' }), /a thread failed: Error: no good/)
   assert.equal(await run('a', { say: 'after' }), 'after')
   assert.equal(offLoop.threads, 1)
 })
 
-test('only so much work of one owner waits, and that of others is still accepted', async (t) => {
+test('a limited amount of work of one owner may wait, and that of others is still accepted', async (t) => {
   const { run } = start(t)
   const { work, open } = gate()
   const taken = [run('a', work), ...Array.from({ length: 32 }, () => run('a', { say: 'waited' }))]
@@ -117,7 +117,7 @@ test('only so much work of one owner waits, and that of others is still accepted
   assert.equal((await Promise.all(taken)).length, 33)
 })
 
-test('only so much work of all owners waits', async (t) => {
+test('a limited amount of work of all owners may wait', async (t) => {
   const { run } = start(t)
   const gates = [gate(), gate()]
   const taken = gates.map(({ work }, i) => run(`busy ${i}`, work))
@@ -127,7 +127,7 @@ test('only so much work of all owners waits', async (t) => {
   await Promise.all(taken)
 })
 
-test('what waits when it closes is refused', async (t) => {
+test('work that waits at the close is refused', async (t) => {
   const { offLoop, run } = start(t)
   const { work, begun } = gate()
   const first = run('a', work)

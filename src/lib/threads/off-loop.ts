@@ -2,7 +2,7 @@
 import { Worker } from 'node:worker_threads'
 import { threadEnv } from './thread-env.ts'
 
-/** The work exceeded its limit of time or memory; its thread was ended. */
+/** The work exceeded its limit of time or memory, and its thread was ended. */
 export class WorkTooHeavy extends Error {
   readonly limit: 'time' | 'memory'
 
@@ -24,15 +24,15 @@ export class WorkRefused extends Error {
 export interface OffLoopOptions {
   /** The module that a thread runs; see `serveOffLoop`. */
   readonly entry: URL
-  /** How much time of a processor one piece may take, in milliseconds. */
+  /** How much CPU time one piece may take, in milliseconds. */
   readonly limitMs?: number
 }
 
-/** In milliseconds: ample for the work that we take on, short for whoever waits for it. */
+/** In milliseconds: ample for the work that we accept, short for a waiting caller. */
 export const WORK_LIMIT_MS = 3000
-/** On a busy machine a thread gets a processor only now and then: work may last this many times its limit, and no longer. */
+/** On a busy machine a thread gets little CPU time: work may last this many times its limit, and no longer. */
 const LONGEST_TIMES = 5
-/** An owner uses at most one of them at a time, so that a second owner need not wait for the first. */
+/** An owner uses at most one thread at a time, so that a second owner need not wait for the first. */
 const THREADS = 2
 /** Pieces of one owner that may wait: deployment tools send several at a time. */
 const MAX_WAITING_OF_OWNER = 32
@@ -40,7 +40,7 @@ const MAX_WAITING_OF_OWNER = 32
 const MAX_WAITING = 256
 /** How long a thread may take to load its code, in milliseconds. */
 const START_LIMIT_MS = 30_000
-/** Memory of one thread, in MiB; its code takes some 30. */
+/** Memory of one thread, in MiB; its code takes about 30. */
 const THREAD_MEMORY = { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 32 }
 
 interface Piece {
@@ -129,7 +129,7 @@ export class OffLoop {
   }
 }
 
-/** A message of a thread. */
+/** A message from a thread. */
 export type Said = { readonly isReady: true } | { readonly result: unknown } | { readonly fault: string }
 
 /** One thread; it does not keep the process alive. */
@@ -155,11 +155,11 @@ class Thread {
 
   async run(work: unknown, limitMs: number): Promise<unknown> {
     // The time limit of the work begins once the thread has loaded its code.
-    if (!this.#isReady) await this.#hear(START_LIMIT_MS)
+    if (!this.#isReady) await this.#nextMessage(START_LIMIT_MS)
     this.#isReady = true
-    const heard = this.#hear(limitMs, this.#spends())
+    const answer = this.#nextMessage(limitMs, this.#measureCpu())
     this.#worker.postMessage(work)
-    const said = await heard
+    const said = await answer
     if ('fault' in said) throw new Error(`a thread failed: ${said.fault}`)
     return 'result' in said ? said.result : undefined
   }
@@ -169,10 +169,10 @@ class Thread {
     await this.#worker.terminate()
   }
 
-  /** Gives how to ask for the time of a processor that the thread has had from now on, in milliseconds. */
-  #spends(): () => Promise<number> {
+  /** Returns a function that resolves with the CPU time that the thread has used from now on, in milliseconds. */
+  #measureCpu(): () => Promise<number> {
     const before = this.#worker.cpuUsage()
-    // Fails when the thread has ended, which whoever asks later hears.
+    // Rejects when the thread has ended; a later call reports that.
     before.catch(() => {})
     return async () => {
       const { user, system } = await this.#worker.cpuUsage(await before)
@@ -180,23 +180,23 @@ class Thread {
     }
   }
 
-  /** The next message of the thread; ends the thread when that takes too long, by `spent` or else by the clock. */
-  #hear(limitMs: number, spent?: () => Promise<number>): Promise<Said> {
+  /** The next message from the thread; ends the thread when it takes too long, by `spent` or else by the clock. */
+  #nextMessage(limitMs: number, spent?: () => Promise<number>): Promise<Said> {
     return new Promise((resolve, reject) => {
       const begunAt = performance.now()
       let timer: NodeJS.Timeout | undefined
       const wait = (ms: number): void => {
-        timer = setTimeout(() => void look(), ms).unref()
+        timer = setTimeout(() => void check(), ms).unref()
       }
       const giveUp = (): void => {
         if (this.#settle !== settle) return
         void this.end()
         settle(new WorkTooHeavy('time'))
       }
-      const look = async (): Promise<void> => {
+      const check = async (): Promise<void> => {
         const isLong = performance.now() - begunAt >= LONGEST_TIMES * limitMs
         if (isLong || !spent) return giveUp()
-        // A thread that waits for something does not answer.
+        // A blocked thread does not answer.
         const silence = setTimeout(giveUp, limitMs).unref()
         const ms = await spent().catch(() => limitMs)
         clearTimeout(silence)

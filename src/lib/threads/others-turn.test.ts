@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import { othersTurn, ownTurn } from './others-turn.ts'
 
-test('of many paused pieces of work, one goes on in each round of the loop, in order', async () => {
+test('of many paused pieces of work, one continues in each round of the loop, in order', async () => {
   const gone: number[] = []
   for (let i = 0; i < 20; i++) void ownTurn().then(() => gone.push(i))
   for (let round = 1; round <= 20; round++) {
@@ -15,7 +15,7 @@ test('of many paused pieces of work, one goes on in each round of the loop, in o
   }
 })
 
-test('work that pauses while another runs goes on in a later round', async () => {
+test('work that pauses while another runs continues in a later round', async () => {
   const gone: string[] = []
   const work = async (name: string): Promise<void> => {
     for (let i = 0; i < 3; i++) {
@@ -31,7 +31,7 @@ test('work that pauses while another runs goes on in a later round', async () =>
   assert.ok(rounds >= 6, `${rounds} rounds`)
 })
 
-test('work that has gone on for long enough pauses, and other work does not', async () => {
+test('work that has run for long enough pauses, and other work does not', async () => {
   let now = 0
   const breath = othersTurn(() => now)
   assert.equal(breath(), undefined)

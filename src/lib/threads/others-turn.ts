@@ -3,23 +3,23 @@
 /** How long work goes on before it pauses for others, in milliseconds. */
 const TURN_MS = 5
 
-/** Paused work, in order. One goes on in each round of the loop, so that many together hold it no longer than one. */
+/** Paused work, in order. One continues in each round of the loop, so that many block it no longer than one. */
 const waiting: (() => void)[] = []
 
-/** Resolves in a later round of the event loop, one in which no other paused work goes on. */
+/** Resolves in a later round of the event loop in which no other paused work continues. */
 export function ownTurn(): Promise<void> {
   return new Promise((resolve) => {
-    if (waiting.push(resolve) === 1) setImmediate(nextGoesOn)
+    if (waiting.push(resolve) === 1) setImmediate(resumeNext)
   })
 }
 
-function nextGoesOn(): void {
+function resumeNext(): void {
   waiting.shift()?.()
-  if (waiting.length > 0) setImmediate(nextGoesOn)
+  if (waiting.length > 0) setImmediate(resumeNext)
 }
 
 /**
- * Returns a function to await between two steps of the work: it pauses once the work has gone on for long enough.
+ * Returns a function to await between two steps of the work; it pauses once the work has run for long enough.
  *
  * @example
  * const breath = othersTurn()

@@ -8,7 +8,7 @@ export interface Done {
   readonly moved?: readonly ArrayBuffer[]
 }
 
-/** Runs `work` on every piece that the thread is given. */
+/** Runs `work` on every piece that the thread receives. */
 export function serveOffLoop(work: (given: unknown) => Done | Promise<Done>): void {
   const say = (said: Said, moved: readonly ArrayBuffer[] = []): void => {
     parentPort?.postMessage(said, moved as readonly Transferable[])

@@ -1,4 +1,4 @@
-/** For tests: what a thread of `off-loop.test.ts` does with its work. */
+/** For tests: the thread that `off-loop.test.ts` starts. */
 import { serveOffLoop } from './serve-off-loop.ts'
 
 export type TestWork =

@@ -19,7 +19,7 @@ if (isMainThread) {
 } else parentPort.postMessage({ thread: getCompileCacheDir(), variables: Object.keys(process.env) })
 `
 
-test('a thread gets the compile cache of its process, and no other environment variable', async () => {
+test('a thread gets the compile cache folder of its process, and no other environment variable', async () => {
   const folder = await realpath(await mkdtemp(join(tmpdir(), 'postern-thread-')))
   after(() => rm(folder, { recursive: true }))
   const file = join(folder, 'program.mjs')

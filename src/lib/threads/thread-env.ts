@@ -1,4 +1,4 @@
-/** The environment variables of our threads: none of the process's own, only where Node keeps its compile cache. */
+/** The environment variables of our threads: none of the process, only the folder of Node's compile cache. */
 import { getCompileCacheDir } from 'node:module'
 import { dirname } from 'node:path'
 

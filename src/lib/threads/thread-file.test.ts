@@ -16,7 +16,7 @@ for (const [from, file] of cases) {
 
 const sources = globSync('src/**/*.ts').filter((file) => !/\/(test-[^/]*|[^/]*\.test)\.ts$/.test(file))
 
-test('every thread that a module names is there', () => {
+test('every thread file that a module names exists', () => {
   const named = sources.flatMap((file) =>
     [...readFileSync(file, 'utf8').matchAll(/threadFile\('([^']*)', import\.meta\.url\)/g)].map(([, name]) =>
       join(dirname(file), `${name}.ts`),
@@ -29,7 +29,7 @@ test('every thread that a module names is there', () => {
   )
 })
 
-test('no module names a source file that a package would not have', () => {
+test('no module names a source file that the package does not contain', () => {
   const naming = sources.filter((file) => /new URL\([^)]*\.ts\b/.test(readFileSync(file, 'utf8')))
   assert.deepEqual(naming, [])
 })

@@ -59,7 +59,7 @@ test('an issued certificate has the extensions of a server and is valid for at m
   assert.equal(new X509Certificate(cert).ca, false)
 })
 
-test('the certificate of a member names no host, is for both ends, and is valid from yesterday for as long as the authority', async () => {
+test('the certificate of a member names no host, is for both ends, and expires with the authority', async () => {
   const { cert, notAfter } = authority.issueMember('urn:example:a:1')
   const read = new X509Certificate(cert)
   const { extensions } = certificateParts(read.raw)
@@ -118,7 +118,7 @@ function verify(name: string, ...more: string[]): string[] {
   return ['verify', '-x509_strict', '-CAfile', join(folder, 'ca.pem'), ...more, join(folder, name)]
 }
 
-test('openssl accepts both under its strict rules, for their own names and no others', async () => {
+test('openssl accepts both under its strict rules, for their names and no others', async () => {
   await run('openssl', [
     'verify',
     '-x509_strict',
@@ -159,7 +159,7 @@ test('openssl shows the extensions that clients look for', async () => {
   assert.match(ca.stdout, /X509v3 Basic Constraints: critical\s+CA:TRUE/)
 })
 
-test('Node trusts a server that has one, at every version of TLS', async () => {
+test('Node trusts a server with an issued certificate, at every version of TLS', async () => {
   const { cert, key } = authority.issue(['app.example.com', '127.0.0.1'])
   const server = createServer({ cert, key }).listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -180,7 +180,7 @@ test('Node trusts a server that has one, at every version of TLS', async () => {
   server.close()
 })
 
-test('curl trusts a server that has one, by name and by address', async () => {
+test('curl trusts a server with an issued certificate, by name and by address', async () => {
   const { cert, key } = authority.issue(['app.localhost', '127.0.0.1'])
   const server = createHttpsServer({ cert, key }, (_, response) => response.end('hello')).listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -197,14 +197,14 @@ test('curl trusts a server that has one, by name and by address', async () => {
   server.closeAllConnections()
 })
 
-test('nothing it issues outlives the authority', () => {
+test('no issued certificate outlives the authority', () => {
   const later = new Authority(made.certPem, made.keyPem, { now: () => authority.notAfter - DAY })
   assert.equal(later.issue(['a.test']).notAfter, authority.notAfter)
 })
 
-test('an authority below another is sent along with what it issued', async () => {
+test('an intermediate authority is sent along with the certificates it issued', async () => {
   const { cert: below, key } = authority.issue(['Below'])
-  // We issue no intermediate authorities, so openssl makes one, as an operator might bring.
+  // We issue no intermediate authorities, so openssl makes one, as an operator might provide.
   assert.throws(() => new Authority(below, key), /CA:TRUE/)
   const csr = join(folder, 'sub.csr')
   const subKey = join(folder, 'sub.key')
@@ -227,7 +227,7 @@ test('an authority below another is sent along with what it issued', async () =>
   await run('openssl', verify('chain.pem', '-untrusted', file('chain.pem', issued.cert)))
 })
 
-test('a certificate and key that make no authority are refused, without quoting the key', () => {
+test('a certificate and key that are not an authority are refused, without quoting the key', () => {
   const other = createAuthority()
   const cases: [cert: string, key: string, why: RegExp][] = [
     [made.certPem, other.keyPem, /does not belong to the certificate/],
@@ -248,7 +248,7 @@ test('a certificate and key that make no authority are refused, without quoting 
   }
 })
 
-test('two authorities have two names', () => {
+test('two authorities have different names', () => {
   const [a, b] = [createAuthority(), createAuthority()].map(({ certPem }) => new X509Certificate(certPem))
   assert.ok(a && b)
   assert.ok(!certificateParts(a.raw).subject.body.equals(certificateParts(b.raw).subject.body))

@@ -1,4 +1,4 @@
-/** Our own certificate authority: created once, it issues certificates for servers, and for members of one cluster. */
+/** Our own certificate authority, created once: issues certificates for servers and for the members of a cluster. */
 import { createPrivateKey, generateKeyPairSync, type KeyObject, randomBytes, X509Certificate } from 'node:crypto'
 import type { Clock } from '../clock.ts'
 import { BadInput } from '../shape/bad-input.ts'
@@ -28,17 +28,17 @@ export interface IssuedCertificate {
   readonly notAfter: number
 }
 
-/** Certificates begin one hour in the past, for clients whose clocks are slow. */
+/** Certificates are valid from one hour in the past, for clients with slow clocks. */
 const SKEW_MS = 3_600_000
 
 const DAY_MS = 86_400_000
 
-/** The same for members, which are often machines whose clocks nobody looks at. */
+/** The same for members, which are often machines whose clocks nobody checks. */
 const MEMBER_SKEW_MS = DAY_MS
 
 const AUTHORITY_DAYS = 3650
 
-/** Browsers refuse certificates that are valid for longer, whoever issued them. */
+/** Browsers refuse certificates that are valid for longer, from any issuer. */
 const LEAF_DAYS = 397
 
 /** Bytes of a serial number: 128 random bits. */
@@ -50,7 +50,7 @@ export function createAuthority({ now = Date.now, random = randomBytes }: Author
   keyPem: string
 } {
   const { publicKey, privateKey } = newKeyPair()
-  // Each authority has its own name: a client that trusts two with the same name may try only the wrong one.
+  // Each authority has a unique name: a client that trusts two with the same name may try only the wrong one.
   const name = distinguishedName([
     ['organization', 'Postern'],
     ['commonName', `Postern CA ${random(4).toString('hex')}`],
@@ -77,7 +77,7 @@ export function createAuthority({ now = Date.now, random = randomBytes }: Author
 
 export class Authority {
   readonly certPem: string
-  /** When the authority expires, and with it all that it issued; in milliseconds since 1970. */
+  /** When the authority and all certificates it issued expire, in milliseconds since 1970. */
   readonly notAfter: number
   readonly #key: KeyObject
   readonly #name: Buffer
@@ -117,9 +117,9 @@ export class Authority {
   }
 
   /**
-   * Makes a key and a certificate for one end of a connection between members of a cluster, whichever end that is. It
-   * names no host, only `uri`, which `issue` never writes, so that neither can be taken for the other. By default it is
-   * valid for as long as the authority: its key never leaves the process, which need not renew it.
+   * Makes a key and a certificate for either end of a connection between members of a cluster. It names no host, only
+   * `uri`, which `issue` never writes, so that neither can be mistaken for the other. By default it is valid for as
+   * long as the authority: its key never leaves the process, so it need not be renewed.
    */
   issueMember(uri: string, { notAfter = this.notAfter }: { readonly notAfter?: number } = {}): IssuedCertificate {
     return this.#issue({
@@ -154,7 +154,7 @@ export class Authority {
   }
 }
 
-/** What differs from one kind of certificate to the next. */
+/** The contents that differ between the kinds of certificate. */
 type LeafContents = Pick<CertificateContents, 'subject' | 'notBefore' | 'notAfter' | 'extensions'>
 
 function readPair(certPem: string, keyPem: string): { certificate: X509Certificate; key: KeyObject } {

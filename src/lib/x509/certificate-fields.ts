@@ -1,8 +1,8 @@
 /**
- * What node:crypto does not say about a certificate, read from its DER (RFC 5280 §4.1): names and key usages.
+ * Reads from the DER of a certificate (RFC 5280 §4.1) what node:crypto does not provide: names and key usages.
  *
- * `X509Certificate.toLegacyObject()` would give the common name too, but Node 24 crashes in it when the certificate
- * holds a public key that OpenSSL cannot decode.
+ * `X509Certificate.toLegacyObject()` has the common name too, but Node 24 crashes in it when the certificate contains
+ * a public key that OpenSSL cannot decode.
  */
 import { BadInput } from '../shape/bad-input.ts'
 import { type DerElement, derElements, derOnly, derTag, dottedOid } from './der.ts'
@@ -32,7 +32,7 @@ export interface CertificateParts {
   readonly extensions: ReadonlyMap<string, Buffer>
 }
 
-/** Takes a certificate in DER apart; throws on anything malformed and on trailing bytes. */
+/** Splits a certificate in DER into parts; throws on anything malformed and on trailing bytes. */
 export function certificateParts(der: Buffer): CertificateParts {
   const [tbs] = derElements(derOnly(der, derTag.sequence))
   const fields = tbs ? derElements(tbs.body) : []
@@ -82,7 +82,7 @@ const extendedKeyUsageNames: ReadonlyMap<string, string> = new Map([
   ['1.3.6.1.5.5.7.3.9', 'ocsp_signing'],
 ])
 
-/** The text encoding of each kind of string that a name may consist of, by tag. */
+/** The text encoding of each kind of string that a name may contain, by tag. */
 const stringEncodings: ReadonlyMap<number, string> = new Map([
   [0x0c, 'utf-8'],
   [0x12, 'latin1'],
@@ -102,7 +102,7 @@ export function nameAttribute(name: DerElement, oid: string): string {
   const encoding = stringEncodings.get(last[1]?.tag ?? 0)
   if (!encoding) throw new BadInput('a part of a name is not text')
   const text = new TextDecoder(encoding, { fatal: true, ignoreBOM: true }).decode(last[1]?.body)
-  // PostgreSQL stores no NUL in text, and no honest name has one.
+  // PostgreSQL cannot store NUL in text, and no honest name has one.
   if (text.includes('\0')) throw new BadInput('a part of a name contains a NUL character')
   return text
 }

@@ -35,7 +35,7 @@ export function readCertificateNames(der: Buffer): CertificateNames {
 /** RFC 5280 §4.2.1.6; only the kinds that we use. */
 export const sanTag = { rfc822Name: 0x81, dnsName: 0x82, uri: 0x86, ipAddress: 0x87 } as const
 
-/** The subject's alternative names as they are in the certificate; `sanTag` tells their kinds apart. */
+/** The subject's alternative names as they are in the certificate; `sanTag` has their kinds. */
 export function alternativeNames(extensions: CertificateParts['extensions']): DerElement[] {
   const value = extensions.get(extensionOid.subjectAltName)
   return value ? derElements(derOnly(value, derTag.sequence)) : []

@@ -1,9 +1,9 @@
 /**
  * Writes certificates (RFC 5280 §4.1): their names, their extensions, and the signature over all of it.
  *
- * Written by hand: `node:crypto` reads certificates and makes none. A certificate is issued while a visitor waits in a
- * handshake, so it has to be signed in one step; `@peculiar/x509` signs through WebCrypto, in turns of the event loop,
- * and brings eleven packages along. The tests have OpenSSL verify what is written here.
+ * Written by hand: `node:crypto` cannot make certificates. A certificate is issued while a visitor waits in a
+ * handshake, so it must be signed synchronously; `@peculiar/x509` signs through WebCrypto, in turns of the event loop,
+ * and depends on eleven packages. The tests verify these certificates with OpenSSL.
  */
 import { createHash, type KeyObject, sign } from 'node:crypto'
 import { ipBytes } from '../net/ip-bytes.ts'
@@ -37,7 +37,7 @@ export interface CertificateContents {
   readonly extensions: readonly Buffer[]
 }
 
-/** Signs with an EC or RSA key, and gives the certificate in PEM. */
+/** Signs with an EC or RSA key, and returns the certificate in PEM. */
 export function writeCertificate(contents: CertificateContents, signer: KeyObject): string {
   const { serialNumber, issuer, subject, notBefore, notAfter, publicKey, extensions } = contents
   const algorithm =
@@ -45,7 +45,7 @@ export function writeCertificate(contents: CertificateContents, signer: KeyObjec
       ? derSequence(derOid(RSA_WITH_SHA256), DER_NULL)
       : derSequence(derOid(ECDSA_WITH_SHA256))
   const signed = derSequence(
-    // Version 3, the one that has extensions.
+    // Version 3, which has extensions.
     der(0xa0, derInteger(Buffer.from([2]))),
     derInteger(serialNumber),
     algorithm,
@@ -63,12 +63,12 @@ const ECDSA_WITH_SHA256 = '1.2.840.10045.4.3.2'
 const RSA_WITH_SHA256 = '1.2.840.113549.1.1.11'
 const DER_NULL = Buffer.from([5, 0])
 
-/** A name with these parts, in this order; no parts make the empty name. */
+/** A name with these parts in this order; empty without parts. */
 export function distinguishedName(parts: readonly (readonly [keyof typeof nameOid, string])[]): Buffer {
   return derSequence(...parts.map(([kind, text]) => der(0x31, derSequence(derOid(nameOid[kind]), derUtf8(text)))))
 }
 
-/** How many characters a common name may have (RFC 5280 appendix A.1, ub-common-name). */
+/** The most characters of a common name (RFC 5280 appendix A.1, ub-common-name). */
 export const MAX_COMMON_NAME = 64
 
 /** Bit numbers (RFC 5280 §4.2.1.3). */
@@ -86,9 +86,9 @@ export const extensions = {
   /** IP addresses become iPAddress names, all others DNS names. RFC 5280 §4.2.1.6: critical when the subject is empty. */
   subjectAltName: (names: readonly string[], { isCritical }: { isCritical: boolean }) =>
     extension(extensionOid.subjectAltName, derSequence(...names.map(generalName)), { isCritical }),
-  /** RFC 8737 §3: the digest of what proves to an authority that a name is served here. */
+  /** RFC 8737 §3: the digest that proves to an authority that a name is served here. */
   acmeIdentifier: (digest: Buffer) => extension('1.3.6.1.5.5.7.1.31', derOctets(digest), { isCritical: true }),
-  /** One URI, for a subject that is empty otherwise. */
+  /** One URI, for an empty subject. */
   subjectUri: (uri: string) =>
     extension(extensionOid.subjectAltName, derSequence(der(sanTag.uri, Buffer.from(uri, 'latin1'))), {
       isCritical: true,

@@ -23,7 +23,7 @@ before(async () => {
   other = await makeCertificate({ name: 'CN=Other Root', extensions: [new x509.BasicConstraintsExtension(true)] })
 })
 
-test('describes the first certificate, and takes one that has expired', () => {
+test('describes the first certificate, even if it has expired', () => {
   const { certificates, first } = readCaCertificates(root)
   assert.deepEqual(first, {
     subject_common_name: 'Example Root',
@@ -82,7 +82,7 @@ test('reads an RSA and an Ed25519 certificate, and a subject without or with sev
   }
 })
 
-test('reads several certificates in order, whatever stands between and around them', () => {
+test('reads several certificates in order, with any text between and around them', () => {
   const joined = {
     'one after the other': `${root}\n${other}\n`,
     'without a line break between them': `${root.trim()}${other.trim()}`,
@@ -119,7 +119,7 @@ test('refuses a private key anywhere and never repeats it', () => {
   }
 })
 
-test('refuses what is not a list of whole certificates', () => {
+test('refuses text that is not a list of complete certificates', () => {
   const body = root.split('\n').slice(1, -1).join('\n')
   const withTail = Buffer.concat([new X509Certificate(root).raw, Buffer.of(0)]).toString('base64')
   const cases: [text: string, message: RegExp][] = [
@@ -150,7 +150,7 @@ test('refuses a certificate whose public key cannot be decoded, at which Node it
   refuses(block('CERTIFICATE', der.toString('base64')), /^The certificate cannot be read/)
 })
 
-test('takes as many certificates and bytes as it says, and no more', () => {
+test('accepts certificates up to the limits of number and bytes, and no more', () => {
   const most = `${other}\n`.repeat(MAX_CA_CERTIFICATES)
   assert.equal(readCaCertificates(most).certificates.length, MAX_CA_CERTIFICATES)
   refuses(`${most}${other}`, /^At most 64 certificates/)

@@ -5,10 +5,10 @@ import { BadInput } from '../shape/bad-input.ts'
 import { readCertificateFields } from './certificate-fields.ts'
 import { decodeBase64, holdsPrivateKey } from './pem.ts'
 
-/** How many certificates one bundle may hold. */
+/** The most certificates in one bundle. */
 export const MAX_CA_CERTIFICATES = 64
 
-/** How many UTF-8 bytes one bundle may have, including text around the certificates. */
+/** The most UTF-8 bytes in one bundle, including text around the certificates. */
 export const MAX_CA_PEM_BYTES = 256 * 1024
 
 export interface CaCertificates {

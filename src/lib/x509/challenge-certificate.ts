@@ -1,11 +1,11 @@
-/** The certificate that proves to an authority, by its mere presence, that a name is served here (RFC 8737). */
+/** The certificate that proves to an authority that a name is served here (RFC 8737). */
 import { createHash, generateKeyPairSync, randomBytes } from 'node:crypto'
 import type { Clock } from '../clock.ts'
 import { distinguishedName, extensions, writeCertificate } from './certificate-writer.ts'
 
 const DAY_MS = 86_400_000
 
-/** Makes it for a name and what the authority expects, with a key of its own, both in PEM. */
+/** Makes the certificate for a name and the expected answer, with a new key, both in PEM. */
 export function challengeCertificate(
   name: string,
   answer: string,

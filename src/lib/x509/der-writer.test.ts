@@ -41,7 +41,7 @@ for (const [name, made, hex] of cases) {
   test(`writes ${name}`, () => assert.equal(made.toString('hex'), hex))
 }
 
-test('what it writes, the strict reader reads, at every length of a length', () => {
+test('the strict reader reads what it writes, at every length of a length', () => {
   for (const length of [0, 1, 127, 128, 255, 256, 65_535, 65_536, 1 << 20]) {
     assert.equal(derOnly(der(0x04, Buffer.alloc(length)), 0x04).length, length)
   }
@@ -57,7 +57,7 @@ test('what it writes, the strict reader reads, at every length of a length', () 
   )
 })
 
-test('identifiers come back as they were', () => {
+test('identifiers read back unchanged', () => {
   const arc = fc.nat({ max: 2 ** 31 - 1 })
   fc.assert(
     fc.property(fc.constantFrom('0.9', '1.2', '2.5', '2.100'), fc.array(arc, { maxLength: 8 }), (root, arcs) => {
@@ -67,7 +67,7 @@ test('identifiers come back as they were', () => {
   )
 })
 
-test('PEM has lines of 64 characters and no empty one', () => {
+test('PEM has lines of 64 characters and no empty line', () => {
   for (const size of [1, 47, 48, 49, 96, 1000]) {
     const bytes = Buffer.alloc(size, 7)
     const lines = derToPem('THING', bytes).split('\n')

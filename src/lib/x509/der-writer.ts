@@ -1,11 +1,11 @@
 /**
- * A small writer of DER: each function gives one element, whole.
+ * A small writer of DER: each function returns one complete element.
  *
- * Written by hand: `node:crypto` writes no certificates, and ours use ten kinds of elements. See certificate-writer.ts.
+ * Written by hand: `node:crypto` cannot write certificates; ours use ten kinds of elements. See certificate-writer.ts.
  */
 import { derTag } from './der.ts'
 
-/** Several elements inside one with this tag. */
+/** An element with this tag that contains `parts`. */
 export function der(tag: number, ...parts: readonly Buffer[]): Buffer {
   const length = parts.reduce((sum, part) => sum + part.length, 0)
   return Buffer.concat([Buffer.from([tag]), lengthBytes(length), ...parts])
@@ -25,7 +25,7 @@ export function derBoolean(value: boolean): Buffer {
   return der(derTag.boolean, Buffer.from([value ? 0xff : 0]))
 }
 
-/** A number that is not negative, from its big-endian bytes. */
+/** A non-negative number, from its big-endian bytes. */
 export function derInteger(bytes: Buffer): Buffer {
   const firstSet = bytes.findIndex((byte) => byte !== 0)
   const shortest = firstSet < 0 ? Buffer.from([0]) : bytes.subarray(firstSet)

@@ -1,8 +1,8 @@
 /**
- * A small strict reader of DER: one level at a time, so its depth and work are those of the caller's own steps.
+ * A small strict reader of DER: it reads one level per call, so the caller decides how deep it goes.
  *
- * Written by hand: `node:crypto` does not give the parts of a certificate that we show, and a library for all of ASN.1
- * builds the whole tree of what strangers send, at whatever depth they chose.
+ * Written by hand: `node:crypto` does not provide the parts of a certificate that we show, and an ASN.1 library builds
+ * the whole tree of untrusted input, however deep it is.
  */
 import { BadInput } from '../shape/bad-input.ts'
 
@@ -13,7 +13,7 @@ export interface DerElement {
 
 export const derTag = { boolean: 0x01, bitString: 0x03, octetString: 0x04, oid: 0x06, sequence: 0x30 } as const
 
-/** The elements that `bytes` consists of, with nothing left over; throws on anything that is not DER. */
+/** The elements that make up all of `bytes`; throws on anything that is not DER. */
 export function derElements(bytes: Buffer): DerElement[] {
   const elements: DerElement[] = []
   for (let at = 0; at < bytes.length; ) {
@@ -37,7 +37,7 @@ export function derOnly(bytes: Buffer, tag: number): Buffer {
 
 /** The dotted form of an object identifier's body. */
 export function dottedOid(body: Buffer): string {
-  // Without a limit one long arc would make the arithmetic below quadratic; real ones are under 20 bytes.
+  // Without a limit one long arc would make the arithmetic below quadratic; real identifiers are under 20 bytes.
   if (body.length === 0 || body.length > MAX_OID_BYTES)
     throw new BadInput('DER: an object identifier is too long or empty')
   const arcs: bigint[] = []

@@ -1,4 +1,4 @@
-/** What the readers of keys and certificates share: strict base64, and detecting a private key sent by mistake. */
+/** Shared by the readers of keys and certificates: strict base64, and detecting a private key sent by mistake. */
 
 const privateKeySign = /(BEGIN|END) [^\r\n-]{0,64}PRIVATE KEY|PuTTY-User-Key-File|b3BlbnNzaC1rZXktdjE/i
 

@@ -3,7 +3,7 @@
 import { createPrivateKey, type KeyObject } from 'node:crypto'
 import { BadInput } from '../shape/bad-input.ts'
 
-/** How many UTF-8 bytes a key may have; an 8192-bit RSA key has 6.4 KiB. */
+/** The most UTF-8 bytes of a key; an 8192-bit RSA key has 6.4 KiB. */
 export const MAX_PRIVATE_KEY_BYTES = 16 * 1024
 
 export type PrivateKeyType = 'rsa' | 'ecdsa' | 'ed25519'

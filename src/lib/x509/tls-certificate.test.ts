@@ -15,7 +15,7 @@ before(async () => {
   leaf = await makeIdentity({ name: 'CN=leaf.example.com', issuer: intermediate })
 })
 
-test('gives the fields of a certificate, even if it has expired', async () => {
+test('reads the fields of a certificate, even if it has expired', async () => {
   const x509 = await loadX509()
   const { certificatePem, privateKeyPem } = await makeIdentity({
     name: 'C=DE, ST=Berlin, L=Mitte, O=Example Ä, OU=First, OU=Last, CN=app.example.com',
@@ -50,7 +50,7 @@ test('gives the fields of a certificate, even if it has expired', async () => {
 
 const keyTypes = { p256: 'ecdsa', p384: 'ecdsa', p521: 'ecdsa', rsa2048: 'rsa', ed25519: 'ed25519' } as const
 for (const [key, type] of Object.entries(keyTypes) as [NonNullable<IdentityOptions['key']>, string][]) {
-  test(`takes a key of ${key} in every usual form`, async () => {
+  test(`accepts a key of ${key} in every usual form`, async () => {
     const { certificatePem, privateKeyPem } = await makeIdentity({ key })
     const parsed = createPrivateKey(privateKeyPem)
     const forms = [privateKeyPem, `Bag Attributes\n${privateKeyPem.replaceAll('\n', '\r\n')}`]
@@ -63,7 +63,7 @@ for (const [key, type] of Object.entries(keyTypes) as [NonNullable<IdentityOptio
   })
 }
 
-test('takes a chain in order, whole or without its root', () => {
+test('accepts a chain in order, with or without its root', () => {
   const { certificatePem: own, privateKeyPem } = leaf
   for (const chain of [
     own,
@@ -75,19 +75,19 @@ test('takes a chain in order, whole or without its root', () => {
   }
 })
 
-test('refuses a chain that is out of order, has a gap, or is signed by another of the same name', async () => {
+test('refuses a chain that is out of order, has a gap, or is signed by another issuer of the same name', async () => {
   const impostor = await makeIdentity({ name: 'CN=Intermediate', isCa: true, issuer: root })
   const { certificatePem: own, privateKeyPem } = leaf
   refuses('chain', /Certificate 2 did not issue certificate 1/, own + root.certificatePem, privateKeyPem)
   refuses('chain', /Certificate 2 did not/, own + impostor.certificatePem, privateKeyPem)
   refuses('chain', /Certificate 3 did not issue certificate 2/, own + intermediate.certificatePem + own, privateKeyPem)
-  // The key's own certificate must be the first, or clients would be shown somebody else's.
+  // The key's own certificate must be the first, or clients would get another one.
   const reversed = intermediate.certificatePem + own
   refuses('chain', /did not issue/, reversed, privateKeyPem)
   refuses('pair', /does not belong to the first/, intermediate.certificatePem + root.certificatePem, privateKeyPem)
 })
 
-test('refuses a key of another certificate, and one whose secret half is damaged', async () => {
+test('refuses a key of another certificate, and one whose private half is damaged', async () => {
   refuses('pair', /not belong/, leaf.certificatePem, root.privateKeyPem)
   refuses('pair', /not belong/, leaf.certificatePem, (await makeIdentity({ key: 'ed25519' })).privateKeyPem)
   const jwk = createPrivateKey(leaf.privateKeyPem).export({ format: 'jwk' })
@@ -110,7 +110,7 @@ test('refuses keys that TLS should not use, and says why', async () => {
   for (const [key, message] of cases) refuses('key', message, leaf.certificatePem, key)
 })
 
-test('refuses an encrypted key with what to do, and never quotes any key', async () => {
+test('refuses an encrypted key with advice, and never quotes any key', async () => {
   const key = createPrivateKey(leaf.privateKeyPem)
   const cipher = { cipher: 'aes-256-cbc', passphrase: 'x' }
   const pkcs8 = key.export({ type: 'pkcs8', format: 'pem', ...cipher }).toString()
@@ -136,7 +136,7 @@ test('refuses an encrypted key with what to do, and never quotes any key', async
   }
 })
 
-test('refuses what is not a certificate, or too many of them, or a key among them', () => {
+test('refuses text that is not a certificate, too many certificates, or a key among them', () => {
   const { certificatePem, privateKeyPem } = leaf
   refuses('certificate', /There is no certificate/, 'nonsense', privateKeyPem)
   refuses('certificate', /cannot be read/, certificatePem.replace(/MII./, 'MIIX'), privateKeyPem)

@@ -7,7 +7,7 @@ import { type CertificateNames, readCertificateNames } from './certificate-names
 import { holdsPrivateKey } from './pem.ts'
 import { type PrivateKeyType, readPrivateKey } from './private-key.ts'
 
-/** How many UTF-8 bytes a certificate with its chain may have. */
+/** The most UTF-8 bytes of a certificate with its chain. */
 export const MAX_TLS_PEM_BYTES = 64 * 1024
 
 /** Real chains have two to four certificates; every handshake sends them all. */
@@ -23,7 +23,7 @@ export interface TlsCertificate extends CertificateNames {
   readonly privateKeyType: PrivateKeyType
 }
 
-/** `part` says what is wrong: a certificate, their order, the key, or that the key does not match the certificate. */
+/** `part` says what is wrong: a certificate, the order of the chain, the key, or the pair of certificate and key. */
 export class BadTlsCertificate extends Error {
   readonly part: 'certificate' | 'chain' | 'key' | 'pair'
 

@@ -1,9 +1,9 @@
 /** The cipher suites of our TLS listeners: only those with forward secrecy and authenticated encryption. */
 
 /**
- * TLS 1.3. AES-128 first: as secure as the longer key for all that is known, and its SHA-256, which most processors have
- * in hardware, makes a handshake a tenth cheaper. Whoever offers ChaCha20 first has no AES in hardware, and gets it: see
- * `SSL_OP_PRIORITIZE_CHACHA`, which listeners set.
+ * TLS 1.3. AES-128 first: as far as is known it is as secure as the longer key, and its SHA-256, which most processors
+ * have in hardware, makes a handshake a tenth cheaper. Clients that offer ChaCha20 first have no AES in hardware; they
+ * get ChaCha20 through `SSL_OP_PRIORITIZE_CHACHA`, which listeners set.
  */
 const v13 = ['TLS_AES_128_GCM_SHA256', 'TLS_CHACHA20_POLY1305_SHA256', 'TLS_AES_256_GCM_SHA384']
 

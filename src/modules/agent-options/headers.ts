@@ -15,7 +15,7 @@ import { BadOption, fieldsOf } from './values.ts'
 const form = Type.Object({
   add: Type.Array(Type.String(), { default: [] }),
   remove: Type.Array(Type.String(), { default: [] }),
-  // The vendor's server uses this field itself; agents have nothing to say in it.
+  // Set by the vendor's server; values from agents are ignored.
   addparsed: Type.Optional(Type.Unknown()),
 })
 
@@ -37,9 +37,9 @@ export function readHeaders(side: keyof typeof numbers) {
       }
     }
     const add = given.add.map((pair) => readPair(pair, side))
-    const dear = firstTooMany(add)
-    if (dear !== undefined)
-      throw new BadOption(BAD_VALUE, `the header \`${dear}\` of \`${name}\` ${TOO_MANY_VARIABLES}`)
+    const excess = firstTooMany(add)
+    if (excess !== undefined)
+      throw new BadOption(BAD_VALUE, `the header \`${excess}\` of \`${name}\` ${TOO_MANY_VARIABLES}`)
     for (const header of given.remove) checkName(header, side)
     checkSpellings(add.map(([header]) => header))
     const added = new Set(add.map(([header]) => header.toLowerCase()))
@@ -63,13 +63,13 @@ function readPair(pair: string, side: keyof typeof numbers): [string, string] {
 
 function checkName(name: string, side: keyof typeof numbers): void {
   if (Buffer.byteLength(name) > MAX_NAME_BYTES) {
-    throw new BadOption(NAME_TOO_LONG, `the header that begins with \`${name.slice(0, 20)}\` has too long a name`)
+    throw new BadOption(NAME_TOO_LONG, `the header name that begins with \`${name.slice(0, 20)}\` is too long`)
   }
   const code = numbers[side].name
   if (!isHeaderName(name)) throw new BadOption(code, `\`${name}\` is not the name of a header`)
   if (name.toLowerCase() === 'user-agent') throw new BadOption(code, '`user-agent` cannot be changed')
   if (isConnectionHeader(name)) {
-    throw new BadOption(code, `\`${name}\` belongs to the connection, which the edge writes itself`)
+    throw new BadOption(code, `\`${name}\` belongs to the connection; only the edge sets it`)
   }
 }
 

@@ -7,7 +7,7 @@ import { agentModules } from './options.ts'
 
 type Opts = Readonly<Record<string, unknown>>
 
-/** What a bind asks of its route; fails when it is refused, or cannot be compiled. */
+/** The route settings that a bind asks for; fails if refused or not compilable. */
 function asked(opts: Opts): Opts {
   const result = agentModules('https', opts)
   if (result instanceof BindRefusal) assert.fail(result.message)
@@ -149,7 +149,7 @@ for (const [action, TrafficPolicy] of Object.entries(rules)) {
   })
 }
 
-test('a login may stand beside a policy that logs nobody in', () => {
+test('a login may go with a policy that logs nobody in', () => {
   const TrafficPolicy = 'on_http_request: [{actions: [{type: deny}]}]'
   assert.deepEqual(Object.keys(asked({ OAuth: application, TrafficPolicy })).sort(), ['oauth', 'policy'])
 })

@@ -56,11 +56,11 @@ function refuseBorrowed({ client_id, client_secret, sealed_client_secret }: Give
   if (client_secret !== '') throw new BadOption(SECRET_WITHOUT_ID, `\`${name}\` has a client secret and no client id`)
   throw new BadOption(
     UNKNOWN_PROVIDER,
-    `\`${name}\` asks for an application of the server at this provider, and it has none to lend; register one of your own there, and give its \`client_id\` and \`client_secret\``,
+    `\`${name}\` needs an application at this provider, and this server has none to lend; register your own there, and give its \`client_id\` and \`client_secret\``,
   )
 }
 
-/** The settings of the `oidc` module, with the lists of who is let in, which the module's form lacks; throws the same. */
+/** The settings of the `oidc` module, plus the allow lists, which its form lacks; throws as `readOAuth` does. */
 export function readOidc(value: unknown, name: string): unknown {
   if (isEmpty(value)) return undefined
   const { issuer_url, ...given } = fieldsOf(oidcForm, value, name)

@@ -173,7 +173,7 @@ for (const [what, [opts, route]] of Object.entries(web)) {
 
   test(`a TCP endpoint that asks for ${what} is guarded or refused`, () => {
     const result = agentModules('tcp', opts)
-    // An empty object switches on something that only HTTP has, so a TCP endpoint ignores it.
+    // An empty object asks for what only HTTP has, so a TCP endpoint ignores it.
     if (what === 'switches') assert.deepEqual(result, nothing)
     else if (route.ip_restriction) assert.deepEqual(result, { edge: route, route: {} })
     else assert.ok(result instanceof BindRefusal && result.ngrok === 301 && /kinds of endpoints/.test(result.message))
@@ -298,7 +298,7 @@ const bad: [opts: Opts, ngrok: number, message?: RegExp][] = [
   [{ RequestHeaders: { add: [`x:${'v'.repeat(4097)}`] } }, 378],
   [{ RequestHeaders: { remove: ['host'] } }, 398],
   [{ Policy: { inbound: [{ actions: [] }] } }, 2201, /actions/],
-  // Programs written for the vendor's server look for these words.
+  // Programs written for the vendor's server match these words.
   [
     { TrafficPolicy: '{ "inbound": "not valid" }' },
     2201,
@@ -314,7 +314,7 @@ const bad: [opts: Opts, ngrok: number, message?: RegExp][] = [
   [
     { TrafficPolicy: 'inbound: [{actions: [{type: restrict-ips, config: {ip_policies: [ipp_1]}}]}]' },
     2201,
-    /an agent cannot/,
+    /an agent's policy cannot/,
   ],
   [{ Policy: { inbound: [{ actions: [{ type: 'deny' }] }] }, TrafficPolicy: DENY }, 301, /keep one/],
 ]
@@ -481,7 +481,7 @@ test('every option is served or refused, never dropped', () => {
   )
 })
 
-test('a value of great depth is refused like any other', () => {
+test('a deeply nested value is refused like any other', () => {
   let deep: unknown = []
   for (let i = 0; i < 100_000; i++) deep = [deep]
   refused('https', { IPRestriction: { allow_cidrs: deep } }, 301)

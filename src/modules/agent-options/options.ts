@@ -38,7 +38,7 @@ interface AgentOption {
   /** As agents spell it in `Opts`, where names may be in any case. */
   readonly name: string
   readonly module: string
-  /** Where the module hangs for each protocol that can have it; the others refuse a bind that asks for it. */
+  /** Where the module attaches, by protocol; a bind of another that sets the option is refused. */
   readonly at: Partial<Record<Proto, keyof AgentModules>>
   /** The settings of the module, or undefined when nothing is asked for; throws `BadOption`, `BadValue` or `Refusal`. */
   readonly read: (value: unknown, name: string, proto: Proto) => unknown
@@ -75,7 +75,7 @@ export function bindPrice(opts: Readonly<Record<string, unknown>>): number {
   for (const [key, value] of all) {
     // A policy is never cheap to read, so it is not even measured here.
     if (policies.has(key.toLowerCase()) && !isEmpty(value)) return NEVER_HERE
-    const priceOf = dear.get(key.toLowerCase())
+    const priceOf = prices.get(key.toLowerCase())
     for (const text of texts(value)) price += VALUE_PRICE + (priceOf?.(text) ?? 0)
   }
   return price
@@ -86,7 +86,7 @@ const policies: ReadonlySet<string> = new Set(['policy', 'trafficpolicy'])
 /** The price of any option, and of any text in one: some 2 µs. */
 const VALUE_PRICE = 1
 
-const dear: ReadonlyMap<string, (text: string) => number> = new Map([
+const prices: ReadonlyMap<string, (text: string) => number> = new Map([
   ['useragentfilter', patternPrice],
   ['mutualtlsca', certificatePrice],
   ['mutualtlsatedge', certificatePrice],

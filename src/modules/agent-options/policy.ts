@@ -22,7 +22,7 @@ export function readPolicy(value: unknown, name: string, proto: Proto): unknown 
     return settingsOf(value, name, proto)
   } catch (error) {
     if (!(error instanceof BadValue || error instanceof Refusal)) throw error
-    // Programs look for the words of the vendor's server. `value` is our name; on the wire the text is the option itself.
+    // Programs match the vendor's wording. `value` is our field name; on the wire the text is the option itself.
     const what = error.message.replaceAll(`\`${name}.value`, `\`${name}`)
     throw new BadOption(BAD_POLICY, `the traffic policy provided is invalid: ${what}`)
   }
@@ -39,7 +39,7 @@ function settingsOf(value: unknown, name: string, proto: Proto): unknown {
   if (mention)
     throw new BadOption(
       BAD_POLICY,
-      `\`${name}.${mention.field}\` names a resource of the API, which the policy of an agent cannot do`,
+      `\`${name}.${mention.field}\` names a resource of the API; an agent's policy cannot do that`,
     )
   const accepted = policy.accept?.(config, where) ?? config
   const { inbound = [], outbound = [] } = accepted
@@ -57,7 +57,7 @@ export function refuseBlindPolicy(modules: Readonly<Record<string, unknown>>): v
   if (!settings?.readsHandshake || modules.tls_termination !== undefined || modules.mutual_tls !== undefined) return
   throw new BadOption(
     BAD_POLICY,
-    'the policy reads fields of the TLS handshake, but TLS passes through this endpoint; let TLS end at the edge',
+    'the policy reads fields of the TLS handshake, but TLS passes through this endpoint; terminate it at the edge',
   )
 }
 

@@ -1,7 +1,7 @@
 /** Brings the rules of a bind into one form: the libraries that agents are built with write them in several. */
 import { BadJson, MAX_JSON_VALUES, parseJson } from '../../lib/text/json.ts'
 
-/** The same depth that the text of a policy may have. */
+/** The depth limit is that of policy texts. */
 const bounds = { maxDepth: 32, maxValues: MAX_JSON_VALUES }
 
 /** Rules in a text. The Rust library spells the names `Inbound`, `Actions` and so on. */

@@ -139,7 +139,7 @@ export function readUserAgents(value: unknown, name: string): unknown {
 
 const circuitBreakerForm = Type.Object({ error_threshold: Type.Number() })
 
-/** Agents set the threshold only; all else has its default. */
+/** Agents set only the threshold; the rest has defaults. */
 export function readCircuitBreaker(value: unknown, name: string): unknown {
   try {
     const { error_threshold } = fieldsOf(circuitBreakerForm, value, name)
@@ -174,7 +174,7 @@ export function readWebhook(value: unknown, name: string): unknown {
 /** The settings that a module would have if this were stored on a route. */
 export function settingsOf(module: Module, given: Readonly<Record<string, unknown>>, name: string): unknown {
   const form = module.at.route
-  if (!form) throw new Error(`module ${module.name} cannot hang on a route`)
+  if (!form) throw new Error(`module ${module.name} does not attach to a route`)
   const where = { place: 'route', at: `${name}.` } as const
   const config = check(Type.Object({ [name]: form }), { [name]: given })[name] as ModuleConfig // a module's form
   const accepted = module.accept?.(config, where) ?? config
@@ -188,7 +188,7 @@ function unnamed(): never {
   throw new Error('an agent cannot name a resource')
 }
 
-/** An option that is only there or not. */
+/** An option without settings. */
 export function readSwitch(value: unknown, name: string): Readonly<Record<string, never>> {
   if (value !== true && (typeof value !== 'object' || Array.isArray(value))) {
     throw new BadOption(MALFORMED_BIND, `\`${name}\` must be an object`)

@@ -1,4 +1,4 @@
-/** The `basic_auth` module: visitors log in with a user name and a password. Only endpoints of agents ask for it. */
+/** The `basic_auth` module: visitors log in with a user name and a password. Only endpoints of agents use it. */
 import { defineModule } from '../module.ts'
 import { compileBasicAuth } from './traffic.ts'
 

@@ -4,7 +4,7 @@ import type { Phases, RequestVerdict } from '../phases.ts'
 
 export interface BasicAuthSettings {
   readonly credentials: readonly { readonly username: string; readonly password: string }[]
-  /** What the visitor is asked to log in to: plain ASCII. */
+  /** The name that browsers show at the login: plain ASCII. */
   readonly realm?: string
 }
 
@@ -20,7 +20,7 @@ export function compileBasicAuth({ credentials, realm = 'postern' }: BasicAuthSe
     const pair = Buffer.from(`${username}:${password}`)
     return { username, pair: digest(pair), encoded: digest(pair.toString('base64')) }
   })
-  /** Compares with all of them, even after a match, so that the time does not tell which one matched. */
+  /** Compares with all of them, even after a match, so that the time does not show which one matched. */
   const find = (given: Buffer, form: 'pair' | 'encoded'): string | undefined => {
     let username: string | undefined
     for (const each of known) if (timingSafeEqual(each[form], given)) username = each.username
@@ -35,7 +35,7 @@ export function compileBasicAuth({ credentials, realm = 'postern' }: BasicAuthSe
   }
   return {
     request({ headers, found }) {
-      // With two headers, the upstream might use another one than we checked.
+      // With two headers, the upstream might use the one not checked.
       const [header, ...more] = headers.all('authorization')
       const username = more.length === 0 ? userOf(header) : undefined
       found.set('basic_auth.decision', username === undefined ? 'block' : 'allow')

@@ -14,7 +14,7 @@ const defaults: CircuitBreakerSettings = {
   errorThreshold: 0.5,
 }
 
-/** A breaker with a clock to turn; `ask` is a whole exchange, undefined when it was not let through. */
+/** A breaker and its clock; `ask` is a whole exchange, undefined when it was not let through. */
 function breaker(settings: Partial<CircuitBreakerSettings> = {}) {
   const clock = { now: 1_000_000 }
   const phases = compileCircuitBreaker({ ...defaults, ...settings }, { now: () => clock.now, key: '' })
@@ -108,15 +108,15 @@ test('after a while exactly one request is tried, and a good answer closes the c
   assert.equal(probe.decision, 'allow_while_open')
   assert.equal(ask(200), 'block')
   void phases.response?.(response({ status: 204 }), probe.ctx)
-  // Though its body is not through yet.
+  // Its body is still being sent.
   assert.equal(ask(200), 'allow')
   end(probe.ctx, { status: 204, isFromUpstream: true })
-  // The window began anew: three failures are not four requests yet.
+  // The window is empty again: three failures are too few requests.
   assert.deepEqual([500, 500].map(ask), ['allow', 'allow'])
   assert.equal(ask(200), 'block')
 })
 
-test('a bad answer to the tried request keeps the circuit open for another while', () => {
+test('a bad answer to the tried request keeps the circuit open for as long again', () => {
   const { ask, begin, end, clock } = breaker()
   for (let i = 0; i < 4; i++) ask(500)
   clock.now += 10_000
@@ -164,7 +164,7 @@ test('a clock that is set back does not keep the circuit open for longer', () =>
   assert.equal(ask(200), 'allow_while_open')
 })
 
-test('never lets two through while open, and always lets one through in the end', () => {
+test('never lets two through while open, and always lets one through eventually', () => {
   const event = fc.constantFrom('begin', 'good', 'bad', 'leave', 'wait')
   fc.assert(
     fc.property(fc.array(event, { maxLength: 200 }), (events) => {

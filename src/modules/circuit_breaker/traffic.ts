@@ -10,11 +10,11 @@ export interface CircuitBreakerSettings {
   readonly buckets: number
   /** Requests in the window before failures count. */
   readonly volumeThreshold: number
-  /** Share of failures, 0 to 1, from which on requests are refused. */
+  /** Share of failures, 0 to 1, at which requests are refused. */
   readonly errorThreshold: number
 }
 
-/** With twins at other data planes, it counts and opens with them, and one of them all tries a request. */
+/** Twins at other data planes count and open together, and one of them all tries a request. */
 export function compileCircuitBreaker(
   settings: CircuitBreakerSettings,
   { now, key, breakers }: Pick<ModuleTools, 'now' | 'key' | 'breakers'>,
@@ -25,7 +25,7 @@ export function compileCircuitBreaker(
   let openUntil: number | undefined
   /** The one request that was let through to find out whether the upstream works again. */
   let probe: RequestContext | undefined
-  /** The request that waits to hear from another plane whether it is the one. */
+  /** The request that waits for another plane to say whether it may try. */
   let asking: RequestContext | undefined
 
   const trippedMs = trippedSeconds * 1000

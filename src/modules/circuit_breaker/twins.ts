@@ -1,7 +1,7 @@
 /** The port through which a circuit breaker counts for the whole node: with its twins at the other data planes. */
 
 export interface BreakerTwins {
-  /** `key` is the same at all planes. What its twins say comes to `breaker` until it leaves. */
+  /** `key` is the same at all planes. Calls of the twins go to `breaker` until it leaves. */
   join(key: string, breaker: TwinBreaker): TwinLink
 }
 
@@ -22,7 +22,7 @@ export interface TwinLink {
   closed(): void
   /** Whether this plane may try a request while the circuit is open. Then `opened`, `closed` or `probeOver` must follow. */
   mayProbe(): boolean | Promise<boolean>
-  /** The request that was tried has ended and told nothing about the upstream. */
+  /** The try is over and did not show whether the upstream works. */
   probeOver(): void
   leave(): void
 }

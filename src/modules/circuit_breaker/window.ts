@@ -4,7 +4,7 @@ export class RollingWindow {
   readonly #bucketMs: number
   readonly #totals: Float64Array
   readonly #failures: Float64Array
-  /** The number, since 1970, of the current bucket. */
+  /** The current bucket, counted from 1970. */
   #current = 0
   #total = 0
   #failed = 0
@@ -17,7 +17,7 @@ export class RollingWindow {
 
   /** Counts requests, and returns the totals of the window. */
   add(now: number, total: number, failed: number): { total: number; failed: number } {
-    this.#turnTo(Math.floor(now / this.#bucketMs))
+    this.#moveTo(Math.floor(now / this.#bucketMs))
     const at = this.#current % this.#totals.length
     this.#totals[at] = (this.#totals[at] ?? 0) + total
     this.#total += total
@@ -34,7 +34,7 @@ export class RollingWindow {
   }
 
   /** Clears the buckets that have expired; all of them when the clock moved by more than the window, either way. */
-  #turnTo(bucket: number): void {
+  #moveTo(bucket: number): void {
     const size = this.#totals.length
     if (Math.abs(bucket - this.#current) >= size) {
       this.clear()

@@ -3,7 +3,7 @@
 /** How many entries of the header are read; browsers send four. */
 const MAX_PARTS = 32
 
-/** The entry of `offered` with the highest weight, the first of equals; undefined when the visitor accepts none. */
+/** The entry of `offered` with the highest weight, the first on a tie; undefined when the visitor accepts none. */
 export function chooseCoding<T extends string>(header: string, offered: readonly T[]): T | undefined {
   const weights = new Map<string, number>()
   for (const part of header.toLowerCase().split(',', MAX_PARTS)) {

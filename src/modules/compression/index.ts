@@ -1,4 +1,4 @@
-/** The `compression` module: responses go to the visitor compressed. */
+/** The `compression` module: compresses responses to visitors. */
 import { Type } from '../../lib/shape/type.ts'
 import { enabled } from '../../model/fields.ts'
 import { defineModule } from '../module.ts'

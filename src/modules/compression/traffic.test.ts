@@ -20,7 +20,7 @@ function compressed(given: Given, accept: string | undefined = 'gzip', method = 
 }
 
 for (const coding of ['gzip', 'br', 'deflate'] as const) {
-  test(`a visitor that takes ${coding} can read the body`, async () => {
+  test(`visitors who accept ${coding} can read the body`, async () => {
     const { incoming, ctx, encoder } = compressed({}, coding)
     assert.equal(incoming.headers.get('content-encoding'), coding)
     assert.equal(ctx.found.get('compression.algorithm'), coding)

@@ -17,7 +17,7 @@ const codings: Readonly<Record<'gzip' | 'br' | 'deflate', () => Transform>> = {
     createBrotliCompress({
       flush: constants.BROTLI_OPERATION_FLUSH,
       params: {
-        // The defaults are made for files: they are slow, and take megabytes for each response.
+        // The defaults suit files: they are slow, and take megabytes for each response.
         [constants.BROTLI_PARAM_QUALITY]: 4,
         [constants.BROTLI_PARAM_LGWIN]: 18,
       },

@@ -36,7 +36,7 @@ export type HeaderForm = Static<ReturnType<typeof headerForm>>
 
 /**
  * Throws `BadValue` for headers that must not be changed, and for duplicates. `kept` gets a lower-case name and all names
- * that are added, and returns why the header must not be removed, if so.
+ * that are added, and returns a reason if the header must not be removed.
  */
 export function checkHeaderForm(
   config: HeaderForm,
@@ -45,8 +45,8 @@ export function checkHeaderForm(
 ): void {
   const { add, remove } = config
   checkHeaders(`${at}add`, add)
-  const dear = firstTooMany(Object.entries(add))
-  if (dear !== undefined) throw badHeader(`${at}add[${JSON.stringify(dear)}]`, TOO_MANY_VARIABLES)
+  const excess = firstTooMany(Object.entries(add))
+  if (excess !== undefined) throw badHeader(`${at}add[${JSON.stringify(excess)}]`, TOO_MANY_VARIABLES)
   const added = new Set(Object.keys(add).map((name) => name.toLowerCase()))
   for (const [i, name] of remove.entries()) {
     const field = `${at}remove[${i}]`
@@ -57,10 +57,10 @@ export function checkHeaderForm(
   refuseRepeats(`${at}remove`, remove, (name) => name.toLowerCase())
 }
 
-/** What is wrong with the header that `firstTooMany` names. */
+/** What is wrong with the header that `firstTooMany` finds. */
 export const TOO_MANY_VARIABLES = `brings the values to over ${MAX_VARIABLES} \`\${…}\` in all; use fewer`
 
-/** The name of the first header with which the values together have too many `${…}`. */
+/** The first header whose value takes the total of `${…}` over the limit. */
 export function firstTooMany(add: HeaderSettings['add']): string | undefined {
   let left = MAX_VARIABLES
   for (const [name, value] of add) {
@@ -76,7 +76,7 @@ export function headerFormPrice(config: HeaderForm): number {
   return Object.values(add).reduce((sum, value) => sum + headerPrice(value), 0)
 }
 
-/** Turns what is stored into settings for traffic. */
+/** Turns the stored form into settings for traffic. */
 export function headerSettings(config: HeaderForm): HeaderSettings {
   const { add, remove } = config
   return { add: Object.entries(add), remove }

@@ -1,4 +1,4 @@
-/** Lets in the addresses that the rules let in: connections on TCP and TLS edges, requests on routes. */
+/** Lets in the addresses that the rules allow: connections on TCP and TLS edges, requests on routes. */
 import { compilePeerRules } from '../../lib/net/ip-rules.ts'
 import type { ConnectionVerdict, Phases } from '../phases.ts'
 

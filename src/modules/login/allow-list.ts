@@ -15,7 +15,7 @@ export interface AllowLists {
 export interface Belongings {
   /** The e-mail address is one that the provider has verified, or empty. */
   readonly user: LoginUser
-  /** In the form that the lists use, in any case. */
+  /** In the form of the lists, in any letter case. */
   readonly teams?: readonly string[]
   readonly organizations?: readonly string[]
   readonly groups?: readonly string[]
@@ -34,9 +34,9 @@ export function compileAllowLists(lists: AllowLists): (profile: Belongings) => b
     const at = email.lastIndexOf('@')
     return (
       (at > 0 && (addresses.has(email) || domains.has(email.slice(at + 1)))) ||
-      names(profile.teams, teams) ||
-      names(profile.organizations, organizations) ||
-      names(profile.groups, groups)
+      anyIn(profile.teams, teams) ||
+      anyIn(profile.organizations, organizations) ||
+      anyIn(profile.groups, groups)
     )
   }
 }
@@ -54,7 +54,7 @@ export function allowing(lists: AllowLists, provider: LoginProvider): LoginProvi
     finish: async (callback) => judged(await provider.finish(callback)),
     async check(login) {
       if (provider.check) return judged(await provider.check(login))
-      // The lists need only what the provider told at the login.
+      // The lists need only what the provider sent at login.
       const { isRefused: _, ...kept } = login.kept
       return judged({ user: login.user, kept })
     },
@@ -65,6 +65,6 @@ function lower(entries: readonly string[] = []): ReadonlySet<string> {
   return new Set(entries.map((each) => each.toLowerCase()))
 }
 
-function names(found: readonly string[] = [], allowed: ReadonlySet<string>): boolean {
+function anyIn(found: readonly string[] = [], allowed: ReadonlySet<string>): boolean {
   return allowed.size > 0 && found.some((each) => each !== '' && allowed.has(each.toLowerCase()))
 }

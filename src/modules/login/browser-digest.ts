@@ -1,4 +1,4 @@
-/** What a browser is known by wherever logins are kept: a digest of its secret on a host. */
+/** The key under which a browser's logins are stored: a digest of its secret on a host. */
 import { hash } from 'node:crypto'
 import type { LoginPlace } from './sessions.ts'
 

@@ -1,4 +1,4 @@
-/** The cookies of logins: what they are called, how they are set, and which are kept from services. */
+/** The cookies of logins: their names, how they are set, and which are hidden from services. */
 
 /** D39 */
 const DEFAULT_PREFIX = 'postern.'

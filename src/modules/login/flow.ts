@@ -28,11 +28,11 @@ type Pair = readonly [string, string]
 export interface LoginFlow {
   /** Sends the visitor to the provider, and afterwards to `to`, a path of this host. */
   begin(ctx: RequestContext, to: string, isForced: boolean): Promise<Respond | Refuse>
-  /** The visitor came back from the provider. */
+  /** Handles the return from the provider. */
   finish(ctx: RequestContext): Promise<Respond | Refuse>
   /** Ends all logins of the browser on this host. */
   end(ctx: RequestContext): Promise<Respond | Refuse>
-  /** What a page of the provider's side may do with logins. */
+  /** What a page of the provider may do with logins. */
   visit(ctx: RequestContext): LoginVisit
 }
 
@@ -88,19 +88,19 @@ export function loginFlow(
       const [cookie, ...others] = readCookies(ctx.headers, (each) => each === name)
       const attempt = cookie && others.length === 0 ? openCookie(sealer, attemptPlace(ctx), id, cookie[1]) : undefined
       // From here on the attempt is over, however it ends.
-      const over = expireCookie(name)
-      if (!attempt) return { refuse: 'LOGIN_OTHER_BROWSER', headers: [over] }
-      if (attempt.identity !== provider.identity) return { refuse: 'LOGIN_STATE_INVALID', headers: [over] }
+      const drop = expireCookie(name)
+      if (!attempt) return { refuse: 'LOGIN_OTHER_BROWSER', headers: [drop] }
+      if (attempt.identity !== provider.identity) return { refuse: 'LOGIN_STATE_INVALID', headers: [drop] }
       const error = params.get('error')
-      if (error !== null) return refuse(ctx, providerError(error), [over])
+      if (error !== null) return refuse(ctx, providerError(error), [drop])
       const { to, kept } = attempt
       try {
         const outcome = await provider.finish({ redirectUri: uriOf(ctx, ctx.reservedPath ?? ''), state, params, kept })
-        if (isFault(outcome)) return refuse(ctx, outcome, [over])
-        return redirect(to, [await remember(ctx, outcome), over])
+        if (isFault(outcome)) return refuse(ctx, outcome, [drop])
+        return redirect(to, [await remember(ctx, outcome), drop])
       } catch (error) {
-        // The attempt cannot be repeated: the provider accepts its code only once, and we its answer.
-        return storeDown(error, [over])
+        // The attempt cannot be repeated: the provider accepts its code once, and we its answer.
+        return storeDown(error, [drop])
       }
     },
 
@@ -147,7 +147,7 @@ export function loginFlow(
   }
 }
 
-/** R-3.11, step 7: all errors of a provider look the same to visitors, except that the user refused. */
+/** R-3.11, step 7: all errors of a provider look the same to visitors, except a refusal by the user. */
 function providerError(error: string): LoginFault {
   const fault = error === 'access_denied' ? 'LOGIN_DENIED' : 'LOGIN_PROVIDER_ERROR'
   return { fault, reason: `the provider answered ${errorForm.test(error) ? error : 'with an error'}` }

@@ -38,6 +38,6 @@ test('what it accepts stays on the host when a browser parses it', () => {
     taken++
     assert.equal(new URL(path, 'https://app.example.com/oauth2/callback').origin, 'https://app.example.com', payload)
   }
-  // The list must not be one that is refused for how it begins alone.
+  // Not every payload may be refused for its first characters.
   assert.ok(taken > 20, `${taken} were taken`)
 })

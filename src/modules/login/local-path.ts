@@ -5,7 +5,7 @@ const MAX_LENGTH = 1500
 
 /**
  * `text` when it is a path of the host, with or without a query; undefined otherwise. Browsers drop tabs and line breaks,
- * take a backslash for a slash, and two slashes for the beginning of a host name.
+ * read a backslash as a slash, and two slashes as the start of a host name.
  */
 export function localPath(text: string): string | undefined {
   return text.length <= MAX_LENGTH && /^\/(?![/\\])[\x21-\x5b\x5d-\x7e]*$/.test(text) ? text : undefined

@@ -1,4 +1,4 @@
-/** Logins that this process alone remembers, and only while it runs. */
+/** Keeps logins in the memory of this process. */
 import { browserOf } from './browser-digest.ts'
 import type { Login, LoginOrigin, LoginOwner, LoginPlace, LoginSessions, UsedAnswer } from './sessions.ts'
 

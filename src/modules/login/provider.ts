@@ -1,4 +1,4 @@
-/** What a login needs of a provider: the port that OpenID Connect, OAuth and SAML each fill in. */
+/** What a login needs of a provider: the port that OpenID Connect, OAuth and SAML implement. */
 import type { VisitorErrorCode } from '../../model/visitor-errors.ts'
 import type { RequestContext, RequestVerdict } from '../phases.ts'
 import type { Login, LoginUser, UsedAnswer } from './sessions.ts'
@@ -6,7 +6,7 @@ import type { Login, LoginUser, UsedAnswer } from './sessions.ts'
 export interface LoginProvider {
   /** `oidc`, `google`, … */
   readonly name: string
-  /** Its URL, such as the issuer, when that tells its users from those of another provider; see `LoginOrigin`. */
+  /** Its URL, such as the issuer, when that tells apart users of two providers; see `LoginOrigin`. */
   readonly url?: string
   readonly clientId: string
   /** A digest of the provider, the client and the scopes. A login with another identity does not count. */
@@ -23,7 +23,7 @@ export interface LoginProvider {
   variables?(user: LoginUser): readonly (readonly [string, string])[]
   /** Begins a login. */
   begin(attempt: BeginAttempt): Promise<Beginning | LoginFault>
-  /** Called when the visitor came back, in the browser in which the attempt began, and without an error of the provider. */
+  /** Called when the visitor comes back in the browser in which the attempt began, without an error of the provider. */
   finish(callback: Callback): Promise<LoggedIn | LoginFault>
   /** Asks the provider again about the user of a login. */
   check?(login: Login): Promise<LoggedIn | LoginFault>
@@ -39,7 +39,7 @@ export interface ProviderPage {
 
 /** What a page may do with logins. */
 export interface LoginVisit {
-  /** Logs somebody in without an attempt that began here, and sends the browser to `to`, a path of this host. */
+  /** Logs a visitor in without an attempt that began here, and sends the browser to `to`, a path of this host. */
   readonly admit: (outcome: LoggedIn, to: string) => Promise<RequestVerdict>
   /** Ends the logins of a user at this route, in whichever browser; false when `asked` was used before. */
   readonly endUser: (userId: string, asked: UsedAnswer) => Promise<boolean>
@@ -71,7 +71,7 @@ export interface Callback {
 export interface LoggedIn {
   readonly user: LoginUser
   /**
-   * What the provider's side stores with the login. The upstream is told `accessToken`, `refreshToken`, and every entry
+   * What the provider stores with the login. The upstream gets `accessToken`, `refreshToken`, and every entry
    * whose name begins with `postern-auth-`.
    */
   readonly kept: Readonly<Record<string, string>>

@@ -15,7 +15,7 @@ export interface Login {
   /** A digest of the provider, the client and the scopes. A login with another identity does not count. */
   readonly identity: string
   readonly user: LoginUser
-  /** What the provider's side will need again, such as a token. Sealed where it is stored, and never logged. */
+  /** What the provider stores with the login, such as tokens. Sealed in the store, and never logged. */
   readonly kept: Readonly<Record<string, string>>
   readonly createdAt: number
   /** When the provider was last asked about the user. */
@@ -23,7 +23,7 @@ export interface Login {
   readonly lastSeenAt: number
 }
 
-/** Where a login is found: D51, a browser has one secret on each host, and under it one login for each route. */
+/** Where a login is stored. D51: a browser has one secret on each host, and under it one login for each route. */
 export interface LoginPlace {
   /** What the cookie holds; only a digest of it is stored. */
   readonly secret: string
@@ -47,7 +47,7 @@ export interface LoginOrigin {
   readonly expiresAt: number | undefined
 }
 
-/** The user, as the provider knows them, whose logins are meant. */
+/** The owner of logins, as the provider knows them. */
 export interface LoginOwner extends Pick<LoginOrigin, 'provider' | 'providerUrl'> {
   readonly identity: string
   readonly userId: string
@@ -70,20 +70,20 @@ export interface LoginSessions {
    * attacker could plant a secret in a browser and then share the visitor's login.
    */
   begin(place: LoginPlace, login: Login, origin: LoginOrigin, before?: string): Promise<void>
-  /** The user sent a request. Cheap, and may be lost in a crash: it only postpones the end for inactivity. */
+  /** Notes a request of the user. Cheap, and may be lost in a crash: it only postpones the inactivity timeout. */
   seen(place: LoginPlace, at: number): void
-  /** The provider was asked again. Does nothing when the login has ended meanwhile. */
+  /** Stores a login that was checked again. Does nothing when it has ended meanwhile. */
   renew(place: LoginPlace, login: Login): Promise<void>
   /** Ends all logins of a browser on this host. */
   end(place: Pick<LoginPlace, 'secret' | 'host'>): Promise<void>
   /**
-   * Ends the logins of a user at one route, in whichever browser, because the provider asked for it. Gives false, and ends
-   * none, when `asked` was used before. It counts as used only if the logins have ended.
+   * Ends the logins of a user at one route, in all browsers, because the provider asked for it. Returns false and ends
+   * none when `asked` was used before. It counts as used only if the logins have ended.
    */
   endUser(owner: LoginOwner, routeId: string, asked: UsedAnswer): Promise<boolean>
   /**
-   * Uses an answer; gives whether this was the first time. Resolves when that would survive a restart. When it rejects,
-   * the answer may count as used or not, and nobody may be let in by it.
+   * Marks an answer as used; returns whether this was the first use. Resolves when it would survive a restart. When it
+   * rejects, the answer may count as used or not, and nobody may be let in by it.
    */
   useAnswer(answer: UsedAnswer): Promise<boolean>
 }

@@ -10,7 +10,7 @@ import { storeDown } from './store-down.ts'
 /** How many session cookies are tried. A browser has one, unless somebody set another for a parent domain. */
 const MAX_COOKIES = 3
 
-/** How often a visitor's presence is noted, in milliseconds; the end for inactivity is no more exact than this. */
+/** How often a visitor's activity is noted, in milliseconds: the precision of the inactivity timeout. */
 const SEEN_EVERY_MS = 1000
 
 /** What the secrets in session cookies look like: 256 bits. */

@@ -17,7 +17,7 @@ const settings = readLoginConfig({
   maximum_duration: 0,
 })
 
-/** Lets in everybody, and is asked about them with every request. */
+/** Lets in everybody, and checks them at every request. */
 const provider: LoginProvider = {
   name: 'oidc',
   url: 'https://id.example.com',
@@ -32,7 +32,7 @@ const provider: LoginProvider = {
 }
 const known = { user: { id: 'ada', name: '', email: '', username: '' }, kept: {} }
 
-/** Sessions of which those that are in `away` cannot be reached. */
+/** Sessions whose methods in `away` fail. */
 class FlakySessions extends MemorySessions {
   readonly away = new Set<keyof LoginSessions>()
   origin: LoginOrigin | undefined
@@ -59,7 +59,7 @@ function storeAway(): Promise<never> {
   return Promise.reject(new Refusal('STORE_UNAVAILABLE', undefined, { headers: { 'retry-after': '7' } }))
 }
 
-/** A browser that is logged in, and the sessions behind it; time passes with every look at the clock. */
+/** A browser that is logged in, and the sessions behind it; every look at the clock advances it. */
 async function stage() {
   const sessions = new FlakySessions()
   let now = 0
@@ -79,14 +79,14 @@ async function outcome(browser: TestBrowser, path = '/') {
   return [code ?? status, headers.get('retry-after')]
 }
 
-const comeAgain = ['LOGIN_STORE_DOWN', '7']
+const tryLater = ['LOGIN_STORE_DOWN', '7']
 
 test('a visitor who cannot be looked up is asked to retry', async () => {
   const { browser, tools, sessions } = await stage()
   const elsewhere = { ...bound(sessions), find: storeAway }
   const there = new TestBrowser(compileLogin(settings, provider, { ...tools, sessions: elsewhere }), browser.cookies)
-  assert.deepEqual(await outcome(there), comeAgain)
-  // Whoever has no cookie is not looked up, and sent to log in.
+  assert.deepEqual(await outcome(there), tryLater)
+  // A visitor without a cookie is sent to log in, not looked up.
   assert.deepEqual(await outcome(new TestBrowser(compileLogin(settings, provider, tools))), [302, undefined])
 })
 
@@ -95,14 +95,14 @@ test('a login that cannot be stored does not count, and its attempt is over', as
   browser.cookies.clear()
   sessions.away.add('begin')
   const { code, headers } = await logIn(browser)
-  assert.deepEqual([code, headers.get('retry-after')], comeAgain)
+  assert.deepEqual([code, headers.get('retry-after')], tryLater)
   assert.equal(browser.cookies.size, 0)
 })
 
 test('a check whose outcome cannot be stored lets nobody in', async () => {
   const { browser, sessions } = await stage()
   sessions.away.add('renew')
-  assert.deepEqual(await outcome(browser), comeAgain)
+  assert.deepEqual(await outcome(browser), tryLater)
   sessions.away.clear()
   assert.deepEqual(await outcome(browser), [200, undefined])
 })
@@ -110,7 +110,7 @@ test('a check whose outcome cannot be stored lets nobody in', async () => {
 test('a logout that cannot be stored says so, and can be tried again', async () => {
   const { browser, sessions } = await stage()
   sessions.away.add('end')
-  assert.deepEqual(await outcome(browser, '/postern/logout'), comeAgain)
+  assert.deepEqual(await outcome(browser, '/postern/logout'), tryLater)
   sessions.away.clear()
   assert.deepEqual(await outcome(browser, '/postern/logout'), [302, undefined])
   assert.deepEqual(await outcome(browser), [302, undefined])
@@ -123,7 +123,7 @@ test('other errors are rethrown', async () => {
   await assert.rejects(there.visit(), /broken/)
 })
 
-test('the store is told where the provider is', async () => {
+test('the store gets the URL of the provider', async () => {
   const { sessions } = await stage()
   assert.equal(sessions.origin?.providerUrl, 'https://id.example.com')
 })
@@ -140,7 +140,7 @@ function bound(sessions: MemorySessions): LoginSessions {
   }
 }
 
-test('a visitor whose login lost a race is asked to try again; other errors are none of the store', () => {
+test('a visitor whose login lost a race is asked to try again; other errors are rethrown', () => {
   const lost = new Refusal('CONFLICT', undefined, { headers: { 'retry-after': '3' } })
   assert.deepEqual(storeDown(lost), { refuse: 'LOGIN_STORE_DOWN', headers: [['Retry-After', '3']] })
   for (const error of [new Refusal('NOT_FOUND'), new Error('broken')]) assert.throws(() => storeDown(error), error)

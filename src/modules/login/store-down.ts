@@ -2,11 +2,11 @@
 import { Refusal } from '../../model/errors.ts'
 import type { Refuse } from '../phases.ts'
 
-/** The database does not answer, or others changed the same logins at the same time. */
-const passing: ReadonlySet<string> = new Set(['STORE_UNAVAILABLE', 'CONFLICT'])
+/** The database does not answer, or others changed the same logins meanwhile. */
+const temporary: ReadonlySet<string> = new Set(['STORE_UNAVAILABLE', 'CONFLICT'])
 
 /** The refusal for an error that `LoginSessions` threw; rethrows any other error. */
 export function storeDown(error: unknown, headers: NonNullable<Refuse['headers']> = []): Refuse {
-  if (!(error instanceof Refusal) || !passing.has(error.code)) throw error
+  if (!(error instanceof Refusal) || !temporary.has(error.code)) throw error
   return { refuse: 'LOGIN_STORE_DOWN', headers: [['Retry-After', error.headers['retry-after'] ?? '1'], ...headers] }
 }

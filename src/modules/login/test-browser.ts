@@ -1,4 +1,4 @@
-/** For tests: a browser that visits one route with a login, keeps its cookies, and follows no redirect by itself. */
+/** For tests: a browser that visits one route with a login, keeps its cookies, and follows no redirects. */
 import { cookieRemover } from '../../lib/http/cookies.ts'
 import { HeaderList } from '../../lib/http/header-list.ts'
 import { type Phases, pathOfRoute, type RequestContext, type RequestVerdict } from '../phases.ts'
@@ -12,18 +12,18 @@ export interface Visit {
   readonly routeId?: string
   readonly headers?: Readonly<Record<string, string | readonly string[]>>
   readonly body?: string
-  /** Whether another site made the browser post this: cookies that are `SameSite=Lax` stay at home. */
+  /** Whether another site made the browser post this: cookies that are `SameSite=Lax` are not sent. */
   readonly isCrossSite?: boolean
 }
 
 export interface Page {
-  /** 200 when the service was asked. */
+  /** 200 when it reached the service. */
   readonly status: number
   /** The code of an error page. */
   readonly code: string | undefined
   readonly location: string
   readonly headers: HeaderList
-  /** The request as the service saw it; undefined when it was not asked. */
+  /** The request as the service saw it; undefined when it got none. */
   readonly upstream: HeaderList | undefined
   readonly ctx: RequestContext
 }

@@ -1,4 +1,4 @@
-/** For tests: texts that have sent visitors of other programs to hosts of strangers. */
+/** For tests: targets that have led visitors of other programs to foreign hosts. */
 
 const before = [
   '',

@@ -24,7 +24,7 @@ const MAX_TOKEN_LENGTH = 4096
 
 type IdentityHeader = readonly [HeaderName, string]
 
-/** The phases of a login, and what tells it from the other logins of its route. */
+/** The phases of a login, and what distinguishes the logins of a route. */
 export interface LoginPhases extends Phases {
   readonly reserves: readonly Reserved[]
   readonly hidesCookies: readonly string[]
@@ -32,7 +32,7 @@ export interface LoginPhases extends Phases {
   readonly upstream: NonNullable<Phases['upstream']>
   /** Whether a request for a reserved path names this login. */
   readonly isNamed: (ctx: RequestContext) => boolean
-  /** The login that a request was let in by. */
+  /** The login that let a request in. */
   readonly loginOf: (ctx: RequestContext) => Login | undefined
 }
 
@@ -41,9 +41,9 @@ export function compileLogin(settings: LoginSettings, provider: LoginProvider, t
   const visitorLogin = new Slot<Login>()
   const standing = standingAt(settings, provider, tools)
   const flow = loginFlow(settings, provider, tools)
-  /** The headers that tell the upstream about a login; they are the same for each of its requests. */
+  /** The headers that tell the upstream about a login: the same for all its requests. */
   const identities = new WeakMap<Login, readonly IdentityHeader[]>()
-  const told = (login: Login): readonly IdentityHeader[] => {
+  const headersFor = (login: Login): readonly IdentityHeader[] => {
     const known = identities.get(login) ?? identityOf(login)
     identities.set(login, known)
     return known
@@ -87,7 +87,7 @@ export function compileLogin(settings: LoginSettings, provider: LoginProvider, t
     return loginPaths.includes(path) ? flow.begin(ctx, wantedPath(ctx.query), true) : flow.finish(ctx)
   }
 
-  /** The state says for which login it was made. */
+  /** The state names the login that it was made for. */
   const isOwnState = (query: string, routeId: string): boolean =>
     routeOfState(new URLSearchParams(query).get('state') ?? '') === placeId(routeId, scope)
   const claimsCallback = ({ query, routeId }: ReservedRequest): PathClaim =>
@@ -129,7 +129,7 @@ export function compileLogin(settings: LoginSettings, provider: LoginProvider, t
     upstream({ headers }, ctx) {
       const login = visitorLogin.of(ctx)
       if (!login) return
-      for (const [name, value] of told(login)) headers.setChecked(name, value)
+      for (const [name, value] of headersFor(login)) headers.setChecked(name, value)
     },
   }
 }
@@ -150,7 +150,7 @@ function wrongMethod(methods: readonly string[]): RequestVerdict {
 /** The headers for the upstream. Headers of these names that visitors send were removed before, in any spelling (D42b). */
 function identityOf({ user, kept }: Login): IdentityHeader[] {
   const { accessToken = '', refreshToken = '' } = kept
-  const told = [
+  const all = [
     ['postern-auth-user-id', user.id],
     ['postern-auth-user-name', user.name],
     ['postern-auth-user-email', user.email],
@@ -158,7 +158,7 @@ function identityOf({ user, kept }: Login): IdentityHeader[] {
     ['postern-auth-oauth-refresh-token', refreshToken],
     ...Object.entries(kept).filter(([name]) => name.startsWith('postern-auth-')),
   ] as const
-  return told
+  return all
     .filter(([, value]) => value !== '' && value.length <= MAX_TOKEN_LENGTH)
     .map(([name, value]) => [headerName(name), toHeaderValue(value)])
 }

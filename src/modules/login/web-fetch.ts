@@ -1,4 +1,4 @@
-/** Adapts our `fetch` to the interface of the web's, for libraries: all their requests then obey D53. */
+/** Adapts our `fetch` to the web's interface for libraries, so that all their requests obey D53. */
 import type { Fetch } from '../../lib/http/outbound-fetch.ts'
 
 export interface WebRequest {

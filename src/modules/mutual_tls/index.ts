@@ -1,4 +1,4 @@
-/** The `mutual_tls` module: visitors prove themselves with a client certificate. */
+/** The `mutual_tls` module: visitors authenticate with a client certificate. */
 import { Type } from '../../lib/shape/type.ts'
 import { enabled, refuseRepeats } from '../../model/fields.ts'
 import { defineModule } from '../module.ts'

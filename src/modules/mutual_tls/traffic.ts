@@ -21,7 +21,7 @@ export function compileMutualTls({ authorities }: MutualTlsSettings, { now }: Pi
     upstream({ headers }, { tls }) {
       const certificate = clientCertificate(tls)
       if (!certificate) return
-      for (const [name, field] of told) {
+      for (const [name, field] of sent) {
         const value = certificate[field]
         if (value !== '') headers.set(name, value)
       }
@@ -32,7 +32,7 @@ export function compileMutualTls({ authorities }: MutualTlsSettings, { now }: Pi
 const refused: ConnectionVerdict = { refuse: 'CLIENT_CERTIFICATE_REQUIRED' }
 
 /** */
-const told: readonly (readonly [string, keyof ClientCertificate])[] = [
+const sent: readonly (readonly [string, keyof ClientCertificate])[] = [
   ['postern-mtls-subject-cn', 'commonName'],
   ['postern-mtls-subject-alt-name-dns', 'dnsNames'],
   ['postern-mtls-email-addresses', 'emailAddresses'],

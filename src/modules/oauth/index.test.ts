@@ -9,14 +9,14 @@ function put(body: unknown, at = ''): ModuleConfig {
   return oauth.accept(check(oauth.at.route, body), { place: 'route', at })
 }
 
-/** A body with one provider that has what it must have, and `more`. */
+/** A body with one provider, what it requires, and `more`. */
 function naming(name: string, more: Record<string, unknown> = {}): Record<string, unknown> {
   return { provider: { [name]: { client_id: 'app', client_secret: 'hush-hush', ...more } } }
 }
 
 const plain = { client_id: 'app', client_secret: 'hush-hush', scopes: [], email_addresses: [], email_domains: [] }
 
-/** Each provider, and the lists that it has beyond those of all. */
+/** Each provider, and its lists beyond the common ones. */
 const known: Record<string, Record<string, readonly string[]>> = {
   amazon: {},
   facebook: {},
@@ -29,7 +29,7 @@ const known: Record<string, Record<string, readonly string[]>> = {
 }
 
 for (const [name, more] of Object.entries(known)) {
-  test(`takes ${name}, with defaults for what was left out`, () => {
+  test(`accepts ${name}, with defaults for omitted fields`, () => {
     assert.deepEqual(put(naming(name)), {
       enabled: true,
       provider: { [name]: { ...plain, ...more } },
@@ -65,7 +65,7 @@ test('two providers are refused by name, on a disabled module too', () => {
   }
 })
 
-test('an enabled module needs the application at its provider; a disabled one may be bare', () => {
+test('an enabled module needs the application at its provider; a disabled one may lack it', () => {
   assert.deepEqual(put({ enabled: false, provider: { twitch: {} } }).provider, {
     twitch: { ...plain, client_id: '', client_secret: '' },
   })

@@ -14,7 +14,7 @@ const form = Type.Object(
     provider: providers,
     ...loginFields,
     auth_check_interval: seconds(
-      'Seconds after which the provider is asked again whether a visitor may still come in; 0 to ask at the login alone.',
+      'Seconds after which the provider is asked again whether a visitor may still come in; 0: only at the login.',
     ),
   },
   { additionalProperties: false },
@@ -22,7 +22,7 @@ const form = Type.Object(
 
 export const oauth = defineModule({
   name: 'oauth',
-  about: 'Lets in visitors who logged in with a provider such as GitHub or Google, by your own application there.',
+  about: 'Lets in visitors who logged in with a provider such as GitHub or Google, through your own application there.',
   at: { route: form },
   needs: () => 'http',
   // The client secret is a field of `provider`.
@@ -62,6 +62,6 @@ function requireApplication(at: string, { client_id, client_secret }: ProviderSe
   throw new BadValue(
     `${at}${first[0]}`,
     'required',
-    `an enabled \`oauth\` module needs ${names}, since visitors log in by an application of yours at the provider; register one there, or disable the module`,
+    `an enabled \`oauth\` module needs ${names}, since visitors log in through your application at the provider; register one there, or disable the module`,
   )
 }

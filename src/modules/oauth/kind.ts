@@ -1,4 +1,4 @@
-/** What differs between OAuth providers: URLs, scopes, and how each tells who a user is. */
+/** What differs between OAuth providers: URLs, scopes, and how each identifies a user. */
 import type { AllowLists, Belongings } from '../login/allow-list.ts'
 import type { LoginUser } from '../login/sessions.ts'
 
@@ -16,7 +16,7 @@ export interface OAuthKind {
   readonly readProfile: (ask: AskProvider, wanted: WantedFacts) => Promise<Profile>
 }
 
-/** What the settings require to be found out about a user. */
+/** What the settings need to know about a user. */
 export interface WantedFacts {
   readonly clientId: string
   readonly teams: boolean
@@ -55,7 +55,7 @@ const MAX_LENGTH = 255
 
 export function field(json: Json, name: string): Json {
   return typeof json === 'object' && json !== null && Object.hasOwn(json, name)
-    ? (json as Readonly<Record<string, unknown>>)[name] // `in` has found it
+    ? (json as Readonly<Record<string, unknown>>)[name] // an own field
     : undefined
 }
 

@@ -1,4 +1,4 @@
-/** An OAuth provider as logins see it: the code flow (RFC 6749 §4.1), with PKCE where the provider takes it. */
+/** An OAuth provider as logins see it: the code flow (RFC 6749 §4.1), with PKCE where it is supported. */
 import { createHash, randomBytes } from 'node:crypto'
 import { FetchFault } from '../../lib/http/outbound-fetch.ts'
 import { compileAllowLists } from '../login/allow-list.ts'
@@ -103,7 +103,7 @@ export function oauthProvider(
     },
   }
 
-  /** RFC 6749 §6: a provider may give a new refresh token, or let the old one be used on. */
+  /** RFC 6749 §6: a provider may return a new refresh token, or keep the old one valid. */
   async function renew(refreshToken: string): Promise<Tokens | TokenFault> {
     const renewed = await exchange(client, { grant_type: 'refresh_token', refresh_token: refreshToken })
     return 'error' in renewed ? renewed : { ...renewed, refreshToken: renewed.refreshToken || refreshToken }
@@ -136,7 +136,7 @@ export function oauthProvider(
   }
 }
 
-/** The memberships that are stored with a login, up to a limit. Further ones count as not held. */
+/** The memberships that are stored with a login, up to a limit. Any beyond it are ignored. */
 function membershipsOf({ organizations = [], teams = [] }: Profile): string {
   const some = (names: readonly string[]): readonly string[] =>
     names.filter((each) => each !== '' && each.length <= MAX_NAME_LENGTH).slice(0, MAX_MEMBERSHIPS)

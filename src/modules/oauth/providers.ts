@@ -23,9 +23,9 @@ const settings = {
     maxBytes: 4096,
     description: 'Client secret of your own application at the provider.',
   }),
-  scopes: scopeList('Scopes to ask the provider for, beside those that the login itself needs.'),
+  scopes: scopeList('Scopes to ask the provider for, besides those that the login itself needs.'),
   email_addresses: allowed('E-mail addresses, in lower case.'),
-  email_domains: allowed('Domains of e-mail addresses, in lower case; a domain does not stand for those below it.'),
+  email_domains: allowed('Domains of e-mail addresses, in lower case; a domain does not include its subdomains.'),
 }
 
 export const providers = Type.Object(
@@ -97,7 +97,7 @@ const lists: readonly List[] = [
   {
     name: 'organizations',
     fits: (entry) => /^[\w.-]+$/.test(entry),
-    must: 'be the name of an organization as it stands in its address',
+    must: 'be the name of an organization as it is in its URL',
   },
   { name: 'groups', fits: isEmail, must: 'be the e-mail address of a group in lower case, such as `team@example.com`' },
 ]

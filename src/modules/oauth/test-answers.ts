@@ -7,7 +7,7 @@ export interface Asked {
   readonly request: FetchRequest
 }
 
-/** By host and path; a list is given page by page. */
+/** By host and path; a list comes page by page. */
 export type Answers = Record<string, unknown>
 
 const CODE = 'code-1'
@@ -16,7 +16,7 @@ export class TestOAuth {
   readonly asked: Asked[] = []
   answers: Answers
   isDown = false
-  /** Access tokens that are good. */
+  /** Valid access tokens. */
   accepted = new Set(['access-1'])
   tokenAnswer: unknown = { access_token: 'access-1', token_type: 'bearer', scope: 'x' }
   /** What a refresh token is exchanged for. */
@@ -41,7 +41,7 @@ export class TestOAuth {
     return Promise.resolve(json(typeof answer === 'function' ? answer(url) : answer))
   }
 
-  /** The user agrees; gives the address that the browser is sent back to. */
+  /** The user agrees; returns where the browser is sent back to. */
   authorize(location: string): string {
     const { searchParams } = new URL(location)
     this.#challenge = searchParams.get('code_challenge') ?? ''
@@ -58,7 +58,7 @@ export class TestOAuth {
     if (form.get('grant_type') === 'refresh_token') return json(this.refreshAnswer)
     const verifier = form.get('code_verifier')
     const challenge = verifier === null ? '' : createHash('sha256').update(verifier).digest('base64url')
-    // As GitHub does, with 200.
+    // Like GitHub, with a 200.
     if (form.get('code') !== CODE || challenge !== this.#challenge) return json({ error: 'bad_verification_code' })
     return json(this.tokenAnswer)
   }

@@ -43,7 +43,7 @@ export async function exchange(
   }
 }
 
-/** GitHub answers errors with 200, and Facebook with an object. */
+/** GitHub reports errors with a 200, Facebook as an object. */
 function readTokens(status: number, json: Json): Tokens | TokenFault {
   const error = field(json, 'error')
   if (typeof error === 'string') {

@@ -53,7 +53,7 @@ const scopes: Record<string, string> = {
 }
 
 for (const [name, scope] of Object.entries(scopes)) {
-  test(`a visitor logs in with ${name}, and the service knows who it is`, async () => {
+  test(`a visitor logs in with ${name}, and the service knows the user`, async () => {
     const stage = setUp(name, { scopes: ['more'], email_addresses: ['ada@example.com'] })
     const { location } = await stage.browser.visit()
     const { searchParams, protocol } = new URL(location)
@@ -150,7 +150,7 @@ const toldByGithub: [lists: Record<string, string[]>, organization?: string, tea
 ]
 
 for (const [lists, organization, team] of toldByGithub) {
-  test(`the service is told which GitHub organization or team let a visitor in by ${JSON.stringify(lists)}`, async () => {
+  test(`the service gets the GitHub organization or team that matches ${JSON.stringify(lists)}`, async () => {
     const stage = setUp('github', lists)
     stage.provider.answers['api.github.com/user/orgs'] = [{ login: 'Acme' }, { login: 'second' }]
     stage.provider.answers['api.github.com/user/teams'] = ['web', 'ops'].map((slug, i) => ({
@@ -166,7 +166,7 @@ for (const [lists, organization, team] of toldByGithub) {
   })
 }
 
-test('what the service is told about GitHub changes when GitHub answers differently', async () => {
+test('what the service gets about GitHub changes when GitHub answers differently', async () => {
   const stage = setUp('github', { teams: ['acme/web', 'acme/ops'] }, { auth_check_interval: 60 })
   await logIn(stage)
   const team = async () => (await stage.browser.visit()).upstream?.get('postern-auth-github-team')
@@ -188,7 +188,7 @@ test('GitHub lists are read page by page, and scopes requested only where they a
   assert.ok(!stage.provider.asked.some(({ url }) => url.pathname.includes('teams')))
 })
 
-test('the address of a user stays inside the query for groups', async () => {
+test('no address breaks out of the query for groups', async () => {
   const stage = setUp('google', { groups: ['team@example.com'] })
   stage.provider.answers['openidconnect.googleapis.com/v1/userinfo'] = {
     sub: '1',

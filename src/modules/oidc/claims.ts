@@ -14,15 +14,15 @@ export function readUser(claims: Readonly<Record<string, unknown>>): LoginUser |
   return {
     id: sub,
     name: text(name, MAX_NAME_LENGTH),
-    // At some providers users can enter any address; unverified, it would make them anybody to the upstream.
+    // At some providers users can enter any address; unverified, it would let them pose as anybody.
     email: isUnverified({ email_verified }) ? '' : text(email, MAX_EMAIL_LENGTH),
     username: text(preferred_username, MAX_NAME_LENGTH),
   }
 }
 
 /**
- * Whether the claims say anything else of the address than that it is verified. Providers of companies, such as Microsoft's,
- * often leave the claim out: their addresses come from the company's own directory. So a missing claim says nothing.
+ * Whether `email_verified` is there and is anything but true. Corporate providers, such as Microsoft's, often omit it,
+ * since their addresses come from the company's own directory. So a missing claim does not count.
  */
 export function isUnverified({ email_verified: verified }: Readonly<Record<string, unknown>>): boolean {
   // Some providers send a string instead of a boolean.

@@ -6,13 +6,13 @@ import type { ModuleTools } from '../tools.ts'
 import type { Libraries } from './libraries.ts'
 import type { OidcClient } from './provider.ts'
 
-/** How long a document is used before it is read again, in milliseconds; keys the same. */
+/** How long a document and the keys are used before they are read again, in milliseconds. */
 const FRESH_MS = 15 * 60_000
 
 /** How long a failed request is not repeated, in milliseconds, since visitors wait for its answer. */
 const FAILED_MS = 2000
 
-/** The least time between fetches of keys for tokens that no key fits, in milliseconds. Only the provider sends tokens. */
+/** The minimum time between fetches for tokens with unknown keys, in milliseconds. Only the provider sends tokens. */
 const KEYS_COOLDOWN_MS = 1000
 
 /** how far our clock and the provider's may be apart, in seconds. */

@@ -29,7 +29,7 @@ export function exchangeFault(error: unknown, { ResponseBodyError }: Libraries['
   return { fault: 'LOGIN_TOKEN_REFUSED', reason }
 }
 
-/** Our own messages in full, since they are made for the log; of other errors only the code or the name. */
+/** Our own messages in full, since they are written for the log; otherwise only the code or the name. */
 export function reasonOf(error: unknown): string {
   const ours = causesOf(error).find((each) => each instanceof FetchFault)
   if (ours instanceof FetchFault) return ours.message

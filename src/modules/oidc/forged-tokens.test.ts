@@ -71,7 +71,7 @@ const encode = (value: unknown): string => Buffer.from(JSON.stringify(value)).to
 const unsigned = (header: object, claims: JWTPayload, signature = ''): string =>
   `${encode(header)}.${encode(claims)}.${signature}`
 
-/** By the key that everybody can read, as if it were a secret. */
+/** Signed by the public key, as if it were a secret. */
 function signedByPublicKey({ key: { jwk } }: TestProvider, claims: JWTPayload, form: 'pem' | 'jwk'): string {
   const pem = createPublicKey({ key: { ...jwk }, format: 'jwk' }).export({ type: 'spki', format: 'pem' })
   const secret = form === 'pem' ? String(pem) : JSON.stringify(jwk)
@@ -157,7 +157,7 @@ async function isKeptOut(change: (provider: TestProvider) => void): Promise<void
   assert.ok(page.code?.startsWith('LOGIN_'), `${page.status} ${page.code} ${page.location}`)
   assert.ok(!browser.cookies.has('__Host-postern.session'))
   assert.equal((await browser.visit()).status, 302)
-  assert.ok(!/access-1|eyJ|hush-hush/.test(logged.join('')), 'a token stands in the log')
+  assert.ok(!/access-1|eyJ|hush-hush/.test(logged.join('')), 'a token is in the log')
 }
 
 for (const [what, claims] of Object.entries(badClaims)) {

@@ -11,7 +11,7 @@ function put(body: unknown, at = ''): ModuleConfig {
 
 const complete = { issuer: 'https://id.example.com', client_id: 'app', client_secret: 'hush-hush' }
 
-test('shows every field, with defaults for what was left out', () => {
+test('shows every field, with defaults for omitted ones', () => {
   assert.deepEqual(put(complete), {
     enabled: true,
     options_passthrough: false,

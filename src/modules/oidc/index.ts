@@ -15,7 +15,7 @@ const form = Type.Object(
     issuer: Type.String({
       default: '',
       maxBytes: 255,
-      description: 'URL of the provider, under which its discovery document lies. `https`, or `http` to loopback.',
+      description: 'URL of the provider, at which its discovery document is found. `https`, or `http` to loopback.',
     }),
     client_id: Type.String({
       default: '',
@@ -49,7 +49,7 @@ export const oidc = defineModule({
   load: loadLibrariesAhead,
 })
 
-/** D38: a disabled module may be stored bare. */
+/** D38: a disabled module may lack them. */
 function requireAll(at: string, needed: Readonly<Record<string, string>>): void {
   const missing = Object.keys(needed).filter((name) => needed[name] === '')
   const [first] = missing

@@ -79,7 +79,7 @@ export function oidcProvider(
         })
         const claims = tokens.claims()
         if (!claims) return { fault: 'LOGIN_NO_ID_TOKEN', reason: 'no ID token' }
-        return (await distrust(found, tokens, claims)) ?? (await loggedIn(found, tokens, claims))
+        return (await tokenFault(found, tokens, claims)) ?? (await loggedIn(found, tokens, claims))
       } catch (error) {
         return exchangeFault(error, openid)
       }
@@ -115,10 +115,10 @@ export function oidcProvider(
   }
 
   /**
-   * Checks what the library does not: it skips the signature, since the token came over TLS, and accepts any `azp` beside
+   * Checks what the library does not: it skips the signature, since the token came over TLS, and accepts any `azp` with
    * a single audience, and any `iat`.
    */
-  async function distrust(
+  async function tokenFault(
     { keys, algorithms }: Discovered,
     { id_token = '' }: TokenEndpointResponse,
     { azp, iat }: IDToken,
@@ -142,7 +142,7 @@ export function oidcProvider(
     return undefined
   }
 
-  /** The user. When the token has no e-mail address, userinfo is asked: many providers give it only there. */
+  /** The user. Asks userinfo when the token has no e-mail address: many providers return it only there. */
   async function loggedIn(
     { config }: Discovered,
     { access_token, refresh_token }: TokenEndpointResponse,
@@ -151,14 +151,14 @@ export function oidcProvider(
     const { openid } = await loadLibraries()
     const asksMore = claims.email === undefined && config.serverMetadata().userinfo_endpoint !== undefined
     const more = asksMore ? await openid.fetchUserInfo(config, access_token, claims.sub) : {}
-    // Whichever says that the address is not verified is believed.
+    // Either can say that the address is not verified.
     const user = readUser({ ...more, ...claims, ...(isUnverified(more) && { email_verified: false }) })
     if (!user) return { fault: 'LOGIN_CLAIMS_REFUSED', reason: 'no usable `sub`' }
     return { user, kept: { accessToken: access_token, ...(refresh_token && { refreshToken: refresh_token }) } }
   }
 }
 
-/** The user with the claims of a later answer; fields that are not in it stay as they were. */
+/** The user with the claims of a later answer; fields that it lacks stay as they were. */
 function renewed(
   before: LoginUser,
   claims: Readonly<Record<string, unknown>>,

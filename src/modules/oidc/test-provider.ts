@@ -1,4 +1,4 @@
-/** For tests: an OpenID Connect provider behind `fetch`, of which everything can be made wrong. */
+/** For tests: an OpenID Connect provider behind `fetch` whose every answer can be made wrong. */
 import { createPrivateKey, generateKeyPairSync, type KeyObject, randomUUID } from 'node:crypto'
 import { calculateJwkThumbprint, exportJWK, type JWK, type JWTPayload, SignJWT } from 'jose'
 import { type Fetch, type FetchAnswer, FetchFault, type FetchRequest } from '../../lib/http/outbound-fetch.ts'
@@ -35,7 +35,7 @@ export class TestProvider {
   readonly asked: string[] = []
   keys: SigningKey[]
   isDown = false
-  /** Says about the user what the token does not. */
+  /** What userinfo answers. */
   userinfo: Record<string, unknown> | undefined
   metadata: Record<string, unknown> = {}
   /** Claims of the next tokens, over the good ones; undefined leaves one out. */
@@ -62,7 +62,7 @@ export class TestProvider {
     return json({}, 404)
   }
 
-  /** The user logs in; gives the address that the browser is sent back to. */
+  /** The user logs in; returns where the browser is sent back to. */
   authorize(location: string, { code = randomUUID() }: { code?: string } = {}): string {
     const { searchParams: asked, origin, pathname } = new URL(location)
     if (`${origin}${pathname}` !== `${ISSUER}/auth`) throw new Error(`the visitor was sent to ${origin}${pathname}`)
@@ -117,7 +117,7 @@ export class TestProvider {
     const now = Math.floor(Date.now() / 1000)
     const good = { iss: ISSUER, aud: CLIENT.client_id, sub: 'ada', name: 'Ada Lovelace', email: 'ada@example.com' }
     const claims = { ...good, nonce: grant.nonce, iat: now, exp: now + 300, ...this.claims }
-    // As JSON leaves out what is undefined.
+    // JSON leaves out what is undefined.
     const idToken = await this.idToken(JSON.parse(JSON.stringify(claims)) as JWTPayload)
     return json({
       access_token: 'access-1',

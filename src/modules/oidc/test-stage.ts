@@ -38,7 +38,7 @@ export function setUp(changed: Partial<OidcSettings> = {}) {
   return { provider, tools: own, phases, browser: new TestBrowser(phases), logged, later }
 }
 
-/** A stranger asks for a page, logs in, and comes back; gives the answer to the callback. */
+/** A stranger asks for a page, logs in, and comes back; returns the last answer. */
 export async function logIn(browser: TestBrowser, provider: TestProvider, visit: Visit = {}): Promise<Page> {
   const { location } = await browser.visit(visit)
   return browser.visit({ ...visit, method: 'GET', path: provider.authorize(location) })

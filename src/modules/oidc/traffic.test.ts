@@ -34,7 +34,7 @@ test('sends a stranger to the provider, with all that the flow needs', async () 
   )
 })
 
-test('after a login the visitor gets the page that was asked for, and the service is told who it is', async () => {
+test('after a login the visitor gets the requested page, and the service learns who it is', async () => {
   const { browser, provider, logged } = setUp()
   const back = await logIn(browser, provider, { path: '/a/b?c=d' })
   assert.equal(back.status, 302)
@@ -184,7 +184,7 @@ test('the login path makes the user give credentials again, and then goes to a p
   }
 })
 
-test('paths of a login take no other methods', async () => {
+test('login paths accept no other methods', async () => {
   const { browser } = setUp({ options_passthrough: true })
   for (const path of ['/oauth2/callback', '/postern/oidc/callback', '/postern/login', '/postern/logout']) {
     for (const method of ['PUT', 'HEAD', 'OPTIONS', ...(path.endsWith('logout') ? [] : ['POST'])]) {
@@ -393,7 +393,7 @@ test('an unverified address is not passed to the service', async () => {
   }
 })
 
-test('an address of which nothing is said counts, and so does one that is verified', async () => {
+test('an address counts when it is verified or the provider does not say', async () => {
   for (const email_verified of [undefined, true, 'true']) {
     const { browser, provider } = setUp()
     provider.claims = { email: 'ada@example.com', email_verified }

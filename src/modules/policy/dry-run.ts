@@ -1,4 +1,4 @@
-/** A dry run of a policy that no edge has yet. It stands here because `edge/` knows the module but not the engine. */
+/** A dry run of a policy that no edge has yet. It is here because `edge/` knows the module but not the engine. */
 import type { Described } from '../../model/described.ts'
 import type { EdgeConfig, ModuleSettings } from '../../model/edge-config.ts'
 import type { ExplainedRule } from '../../model/explanation.ts'

@@ -16,7 +16,7 @@ const replied = ({ status = 200, headers = new Headers(), body = Buffer.from('')
 })
 const timedOut = new FetchFault('timed_out', 'api.example.com did not answer in time')
 
-/** A policy that asks a service which gives these answers, the last for ever. */
+/** A policy that calls a service with these answers; the last repeats. */
 function setUp(config: Record<string, unknown>, replies: readonly Reply[] = [{}], rest: GivenRule[] = []) {
   const sent: (FetchRequest & { readonly url: string })[] = []
   let clock = 1000
@@ -38,7 +38,7 @@ function setUp(config: Record<string, unknown>, replies: readonly Reply[] = [{}]
   return { sent, phases }
 }
 
-/** A rule that answers with what an expression gives. */
+/** A rule that answers with the value of an expression. */
 const show = (text: string): GivenRule => ({ actions: [{ type: 'custom-response', config: { body: text } }] })
 const shown = (verdict: Verdict | undefined): unknown =>
   verdict && 'respond' in verdict ? verdict.respond.body : verdict

@@ -100,7 +100,7 @@ const broken: readonly (readonly [string, object | undefined, string, RegExp])[]
   ['basic-auth', { credentials: ['a:hunter2'] }, '.credentials[0]', /8 to 128 bytes/],
   ['circuit-breaker', { window_duration: '3m' }, '.window_duration', /between `1s` and `2m`/],
   ['circuit-breaker', { error_threshold: 2 }, '.error_threshold', /between 0 and 1/],
-  ['close-connection', { status_code: 1 }, '.status_code', /no fields are taken here/],
+  ['close-connection', { status_code: 1 }, '.status_code', /no fields are accepted here/],
   ['compress-response', { algorithms: ['zip'] }, '.algorithms[0]', /must be one of `gzip`/],
   ['custom-response', { body: 'a', content: 'b' }, '.content', /keep `body` only/],
   ['custom-response', { status_code: 199 }, '.status_code', /between 200 and 599/],

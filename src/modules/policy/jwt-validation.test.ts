@@ -11,7 +11,7 @@ import { ask, compile, on } from './test-policy.ts'
 const ISSUER = 'https://id.example.com'
 const AUDIENCE = 'urn:api'
 const KEYS = 'https://id.example.com/keys'
-/** The present of all tests, in seconds. */
+/** The time in all tests, in seconds. */
 const NOW = 1_800_000_000
 
 interface Key {
@@ -45,7 +45,7 @@ const claims = {
 
 type Header = { readonly alg?: string; readonly kid?: string | undefined; readonly [name: string]: unknown }
 
-/** A token of these claims over the good ones; undefined leaves one out. */
+/** A token with `more` over the good claims; undefined leaves one out. */
 function sign(more: object = {}, { alg, key, jwk }: Key = good, header: Header = {}): Promise<string> {
   const payload = JSON.parse(JSON.stringify({ ...claims, ...more })) as Record<string, unknown>
   const head = JSON.parse(JSON.stringify({ alg, kid: jwk.kid, ...header })) as JWTHeaderParameters
@@ -102,7 +102,7 @@ const encode = (value: unknown): string =>
 const bare = (head: unknown, body: unknown = claims, signature = 'AAAA'): string =>
   `${encode(head)}.${encode(body)}.${signature}`
 
-/** By a key that everybody can read, as if it were a secret. */
+/** Signed by a public key, as if it were a secret. */
 function byPublicKey(form: 'pem' | 'der' | 'jwk', alg = 'HS256'): string {
   const key = createPublicKey({ key: { ...rsa.jwk }, format: 'jwk' })
   const secret =
@@ -406,7 +406,7 @@ describe('keys', () => {
     nothing: undefined,
   }
   for (const [what, set] of Object.entries(unusable)) {
-    test(`are not taken from ${what}`, async () => {
+    test(`are not read from ${what}`, async () => {
       const { phases, server } = setUp()
       server.sets = { [KEYS]: set }
       isRefused(await withToken(phases, await sign()), 'KEYS_UNAVAILABLE')
@@ -461,7 +461,7 @@ describe('rules after jwt-validation', () => {
     isRefused(await withToken(phases, await sign()), 'POLICY_FAILED')
   })
 
-  test('jwt-validation itself cannot be avoided by a condition that fails', async () => {
+  test('jwt-validation itself cannot be bypassed by a failing condition', async () => {
     const phases = compile({ inbound: [on("req.headers['x-kind'][0] != 'internal'", 'jwt-validation', settings())] })
     isRefused(await ask(phases, request()), 'POLICY_FAILED')
     assert.equal(await ask(phases, request({ headers: { 'x-kind': 'internal' } })), undefined)

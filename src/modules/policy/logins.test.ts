@@ -35,7 +35,7 @@ async function logIn({ browser, provider }: Pick<ReturnType<typeof setUp>, 'brow
 
 const isStranger = ({ status, location }: Page): boolean => status === 302 && location.startsWith(`${ISSUER}/auth?`)
 
-/** What a page of the policy itself says. */
+/** What the policy itself answers. */
 async function said(phases: Phases, browser: TestBrowser, visit: Visit = {}): Promise<unknown> {
   const page = await browser.visit(visit)
   assert.equal(page.status, 200, page.code)
@@ -67,7 +67,7 @@ describe('openid-connect', () => {
     )
   })
 
-  test('tells later rules who the visitor is', async () => {
+  test('identifies the visitor to later rules', async () => {
     const at = 'actions.ngrok.oidc'
     const stage = setUp([
       login({ max_session_duration: '1h' }),
@@ -173,7 +173,7 @@ describe('a route stays closed', () => {
     assert.equal((await stage.browser.visit({ headers: { x: 'z' } })).status, 403)
   })
 
-  test('when the provider does not tell the e-mail address', async () => {
+  test('when the provider sends no e-mail address', async () => {
     const stage = setUp([login(), on("actions.ngrok.oidc.identity.email != 'ada@example.com'", 'deny')])
     stage.provider.claims = { email: undefined }
     await logIn(stage)
@@ -199,7 +199,7 @@ describe('several logins of one route', () => {
     { ...login({ auth_id: 'two', scopes: ['more'] }), expressions: ["req.url.path.startsWith('/two')"] },
   ]
 
-  test('are told apart by their names', async () => {
+  test('are distinguished by name', async () => {
     const stage = setUp(both)
     const { browser } = stage
     await logIn(stage, { path: '/one' })
@@ -242,7 +242,7 @@ describe('several logins of one route', () => {
     assert.equal((await browser.visit({ path: back })).code, 'LOGIN_STATE_INVALID')
   })
 
-  test('that both apply are done one after the other', async () => {
+  test('that both apply run one after the other', async () => {
     const stage = setUp([login({ auth_id: 'one' }), login({ auth_id: 'two' })])
     await logIn(stage)
     const second = await stage.browser.visit()
@@ -270,7 +270,7 @@ describe('oauth', () => {
     return browser.visit({ path: provider.authorize(location) })
   }
 
-  test('logs in with the provider that it names, and tells rules who the visitor is', async () => {
+  test('logs in with the provider that it names, and identifies the visitor to rules', async () => {
     const stage = github({}, show('${actions.ngrok.oauth.identity.email} ${actions.ngrok.oauth.identity.username}'))
     const { location } = await stage.browser.visit()
     assert.match(location, /^https:\/\/github\.com\/login\/oauth\/authorize\?/)
@@ -304,7 +304,7 @@ describe('a login is refused when it is written', () => {
     [
       'oauth',
       { provider: 'google', client_id: '' },
-      /config\.client_id` is required: visitors log in by an application/,
+      /config\.client_id` is required: visitors log in through your own application/,
     ],
     ['oauth', { provider: 'google', client_secret: '' }, /config\.client_secret` is required/],
     ['oauth', { provider: 'google', auth_id: 'a.b' }, /config\.auth_id` must match/],
@@ -332,7 +332,7 @@ describe('a login is refused when it is written', () => {
     })
   }
 
-  test('when two different ones have one name', () => {
+  test('when two different ones share a name', () => {
     assert.throws(
       () => setUp([login({ scopes: ['a'] }), login()]),
       /`inbound\[1\]\.actions\[0\]\.config\.auth_id` is `oidc`, the name of an earlier login with other settings/,

@@ -65,7 +65,7 @@ export function oauthSettings(given: OAuthGiven): OAuthSettings {
     ...commonSettings(given),
     provider: { [provider]: application },
     auth_check_interval: refreshSeconds,
-    // GitHub tells them only with this scope.
+    // GitHub sends them only with this scope.
     keepsMemberships: provider === 'github' && scopes.includes('read:org'),
   }
 }

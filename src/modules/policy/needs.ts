@@ -19,7 +19,7 @@ export function policyNeeds(policy: Policy): Needs {
 
 /**
  * Looks at the tokens only, which is cheap: this runs inside transactions, where CEL must not be parsed. An expression with
- * an unusual spelling counts as reading more than it may.
+ * an unusual spelling may count as reading more.
  */
 function readsTls({ kind, text }: ExpressionSource): boolean {
   if (kind === 'pattern' && !text.includes('${')) return false

@@ -1,5 +1,5 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: policies write their placeholders like this
-/** Expressions of a policy are parsed on another thread before its rules are compiled: all of them, wherever they stand. */
+/** Expressions of a policy are all parsed on another thread before its rules are compiled, wherever they are. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { SourceKind } from '../../policy/action.ts'
@@ -10,7 +10,7 @@ import { policy } from './index.ts'
 import { compile, type GivenRule } from './test-policy.ts'
 import { trafficSteps } from './traffic.ts'
 
-/** An expression that no other call returns, in the form that a setting of this kind has. */
+/** A different expression for each call, in the form for a setting of this kind. */
 function texts(): { readonly given: string[]; readonly of: (kind: SourceKind) => string } {
   const given: string[] = []
   const of = (kind: SourceKind): string => {
@@ -48,7 +48,7 @@ test('all actions with expressions are in this test', () => {
 })
 
 for (const [type, config] of Object.entries(settings)) {
-  test(`${type}: what is compiled was listed to be parsed before`, () => {
+  test(`${type}: all that is compiled was listed for parsing`, () => {
     const { given, of } = texts()
     const condition = "req.method == 'GET'"
     const rule: GivenRule = { name: '', expressions: [condition], actions: [{ type, config: config(of) }] }
@@ -65,7 +65,7 @@ for (const [type, config] of Object.entries(settings)) {
   })
 }
 
-test('a text that stands in a condition and as a retry condition means what it may read in each', () => {
+test('the same text compiles as a condition and as a retry condition', () => {
   const text = "req.method == 'GET'"
   const retried = { url: 'https://a.example', retry_condition: text }
   compile({ inbound: [{ expressions: [text], actions: [{ type: 'http-request', config: retried }] }] })

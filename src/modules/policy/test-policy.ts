@@ -1,4 +1,4 @@
-/** For tests: a policy as it is written, checked, stored and compiled. */
+/** For tests: checks, resolves and compiles a written policy. */
 import assert from 'node:assert/strict'
 import type { Place } from '../../model/place.ts'
 import type { Verdict } from '../../policy/traffic.ts'
@@ -30,7 +30,7 @@ export function compile(
   return policy.compile(policy.resolve(stored, lookup, place), testTools(tools))
 }
 
-/** A rule of one action under one condition. */
+/** A rule with one condition and one action. */
 export const on = (expression: string, type: string, config: Record<string, unknown> = {}): GivenRule => ({
   expressions: [expression],
   actions: [{ type, config }],

@@ -149,7 +149,7 @@ test('what it shows reads back as the same rules', () => {
   assert.deepEqual(after, before)
 })
 
-test('names the IP policies where they stand in the text', () => {
+test('names the IP policies by their place in the text', () => {
   const restrict = [{ actions: [{ type: 'restrict-ips', config: { ip_policies: ['ipp_1'] } }] }]
   const [mention] = policyMentions(put({ on_tcp_connect: restrict }, 'tls'))
   assert.equal(mention?.field, 'value: on_tcp_connect[0].actions[0].config.ip_policies[0]')

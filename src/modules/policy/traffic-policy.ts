@@ -79,7 +79,7 @@ function listsOf(given: readonly string[], { place, at }: Where): ListNames {
   const [first] = later
   if (first === undefined) return ownLists
   if (later.length < given.length) {
-    throw refuse(`${at}value: ${first}`, 'stands beside `inbound` or `outbound`, the older names; keep to one kind')
+    throw refuse(`${at}value: ${first}`, 'is mixed with `inbound` or `outbound`, the older names; keep to one kind')
   }
   const lists = laterLists(place)
   const here = Object.values(lists).filter((name) => !Object.hasOwn(ownLists, name))

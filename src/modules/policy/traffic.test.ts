@@ -231,7 +231,7 @@ describe('actions on requests', () => {
     })
   })
 
-  test('that find out who a visitor is cannot be avoided by a condition that fails', async () => {
+  test('that identify a visitor cannot be bypassed by a failing condition', async () => {
     const fails = "req.headers['x'][0] != 'y'"
     for (const [type, config] of [
       ['basic-auth', { credentials: ['a:password'] }],
@@ -345,7 +345,7 @@ describe('connections', () => {
     assert.equal(after ?? later, undefined)
   })
 
-  test('are closed on TLS edges by the name that is asked for, before a handshake', () => {
+  test('are closed on TLS edges by the requested name, before a handshake', () => {
     const { accept } = compile(
       { inbound: [on("conn.tls.sni == 'app.example.com'", 'close-connection')] },
       { place: 'tls' },
@@ -354,7 +354,7 @@ describe('connections', () => {
     assert.equal(accept?.(visitor, { ...door, serverName: 'b.example.com' }), undefined)
   })
 
-  test('are closed on TLS edges after the handshake, by what it told', () => {
+  test('are closed on TLS edges after the handshake, by what it showed', () => {
     const { accept, handshake: judge } = compile(
       { inbound: [on("conn.tls.version == '1.3'", 'deny')] },
       { place: 'tls' },

@@ -59,7 +59,7 @@ function evaluator(): Evaluator {
   return shared
 }
 
-/** The same for equal policies, so that rate limits keep their counts when something else of the edge changes. */
+/** The same for equal policies, so that rate limits keep their counts when other parts of the edge change. */
 function keyOf(settings: PolicySettings): string {
   return createHash('sha256').update(JSON.stringify(settings)).digest('base64url')
 }

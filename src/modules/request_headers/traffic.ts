@@ -1,4 +1,4 @@
-/** Changes the headers of a request on its way upstream; a `host` that is added stands in the place of the visitor's. */
+/** Changes the headers of a request on its way upstream; an added `host` replaces the visitor's. */
 import { compileHeaderChanges, type HeaderSettings, render } from '../headers/header-changes.ts'
 import type { Phases } from '../phases.ts'
 import { compileTemplate } from '../templates/templates.ts'

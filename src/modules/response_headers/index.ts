@@ -13,7 +13,7 @@ export const responseHeaders = defineModule({
   accept: (config, { at }) => {
     checkHeaderForm(config, at, (name) =>
       // R-3.2: visitors can trust `postern-error-code`.
-      isEdgeHeader(name) ? 'begins with `postern-`, which is kept for headers that the edge sets' : undefined,
+      isEdgeHeader(name) ? 'begins with `postern-`, which is reserved for headers of the edge' : undefined,
     )
     return config
   },

@@ -26,12 +26,12 @@ import { readForm } from './sent-form.ts'
 const ANSWER_MS = 2 * 60_000
 
 /**
- * How long we remember that the answer to a request was used, in milliseconds: longer than its attempt lasts, also by the
- * clock of another node.
+ * How long we remember that the answer to a request was used, in milliseconds: longer than its attempt lasts, also
+ * by the clock of another node.
  */
 const USED_MS = ATTEMPT_MS + 2 * ANSWER_MS
 
-/** What the POST found out, sealed for the GET. */
+/** What the POST learned, sealed for the GET. */
 interface Sealed {
   /** Random, so that it can be accepted only once. */
   readonly id: string
@@ -42,13 +42,13 @@ interface Sealed {
 
 export interface AcsParts {
   readonly provider: () => Promise<IdentityProvider>
-  /** The owner of the work of reading a visitor's document: the work of one owner does not delay that of another. */
+  /** The owner of the work on a visitor's document: the work of one owner does not delay that of another. */
   readonly ownerOf: (ctx: RequestContext) => string
   readonly forcesAuthn: boolean
   readonly allowsUnsolicited: boolean
   /** Empty: everybody. */
   readonly authorizedGroups: readonly string[]
-  /** Part of what answers are sealed for: when the module changes, older sealed answers become useless. */
+  /** Part of the context of seals: when the module changes, older sealed answers become useless. */
   readonly seal: string
 }
 
@@ -66,7 +66,7 @@ export function assertionConsumer(parts: AcsParts, tools: ModuleTools): Acs {
   const isFirst = (key: string, rememberedMs: number): Promise<boolean> =>
     sessions.useAnswer({ key, untilMs: now() + rememberedMs })
 
-  /** The user that an answer names, if everything in the answer is right. */
+  /** The user that an answer names, if all of the answer is valid. */
   const judged = async (
     ctx: RequestContext,
     answer: string,
@@ -77,16 +77,16 @@ export function assertionConsumer(parts: AcsParts, tools: ModuleTools): Acs {
     if (isFault(idp)) return idp
     const read = await samlDocuments.answer(ownerOf(ctx), answer, idp.certificates).catch(asBusy)
     if ('fault' in read) return asLoginFault(read)
-    const told = judgeAnswer(read, { ...expected, ...addresses, idpEntityId: idp.entityId }, now())
-    if (isFault(told)) return told
+    const login = judgeAnswer(read, { ...expected, ...addresses, idpEntityId: idp.entityId }, now())
+    if (isFault(login)) return login
     const rememberedMs = expected.requestId === undefined ? MAX_HOLDS_MS + USED_MS : USED_MS
-    if (!(await isFirst(answerKey('assertion', addresses.acs, told.assertionId), rememberedMs))) {
+    if (!(await isFirst(answerKey('assertion', addresses.acs, login.assertionId), rememberedMs))) {
       return { fault: 'LOGIN_ANSWER_REPEATED', reason: 'the assertion was used before' }
     }
-    if (authorizedGroups.length > 0 && !authorizedGroups.some((group) => told.groups.has(group))) {
+    if (authorizedGroups.length > 0 && !authorizedGroups.some((group) => login.groups.has(group))) {
       return { fault: 'LOGIN_NOT_ALLOWED', reason: 'the user is in none of the authorized groups' }
     }
-    return { id: randomUUID(), at: now(), user: told.user, endsAt: told.endsAt }
+    return { id: randomUUID(), at: now(), user: login.user, endsAt: login.endsAt }
   }
 
   /** Opens what was sealed for `context`, if it is fresh and was not used before. */

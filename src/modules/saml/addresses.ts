@@ -1,4 +1,4 @@
-/** The URLs of a route for an identity provider. Each name of an edge is a service provider of its own. */
+/** The URLs of a route for an identity provider. Each name of an edge is a separate service provider. */
 import { uriOf } from '../login/flow.ts'
 import { pathOfRoute, type RequestContext } from '../phases.ts'
 

@@ -1,4 +1,4 @@
-/** What an answer or a request of an identity provider is remembered by once it was used. */
+/** The key of an answer or a request of an identity provider that was used. */
 import { hash } from 'node:crypto'
 
 /** A digest, so that its length is bounded and the database holds nothing of what was sent. */

@@ -1,6 +1,6 @@
 /**
  * Reads what an identity provider posts: a response with one signed assertion. The library verifies the signature. Before
- * that, the document must have a shape in which the signed part and the part that is read are surely the same: attacks
+ * that, the document must have a shape in which the signed part is certainly the part that is read: attacks
  * that move signed elements (signature wrapping) all need a second assertion, a duplicate id or a misplaced signature.
  *
  * This runs on a separate thread, since the library takes a millisecond for each KiB.
@@ -55,7 +55,7 @@ export interface Statement {
 
 export interface AnswerFault {
   readonly fault: 'unreadable' | 'encrypted' | 'unsigned' | 'ambiguous' | 'denied' | 'failed' | 'busy'
-  /** For the log; of the document it holds only names that SAML defines. */
+  /** For the log; it quotes only names that SAML defines. */
   readonly reason: string
 }
 
@@ -99,7 +99,7 @@ export function readText(base64: string): string {
 
 /** There must be one assertion, directly in the response, nothing encrypted, and no duplicate id. */
 function shapeFault(response: XmlElement): AnswerFault | undefined {
-  if (!isNamed(response, PROTOCOL, 'Response')) return { fault: 'unreadable', reason: 'it is no SAML 2.0 response' }
+  if (!isNamed(response, PROTOCOL, 'Response')) return { fault: 'unreadable', reason: 'it is not a SAML 2.0 response' }
   const ids = new Set<string>()
   let assertions = 0
   for (const { element, parent } of everyElement(response)) {
@@ -219,8 +219,8 @@ function readConfirmation(element: XmlElement): Confirmation {
   }
 }
 
-/** Conditions that we can ignore: the first holds anyway, since each answer is accepted once; the second binds others. */
-const harmless: ReadonlySet<string> = new Set(['OneTimeUse', 'ProxyRestriction', 'AudienceRestriction'])
+/** Conditions that we know. Only the last needs a check: answers are accepted once, and the second binds others. */
+const known: ReadonlySet<string> = new Set(['OneTimeUse', 'ProxyRestriction', 'AudienceRestriction'])
 
 function readConditions(element: XmlElement): Conditions {
   return {
@@ -229,6 +229,6 @@ function readConditions(element: XmlElement): Conditions {
     audiences: childrenOf(element, ASSERTION, 'AudienceRestriction').map((each) =>
       childrenOf(each, ASSERTION, 'Audience').map(({ text }) => text.trim()),
     ),
-    hasOthers: element.children.some(({ namespace, name }) => namespace !== ASSERTION || !harmless.has(name)),
+    hasOthers: element.children.some(({ namespace, name }) => namespace !== ASSERTION || !known.has(name)),
   }
 }

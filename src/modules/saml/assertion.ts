@@ -1,4 +1,4 @@
-/** Checks that a signed assertion is about a login here and now, and reads who has logged in. */
+/** Checks that a signed assertion is about a login here and now, and reads the user. */
 import type { LoginFault } from '../login/provider.ts'
 import type { LoginUser } from '../login/sessions.ts'
 import type { Assertion, SamlAnswer } from './answer.ts'
@@ -37,7 +37,7 @@ export function judgeAnswer(answer: SamlAnswer, expected: Expected, now: number)
     confirmationFault(assertion, expected, now) ??
     conditionsFault(assertion, expected, now) ??
     statementFault(assertion, expected, now) ??
-    told(assertion)
+    loginOf(assertion)
   )
 }
 
@@ -105,7 +105,7 @@ function statementFault(
   return undefined
 }
 
-function told(assertion: Assertion): Told | LoginFault {
+function loginOf(assertion: Assertion): Told | LoginFault {
   const { id, nameIds, attributes, statements } = assertion
   const until = statements[0]?.sessionNotOnOrAfter
   const [nameId, another] = nameIds

@@ -1,4 +1,4 @@
-/** Forged and wrong answers instead of one of the identity provider: none lets anybody in, and the page says why. */
+/** Forged and wrong answers of an identity provider: none lets anybody in, and the page says why. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { type Asked, type Facts, goodFacts, RSA_SHA1, responseXml, TestIdp } from './test-idp.ts'
@@ -6,14 +6,14 @@ import { ask, base64, deliver, idp, logIn, post, setUp } from './test-stage.ts'
 
 const stranger = await TestIdp.make()
 
-/** Parts of a signed answer, to be put together in other ways. */
+/** Parts of a signed answer, to rearrange. */
 interface Parts {
   readonly asked: Asked
   /** The assertion with its signature, and without. */
   readonly assertion: string
   readonly bare: string
   readonly signature: string
-  /** The same, of another user, whom nobody signed for. */
+  /** The same for another user, unsigned. */
   readonly evil: string
   /** The response around the assertion. */
   readonly before: string
@@ -257,7 +257,7 @@ test('anything but base64 of UTF-8 is refused', async () => {
     const page = await post(stage.browser, { SAMLResponse, RelayState: asked.relayState })
     assert.equal(page.code, 'LOGIN_ANSWER_UNREADABLE', SAMLResponse.slice(-12))
   }
-  // In lines, as some providers write it, it is taken.
+  // Line breaks, as some providers send, are fine.
   const lines = good.replace(/.{76}/g, '$&\r\n')
   assert.equal((await post(stage.browser, { SAMLResponse: lines, RelayState: asked.relayState })).status, 303)
 })

@@ -1,4 +1,4 @@
-/** Documents on the threads that read them in a server: the same outcome, and the thread of the visitors stays free. */
+/** Documents on the threads that read them in a server: the same outcome, and visitors do not wait. */
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { TurnProbe } from '../../../test/support/turn-probe.ts'
@@ -9,7 +9,7 @@ import { TestIdp } from './test-idp.ts'
 const MAX_TURN = 20
 
 const idp = await TestIdp.make()
-/** What is measured is our own thread: theirs may take as long as a busy machine needs. */
+/** Only our own thread is measured: theirs may take long on a busy machine. */
 const threads = samlThreads({ limitMs: 60_000 })
 after(() => threads.close())
 
@@ -17,7 +17,7 @@ const asked = { requestId: '_1', relayState: '', acs: 'https://a.example.com/acs
 const certificates = [idp.key.certificate]
 const base64 = (xml: string): string => Buffer.from(xml).toString('base64')
 
-test('metadata, answers and requests for a logout are read', async () => {
+test('metadata, answers and logout requests are read', async () => {
   const provider = await threads.metadata('a', idp.metadata)
   assert.ok(!('fault' in provider))
   assert.deepEqual(provider.certificates, certificates)

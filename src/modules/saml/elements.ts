@@ -5,7 +5,7 @@ export function isNamed(element: XmlElement, namespace: string, name: string): b
   return element.namespace === namespace && element.name === name
 }
 
-/** Children of one name. */
+/** Children of a name. */
 export function childrenOf({ children }: XmlElement, namespace: string, name: string): XmlElement[] {
   return children.filter((child) => isNamed(child, namespace, name))
 }

@@ -1,4 +1,4 @@
-/** Text as it stands in XML, between tags and in attributes. */
+/** Escapes text for XML, between tags and in attributes. */
 
 const entities: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' }
 

@@ -21,7 +21,7 @@ function setUp() {
   const later = (ms: number): void => {
     now += ms
   }
-  /** The certificate that is known; reading again happens beside it. */
+  /** The cached certificate, while metadata is read again. */
   const certificate = async (): Promise<string | undefined> => {
     const [found] = (await provider()).certificates
     await new Promise((resolve) => setImmediate(resolve))

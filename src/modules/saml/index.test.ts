@@ -27,7 +27,7 @@ const defaults = {
   nameid_format: persistent,
 }
 
-test('has defaults for what was left out', () => {
+test('has defaults for omitted fields', () => {
   assert.deepEqual(put({ idp_metadata }), { ...defaults, idp_metadata })
 })
 
@@ -87,7 +87,7 @@ test('fields that the server sets are refused in requests', () => {
   }
 })
 
-test('an enabled module needs metadata; a disabled one may be bare', () => {
+test('an enabled module needs metadata; a disabled one may lack it', () => {
   assert.equal(put({ enabled: false }).idp_metadata, '')
   for (const given of [undefined, null, '']) {
     assert.throws(() => put({ idp_metadata: given }, 'saml.'), {

@@ -8,7 +8,7 @@ import { addressesAt, type SamlAddresses } from './addresses.ts'
 import { checkMetadata, isAddress } from './metadata.ts'
 import { compileSaml } from './traffic.ts'
 
-/** Real metadata has some ten KiB. */
+/** Real metadata has about 10 KiB. */
 const MAX_METADATA_BYTES = 256 * 1024
 const MAX_GROUPS = 1000
 
@@ -49,7 +49,7 @@ const form = Type.Object(
     authorized_groups: Type.Array(Type.String({ minLength: 1, maxBytes: 1024 }), {
       default: [],
       maxItems: MAX_GROUPS,
-      description: 'Groups of which a visitor must be in one. Empty: everybody who logs in is let in.',
+      description: 'Groups; a visitor must be in one of them. Empty: everybody who logs in is let in.',
     }),
     // Clients send the empty string for what their caller left out.
     nameid_format: Type.Enum([...nameIdFormats, ''], {
@@ -67,9 +67,9 @@ export const saml = defineModule({
   needs: () => 'http',
   shows: {
     fields: {
-      entity_id: given('The name of this route towards the identity provider, which is its `metadata_url`.'),
+      entity_id: given('The entity id of this route, which is the same as its `metadata_url`.'),
       assertion_consumer_service_url: given('Where the identity provider sends visitors back to.'),
-      single_logout_url: given('Where the identity provider tells of logouts.'),
+      single_logout_url: given('Where the identity provider sends logout requests.'),
       request_signing_certificate_pem: Type.String({
         description:
           'The certificate, in PEM, of the key that signs requests to the identity provider. Given by the server.',
@@ -89,7 +89,7 @@ export const saml = defineModule({
   },
   accept: (config, { at }) => {
     const { idp_metadata, idp_metadata_url, authorized_groups, nameid_format } = config
-    // D38: a disabled module may be stored bare.
+    // D38: a disabled module may lack both.
     if (config.enabled && idp_metadata === '' && idp_metadata_url === '') {
       const needs = `an enabled \`saml\` module needs \`${at}idp_metadata\` or \`${at}idp_metadata_url\`; set one, or disable the module`
       throw new BadValue(`${at}idp_metadata`, 'required', needs)
@@ -119,7 +119,7 @@ function given(description: string) {
   })
 }
 
-/** The URLs for the first name of the edge that is no wildcard; other names have URLs of the same form. */
+/** The URLs for the first name of the edge that is not a wildcard; other names have URLs of the same form. */
 function shownAddresses({ id, hostports }: ShownAt): SamlAddresses | undefined {
   const hostport = hostports.find((each) => !each.startsWith('*'))
   return hostport === undefined ? undefined : addressesAt(`https://${hostport.replace(/:443$/, '')}`, id)

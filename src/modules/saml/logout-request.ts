@@ -44,7 +44,7 @@ export async function readLogoutRequest(
   try {
     const xml = sent.binding === 'post' ? readText(sent.request) : readText(inflated(sent.request))
     const root = readXml(xml)
-    if (!isNamed(root, PROTOCOL, 'LogoutRequest')) return { fault: 'unreadable', reason: 'it is no logout request' }
+    if (!isNamed(root, PROTOCOL, 'LogoutRequest')) return { fault: 'unreadable', reason: 'it is not a logout request' }
     const fault = sent.binding === 'post' ? postFault(root) : redirectFault(sent, certificates)
     if (fault !== undefined) return { fault: 'unsigned', reason: fault }
     if (sent.binding === 'post' && !(await isSignedRequest(xml, certificates))) {
@@ -71,7 +71,7 @@ function inflated(base64: string): string {
   try {
     return inflateRawSync(Buffer.from(base64, 'base64'), { maxOutputLength: MAX_INFLATED }).toString('base64')
   } catch {
-    throw new BadInput('it cannot be inflated, or is longer than 64 KiB then')
+    throw new BadInput('it cannot be inflated, or exceeds 64 KiB')
   }
 }
 

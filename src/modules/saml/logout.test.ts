@@ -1,4 +1,4 @@
-/** Logouts that an identity provider asks for, and what is sent in their place. */
+/** Logout requests of an identity provider, and forged ones. */
 import assert from 'node:assert/strict'
 import { createPublicKey, sign, verify } from 'node:crypto'
 import { mock, test } from 'node:test'
@@ -19,7 +19,7 @@ async function loggedIn(): Promise<Stage> {
 
 const isIn = async (browser: TestBrowser): Promise<boolean> => (await browser.visit()).status === 200
 
-/** A request with everything in its place, which samlify does not let a test change. */
+/** A valid request, of which a test can change parts, unlike with samlify. */
 interface Request {
   readonly issuer?: string
   readonly destination?: string
@@ -66,7 +66,7 @@ async function answerOf({ tools }: Stage, location: string): Promise<string> {
   return inflateRawSync(Buffer.from(response, 'base64')).toString()
 }
 
-test('a signed request ends the login, and the identity provider is told', async () => {
+test('a signed request ends the login, and the identity provider gets an answer', async () => {
   const stage = await loggedIn()
   const page = await send(stage.browser, idp.logoutQuery(SLO, { logoutNameID: 'ada' }, 'x=1&y'))
   assert.equal(page.status, 303)

@@ -23,13 +23,13 @@ const MAX_RELAY_STATE = 1024
 
 export interface LogoutParts {
   readonly provider: () => Promise<IdentityProvider>
-  /** The owner of the work of reading a visitor's document: the work of one owner does not delay that of another. */
+  /** The owner of the work on a visitor's document: the work of one owner does not delay that of another. */
   readonly ownerOf: (ctx: RequestContext) => string
 }
 
 /**
- * That a request was used is remembered for this long, in milliseconds: its time may be ahead of ours by as much as it may
- * be behind, and the clock of another node may differ.
+ * How long a used request is remembered, in milliseconds: its time may be ahead of ours by as much as it may be behind,
+ * and the clock of another node may differ.
  */
 const USED_MS = 3 * REQUEST_MS
 
@@ -55,7 +55,7 @@ export function logoutPages(parts: LogoutParts, tools: ModuleTools): readonly Pr
     if (isOver || !(Math.abs(timeOf(issueInstant) - now()) <= REQUEST_MS)) {
       return refuse({ fault: 'LOGIN_ANSWER_OUTDATED', reason: 'a logout request is expired or not yet valid' })
     }
-    // Used and carried out in one: the identity provider may send only this request.
+    // Marked and carried out in one step: the identity provider may never send another.
     const asked = { key: answerKey('logout', addresses.logout, id), untilMs: now() + USED_MS }
     if (!(await endUser(nameId, asked))) {
       return refuse({ fault: 'LOGIN_ANSWER_REPEATED', reason: 'a logout request was used before' })

@@ -1,6 +1,6 @@
 /**
- * The messages that we send to an identity provider through the browser, by the redirect binding (SAML bindings §3.4), in
- * which the query is signed and not the XML. Node deflates and signs on its own threads.
+ * The messages that we send to an identity provider through the browser, by the redirect binding (SAML bindings §3.4),
+ * which signs the query and not the XML. Node deflates and signs on its own threads.
  */
 import { randomBytes, sign } from 'node:crypto'
 import { promisify } from 'node:util'

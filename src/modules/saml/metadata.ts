@@ -11,7 +11,7 @@ export interface IdentityProvider {
   readonly entityId: string
   /** Where requests for a login go, by the redirect binding. */
   readonly loginUrl: string
-  /** Where answers to its requests for a logout go, by the redirect binding; undefined when it takes none. */
+  /** Where answers to its requests for a logout go, by the redirect binding; undefined when it has none. */
   readonly logoutUrl: string | undefined
   /** Certificates of the keys that it signs with, in PEM. */
   readonly certificates: readonly string[]
@@ -85,7 +85,7 @@ function addressOf(role: XmlElement, service: string, attribute: string): string
     .find(isAddress)
 }
 
-/** Whether a URL may be used, by browsers or by us: https, or http on loopback, where somebody tries this out. */
+/** Whether a URL may be used, by browsers or by us: https, or http on loopback, to try this out. */
 export function isAddress(text: string): boolean {
   const url = text.length <= MAX_URL && /^https?:\/\/[^\s\\]+$/i.test(text) ? URL.parse(text) : null
   if (url?.username !== '' || url.password !== '' || url.hash !== '') return false
@@ -113,7 +113,7 @@ function certificatesOf(role: XmlElement): string[] {
 function pemOf(base64: string): string {
   const { asymmetricKeyType, asymmetricKeyDetails } = certificateOf(base64).publicKey
   if (asymmetricKeyType !== 'rsa' || (asymmetricKeyDetails?.modulusLength ?? 0) < MIN_KEY_BITS) {
-    throw new BadInput(`hold certificates of RSA keys of at least ${MIN_KEY_BITS} bits; others are not taken`)
+    throw new BadInput(`hold certificates of RSA keys of at least ${MIN_KEY_BITS} bits; others are refused`)
   }
   return certificateOf(base64).toString()
 }

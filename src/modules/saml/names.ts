@@ -18,7 +18,7 @@ export const status = {
 
 export const BEARER = 'urn:oasis:names:tc:SAML:2.0:cm:bearer'
 
-/** The accepted signature methods. SHA-1 is not among them, since collisions can be made. */
+/** The accepted signature methods. SHA-1 is not among them, since it has collisions. */
 export const signing = {
   signature: new Set([
     'http://www.w3.org/2001/04/xmldsig-more#rsa-sha256',

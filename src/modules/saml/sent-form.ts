@@ -2,7 +2,7 @@
 import { bodyMemoryRefusal, type RequestContext, type RequestVerdict } from '../phases.ts'
 import type { SentLogout } from './logout-request.ts'
 
-/** Identity providers send some ten KiB, or a hundred with very many groups. */
+/** Identity providers send about 10 KiB, or 100 with very many groups. */
 const MAX_BODY_BYTES = 256 * 1024
 
 /** The posted form, or the refusal. Each field of `names` may occur once at most. */

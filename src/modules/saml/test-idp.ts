@@ -4,7 +4,7 @@ import { createRequire } from 'node:module'
 import { inflateRawSync } from 'node:zlib'
 import { makeRequestKey, type RequestKey } from './request-key.ts'
 
-/** What is used of it. Its own types bring those of browsers along, with which nothing here fits any more. */
+/** The parts of samlify in use. Its own types need those of browsers, which conflict with ours. */
 interface Samlify {
   setSchemaValidator(validator: { validate(xml: string): Promise<string> }): void
   ServiceProvider(settings: object): object
@@ -33,7 +33,7 @@ interface Samlify {
 
 const samlify = createRequire(import.meta.url)('samlify') as Samlify
 
-// It wants one, and has none of its own; what it reads here are our own messages.
+// It needs a validator and brings none; it reads only our own messages here.
 samlify.setSchemaValidator({ validate: () => Promise.resolve('unchecked') })
 
 export const IDP = 'https://idp.example.com/metadata'
@@ -62,7 +62,7 @@ export interface Facts {
   readonly confirmedUntil: number
   readonly authnInstant: number
   readonly statements: number
-  /** Of the session at the provider; undefined when it says nothing of that. */
+  /** The end of the session at the provider; undefined for none. */
   readonly sessionUntil: number | undefined
   readonly attributes: Readonly<Record<string, readonly string[]>>
   readonly status: string
@@ -92,7 +92,7 @@ export class TestIdp {
     return new TestIdp(await makeRequestKey(Date.now()), loginUrl)
   }
 
-  /** Reads a request as samlify does, its signature too, by the metadata of the route. */
+  /** Has samlify read a request and verify it by the metadata of the route. */
   async read(location: string, routeMetadata: string): Promise<Asked> {
     const url = new URL(location)
     const query = Object.fromEntries(url.searchParams)

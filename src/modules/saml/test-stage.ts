@@ -70,13 +70,13 @@ export function base64(xml: string): string {
   return Buffer.from(xml).toString('base64')
 }
 
-/** What becomes of an answer: at the POST, and when that sends on, at the GET after it. */
+/** Delivers an answer: by the POST, and if that redirects, by the GET after it. */
 export async function deliver(browser: TestBrowser, xml: string, relayState: string, visit: Visit = {}): Promise<Page> {
   const sent = await post(browser, { SAMLResponse: base64(xml), RelayState: relayState }, visit)
   return sent.location === '' ? sent : browser.visit({ ...visit, method: 'GET', path: sent.location })
 }
 
-/** A whole login; gives the answer to the last step. */
+/** A whole login; returns the last answer. */
 export async function logIn(
   stage: Stage,
   changed: Partial<Facts> = {},

@@ -26,7 +26,7 @@ test('a stranger is sent to the identity provider with a signed request', async 
   await assert.rejects(idp.read(location, await metadataOf(setUp({}, { requestKey: async () => idp.key }))))
 })
 
-test('after a login the visitor gets the page that was asked for, and the service is told who it is', async () => {
+test('after a login the visitor gets the requested page, and the service learns who it is', async () => {
   for (const signs of ['assertion', 'response', 'both'] as const) {
     const stage = setUp()
     const end = await logIn(stage, {}, { visit: { path: '/page?x=1' }, signing: { signs } })
@@ -102,7 +102,7 @@ test('an attempt that took too long, or is of another host, is refused', async (
   assert.equal((await deliver(stage.browser, xml, asked.relayState)).code, 'LOGIN_STATE_EXPIRED')
 })
 
-test('each name of an edge is a service provider of its own', async () => {
+test('each name of an edge is a separate service provider', async () => {
   const stage = setUp()
   const asked = await ask(stage, { host: 'b.example.com' })
   assert.equal(asked.entityId, `https://b.example.com${ROUTE}/metadata`)
@@ -138,7 +138,7 @@ test('only users of an authorized group are let in, and all must log in again wh
   assert.equal((await again.visit()).status, 302)
 })
 
-test('a login that began at the identity provider must be allowed, and lead to a page of this host', async () => {
+test('a login that began at the identity provider must be allowed, and end at a page of this host', async () => {
   const unsolicited = { requestId: '', relayState: '', acs: ACS, entityId: `https://${HOST}${ROUTE}/metadata` }
   const answer = () => idp.answer(unsolicited, { inResponseTo: undefined })
   const closed = setUp()
@@ -192,7 +192,7 @@ test('the sealed answer for one host or page is refused at another', async () =>
   }
 })
 
-test('while it cannot be stored that an answer was used, nobody is let in', async () => {
+test('while used answers cannot be stored, nobody is let in', async () => {
   const away = () => Promise.reject(new Refusal('STORE_UNAVAILABLE', undefined, { headers: { 'retry-after': '7' } }))
   const stage = setUp({ allow_idp_initiated: true })
   const down = mock.method(stage.tools.sessions, 'useAnswer', away)
@@ -204,7 +204,7 @@ test('while it cannot be stored that an answer was used, nobody is let in', asyn
   const unsolicited = { requestId: '', relayState: '', acs: ACS, entityId: `https://${HOST}${ROUTE}/metadata` }
   isDown(await deliver(stage.browser, await idp.answer(unsolicited, { inResponseTo: undefined }), '/page'))
 
-  // The same form again, once the store is back; and it is away again at the redirect.
+  // The same form once the store is back, which fails again at the redirect.
   down.mock.restore()
   const sent = await post(stage.browser, { SAMLResponse: base64(xml), RelayState: asked.relayState })
   assert.equal(sent.status, 303)
@@ -236,7 +236,7 @@ test('an answer is remembered by a digest, for longer than it is valid', async (
   assert.ok((used.mock.calls[0]?.arguments[0].untilMs ?? 0) - Date.now() > day + minute)
 })
 
-test('a login ends when the session at the identity provider does, or after its own time', async () => {
+test('a login ends with the session at the identity provider, or after its own time', async () => {
   const minute = 60_000
   for (const [sessionUntil, maximum, expected] of [
     [600, 0, 11 * minute],
@@ -253,14 +253,14 @@ test('a login ends when the session at the identity provider does, or after its 
     sessions.begin = begin
     assert.equal((await logIn(setUp({ maximum_duration: maximum }, { sessions }), { sessionUntil })).status, 302)
     const [end] = ends
-    // The identity provider wrote down its time a moment before.
+    // The identity provider noted its time a moment before.
     if (expected === undefined) assert.equal(end, undefined)
     else assert.ok(end !== undefined && end <= expected && end > expected - minute / 2, String(end))
   }
   assert.equal((await logIn(setUp(), { sessionUntil: -61 })).code, 'LOGIN_ANSWER_OUTDATED')
 })
 
-test('a denial by the identity provider and a failure of it have different errors', async () => {
+test('a denial and a failure of the identity provider have different errors', async () => {
   const stage = setUp()
   const status = (name: string): string => `urn:oasis:names:tc:SAML:2.0:status:${name}`
   assert.equal((await logIn(stage, { status: status('AuthnFailed') })).code, 'LOGIN_DENIED')

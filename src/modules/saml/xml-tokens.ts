@@ -59,7 +59,7 @@ export function* xmlTokens(text: string): Generator<XmlToken> {
       }
       at = end
     } else if (text.startsWith('<!', at)) {
-      throw badXml(text, at, 'a DTD, with or without entities, is not taken')
+      throw badXml(text, at, 'a DTD, with or without entities, is refused')
     } else if (text.startsWith('<?', at)) {
       throw badXml(text, at, 'only an XML declaration of version 1.0, at the very start, may begin with `<?`')
     } else if (text[at] === '<') {
@@ -75,7 +75,7 @@ export function* xmlTokens(text: string): Generator<XmlToken> {
   }
 }
 
-/** An error with the line in which it is. */
+/** An error that names the line. */
 export function badXml(text: string, at: number, what: string): BadInput {
   return new BadInput(`line ${text.slice(0, at).split('\n').length}: ${what}`)
 }

@@ -174,7 +174,7 @@ test('a message names the line', () => {
   assert.throws(() => readXml('<a>\n<b>\n</a>'), { message: /^line 3: / })
 })
 
-/** Texts that a reader who looks back, or looks ahead again and again, would take minutes for. */
+/** Texts that take minutes in a reader that backtracks or looks ahead repeatedly. */
 const slow: Record<string, string> = {
   'a row of `&`': `<a>${'&'.repeat(250_000)}</a>`,
   'a row of `&#x`': `<a>${'&#x'.repeat(80_000)}</a>`,

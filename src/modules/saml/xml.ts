@@ -8,7 +8,7 @@
 import type { BadInput } from '../../lib/shape/bad-input.ts'
 import { badXml, type OpenTag, xmlTokens } from './xml-tokens.ts'
 
-/** One element; names are told apart by their namespace, whatever prefix the document writes. */
+/** One element; names are compared by namespace, whatever prefix the document writes. */
 export interface XmlElement {
   /** Empty for none. */
   readonly namespace: string
@@ -16,7 +16,7 @@ export interface XmlElement {
   /** By name, or `{namespace}name` for one in a namespace. */
   readonly attributes: ReadonlyMap<string, string>
   readonly children: readonly XmlElement[]
-  /** The characters that stand in it directly, without those of its children. */
+  /** The characters directly inside it, without those of its children. */
   readonly text: string
 }
 
@@ -36,7 +36,7 @@ export function readXml(text: string): XmlElement {
     const bad = (what: string): BadInput => badXml(text, token.at, what)
     const inner = open.at(-1)
     if (token.kind === 'characters') {
-      if (!inner && !token.isBlank) throw bad('text stands outside of the root element')
+      if (!inner && !token.isBlank) throw bad('text is outside of the root element')
       if (inner) inner.element.text += token.text
       continue
     }

@@ -73,7 +73,7 @@ test('text beyond ASCII is sent as UTF-8', () => {
   assert.equal(Buffer.from(filled('naïve 中'), 'latin1').toString('utf8'), 'naïve 中')
 })
 
-test('a value has no line breaks, whatever it is made of', () => {
+test('a value has no line breaks, whatever it holds', () => {
   const bytes = fc.string({ unit: 'binary', maxLength: 20 })
   fc.assert(
     fc.property(bytes, bytes, bytes, (text, agent, name) => {
@@ -98,7 +98,7 @@ test('the allowed number of variables is filled in, and one more is refused', ()
 })
 
 test('variables are counted in one pass, even when none is closed', () => {
-  // A search for each would take minutes, which the limit on a test file ends.
+  // A search for each would exceed the time limit of a test file.
   assert.equal(countVariables('${'.repeat(1024 * 1024)), 0)
   assert.equal(countVariables(`${'${'.repeat(1024 * 1024)}}`), 1)
   assert.ok(countVariables('${1}'.repeat(250_000)) > MAX_VARIABLES)

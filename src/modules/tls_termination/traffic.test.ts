@@ -10,7 +10,7 @@ function resolve(config: unknown) {
   return tlsTermination.resolve(check(tlsTermination.at.tls, config), lookup, 'route')
 }
 
-test('TLS that ends at the edge serves 1.2 and up, or what is asked for', () => {
+test('TLS that ends at the edge serves 1.2 and up, or what is set', () => {
   const demands = [undefined, '1.0', '1.1', '1.2', '1.3'].map(
     (min_version) => compileTlsTermination(resolve({ terminate_at: 'edge', min_version })).tls,
   )
@@ -24,7 +24,7 @@ test('TLS that ends upstream makes no demands, so that it passes through', () =>
   assert.deepEqual(compileTlsTermination(resolve({ terminate_at: 'upstream' })), {})
 })
 
-test('a certificate of the agent is asked for', () => {
+test('a certificate of the agent is used', () => {
   const certificate = { cert: 'CERT', key: 'KEY' }
   assert.deepEqual(compileTlsTermination({ terminate: 'edge', minVersion: null, certificate }).tls, {
     minVersion: 'TLSv1.2',

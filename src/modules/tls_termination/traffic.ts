@@ -1,4 +1,4 @@
-/** Says whether TLS ends at the edge, and how. With demands it does; without any, TLS passes through. */
+/** Says whether TLS ends at the edge, and how; without `tls` in the phases, it passes through. */
 import type { Phases, TlsDemands } from '../phases.ts'
 
 export interface TlsTerminationSettings {

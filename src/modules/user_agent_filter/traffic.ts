@@ -16,7 +16,7 @@ export interface UserAgentFilterSettings {
  */
 const MAX_STEPS = 200_000
 
-/** How many recent headers have their verdict remembered, up to twice as many: real traffic repeats a few. */
+/** At least this many recent verdicts are remembered, at most twice as many: real traffic repeats a few. */
 const REMEMBERED = 256
 /** Longer headers are not remembered, in characters: they are rare, and each takes memory. */
 const MAX_REMEMBERED_LENGTH = 512

@@ -27,7 +27,7 @@ describe('fields of JSON', () => {
     )
   })
 
-  test('of objects inside, in strings, or in a list are not taken for them', async () => {
+  test('do not include those in nested objects, strings or lists', async () => {
     for (const text of [
       '{"b":{"a":1}}',
       '{"b":"\\",\\"a\\":1"}',
@@ -67,7 +67,7 @@ describe('a large body of', () => {
       request({ method: 'POST', body, headers }),
     )
 
-  /** The longest text that was parsed, or decoded as a form, in one go meanwhile. */
+  /** The longest text that `work` parses or decodes as a form at once. */
   const longestRead = async (work: () => Promise<unknown>): Promise<number> => {
     const parsing = mock.method(JSON, 'parse')
     const decoding = mock.method(Buffer.prototype, 'toString')
@@ -115,7 +115,7 @@ describe('a large body of', () => {
     assert.deepEqual(await judge('twilio', `a=${filler}`, headers), { refuse: 'BODY_TOO_LARGE_TO_CHECK' })
   })
 
-  test('others is hashed in turns with other work', async () => {
+  test('others is hashed in pieces between other work', async () => {
     let turns = 0
     let isOver = false
     const other = (): void => {

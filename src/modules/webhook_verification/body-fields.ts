@@ -1,5 +1,5 @@
 /**
- * Finds a few fields in a large body without reading the rest: whoever sends it has proved nothing yet, and `JSON.parse` of
+ * Finds a few fields in a large body without reading the rest: the sender has proved nothing yet, and `JSON.parse` of
  * 10 MiB would hold the event loop for a second.
  */
 import { othersTurn } from '../../lib/threads/others-turn.ts'
@@ -10,7 +10,7 @@ const MAX_FIELD_BYTES = 4096
 /** The most bytes of a field's name, with its quotes and escapes. */
 const MAX_NAME_BYTES = 128
 
-/** How many bytes are looked at before others may have a turn: some milliseconds at worst, with many malformed names. */
+/** How many bytes are read before other work may run: a few milliseconds at worst, with many malformed names. */
 const PIECE_BYTES = 4096
 
 /** The most fields of a form. Real ones have some dozens. */
@@ -18,7 +18,7 @@ export const MAX_FORM_FIELDS = 1000
 
 /**
  * The fields in `names` of the object that `body` is; the last of two with the same name counts, as with `JSON.parse`.
- * A field that is too long or no JSON has no value. Other fields are skipped unchecked.
+ * A field that is too long or not JSON has no value. Other fields are skipped unchecked.
  */
 export async function jsonFields(body: Buffer, names: readonly string[]): Promise<ReadonlyMap<string, unknown>> {
   const breath = othersTurn()
@@ -76,7 +76,7 @@ class FieldScan {
   }
 
   #inString(byte: number): void {
-    // What is escaped cannot end the string.
+    // An escaped byte cannot end the string.
     if (byte === BACKSLASH) this.#at++
     if (byte !== QUOTE) return
     this.#isInString = false

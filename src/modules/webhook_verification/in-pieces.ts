@@ -3,7 +3,7 @@ import { othersTurn } from '../../lib/threads/others-turn.ts'
 
 const PIECE_BYTES = 256 * 1024
 
-/** Passes all of `body` on, with a pause for others now and then. */
+/** Passes all of `body` to `update`, with pauses for other work. */
 export async function inPieces(body: Buffer, update: (piece: Buffer) => unknown): Promise<void> {
   const breath = othersTurn()
   for (let at = 0; at < body.length; at += PIECE_BYTES) {

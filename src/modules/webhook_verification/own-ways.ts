@@ -12,7 +12,7 @@ export const MAX_TWILIO_FORM_BYTES = 256 * 1024
 export const TWILIO_HEADER = 'x-twilio-signature'
 
 /**
- * Twilio: base64 HMAC-SHA1 over the URL and the sorted fields of the form. A body that is no form is not signed itself;
+ * Twilio: base64 HMAC-SHA1 over the URL and the sorted fields of the form. A body that is not a form is not signed;
  * the URL then holds its SHA-256.
  */
 export function verifyTwilio(secret: string): (ctx: RequestContext, body: Buffer) => Promise<boolean> {

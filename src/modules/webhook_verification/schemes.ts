@@ -51,7 +51,7 @@ function ofBody(
   return { kind: 'hmac', headers: [header].flat(), digest: 'sha256', encoding, signed: '{body}', ...more }
 }
 
-/** `t=<seconds>,v1=<hex>` over both, or the same under other names. */
+/** `t=<seconds>,v1=<hex>` over time and body; names may differ. */
 function dated(header: string, timestamp: string, signature: string, toleranceSeconds = USUAL_SECONDS): HmacScheme {
   return {
     ...ofBody(header, 'hex', { signed: '{timestamp}.{body}', fields: { timestamp, signature } }),
@@ -59,7 +59,7 @@ function dated(header: string, timestamp: string, signature: string, toleranceSe
   }
 }
 
-/** `<version>=<hex>` over version, time and body, with the time in a header of its own. */
+/** `<version>=<hex>` over version, time and body, with the time in a separate header. */
 function versioned(header: string, version: string, timestamp: Timestamp): HmacScheme {
   return ofBody(header, 'hex', { prefix: `${version}=`, signed: `${version}:{timestamp}:{body}`, timestamp })
 }
@@ -112,7 +112,7 @@ export const webhookSchemes = {
   gitlab: { kind: 'token', header: 'x-gitlab-token' },
   heroku: ofBody('heroku-webhook-hmac-sha256', 'base64'),
   hostedhooks: dated('hostedhooks-signature', 't', 's'),
-  // Versions 1 and 2 are no keyed digests: with one signature, an attacker can sign a longer text (length extension).
+  // Versions 1 and 2 are not keyed digests: one signature lets an attacker sign a longer text (length extension).
   hubspot: ofBody('x-hubspot-signature-v3', 'base64', {
     signed: '{method}{url}{body}{timestamp}',
     timestamp: inHeader('x-hubspot-request-timestamp', 'milliseconds', 300),

@@ -122,7 +122,7 @@ const decoded = Buffer.from(secret, 'base64')
 const hub256 = { 'X-Hub-Signature-256': `sha256=${hex(body)}` }
 const url = 'https://app.example.com/hooks?a=1'
 
-/** Each sender's own words about its signature, followed by hand. */
+/** Signatures made by hand from each sender's documentation. */
 const made: Record<string, Given['headers']> = {
   aftership: { 'aftership-hmac-sha256': base64(body) },
   alchemy: { 'X-Alchemy-Signature': hex(body) },
@@ -242,7 +242,7 @@ for (const [what, sample] of [...Object.entries(published), ...Object.entries(ou
       isRefused(verdict)
     })
 
-    // These two say nothing of the body: the first is a password, the second signs a part of it.
+    // These do not sign the whole body: the first is a password, the second signs a part.
     if (!isToken && sample.provider !== 'mailgun') {
       test('another body is refused', async () => {
         const changed = Buffer.from(sample.given.body ?? '')
@@ -262,7 +262,7 @@ for (const [what, sample] of [...Object.entries(published), ...Object.entries(ou
   })
 }
 
-/** How long each may take, as the sender advises. */
+/** How old each may be, as the sender advises. */
 const tolerances: Record<string, number> = {
   box: 600,
   calendly: 180,

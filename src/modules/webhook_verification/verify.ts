@@ -10,7 +10,7 @@ import { isTwilioForm, MAX_TWILIO_FORM_BYTES, TWILIO_HEADER, verifyMailgun, veri
 import { type HmacScheme, type Scheme, type Timestamp, webhookSchemes } from './schemes.ts'
 import { urlsOf } from './url.ts'
 
-/** Whether `body` and what else the scheme names were signed with the secret, and not too long ago. */
+/** Whether the secret signed `body` and all else that the scheme names, and not too long ago. */
 export type Verify = (ctx: RequestContext, body: Buffer, now: number) => boolean | Promise<boolean>
 
 /** R-3.18 */

@@ -10,7 +10,7 @@ import { bridgeWebSocket } from './bridge.ts'
 import { clientFrame } from './test-client.ts'
 import { compileWebsocketTcpConverter } from './traffic.ts'
 
-/** A converter on a port of its own in front of `backend`, which is called for each connection. */
+/** A converter on its own port in front of `backend`, which is called for each connection. */
 async function converter(t: { after(end: () => void): void }, backend: (socket: Socket) => void): Promise<string> {
   const behind = await listen(t, backend)
   const phases = compileWebsocketTcpConverter()
@@ -124,7 +124,7 @@ test('when the visitor closes, the backend gets all bytes and a clean end', asyn
   assert.equal(await got.promise, 'all of it')
 })
 
-/** A stream to look at from both ends. */
+/** A stream to see from both ends. */
 function stream() {
   let sink: ByteSink | undefined
   const seen = { written: [] as Buffer[], isEnded: false, isReset: false, isPaused: false, hasRoom: true }
@@ -158,7 +158,7 @@ function bridged() {
   return { visitor, backend }
 }
 
-/** Ends a bridge, so that no timer stays. */
+/** Ends a bridge, so that no timer is left. */
 function over({ visitor, backend }: ReturnType<typeof bridged>): void {
   visitor.sink().closed(undefined)
   backend.sink().closed(undefined)

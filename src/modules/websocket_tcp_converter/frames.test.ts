@@ -7,7 +7,7 @@ import { clientFrame } from './test-client.ts'
 
 type Event = ['data', string] | ['ping', string] | ['close']
 
-/** What a reader makes of some bytes; data that comes in pieces is one event. */
+/** The events of reading some bytes; data that comes in pieces is one event. */
 function read(bytes: Buffer, cuts: readonly number[] = []): { events: Event[]; fault: number | undefined } {
   const events: Event[] = []
   const reader = new FrameReader({
@@ -62,7 +62,7 @@ test('reads whatever clients send, in chunks of any size', () => {
           const payload = randomBytes(size)
           wire.push(clientFrame(i === 0 ? kind : 'continuation', payload, { isFinal: i === parts - 1 }))
           expect(payload)
-          // Between the parts of a message, control frames may come.
+          // Control frames may come between the parts of a message.
           wire.push(clientFrame('pong', Buffer.from('x')))
         }
       }

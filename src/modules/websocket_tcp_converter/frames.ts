@@ -61,7 +61,7 @@ export class FrameReader {
         if (this.#headBytes === this.#headNeed) fault = this.#readHead()
       } else {
         const end = Math.min(chunk.length, at + this.#remaining)
-        this.#take(chunk.subarray(at, end))
+        this.#unmask(chunk.subarray(at, end))
         at = end
       }
       if (this.#remaining === 0) fault = this.#endFrame()
@@ -73,7 +73,7 @@ export class FrameReader {
     return undefined
   }
 
-  /** The first two bytes tell the length of the head; the whole head tells the length of the payload. */
+  /** The first two bytes give the length of the head; the whole head gives that of the payload. */
   #readHead(): number | undefined {
     const [first, second] = [this.#head[0] ?? 0, this.#head[1] ?? 0]
     const length = second & 0x7f
@@ -102,13 +102,13 @@ export class FrameReader {
     }
     const continues = code === opcode.continuation
     if (!continues && code !== opcode.text && code !== opcode.binary) return closeCode.protocolError
-    // A message begins when none is under way, and goes on when one is.
+    // A frame starts a message if none is open, else continues it.
     if (continues !== this.#isInMessage) return closeCode.protocolError
     this.#isInMessage = !isFinal
     return undefined
   }
 
-  #take(bytes: Buffer): void {
+  #unmask(bytes: Buffer): void {
     const isControl = this.#opcode >= opcode.close
     const plain = isControl ? this.#control.subarray(this.#read) : Buffer.allocUnsafe(bytes.length)
     for (let i = 0; i < bytes.length; i++) {

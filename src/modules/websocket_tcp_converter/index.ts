@@ -6,7 +6,7 @@ import { compileWebsocketTcpConverter, type WebsocketTcpConverterSettings } from
 
 export const websocketTcpConverter = defineModule({
   name: 'websocket_tcp_converter',
-  about: 'Takes WebSocket connections only, and carries what their messages hold to the upstream as plain bytes.',
+  about: 'Accepts only WebSocket connections, and sends the content of their messages upstream as plain bytes.',
   at: { route: Type.Object({ enabled }, { additionalProperties: false }) },
   needs: () => 'http',
   resolve: (): WebsocketTcpConverterSettings => ({}),

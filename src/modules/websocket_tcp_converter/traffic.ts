@@ -2,7 +2,7 @@
 import type { Phases, RequestContext, RequestVerdict } from '../phases.ts'
 import { bridgeWebSocket } from './bridge.ts'
 
-/** There is nothing to set. */
+/** It has no settings. */
 export type WebsocketTcpConverterSettings = Readonly<Record<string, never>>
 
 export function compileWebsocketTcpConverter(): Phases {

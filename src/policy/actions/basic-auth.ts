@@ -13,7 +13,7 @@ export const basicAuth = defineAction({
       maxItems: 10,
       description: 'Who may enter, each as `user:password`; a password has 8 to 128 bytes.',
     }),
-    realm: Type.String({ default: 'postern', maxBytes: 128, description: 'What the visitor is asked to log in to.' }),
+    realm: Type.String({ default: 'postern', maxBytes: 128, description: 'What the login prompt names.' }),
     enforce,
   }),
   refine: ({ credentials, realm }, at) => {

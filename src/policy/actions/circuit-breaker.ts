@@ -4,7 +4,7 @@ import { closed, defineAction, guardStep } from '../action.ts'
 import { readDuration } from '../duration.ts'
 import { checkDuration, duration, enforce } from '../settings.ts'
 
-/** Parts of the window, each forgotten as a whole. */
+/** Parts of the window; each expires as a whole. */
 const BUCKETS = 10
 
 export const circuitBreaker = defineAction({
@@ -14,7 +14,7 @@ export const circuitBreaker = defineAction({
       default: 0.5,
       minimum: 0,
       maximum: 1,
-      description: 'Share of failed requests in the window from which requests are refused.',
+      description: 'Share of failed requests in the window at which requests are refused.',
     }),
     volume_threshold: Type.Integer({
       default: 10,

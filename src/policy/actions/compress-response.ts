@@ -15,7 +15,7 @@ export const compressResponse = defineAction({
   compile: ({ algorithms }, { site, tools }) => {
     const { response } = tools.guards.compression({ algorithms })
     if (site.phase === 'request') {
-      // Asked for before there is a response: done to it when it comes.
+      // Runs before there is a response; the response is compressed when it comes.
       return {
         run: () => undefined,
         response: (incoming, request) => void response?.(incoming as never, request as never),
@@ -23,7 +23,7 @@ export const compressResponse = defineAction({
     }
     return {
       run(moment) {
-        // An edge passes its own request and response here, which are what the module takes.
+        // An edge passes its own request and response here, as the module expects.
         response?.(moment.response as never, moment.request as never)
         return undefined
       },

@@ -1,4 +1,4 @@
-/** `custom-response`: answers in the place of the upstream. */
+/** `custom-response`: answers instead of the upstream. */
 import { toHeaderValue } from '../../lib/http/http-header.ts'
 import { Type } from '../../lib/shape/type.ts'
 import { checkHeaders } from '../../model/header-rules.ts'

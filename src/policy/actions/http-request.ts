@@ -1,4 +1,4 @@
-/** `http-request`: asks another service, and makes its answer known to the rules that follow. */
+/** `http-request`: calls another service, and lets the rules that follow read its answer. */
 
 import { toHeaderValue } from '../../lib/http/http-header.ts'
 import { type Fetch, type FetchAnswer, FetchFault } from '../../lib/http/outbound-fetch.ts'
@@ -18,7 +18,7 @@ const MAX_RETRIES = 3
 /** The most requests of one action at the same time; each may last as long as its timeout allows. */
 const MAX_UNDER_WAY = 100
 
-/** How many times a request may pass through `http-request` actions of ours before we take it for a loop. */
+/** How many times a request may pass through our own `http-request` actions before we treat it as a loop. */
 const MAX_HOPS = 3
 
 /** Our name in `CDN-Loop` (RFC 8586). */
@@ -26,7 +26,7 @@ const OWN_NAME = 'postern'
 
 export const httpRequest = defineAction({
   phases: ['request', 'response'],
-  // The service that is asked decides who is let in: by `on_error: halt`, or by rules that read its answer.
+  // The called service decides who is let in: by `on_error: halt`, or by rules that read its answer.
   guards: true,
   sources: {
     url: 'template',
@@ -122,7 +122,7 @@ interface Try {
   readonly millis: number
 }
 
-/** How many times our name stands in `CDN-Loop`, the header that lists the proxies a request went through. */
+/** How many times our name is in `CDN-Loop`, the header that lists the proxies a request went through. */
 function hopsOf({ headers }: PolicyRequest): number {
   const names = headers.all('cdn-loop').flatMap((value) => value.split(','))
   return names.filter((each) => each.split(';', 1)[0]?.trim().toLowerCase() === OWN_NAME).length

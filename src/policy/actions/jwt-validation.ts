@@ -1,4 +1,4 @@
-/** `jwt-validation`: lets in requests that bring tokens of an issuer that is trusted. */
+/** `jwt-validation`: lets in requests that carry tokens of a trusted issuer. */
 import { defineAction, type Outcome } from '../action.ts'
 import { jsonInput } from '../json-input.ts'
 import { KeysUnavailable, keySource } from '../jwt-keys.ts'

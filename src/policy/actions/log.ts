@@ -1,4 +1,4 @@
-/** `log`: writes what a rule wants to be known, beside the line of the request or of the connection. */
+/** `log`: writes a log line with values that a rule chooses, besides the line of the request or connection. */
 import { Type } from '../../lib/shape/type.ts'
 import { closed, defineAction } from '../action.ts'
 import { compileDocument } from '../document-template.ts'

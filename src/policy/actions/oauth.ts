@@ -8,7 +8,7 @@ export const oauth = defineAction({
   guards: true,
   admits: true,
   config: closed({
-    provider: Type.Enum([...oauthProviderNames], { description: 'Whom visitors log in with.' }),
+    provider: Type.Enum([...oauthProviderNames], { description: 'Provider with which visitors log in.' }),
     ...loginFields,
   }),
   refine: checkLogin,

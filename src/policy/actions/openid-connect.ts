@@ -11,13 +11,13 @@ export const openidConnect = defineAction({
   config: closed({
     issuer_url: text(
       255,
-      'URL of the provider, under which its discovery document lies. `https`, or `http` to loopback.',
+      'URL of the provider, under which its discovery document is found. `https`, or `http` to loopback.',
     ),
     ...loginFields,
   }),
   refine: (config, at) => {
     checkLogin(config, at)
-    // The pattern comes first, since the URL parser forgives spaces and backslashes, and drops an empty `?`, `#` or `@`.
+    // The pattern comes first, since the URL parser accepts spaces and backslashes, and drops an empty `?`, `#` or `@`.
     if (/[?#@\s\\]/.test(config.issuer_url) || !isTrustworthyUrl(config.issuer_url)) {
       throw bad(
         `${at}.issuer_url`,

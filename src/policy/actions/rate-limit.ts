@@ -24,7 +24,7 @@ export const rateLimit = defineAction({
     bucket_key: Type.Array(Type.String({ minLength: 1, maxBytes: 4096 }), {
       minItems: 1,
       maxItems: 10,
-      description: 'CEL expressions; requests for which all give the same are counted together.',
+      description: 'CEL expressions; requests with the same values of all are counted together.',
     }),
     enforce,
   }),

@@ -1,4 +1,4 @@
-/** `redirect`: sends the visitor to another URL, unless that is the one that was asked for. */
+/** `redirect`: sends the visitor to another URL, unless that is the requested one. */
 import { toHeaderValue } from '../../lib/http/http-header.ts'
 import { Type } from '../../lib/shape/type.ts'
 import { checkHeaders } from '../../model/header-rules.ts'
@@ -13,8 +13,8 @@ export const redirect = defineAction({
   readsPath: () => true,
   sources: { from: 'pattern', to: 'template', headers: 'template' },
   config: closed({
-    from: Type.Optional(text(1024, 'RE2 pattern of what is replaced in the URL; the whole URL when left out.')),
-    to: text(4096, 'What it is replaced with; `$1` is the first group of `from`.'),
+    from: Type.Optional(text(1024, 'RE2 pattern of what to replace in the URL; the whole URL when left out.')),
+    to: text(4096, 'Replacement; `$1` is the first group of `from`.'),
     status_code: Type.Integer({ default: 302, minimum: 300, maximum: 399, description: 'Status of the response.' }),
     headers: Type.Optional(headerMap('Headers of the response, by name.')),
   }),

@@ -1,4 +1,4 @@
-/** `remove-headers`: takes headers from the request or from the response. */
+/** `remove-headers`: removes headers from the request or from the response. */
 import { checkHeaderName, isEdgeHeader } from '../../model/header-rules.ts'
 import { closed, defineAction } from '../action.ts'
 import { headerList } from '../settings.ts'

@@ -17,11 +17,11 @@ export const restrictIps = defineAction({
   config: closed({
     enforce,
     allow: cidrs('Networks that may connect.'),
-    deny: cidrs('Networks that may not connect, also when `allow` has them.'),
+    deny: cidrs('Networks that may not connect, even if `allow` has them.'),
     ip_policies: Type.Array(Type.String({ maxBytes: 255, pattern: '^ipp_[0-9A-Za-z]+$' }), {
       default: [],
       maxItems: 100,
-      description: 'Ids of IP policies whose rules count too.',
+      description: 'Ids of IP policies whose rules also apply.',
     }),
   }),
   refine: ({ allow, deny, ip_policies }, at) => {
@@ -31,7 +31,7 @@ export const restrictIps = defineAction({
   },
   compile: ({ allow, deny, ip_policies, enforce: isEnforced }, { ipRules }) => {
     const named = ip_policies.flatMap(ipRules).map(({ action, cidr }): IpRule => ({ action, network: cidr }))
-    // D36 holds here too: an address passes when some rule allows it and none denies it.
+    // As in D36, an address passes when some rule allows it and none denies it.
     const isLetIn = compilePeerRules([
       ...allow.map((network): IpRule => ({ action: 'allow', network })),
       ...deny.map((network): IpRule => ({ action: 'deny', network })),

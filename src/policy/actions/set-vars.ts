@@ -37,7 +37,7 @@ export const setVars = defineAction({
   },
 })
 
-/** Whole numbers of a document are integers to expressions too. */
+/** Converts whole numbers of a document to integers, as expressions have them. */
 function integers(value: unknown): unknown {
   if (typeof value === 'number' && Number.isSafeInteger(value)) return BigInt(value)
   if (Array.isArray(value)) return value.map(integers)

@@ -9,8 +9,8 @@ export const urlRewrite = defineAction({
   readsPath: () => true,
   sources: { from: 'pattern', to: 'template' },
   config: closed({
-    from: text(1024, 'RE2 pattern of what is replaced in the URL, each time it occurs.'),
-    to: text(4096, 'What it is replaced with; `$1` is the first group of `from`.'),
+    from: text(1024, 'RE2 pattern of what to replace in the URL, at each occurrence.'),
+    to: text(4096, 'Replacement; `$1` is the first group of `from`.'),
   }),
   compile: ({ from, to }, { template }) => {
     const replace = compileReplace(from, from.includes('${') ? template(from) : undefined, template(to))
@@ -20,7 +20,7 @@ export const urlRewrite = defineAction({
         const before = urlOf(moment)
         const after = replace(before, moment)
         if (!request || after === before) return undefined
-        // Characters that no URL holds are escaped; what is no URL at all is a fault of the rule.
+        // Characters that a URL cannot hold are escaped; a text that is not a URL at all is a fault of the rule.
         const url = URL.parse(after)
         if (!url || !/^https?:$/.test(url.protocol)) throw new Error('url-rewrite gives something that is not a URL')
         request.replacedTarget = `${url.pathname}${url.search}`

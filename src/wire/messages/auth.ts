@@ -12,7 +12,7 @@ export interface AuthRequest {
   /** The session to resume; `''` for a new one. */
   readonly clientId: string
   readonly authtoken: Secret
-  /** The cookie of the last answer, to resume with. */
+  /** The cookie of the last answer, for resuming. */
   readonly cookie: Secret
   readonly os: string
   readonly arch: string
@@ -23,7 +23,7 @@ export interface AuthRequest {
   readonly metadata: string
   readonly heartbeatIntervalMs: number
   readonly heartbeatToleranceMs: number
-  /** Per command: `''` when it is supported, why not, or null from agents that do not know the command. */
+  /** Per command: `''` when supported, else why not; null from agents that do not know the command. */
   readonly updateUnsupported: string | null
   readonly stopUnsupported: string | null
   readonly restartUnsupported: string | null
@@ -31,13 +31,13 @@ export interface AuthRequest {
   readonly leg: number
   /** Largest window of a stream that the agent can use, in bytes; 0 from agents that are not ours. */
   readonly windowBytes: number
-  /** Whether it can be told to connect anew while its session goes on; false from agents that are not ours. */
+  /** Whether it can move to a new connection during its session; false from agents that are not ours. */
   readonly canMove: boolean
-  /** Whether it can be told of other nodes, and move to one; false from agents that are not ours, and from older ones. */
+  /** Whether it accepts a list of other nodes and can move to one; false from older agents, and those not ours. */
   readonly knowsNodes: boolean
-  /** This connection takes over from another one of the same session, which is open still. */
+  /** Whether this connection takes over from another one of the same session, which is still open. */
   readonly isMoving: boolean
-  /** The id of a node that is not to take it, since the agent has another session there; `''` for none. */
+  /** The id of a node that must not accept it, since the agent has another session there; `''` for none. */
   readonly notAt: string
   /**
    * For a further connection of a session, with a `leg` of 1 or more: ids of the data planes that have one already.
@@ -45,8 +45,8 @@ export interface AuthRequest {
    */
   readonly heldPlanes?: readonly string[] | undefined
   /**
-   * The connection only waits: its session is at another node, and it begins here when that is lost. `clientId` and `cookie`
-   * are empty then, since older servers would take it for that session at once. Undefined from agents that are not ours.
+   * Set for a standby: its session is at another node, and begins here when that is lost. `clientId` and `cookie` are
+   * empty then, since older servers would resume that session at once. Undefined from agents that are not ours.
    */
   readonly standbyOf?: { readonly clientId: string; readonly cookie: Secret } | undefined
 }
@@ -143,15 +143,15 @@ export interface AuthAnswer {
   readonly sessionId: string
   /** The agreed window, in bytes; 0 is not sent. */
   readonly windowBytes: number
-  /** The data plane that answers; `''` is not sent. */
+  /** The data plane of the connection; `''` is not sent. */
   readonly planeId: string
   /** How many data planes the server has; an agent may have a connection to each. */
   readonly planeCount: number
-  /** The node that answers; `''` is not sent. */
+  /** The node of the connection; `''` is not sent. */
   readonly nodeId: string
   /** Where other nodes accept agents, as `host:port`; sent with `nodeId`. */
   readonly nodeAddresses: readonly string[]
-  /** The connection waits for its session to begin. False from older servers, which have begun another one. */
+  /** Whether the connection is a standby. False from older servers, which have begun a new session. */
   readonly isStandby: boolean
 }
 
@@ -179,7 +179,7 @@ export function buildAuthAnswer(answer: AuthAnswer): Message {
   }
 }
 
-/** A refusal; agents expect the other fields all the same. */
+/** A refusal; agents expect the other fields even here. */
 export function buildAuthRefusal(error: string): Message {
   return { Version: '', ClientId: '', Error: error, Extra: {} }
 }
@@ -210,9 +210,9 @@ export function parseAuthAnswer(message: Message): { error: string; answer: Auth
   })
 }
 
-/** A connection that waited becomes its session. */
+/** Makes a standby the connection of its session. */
 export interface Begin {
-  /** It takes over from another one of the same session, which is open still. */
+  /** Whether it takes over from another connection of the same session, which is still open. */
   readonly isMoving: boolean
 }
 
@@ -224,14 +224,14 @@ export function parseBegin(message: Message): Begin | WireError {
   return MessageFields.parse(message, (fields) => ({ isMoving: fields.flag('Moving') }))
 }
 
-/** It is the session now. Where other nodes are may be news since it began to wait. */
+/** Confirms that the session has begun. The other nodes may have changed since the standby connected. */
 export type BeginAnswer = Pick<AuthAnswer, 'nodeAddresses'>
 
 export function buildBeginAnswer({ nodeAddresses }: BeginAnswer): Message {
   return { Error: '', NodeAddresses: nodeAddresses }
 }
 
-/** `error` is `''` when it is. */
+/** `error` is `''` when the session has begun. */
 export function parseBeginAnswer(message: Message): { error: string; answer: BeginAnswer } | WireError {
   return MessageFields.parse(message, (fields) => {
     const nodeAddresses = fields.texts('NodeAddresses').slice(0, MAX_NODE_ADDRESSES)

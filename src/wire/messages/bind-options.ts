@@ -1,8 +1,8 @@
-/** The options of a bind: the name an agent asks for, and the options it expects to see again. */
+/** The options of a bind: the name an agent asks for, and the options it expects in the answer. */
 
 type Options = Readonly<Record<string, unknown>>
 
-/** Fields that agents in Rust insist on in an answer, whatever they sent. */
+/** Fields that agents in Rust require in an answer, whatever they sent. */
 const required: Readonly<Record<string, Options>> = {
   http: { Hostname: '', Auth: '', Subdomain: '', HostHeaderRewrite: false, ProxyProto: 0 },
   https: { Hostname: '', Auth: '', Subdomain: '', HostHeaderRewrite: false, ProxyProto: 0 },
@@ -16,7 +16,7 @@ const addressFields = ['URL', 'Addr'] as const
 
 export type NameField = (typeof nameFields)[number] | (typeof addressFields)[number]
 
-/** The name that `opts` asks for and the field it stands in; undefined leaves the choice to the server. */
+/** The name that `opts` asks for and its field; undefined leaves the choice to the server. */
 export function requestedName(proto: string, opts: Options): { field: NameField; value: string } | undefined {
   for (const field of proto === 'tcp' ? addressFields : nameFields) {
     const value = option(opts, field)

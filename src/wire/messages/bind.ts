@@ -5,7 +5,7 @@ import type { WireError } from '../wire-error.ts'
 import { MessageFields } from './fields.ts'
 
 export interface BindMessage {
-  /** `''` for a new tunnel; the former id, which must be kept, when an agent binds again. */
+  /** `''` for a new tunnel; when an agent binds again, the former id, which the server must keep. */
   readonly id: string
   readonly proto: string
   readonly forwardsTo: string

@@ -1,23 +1,23 @@
-/** What an agent is told: to restart, stop or update itself, to end one tunnel, to move, and which nodes there are. */
+/** Messages to an agent: to restart, stop or update itself, to end one tunnel, to move, and a list of nodes. */
 import type { Message } from '../rpc.ts'
 import type { WireError } from '../wire-error.ts'
 import { MessageFields } from './fields.ts'
 
-/** Never empty: some agents wait for a whole object for ever. */
+/** Objects, because some agents would wait for ever for the object of an empty message. */
 export const restartCommand: Message = {}
 export const stopCommand: Message = {}
-/** The server is about to close this connection: the agent is to open another, bind there, and leave this one. */
+/** The server is about to close this connection: the agent must open another, bind there, and leave this one. */
 export const moveMessage: Message = {}
 
-/** How many addresses of other nodes an agent is told, and keeps. */
+/** The most addresses of other nodes that are sent to an agent, and that it keeps. */
 export const MAX_NODE_ADDRESSES = 16
 
-/** Where other nodes accept agents, as `host:port`. In a `move`: the node itself is about to stop. */
+/** Where other nodes accept agents, as `host:port`. In a `move` it means that this node is about to stop. */
 export function buildNodes(addresses: readonly string[]): Message {
   return { NodeAddresses: addresses.slice(0, MAX_NODE_ADDRESSES) }
 }
 
-/** Empty from a server that tells none. */
+/** Empty when the server sends none. */
 export function parseNodes(message: Message): readonly string[] | WireError {
   return MessageFields.parse(message, (fields) => fields.texts('NodeAddresses').slice(0, MAX_NODE_ADDRESSES))
 }

@@ -3,7 +3,7 @@ import type { Message } from '../rpc.ts'
 import type { WireError } from '../wire-error.ts'
 import { MessageFields } from './fields.ts'
 
-/** A text that SDKs can parse: they look for the code on a line of its own. */
+/** A text that SDKs can parse: they look for the code on a separate line. */
 export function errorText(message: string, code: string): string {
   return `${message}\n\n${code}\n`
 }
@@ -17,7 +17,7 @@ export function readErrorText(text: string): { message: string; code: string } {
 
 const codeLine = /^ERR_[A-Z0-9_]+$/
 
-/** An answer that holds nothing but whether it worked: `''` when it did. */
+/** An answer that contains only an error; `''` for success. */
 export function buildAnswer(error = ''): Message {
   return { Error: error }
 }

@@ -1,6 +1,6 @@
 /**
- * Reads message fields as agents really send them: names in any case, unknown ones ignored, `null` for absent. A wrong
- * type is an error that names the field.
+ * Reads message fields as agents send them: names in any case, unknown ones ignored, `null` for absent. A wrong type is
+ * an error that names the field.
  */
 import { WireError } from '../wire-error.ts'
 
@@ -82,7 +82,7 @@ export class MessageFields {
     return map
   }
 
-  /** An object as it was sent; `{}` when absent. */
+  /** An object, unchanged; `{}` when absent. */
   record(name: string): Readonly<Record<string, unknown>> {
     const value = this.#get(name) ?? {}
     if (!isRecord(value)) throw this.#wrong(name, 'an object')

@@ -60,7 +60,7 @@ describe('authentication', () => {
     assert.equal(auth.windowBytes, 0)
   })
 
-  test('is read as old agents in Go send it: another case, absent fields, unknown ones, nulls', () => {
+  test('is read as old agents in Go send it: in another case, with absent and unknown fields and nulls', () => {
     const auth = ok(
       parseAuth({ Version: ['2'], ClientId: 'x', Extra: { Authtoken: 'a', Fingerprint: null, Cookie: null, New: [] } }),
     )
@@ -104,12 +104,12 @@ describe('authentication', () => {
     assert.equal(ok(parseAuthAnswer(buildAuthRefusal('no'))).error, 'no')
   })
 
-  test('says nothing of larger windows to agents that are not ours', () => {
+  test('does not mention larger windows to agents that are not ours', () => {
     const answer = { ...ok(parseAuthAnswer({})).answer, windowBytes: 0 }
     assert.doesNotMatch(JSON.stringify([buildAuthAnswer(answer), buildAuth(ok(parseAuth(rustAuth)))]), /StreamWindow/)
   })
 
-  test('says nothing of data planes when there is only one, and nothing of legs over a first connection', () => {
+  test('does not mention data planes when there is only one, nor legs on a first connection', () => {
     const answer = { ...ok(parseAuthAnswer({})).answer }
     assert.deepEqual([answer.planeId, answer.planeCount], ['', 1])
     const request = ok(parseAuth(rustAuth))
@@ -117,7 +117,7 @@ describe('authentication', () => {
     assert.doesNotMatch(JSON.stringify([buildAuthAnswer(answer), buildAuth(request)]), /Plane|FurtherLeg/)
   })
 
-  test('a refusal has the two strings that agents in Rust insist on', () => {
+  test('a refusal has the two strings that agents in Rust require', () => {
     assert.deepEqual(Object.keys(buildAuthRefusal('no')).slice(0, 3), ['Version', 'ClientId', 'Error'])
   })
 
@@ -128,7 +128,7 @@ describe('authentication', () => {
     [['1'], undefined],
     [[], undefined],
   ] as const) {
-    test(`of the versions [${offered.join()}] ${chosen ?? 'none'} is chosen`, () =>
+    test(`from the versions [${offered.join()}] ${chosen ?? 'none'} is chosen`, () =>
       assert.equal(chooseVersion(offered), chosen))
   }
 
@@ -177,7 +177,7 @@ describe('a bind', () => {
     assert.deepEqual(ok(parseBindAnswer(buildBindAnswer(answer))), { error: '', answer })
   })
 
-  test('is read with nulls where agents in Go have nothing', () => {
+  test('is read with the nulls that agents in Go send for absent values', () => {
     const bind = ok(parseBind({ Id: '', Proto: 'tcp', Opts: { Addr: '' }, Extra: { Token: '', Bindings: null } }))
     assert.deepEqual([bind.bindings, bind.poolingEnabled, bind.token.reveal()], [[], false, ''])
   })
@@ -195,7 +195,7 @@ describe('a bind', () => {
       assert.deepEqual(requestedName(proto, opts), expected))
   }
 
-  test('the echo keeps what was sent, in its spelling, and adds what agents in Rust insist on', () => {
+  test('the echo keeps what was sent, in its spelling, and adds what agents in Rust require', () => {
     const echo = echoOptions(
       'https',
       { LocalUrlScheme: null, domain: 'a', TLSTermination: {} },
@@ -220,7 +220,7 @@ describe('a bind', () => {
 })
 
 describe('smaller messages', () => {
-  test('labels land on a map without a prototype', () => {
+  test('labels are read into a map without a prototype', () => {
     const { labels } = ok(parseLabelRequest({ Labels: { constructor: 'x', edge: 'e' } }))
     assert.deepEqual(Object.entries(labels), [
       ['constructor', 'x'],
@@ -233,7 +233,7 @@ describe('smaller messages', () => {
     assert.ok(parseLabelRequest({ Labels: { a: 1 } }) instanceof WireError)
   })
 
-  test('the rest is read as it is built', () => {
+  test('the other messages are read as they are built', () => {
     assert.deepEqual(ok(parseLabelAnswer(buildLabelAnswer('tn_1'))), { id: 'tn_1', error: '' })
     assert.deepEqual(ok(parseUnbind({ Id: 'tn_1', Extra: null })), { id: 'tn_1' })
     const update = { version: '', permitMajorVersion: true }
@@ -244,7 +244,7 @@ describe('smaller messages', () => {
     assert.equal(ok(parseAnswer({})).error, '')
   })
 
-  test('a change of a tunnel tells what is absent from what is empty', () => {
+  test('a patch of a tunnel distinguishes absent fields from empty ones', () => {
     assert.deepEqual(ok(parsePatch({ TunnelId: 'tn_1', Name: '', PoolingEnabled: false })), {
       tunnelId: 'tn_1',
       name: '',
@@ -255,7 +255,7 @@ describe('smaller messages', () => {
     })
   })
 
-  test('an error text holds its code on a line of its own, and both can be had back', () => {
+  test('an error text has its code on a separate line, and both can be read back', () => {
     const text = errorText('the token\nis wrong', 'ERR_NGROK_105')
     assert.equal(text, 'the token\nis wrong\n\nERR_NGROK_105\n')
     assert.deepEqual(readErrorText(text), { message: 'the token\nis wrong', code: 'ERR_NGROK_105' })

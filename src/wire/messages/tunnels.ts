@@ -47,7 +47,7 @@ export function parseUnbind(message: Message): { id: string } | WireError {
 
 export const unbindAnswer: Message = { Error: '', Extra: null }
 
-/** Null leaves a field as it is. */
+/** Null leaves a field unchanged. */
 export interface PatchRequest {
   readonly tunnelId: string
   readonly name: string | null

@@ -1,4 +1,4 @@
-/** Three nodes that order certificates at once, one of which dies at it. */
+/** Three nodes that order certificates at once, one of which dies while ordering. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { startAcmeServer } from '../../support/acme-server.ts'
@@ -13,14 +13,14 @@ const portsOf = ({ server }: ClusterNode) => ({ httpPort: portOf(server.http), h
 
 eachStore(
   (store) => {
-    test('three nodes order each name once, and others go on with what a dead one had begun', async (t) => {
+    test('three nodes order each name once, and others continue the orders of a dead one', async (t) => {
       const acme = await startAcmeServer()
       t.after(() => acme.stop())
       const flags = { 'acme-directory': acme.directory, workers: '0' }
       const databaseUrl = await store.url()
       const { nodes } = await startCluster(t, { databaseUrl, flags })
       acme.mood.nodes = nodes.map(portsOf)
-      // Four for each node: none can have more under way, so that all of them are at work.
+      // At most four for each node, which is how many it works on at once, so that all of them are under way.
       const names = Array.from({ length: 11 }, (_, i) => `n${i}.example.com`)
       const last = 'last.example.com'
       const held = Promise.withResolvers<void>()
@@ -32,9 +32,9 @@ eachStore(
         await held.promise
       }
       await Promise.all(names.map((name, i) => create(nodes[i % 3], name)))
-      await until('every name is to be proven', () => reached.size === names.length)
+      await until('every name is being proven', () => reached.size === names.length)
 
-      // The node that has the last one dies when the authority has the order, and before it says so.
+      // The node of the last name dies after the authority has created the order, and before it answers.
       let killed: ClusterNode | undefined
       acme.mood.after = async (step, name) => {
         if (step !== 'order' || name !== last || killed) return
@@ -47,13 +47,13 @@ eachStore(
       const dead = await until('a node was killed', () => killed)
       await dead.server.ended
       const alive = nodes.filter((each) => each !== dead)
-      const { api } = alive.at(0) ?? assert.fail('all of them are dead')
+      const { api } = alive.at(0) ?? assert.fail('no node is alive')
       acme.mood.nodes = alive.map(portsOf)
       acme.mood.after = undefined
       held.resolve()
       await until('every name has its certificate', async () => {
         const { tls_certificates: all } = await api.get('/tls_certificates')
-        assert.ok(all.length <= names.length + 1, 'each of them once')
+        assert.ok(all.length <= names.length + 1, 'one certificate for each name')
         return all.length === names.length + 1
       })
       const ordered = (name: string) => acme.orders.filter((each) => each.name === name).length
@@ -61,14 +61,14 @@ eachStore(
         names.map((name) => [name, ordered(name)]),
         names.map((name) => [name, 1]),
       )
-      assert.equal(ordered(last), 2, 'nobody could know of the first')
+      assert.equal(ordered(last), 2, 'no node could know of the first order')
       assert.equal(acme.accounts, 1)
 
       async function create(node: ClusterNode | undefined, name: string): Promise<void> {
         await node?.api.create('/edges/https', { hostports: [`${name}:443`] })
       }
 
-      /** The node that works on a name: the log tells what else it has ordered. */
+      /** The node that works on a name, found by the log: it shows what else each has ordered. */
       async function nodeOf(name: string): Promise<ClusterNode> {
         const rows = await queryDatabase(databaseUrl, 'select name, holder from managed_names')
         const holder = rows.find((row) => row.name === name)?.holder

@@ -6,7 +6,7 @@ import { nodes } from '../../chaos/nodes.ts'
 import { nodesText } from '../../chaos/print.ts'
 import { testWorkers } from '../../support/test-workers.ts'
 
-/** Brief, except for one that outlasts a lease. */
+/** Short faults, except for one that outlasts a lease. */
 const rounds: readonly (readonly PlannedFault[])[] = [
   [
     { kind: 'kill', node: 0, lastsMs: 500, afterMs: 0 },
@@ -22,7 +22,7 @@ const rounds: readonly (readonly PlannedFault[])[] = [
   ],
 ]
 
-test('three nodes lose nothing that they need not lose', { timeout: 600_000 }, async (t) => {
+test('three nodes lose only what a fault excuses', { timeout: 600_000 }, async (t) => {
   const closers: (() => unknown)[] = []
   t.after(async () => {
     for (const close of closers) await close()

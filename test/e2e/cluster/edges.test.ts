@@ -1,4 +1,4 @@
-/** Edges on three nodes: what is stored is in force at each, and tunnel groups have members at all of them. */
+/** Edges on three nodes: what is stored is in force at each, and tunnel groups have members on all of them. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import type { Json } from '../../support/api-client.ts'
@@ -14,13 +14,13 @@ onThreeNodes((cluster) => {
     const route = { match_type: 'path_prefix', match: '/', ...modules }
     return `/edges/https/${id}/routes/${(await api.create(`/edges/https/${id}/routes`, route)).id}`
   }
-  /** What a name answers at a node; undefined while nobody serves it there. */
+  /** The text that a name answers at a node; undefined while it is not served there. */
   const answered = async (node: ClusterNode, name: string): Promise<string | undefined> => {
     // Before the edge is in force the name has a certificate that no visitor accepts.
     const answer = await visit(node.at(`https://${name}`), cluster()).catch(() => undefined)
     return answer?.text
   }
-  /** An agent at a node that answers with the node's name under these labels. */
+  /** An agent at a node, with these labels, whose service answers the name of the node. */
   const labelledAt = async (t: TestContext, node: ClusterNode, labels: Readonly<Record<string, string>>) => {
     const web = await httpUpstream(t, (_, response) => response.end(node.name))
     return (await agentAt(t, cluster(), node)).forward({ addr: web.port, labels })
@@ -34,8 +34,8 @@ onThreeNodes((cluster) => {
     const opened = []
     for (const node of nodes) opened.push(await labelledAt(t, node, { ...labels, at: node.name }))
     for (const node of nodes) {
-      // Each plane takes them in turn by itself, once it has heard of all.
-      await until(`all get visitors of ${node.name} alike`, async () => {
+      // Each plane takes the tunnels in turn by itself, once it knows all of them.
+      await until(`visitors of ${node.name} are spread evenly`, async () => {
         const turns = await Promise.all(Array.from({ length: 30 }, () => answered(node, 'spread.test')))
         return nodes.every(({ name }) => turns.filter((turn) => turn === name).length >= 8)
       })
@@ -55,7 +55,7 @@ onThreeNodes((cluster) => {
     }
   })
 
-  test('lose no visitor when a member at another of them goes', async (t) => {
+  test('lose no visitor when a member at another node goes', async (t) => {
     const { nodes } = cluster()
     const labels = { app: 'going' }
     const { id } = await nodes[0].api.create('/backends/tunnel_group', { labels })
@@ -67,13 +67,13 @@ onThreeNodes((cluster) => {
     for (let i = 0; i < 10; i++) assert.equal(await answered(nodes[0], 'going.test'), 'node-3')
   })
 
-  test('find a member that comes after all were gone', async (t) => {
+  test('find a new member after all were gone', async (t) => {
     const { nodes } = cluster()
     const labels = { app: 'late' }
     const { id } = await nodes[0].api.create('/backends/tunnel_group', { labels })
     await httpsEdge(nodes[0], 'late.test', { backend: { backend_id: id } })
     for (const node of nodes) {
-      await until('nobody is online', async () => (await answered(node, 'late.test'))?.includes('ERR_BACKEND_OFFLINE'))
+      await until('none is online', async () => (await answered(node, 'late.test'))?.includes('ERR_BACKEND_OFFLINE'))
     }
     await labelledAt(t, nodes[1], labels)
     for (const node of nodes) {
@@ -81,7 +81,7 @@ onThreeNodes((cluster) => {
     }
   })
 
-  test('carry connections of a TCP edge to members at others', async (t) => {
+  test('carry connections of a TCP edge to members at other nodes', async (t) => {
     const { nodes } = cluster()
     const labels = { app: 'bytes' }
     const { id } = await nodes[1].api.create('/backends/tunnel_group', { labels })
@@ -98,7 +98,7 @@ onThreeNodes((cluster) => {
     }
   })
 
-  test('refuse an edge on an address that an agent at another of them serves', async (t) => {
+  test('refuse an edge on an address that an agent at another node serves', async (t) => {
     const { nodes } = cluster()
     const { port } = await httpUpstream(t, (_, response) => response.end('agent'))
     const agent = await agentAt(t, cluster(), nodes[0])
@@ -122,7 +122,7 @@ onThreeNodes((cluster) => {
     await assert.rejects(agent.forward({ addr: port, domain: 'agents.test' }), /belongs to the edge/)
   })
 
-  test('have in force what was changed at another', async () => {
+  test('apply changes that were made at another node', async () => {
     const { nodes } = cluster()
     const fixed = await nodes[0].api.create('/backends/http_response', { body: 'one' })
     const route = await httpsEdge(nodes[0], 'fixed.test', { backend: { backend_id: fixed.id } })

@@ -1,4 +1,4 @@
-/** Exchanges on three nodes: any of them lists, reads, captures and repeats what visitors did at another. */
+/** Exchanges on three nodes: any of them lists, reads, captures and replays those of another. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Json } from '../../support/api-client.ts'
@@ -24,7 +24,7 @@ onThreeNodes((cluster) => {
     const answer = await visit(node.at(`https://${name}`), cluster(), { path }).catch(() => undefined)
     return answer?.text
   }
-  /** What a node lists, once there are so many. */
+  /** What a node lists, once there are `count`. */
   const listed = async ({ api }: ClusterNode, query: string, count: number): Promise<Json[]> => {
     let found: Json[] = []
     await until('all are listed', async () => {
@@ -58,7 +58,7 @@ onThreeNodes((cluster) => {
     )
   })
 
-  test('name the session of their tunnel, also where that is at another node', async (t) => {
+  test('name the session of their tunnel, even when it is at another node', async (t) => {
     const [home, other] = cluster().nodes
     const { port } = await httpUpstream(t, (_, response) => response.end('hello'))
     const agent = await agentAt(t, cluster(), home)
@@ -69,7 +69,7 @@ onThreeNodes((cluster) => {
     assert.equal(seen.tunnel_session_id, tunnel.tunnel_session.id)
   })
 
-  test('are captured at all by one capture, and repeated from any', async () => {
+  test('are captured on all nodes by one capture, and replayed from any', async () => {
     const [one, two, three] = cluster().nodes
     const id = await edgeOf('captured.test')
     const capture = await one.api.create('/captures', { edge_id: id, bodies: true })

@@ -9,7 +9,7 @@ import { until } from '../../support/until.ts'
 import { httpUpstream, type Owner, tcpUpstream } from '../../support/upstream.ts'
 import { answerOf, beginVisit, dialTcp, visit } from '../../support/visitor.ts'
 
-/** The name of an edge whose visitors go to a tunnel with labels. */
+/** The name of an edge that leads to a tunnel with labels. */
 const SHOP = 'shop.cluster.localhost'
 
 describe('a node among others', () => {
@@ -20,7 +20,7 @@ describe('a node among others', () => {
       let cluster: TestCluster
       let nodes: ClusterNode[]
       before(async () => {
-        // Longer than any test waits: who is let go only after this time makes a test fail.
+        // Longer than any test waits: a connection that is closed only after this time makes a test fail.
         cluster = await startCluster(owner, { databaseUrl: await store.url(), flags: { 'drain-timeout': '10m' } })
         nodes = [...cluster.nodes]
       })
@@ -28,7 +28,7 @@ describe('a node among others', () => {
         for (const close of closers) await close()
       })
 
-      /** Starts it again, and waits until the others know it. */
+      /** Starts a node again, and waits until the others know it. */
       const again = async (index: number): Promise<ClusterNode> => {
         const node = await cluster.start(index + 1)
         nodes[index] = node
@@ -56,7 +56,7 @@ describe('a node among others', () => {
         return url
       }
 
-      test('stops while our agents go elsewhere, alone, in a pool and in a group, and no request fails', async (t) => {
+      test('stops while our agents move elsewhere, alone, in a pool and in a group, and no request fails', async (t) => {
         const waiting: ServerResponse[] = []
         const service = await httpUpstream(t, ({ url }, response) => {
           if (url !== '/long') return response.end('served')
@@ -87,7 +87,7 @@ describe('a node among others', () => {
         }
         await settle()
         for (const [index, node] of nodes.entries()) {
-          // As a load balancer does that sees a node stop: nobody new is sent there.
+          // Like a load balancer that sees a node stop: it sends no new visitors there.
           const [left] = crowds.splice(index, 1)
           const other = nodes[(index + 1) % nodes.length] as ClusterNode
           const long = answerOf(beginVisit(other.at(url), cluster, { path: '/long' }))
@@ -105,7 +105,7 @@ describe('a node among others', () => {
         }
       })
 
-      test('dies, and an agent of ours comes back at another with the same URL', async (t) => {
+      test('dies, and our agent comes back at another with the same URL', async (t) => {
         const service = await httpUpstream(t, (_, response) => response.end('served'))
         const [first, second, third] = nodes as [ClusterNode, ClusterNode, ClusterNode]
         const agent = await agentAt(t, cluster, first)

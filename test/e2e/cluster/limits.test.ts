@@ -1,4 +1,4 @@
-/** Rate limits that three nodes share (`--shared-limits`): together they let through what the limit says, and no more. */
+/** Rate limits that three nodes share (`--shared-limits`): together they let through what the limit says, no more. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type ClusterNode, onThreeNodes } from '../../support/cluster.ts'
@@ -16,12 +16,12 @@ onThreeNodes(
     const policy = { inbound: [{ name: 'limit', actions: [{ type: 'rate-limit', config: limit }] }] }
     const statusAt = async (node: ClusterNode, path = '/'): Promise<number> =>
       (await visit(node.at(`https://${name}`), cluster(), { path })).status
-    /** Whether each of its workers does; visits to this path are not limited. */
+    /** Whether all workers of a node serve the edge; visits to this path are not limited. */
     const serves = async (node: ClusterNode): Promise<boolean> => {
       for (let i = 0; i < visitsOfAll(); i++) if ((await statusAt(node, '/free').catch(() => 0)) !== 200) return false
       return true
     }
-    /** How many of `TRIES` are let through. */
+    /** How many of `TRIES` pass. */
     const passingAt = async (node: ClusterNode): Promise<number> => {
       const statuses = await Promise.all(Array.from({ length: TRIES }, () => statusAt(node)))
       assert.ok(
@@ -33,7 +33,7 @@ onThreeNodes(
     const around = (wanted: number, found: number, what: string): void =>
       assert.ok(Math.abs(found - wanted) <= wanted / 10, `${what}: ${found} instead of ${wanted}`)
 
-    test('let through their parts, and those of a node that is gone', async () => {
+    test('let their shares through, and later that of a node that is gone', async () => {
       const [first, second, third] = cluster().nodes
       const { api } = first
       const { id: backend_id } = await api.create('/backends/http_response', { body: 'through' })
@@ -57,14 +57,14 @@ onThreeNodes(
 
       third.server.kill('SIGTERM')
       await third.server.ended
-      // What was counted counts on: each has half of it now, of which a third is used up.
+      // Earlier counts still apply: each has half of the limit now, of which a third of the whole is used up.
       for (const node of [first, second]) {
         let passed = 0
-        await until(`${node.name} lets more through`, async () => {
+        await until(`${node.name} has a larger share`, async () => {
           passed += await passingAt(node)
           return passed > 0
         })
-        // It may have become its part while those were under way.
+        // The node may have got its larger share while those requests were under way.
         passed += await passingAt(node)
         around(CAPACITY / 2 - CAPACITY / 3, passed, node.name)
         assert.equal(await passingAt(node), 0)

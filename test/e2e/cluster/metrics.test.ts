@@ -1,4 +1,4 @@
-/** What nodes tell of each other in their metrics, on a good day and while the database is away. */
+/** The metrics of nodes about each other, on a good day and while the database is down. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { describe, test } from 'node:test'
@@ -16,7 +16,7 @@ const read = ({ server }: ClusterNode, name: string): Promise<number> =>
 describe('the metrics of three nodes', () => {
   eachStore(
     (store) => {
-      test('tell what goes between them, and what is amiss while the database is away', async (t) => {
+      test('show the traffic between them, and what is wrong while the database is down', async (t) => {
         const url = new URL(await store.url())
         const gate = await openGate(Number(url.port))
         t.after(() => gate.shut())
@@ -25,7 +25,7 @@ describe('the metrics of three nodes', () => {
         })
         const [home, away] = nodes
         for (const node of nodes) {
-          await until(`${node.name} knows of all`, async () => (await read(node, 'nodes')) === 3)
+          await until(`${node.name} knows all nodes`, async () => (await read(node, 'nodes')) === 3)
           assert.equal(await read(node, 'lease_held'), 1)
           assert.ok((await read(node, 'lease_age_seconds')) < 10)
           await until(`${node.name} has nothing to write`, async () => (await read(node, 'rows_waiting')) === 0)
@@ -47,7 +47,7 @@ describe('the metrics of three nodes', () => {
           assert.ok((await read(node, `streams_total{way="${way}"}`)) >= 1, node.name)
           assert.ok((await read(node, `links{way="${way}"}`)) >= 1, node.name)
         }
-        // Nobody has the name, so that no certificate of it is accepted.
+        // A name that nothing serves, so that its certificate is not accepted.
         const ask = (name: string) => visit(away.at(`https://${name}`), { ca }).catch(() => undefined)
         const before = await read(away, 'lookups_total')
         await ask('nobody.test')
@@ -65,7 +65,7 @@ describe('the metrics of three nodes', () => {
         for (const node of nodes) {
           await until(`${node.name} has its lease back`, async () => (await read(node, 'lease_held')) === 1)
           await until(`${node.name} has written all`, async () => (await read(node, 'rows_waiting')) === 0)
-          await until(`${node.name} knows of all again`, async () => (await read(node, 'nodes')) === 3)
+          await until(`${node.name} knows all nodes again`, async () => (await read(node, 'nodes')) === 3)
         }
       })
     },

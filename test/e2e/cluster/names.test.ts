@@ -1,4 +1,4 @@
-/** Names on three nodes: each has one holder, who may come back anywhere, and its guards hold everywhere. */
+/** Names on three nodes: each has one holder, who may come back at any node, and its guards apply at all. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { Secret } from '../../../src/lib/secrets/secret.ts'
@@ -17,7 +17,7 @@ onThreeNodes((cluster) => {
   const saying = (t: TestContext, text: string) => httpUpstream(t, (_, response) => response.end(text))
   const isOnline = (error: unknown): boolean => error instanceof AgentFault && error.serverCode === ALREADY_ONLINE
 
-  test('of two agents that ask for one name at two of them, one gets it', async (t) => {
+  test('give a name to one of two agents that ask for it at two nodes', async (t) => {
     const { nodes } = cluster()
     const { port } = await saying(t, 'hello')
     const agents = await Promise.all([agentAt(t, cluster(), nodes[0]), agentAt(t, cluster(), nodes[1])])
@@ -31,7 +31,7 @@ onThreeNodes((cluster) => {
     }
   })
 
-  test('a stranger is told that a name or port is online, and gets it when it is free', async (t) => {
+  test('tell a stranger that a name or port is online, and give it once it is free', async (t) => {
     const { nodes } = cluster()
     const { port } = await saying(t, 'hello')
     const [holder, stranger] = [await agentAt(t, cluster(), nodes[0]), await agentAt(t, cluster(), nodes[2])]
@@ -42,7 +42,7 @@ onThreeNodes((cluster) => {
     ]
     for (const options of wanted) {
       const held = await holder.forward(options)
-      // All of them know the holder from here on.
+      // All nodes know the holder from here on.
       for (const node of nodes) await visit(node.at('https://held.example.com'), cluster()).catch(() => undefined)
       await assert.rejects(stranger.forward(options), isOnline)
       await held.close()
@@ -53,7 +53,7 @@ onThreeNodes((cluster) => {
     }
   })
 
-  /** An agent that says little; it serves nobody. */
+  /** A silent agent, which serves nothing. */
   const quietAgent = async (t: TestContext, { server }: ClusterNode, former: Partial<AuthAnswer> = {}) => {
     const { cookie = new Secret(''), clientId = '' } = former
     const agent = new TestAgent({ port: Number(server.agents.slice(server.agents.lastIndexOf(':') + 1)) })
@@ -63,13 +63,13 @@ onThreeNodes((cluster) => {
     return { agent, auth }
   }
 
-  test('the same agent comes back at another with its name, and the first lets go', async (t) => {
+  test('let an agent come back at another node with its name, and the first node gives it up', async (t) => {
     const { nodes } = cluster()
     const hostname = 'wandering.example.com'
     const first = await quietAgent(t, nodes[0])
     const bound = await first.agent.bind({ opts: { Hostname: hostname } })
     assert.ok('tunnelId' in bound, JSON.stringify(bound))
-    // All of them have looked it up, and may remember where it was.
+    // All nodes have looked the name up, and may remember where it was.
     const visits = nodes.map((node) => beginVisit(node.at(`https://${hostname}`), cluster()).on('error', () => {}))
     t.after(() => visits.map((each) => each.destroy()))
     await until('all have come', () => first.agent.visitors.length === nodes.length)
@@ -89,7 +89,7 @@ onThreeNodes((cluster) => {
     assert.deepEqual([region, session.id], ['r2', first.auth.sessionId])
   })
 
-  test('guards of an agent hold at all of them', async (t) => {
+  test('apply guards of an agent at all nodes', async (t) => {
     const { nodes } = cluster()
     const { port } = await saying(t, 'secret')
     const agent = await agentAt(t, cluster(), nodes[0])
@@ -117,7 +117,7 @@ onThreeNodes((cluster) => {
     }
   })
 
-  test('guards that an agent puts up later hold at all of them, whatever they knew before', async (t) => {
+  test('apply guards that an agent adds later at all nodes, whatever they had cached', async (t) => {
     const { nodes } = cluster()
     const { port } = await saying(t, 'secret')
     for (const home of nodes) {
@@ -128,11 +128,11 @@ onThreeNodes((cluster) => {
         Promise.all(nodes.map(async (node) => (await visit(node.at(url), cluster(), { headers })).status))
       const open = await agent.forward({ addr: port, domain })
       assert.deepEqual(await statuses(), [200, 200, 200])
-      // With connections to the service that are kept for the next visitor.
+      // The visits keep connections to the service open for the next visitor.
       assert.deepEqual(await statuses(), [200, 200, 200])
       await open.close()
       await agent.forward({ addr: port, domain, basic_auth: ['ada:correct horse'] })
-      for (let i = 0; i < 20; i++) assert.ok(!(await statuses()).includes(200), 'nobody is let in by former rules')
+      for (let i = 0; i < 20; i++) assert.ok(!(await statuses()).includes(200), 'the former rules let no visitor in')
       assert.deepEqual(await statuses(), [401, 401, 401])
       assert.deepEqual(await statuses({ authorization: authorization('ada:correct horse') }), [200, 200, 200])
     }

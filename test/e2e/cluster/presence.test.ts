@@ -1,4 +1,4 @@
-/** What is online at three nodes, as the API of each shows, commands and ends it. */
+/** What is online on three nodes, as the API of each lists, commands and ends it. */
 import assert from 'node:assert/strict'
 import { dirname } from 'node:path'
 import { type TestContext, test } from 'node:test'
@@ -14,7 +14,7 @@ import { visit } from '../../support/visitor.ts'
 onThreeNodes((cluster) => {
   const web = (t: TestContext) => httpUpstream(t, (_, response) => response.end('hello'))
   const ids = (all: readonly Json[]): string[] => all.map(({ id }) => id)
-  /** Every page of a list, two at a time, as a client follows them. */
+  /** All pages of a list, with two items each, followed as by a client. */
   const paged = async (node: ClusterNode, kind: 'tunnel_sessions' | 'tunnels' | 'endpoints'): Promise<Json[]> => {
     const all: Json[] = []
     let path: string | null = `/${kind}?limit=2`
@@ -23,14 +23,14 @@ onThreeNodes((cluster) => {
       assert.ok(page[kind].length <= 2)
       all.push(...page[kind])
       const next: string | null = page.next_page_uri
-      // Whoever is asked, the next page is at the same node.
+      // Each node links to its own next page.
       if (next !== null) assert.ok(next.startsWith(node.server.url), next)
       path = next === null ? null : next.slice(node.server.url.length)
     }
     return all
   }
 
-  test('lists show all that is online, in one order, page by page', async (t) => {
+  test('list all that is online, in one order, page by page', async (t) => {
     const { nodes } = cluster()
     const { port } = await web(t)
     const opened = []
@@ -60,7 +60,7 @@ onThreeNodes((cluster) => {
     }
   })
 
-  /** What the other nodes list, with addresses as this one shows them. */
+  /** The lists of the other nodes, with addresses as this node shows them. */
   const sameAt = async (
     nodes: readonly ClusterNode[],
     node: ClusterNode,
@@ -76,7 +76,7 @@ onThreeNodes((cluster) => {
     return lists[0] ?? []
   }
 
-  test('what comes and goes shows at every node', async (t) => {
+  test('show at every node what comes and goes', async (t) => {
     const { nodes } = cluster()
     const agent = await agentAt(t, cluster(), nodes[1])
     const tunnel = await agent.forward({ addr: (await web(t)).port })
@@ -95,7 +95,7 @@ onThreeNodes((cluster) => {
     )
   })
 
-  test('commands reach an agent at another node', async (t) => {
+  test('pass commands to an agent at another node', async (t) => {
     const { nodes, caFile } = cluster()
     const { address } = await web(t)
     const agent = await startAgent(t, {
@@ -125,7 +125,7 @@ onThreeNodes((cluster) => {
     for (const { api } of nodes) await api.refused('ERR_NOT_FOUND', 'POST', `/tunnel_sessions/${nobody}/stop`)
   })
 
-  test('a credential that is deleted at one ends its sessions at others', async (t) => {
+  test('end the sessions of a credential that is deleted at another node', async (t) => {
     const { nodes } = cluster()
     const credential = await nodes[0].api.create('/credentials')
     const events: ConnectionEvent[] = []
@@ -137,7 +137,7 @@ onThreeNodes((cluster) => {
     const { url } = await agent.forward({ addr: (await web(t)).port })
     assert.equal((await visit(nodes[2].at(url), cluster())).text, 'hello')
     await nodes[0].api.delete(`/credentials/${credential.id}`)
-    await until('it is told', () => events.some(({ type }) => type === 'offline'))
+    await until('the agent is told', () => events.some(({ type }) => type === 'offline'))
     for (const node of nodes) {
       const isGone = async (): Promise<boolean> =>
         (await listed(node, 'tunnel_sessions')).every(({ metadata }) => metadata !== 'short-lived')
@@ -146,7 +146,7 @@ onThreeNodes((cluster) => {
     }
   })
 
-  test('a login that is revoked at one counts nowhere', async (t) => {
+  test('refuse a login that is revoked at another node', async (t) => {
     const { nodes, databaseUrl, keyFile } = cluster()
     const logins = await openLogins({ databaseUrl, dataDir: dirname(keyFile) })
     t.after(() => logins.close())
@@ -161,7 +161,7 @@ onThreeNodes((cluster) => {
     for (const node of nodes) assert.deepEqual(await sessions(node), [])
   })
 
-  test('a bot that is deleted at one loses its agents at others', async (t) => {
+  test('end the agents of a bot that is deleted at another node', async (t) => {
     const { nodes } = cluster()
     const bot = await nodes[2].api.create('/bot_users', { name: 'robot' })
     const credential = await nodes[2].api.create('/credentials', { owner_id: bot.id })

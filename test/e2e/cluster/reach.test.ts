@@ -1,4 +1,4 @@
-/** Three nodes on one PostgreSQL: every address is served at every node, wherever its agent is and whoever made it. */
+/** Three nodes on one PostgreSQL: every address is served at every node, wherever its agent is. */
 import assert from 'node:assert/strict'
 import { createHash, randomBytes } from 'node:crypto'
 import { connect } from 'node:net'
@@ -101,7 +101,7 @@ onThreeNodes((cluster) => {
     }
   })
 
-  test('tell the service who visits', async (t) => {
+  test('tell the service the address of the visitor', async (t) => {
     const web = await httpUpstream(t)
     const { nodes } = cluster()
     const agent = await agentAt(t, cluster(), nodes[0])
@@ -138,11 +138,11 @@ onThreeNodes((cluster) => {
     })
     const run = await client.exec('http')
     await client.forward('ssh.example.com', 80)
-    const url = await until('it is told its address', () => /Forwarding +(\S+)/.exec(run.out)?.[1])
+    const url = await until('it prints its address', () => /Forwarding +(\S+)/.exec(run.out)?.[1])
     for (const node of nodes) assert.equal((await visit(node.at(url), cluster())).text, 'hello', node.name)
   })
 
-  test('say of a name that nobody has that nobody has it', async () => {
+  test('answer that a name is not in use', async () => {
     const { nodes } = cluster()
     for (const node of nodes) {
       const { status } = await visit(node.at('http://nobody.cluster.localhost'), cluster())

@@ -9,23 +9,23 @@ import { httpUpstream, type Owner, tcpUpstream } from '../../support/upstream.ts
 import { dialTcp } from '../../support/visitor.ts'
 import { type WayToAsk, waysToAskWeb, wayToAskTcp } from '../../support/ways-to-ask.ts'
 
-/** Between two requests of one visitor, in milliseconds. */
+/** Pause between two requests of one visitor, in milliseconds. */
 const BETWEEN_MS = 10
 
 /** Requests that every visitor must have had answered after a change before it counts as survived. */
 const ENOUGH = 30
 
-/** How long a half may take to come back: a node that died is believed alive until its lease is over, in milliseconds. */
+/** How long the second half may take to come back, in milliseconds: a dead node counts as alive for its lease. */
 const BACK_MS = 60_000
 
-/** Visitors of one node, who ask again and again, each the next time when it was answered. */
+/** Visitors of one node, each of which sends a request, waits for the answer and repeats. */
 class Visitors {
   /** Requests that failed, and whether they began after the latest change. */
   readonly failed: { readonly why: string; readonly epoch: number }[] = []
   readonly #served: number[] = []
   readonly #running: Promise<void>[]
   #epoch = 0
-  #isOver = false
+  #isStopped = false
 
   constructor(
     node: ClusterNode,
@@ -35,7 +35,7 @@ class Visitors {
     this.#running = ways.map((way) => this.#loop(way))
   }
 
-  /** What begins from now on must not fail. */
+  /** Requests that begin from now on must not fail. */
   changed(): void {
     this.#epoch++
   }
@@ -45,7 +45,7 @@ class Visitors {
     return this.failed.filter(({ epoch }) => epoch === this.#epoch).map(({ why }) => why)
   }
 
-  /** Resolves when all have been served for a while, or one was not. */
+  /** Resolves when all have been served for a while; rejects when one was not. */
   async goOn(): Promise<void> {
     const before = [...this.#served]
     const isEnough = (): boolean => this.#served.every((served, i) => served >= (before[i] ?? 0) + ENOUGH)
@@ -54,13 +54,13 @@ class Visitors {
   }
 
   async stop(): Promise<void> {
-    this.#isOver = true
+    this.#isStopped = true
     await Promise.all(this.#running)
   }
 
   async #loop(way: WayToAsk): Promise<void> {
     const index = this.#served.push(0) - 1
-    while (!this.#isOver) {
+    while (!this.#isStopped) {
       const epoch = this.#epoch
       const { status, text } = await way.ask().catch((error: Error) => ({ status: 0, text: error.message }))
       if (status === 200 && text === 'served') this.#served[index] = (this.#served[index] ?? 0) + 1
@@ -79,7 +79,7 @@ describe('an agent at two nodes', () => {
       let cluster: TestCluster
       let nodes: ClusterNode[]
       before(async () => {
-        // Longer than any test waits: who is let go only after this time makes a test fail.
+        // Longer than any test waits: a connection that is closed only after this time makes a test fail.
         cluster = await startCluster(owner, { databaseUrl: await store.url(), flags: { 'drain-timeout': '10m' } })
         nodes = [...cluster.nodes]
       })
@@ -87,7 +87,7 @@ describe('an agent at two nodes', () => {
         for (const close of closers) await close()
       })
 
-      /** Starts a node again, and waits until it knows the others and is known. */
+      /** Starts a node again, and waits until it knows the others and they know it. */
       const again = async (node: ClusterNode): Promise<void> => {
         const index = nodes.indexOf(node)
         const started = await cluster.start(index + 1)
@@ -95,13 +95,13 @@ describe('an agent at two nodes', () => {
         await until('it is known', async () => (await started.api.get('/nodes')).nodes.length === nodes.length)
       }
 
-      /** The nodes where the agent is, by their regions, which tell nodes apart. */
+      /** The nodes where the agent is, found by region: each has its own. */
       const whereItIs = async (by: ClusterNode): Promise<ClusterNode[]> => {
         const regions = new Set((await listed(by, 'tunnel_sessions')).map(({ region }) => region))
         return nodes.filter(({ name }) => regions.has(name.replace('node-', 'r')))
       }
 
-      /** The two nodes that the agent is at, as one of all sees it: with both tunnels at each, and nowhere else. */
+      /** The two nodes where the agent is, as `by` sees it: both tunnels are at each of them, and at no other. */
       const halves = async (by: ClusterNode, gone?: ClusterNode): Promise<[ClusterNode, ClusterNode]> => {
         let found: ClusterNode[] = []
         await until(
@@ -110,7 +110,7 @@ describe('an agent at two nodes', () => {
             const sessions = await listed(by, 'tunnel_sessions')
             const tunnels = await listed(by, 'tunnels')
             found = await whereItIs(by)
-            // A node that died is listed until its lease is over.
+            // A node that died is listed until its lease ends.
             const isAtTwo = found.length === 2 && !found.some((node) => node === gone)
             return isAtTwo && sessions.length === 2 && tunnels.length === 4
           },
@@ -136,7 +136,7 @@ describe('an agent at two nodes', () => {
         return { agent, events, visitorsOf }
       }
 
-      test('costs visitors nothing but what was in flight when one of them dies, and then the other', async (t) => {
+      test('loses only requests in flight when one of them dies, and then the other', async (t) => {
         const { agent, events, visitorsOf } = await start(t)
         for (const index of [0, 1]) {
           const at = await halves(nodes[0] as ClusterNode)
@@ -159,7 +159,7 @@ describe('an agent at two nodes', () => {
         await until('nothing is left', isGone)
       })
 
-      test('costs nothing at all when nodes stop one after another', async (t) => {
+      test('loses nothing when nodes stop one after another', async (t) => {
         const { agent, events, visitorsOf } = await start(t)
         await halves(nodes[0] as ClusterNode)
         for (const stopping of [...nodes]) {

@@ -16,7 +16,7 @@ export async function ownAgent(
   return connection
 }
 
-/** The official SDK, with one tunnel of these labels. */
+/** The official SDK, with one tunnel that carries these labels. */
 export async function sdkTunnel(
   owner: Owner,
   { platform }: World,

@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 
-/** The first record that `dial` sends, to a port that never answers. */
+/** The first record that `dial` sends to a port that never answers. */
 export async function clientHello(dial: (port: number) => Socket): Promise<Buffer> {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')

@@ -3,14 +3,14 @@
  */
 
 export interface StrictField {
-  /** Lower case. */
+  /** In lower case. */
   readonly name: string
   readonly value: string
 }
 
 export interface StrictRequest {
   readonly method: string
-  /** As it was sent. */
+  /** As sent. */
   readonly target: string
   readonly fields: readonly StrictField[]
   readonly trailers: readonly StrictField[]
@@ -27,7 +27,7 @@ export interface StrictResponse {
 export interface Parsed<T> {
   /** The complete messages. */
   readonly messages: readonly T[]
-  /** What follows them: nothing, the beginning of another message, or something malformed. */
+  /** What follows the messages: nothing, the beginning of another message, or something malformed. */
   readonly rest: 'nothing' | 'partial' | 'malformed'
   /** Why it is malformed. */
   readonly reason: string
@@ -181,7 +181,7 @@ function parseBody(cursor: Cursor, framed: number | 'chunked'): { trailers: Stri
     const size = Number.parseInt(digits, 16)
     if (size === 0) return { trailers: parseFields(cursor), body: Buffer.concat(chunks) }
     chunks.push(cursor.take(size))
-    if (cursor.take(2).toString('latin1') !== '\r\n') malformed('a chunk that is not as long as it says')
+    if (cursor.take(2).toString('latin1') !== '\r\n') malformed('a chunk whose length differs from its size')
   }
 }
 

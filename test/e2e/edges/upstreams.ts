@@ -11,7 +11,7 @@ export interface Seen {
   readonly url: string
   /** Every value of a header, in the order of the lines. */
   all(name: string): string[]
-  /** The values joined; undefined when there is none. */
+  /** The values joined; undefined when the header is missing. */
   get(name: string): string | undefined
   readonly names: readonly string[]
 }
@@ -56,7 +56,7 @@ function seenOf({ method = '', url = '', rawHeaders }: IncomingMessage): Seen {
 }
 
 export interface Listener extends Upstream {
-  /** All bytes of each connection, in the order in which they came. */
+  /** All bytes of each connection, in the order in which the connections came. */
   readonly received: Buffer[]
   readonly sockets: Socket[]
 }
@@ -76,7 +76,7 @@ export async function listener(owner: Owner, onSocket: (socket: Socket) => void 
   return { ...upstream, received, sockets }
 }
 
-/** A port that neither accepts nor refuses connections: whoever dials it waits. */
+/** A port that neither accepts nor refuses connections: dialling it waits. */
 export async function blackHole(owner: Owner): Promise<Upstream> {
   const program = `
     const server = require('node:net').createServer()
@@ -85,7 +85,7 @@ export async function blackHole(owner: Owner): Promise<Upstream> {
   owner.after(() => child.kill('SIGKILL'))
   const [printed] = (await once(child.stdout, 'data')) as [Buffer]
   const port = Number(printed)
-  // A stopped process accepts nothing, and once its queue is full the system does not either.
+  // A stopped process accepts nothing, nor does the system once the queue is full.
   child.kill('SIGSTOP')
   const waiting = Array.from({ length: 8 }, () => connect(port, '127.0.0.1').on('error', () => {}))
   owner.after(() => {
@@ -103,7 +103,7 @@ export function shouts(owner: Owner): Promise<Listener> {
   })
 }
 
-/** Whether a service of `shouts` still answers on this connection. */
+/** Whether a service of `shouts` still answers on a connection. */
 export async function isAlive(socket: Socket): Promise<boolean> {
   if (socket.destroyed || !socket.writable) return false
   const heard = new AbortController()
@@ -120,7 +120,7 @@ export async function isAlive(socket: Socket): Promise<boolean> {
   }
 }
 
-/** Rejects after this time. */
+/** Rejects after `ms` milliseconds. */
 export function timeout(ms: number, what: string): Promise<never> {
   return new Promise((_, reject) => setTimeout(() => reject(new Error(`after ${ms} ms: ${what}`)), ms).unref())
 }

@@ -23,9 +23,9 @@ export interface Ask {
   readonly version?: HttpVersion
   readonly method?: string
   readonly path?: string
-  /** `Host` or `:authority`; the name of the door when left out. */
+  /** `Host` or `:authority`; defaults to the name of the door. */
   readonly host?: string
-  /** Several values of one name are several lines. */
+  /** Several values of one name become several lines. */
   readonly headers?: Readonly<Record<string, string | string[]>>
   readonly trailers?: Readonly<Record<string, string>>
   readonly body?: string | Buffer
@@ -66,7 +66,7 @@ export async function ask(door: Door, about: Ask = {}): Promise<Answer> {
   }
 }
 
-/** Starts a connection; errors are reported to whoever waits for something on it. */
+/** Starts a connection; errors reach the code that waits for something on it. */
 export function dial({ name, port, ca }: Door, { version = '1.1', from, tls, below: given }: Ask = {}): TLSSocket {
   const own = { host: hostFor(from), port, ...(from !== undefined && { localAddress: from }) }
   const below = given ?? connectTcp(own)

@@ -35,13 +35,13 @@ export interface RawEdge {
   readonly path: string
 }
 
-/** The name of an edge that answers with a number, by which a world sees which changes are in force. */
+/** The name of an edge that answers a number, which tells a world which changes are in force. */
 export const MARK = 'mark.edge.test'
 
-/** Ports for TCP edges of one world. */
+/** How many ports one world has for TCP edges. */
 const TCP_PORTS = 12
 
-/** Short, so that connections which a test leaves open do not delay its end. */
+/** Short, so that connections that a test leaves open do not delay its end. */
 const flags = { 'drain-timeout': '1s' }
 
 export class World implements Owner {
@@ -72,7 +72,7 @@ export class World implements Owner {
     return world
   }
 
-  /** Starts again on the data and ports of a world that was stopped. */
+  /** Starts again on the data and ports of a stopped world. */
   static async startAgain(before: World, options: PlatformOptions): Promise<World> {
     const range = { ...before.#range, ports: [] }
     const platform = await startPlatform({ ...options, flags: { ...flags, ...range.flags, ...options.flags } })
@@ -94,14 +94,14 @@ export class World implements Owner {
     return `e${++this.#names}.edge.test`
   }
 
-  /** A port for a TCP edge that no other edge of this world has. */
+  /** A port for a TCP edge, different for each edge of this world. */
   tcpPort(): number {
     const port = this.#tcpPorts.shift()
     assert.ok(port, 'a world has no more ports for TCP edges')
     return port
   }
 
-  /** An HTTPS edge, in force; `modules` are its own, and each route has its modules beside its match. */
+  /** Creates an HTTPS edge, in force on return; `modules` are its own, each route has its modules with its match. */
   async httpsEdge({
     names = [this.name()],
     modules = {},
@@ -122,7 +122,7 @@ export class World implements Owner {
     return { id: edge.id, name: names[0] ?? '', path, routes: made }
   }
 
-  /** An HTTPS edge of one route whose backend is `upstream`. */
+  /** Creates an HTTPS edge with one route whose backend is `upstream`. */
   async httpsTo(
     upstream: Upstream,
     { modules, ...route }: { modules?: Modules } & RouteOptions = {},
@@ -131,32 +131,32 @@ export class World implements Owner {
     return this.httpsEdge({ ...(modules && { modules }), routes: [{ backend, ...route }] })
   }
 
-  /** A TLS edge, in force. */
+  /** Creates a TLS edge, in force on return. */
   async tlsEdge(modules: Modules, names: readonly string[] = [this.name()]): Promise<RawEdge> {
     const { id } = await this.api.create('/edges/tls', { hostports: names.map((name) => `${name}:443`), ...modules })
     await this.inForce()
     return { id, name: names[0] ?? '', port: this.platform.httpsPort, path: `/edges/tls/${id}` }
   }
 
-  /** A TCP edge, in force. */
+  /** Creates a TCP edge, in force on return. */
   async tcpEdge(modules: Modules, port: number = this.tcpPort()): Promise<RawEdge> {
     const { id } = await this.api.create('/edges/tcp', { hostports: [`tcp.edge.test:${port}`], ...modules })
     await this.inForce()
     return { id, name: '', port, path: `/edges/tcp/${id}` }
   }
 
-  /** The `backend` module for a service that the server dials itself. */
+  /** A `backend` module for a service that the server dials itself. */
   async toAddress({ address }: { readonly address: string }, { tls = false } = {}): Promise<{ backend_id: string }> {
     return this.toBackend('static', { address, tls: { enabled: tls } })
   }
 
-  /** The `backend` module for a new backend of this kind. */
+  /** A `backend` module for a new backend of this kind. */
   async toBackend(kind: string, fields: Json): Promise<{ backend_id: string }> {
     const { id } = await this.api.create(`/backends/${kind}`, fields)
     return { backend_id: id }
   }
 
-  /** An IP policy with these networks. */
+  /** Creates an IP policy with these networks. */
   async ipPolicy({ allow = [], deny = [] }: { allow?: readonly string[]; deny?: readonly string[] }): Promise<string> {
     const { id } = await this.api.create('/ip_policies')
     for (const cidr of allow) await this.api.create('/ip_policy_rules', { cidr, action: 'allow', ip_policy_id: id })
@@ -169,27 +169,27 @@ export class World implements Owner {
     const body = String(++this.#marks)
     await this.api.update(this.#mark, { body })
     const isAt = async (): Promise<boolean> => {
-      // Before its edge is in force at all, the name has a certificate that its visitor does not accept.
+      // Before its edge is in force at all, the name has a certificate that the visitor does not accept.
       const answer = await this.ask(MARK).catch(() => undefined)
       return answer !== undefined && Number(answer.text) >= Number(body)
     }
-    // Each worker puts changes in force by itself, and nobody says which one answers.
+    // Each worker applies changes by itself, and any of them may answer.
     const visitors = Array.from({ length: visitsOfAll(this.platform.planeCount) }, () => isAt)
     await until('a change is in force', async () =>
       (await Promise.all(visitors.map((visit) => visit()))).every(Boolean),
     )
-    // Except costly ones, such as policies, which are compiled later so that they delay nobody else.
+    // Costly parts, such as policies, are compiled later, so that they do not delay other edges.
     await until('changes are compiled', async () => {
       return (await metric(this.platform.metricsUrl, 'postern_edges_coming')) === 0
     })
   }
 
-  /** A visitor's request to the edge of `name`. */
+  /** Sends a visitor's request to the edge of `name`. */
   ask(name: string, about: Ask = {}): Promise<Answer> {
     return ask({ name, port: this.platform.httpsPort, ca: this.platform.ca }, about)
   }
 
-  /** Lines of the log that say `message`, parsed. */
+  /** Lines of the log with this message, parsed. */
   logged(message: string): Json[] {
     // One write may hold several lines.
     const lines = this.platform.log.join('').split('\n').filter(Boolean)

@@ -1,4 +1,4 @@
-/** Records in a zone of a real BIND, changed by signed updates. */
+/** Records in a zone of a real BIND server, changed by signed updates. */
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -18,9 +18,9 @@ const secret = Buffer.from('a secret of the name server')
 const key = { name: 'postern', algorithm: 'hmac-sha512', secret } as const
 const record = '_acme-challenge.app.example.com'
 
-test('a real name server takes updates, and refuses what the key may not do', { skip }, async (t) => {
+test('a real name server accepts updates, and refuses those that the key does not permit', { skip }, async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'postern-bind-'))
-  // The first of a block is held by the test itself.
+  // The test itself holds the first port of a block.
   const [, port = 0] = await portsToKeep(2)
   await writeFile(
     join(folder, 'named.conf'),

@@ -1,6 +1,6 @@
 /**
- * Certificates from a real ACME server: every challenge, half of the nonces refused, an account that must be bound, and
- * certificates that live for seconds, renewed under visitors.
+ * Certificates from a real ACME server: every challenge, half of the nonces refused, an account that needs a binding,
+ * and certificates that live for seconds, renewed while visitors connect.
  */
 import assert from 'node:assert/strict'
 import { chmod, writeFile } from 'node:fs/promises'
@@ -51,7 +51,7 @@ describe('pebble', { skip: missing, concurrency: true }, () => {
     await pebble?.stop()
   })
 
-  /** The serial number of the certificate that visitors are shown when pebble issued it; rejects when they cannot connect. */
+  /** The serial number of the certificate that visitors see, if pebble issued it; rejects when they cannot connect. */
   const shown = (to: Platform, name: string) =>
     new Promise<string | undefined>((resolve, reject) => {
       const socket = connectTls(
@@ -66,7 +66,7 @@ describe('pebble', { skip: missing, concurrency: true }, () => {
   const edge = (to: Platform, name: string): Promise<Json> =>
     to.admin.create('/edges/https', { hostports: [`${name}:443`] })
 
-  test('http-01, and renewed under visitors without a failed handshake', async () => {
+  test('http-01, and a renewal while visitors connect, without a failed handshake', async () => {
     await edge(platform, 'open.example.com')
     const first = await until('it has a certificate', () => shown(platform, 'open.example.com'))
     const next = await until('it was renewed', async () => {
@@ -80,7 +80,7 @@ describe('pebble', { skip: missing, concurrency: true }, () => {
     assert.equal(names.filter((each: string) => each === 'open.example.com').length, 1)
   })
 
-  test('one that was revoked is replaced on demand, and no handshake fails', async () => {
+  test('a revoked certificate is replaced on demand, and no handshake fails', async () => {
     await edge(platform, 'revoked.example.com')
     await until('it has a certificate', () => shown(platform, 'revoked.example.com'))
     const { tls_certificates: all } = await platform.admin.get('/tls_certificates')
@@ -103,7 +103,7 @@ describe('pebble', { skip: missing, concurrency: true }, () => {
       domain: 'closed.example.com',
       certificate_management_policy: {},
     })
-    await until('the closed port is told', async () => {
+    await until('the closed port is reported', async () => {
       const { certificate_management_status: status } = await platform.admin.get(`/reserved_domains/${id}`)
       return status.provisioning_job?.error_code === 'ERR_CHALLENGE_FAILED'
     })
@@ -113,7 +113,7 @@ describe('pebble', { skip: missing, concurrency: true }, () => {
     })
   })
 
-  test('dns-01 for a wildcard, by a program of the operator', async () => {
+  test("dns-01 for a wildcard, by the operator's program", async () => {
     await edge(byDns, '*.example.com')
     await until('it has a certificate', () => shown(byDns, 'any.example.com'))
   })
@@ -126,7 +126,7 @@ async function accountOf({ databaseUrl, dataDir }: Platform, directory: string):
   return { key: sealer.open(String(row?.key), accountAt(directory)), url: String(row?.url) }
 }
 
-/** Tells the name server of pebble, as a program of an operator would tell theirs. */
+/** A program that updates the name server of pebble, like an operator's program. */
 function setRecord(records: string): string {
   return `#!${process.execPath}
 const [host, value] = process.argv.slice(2)

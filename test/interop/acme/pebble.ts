@@ -14,13 +14,13 @@ import { until } from '../../support/until.ts'
 
 const isMissing = ['pebble', 'pebble-challtestsrv'].some((program) => spawnSync(program, ['-h']).error !== undefined)
 
-/** Why no test with it can run; false when they can. */
+/** Why tests with pebble cannot run; false when they can. */
 export const missing = isMissing && 'pebble (`pebble` and `pebble-challtestsrv`) is not on PATH'
 
-/** What a platform is told, before pebble itself runs. */
+/** The settings of a platform that uses pebble, known before pebble runs. */
 export interface PebblePlace {
   readonly directory: string
-  /** A file that the platform trusts. */
+  /** The file of a CA that the platform trusts. */
   readonly caFile: string
   readonly binding: { readonly keyId: string; readonly key: string }
   readonly folder: string
@@ -29,20 +29,20 @@ export interface PebblePlace {
 }
 
 export interface Pebble extends PebblePlace {
-  /** The root of what it issues, in PEM; a new one at each start. */
+  /** The root of its certificates, in PEM; new at each start. */
   root(): Promise<string>
   /** Whether a certificate, by its serial number in hex, is `Valid` or `Revoked`. */
   statusOf(serial: string): Promise<string>
-  /** Revokes a certificate in PEM, as whoever has the key of the account that ordered it. */
+  /** Revokes a certificate in PEM with the key of the account that ordered it. */
   revoke(certificate: string, account: { readonly key: string; readonly url: string }): Promise<void>
   start(options: PebbleOptions): Promise<void>
-  /** Changes what its name server answers. */
+  /** Changes the answers of its name server. */
   set(what: string, value: object): Promise<void>
   stop(): Promise<void>
 }
 
 export interface PebbleOptions {
-  /** Where it looks for http-01 and tls-alpn-01. */
+  /** The ports where it checks http-01 and tls-alpn-01. */
   readonly httpPort: number
   readonly httpsPort: number
   /** How long its certificates live, in seconds. */
@@ -51,7 +51,7 @@ export interface PebbleOptions {
 
 const binding = { keyId: 'kid-1', key: Buffer.from('a key that both sides agreed on').toString('base64url') }
 
-/** Nonces that pebble refuses, of a hundred. */
+/** How many nonces pebble refuses, in percent. */
 const REFUSED_NONCES = '50'
 
 export async function pebblePlace(): Promise<Pebble> {
@@ -73,7 +73,7 @@ export async function pebblePlace(): Promise<Pebble> {
     running.push(child)
     let said = ''
     for (const output of [child.stdout, child.stderr]) {
-      // Read, so that it never waits for us; the end is enough to see what was wrong.
+      // Read, so that the program never blocks; its last output is enough to see what was wrong.
       output.on('data', (chunk: Buffer) => {
         said = (said + chunk.toString()).slice(-2000)
       })
@@ -133,7 +133,7 @@ export async function pebblePlace(): Promise<Pebble> {
           await client.revokeCertificate(certificate)
           return
         } catch (error) {
-          // Nonces that it refused again and again.
+          // Pebble may refuse several nonces in a row.
           if (tries === 10 || !String(error).includes('JWS has an invalid anti-replay nonce')) throw error
         }
       }

@@ -1,4 +1,4 @@
-/** Credentials of agents that speak the wire: authtokens. */
+/** Credentials of agents that use the wire protocol: authtokens. */
 import type { Platform } from '../../support/platform.ts'
 import type { Access, Credential } from './driver.ts'
 

@@ -1,4 +1,4 @@
-/** Commands through the API: they reach the one agent that holds the session, and its answer comes back (D43 to D46). */
+/** Commands through the API: they reach the agent that has the session, and its answer comes back (D43 to D46). */
 import assert from 'node:assert/strict'
 import type { AgentCommand } from '../../../src/model/presence.ts'
 import type { Answer } from '../../support/api-client.ts'
@@ -14,15 +14,15 @@ eachAgent((stage, test) => {
 
   for (const command of commands) {
     test(`${command} reaches the agent it is for, and no other`, async (t) => {
-      const told: string[] = []
+      const received: string[] = []
       const handlers = (who: string) =>
-        Object.fromEntries(commands.map((each) => [each, () => void told.push(`${who} ${each}`)]))
+        Object.fromEntries(commands.map((each) => [each, () => void received.push(`${who} ${each}`)]))
       await stage.connect(t, { metadata: `one of ${command}`, commands: handlers('one') })
       await stage.connect(t, { metadata: `two of ${command}`, commands: handlers('two') })
       assert.equal((await send(`two of ${command}`, command)).status, 204)
-      assert.deepEqual(told, [`two ${command}`])
+      assert.deepEqual(received, [`two ${command}`])
       assert.equal((await send(`one of ${command}`, command)).status, 204)
-      assert.deepEqual(told, [`two ${command}`, `one ${command}`])
+      assert.deepEqual(received, [`two ${command}`, `one ${command}`])
     })
 
     test(`${command} is a 400 in the words of an agent that does not support it`, async (t) => {
@@ -33,7 +33,7 @@ eachAgent((stage, test) => {
     })
 
     if (!stage.driver.answersCommands) continue
-    test(`what an agent answers to ${command} stands in the error`, async (t) => {
+    test(`an agent's answer to ${command} is in the error`, async (t) => {
       const fail = () => {
         throw new Error('not now, thank you')
       }
@@ -46,7 +46,7 @@ eachAgent((stage, test) => {
   }
 
   if (!stage.driver.hasSession) {
-    test('stop ends the session, which nobody can restart or update', async (t) => {
+    test('stop ends the session, which cannot be restarted or updated afterwards', async (t) => {
       const { url } = await stage.open(t, { addr: 1, domain: 'told.example.com' })
       const { id } = (await tunnelAt(stage.platform, url)).tunnel_session
       for (const command of ['restart', 'update']) {

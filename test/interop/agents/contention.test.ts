@@ -1,4 +1,4 @@
-/** Several who want the same address: one has it, visitors reach that one, and nobody seems online who is not. */
+/** Several agents that want the same address: one has it, visitors reach that one, and only it is listed as online. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
@@ -13,7 +13,7 @@ const options = { flags: { 'drain-timeout': '10m' } }
 
 eachAgent((stage, test) => {
   for (const what of ['name', 'port'] as const) {
-    test(`of those who ask for one ${what} at the same moment, one gets it`, async (t) => {
+    test(`of agents that request one ${what} at the same moment, one gets it`, async (t) => {
       const remote_addr = `localhost:${stage.tcpPort()}`
       const asked = what === 'name' ? { domain: 'race.example.com' } : { proto: 'tcp' as const, remote_addr }
       const agents = await Promise.all([1, 2, 3].map(() => stage.connect(t)))
@@ -58,7 +58,7 @@ eachAgent((stage, test) => {
     assert.equal(sockets.size, 1)
   })
 
-  test('no edge is made on the name of a tunnel that is online, until it is closed', async (t) => {
+  test('an edge cannot take the name of an online tunnel until the tunnel is closed', async (t) => {
     const { admin } = stage.platform
     const { address } = await httpUpstream(t, (_, response) => response.end('the agent'))
     const tunnel = await stage.open(t, { addr: address, domain: 'claimed.example.com' })
@@ -73,7 +73,7 @@ eachAgent((stage, test) => {
     assert.equal((await visit(again.url, stage.platform)).text, 'the agent')
   })
 
-  test('no edge is made on the port of a tunnel that is online, until it is closed', async (t) => {
+  test('an edge cannot take the port of an online tunnel until the tunnel is closed', async (t) => {
     const { admin } = stage.platform
     const { address } = await tcpUpstream(t)
     const tunnel = await stage.open(t, { proto: 'tcp', addr: address })

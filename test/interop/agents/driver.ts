@@ -1,4 +1,4 @@
-/** What the suite asks of an agent, whoever made it: one port, and a driver behind it for each agent. */
+/** The port through which the suite drives agents, with one driver for each agent. */
 import type { TunnelOptions } from '../../../src/agent/config/tunnel-options.ts'
 import type { AgentCommand } from '../../../src/model/presence.ts'
 import type { ApiClient } from '../../support/api-client.ts'
@@ -6,33 +6,33 @@ import type { Platform } from '../../support/platform.ts'
 
 export interface AgentDriver {
   readonly name: string
-  /** Why it cannot run on this machine; false when it can. */
+  /** Why the agent cannot run on this machine; false when it can. */
   readonly missing: string | false
   /** What the API shows of its sessions. */
   readonly shown: { readonly version: RegExp; readonly os: string; readonly transport: string }
-  /** Whether it has a session of its own, which carries metadata and comes back as the same with all its addresses. */
+  /** Whether it has a session with metadata, which comes back as the same session with all its addresses. */
   readonly hasSession: boolean
   /** Whether it tells the server where its services are. */
   readonly tellsServices: boolean
-  /** Whether what its program answers to a command reaches the server; otherwise the answer is always yes. */
+  /** Whether its program's answer to a command reaches the server; otherwise the answer is always success. */
   readonly answersCommands: boolean
-  /** What the log says when it asks with a credential that is gone. */
+  /** The log message when it tries to connect with a deleted credential. */
   readonly refusedInLog: RegExp
-  /** Rows of the suite that it cannot have, by a part of their titles, and why. */
+  /** Rows of the suite that it does not support, by a part of their titles, and why. */
   readonly lacks: readonly (readonly [row: string, why: string])[]
-  /** Where the API has its credentials. */
+  /** The API collection of its credentials. */
   readonly credentials: '/credentials' | '/ssh_credentials'
-  /** Creates one. */
+  /** Creates a credential. */
   credential(platform: Platform, body?: object): Promise<Credential>
-  /** Where it connects to, with a credential that may do everything. */
+  /** The address to connect to, with an unrestricted credential. */
   access(platform: Platform): Promise<Access>
-  /** Rejects with an `AgentRefusal` when the server says no. */
+  /** Rejects with an `AgentRefusal` when the server refuses. */
   connect(options: ConnectOptions): Promise<ConnectedAgent>
 }
 
 export interface Credential {
   readonly id: string
-  /** Or the file of a key, for ssh. */
+  /** The authtoken; for ssh, the file of a key. */
   readonly authtoken: string
 }
 
@@ -42,22 +42,22 @@ export interface Access {
   /** PEM. */
   readonly ca: string
   readonly authtoken: string
-  /** For those who can only end, and must look when the server has noticed. */
+  /** For drivers that can only end their client, and poll until the server has noticed. */
   readonly admin?: ApiClient
 }
 
 export interface ConnectOptions extends Access {
   readonly metadata?: string
-  /** What the program does when it is told to; it supports no others. What a handler throws is its answer. */
+  /** Handlers of commands; others are unsupported. An error that a handler throws is its answer. */
   readonly commands?: Partial<Record<AgentCommand, () => void>>
-  /** In whole seconds: how often it shows that it lives, and how much longer a sign may take. */
+  /** In whole seconds: the heartbeat interval, and how late a heartbeat may be. */
   readonly heartbeat?: { readonly everyS: number; readonly toleranceS: number }
-  /** Each time it finds that its session is lost, before it tries to come back. */
+  /** Called each time it finds its session lost, before it reconnects. */
   readonly onLost?: () => void
 }
 
 export interface ConnectedAgent {
-  /** Resolves when the tunnel is online; rejects with an `AgentRefusal` when the server says no. */
+  /** Resolves when the tunnel is online; rejects with an `AgentRefusal` when the server refuses. */
   open(tunnel: TunnelOptions): Promise<OpenTunnel>
   close(): Promise<void>
 }
@@ -68,7 +68,7 @@ export interface OpenTunnel {
   close(): Promise<void>
 }
 
-/** The server said no. */
+/** The server refused a session or a tunnel. */
 export class AgentRefusal extends Error {
   /** Such as `ERR_NGROK_334`; `''` when the agent showed none. */
   readonly code: string

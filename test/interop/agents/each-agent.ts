@@ -1,4 +1,4 @@
-/** Defines the same suite for every agent, each with a platform of its own. */
+/** Defines the same suite for every agent, each with its own platform. */
 import assert from 'node:assert/strict'
 import { after, before, describe, type TestContext, test } from 'node:test'
 import type { TunnelOptions } from '../../../src/agent/config/tunnel-options.ts'
@@ -22,21 +22,21 @@ export const drivers: readonly AgentDriver[] = [sdkDriver, ownDriver, sshDriver]
 
 export interface Stage {
   readonly driver: AgentDriver
-  /** Known once tests run, not yet while they are defined. */
+  /** Available only while tests run, not while they are defined. */
   readonly platform: Platform
-  /** The TCP ports of the platform, which nobody else has. */
+  /** The TCP ports of the platform, exclusive to it. */
   readonly range: TcpRange
-  /** One of them that nobody was given before. */
+  /** A TCP port that no test got before. */
   tcpPort(): number
-  /** An agent that goes with the test. */
+  /** An agent that is closed after the test. */
   connect(t: TestContext, options?: Partial<ConnectOptions>): Promise<ConnectedAgent>
-  /** A tunnel of an agent that all tests of the stage share; it goes with the test. */
+  /** A tunnel, closed after the test, of an agent that all tests of the stage share. */
   open(t: TestContext, tunnel: TunnelOptions): Promise<OpenTunnel>
-  /** Resolves when a session is not online any more. */
+  /** Resolves when a session is no longer online. */
   gone(sessionId: string): Promise<void>
 }
 
-/** Mute sessions, such as the SDK leaves behind, must not hold up the end of a platform. */
+/** Short, since silent sessions, which the SDK leaves behind, must not delay the end of a platform. */
 const flags = { 'drain-timeout': '1s' }
 
 /** More than a suite ever uses. */
@@ -105,7 +105,7 @@ export function eachAgent(define: (stage: Stage, row: DefineRow) => void, option
   }
 }
 
-/** A check for `assert.rejects`: the server said no with this number, and in words. */
+/** A check for `assert.rejects`: the server refused with this number, and in words. */
 export function refusal(ngrok: number, words?: RegExp) {
   return (error: unknown): true => {
     assert.ok(error instanceof AgentRefusal, String(error))
@@ -115,7 +115,7 @@ export function refusal(ngrok: number, words?: RegExp) {
   }
 }
 
-/** The session whose metadata this is; metadata is how tests tell theirs from others. */
+/** The session with this metadata, by which tests recognise their own. */
 export function sessionOf(platform: Platform, metadata: string): Promise<Json> {
   return until(`a session with the metadata ${metadata}`, async () => {
     const { tunnel_sessions } = await platform.admin.get('/tunnel_sessions?limit=100')

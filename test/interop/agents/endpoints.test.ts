@@ -1,4 +1,4 @@
-/** Public addresses that agents ask for: of every kind, by name and at random, and what the API says of them. */
+/** Public addresses that agents request: of every kind, by name and at random, and how the API shows them. */
 import assert from 'node:assert/strict'
 import { tlsIdentity } from '../../support/tls-identity.ts'
 import { httpUpstream, nobody, type Seen, tcpUpstream, tlsUpstream } from '../../support/upstream.ts'
@@ -49,7 +49,7 @@ eachAgent((stage, test) => {
     assert.equal(await exchange(await dialTcp(url), 'over and back'), 'over and back')
   })
 
-  test('tcp: a port by request, and then it is taken', async (t) => {
+  test('tcp: a requested port, which is then taken', async (t) => {
     const { address } = await tcpUpstream(t)
     const first = await stage.open(t, { proto: 'tcp', addr: address })
     const { host } = new URL(first.url)
@@ -65,7 +65,7 @@ eachAgent((stage, test) => {
     const { address } = await tlsUpstream(t, identity)
     const { url } = await stage.open(t, { proto: 'tls', addr: address, domain: 'pass.example.com' })
     assert.equal(url, `tls://pass.example.com:${stage.platform.httpsPort}`)
-    // Checked against the CA of the service alone: had anybody else ended the TLS, this would fail.
+    // Trusts only the CA of the service: if anything else had ended TLS, this would fail.
     const socket = await dialTls(url, { ca: identity.ca })
     assert.equal(await exchange(socket, 'sealed'), 'sealed')
   })
@@ -100,7 +100,7 @@ eachAgent((stage, test) => {
     assert.equal(await exchange(await dialTls(url, { ca: edge.ca }), 'twice'), 'twice')
   })
 
-  test('a name that was chosen, and it is free again when the tunnel is closed', async (t) => {
+  test('a chosen name, which is free again when the tunnel is closed', async (t) => {
     const { address } = await httpUpstream(t)
     const first = await stage.open(t, { addr: address, domain: 'app.example.com' })
     const { url } = first
@@ -123,7 +123,7 @@ eachAgent((stage, test) => {
     assert.deepEqual([status, text], [200, 'secret'])
   })
 
-  test('a service that is not there is a 502', async (t) => {
+  test('a service that is down is a 502', async (t) => {
     const { address } = await nobody()
     const { url } = await stage.open(t, { addr: address })
     assert.equal((await visit(url, stage.platform)).status, 502)
@@ -137,7 +137,7 @@ eachAgent((stage, test) => {
     assert.deepEqual([answer.status, answer.headers['postern-error-code']], [404, 'ERR_ENDPOINT_OFFLINE'])
   })
 
-  test('what the agent says of itself and its tunnels stands in the API', async (t) => {
+  test('the API shows what the agent reports of itself and its tunnels', async (t) => {
     const { address } = await httpUpstream(t)
     const { driver } = stage
     const credential = await driver.credential(stage.platform)

@@ -1,4 +1,4 @@
-/** Labelled tunnels: edges of the API find them through tunnel groups, and say who serves whom. */
+/** Labelled tunnels: edges reach them through tunnel groups, and the API shows which tunnels serve a group. */
 import assert from 'node:assert/strict'
 import type { Platform } from '../../support/platform.ts'
 import { until } from '../../support/until.ts'
@@ -77,7 +77,7 @@ eachAgent((stage, test) => {
     assert.equal((await visit(url, stage.platform)).status, 503)
   })
 
-  test('HTTP/2 is spoken with a labelled tunnel that asks for it', async (t) => {
+  test('a labelled tunnel that requests HTTP/2 gets it', async (t) => {
     const { url } = await httpsEdge(stage.platform, 'h2.example.com', { app: 'h2' })
     const { address } = await http2Upstream(t, (stream) => {
       stream.respond({ ':status': 200 })
@@ -88,7 +88,7 @@ eachAgent((stage, test) => {
   })
 })
 
-/** An edge whose one route leads to the tunnels with these labels; resolves once it is served. */
+/** An edge whose only route is served by the tunnels with these labels; resolves once it is served. */
 async function httpsEdge(platform: Platform, name: string, labels: Record<string, string>) {
   const { admin, httpsPort, ca } = platform
   const group = await admin.create('/backends/tunnel_group', { labels })

@@ -32,7 +32,7 @@ test('forward: one call to a URL, and nothing is left when it is closed', async 
   await assertNobodyOnline(platform)
 })
 
-test('forward: both schemes have one name', async (t) => {
+test('forward: both schemes have the same name', async (t) => {
   const { port } = await httpUpstream(t)
   const tunnel = await forward({ ...at(), addr: port, schemes: ['http', 'https'], subdomain: 'twice' })
   const { httpsPort, httpPort } = platform
@@ -41,7 +41,7 @@ test('forward: both schemes have one name', async (t) => {
   await tunnel.close()
 })
 
-test('listen: a server that listens nowhere else', async () => {
+test('listen: a server without a port of its own', async () => {
   const server = createServer((request, response) => response.end(`inside ${request.url}`))
   const tunnel = await listen(server, at())
   for (const path of ['/a', '/b']) {
@@ -66,7 +66,7 @@ test('connect: several tunnels on one session', async (t) => {
   await assertNobodyOnline(platform)
 })
 
-test('what the server refuses rejects with its code, and holds no session', async () => {
+test('a refusal of the server rejects with its code, and leaves no session', async () => {
   const isRefused = (serverCode: string) => (error: unknown) =>
     error instanceof AgentFault && error.code === 'refused' && error.serverCode === serverCode
   await assert.rejects(forward({ ...at(), authtoken: 'short', addr: 1 }), isRefused('ERR_NGROK_105'))
@@ -74,7 +74,7 @@ test('what the server refuses rejects with its code, and holds no session', asyn
   await sessionsOnline(platform, 0)
 })
 
-test('the program ends when its last tunnel is closed, though it says no more', async () => {
+test('the program ends when its last tunnel is closed, without another call', async () => {
   const library = new URL('../../../src/library.ts', import.meta.url).href
   const program = `
     const { forward } = await import(${JSON.stringify(library)})

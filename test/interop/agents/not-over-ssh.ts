@@ -1,16 +1,16 @@
-/** The rows of the suite that plain `ssh` cannot have, by a part of their titles, and why. All others run for it too. */
+/** The rows of the suite that plain `ssh` does not support, by a part of their titles, and why. */
 export const notOverSsh: readonly (readonly [row: string, why: string])[] = [
   // Its client connects to the service in plain TCP.
   ['encrypted again for a service that wants TLS', 'ssh cannot speak TLS to a service'],
   ['a service with TLS of its own', 'ssh cannot speak TLS to a service'],
   ['PROXY protocol comes before the TLS of a service', 'ssh cannot speak TLS to a service'],
 
-  // It proves itself with keys; what unknown and wrong ones are told is in test/interop/ssh/refusals.test.ts.
-  ['with what is no authtoken', 'ssh has keys in place of authtokens'],
-  ['with an authtoken that nobody has', 'ssh has keys in place of authtokens'],
+  // It authenticates with keys; test/interop/ssh/refusals.test.ts covers unknown and wrong ones.
+  ['with an invalid authtoken', 'ssh has keys in place of authtokens'],
+  ['with an unknown authtoken', 'ssh has keys in place of authtokens'],
   ['with an API key', 'ssh has keys in place of authtokens'],
 
-  // A session has nothing of its own: it begins with its one command and ends with it.
+  // An SSH session consists of its one command: it has no metadata, and ends with the command.
   [
     'with more metadata than is kept',
     'a session over SSH has no metadata; that of a tunnel is bounded in tunnel/bind.test.ts',

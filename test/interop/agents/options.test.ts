@@ -1,4 +1,4 @@
-/** Options of a bind guard and change traffic; what cannot be guarded as it is asked for is refused, never served. */
+/** Options of a bind guard and change traffic; a bind whose guard cannot be provided is refused, never served. */
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { describe } from 'node:test'
@@ -84,7 +84,7 @@ eachAgent((stage, test) => {
     assert.deepEqual([answer.headers['x-back'], answer.headers['x-secret']], ['here', undefined])
   })
 
-  test('compression, for visitors that take it', async (t) => {
+  test('compression, for visitors that accept it', async (t) => {
     const text = 'the same words again and again. '.repeat(500)
     const { address } = await httpUpstream(t, (_, response) => {
       response.setHeader('content-type', 'text/plain')
@@ -99,7 +99,7 @@ eachAgent((stage, test) => {
     assert.deepEqual([plain.headers['content-encoding'], plain.text], [undefined, text])
   })
 
-  test('circuit breaker: a service that only fails is left alone', async (t) => {
+  test('circuit breaker: a service that keeps failing is no longer called', async (t) => {
     let asked = 0
     const { address } = await httpUpstream(t, (_, response) => {
       asked++
@@ -114,7 +114,7 @@ eachAgent((stage, test) => {
 
   test('user agent filter', async (t) => {
     const { address } = await httpUpstream(t)
-    // D35: who is allowed gets in though it is denied; who says nothing must be allowed.
+    // D35: an allowed user agent gets in even if it is also denied; an absent one must be allowed.
     const { url } = await stage.open(t, {
       addr: address,
       user_agent_filter: { allow: ['^curl/'], deny: ['bot', '^x'] },
@@ -169,7 +169,7 @@ eachAgent((stage, test) => {
     })
   }
 
-  test('websocket converter: a WebSocket visitor speaks with a TCP service', async (t) => {
+  test('websocket converter: a WebSocket visitor reaches a TCP service', async (t) => {
     const { address } = await tcpUpstream(t)
     const { url } = await stage.open(t, { addr: address, websocket_tcp_converter: true })
     const visitor = await WebSocketVisitor.open(url, stage.platform)
@@ -197,10 +197,10 @@ eachAgent((stage, test) => {
         /does not happen on a TCP edge/,
       ],
       ['with a password that is too short', { basic_auth: ['user:short'] }, 360, /8 to 128/],
-      ['with a network that is none', { ip_restriction: { allow: ['10.0.0.0/33'] } }, 362, /0 to 32/],
-      ['with a header that is none', { request_headers: { add: { 'bad name': 'x' } } }, 372, /bad name/],
+      ['with an invalid network', { ip_restriction: { allow: ['10.0.0.0/33'] } }, 362, /0 to 32/],
+      ['with an invalid header', { request_headers: { add: { 'bad name': 'x' } } }, 372, /bad name/],
       [
-        'with a header that is not theirs',
+        'with a header that agents may not set',
         { request_headers: { add: { 'content-length': '1' } } },
         372,
         /content-length/,
@@ -211,14 +211,14 @@ eachAgent((stage, test) => {
         364,
         /github/,
       ],
-      ['with a pattern that is none', { user_agent_filter: { allow: ['('] } }, 2090, /regular expression/],
+      ['with an invalid pattern', { user_agent_filter: { allow: ['('] } }, 2090, /regular expression/],
     ]
     for (const [what, tunnel, ngrok, words] of cases) {
       test(what, async (t) => {
         const { address } = await httpUpstream(t)
         const named = tunnel.proto === 'tcp' ? tunnel : { ...tunnel, domain }
         await assert.rejects(stage.open(t, { addr: address, ...named }), refusal(ngrok, words))
-        // Nothing of it is served, and its name is free.
+        // No part of it is served, and its name is free.
         const url = `https://${domain}:${stage.platform.httpsPort}`
         assert.equal(await tunnelAt(stage.platform, url), undefined)
         const free = await stage.open(t, { addr: address, domain })

@@ -1,4 +1,4 @@
-/** Agents that lose their server come back as the same session, with the same addresses (D46). */
+/** Agents that lose their server come back with the same session and the same addresses (D46). */
 import assert from 'node:assert/strict'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -36,7 +36,7 @@ eachAgent((stage, test) => {
 
 for (const driver of drivers) {
   describe(driver.name, { skip: driver.missing }, () => {
-    test('after the server was started again on the same data', async (t) => {
+    test('after the server restarted on the same data', async (t) => {
       const dataDir = await mkdtemp(join(tmpdir(), 'postern-test-'))
       t.after(() => rm(dataDir, { recursive: true, force: true }))
       const range = await tcpRange(20)
@@ -61,7 +61,7 @@ for (const driver of drivers) {
       await until('all is back', async () => (await shown(running, driver)).tunnels.length === before.tunnels.length)
       const after = await shown(running, driver)
       assert.deepEqual(after.sessions, before.sessions)
-      // A label tunnel that nobody remembers is a new one, for labels are not asked for by id.
+      // A forgotten label tunnel comes back as a new one, since labels are not requested by id.
       assert.deepEqual(after.tunnels.filter(hasUrl), before.tunnels.filter(hasUrl))
       await opened.areServed(running)
     })
@@ -69,11 +69,11 @@ for (const driver of drivers) {
 }
 
 interface Opening extends Pick<AgentDriver, 'hasSession'> {
-  /** The port that an agent asks for which is not given the same one again. */
+  /** The port to request for an agent that would not get the same random port again. */
   readonly tcpPort: number
 }
 
-/** A tunnel of every kind whose address is left to the server, where it stays the same, and a label tunnel. */
+/** Opens a tunnel of every kind, with addresses chosen by the server if they stay the same, and a label tunnel. */
 async function openAll(t: TestContext, agent: ConnectedAgent, { hasSession, tcpPort }: Opening) {
   const chosen = hasSession ? {} : { domain: 'chosen.example.com' }
   const port = hasSession ? {} : { remote_addr: `localhost:${tcpPort}` }
@@ -91,7 +91,7 @@ async function openAll(t: TestContext, agent: ConnectedAgent, { hasSession, tcpP
   }
 }
 
-/** All that the API shows of who is online; of an agent without a session, what it serves. */
+/** All that the API shows of online agents; for an agent without its own session, its tunnels. */
 async function shown(
   { admin, url }: Platform,
   { hasSession }: AgentDriver,

@@ -1,4 +1,4 @@
-/** What an agent is refused, with the numbers that SDKs look for: who it is, what it may have, what others have. */
+/** What agents are refused, with the numbers that SDKs check: bad credentials, and disallowed or taken addresses. */
 import assert from 'node:assert/strict'
 import { describe } from 'node:test'
 import type { TunnelOptions } from '../../../src/agent/config/tunnel-options.ts'
@@ -15,8 +15,8 @@ const CREDENTIAL_GONE_MS = 5000
 eachAgent((stage, test) => {
   describe('a session is refused', () => {
     const cases: [what: string, authtoken: () => string, ngrok: number][] = [
-      ['with what is no authtoken', () => 'short', 105],
-      ['with an authtoken that nobody has', () => 'nobody_has_this_authtoken_0123456789', 107],
+      ['with an invalid authtoken', () => 'short', 105],
+      ['with an unknown authtoken', () => 'nobody_has_this_authtoken_0123456789', 107],
       ['with an API key', () => stage.platform.apiKey, 107],
     ]
     for (const [what, authtoken, ngrok] of cases) {
@@ -31,7 +31,7 @@ eachAgent((stage, test) => {
   })
 
   describe('a name is refused', () => {
-    test('that another agent has, and is free when that one closes it', async (t) => {
+    test('that another agent has, until that agent closes it', async (t) => {
       const { address } = await httpUpstream(t)
       const [one, other] = [await stage.connect(t), await stage.connect(t)]
       const first = await one.open({ addr: address, domain: 'wanted.example.com' })
@@ -107,7 +107,7 @@ eachAgent((stage, test) => {
       })
     }
 
-    test('that changes is in force for the next bind, and not for those that are there', async (t) => {
+    test('that changes applies to the next bind, not to open tunnels', async (t) => {
       const { id, authtoken } = await restricted('bind:*.old.example.com')
       const agent = await stage.connect(t, { authtoken })
       const { url } = await agent.open({ addr: 1, domain: 'a.old.example.com' })
@@ -118,7 +118,7 @@ eachAgent((stage, test) => {
     })
   })
 
-  test('a deleted credential ends its sessions within five seconds, and no other', async (t) => {
+  test('a deleted credential ends its sessions within five seconds, and no others', async (t) => {
     const { admin } = stage.platform
     const { id, authtoken } = await stage.driver.credential(stage.platform, { description: 'to be deleted' })
     const { address } = await httpUpstream(t)
@@ -136,7 +136,7 @@ eachAgent((stage, test) => {
     )
     assert.equal(await tunnelAt(stage.platform, gone.url), undefined)
     assert.equal((await visit(kept.url, stage.platform)).status, 200)
-    // Its agent asks again on its own, and is told no.
+    // Its agent reconnects on its own, and is refused.
     await until('its agent was refused', () => stage.platform.log.some((line) => stage.driver.refusedInLog.test(line)))
     const { tunnel_sessions } = await admin.get('/tunnel_sessions')
     assert.deepEqual(

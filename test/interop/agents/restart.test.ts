@@ -1,8 +1,8 @@
 /**
- * The official SDK asks again 0.05 s and 2.55 s after it lost its server, and then only after two minutes (D50). Whoever finds
- * the door of a server open that has only begun to start must be served: asking again takes too long.
+ * The official SDK reconnects 0.05 s and 2.55 s after it lost its server, and then only after two minutes (D50). A try
+ * that finds the door of a starting server open must be served, since the next one comes too late.
  *
- * How early the door opens is a matter of the machine: `npm run bench -- edge --only start` measures it.
+ * How early the door opens depends on the machine: `npm run bench -- edge --only start` measures it.
  */
 import assert from 'node:assert/strict'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
@@ -22,7 +22,7 @@ const AUTHTOKEN = 'restart_authtoken_of_the_first_admin'
 /** In milliseconds: beyond its third try, since a busy machine may not start a server in time for the first two. */
 const BACK_MS = 300_000
 
-test('an agent of the SDK is back on its first try that finds the door open when the server restarts', async (t) => {
+test('after a server restart, an SDK agent is back on its first try that finds the door open', async (t) => {
   const dataDir = mkdtempSync(join(tmpdir(), 'postern-restart-'))
   t.after(() => rmSync(dataDir, { recursive: true, force: true }))
   const env = { POSTERN_BOOTSTRAP_API_KEY: API_KEY, POSTERN_BOOTSTRAP_AUTHTOKEN: AUTHTOKEN }

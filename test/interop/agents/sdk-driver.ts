@@ -56,11 +56,11 @@ export async function refusing<T>(run: () => Promise<T>): Promise<T> {
 
 export type Session = Awaited<ReturnType<InstanceType<typeof ngrok.SessionBuilder>['connect']>>
 /**
- * Its connection stays open and mute afterwards, so that the server finds out by its silence. Tunnels that are to be gone
- * at once must be closed before, while it is connected: otherwise it waits for the next connection to say so on.
+ * Its connection stays open afterwards, so the server notices only by its silence. Tunnels that must be gone at once
+ * must be closed before, while it is connected: otherwise the SDK waits for its next connection to close them.
  */
 export async function closeSession(session: Session): Promise<void> {
-  // It cannot close what the server has ended, and says so; it is over either way.
+  // The SDK throws if the server has already ended the session; it is over either way.
   await session.close().catch(() => {})
 }
 
@@ -91,7 +91,7 @@ function startTls(session: Session, tunnel: TunnelOptions) {
   const { domain, terminate_at, crt, key, mutual_tls } = tunnel
   const builder = shared(session.tlsEndpoint(), tunnel)
   if (domain !== undefined) builder.domain(domain)
-  // Without a certificate of its own the SDK cannot ask for it.
+  // The SDK can request this only with a certificate of its own.
   if (terminate_at === 'edge') builder.termination(Buffer.from(crt ?? ''), Buffer.from(key ?? ''))
   if (mutual_tls !== undefined) builder.mutualTlsca(Buffer.from(mutual_tls))
   return builder.listenAndForward(withScheme(tunnel.addr, 'tls'))
@@ -124,12 +124,12 @@ function startHttp(session: Session, tunnel: TunnelOptions) {
   return builder.listenAndForward(withScheme(tunnel.addr, 'http'))
 }
 
-/** In the order in which the SDK takes them. */
+/** The lists in the order of the SDK's parameters. */
 function listsOf({ allow_emails = [], allow_domains = [], scopes = [] }: LoginOptions): [string[], string[], string[]] {
   return [[...allow_emails], [...allow_domains], [...scopes]]
 }
 
-/** What endpoints of all kinds can have. */
+/** Options of endpoints of all kinds. */
 interface SharedBuilder {
   metadata(text: string): unknown
   allowCidr(cidr: string): unknown
@@ -152,7 +152,7 @@ function shared<B extends SharedBuilder>(builder: B, tunnel: TunnelOptions): B {
   return builder
 }
 
-/** The SDK wants URLs. */
+/** Adds the scheme that the SDK requires. */
 function withScheme(addr: string | number | undefined, scheme: string): string {
   const text = String(addr)
   return text.includes('://') ? text : `${scheme}://${text}`

@@ -1,4 +1,8 @@
-/** What only the official SDK can do or ask for: its short form, its own servers, and guards in its own words. */
+/**
+ * What only the official SDK can do or request: its short form, its own servers, and its own spelling of guards.
+ *
+ * It needs a process of its own, since the short form keeps one session for the whole process.
+ */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -28,7 +32,7 @@ after(async () => {
 })
 
 describe('its short form', () => {
-  /** How people point it at a server of their own. */
+  /** The options with which people point it at their own server. */
   const at = () => ({ server_addr: platform.agents, root_cas: platform.caFile, authtoken: platform.authtoken })
   after(() => ngrok.kill())
 
@@ -79,17 +83,17 @@ test('a server of the program is served without a port of its own', async (t) =>
   await listener.close()
 })
 
-test('a heartbeat tells it the latency', async () => {
+test('a heartbeat shows it the latency', async () => {
   const { agents: server, ca, authtoken } = platform
-  const told: number[] = []
+  const latencies: number[] = []
   const builder = sessionBuilder({ server, ca, authtoken, heartbeat: { everyS: 1, toleranceS: 5 } })
-  const watched = await builder.handleHeartbeat((latency) => void told.push(latency)).connect()
-  await until('a heartbeat was answered', () => told.length > 0)
+  const watched = await builder.handleHeartbeat((latency) => void latencies.push(latency)).connect()
+  await until('a heartbeat was answered', () => latencies.length > 0)
   await closeSession(watched)
 })
 
 describe('its limits', () => {
-  test('more visitors than it can take are told to come again, and its session lives on', async (t) => {
+  test('visitors beyond its limit are told to retry, and its session survives', async (t) => {
     const held: ServerResponse[] = []
     const { address } = await httpUpstream(t, (_, response) => void held.push(response))
     const listener = await session.httpEndpoint().listenAndForward(`http://${address}`)
@@ -100,7 +104,7 @@ describe('its limits', () => {
       if (status !== 200) refused++
       return status === 200 ? 'served' : headers['postern-error-code']
     })
-    // It dies of the 513th stream.
+    // The 513th stream would kill it.
     await until('all have come', () => held.length + refused === answers.length)
     assert.ok(held.length > 400 && held.length < 500, `${held.length} at once`)
     for (const response of held) response.end('ok')
@@ -113,7 +117,7 @@ describe('its limits', () => {
     await listener.close()
   })
 
-  test('a listener that nobody accepts from holds up no other', async (t) => {
+  test('a listener whose connections are not accepted does not block others', async (t) => {
     const { address } = await httpUpstream(t, (_, response) => response.end('served'))
     const deaf = await session.tcpEndpoint().listen(false)
     const hearing = await session.httpEndpoint().listenAndForward(`http://${address}`)
@@ -121,8 +125,8 @@ describe('its limits', () => {
     const sockets = await Promise.all(Array.from({ length: 300 }, () => dialTcp(url.href)))
     for (const socket of sockets) socket.resume().on('end', () => socket.destroy())
     t.after(() => sockets.forEach((socket) => void socket.destroy()))
-    // It keeps 64 of them for its program, and with one more it would serve nobody.
-    await until('those that are too many are turned away', () => sockets.filter((each) => each.closed).length >= 236)
+    // It queues 64 of them for its program; one more would block all its listeners.
+    await until('the excess ones are refused', () => sockets.filter((each) => each.closed).length >= 236)
     assert.equal((await visit(hearing.url() ?? '', platform)).text, 'served')
     for (const listener of [deaf, hearing]) await listener.close()
   })
@@ -131,7 +135,7 @@ describe('its limits', () => {
 describe('its faults', () => {
   const heartbeat = { everyS: 1, toleranceS: 1 }
 
-  /** Sessions of a process of its own with one tunnel, which it prints the address of. */
+  /** Starts a separate process with one session and one tunnel, whose address it prints. */
   async function startProcess(t: TestContext, metadata: string) {
     const builder = new URL('sdk-driver.ts', import.meta.url).href
     const { agents: server, ca, authtoken } = platform
@@ -151,7 +155,7 @@ describe('its faults', () => {
 
   const isGone = (id: string) => async () => (await platform.admin.send('GET', `/tunnel_sessions/${id}`)).status === 404
 
-  test('a process that freezes is given up, and comes back as the same session; killed, it is gone', async (t) => {
+  test('a frozen process loses its session, and comes back as the same one; killed, it is gone', async (t) => {
     const { child, url, session: before } = await startProcess(t, 'of a process')
     child.kill('SIGSTOP')
     await until('the frozen session is gone', isGone(before.id))
@@ -164,12 +168,12 @@ describe('its faults', () => {
     assert.equal(await tunnelAt(platform, url), undefined)
   })
 
-  test('a link that loses what goes to the agent is found by the server, though the agent is still heard', async (t) => {
+  test('the server detects a link that loses everything to the agent, though it still hears the agent', async (t) => {
     const gate = await openOneWayGate(t, Number(platform.agents.split(':')[1]))
     const { ca, authtoken } = platform
     const server = `127.0.0.1:${gate.port}`
     const deaf = await sessionBuilder({ server, ca, authtoken, metadata: 'deaf', heartbeat }).connect()
-    // It waits for an answer before it shows life again, so that a service must keep talking through it.
+    // It waits for an answer before its next heartbeat, so a service must keep sending through it.
     const { address } = await tcpUpstream(t, (socket) => {
       const talking = setInterval(() => socket.write('still here'), 50)
       socket.once('close', () => clearInterval(talking))
@@ -185,7 +189,7 @@ describe('its faults', () => {
   })
 })
 
-describe('a bind that asks for a guard', () => {
+describe('a bind that requests a guard', () => {
   const policy = JSON.stringify({ inbound: [{ name: 'all', expressions: [], actions: [{ type: 'deny' }] }] })
   const domain = 'guarded.example.com'
   const url = (): string => `https://${domain}:${platform.httpsPort}`
@@ -199,7 +203,7 @@ describe('a bind that asks for a guard', () => {
     ['an internal endpoint', (builder) => builder.binding('internal'), 301, /public/],
   ]
   for (const [what, build, number, words] of refused) {
-    test(`is refused where it cannot be served: ${what}`, async () => {
+    test(`is refused if it cannot be served: ${what}`, async () => {
       await assert.rejects(start(build), refusal(number, words))
       assert.equal(await tunnelAt(platform, url()), undefined)
     })
@@ -209,7 +213,7 @@ describe('a bind that asks for a guard', () => {
     ['a policy', (builder) => builder.policy(policy), 403],
     ['a traffic policy', (builder) => builder.trafficPolicy(policy), 403],
     ['OAuth', (builder) => builder.oauth('google', null, null, null, 'app', 'hush-hush'), 302],
-    // Nobody answers there, so nobody is let in.
+    // The provider is down, so no visitor is let in.
     ['OIDC', (builder) => builder.oidc('https://127.0.0.1:1', 'app', 'hush-hush'), 502],
   ]
   for (const [what, build, status] of served) {

@@ -1,4 +1,4 @@
-/** Drives the `ssh` of this machine: a connection for each tunnel, which is started again when it ends, as systemd does. */
+/** Drives the `ssh` of this machine: one connection for each tunnel, restarted when it ends, as by systemd. */
 import type { TunnelOptions } from '../../../src/agent/config/tunnel-options.ts'
 import { flagsOf } from '../../../src/options/take-flags.ts'
 import type { TunnelFlag } from '../../../src/options/tunnel-flags.ts'
@@ -8,7 +8,7 @@ import { keyFolder, makeKey, missing, runSsh, type Ssh } from '../ssh/openssh.ts
 import { type AgentDriver, AgentRefusal, type ConnectedAgent, type ConnectOptions, type OpenTunnel } from './driver.ts'
 import { notOverSsh } from './not-over-ssh.ts'
 
-/** Before a client that ended is started again, in milliseconds. */
+/** Pause before a client that ended is restarted, in milliseconds. */
 const RESTART_MS = 200
 
 const folder = keyFolder()
@@ -62,7 +62,7 @@ async function openTunnel({ server, authtoken, admin }: ConnectOptions, tunnel: 
     }
   }
   void keepRunning()
-  /** How many like it are online; none when nobody is there to ask. */
+  /** How many tunnels like it are online; 0 without an API client. */
   const online = async (): Promise<number> => {
     const { tunnels } = (await admin?.get('/tunnels?limit=100').catch(() => undefined)) ?? { tunnels: [] }
     const isIt = (each: Json): boolean =>
@@ -81,7 +81,7 @@ async function openTunnel({ server, authtoken, admin }: ConnectOptions, tunnel: 
   }
 }
 
-/** `''` with labels. Rejects with what the client was told when it was refused. */
+/** The address; `''` with labels. Rejects with the message of the refusal. */
 async function addressOf(client: Ssh): Promise<string> {
   try {
     const [, address = ''] = await client.says(/^Forwarding +(?:labels|(\S+))/m)
@@ -92,7 +92,7 @@ async function addressOf(client: Ssh): Promise<string> {
   }
 }
 
-/** What a person would write for such a tunnel. */
+/** The command line that a person would write for a tunnel. */
 function commandOf(tunnel: TunnelOptions): { args: readonly string[]; command: readonly string[] } {
   const { addr = '', proto = 'http', labels, domain, schemes } = tunnel
   const kind = labels ? 'labeled' : proto
@@ -100,7 +100,7 @@ function commandOf(tunnel: TunnelOptions): { args: readonly string[]; command: r
   const to = service.includes(':') ? service : `127.0.0.1:${service}`
   const ports = { http: schemes?.[0] === 'http' ? 80 : 443, tls: 443, tcp: 0, labeled: 0 } as const
   const place = `${domain === undefined ? '' : `${domain}:`}${ports[kind]}`
-  // The name and the scheme stand in the forward.
+  // The name and the scheme are in the forward.
   const flags = flagsOf('gateway', kind).filter(({ name }) => name !== 'domain' && name !== 'scheme')
   return { args: ['-R', `${place}:${to}`], command: [kind, ...flags.flatMap((flag) => wordsOf(flag, tunnel))] }
 }

@@ -1,4 +1,4 @@
-/** What goes through a tunnel comes out as it went in, at once, whatever is spoken. */
+/** What goes into a tunnel comes out unchanged and without delay, in every protocol. */
 import assert from 'node:assert/strict'
 import { createHash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
@@ -52,7 +52,7 @@ eachAgent((stage, test) => {
     assert.deepEqual([hashOf(there), hashOf(back)], [hashOf(up), hashOf(down)])
   })
 
-  test(`${small.requests} small requests after each other wait for no delayed acknowledgement`, async (t) => {
+  test(`${small.requests} small requests in a row do not wait for delayed acknowledgements`, async (t) => {
     const { address } = await httpUpstream(t, (_, response) => response.end('ok'))
     const { url } = await stage.open(t, { addr: address })
     const { hostname, port, host } = new URL(url)
@@ -66,7 +66,7 @@ eachAgent((stage, test) => {
       await buffer(response)
       return performance.now() - started
     }
-    // Small writes that wait for the acknowledgement of the one before stall each request for as long as systems delay it.
+    // A small write that waits for a delayed acknowledgement of the previous one stalls its request by that delay.
     // Other tests share the machine, so the best round counts: a stall would be in every one.
     const medians: number[] = []
     while (medians.length < small.rounds && !medians.some((each) => each < small.stallMs / 2)) {
@@ -90,7 +90,7 @@ eachAgent((stage, test) => {
 
   for (const version of ['1.1', '2'] as const) {
     test(`server-sent events arrive one by one over HTTP/${version}`, async (t) => {
-      let send = (_event: string): void => assert.fail('nobody asked')
+      let send = (_event: string): void => assert.fail('there was no request')
       const { address } = await httpUpstream(t, (_, response) => {
         response.writeHead(200, { 'content-type': 'text/event-stream' })
         send = (event) => void response.write(`data: ${event}\n\n`)
@@ -100,7 +100,7 @@ eachAgent((stage, test) => {
       const { body, leave } = await beginReading(url, version)
       t.after(leave)
       const events = chunksOf(body)
-      // The next one is sent only when the last one is here: nothing on the way may keep it.
+      // Each event is sent only after the last one arrived, so nothing on the way may buffer it.
       for (let i = 0; i < 5; i++) {
         assert.equal(await events.next(), `data: ${i}\n\n`)
         send(String(i + 1))
@@ -108,7 +108,7 @@ eachAgent((stage, test) => {
     })
   }
 
-  test('HTTP/2: many requests beside each other on one connection', async (t) => {
+  test('HTTP/2: many concurrent requests on one connection', async (t) => {
     const { address } = await httpUpstream(t)
     const { url } = await stage.open(t, { addr: address })
     const session = openHttp2(url, stage.platform)
@@ -162,7 +162,7 @@ eachAgent((stage, test) => {
     assert.equal(await exchange(await dialTcp(url), Buffer.alloc(MB)), `${MB} bytes`)
   })
 
-  test('half-close: the service ends first and goes on listening', async (t) => {
+  test('half-close: the service ends first and still receives', async (t) => {
     const got = Promise.withResolvers<Buffer>()
     const { address } = await tcpUpstream(t, (socket) => {
       socket.end('that was all')
@@ -179,7 +179,7 @@ eachAgent((stage, test) => {
     test(`a visitor that goes away in the middle is gone for the service too, over HTTP/${version}`, async (t) => {
       const closed = Promise.withResolvers<void>()
       const { address } = await httpUpstream(t, (_, response) => {
-        // Over HTTP/1.1 an end may be half of one: that nobody reads shows when something is sent.
+        // Over HTTP/1.1 the visitor may have half-closed: only a write shows that it is gone.
         const writing = setInterval(() => response.write('some'), 10)
         response.on('close', () => {
           clearInterval(writing)
@@ -209,7 +209,7 @@ eachAgent((stage, test) => {
     return { body, leave: () => session.destroy() }
   }
 
-  test('a service that breaks off in the middle is no whole answer for the visitor', async (t) => {
+  test('when a service breaks off in the middle, the visitor sees an incomplete answer', async (t) => {
     const { address } = await httpUpstream(t, (_, response) => {
       response.writeHead(200, { 'content-length': '1000' })
       response.write('only this', () => response.socket?.destroy())
@@ -220,7 +220,7 @@ eachAgent((stage, test) => {
     }
   })
 
-  test('one visitor that does not read holds up no other', async (t) => {
+  test('a visitor that does not read does not block others', async (t) => {
     const { address } = await tcpUpstream(t, (socket) => {
       socket.once('data', (first) => socket.end(first[0] === 0x21 ? Buffer.alloc(64 * MB) : 'quick'))
     })
@@ -237,7 +237,7 @@ eachAgent((stage, test) => {
   })
 
   for (const version of [1, 2] as const) {
-    test(`PROXY protocol version ${version} tells a TCP service who visits`, async (t) => {
+    test(`PROXY protocol version ${version} gives a TCP service the visitor's address`, async (t) => {
       const { address } = await tcpUpstream(t)
       const { url } = await stage.open(t, { proto: 'tcp', addr: address, proxy_proto: version })
       const socket = await dialTcp(url)
@@ -248,7 +248,7 @@ eachAgent((stage, test) => {
     })
   }
 
-  test('PROXY protocol tells an HTTP service of each visitor, though connections to it are kept', async (t) => {
+  test('PROXY protocol gives an HTTP service the address of each visitor, despite kept connections', async (t) => {
     const { address } = await tcpUpstream(t, (socket) => {
       let line = ''
       socket.on('data', (bytes) => {
@@ -300,7 +300,7 @@ function assertProxied(bytes: Buffer, version: 1 | 2, port: number, rest: string
   assert.equal(bytes.subarray(end).toString(), rest)
 }
 
-/** What comes, chunk by chunk, as text. */
+/** Reads a stream chunk by chunk, as text. */
 function chunksOf(stream: NodeJS.ReadableStream) {
   const chunks = stream[Symbol.asyncIterator]()
   return {

@@ -20,11 +20,11 @@ const failures: [what: string, method: string, path: string, sending: Sending, s
   ['an unknown address', 'GET', '/vaults', {}, 404, 209],
   ['a command', 'POST', `/tunnel_sessions/ts_${NOBODY}/restart`, { body: {} }, 404, 222],
   ['a module of an unknown edge', 'DELETE', `/edges/tcp/edgtcp_${NOBODY}/ip_restriction`, {}, 404, 222],
-  // Not 404: its users would take the edge for gone and make it again.
+  // Not 404: users of the client would consider the edge deleted, and create it again.
   ['an unknown backend', 'POST', '/edges/tcp', { body: { backend: { backend_id: `bkdtg_${NOBODY}` } } }, 400, 6501],
   ['an unknown policy', 'POST', '/edges/tcp', { body: restriction(`ipp_${NOBODY}`) }, 400, 7007],
   ['a bad network', 'POST', '/ip_policy_rules', { body: rule('10.0.0.0/33') }, 400, 1406],
-  ['a network off its start', 'POST', '/ip_policy_rules', { body: rule('10.0.0.1/8') }, 400, 1409],
+  ['a network with host bits', 'POST', '/ip_policy_rules', { body: rule('10.0.0.1/8') }, 400, 1409],
   ['a network without a mask', 'POST', '/ip_policy_rules', { body: rule('10.0.0.1') }, 400, 1413],
   ['a certificate of no authority', 'POST', '/certificate_authorities', { body: { ca_pem: LEAF } }, 400, 1913],
   ['TLS that ends elsewhere', 'POST', '/edges/tls', { body: termination({ terminate_at: 'agent' }) }, 400, 224],
@@ -44,7 +44,7 @@ for (const [what, method, path, sending, status, number] of failures) {
   })
 }
 
-test('what a route may match has numbers of its own', async () => {
+test('faults in what a route matches have their own numbers', async () => {
   const { body: edge } = await send('POST', '/edges/https', { body: {} })
   for (const [body, number] of [
     [{ match_type: 'regex', match: '/' }, 7130],
@@ -76,7 +76,7 @@ test('bot users and service users are the same, under either name', async () => 
   assert.equal((await send('GET', `/api_keys/${key.id}`)).status, 404)
 })
 
-test('what Terraform 0.3 to 0.7 sends beside the fields of today is taken and decides nothing', async () => {
+test("Terraform 0.3 to 0.7's extra fields are accepted and ignored", async () => {
   const { body: policy } = await send('POST', '/ip_policies', { body: { action: 'deny', description: 'a' } })
   assert.deepEqual([policy.description, policy.action], ['a', undefined])
   const { body: domain } = await send('POST', '/reserved_domains', {
@@ -89,7 +89,7 @@ test('what Terraform 0.3 to 0.7 sends beside the fields of today is taken and de
   assert.deepEqual(updated, { ...domain, metadata: 'm' })
   const { body: addr } = await send('POST', '/reserved_addrs', { body: { endpoint_configuration_id: 'ec_3' } })
   assert.match(addr.addr, /:\d+$/)
-  // Our own dialect knows none of them, and shows the region that there is.
+  // Our own dialect refuses these fields, and shows the actual region.
   for (const [path, body] of [
     ['/ip_policies', { action: 'deny' }],
     ['/reserved_domains', { domain: 'b.example.com', http_endpoint_configuration_id: 'ec_1' }],
@@ -100,7 +100,7 @@ test('what Terraform 0.3 to 0.7 sends beside the fields of today is taken and de
   assert.equal((await platform.admin.get(`/reserved_domains/${domain.id}`)).region, 'local')
 })
 
-test('an empty text in place of a guard is refused, and no edge is made without it', async () => {
+test('an empty text in place of a guard is refused, and no edge is created without the guard', async () => {
   const before = (await platform.admin.get('/edges/tcp')).tcp_edges.length
   for (const body of [{ ip_restriction: '' }, { policy: '' }, { ip_restriction: { ip_policy_ids: '' } }]) {
     const answer = await send('POST', '/edges/tcp', { body })
@@ -109,14 +109,14 @@ test('an empty text in place of a guard is refused, and no edge is made without 
   assert.equal((await platform.admin.get('/edges/tcp')).tcp_edges.length, before)
 })
 
-test('an empty query parameter counts as left out, in this dialect only', async () => {
+test('an empty query parameter counts as omitted, in this dialect only', async () => {
   for (const path of ['/ip_policies?before_id=', '/ip_policies?beforeId=&limit=', '/ip_policies?filter=']) {
     assert.equal((await send('GET', path)).status, 200, path)
   }
   await platform.admin.refused('ERR_BAD_CURSOR', 'GET', '/ip_policies?before_id=')
 })
 
-test('`{}` creates, absent fields are left alone, and an empty answer is a 204', async () => {
+test('`{}` creates, absent fields stay unchanged, and an empty answer is a 204', async () => {
   const { body: made, status } = await send('POST', '/ip_policies', { body: {} })
   assert.equal(status, 201)
   const { body: changed } = await send('PATCH', `/ip_policies/${made.id}`, { body: { description: 'changed' } })
@@ -125,7 +125,7 @@ test('`{}` creates, absent fields are left alone, and an empty answer is a 204',
   assert.deepEqual([gone.status, gone.text], [204, ''])
 })
 
-test('a module is put without its zero values, and deleted as often as one likes', async () => {
+test('a module can be put without its zero values, and deleted repeatedly', async () => {
   const { body: edge } = await send('POST', '/edges/https', { body: {} })
   const route = (
     await send('POST', `/edges/https/${edge.id}/routes`, { body: { match_type: 'path_prefix', match: '/' } })
@@ -138,7 +138,7 @@ test('a module is put without its zero values, and deleted as often as one likes
   for (let i = 0; i < 2; i += 1) assert.equal((await send('DELETE', path)).status, 204)
 })
 
-test('references that are lists are lists, and point to the root of the origin that was called', async () => {
+test('lists of references are lists, with URLs at the root of the origin that was called', async () => {
   const { body: policy } = await send('POST', '/ip_policies', { body: {} })
   const { body: group } = await send('POST', '/backends/tunnel_group', { body: { labels: { a: 'b' } } })
   const { body: edge } = await send('POST', '/edges/tcp', {
@@ -150,7 +150,7 @@ test('references that are lists are lists, and point to the root of the origin t
   assert.equal(edge.uri, `${url}/edges/tcp/${edge.id}`)
 })
 
-test('pages: the next address is asked as it stands; older clients go on by last id until a page is empty', async () => {
+test('pages: the next URL is requested unchanged; older clients page by last id until a page is empty', async () => {
   const ids: string[] = []
   for (let i = 0; i < 5; i += 1) ids.unshift((await platform.admin.create('/backends/http_response')).id)
   const byAddress: string[] = []

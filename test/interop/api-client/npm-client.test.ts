@@ -1,9 +1,9 @@
 /**
- * The official npm client of the vendor whose clients people already have, unmodified, against a platform.
+ * The vendor's official npm client, unmodified, against a platform.
  *
- * Its known limits, which no server can mend: keys of maps are re-spelled like field names (`X-A` is sent as `_x-_a`,
- * `x-a` comes back as `xA`), so labels and header names are only safe in lower case without `-` and `_`, and a weighted
- * backend, whose map has ids for keys, cannot be created with it.
+ * It has limits that no server can fix: it re-spells keys of maps like field names (`X-A` is sent as `_x-_a`, `x-a`
+ * comes back as `xA`). So labels and header names are safe only in lower case without `-` and `_`, and it cannot create
+ * a weighted backend, whose map has ids for keys.
  */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
@@ -25,7 +25,7 @@ import {
   type Service,
 } from './npm-services.ts'
 
-/** How many of each are made and read in pages of two. */
+/** How many of each kind are created and read in pages of two. */
 const SOME = 5
 const NOWHERE = '1'.repeat(27)
 const ANY_BACKEND = `bkdtg_${'A'.repeat(27)}`
@@ -39,7 +39,7 @@ eachStore((store) => {
   })
   after(() => platform.stop())
 
-  test('each of its services is tried here or known not to be served', () => {
+  test('each of its services is tested here, or known not to be served', () => {
     const known = [collections, modules, notServed].flatMap((table) => Object.keys(table))
     assert.deepEqual([...client.names].sort(), [...known, ...present, ...loggedIn, ROUTES].sort())
   })
@@ -75,7 +75,7 @@ eachStore((store) => {
     })
   }
 
-  test('lists of hundreds end, and have each item once', async () => {
+  test('lists of hundreds of items end, and have each item once', async () => {
     const ids = []
     for (let i = 0; i < 250; i += 1) ids.push((await platform.admin.create('/ip_policies')).id)
     const listed = await client.service('ipPolicies').list()
@@ -106,7 +106,7 @@ eachStore((store) => {
     test(`${name}: replace, get, delete`, async () => {
       const service = client.service(name)
       const { target, edge } = await newEdge(on)
-      // Only modules of routes are asked for by two ids.
+      // Only modules of routes take two ids.
       const one = on === 'route' ? target : target.id
       const config = { ...camel(await moduleBody(on, module)), enabled: true }
       await assert.rejects(() => service.get(one), { statusCode: 404 })
@@ -122,7 +122,7 @@ eachStore((store) => {
     })
   }
 
-  test('edges are made with their modules, and show their policy in both spellings', async () => {
+  test('edges are created with their modules, and show their policy in both spellings', async () => {
     const policy = { inbound: [{ name: 'no', expressions: [], actions: [{ type: 'deny', config: null }] }] }
     for (const name of ['edges.edgesTcp', 'edges.edgesTls']) {
       const made = await client.service(name).create({ policy })
@@ -133,14 +133,14 @@ eachStore((store) => {
   })
 
   for (const name of present.filter((each) => each !== 'tunnelSessions')) {
-    test(`${name}: an empty list, and an unknown one is not found`, async () => {
+    test(`${name}: an empty list, and a 404 for an unknown id`, async () => {
       assert.deepEqual(await client.service(name).list(), [])
       const id = `${name === 'tunnels' ? 'tn' : 'ep'}_${NOWHERE}`
       await assert.rejects(() => client.service(name).get(id), { statusCode: 404, errorCode: 'ERR_NGROK_222' })
     })
   }
 
-  test('tunnelSessions: an empty list, and commands to an unknown one are answered with a 404 it can read', async () => {
+  test('tunnelSessions: an empty list, and a 404 that it can read for commands to an unknown one', async () => {
     const sessions = client.service('tunnelSessions')
     const id = `ts_${NOWHERE}`
     assert.deepEqual(await sessions.list(), [])
@@ -208,7 +208,7 @@ eachStore((store) => {
     })
   }
 
-  test('what is wrong with a login is told by its number', async () => {
+  test('faults in a login are reported by number', async () => {
     const { target } = await newEdge('route')
     const oauth = client.service('edgeModules.edgeRouteOAuthModule')
     const saml = client.service('edgeModules.edgeRouteSamlModule')
@@ -229,7 +229,7 @@ eachStore((store) => {
     await assert.rejects(second, { statusCode: 400, errorCode: 'ERR_NGROK_7079' })
   })
 
-  test('a key and a hostport that are taken are conflicts with their numbers', async () => {
+  test('a taken key and a taken hostport are conflicts with their numbers', async () => {
     const { public_key: publicKey } = await sampleBody(platform.admin, { kind: 'ssh_credential' })
     await client.service('sshCredentials').create({ publicKey })
     const again = () => client.service('sshCredentials').create({ publicKey })
@@ -241,7 +241,7 @@ eachStore((store) => {
   })
 
   for (const [name, why] of Object.entries(notServed)) {
-    test(`${name} is answered with a 404 that it can read: ${why}`, async () => {
+    test(`${name} gets a 404 that it can read: ${why}`, async () => {
       const service = client.service(name)
       const arg = { edgeId: `edghts_${NOWHERE}`, id: `edghtsrt_${NOWHERE}`, subscriptionId: 'x', type: 'x' }
       const call = () => (client.methods(name).includes('list') ? service.list(arg) : service.get(arg))
@@ -249,7 +249,7 @@ eachStore((store) => {
     })
   }
 
-  test('every method of every service that is served was called', () => {
+  test('every method of every served service was called', () => {
     const served = client.names.filter((name) => !Object.hasOwn(notServed, name))
     const all = served.flatMap((name) => client.methods(name).map((method) => `${name}.${method}`))
     assert.deepEqual(
@@ -279,7 +279,7 @@ eachStore((store) => {
     return client.service('backends.weightedBackends').create(body)
   }
 
-  /** A new edge or route to hang a module on, and how to read it again. */
+  /** A new edge or route to set a module on, and a function that reads the edge. */
   async function newEdge(on: 'https' | 'route' | 'tcp' | 'tls'): Promise<{ target: Json; edge: () => Promise<Json> }> {
     const names = { https: 'edges.edgesHttps', route: 'edges.edgesHttps', tcp: 'edges.edgesTcp', tls: 'edges.edgesTls' }
     const edges = client.service(names[on])
@@ -293,7 +293,7 @@ eachStore((store) => {
 
   async function moduleBody(on: string, module: string): Promise<Json> {
     const body = await sampleModule(platform.admin, module)
-    // Header names survive the client only without `-`.
+    // The client keeps only header names without `-`.
     if (module.endsWith('_headers')) return { add: { team: 'web' }, remove: ['x-c'] }
     if (module === 'oauth') return { ...body, provider: { ...NO_PROVIDER, ...body.provider } }
     return on === 'https' && module === 'tls_termination' ? { min_version: body.min_version } : body
@@ -303,12 +303,12 @@ eachStore((store) => {
 /** There is one IP restriction of each type. */
 const RESTRICTED = ['dashboard', 'api', 'agent', 'endpoints']
 
-/** The providers of `oauth`, all of which an answer shows. */
+/** All providers of `oauth`, unset: an answer shows each of them. */
 const NO_PROVIDER = Object.fromEntries(
   'amazon facebook github gitlab google linkedin microsoft twitch'.split(' ').map((name) => [name, null]),
 )
 
-/** A body of ours with names as the client takes them. */
+/** A body of ours with field names in the client's spelling. */
 function camel(value: Json): Json {
   if (Array.isArray(value)) return value.map(camel)
   if (typeof value !== 'object' || value === null) return value

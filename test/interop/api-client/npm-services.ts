@@ -1,10 +1,10 @@
-/** The official npm client, unmodified, seen as a flat table of its services, and what we know of each. */
+/** The official npm client, unmodified, as a flat table of its services, and what we serve of each. */
 import { Ngrok } from '@ngrok/ngrok-api'
 import type { Json } from '../../support/api-client.ts'
 
 type Method = (...args: readonly Json[]) => Promise<Json>
 
-/** All methods that services have; each has some. What they take and give is camel-cased by the client. */
+/** All methods of services; each service has some of them. The client camel-cases what they take and return. */
 export type Service = Readonly<
   Record<'create' | 'get' | 'list' | 'update' | 'delete' | 'replace' | 'restart' | 'stop' | ClearMethod, Method>
 >
@@ -16,7 +16,7 @@ export interface NpmClient {
   readonly names: readonly string[]
   /** Public methods of a service. */
   methods(name: string): readonly string[]
-  /** Every method that was called through `service`, such as `apiKeys.create`. */
+  /** The methods that were called through `service`, such as `apiKeys.create`. */
   readonly called: ReadonlySet<string>
 }
 
@@ -43,7 +43,7 @@ export function npmClient(baseUrl: string, apiToken: string): NpmClient {
   }
 }
 
-/** A service is an instance of a class of its own; what is a plain object is a group of them. */
+/** Finds services: each is an instance of its own class, and plain objects are groups of them. */
 function* servicesIn(holder: object, prefix: string): Iterable<[name: string, service: Service]> {
   for (const [name, value] of Object.entries(holder) as [string, unknown][]) {
     if (typeof value !== 'object' || value === null || name === 'httpClient') continue
@@ -52,7 +52,7 @@ function* servicesIn(holder: object, prefix: string): Iterable<[name: string, se
   }
 }
 
-/** Services with create, get, list, update and delete, and our kind of resource behind each. */
+/** Services with create, get, list, update and delete, each with our kind of resource. */
 export const collections: Readonly<Record<string, string>> = {
   agentIngresses: 'agent_ingress',
   apiKeys: 'api_key',
@@ -82,12 +82,12 @@ export const collections: Readonly<Record<string, string>> = {
 /** Services that read what is online. */
 export const present: readonly string[] = ['endpoints', 'tunnels', 'tunnelSessions']
 
-/** Services that read who logged in, and end it. */
+/** Services that read and end logins. */
 export const loggedIn: readonly string[] = ['applicationUsers', 'applicationSessions']
 
 export const ROUTES = 'edges.edgesHttpsRoutes'
 
-/** Services of one module: which edge it hangs on, and its name. */
+/** Services of one module: where it is set, and its name. */
 export const modules: Readonly<Record<string, readonly [on: 'https' | 'route' | 'tcp' | 'tls', module: string]>> = {
   'edgeModules.httpsEdgeMutualTlsModule': ['https', 'mutual_tls'],
   'edgeModules.httpsEdgeTlsTerminationModule': ['https', 'tls_termination'],
@@ -113,8 +113,8 @@ export const modules: Readonly<Record<string, readonly [on: 'https' | 'route' | 
 
 /** Services that we do not serve, and why. */
 export const notServed: Readonly<Record<string, string>> = {
-  abuseReports: 'takes complaints about the hosted service; whoever runs a server of their own hears them directly',
+  abuseReports: 'takes complaints about the hosted service; operators of their own server get them directly',
   eventDestinations: 'writes to the vendor’s cloud partners; metrics and logs are read at the server',
-  eventSubscriptions: 'chooses what goes to event destinations, which there are none of',
-  eventSources: 'part of event subscriptions, which there are none of',
+  eventSubscriptions: 'chooses what goes to event destinations, which do not exist',
+  eventSources: 'part of event subscriptions, which do not exist',
 }

@@ -15,7 +15,7 @@ before(async () => {
 })
 after(() => platform.stop())
 
-/** The keys it reads with `[…]`, so that a missing one is a `KeyError` for whoever reads that attribute. */
+/** The keys that it reads with `[…]`: reading the attribute of a missing one is a `KeyError`. */
 const documented: Readonly<Record<string, string>> = {
   api_key: 'id uri description metadata created_at token owner_id',
   credential: 'id uri created_at description metadata token acl owner_id',
@@ -50,7 +50,7 @@ const documented: Readonly<Record<string, string>> = {
     'id uri created_at description metadata domain region cname_target certificate certificate_management_policy certificate_management_status acme_challenge_cname_target',
 }
 for (const [kind, keys] of Object.entries(documented)) {
-  test(`${kind} has every documented key, and words are never null`, async () => {
+  test(`${kind} has every documented key, and strings are never null`, async () => {
     const { path } = await createSample(platform.admin, resourceOf(kind))
     const { body } = await send('GET', path)
     assert.deepEqual(
@@ -114,7 +114,7 @@ test('a certificate with all its defaults permits what the documentation says, a
   assert.equal(Date.parse(made.valid_until) - Date.parse(made.valid_after), 24 * 60 * 60 * 1000)
 })
 
-/** Its updates send these for what the caller did not name. */
+/** What its updates send for fields that the caller omitted. */
 const unnamed: [kind: string, body: object][] = [
   ['tunnel_group_backend', { labels: {} }],
   ['weighted_backend', { backends: {} }],
@@ -124,7 +124,7 @@ const unnamed: [kind: string, body: object][] = [
   ['https_edge_route', { match_type: '', match: '' }],
 ]
 for (const [kind, body] of unnamed) {
-  test(`an update of a ${kind} with ${JSON.stringify(body)} leaves that alone, in this dialect only`, async () => {
+  test(`an update of a ${kind} with ${JSON.stringify(body)} changes nothing, in this dialect only`, async () => {
     const { path } = await createSample(platform.admin, resourceOf(kind))
     const before = (await send('GET', path)).body
     const after = await send('PATCH', path, { body: { ...body, description: 'changed' } })
@@ -159,7 +159,7 @@ test('an endpoint has the parts of its address that newer clients read', async (
   assert.deepEqual([ours.url, ours.host, ours.port, ours.scheme], [undefined, undefined, undefined, undefined])
 })
 
-test('commands come without body and content type, and a 404 can be read', async () => {
+test('commands come without a body and content type, and the client can read a 404', async () => {
   for (const command of ['restart', 'stop', 'update']) {
     const { status, body } = await send('POST', `/tunnel_sessions/ts_${NOBODY}/${command}`)
     assert.deepEqual([status, body.status_code, body.error_code], [404, 404, 'ERR_NGROK_222'])
@@ -168,7 +168,7 @@ test('commands come without body and content type, and a 404 can be read', async
   }
 })
 
-test('the next page is an absolute address, asked as it stands', async () => {
+test('the next page is an absolute URL, requested unchanged', async () => {
   for (let i = 0; i < 5; i += 1) await platform.admin.create('/ip_policies')
   const all = (await platform.admin.get('/ip_policies')).ip_policies.map(({ id }: Json) => id)
   const ids: string[] = []
@@ -182,7 +182,7 @@ test('the next page is an absolute address, asked as it stands', async () => {
   assert.deepEqual(ids, all)
 })
 
-test('the whole path may have a doubled slash, as a base address with one at its end gives', async () => {
+test('the path may begin with two slashes, which a base URL with a trailing slash causes', async () => {
   assert.equal((await send('GET', `${platform.url}//api_keys`)).status, 200)
 })
 

@@ -1,4 +1,4 @@
-/** Sessions that are online, through the clients people have: their transport, and commands that the agent obeys. */
+/** Online sessions through the vendor's and our clients: their transport, and commands that the agent obeys. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { FastifyInstance } from 'fastify'
@@ -36,7 +36,7 @@ const session = {
   transport: 'v2',
 } as const
 
-/** A store is not asked for what is online. */
+/** Calls about online sessions must not use the store. */
 const noStore = (): never => assert.fail('a call about sessions asked the store')
 const never = new Proxy({}, { get: noStore }) as never
 
@@ -86,7 +86,7 @@ const clients: [who: string, headers: Record<string, string>, status: number, bo
   ['the npm client', theirs('ngrok-api-typescript/0.10.0/v24.0.0'), 200, '{}', 'ngrok/v2'],
   ['the Python client', theirs('ngrok-api-python/0.11.0/3.11.2'), 200, '{}', 'ngrok/v2'],
   ['the Go client', theirs('ngrok-api-go//go1.22'), 204, '', 'ngrok/v2'],
-  ['anybody else of theirs', theirs('curl/8'), 204, '', 'ngrok/v2'],
+  ['any other client of theirs', theirs('curl/8'), 204, '', 'ngrok/v2'],
   ['the npm client under our version', { 'user-agent': 'ngrok-api-typescript/0' }, 204, '', 'service/v2'],
   ['our own client', {}, 204, '', 'service/v2'],
 ]

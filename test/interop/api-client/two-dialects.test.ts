@@ -51,7 +51,7 @@ for (const [method, path, sending, status, ours, number] of refusals) {
   })
 }
 
-test('a version of theirs that there is not is refused in their spelling', async () => {
+test('an unknown version of theirs is refused in their spelling', async () => {
   const answer = await send('GET', '/api_keys', {}, { 'service-version': '', 'ngrok-version': '3' })
   assert.deepEqual([answer.status, answer.body.error_code], [400, 'ERR_NGROK_217'])
   const none = await send('GET', '/api_keys', {}, { 'service-version': '' })
@@ -73,7 +73,7 @@ test('`beforeId` is a cursor in theirs and unknown in ours', async () => {
   assert.equal(bad.body.error_code, 'ERR_NGROK_223')
 })
 
-test('a wrapped module and an owner by e-mail are taken in theirs alone', async () => {
+test('a wrapped module and an owner by e-mail are accepted only in theirs', async () => {
   const { id } = await platform.admin.create('/edges/tcp')
   const { id: policyId } = await platform.admin.create('/ip_policies')
   const wrapped = { body: { id, module: { ip_policy_ids: [policyId] } } }
@@ -94,7 +94,7 @@ test('a wrapped module and an owner by e-mail are taken in theirs alone', async 
   }
 })
 
-test('`traffic_policy` stands beside `policy` in theirs alone, in routes inside edges too', async () => {
+test('only theirs shows `traffic_policy` beside `policy`, also in routes inside edges', async () => {
   const policy = { inbound: [{ name: 'no', actions: [{ type: 'deny' }] }] }
   const tcp = await platform.admin.create('/edges/tcp', { policy })
   const https = await platform.admin.create('/edges/https')
@@ -125,7 +125,7 @@ test('`traffic_policy` stands beside `policy` in theirs alone, in routes inside 
   assert.equal(none.body.traffic_policy, null)
 })
 
-test('a successful delete is empty for all but the npm client', async () => {
+test('a successful delete has an empty answer for all but the npm client', async () => {
   const agents: [headers: Record<string, string>, status: number, text: string][] = [
     [OURS, 204, ''],
     [THEIRS, 204, ''],
@@ -141,7 +141,7 @@ test('a successful delete is empty for all but the npm client', async () => {
   }
 })
 
-test('a page of another site may read the operation id in either', async () => {
+test('a page of another site may read the operation id in both', async () => {
   const exposed = async (headers: Record<string, string>) => {
     const answer = await send('GET', '/api_keys', {}, { ...headers, origin: 'https://example.com' })
     return answer.headers.get('access-control-expose-headers')

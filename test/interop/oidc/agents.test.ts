@@ -1,4 +1,4 @@
-/** Logins at endpoints of agents, official ones and our own: with a certified provider, and as far as the door of others. */
+/** Logins at endpoints of official agents and our own: with a certified provider, and up to the redirect to others. */
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import type { TunnelOptions } from '../../../src/agent/config/tunnel-options.ts'
@@ -11,7 +11,7 @@ import { CLIENT_ID, realProvider } from './provider.ts'
 const DOMAIN = 'agent.login.test'
 const application = { client_id: 'app', client_secret: 'hush-hush' }
 
-/** A service, a provider, and the tunnel that guards the one with the other. */
+/** A service, a provider, and a tunnel that guards the service with the provider. */
 async function setUp(t: TestContext, { platform }: Stage) {
   const { address } = await httpUpstream(t)
   const url = (path = '/'): string => `https://${DOMAIN}:${platform.httpsPort}${path}`
@@ -23,14 +23,14 @@ async function setUp(t: TestContext, { platform }: Stage) {
     const code = headers['postern-error-code']
     return { client, outcome: code ?? status, seen: status === 200 ? (JSON.parse(text) as Seen).headers : {} }
   }
-  /** 200 when the login holds, 302 when there is none. */
+  /** 200 when logged in, 302 when not. */
   const isIn = async (client: JarClient) => (await client.get(url('/app'))).status
   return { address, provider, url, tunnel, logIn, isIn }
 }
 
 eachAgent(
   (stage, test) => {
-    test('a visitor logs in with the issuer of the bind, and the service is told who it is', async (t) => {
+    test('a visitor logs in with the issuer of the bind, and the service gets their identity', async (t) => {
       const { tunnel, logIn, url, provider } = await setUp(t, stage)
       await stage.open(t, tunnel({ scopes: ['profile', 'email'] }))
       const stranger = await visit(url('/app'), stage.platform, { headers: { 'postern-auth-user-id': 'root' } })
@@ -49,7 +49,7 @@ eachAgent(
       assert.ok(log.length > 0 && !log.includes(provider.clientSecret), 'the log has no client secret')
     })
 
-    test('only those come in whom the lists of the bind name', async (t) => {
+    test('only users on the lists of the bind are let in', async (t) => {
       const { tunnel, logIn, provider } = await setUp(t, stage)
       const lists: [lists: object, outcome: number | string][] = [
         [{ allow_emails: ['Ada@example.com'] }, 200],
@@ -66,7 +66,7 @@ eachAgent(
       }
     })
 
-    test('a login outlasts its agent, and counts for no agent with other settings or another credential', async (t) => {
+    test('a login outlives its agent, but is invalid at one with other settings or another credential', async (t) => {
       const { tunnel, logIn, isIn } = await setUp(t, stage)
       const { authtoken } = await stage.driver.credential(stage.platform)
       const first = await stage.connect(t)
@@ -111,7 +111,7 @@ eachAgent(
     const refused: [what: string, tunnel: TunnelOptions, ngrok: number, words: RegExp][] = [
       ['an unknown provider', { oauth: { provider: 'myspace', ...application } }, 365, /amazon, facebook, github/],
       [
-        'an address that is none',
+        'an invalid address',
         { oauth: { provider: 'google', ...application, allow_emails: ['ada'] } },
         301,
         /OAuth\.allow_emails\[0\]/,
@@ -132,9 +132,9 @@ eachAgent(
       })
     }
 
-    // Our own agent says so before it asks.
+    // Our own agent refuses before it binds.
     if (!stage.driver.name.includes('SDK')) return
-    test('a bind that asks for an application of the server is refused', async (t) => {
+    test('a bind that requests an application of the server is refused', async (t) => {
       const { address } = await setUp(t, stage)
       const oauth = { provider: 'google', client_id: '', client_secret: '' }
       await assert.rejects(stage.open(t, { addr: address, domain: DOMAIN, oauth }), refusal(365, /none to lend/))

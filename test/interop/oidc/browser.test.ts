@@ -1,4 +1,4 @@
-/** Whole logins in a real browser, with a certified provider, over both versions of HTTP, beside a neighbour who tosses cookies. */
+/** Logins in a real browser with a certified provider, over both HTTP versions; a neighbour tosses cookies. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
@@ -27,7 +27,7 @@ function suite(chromium: TestChromium): void {
   let world: World
   let service: Recorder
   let provider: RealProvider
-  /** Headers that the neighbour's pages come with. */
+  /** Headers of the neighbour's pages. */
   let tossed: string[] = []
   const url = (path = '/', name = NAME): string => `https://${name}:${world.platform.httpsPort}${path}`
 
@@ -82,7 +82,7 @@ function suite(chromium: TestChromium): void {
       })
       after(() => browser.close())
 
-      /** A person's browser, with cookies of its own. */
+      /** A person's browser, with its own cookies. */
       const person = async (t: { after(close: () => unknown): void }): Promise<BrowserContext> => {
         const context = await browser.newContext({ ignoreHTTPSErrors: true })
         t.after(() => context.close())
@@ -97,13 +97,13 @@ function suite(chromium: TestChromium): void {
         await fillIn(page, user)
         await page.waitForURL(url(path))
       }
-      /** Whom the service takes the visitor for; undefined at the provider's form. */
+      /** The user that the service sees; undefined at the provider's form. */
       const whoIs = async (page: Page, path = '/app'): Promise<string | undefined> => {
         await page.goto(url(path))
         return page.url() === url(path) ? ((await page.textContent('p')) ?? '') : undefined
       }
 
-      test('a person is asked once, comes back to the page, and is known there', async (t) => {
+      test('a person logs in once, comes back to the page, and is known there', async (t) => {
         const page = await (await person(t)).newPage()
         await logIn(page)
         assert.equal(await page.textContent('p'), 'ada')
@@ -115,7 +115,7 @@ function suite(chromium: TestChromium): void {
         assert.equal(service.last.get('cookie'), undefined)
       })
 
-      test('logout ends it, and leaves the provider alone', async (t) => {
+      test('logout ends the login, but not the session at the provider', async (t) => {
         const context = await person(t)
         const page = await context.newPage()
         await logIn(page)
@@ -125,7 +125,7 @@ function suite(chromium: TestChromium): void {
           (await context.cookies(url())).map(({ name }) => name),
           [],
         )
-        // The provider still knows the user, and asks nothing.
+        // The provider still knows the user, and shows no form.
         assert.equal(await whoIs(page), 'ada')
         await page.goto(url('/postern/logout'))
         await page.goto(url('/postern/login?to=/app/z'))
@@ -151,7 +151,7 @@ function suite(chromium: TestChromium): void {
         assert.equal(await page.textContent('p'), user)
       })
 
-      test('the back button leads through no old step of a login', async (t) => {
+      test('the back button does not lead through old steps of a login', async (t) => {
         const page = await (await person(t)).newPage()
         let callback = ''
         page.on('request', (request) => {
@@ -162,11 +162,11 @@ function suite(chromium: TestChromium): void {
         await page.goto(url('/app/2'))
         await page.goBack()
         assert.deepEqual([page.url(), await page.textContent('p')], [url('/app/1'), 'ada'])
-        // Back over the form, which is the provider's, to where the person came from.
+        // Back past the provider's form to where the person came from.
         await page.goBack()
         await page.goto(url('/app/2'))
         assert.equal(await page.textContent('p'), 'ada')
-        // An old callback from the history is an error, and costs nobody the login.
+        // An old callback from the history is an error, and does not end the login.
         const answer = await page.goto(callback)
         assert.deepEqual([answer?.status(), answer?.headers()['postern-error-code']], [400, 'ERR_LOGIN_OTHER_BROWSER'])
         assert.equal(await whoIs(page), 'ada')
@@ -198,25 +198,25 @@ function suite(chromium: TestChromium): void {
         assert.ok(names.length <= 6, names.join())
       })
 
-      /** Sets cookies for all of the domain, from the neighbour's page. */
+      /** Sets cookies for the whole domain, from the neighbour's page. */
       const toss = async (page: Page, cookies: readonly (readonly [name: string, value: string])[]): Promise<void> => {
         tossed = cookies.flatMap(([name, value]) =>
           ['/', '/app', '/app/x', '/oauth2'].map((path) => `${name}=${value}; Domain=login.test; Secure; Path=${path}`),
         )
         await page.goto(url('/', NEIGHBOUR))
         tossed = []
-        // Some of them must arrive, or nothing was tried.
+        // Some of them must arrive, or this tests nothing.
         await page.goto(url('/'))
         const [, value = ''] = cookies.at(-1) ?? []
         assert.ok(service.last.get('cookie')?.includes(value), service.last.get('cookie'))
       }
-      /** Names that could pass for a name that only the host itself can set. */
+      /** Names that could be mistaken for a name that only the host itself can set. */
       const namesLike = (name: string): string[] => {
         const bare = name.replace('__Host-', '')
         return [bare, `\u00a0${name}`, `\u0085${name}`, `=${name}`, name, name.toUpperCase(), `__Secure-${bare}`]
       }
 
-      test('a session that a neighbour tosses logs nobody in, and throws nobody out', async (t) => {
+      test('a session cookie that a neighbour tosses neither logs in nor logs out', async (t) => {
         const attacker = await person(t)
         await logIn(await attacker.newPage(), 'mallory')
         const stolen = (await attacker.cookies(url())).find(({ name }) => name === SESSION)?.value
@@ -224,7 +224,7 @@ function suite(chromium: TestChromium): void {
         const page = await (await person(t)).newPage()
         const cookies = namesLike(SESSION).map((name) => [name, stolen] as const)
         await toss(page, cookies)
-        assert.equal(await whoIs(page, '/app/x'), undefined, 'a stranger stays one')
+        assert.equal(await whoIs(page, '/app/x'), undefined, 'a stranger remains one')
         await fillIn(page, 'ada')
         await page.waitForURL(url('/app/x'))
         assert.equal(await page.textContent('p'), 'ada')
@@ -232,8 +232,8 @@ function suite(chromium: TestChromium): void {
         for (const path of ['/app', '/app/x']) assert.equal(await whoIs(page, path), 'ada', path)
       })
 
-      test('a login that a neighbour began is ended in no other browser', async (t) => {
-        // Up to the callback, which another browser then opens; no person is needed for that.
+      test('a login that a neighbour began cannot be completed in another browser', async (t) => {
+        // Follows the login up to the callback, which another browser then opens; this needs no person.
         const attacker = new JarClient(world.platform, version)
         provider.hasForm = false
         provider.user = 'mallory'

@@ -1,9 +1,9 @@
-/** A visitor that keeps cookies by host and follows redirects, between an edge and a provider, as a browser would. */
+/** A visitor that keeps cookies by host and follows redirects between an edge and a provider, like a browser. */
 import { request as requestPlain } from 'node:http'
 import type { Platform } from '../../support/platform.ts'
 import { type Answered, answerOf, type HttpVersion, visit } from '../../support/visitor.ts'
 
-/** Longest chain that is followed. */
+/** The most redirects that are followed. */
 const MAX_HOPS = 12
 
 export interface Arrived extends Answered {
@@ -13,7 +13,7 @@ export interface Arrived extends Answered {
 }
 
 export class JarClient {
-  /** By host, and in it by name. */
+  /** Cookies by host, and then by name. */
   readonly jars = new Map<string, Map<string, string>>()
   readonly #platform: Pick<Platform, 'ca'>
   readonly #version: HttpVersion
@@ -29,7 +29,7 @@ export class JarClient {
     return jar
   }
 
-  /** One request; nothing is followed. */
+  /** Sends one request, and follows no redirect. */
   async get(url: string, headers: Readonly<Record<string, string>> = {}, method = 'GET'): Promise<Answered> {
     const { protocol, origin, host, hostname, port, pathname, search } = new URL(url)
     const jar = this.jar(host)
@@ -58,7 +58,7 @@ export class JarClient {
   }
 }
 
-/** What may be printed: queries hold codes. */
+/** The URL as it may be printed: queries contain codes. */
 export function withoutQuery(url: string): string {
   return url.replace(/\?.*$/s, '')
 }

@@ -53,7 +53,7 @@ for (const version of versions) {
       assert.equal(service.last.get('cookie'), undefined)
     })
 
-    test('the service is asked by nobody who is not logged in, and what it is told is never from the visitor', async () => {
+    test('only logged-in visitors reach the service, and identity headers never come from the visitor', async () => {
       const before = service.seen.length
       const stranger = new JarClient(world.platform, version)
       for (const method of ['GET', 'HEAD', 'POST', 'OPTIONS', 'DELETE']) {
@@ -74,17 +74,17 @@ for (const version of versions) {
       assert.ok(!service.last.names.includes('postern_auth_user_id'))
     })
 
-    test('routes without a login stay open, and another route asks for a login of its own', async () => {
+    test('routes without a login stay open, and another route requires its own login', async () => {
       const client = await logIn()
       assert.equal((await new JarClient(world.platform, version).get(url('/'))).status, 200)
       assert.equal((await client.get(url('/plain'))).status, 302)
       assert.equal((await client.open(url('/plain'))).status, 200)
       assert.equal(service.last.get('postern-auth-user-id'), 'ada')
-      // The first login lives on beside it.
+      // The first login is still valid.
       assert.equal((await client.get(url('/app'))).status, 200)
     })
 
-    test('no service behind the edge sees the cookies of a login, by whichever route', async () => {
+    test('no service behind the edge sees the cookies of a login, through any route', async () => {
       const client = await logIn()
       client.jar(new URL(url()).host).set('own', '1')
       for (const path of ['/', '/app', '/other']) {
@@ -94,14 +94,14 @@ for (const version of versions) {
       }
     })
 
-    test('a login at one name of an edge is none at another', async () => {
+    test('a login at one name of an edge is invalid at another', async () => {
       const client = await logIn()
       const session = client.jar(new URL(url()).host).get('__Host-postern.session') ?? ''
       client.jar(new URL(url('/', OTHER)).host).set('__Host-postern.session', session)
       assert.equal((await client.get(url('/app', OTHER))).status, 302)
     })
 
-    test('logout ends it, and logging in anew may be as somebody else', async () => {
+    test('logout ends it, and the next login may be as another user', async () => {
       const client = await logIn()
       const out = await client.get(url('/postern/logout'))
       assert.deepEqual([out.status, out.headers.location], [302, '/'])
@@ -114,7 +114,7 @@ for (const version of versions) {
       assert.equal(service.last.get('postern-auth-user-id'), 'grace')
     })
 
-    test('a user who cancels is told so, and not let in', async () => {
+    test('a user who cancels sees a message, and is not let in', async () => {
       const client = new JarClient(world.platform, version)
       provider.user = undefined
       const { status, headers } = await client.open(url('/app'))
@@ -123,12 +123,12 @@ for (const version of versions) {
       assert.equal((await client.get(url('/app'))).status, 302)
     })
 
-    test('a callback that is opened elsewhere, or again, is good for nothing', async () => {
+    test('a callback that is opened elsewhere, or again, is refused', async () => {
       const client = await logIn('/app')
       const stranger = new JarClient(world.platform, version)
       const victim = new JarClient(world.platform, version)
       let at = url('/app')
-      // Up to the callback, which another browser then opens.
+      // Follows the login up to the callback, which another browser then opens.
       while (!at.includes('/oauth2/callback')) at = new URL(String((await stranger.get(at)).headers.location), at).href
       const stolen = await victim.get(at)
       assert.equal(stolen.headers['postern-error-code'], 'ERR_LOGIN_OTHER_BROWSER')
@@ -137,7 +137,7 @@ for (const version of versions) {
       assert.equal((await client.get(url('/app'))).status, 200)
     })
 
-    test('a login ends when the module changes what it is a login to', async () => {
+    test('a login ends when the settings of its module change', async () => {
       const client = await logIn()
       const path = `${edge.routes[1]?.path}/oidc`
       const before = await world.api.get(path)
@@ -158,7 +158,7 @@ test('a provider that cannot be reached is a 502', async () => {
   assert.deepEqual([status, code], [502, 'ERR_LOGIN_PROVIDER_DOWN'])
 })
 
-test('no token, code or secret stands in the log', () => {
+test('no token, code or secret is in the log', () => {
   const log = world.platform.log.join('')
   assert.ok(log.includes('a login failed'))
   const token = service.seen

@@ -1,5 +1,5 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: policies write their placeholders like this
-/** Logins that rules of a policy ask for, with a certified provider: on a stored edge, and on an endpoint of an agent. */
+/** Logins that rules of a policy require, with a certified provider: on a stored edge and on an agent's endpoint. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import ngrok from '@ngrok/ngrok'
@@ -82,7 +82,7 @@ for (const [kind, name] of Object.entries(kinds)) {
         assert.equal(service.last.get('postern-auth-user-id'), undefined)
       })
 
-      test('who is not on the list is logged in, and not let in', async () => {
+      test('a user who is not on the list is logged in, but not let in', async () => {
         provider.user = 'grace'
         const client = new JarClient(world.platform, version)
         const before = service.seen.length
@@ -92,7 +92,7 @@ for (const [kind, name] of Object.entries(kinds)) {
         assert.equal(service.last.get('postern-auth-user-id'), 'grace')
       })
 
-      test('each login of the route is one of its own, and logout ends both', async () => {
+      test('the logins of a route are separate, and logout ends both', async () => {
         provider.user = 'ada'
         const client = new JarClient(world.platform, version)
         await client.open(at('/guests'))

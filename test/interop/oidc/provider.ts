@@ -1,4 +1,4 @@
-/** A certified OpenID Connect provider on this machine, whose users log in without being asked, or by a form. */
+/** A certified OpenID Connect provider on this machine, whose users log in without a prompt, or by a form. */
 import { generateKeyPairSync, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
@@ -12,15 +12,15 @@ export const CLIENT_ID = 'postern-test'
 export interface RealProvider {
   readonly issuer: string
   readonly clientSecret: string
-  /** Who logs in next; undefined: the user cancels. */
+  /** The user who logs in next; undefined if the user cancels. */
   user: string | undefined
-  /** Whether the browser is shown a form for the name, in place of `user`. */
+  /** Whether the browser gets a form for the name, in place of `user`. */
   hasForm: boolean
-  /** Paths that were asked for. */
+  /** Paths that were requested. */
   readonly asked: string[]
 }
 
-/** `redirectUris` are those of the one client. */
+/** `redirectUris` are those of its only client. */
 export async function realProvider(owner: Owner, redirectUris: string[]): Promise<RealProvider> {
   const server = createServer()
   server.listen(0, '127.0.0.1')
@@ -66,7 +66,7 @@ async function interact(
 
 function configuration(clientSecret: string, redirectUris: string[]): Configuration {
   const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
-  // A key that was just made has the form that it asks for.
+  // The cast is safe: a new RSA key exports as this form.
   const jwk = { ...privateKey.export({ format: 'jwk' }), kid: 'k1', use: 'sig', alg: 'RS256' } as JWK
   return {
     clients: [{ client_id: CLIENT_ID, client_secret: clientSecret, redirect_uris: redirectUris }],
@@ -77,7 +77,7 @@ function configuration(clientSecret: string, redirectUris: string[]): Configurat
     ttl: { Interaction: 600, Grant: 600, Session: 600, AccessToken: 600, IdToken: 600 },
     features: { devInteractions: { enabled: false } },
     interactions: { url: (_ctx, { uid }) => `/interaction/${uid}` },
-    // Whoever logged in has agreed.
+    // Users who log in have consented.
     async loadExistingGrant({ oidc }) {
       const { client, session, params, provider } = oidc
       const grant = new provider.Grant({ clientId: client?.clientId ?? '', accountId: session?.accountId ?? '' })

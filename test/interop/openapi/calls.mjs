@@ -1,5 +1,5 @@
 /**
- * A program that somebody could write with a client made from the API document. It is checked against the types that
+ * A program that a user could write with a client made from the API document. It is checked against the types that
  * openapi-typescript makes of that document (`schema.d.ts`, beside it when it runs), and then run.
  *
  * @import { paths } from './schema.js'

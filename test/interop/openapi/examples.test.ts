@@ -1,4 +1,4 @@
-/** The examples of the API document work: each is sent as it stands, but for ids, which are those of what was made before. */
+/** The examples of the API document work: each is sent unchanged, except that existing ids replace those in it. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { resources } from '../../../src/resources/index.ts'
@@ -7,7 +7,7 @@ import type { Json } from '../../support/api-client.ts'
 import { type Platform, startPlatform } from '../../support/platform.ts'
 import { fetchDocument, operationsOf } from './document.ts'
 
-/** What has no example, since it would hold a private key that all know. */
+/** Resources without an example, since it would contain a publicly known private key. */
 const WITHOUT = ['/tls_certificates']
 
 let platform: Platform
@@ -18,7 +18,7 @@ before(async () => {
 })
 after(() => platform.stop())
 
-test('every body has an example, but for those with a private key', () => {
+test('every body has an example, except those with a private key', () => {
   const bare = operationsOf(document)
     .filter(({ operation }) => operation.requestBody && !/^(restart|stop|update)_tunnel/.test(operation.operationId))
     .filter(({ operation }) => content(operation).example === undefined)
@@ -28,7 +28,7 @@ test('every body has an example, but for those with a private key', () => {
   )
 })
 
-/** Paths of what was made from the examples, by prefix of the id. */
+/** Paths of the resources created from the examples, by id prefix. */
 const made = new Map<string, string>()
 
 for (const { kind, path, prefix } of resources.filter(({ source }) => source === 'store')) {
@@ -63,7 +63,7 @@ test('the examples of service users and of a dry run can be sent', async () => {
   assert.match(answer.text, /deny/)
 })
 
-/** The path of one resource of a kind, made from its example when there is none yet. */
+/** The path of one resource of a kind, created from its example if there is none yet. */
 async function madeAt(prefix: string): Promise<string> {
   const known = made.get(prefix)
   if (known !== undefined) return known
@@ -77,7 +77,7 @@ async function madeAt(prefix: string): Promise<string> {
   return at
 }
 
-/** An example with ids that are there in place of those in it. */
+/** An example with its ids replaced by existing ones. */
 async function withIds(example: Json): Promise<Json> {
   let text = JSON.stringify(example)
   for (const [id, prefix = ''] of [...text.matchAll(/\b([a-z]+_)[0-9A-Za-z]{27}\b/g)]) {

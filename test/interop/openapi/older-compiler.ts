@@ -1,6 +1,6 @@
 /**
- * Gives openapi-typescript the compiler that it is written for: it writes types with the compiler's own tree, which
- * TypeScript 7 does not offer to programs. To be imported before it.
+ * Gives openapi-typescript the compiler that it was written for: it writes types through the compiler's syntax tree,
+ * which TypeScript 7 does not offer to programs. Import this file before openapi-typescript.
  */
 import { registerHooks } from 'node:module'
 

@@ -1,4 +1,4 @@
-/** Other people's tools take the API document: redocly's linter, openapi-typescript, and a client typed by it. */
+/** Third-party tools accept the API document: redocly's linter, openapi-typescript, and a client with its types. */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { copyFile, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
@@ -13,7 +13,7 @@ import { type Platform, startPlatform } from '../../support/platform.ts'
 import { fetchDocument, operationsOf } from './document.ts'
 import './older-compiler.ts'
 
-// Loaded once its compiler is known.
+// Loaded after its compiler is set.
 const { default: openapiTS, astToString } = await import('openapi-typescript')
 
 const run = promisify(execFile)
@@ -34,7 +34,7 @@ after(async () => {
   await rm(folder, { recursive: true, force: true })
 })
 
-test('redocly finds nothing to say about it, and would', async () => {
+test('redocly finds no problems in it, but does find one that is put in', async () => {
   assert.deepEqual(await problemsOf(document), [])
   const broken = structuredClone(document)
   broken.paths['/api_keys'].post.requestBody.content['application/json'].schema.maxBytes = 1
@@ -42,14 +42,14 @@ test('redocly finds nothing to say about it, and would', async () => {
   assert.deepEqual(await problemsOf(broken), ['no-invalid-media-type-examples', 'struct'])
 })
 
-test('titles have no backticks, and those of descriptions come in pairs', () => {
+test('titles have no backticks, and descriptions have them in pairs', () => {
   for (const { operation } of operationsOf(document)) assert.doesNotMatch(operation.summary, /`/)
   const descriptions = [...JSON.stringify(document).matchAll(/"description":("(?:[^"\\]|\\.)*")/g)]
   assert.ok(descriptions.length > 0)
   for (const [, text = '""'] of descriptions) assert.equal(JSON.parse(text).split('`').length % 2, 1, text)
 })
 
-test('a program written with its types is correct and does what they say', async () => {
+test('a program written with its types compiles and works', async () => {
   assert.equal(await compilerSays('calls.mjs'), '')
   const { callEverything } = await import(pathToFileURL(join(folder, 'calls.mjs')).href)
   const { next, restrictedTo, ...rest } = await callEverything(platform.url, platform.apiKey)
@@ -66,14 +66,14 @@ test('a program written with its types is correct and does what they say', async
 })
 
 const mistakes: [what: string, from: string, to: string][] = [
-  ['a required field left out', "cidr: '192.0.2.0/24', ", ''],
-  ['a word that there is not', "action: 'allow', ip", "action: 'perhaps', ip"],
+  ['a missing required field', "cidr: '192.0.2.0/24', ", ''],
+  ['an unknown word', "action: 'allow', ip", "action: 'perhaps', ip"],
   ['null for a required field', "cidr: '192.0.2.0/24'", 'cidr: null'],
-  ['an address that there is not', "'/backends/tunnel_group'", "'/backends/tunnel_groups'"],
-  ['a field of an answer that there is not', 'rule.data.action', 'rule.data.actions'],
+  ['an unknown path', "'/backends/tunnel_group'", "'/backends/tunnel_groups'"],
+  ['an unknown field of an answer', 'rule.data.action', 'rule.data.actions'],
 ]
 for (const [what, from, to] of mistakes) {
-  test(`its types find ${what}`, async () => {
+  test(`its types catch ${what}`, async () => {
     const program = await readFile(join(folder, 'calls.mjs'), 'utf8')
     assert.ok(program.includes(from))
     await writeFile(join(folder, 'mistaken.mjs'), program.replace(from, to))
@@ -88,7 +88,7 @@ async function problemsOf(given: Json): Promise<string[]> {
   return [...new Set(problems.map(({ ruleId }) => ruleId))].sort()
 }
 
-/** What the compiler says about a file of the folder; nothing when it is correct. */
+/** The compiler's errors in a file of the folder; empty if it is correct. */
 async function compilerSays(file: string): Promise<string> {
   const options = ['--noEmit', '--allowJs', '--checkJs', '--strict', '--skipLibCheck', '--target', 'es2024']
   const modules = ['--module', 'nodenext', '--lib', 'es2024,dom,dom.iterable', '--types', 'node']

@@ -1,4 +1,4 @@
-/** The files of deploy/cluster: what they name exists, and their ports, names and times fit together. */
+/** The files of deploy/cluster: what they name exists, and their ports, names and times match. */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -15,12 +15,12 @@ const FOLDER = 'deploy/cluster'
 const scratch = mkdtempSync(join(tmpdir(), 'postern-cluster-files-'))
 after(() => rmSync(scratch, { recursive: true }))
 
-/** Refuses what is no setting. */
+/** Reads settings from variables; throws for an unknown one. */
 function settingsOf(env: Readonly<Record<string, string>>): Settings {
   return readSettings({ env: { ...imageEnv, ...env }, cwd: scratch, flags: {} })
 }
 
-/** What each listener is bound to. */
+/** The port of each listener. */
 function portsOf({ apiListen, agentListen, httpListen, httpsListen, sshListen }: Settings): Record<string, number> {
   return {
     api: apiListen.port,
@@ -31,7 +31,7 @@ function portsOf({ apiListen, agentListen, httpListen, httpsListen, sshListen }:
   }
 }
 
-/** The lines of each section of a configuration of HAProxy, by the words that begin it. */
+/** The lines of each section of an HAProxy configuration, by its first line. */
 function sectionsOf(text: string): Map<string, string[]> {
   const sections = new Map<string, string[]>()
   for (const line of text.split('\n')) {
@@ -41,7 +41,7 @@ function sectionsOf(text: string): Map<string, string[]> {
   return sections
 }
 
-/** Checks that every listener of the nodes is led to, by all nodes, and with a PROXY header where one is read. */
+/** Checks that the balancer serves every listener from all nodes, with a PROXY header where one is read. */
 function assertBalances(text: string, settings: Settings, nodes: readonly string[]): void {
   const sections = sectionsOf(text)
   const defaults = sections.get('defaults') ?? []
@@ -59,10 +59,10 @@ function assertBalances(text: string, settings: Settings, nodes: readonly string
   }
 }
 
-/** Has HAProxy itself look at a configuration, which must not even earn a warning; says so where there is none. */
+/** Has HAProxy check a configuration, which must not cause even a warning; skipped with a note without HAProxy. */
 function assertValid(t: TestContext, text: string): void {
   const file = join(scratch, 'haproxy.cfg')
-  // Names of nodes are not known here, and each would be asked for.
+  // The names of nodes cannot be resolved here, and HAProxy would try.
   writeFileSync(file, text.replaceAll(/^( +server \S+) [^\s:]+/gm, '$1 127.0.0.1'))
   const { status, stderr, error } = spawnSync('haproxy', ['-dW', '-c', '-f', file], { encoding: 'utf8' })
   if (error) {
@@ -88,7 +88,7 @@ describe('the compose file of a cluster', () => {
     return settingsOf(Object.fromEntries(Object.entries(env).map(([key, value]) => [key, given(value)])))
   })
 
-  test('has three nodes that differ in their name alone', () => {
+  test('has three nodes that differ only in their names', () => {
     assert.deepEqual(nodes, ['node-1', 'node-2', 'node-3'])
     const same = settings.map(({ nodeName: _name, clusterAddress: _address, ...rest }) => rest)
     for (const each of same) assert.deepEqual(each, same[0])
@@ -109,12 +109,12 @@ describe('the compose file of a cluster', () => {
     assert.ok('secret.key' in file.secrets)
   })
 
-  test('trusts the balancer alone', () => {
+  test('trusts only the balancer', () => {
     const { ipv4_address: address } = services.balancer.networks.inside
     for (const { trustedProxies } of settings) assert.deepEqual(trustedProxies, [`${address}/32`])
   })
 
-  test('gives the address of the balancer to nobody who starts before it', () => {
+  test('gives the address of the balancer to no container that starts before it', () => {
     const { ipv4_address: address } = services.balancer.networks.inside
     const [{ subnet, ip_range: given }] = file.networks.inside.ipam.config
     const isIn = (range: string): boolean => {
@@ -133,7 +133,7 @@ describe('the compose file of a cluster', () => {
     assert.ok(services.balancer.ports.includes(`${settings[0]?.agentListen.port}:${settings[0]?.agentListen.port}`))
   })
 
-  test('publishes what the balancer listens on, and no port of a node', () => {
+  test('publishes the ports of the balancer, and no port of a node', () => {
     const [first] = settings
     assert.ok(first)
     assertBalances(balancer, first, nodes)
@@ -149,7 +149,7 @@ describe('the compose file of a cluster', () => {
     for (const name of nodes) assert.equal(services[name].ports, undefined)
   })
 
-  test('has nodes that are closed, and have time to drain', () => {
+  test('has nodes that are locked down and have time to drain', () => {
     for (const [i, { drainTimeoutMs }] of settings.entries()) {
       const { read_only, cap_drop, security_opt, stop_grace_period } = services[nodes[i] ?? '']
       assert.deepEqual([read_only, cap_drop, security_opt], [true, ['ALL'], ['no-new-privileges:true']])
@@ -157,7 +157,7 @@ describe('the compose file of a cluster', () => {
     }
   })
 
-  test('has a balancer whose configuration HAProxy takes', (t) => assertValid(t, balancer))
+  test('has a balancer whose configuration HAProxy accepts', (t) => assertValid(t, balancer))
 })
 
 describe('the manifests of a cluster', () => {
@@ -185,18 +185,18 @@ describe('the manifests of a cluster', () => {
         return [name, String(given).replace('$(POD_IP)', '10.1.2.3')]
       }),
   )
-  // Kubernetes fills in what stands before it in the list.
+  // Kubernetes fills in variables that come earlier in the list.
   for (const [name, value] of Object.entries(env)) {
     env[name] = value.replaceAll(/\$\((\w+)\)/g, (all, key) => env[key] ?? all)
   }
   const settings = settingsOf(env)
 
-  test('are all in one namespace, which is made', () => {
+  test('are all in one namespace, which they create', () => {
     const { name } = find('Namespace').metadata
     for (const { kind, metadata } of all) if (kind !== 'Namespace') assert.equal(metadata.namespace, name, kind)
   })
 
-  test('have nodes with settings that there are, and ports that they listen on', () => {
+  test('have nodes whose settings exist, and whose ports they listen on', () => {
     assert.equal(nodes.spec.replicas, 3)
     assert.deepEqual([settings.nodeName, settings.clusterAddress], ['postern-0', { host: '10.1.2.3', port: 7444 }])
     const ports = Object.fromEntries(container.ports.map(({ name, containerPort }: Json) => [name, containerPort]))
@@ -214,11 +214,11 @@ describe('the manifests of a cluster', () => {
     const { mountPath } = container.volumeMounts.find(({ name }: Json) => name === 'secrets')
     assert.equal(settings.keyFile, `${mountPath}/${path}`)
     assert.ok(key in secret.stringData)
-    // What is to be replaced is no key, so that nobody starts with it.
+    // The placeholder is not a valid key, so that no server starts with it.
     assert.notEqual(Buffer.from(secret.stringData[key], 'base64').length, 32)
   })
 
-  test('have nodes that are asked whether they are ready, and have time to drain', () => {
+  test('have nodes with a readiness probe and time to drain', () => {
     assert.deepEqual(container.readinessProbe.httpGet, { path: '/readyz', port: 'api' })
     assert.deepEqual(container.livenessProbe.httpGet, { path: '/healthz', port: 'api' })
     const [sleep, seconds] = container.lifecycle.preStop.exec.command
@@ -242,7 +242,7 @@ describe('the manifests of a cluster', () => {
     }
   })
 
-  test('have nodes that are closed', () => {
+  test('have nodes that are locked down', () => {
     const { readOnlyRootFilesystem, allowPrivilegeEscalation, capabilities } = container.securityContext
     assert.deepEqual([readOnlyRootFilesystem, allowPrivilegeEscalation, capabilities], [true, false, { drop: ['ALL'] }])
     assert.equal(pod.securityContext.runAsNonRoot, true)
@@ -273,7 +273,7 @@ describe('the manifests of a cluster', () => {
     assert.equal(renamed.trim(), balancer.trim())
   })
 
-  test('publish every port, and keep the address of who comes', () => {
+  test('publish every port, and keep the addresses of visitors', () => {
     const { spec } = find('Service', 'balancer')
     assert.deepEqual([spec.type, spec.externalTrafficPolicy], ['LoadBalancer', 'Local'])
     const target = new Map(spec.ports.map(({ port, targetPort = port }: Json) => [targetPort, port]))
@@ -285,5 +285,5 @@ describe('the manifests of a cluster', () => {
     assert.equal(target.has(settings.apiListen.port), false, 'the API is plain HTTP')
   })
 
-  test('have a balancer whose configuration HAProxy takes', (t) => assertValid(t, config))
+  test('have a balancer whose configuration HAProxy accepts', (t) => assertValid(t, config))
 })

@@ -1,4 +1,4 @@
-/** The container file, read: its stages and what the last of them sets. */
+/** Parses the container file: its stages, and what the last one sets. */
 import { readFileSync } from 'node:fs'
 
 export interface Instruction {
@@ -16,7 +16,7 @@ export const stages: readonly (readonly Instruction[])[] = readFileSync('Dockerf
     [...stage.matchAll(/^([A-Z]+) +(.*)$/gm)].map(([, name = '', value = '']): Instruction => ({ name, value })),
   )
 
-/** The value of an instruction of the image itself; the first, when there are several. */
+/** The value of an instruction in the last stage; the first if there are several. */
 export function instruction(wanted: string): string {
   return stages.at(-1)?.find(({ name }) => name === wanted)?.value ?? ''
 }

@@ -1,4 +1,4 @@
-/** The container file, its page and the units of systemd: what they name exists, and they are as closed as they say. */
+/** The container file, its page and the systemd units: what they name exists, and they are locked down as they say. */
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -17,7 +17,7 @@ import { imageEnv, instruction, stages } from './container-file.ts'
 const scratch = mkdtempSync(join(tmpdir(), 'postern-deploy-'))
 after(() => rmSync(scratch, { recursive: true }))
 
-/** What each listener of the server is bound to, with these variables. */
+/** The port of each listener of the server, with these variables. */
 function portsOf(env: Readonly<Record<string, string>>): Record<string, number> {
   const { apiListen, agentListen, httpListen, httpsListen, sshListen } = readSettings({ env, cwd: scratch, flags: {} })
   const all = { apiListen, agentListen, httpListen, httpsListen, sshListen }
@@ -38,7 +38,7 @@ test('every variable that a file of deploy/ names is a setting', () => {
 })
 
 describe('the container file', () => {
-  test('is run by somebody who is not root, and keeps its data in a volume that is theirs', () => {
+  test('runs as a user other than root, and keeps its data in a volume of that user', () => {
     assert.match(instruction('USER'), /^[1-9]\d*:[1-9]\d*$/)
     assert.equal(instruction('VOLUME'), imageEnv.POSTERN_DATA_DIR)
     assert.match(instruction('RUN'), /install -d -o node -g node -m 0700 \/data$/)
@@ -50,7 +50,7 @@ describe('the container file', () => {
     assert.deepEqual(instruction('EXPOSE').split(' ').map(Number), ports)
   })
 
-  test('copies what is there, and what the builder is given', () => {
+  test('copies only files that exist and that the build context has', () => {
     const [hidden, ...given] = readFileSync('.dockerignore', 'utf8')
       .replaceAll(/^#.*\n/gm, '')
       .trim()
@@ -59,7 +59,7 @@ describe('the container file', () => {
     const isGiven = (file: string) => given.some((pattern) => matchesGlob(file, pattern.slice(1)))
     for (const pattern of given) assert.notEqual(globSync(pattern.slice(1)).length, 0, pattern)
     const { files } = JSON.parse(readFileSync('package.json', 'utf8')) as { files: string[] }
-    // What packing makes from the sources.
+    // Packing makes these from the sources.
     const made = ['built', 'dist']
     const packed = files.filter((name) => !name.startsWith('!'))
     for (const name of packed) assert.ok(made.includes(name) || isGiven(name), name)
@@ -70,7 +70,7 @@ describe('the container file', () => {
     for (const file of copied ?? []) assert.ok(file === '.' || isGiven(file), file)
   })
 
-  test('runs scripts that there are, and starts the server', () => {
+  test('runs scripts that exist, and starts the server', () => {
     const { scripts } = JSON.parse(readFileSync('package.json', 'utf8')) as { scripts: Record<string, string> }
     const runs = stages[0]?.filter(({ name }) => name === 'RUN').map(({ value }) => value)
     assert.deepEqual(runs, ['npm ci --ignore-scripts', 'npm run bundle -- /opt/postern'])
@@ -123,7 +123,7 @@ describe('docs/docker.md', () => {
   test('has a compose file whose ports are those of the server', () => {
     const { environment, ports, volumes } = server.services.postern
     const given = { ...imageEnv, ...environment }
-    // Refuses what is no setting.
+    // Throws for an unknown setting.
     const listening = portsOf(given)
     const published = (ports as string[]).map((port) => port.split(':').slice(-2) as [string, string])
     const byInside = new Map(published.map(([outside, inside]) => [inside, outside]))
@@ -131,18 +131,18 @@ describe('docs/docker.md', () => {
     assert.equal(byInside.get('8443'), given.POSTERN_PUBLIC_HTTPS_PORT)
     assert.equal(byInside.get('8080'), given.POSTERN_PUBLIC_HTTP_PORT)
     assert.equal(byInside.get(given.POSTERN_TCP_PORTS), given.POSTERN_TCP_PORTS)
-    assert.ok(ports.includes('127.0.0.1:7400:7400'), 'the API is for this machine alone')
+    assert.ok(ports.includes('127.0.0.1:7400:7400'), 'the API is for this machine only')
     assert.deepEqual(volumes, [`data:${instruction('VOLUME')}`])
     assert.ok('data' in server.volumes)
   })
 
-  test('has both containers closed', () => {
+  test('has both containers locked down', () => {
     for (const { read_only, cap_drop, security_opt } of [server.services.postern, agent.services.tunnel]) {
       assert.deepEqual([read_only, cap_drop, security_opt], [true, ['ALL'], ['no-new-privileges:true']])
     }
   })
 
-  test('has commands of postern that there are', () => {
+  test('has only postern commands that exist', () => {
     const said = [...page.matchAll(/^docker compose exec postern postern (.*)$/gm)].map(([, words = '']) => words)
     const all = [...said, agent.services.tunnel.command as string]
     assert.equal(all.length, 3)
@@ -184,7 +184,7 @@ describe('the units of systemd', () => {
   ] as const) {
     const text = readFileSync(`deploy/systemd/${name}.service`, 'utf8')
 
-    test(`${name}.service runs a command that there is`, () => {
+    test(`${name}.service runs a command that exists`, () => {
       const [, command = ''] = /^ExecStart=postern (\w+)/m.exec(text) ?? []
       assert.equal(command, words)
       const keys = [...text.matchAll(/^Environment=(POSTERN_\w+)=(.*)$/gm)].map(([, key = '', value = '']) => [
@@ -195,14 +195,14 @@ describe('the units of systemd', () => {
     })
 
     test(`${name}.service has no line that systemd does not know`, options, () => {
-      // A program that is there, since ours is not installed here.
+      // A program that exists, since ours is not installed here.
       const file = join(scratch, `${name}.service`)
       writeFileSync(file, text.replace(/^(Exec\w+)=postern /gm, '$1=/usr/bin/env postern '))
       const { status, stderr } = analyze(['verify', '--man=no', file])
       assert.deepEqual([status, stderr.split('\n').filter((line) => line.includes(name))], [0, []])
     })
 
-    test(`${name}.service is as closed as it can be`, options, () => {
+    test(`${name}.service is as locked down as possible`, options, () => {
       const { status, stdout } = analyze([
         ...['security', '--offline=true', `--threshold=${exposure}`, '--no-pager'],
         `deploy/systemd/${name}.service`,

@@ -1,4 +1,4 @@
-/** What `npm pack` makes, installed into an empty folder as people do: server, agent, library, types and updates. */
+/** The result of `npm pack`, installed into an empty folder as by users: server, agent, library, types and updates. */
 import assert from 'node:assert/strict'
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { generateKeyPairSync } from 'node:crypto'
@@ -28,13 +28,13 @@ import { canConfine, confined } from './confined.ts'
 import { imageEnv, instruction } from './container-file.ts'
 import { type Packed, packClone } from './packed.ts'
 
-/** Unpacked. Nothing but what the program needs belongs in it: more means that something else came along. */
+/** The most bytes of the unpacked package: more means that it contains something the program does not need. */
 const MAX_BYTES = 7_500_000
 const API_KEY = 'test_api_key_of_the_first_admin_0001'
 const AUTHTOKEN = 'test_authtoken_of_the_first_agent_01'
 
 let packed: Packed
-/** The empty folder. */
+/** The folder of the installation, empty at first. */
 let home = ''
 before(() => {
   packed = packClone()
@@ -108,7 +108,7 @@ describe('the package', () => {
     const leftovers = () => globSync(['.package*', 'dist', '*.tgz'], { cwd: packed.clone })
     assert.deepEqual([isAsBefore(), leftovers()], [true, []])
 
-    // As if packing had been interrupted, or another were at work.
+    // As if packing had been interrupted, or another were running.
     copyFileSync('package.json', join(packed.clone, '.package.repository.json'))
     writeFileSync(join(packed.clone, 'package.json'), String(files.get('package.json')))
     const { status, stderr } = spawnSync('npm', ['pack'], { cwd: packed.clone, encoding: 'utf8' })
@@ -129,7 +129,7 @@ describe('installed into an empty folder', () => {
 
   before(async () => {
     writeFileSync(join(home, 'package.json'), '{"private":true,"type":"module"}')
-    // Without what dependencies would build: they are whole without.
+    // Without install scripts: the dependencies are complete without them.
     const flags = ['--prefer-offline', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error']
     execFileSync('npm', ['install', packed.tarball, ...flags], { cwd: home, stdio: ['ignore', 2, 2] })
     launcher = join(home, 'node_modules/.bin/postern')
@@ -145,7 +145,7 @@ describe('installed into an empty folder', () => {
     if (server) assert.equal((await server.stop()).code, 0)
   })
 
-  test('no other Node comes along', () => {
+  test('it brings no other Node', () => {
     assert.deepEqual(globSync('node_modules/{.bin/node,node-{linux,darwin,win}-*}', { cwd: home }), [])
   })
 
@@ -209,7 +209,7 @@ describe('installed into an empty folder', () => {
     })
   }
 
-  test('its types resolve in a project of its own, checked strictly', () => {
+  test('its types resolve in a separate project, under strict checks', () => {
     const files = {
       'right.ts': `import { connect, forward, listen, AgentFault, type OpenTunnel } from 'postern'
         const tunnel: OpenTunnel = await forward({ addr: 3000, authtoken: 'x', basic_auth: ['a:b'] })
@@ -271,7 +271,7 @@ describe('installed into an empty folder', () => {
       assert.equal(updated.agent_version, version)
     })
 
-    test('the server runs as in its container: read-only, by a user who may do nothing else', async (t) => {
+    test('the server runs as in its container: read-only, as a user without privileges', async (t) => {
       const folder = join(packed.scratch, 'volume')
       const [uid = 0, gid = 0] = instruction('USER').split(':').map(Number)
       mkdirSync(folder, { mode: 0o700 })

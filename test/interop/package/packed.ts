@@ -1,17 +1,17 @@
-/** The package as npm makes it, from a copy of this clone: packing writes to the folder it packs, where others may work. */
+/** Packs a copy of this clone with npm, since packing writes to its folder, where others may work. */
 import { cpSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join, resolve } from 'node:path'
 import { pack } from '../../../build/bundle.ts'
 
-/** What packing reads. */
+/** The files that packing reads. */
 const TAKEN = [
   ...['package.json', 'package-lock.json', '.npmrc', 'tsconfig.json', 'tsconfig.build.json', 'tsconfig.types.json'],
   ...['README.md', 'LICENSE', 'CHANGELOG.md', 'bin', 'build', 'deploy', 'docs', 'src'],
 ]
 
 export interface Packed {
-  /** For whatever the test makes; it goes when the test is over. */
+  /** A folder for files of the test, removed after it. */
   readonly scratch: string
   /** The copy that was packed. */
   readonly clone: string
@@ -20,7 +20,7 @@ export interface Packed {
 }
 
 export function packClone(): Packed {
-  // The Node of this test, and not an older one of the machine, for npm and the scripts that it runs.
+  // npm and its scripts must run with the Node of this test, not with an older one of the machine.
   process.env.PATH = `${dirname(process.execPath)}${delimiter}${process.env.PATH}`
   const scratch = realpathSync(mkdtempSync(join(tmpdir(), 'postern-package-')))
   const clone = join(scratch, 'clone')

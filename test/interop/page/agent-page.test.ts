@@ -1,4 +1,4 @@
-/** The agent's page in a real browser: from the first start to a replay beside the first answer, and on bad days. */
+/** The agent's page in a real browser: from the first start to a replay beside the first answer, and in outages. */
 import assert from 'node:assert/strict'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { after, before, test } from 'node:test'
@@ -17,14 +17,14 @@ import { WatchedPage } from './watched-page.ts'
 
 const HOSTILE = '<img src=x onerror=alert(1)>\u202e</script><b>'
 
-/** The most that the first view may weigh, in bytes, even uncompressed. */
+/** The maximum size of the first view uncompressed, in bytes. */
 const MAX_FIRST_VIEW = 150_000
 
-/** Runs in the page: every file that it has loaded, itself included. */
+/** Runs in the page: the URLs of all files that it has loaded, and its own. */
 const loadedFiles = `[location.href, ...performance.getEntriesByType('resource')
   .filter(({ initiatorType }) => ['script', 'link', 'css', 'img'].includes(initiatorType)).map(({ name }) => name)]`
 
-/** What is behind the agent. */
+/** The service behind the agent. */
 class TestService {
   #count = 0
   /** The answer of `/events`, while a visitor waits for more. */
@@ -98,7 +98,7 @@ function suite(chromium: TestChromium): void {
     await page.getByRole('link', { name: path }).first().click()
     await page.getByRole('heading', { name: path, level: 1 }).waitFor()
   }
-  test('the first view is small, and shows where to go; the first request appears by itself', async () => {
+  test('the first view is small, and shows the address; the first request appears without a reload', async () => {
     shown = await WatchedPage.open(browser, url)
     page = shown.page
     await page.getByText('No requests yet').waitFor()
@@ -116,7 +116,7 @@ function suite(chromium: TestChromium): void {
     await shown.assertGoodInAllLooks('agent-traffic')
   })
 
-  test('heads and bodies are shown: JSON line by line, bytes as numbers, anything hostile as text', async () => {
+  test('heads and bodies are shown: JSON line by line, bytes in hex, hostile content as text', async () => {
     await visitor({ path: '/echo', method: 'POST', headers: { 'x-note': '<i>hi</i>' }, body: HOSTILE })
     await openExchange(/POST \/echo/)
     await page.getByText('‹U+202E›').first().waitFor()
@@ -135,7 +135,7 @@ function suite(chromium: TestChromium): void {
     await openExchange(/GET \/long/)
     await page.getByText('2.0 MB, only the first 1.0 MB kept').waitFor()
     await button(/more characters/).click()
-    // The line is one of a megabyte, and is drawn piece by piece.
+    // The line is a megabyte long, and is drawn piece by piece.
     await button(/943,576 more characters/).waitFor()
   })
 
@@ -166,7 +166,7 @@ function suite(chromium: TestChromium): void {
     stream.destroy()
   })
 
-  test('a request is played again, as it was and changed, and both answers stand side by side', async () => {
+  test('a request is replayed, unchanged and edited, and both answers are shown side by side', async () => {
     await visitor({ path: '/count', method: 'POST', body: 'one' })
     await openExchange(/POST \/count/)
     await button(/^Replay$/).click()
@@ -192,7 +192,7 @@ function suite(chromium: TestChromium): void {
     await page.getByText('it asks for an upgrade of the connection').waitFor()
   })
 
-  test('the list is narrowed down by method, status, tunnel and text', async () => {
+  test('the list is filtered by method, status, tunnel and text', async () => {
     await shown.goTo('/traffic', 'Traffic')
     await page.getByLabel('Status').fill('101')
     await page.getByText('1 request', { exact: true }).waitFor()
@@ -208,7 +208,7 @@ function suite(chromium: TestChromium): void {
     await page.getByText('No matching requests.').waitFor()
   })
 
-  test('everything is reached by keyboard alone', async () => {
+  test('everything can be reached by keyboard alone', async () => {
     await page.reload()
     await page.getByRole('link', { name: /GET \/first/ }).waitFor()
     await page.keyboard.press('Tab')
@@ -247,14 +247,14 @@ function suite(chromium: TestChromium): void {
     await page.getByText('http://localhost:3999').waitFor({ state: 'detached' })
   })
 
-  test('pages of other sites get nothing, under whatever name', async () => {
+  test('pages of other sites get nothing, under any name', async () => {
     const evil = await shown.context.newPage()
     const answer = await evil.goto(url.replace('127.0.0.1', 'evil.example.com'))
     assert.equal(answer?.status(), 403)
     await evil.goto('about:blank')
     await evil.setContent(`<iframe src="${url}"></iframe>`)
     await until('the browser has refused the frame', () => evil.frames()[1]?.url().startsWith('chrome-error:'))
-    // A link may lead to the page; who has it gets no hold of the window.
+    // A link to the page works, but its site cannot control the opened window.
     await evil.setContent(`<a href="${url}" target="_blank" rel="opener">look</a>`)
     const [opened] = await Promise.all([shown.context.waitForEvent('page'), evil.getByText('look').click()])
     await opened.getByRole('heading', { name: 'Traffic', level: 1 }).waitFor()
@@ -263,7 +263,7 @@ function suite(chromium: TestChromium): void {
     await evil.close()
   })
 
-  test('while the agent is away the page says so, and it goes on by itself with the next one', async () => {
+  test('while the agent is down the page says so, and it recovers without a reload', async () => {
     await shown.goTo('/traffic', 'Traffic')
     await page.locator('.is-live').waitFor()
     assert.deepEqual(shown.faults, [])

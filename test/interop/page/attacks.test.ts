@@ -1,4 +1,4 @@
-/** Pages of other sites, in the browser of somebody who is signed in to the dashboard. */
+/** Pages of other sites, in the browser of a person who is signed in to the dashboard. */
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -17,7 +17,7 @@ function suite(chromium: TestChromium): void {
   let browser: Browser
   let signedIn: WatchedPage
   let evil: Page
-  /** The page of another site, on this machine: another port, so the same site and another origin. */
+  /** The attacker's page on this machine: on another port, so the same site but another origin. */
   const site = createServer((_, response) =>
     response.setHeader('content-type', 'text/html').end('<!doctype html><title>x'),
   )
@@ -73,7 +73,7 @@ function suite(chromium: TestChromium): void {
     }
   })
 
-  test('their forms write nothing, and sign nobody in or out', async () => {
+  test('their forms can neither write nor sign in or out', async () => {
     for (const address of others()) {
       for (const path of ['/ip_policies', '/page/session']) {
         await evil.goto(address)
@@ -93,7 +93,7 @@ function suite(chromium: TestChromium): void {
     await signedIn.page.getByRole('heading', { name: 'Overview', level: 1 }).waitFor()
   })
 
-  test('they cannot put a frame around it, hold on to its window, or talk to it', async () => {
+  test('they cannot frame it, keep a reference to its window, or send it messages', async () => {
     await evil.goto(others()[0] ?? '')
     await evil.setContent(`<iframe src="${platform.url}/"></iframe>`)
     const frame = await until('the frame is there', () => evil.frames()[1])
@@ -108,13 +108,13 @@ function suite(chromium: TestChromium): void {
       }, `${platform.url}/`),
     ])
     await opened.getByRole('heading', { level: 1 }).waitFor()
-    // Its opener policy cuts the tie: who opened it sees a window that is closed.
+    // Its opener policy cuts the tie: the opener sees a closed window.
     await until('the tie is cut', () => evil.evaluate('opened.closed'))
     assert.equal(await opened.evaluate('window.opener'), null)
     await opened.close()
   })
 
-  test('a name that is pointed at the server gets the page, and nobody signs in there', async () => {
+  test('a foreign name that is pointed at the server gets the page, but no sign-in', async () => {
     const address = platform.url.replace('127.0.0.1', 'evil.example.com')
     await evil.goto(`${address}/`)
     await evil.getByLabel('API key').fill(platform.apiKey)

@@ -1,4 +1,4 @@
-/** The dashboard on bad days: a server that goes away and comes back, endless lists and lines, and the keyboard alone. */
+/** The dashboard on bad days: a server that goes down and comes back, endless lists and lines, and keyboard only. */
 import assert from 'node:assert/strict'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -37,7 +37,7 @@ function suite(chromium: TestChromium): void {
 
   const drawn = () => page.locator('tbody tr[aria-rowindex]').count()
 
-  test('of ten thousand rows only those in sight are drawn, and all can be searched and reached', async () => {
+  test('of ten thousand rows only the visible ones are drawn, and all can be searched and reached', async () => {
     await page.route(/\/tunnels\?/, (route) => {
       const from = Number(/before_id=tn_0*(\d+)/.exec(route.request().url())?.[1] ?? -1) + 1
       const tunnels = Array.from({ length: 100 }, (_, i) => ({
@@ -71,7 +71,7 @@ function suite(chromium: TestChromium): void {
     await page.unroute(/\/tunnels\?/)
   })
 
-  test('a line without an end is cut, and shown on a click', async () => {
+  test('an endless line is cut, and the rest is shown on a click', async () => {
     const line = `<b>${'x'.repeat(250_000)}`
     const { id } = await platform.admin.create('/backends/http_response', { body: line, status_code: 200 })
     await shown.goTo(`/backends/http_response/${id}`, /bkdhr_/)
@@ -84,7 +84,7 @@ function suite(chromium: TestChromium): void {
     assert.equal(await page.locator('dd b').count(), 0)
   })
 
-  test('everything is reached by keyboard alone', async () => {
+  test('everything can be reached by keyboard alone', async () => {
     await shown.goTo('/', 'Overview')
     await page.reload()
     await page.getByText('Start an agent').waitFor()
@@ -105,9 +105,9 @@ function suite(chromium: TestChromium): void {
     )
   })
 
-  test('while the server is away the page says so, and nothing is called live; then it goes on by itself', async () => {
+  test('while the server is down the page says so and shows nothing as live; then it recovers', async () => {
     const { host } = new URL(platform.url)
-    // The numbers at the top of the overview and the plots below tell each for themselves; traffic lives by a stream.
+    // On the overview, the numbers at the top and the plots below each show whether they are live; traffic is a stream.
     const views = [
       { watched: shown, path: '/', title: 'Overview', lives: 2 },
       { watched: await WatchedPage.openIn(shown, `${platform.url}/`), path: '/traffic', title: 'Traffic', lives: 1 },
@@ -135,7 +135,7 @@ function suite(chromium: TestChromium): void {
     await views[1]?.watched.page.close()
   })
 
-  test('a key that is deleted signs out at once', async () => {
+  test('deleting a key signs its user out at once', async () => {
     const { token, id } = await platform.member()
     const other = await WatchedPage.open(browser, `${platform.url}/`)
     await other.signIn(token)

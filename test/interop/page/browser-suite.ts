@@ -1,4 +1,4 @@
-/** Runs a suite with a real browser; without one there is a single line that says so, and a failure in CI. */
+/** Runs a suite with a real browser; without one, prints a single line, and fails in CI. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { findChromium, type TestChromium } from '../../support/browser.ts'

@@ -1,4 +1,4 @@
-/** `npm run pictures`: has the suites take their pictures, and keeps those that the docs show in `docs/pictures/`. */
+/** `npm run pictures`: runs the suites that take pictures, and copies those that the docs show to `docs/pictures/`. */
 import { execFileSync } from 'node:child_process'
 import { copyFileSync, mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'

@@ -38,7 +38,7 @@ function suite(chromium: TestChromium): void {
 
   const button = (name: string | RegExp) => page.getByRole('button', { name })
 
-  test('a newcomer signs in, and is given a command with the real address and a token', async () => {
+  test('a newcomer signs in, and gets a command with the real address and a token', async () => {
     await page.getByLabel('API key').waitFor()
     await shown.assertAccessible('the sign-in')
     await shown.assertNothingInline()
@@ -75,7 +75,7 @@ function suite(chromium: TestChromium): void {
     await page.getByRole('link', { name: 'GET hello.localhost/first' }).waitFor()
   })
 
-  test('what is online appears by itself, with what agents send as text', async () => {
+  test('what is online appears without a reload, and what agents send is shown as text', async () => {
     await shown.goTo('/endpoints', 'Endpoints')
     await page.getByRole('link', { name: 'https://hello.localhost' }).waitFor()
     await shown.assertAccessible('endpoints')
@@ -93,7 +93,7 @@ function suite(chromium: TestChromium): void {
     await shown.assertAccessible('a session')
   })
 
-  test('an agent is told to update, restart and stop, and what came of it stays to be read', async () => {
+  test('an agent can be updated, restarted and stopped, and the results stay visible', async () => {
     const { agents: server, caFile, authtoken } = platform
     await startAgent(owner, {
       server,
@@ -102,7 +102,7 @@ function suite(chromium: TestChromium): void {
       tunnels: { told: { addr: '3999', domain: 'told.localhost' } },
     })
     await shown.goTo('/tunnel_sessions', 'Sessions')
-    // The newest comes first.
+    // The newest session comes first.
     await page.getByText('2 sessions').waitFor()
     const [first] = (await platform.admin.get('/tunnel_sessions')).tunnel_sessions
     const row = page.locator('tbody tr').first()
@@ -124,7 +124,7 @@ function suite(chromium: TestChromium): void {
     await shown.assertAccessible('sessions')
   })
 
-  test('an edge is made by forms, with what the API refuses shown at its field, and serves a visitor', async () => {
+  test('an edge is created by forms, which show refusals of the API at the field, and serves a visitor', async () => {
     await shown.goTo('/backends/tunnel_group?new', /Create a tunnel group/)
     await button('Add to labels').click()
     await page.getByLabel('Name 1').fill('app')
@@ -195,7 +195,7 @@ function suite(chromium: TestChromium): void {
     assert.equal((await platform.admin.get('/api_keys')).keys.length, 1)
   })
 
-  test('a policy is written with completion, and what it would do is shown beside it', async () => {
+  test('a policy is written with completion, and its effect is shown beside it', async () => {
     await shown.goTo('/policy', 'Policy')
     await shown.assertAccessible('the policy editor')
     const editor = page.getByLabel('Policy (YAML or JSON)')
@@ -213,7 +213,7 @@ function suite(chromium: TestChromium): void {
     await shown.assertGoodInAllLooks('policy')
   })
 
-  test('the form of the policy module offers the words of policies, and shows what is refused at its field', async () => {
+  test('the form of the policy module completes the words of policies, and shows refusals at the field', async () => {
     const [edge] = (await platform.admin.get('/edges/https')).https_edges
     await shown.goTo(`/edges/https/${edge.id}/routes/${edge.routes[0].id}`, '/')
     await button('Set up policy').click()
@@ -240,7 +240,7 @@ function suite(chromium: TestChromium): void {
     await page.getByRole('switch', { name: 'policy' }).waitFor()
   })
 
-  test('a member sees what members may, and no button that leads nowhere', async () => {
+  test('a member sees what members may see, and no button that they may not use', async () => {
     const [edge] = (await platform.admin.get('/edges/https')).https_edges
     const capture = await platform.admin.create('/captures', { edge_id: edge.id, unmask: true })
     const url = `https://shop.localhost:${platform.httpsPort}/`
@@ -261,7 +261,7 @@ function suite(chromium: TestChromium): void {
     await other.goTo('/users?new', 'Admins only')
     assert.equal(await theirs.locator('main button').count(), 0)
 
-    // What an admin keeps as it is stays masked for them.
+    // What a capture of an admin keeps unmasked stays masked for a member.
     await visit(url, { ca: platform.ca }, { path: '/kept', headers: { authorization: 'Bearer of-the-visitor' } })
     for (const [watched, value] of [
       [shown, 'Bearer of-the-visitor'],
@@ -292,7 +292,7 @@ function suite(chromium: TestChromium): void {
     assert.deepEqual(other.faults, [])
   })
 
-  test('every list and every form can be read by everybody', async () => {
+  test('every list and every form is accessible', async () => {
     const places = await page
       .locator('nav a')
       .evaluateAll((links) => links.map((link) => link.getAttribute('href') ?? ''))
@@ -308,12 +308,12 @@ function suite(chromium: TestChromium): void {
       forms++
       await create.click()
       await page.getByRole('heading', { name: /^Create an? /, level: 1 }).waitFor()
-      // All that can be added to a form is a part of it.
+      // Adds every optional part, so that all of the form is checked.
       for (const add of await page.locator('.form > fieldset > button').all()) await add.click()
       await shown.assertAccessible(`the form of ${place}`)
     }
     assert.ok(forms > 18, `${forms} forms`)
   })
 
-  test('nothing was logged as an error, and nobody else was asked', () => assert.deepEqual(shown.faults, []))
+  test('no errors were logged, and no other origin was called', () => assert.deepEqual(shown.faults, []))
 }

@@ -1,4 +1,4 @@
-/** The pictures of the dashboard: what the suites take, and which of them the docs show. */
+/** The pictures of the dashboard: those that the suites take, and those that the docs show. */
 import { join } from 'node:path'
 
 export interface Look {
@@ -6,7 +6,7 @@ export interface Look {
   readonly width: number
 }
 
-/** Both themes and two widths; the first is the usual one. */
+/** Both themes and two widths; the first is the default. */
 export const looks = [
   { theme: 'light', width: 1280 },
   { theme: 'dark', width: 1280 },
@@ -32,7 +32,7 @@ export type PictureName =
   | 'sign-in'
   | 'traffic'
 
-/** Those that the docs show, each in both themes. */
+/** The pictures that the docs show, each in both themes. */
 export const shown: readonly (readonly [name: PictureName, width: Look['width']])[] = [
   ['overview', 1280],
   ['route', 1280],
@@ -42,10 +42,10 @@ export const shown: readonly (readonly [name: PictureName, width: Look['width']]
   ['replay', 1280],
 ]
 
-/** Where a run leaves them. */
+/** The folder where a run stores them. */
 export const TAKEN = join(import.meta.dirname, 'pictures')
 
-/** How good they are, of 100: text stays sharp, and all that docs show is small enough for a repository. */
+/** Their quality in percent: text stays sharp, and all pictures in the docs are small enough for a repository. */
 export const QUALITY = 80
 
 export function pictureFile(name: PictureName, { theme, width }: Look): string {

@@ -1,4 +1,4 @@
-/** The inspector in a real browser: requests appear by themselves, are kept by a capture, and are played again. */
+/** The inspector in a real browser: requests appear without a reload, a capture keeps them, and they are replayed. */
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { after, before, test } from 'node:test'
@@ -55,7 +55,7 @@ function suite(chromium: TestChromium): void {
     assert.equal(answer.status, 200)
   }
 
-  test('a request appears by itself, with where it went and how long it took', async () => {
+  test('a request appears without a reload, with its destination and duration', async () => {
     await shown.goTo('/traffic', 'Traffic')
     await page.getByText('No requests yet').waitFor()
     await visitor({ path: '/first?%3Cb%3E=1' })
@@ -74,7 +74,7 @@ function suite(chromium: TestChromium): void {
     await shown.assertAccessible('an exchange without heads')
   })
 
-  test('what a capture keeps is shown, and played again with changes beside the original', async () => {
+  test('what a capture keeps is shown, and an edited replay is shown beside the original', async () => {
     await page.getByRole('button', { name: 'Capture headers and bodies' }).click()
     await page.getByText('Capturing new requests').waitFor()
     await visitor({ path: '/second', method: 'POST', body: '<script>alert(1)</script>' })
@@ -107,7 +107,7 @@ function suite(chromium: TestChromium): void {
     assert.match(log.entries[0].request.url, /\/third$/)
   })
 
-  test('the overview shows how traffic went, and ends where its content does', async () => {
+  test('the overview shows past traffic, and ends where its content does', async () => {
     await shown.goTo('/', 'Overview')
     await page.locator('.plot').nth(4).waitFor()
     const plots = page.locator('section', { has: page.getByRole('heading', { name: 'Traffic' }) })
@@ -127,5 +127,5 @@ function suite(chromium: TestChromium): void {
     await until('nothing follows the content', async () => (await page.evaluate<number>(blank)) < 100)
   })
 
-  test('nothing was logged as an error, and nobody else was asked', () => assert.deepEqual(shown.faults, []))
+  test('no errors were logged, and no other origin was called', () => assert.deepEqual(shown.faults, []))
 }

@@ -1,4 +1,4 @@
-/** A page in a real browser that is watched: what it logs, whom it asks, what a screen reader would stumble over. */
+/** A page in a real browser that is watched: what it logs, which origins it calls, and accessibility violations. */
 import assert from 'node:assert/strict'
 import { mkdirSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -8,7 +8,7 @@ import { type Look, looks, type PictureName, pictureFile, QUALITY, TAKEN } from 
 
 const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
-/** How long the page may take for anything, in milliseconds: long enough for a busy machine. */
+/** How long the page may take for any step, in milliseconds: long enough for a busy machine. */
 const PATIENCE_MS = 60_000
 
 /** The height of the window, in pixels. */
@@ -16,7 +16,7 @@ const HEIGHT = 860
 
 const [usual] = looks
 
-/** Runs in the page: what reaches beyond its right edge, if one has to scroll sideways for it. */
+/** Runs in the page: elements that extend beyond its right edge, if the page scrolls sideways. */
 const tooWide = `document.documentElement.scrollWidth <= innerWidth ? [] :
   [...document.querySelectorAll('main *')].filter((each) => each.getBoundingClientRect().right > innerWidth)
     .slice(0, 10).map((each) => each.outerHTML.slice(0, 100))`
@@ -38,16 +38,16 @@ export class WatchedPage {
     })
     page.on('pageerror', (error) => this.#faults.push(`error: ${error.message}`))
     page.on('request', (request) => {
-      if (new URL(request.url()).origin !== origin) this.#faults.push(`asked another origin: ${request.url()}`)
+      if (new URL(request.url()).origin !== origin) this.#faults.push(`called another origin: ${request.url()}`)
     })
   }
 
-  /** What went wrong and no test asked for. */
+  /** Faults that no test allowed. */
   get faults(): readonly string[] {
     return this.#faults.filter((fault) => !this.#allowed?.test(fault))
   }
 
-  /** A browser logs every answer that is an error, also those that a test asks for. */
+  /** Allows faults that a test causes: a browser logs every error response. */
   allowFaults(fault: RegExp): void {
     this.#allowed = fault
   }
@@ -65,7 +65,7 @@ export class WatchedPage {
     return watched
   }
 
-  /** Another page of the same browser, where the same one is signed in. */
+  /** Another page of the same browser, signed in as the same user. */
   static async openIn({ context }: WatchedPage, url: string): Promise<WatchedPage> {
     const page = await context.newPage()
     const watched = new WatchedPage(page, context, new URL(url).origin)
@@ -85,7 +85,7 @@ export class WatchedPage {
     await this.page.getByRole('heading', { name: title, level: 1 }).waitFor()
   }
 
-  /** What is shown is for everybody, in both themes and widths; each look is kept as a picture. */
+  /** Checks that the view is accessible in both themes and widths; keeps each look as a picture. */
   async assertGoodInAllLooks(name: PictureName): Promise<void> {
     for (const look of looks) {
       await this.#lookAs(look)
@@ -102,25 +102,25 @@ export class WatchedPage {
     this.#look = look
   }
 
-  /** Keeps what is seen as a file of the run. */
+  /** Saves the view as a picture of the run. */
   async picture(name: PictureName): Promise<void> {
     mkdirSync(TAKEN, { recursive: true })
     await this.page.screenshot({ path: join(TAKEN, pictureFile(name, this.#look)), type: 'webp', quality: QUALITY })
   }
 
-  /** Nothing that axe knows of keeps anybody out. */
+  /** Asserts that axe finds no accessibility violation. */
   async assertAccessible(what: string): Promise<void> {
-    // It stays until the page is loaded again.
+    // It stays until the page is reloaded.
     if (!(await this.page.evaluate<boolean>("'axe' in globalThis"))) await this.page.evaluate(axeSource)
     const violations = await this.page.evaluate(async () => {
-      // What the source above defines.
+      // Defined by the source above.
       const { axe } = globalThis as unknown as { axe: { run: () => Promise<{ violations: AxeViolation[] }> } }
       return (await axe.run()).violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`)
     })
     assert.deepEqual(violations, [], what)
   }
 
-  /** Every script and style is a file of the server. */
+  /** Asserts that every script and style is a file of the server. */
   async assertNothingInline(): Promise<void> {
     const inline = this.page.locator('script:not([src]), style, [style*="url("], [onclick], [onerror], [onload]')
     assert.deepEqual(await inline.evaluateAll((found) => found.map((each) => each.outerHTML)), [])

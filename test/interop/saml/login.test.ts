@@ -1,4 +1,4 @@
-/** Logins with an identity provider built on another library, through the API and on the wire, over both versions of HTTP. */
+/** Logins with an identity provider built on another library, by the API and on the wire, over both HTTP versions. */
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, test } from 'node:test'
 import { type Recorder, recorder } from '../../e2e/edges/upstreams.ts'
@@ -40,7 +40,7 @@ beforeEach(() => {
   provider.change = (xml) => xml
 })
 
-/** As a browser: to the provider, and from its form back. A form of another site is posted without our cookies. */
+/** Acts like a browser: goes to the provider, and posts its form back. A form of another site lacks our cookies. */
 async function openPage(client: JarClient, version: HttpVersion, path: string, index = 1): Promise<Answered> {
   provider.routeMetadata = (await new JarClient(world.platform, version).get(address(index, 'metadata'))).text
   const { status, headers } = await client.get(url(path))
@@ -82,7 +82,7 @@ for (const version of versions) {
         assert.equal(service.last.get('postern-auth-user-email'), 'ada@example.com')
         assert.equal(service.last.get('cookie'), undefined)
         assert.equal((await client.get(url('/app'))).status, 200)
-        // Another route asks for a login of its own.
+        // Another route requires its own login.
         assert.equal((await client.get(url('/team'))).status, 302)
       }
     })
@@ -112,7 +112,7 @@ for (const version of versions) {
       assert.deepEqual([refused.status, refused.headers['postern-error-code']], [403, 'ERR_LOGIN_NOT_ALLOWED'])
     })
 
-    test('forged, changed and misdirected answers let nobody in, and the page says why', async () => {
+    test('forged, changed and misdirected answers are refused, and the page says why', async () => {
       const cases: readonly (readonly [code: string, set: () => void])[] = [
         ['UNSIGNED', () => (provider.change = (xml) => xml.replace('>ada<', '>root<'))],
         ['UNSIGNED', () => (provider.change = (xml) => xml.replace(/<ds:Signature.*<\/ds:Signature>/s, ''))],
@@ -142,7 +142,7 @@ for (const version of versions) {
       }
     })
 
-    test('an answer is taken once, and ends in the browser where its login began', async () => {
+    test('an answer is accepted once, in the browser where its login began', async () => {
       provider.routeMetadata = (await newClient().get(address(1, 'metadata'))).text
       const attacker = newClient()
       const { headers } = await attacker.get(url('/app'))
@@ -156,7 +156,7 @@ for (const version of versions) {
       assert.equal((await follow(attacker, sent)).status, 200)
     })
 
-    test('a login may begin at the identity provider where the module says so', async () => {
+    test('a login may begin at the identity provider if the module allows it', async () => {
       const begin = async (index: number, target: string): Promise<Answered> => {
         const [acs, entityId] = [address(index, 'acs'), address(index, 'metadata')]
         const xml = await provider.idp.answer(
@@ -205,7 +205,7 @@ for (const version of versions) {
   })
 }
 
-test('metadata that cannot be read is a 502, and nobody is let in', async () => {
+test('unreadable metadata is a 502, and no visitor is let in', async () => {
   const backend = await world.toAddress(service)
   const { name } = await world.httpsEdge({ routes: [{ backend, saml: { idp_metadata_url: 'http://127.0.0.1:1/m' } }] })
   const { status, code } = await world.ask(name)
@@ -220,7 +220,7 @@ test('the key that signs requests is kept: another edge shows the same certifica
   assert.equal(two, one)
 })
 
-test('no document, secret or sealed answer stands in the log', () => {
+test('no document, secret or sealed answer is in the log', () => {
   const log = world.platform.log.join('')
   assert.ok(log.includes('a login failed'))
   assert.doesNotMatch(log, /PHNhbWxw|SAMLRe|[?&]answer=|postern\.session|PRIVATE KEY/)

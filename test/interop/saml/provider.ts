@@ -1,4 +1,4 @@
-/** An identity provider on this machine, built on samlify, whose users log in without being asked. */
+/** An identity provider on this machine, built on samlify, whose users log in without a prompt. */
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -8,14 +8,14 @@ import type { Owner } from '../../support/upstream.ts'
 export interface RealIdp {
   readonly idp: TestIdp
   readonly metadataUrl: string
-  /** Whether it answers at all. */
+  /** Whether it fails all requests. */
   isDown: boolean
-  /** What the next answers say, over what is right, and how they are signed. */
+  /** What the next answers say instead of the right facts, and how they are signed. */
   facts: Partial<Facts>
   signing: Signing
-  /** Changes the next answers after they were signed. */
+  /** Changes the next answers after signing. */
   change: (xml: string) => string
-  /** The metadata of the route that asks, as it is served. */
+  /** The metadata of the requesting route, as served. */
   routeMetadata: string
   readonly asked: Asked[]
 }

@@ -1,4 +1,4 @@
-/** What an identity provider sent is used once: at whichever worker, and after processes or the whole server ended. */
+/** An identity provider's answer is used once: at any worker, and after processes or the whole server ended. */
 import assert from 'node:assert/strict'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -16,7 +16,7 @@ import { JarClient } from '../oidc/jar-client.ts'
 const NAME = 'once.saml.test'
 const API_KEY = 'test_api_key_of_the_first_admin_0001'
 const WORKERS = 2
-/** New connections at the same time: so many that each worker gets some of them. */
+/** Concurrent new connections: enough that each worker gets some of them. */
 const TRIES = 24
 const REPEATED = 'ERR_LOGIN_ANSWER_REPEATED'
 
@@ -28,7 +28,7 @@ async function allAtOnce(send: () => Promise<Answered>): Promise<{ answers: Answ
 
 const skip = process.platform !== 'linux' && 'processes are found in /proc'
 
-test('what an identity provider sent is used once, whatever happens to processes', { skip }, async (t) => {
+test("an identity provider's answer is used once, whatever happens to processes", { skip }, async (t) => {
   const dataDir = await mkdtemp(join(tmpdir(), 'postern-used-once-'))
   t.after(() => rm(dataDir, { recursive: true, force: true }))
   const port = await portToKeep()
@@ -72,7 +72,7 @@ test('what an identity provider sent is used once, whatever happens to processes
   assert.deepEqual(posted.outcomes, onlyFirst(303))
   const location = String(posted.answers.find(({ status }) => status === 303)?.headers.location)
   const finish = () => {
-    // As often as somebody likes who has what the browser has.
+    // Each call has its own copy of the browser's cookies, so that the login can be finished repeatedly.
     const copy = new JarClient(trust, '1.1')
     for (const [host, jar] of browser.jars) copy.jars.set(host, new Map(jar))
     return copy.get(new URL(location, origin).href)

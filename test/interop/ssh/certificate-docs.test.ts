@@ -1,4 +1,4 @@
-/** The commands about certificates in docs/ssh.md, run as they stand there, but for the host, the port and the folder /etc/ssh. */
+/** Runs the certificate commands of docs/ssh.md unchanged, except for the host, the port and the folder /etc/ssh. */
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -71,12 +71,12 @@ describe('the commands about certificates in docs/ssh.md', { skip: why }, () => 
   test('give a certificate that serves a tunnel, and servers and users that trust each other', async (t) => {
     const [sign = '', tunnel = '', ...servers] = blocks
     const setup = shell([sign, ...servers].join('\n'))
-    let told = ''
+    let printed = ''
     setup.stderr?.setEncoding('utf8').on('data', (text: string) => {
-      told += text
+      printed += text
     })
     await once(setup, 'close')
-    assert.equal(setup.exitCode, 0, told)
+    assert.equal(setup.exitCode, 0, printed)
 
     // `exec`, so that the shell leaves nothing behind when it is ended.
     const client = shell(`exec ${tunnel}`)
@@ -122,7 +122,7 @@ describe('the commands about certificates in docs/ssh.md', { skip: why }, () => 
   })
 })
 
-/** Where a program is, so that a script of its name can run it. */
+/** The path of a program, so that a script of the same name can run it. */
 function found(name: string): string {
   return spawnSync('sh', ['-c', `command -v ${name}`], { encoding: 'utf8' }).stdout.trim()
 }

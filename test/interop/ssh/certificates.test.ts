@@ -1,4 +1,4 @@
-/** What the API signs, as OpenSSH takes it: `ssh-keygen` reads it, `sshd` lets users in by it, `ssh` trusts hosts by it. */
+/** OpenSSH accepts what the API signs: `ssh-keygen` reads it, `sshd` lets users in by it, `ssh` trusts hosts by it. */
 import assert from 'node:assert/strict'
 import { execFileSync, spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
@@ -11,7 +11,7 @@ import { type Key, keyFolder, makeKey, missing } from './openssh.ts'
 import { me, missingSshd, type Sshd, startSshd } from './sshd.ts'
 
 const why = missing || missingSshd
-if (why) console.log(`SSH certificates are not tried with OpenSSH: ${why}`)
+if (why) console.log(`SSH certificates are not tested with OpenSSH: ${why}`)
 
 const authorityKinds: Readonly<Record<string, Json>> = {
   ed25519: {},
@@ -73,7 +73,7 @@ describe('SSH certificates with OpenSSH', { skip: why }, () => {
     return found
   }
 
-  /** Signs through the API; gives the file of the certificate. */
+  /** Signs through the API; returns the file of the certificate. */
   async function certificateFile(kind: 'user' | 'host', key: Key, ca: string, more: Json): Promise<string> {
     const { certificate } = await platform.admin.create(`/ssh_${kind}_certificates`, {
       ssh_certificate_authority_id: authority(ca).id,
@@ -85,7 +85,7 @@ describe('SSH certificates with OpenSSH', { skip: why }, () => {
     return file
   }
 
-  /** Logs in with a certificate and runs a command; the host is trusted by its authority alone. */
+  /** Logs in with a certificate and runs a command; trusts the host only by its authority. */
   function login(
     key: Key,
     certificate: string,
@@ -149,7 +149,7 @@ describe('SSH certificates with OpenSSH', { skip: why }, () => {
     ['rsa-sha2-512-cert-v01@openssh.com', 'ecdsa-p384'],
   ]
   for (const [hostType, ca] of hosts) {
-    test(`a host with a certificate of type ${hostType} by a ${ca} authority is trusted, by that one alone`, async () => {
+    test(`a host with a certificate of type ${hostType} is trusted by its ${ca} authority only`, async () => {
       const key = userKey()
       const file = await certificateFile('user', key, 'ed25519', { principals: [me] })
       const { status, out, err } = login(key, file, { hostType, trusted: authority(ca).public_key })
@@ -163,15 +163,15 @@ describe('SSH certificates with OpenSSH', { skip: why }, () => {
   const shut: [what: string, body: () => Json, log: RegExp][] = [
     ['has expired', () => ({ principals: [me], ...PAST }), /Certificate invalid: expired/],
     ['is not valid yet', () => ({ principals: [me], ...FUTURE }), /Certificate invalid: not yet valid/],
-    ['is for somebody else', () => ({ principals: ['somebody-else'] }), /name is not a listed principal/],
-    ['is for nobody', () => ({ principals: [] }), /lacks principal list/],
+    ['is for another user', () => ({ principals: ['somebody-else'] }), /name is not a listed principal/],
+    ['has no principals', () => ({ principals: [] }), /lacks principal list/],
     [
       'is for another address',
       () => ({ principals: [me], critical_options: { 'source-address': '192.0.2.0/24' } }),
       /not from a permitted source address/,
     ],
     [
-      'has a critical option that nobody knows',
+      'has an unknown critical option',
       () => ({ principals: [me], critical_options: { 'dance@example.com': 'yes' } }),
       /critical option "dance@example\.com" is not supported/,
     ],
@@ -194,7 +194,7 @@ describe('SSH certificates with OpenSSH', { skip: why }, () => {
     assert.equal(login(userKey(), host).status, 255)
   })
 
-  test('a forced command runs instead of another, and the own address is let in', async () => {
+  test("a forced command replaces the requested one, and the client's own address is let in", async () => {
     const critical_options = {
       'force-command': 'echo "forced: $SSH_ORIGINAL_COMMAND"',
       'source-address': '127.0.0.0/8,::1',

@@ -1,4 +1,4 @@
-/** Says which clients are not on this machine, so that nobody takes what was left out for tested. */
+/** Reports which clients are missing on this machine, so that skipped tests are not mistaken for passed ones. */
 import { test } from 'node:test'
 import { missing as noDropbear } from './dropbear.ts'
 import { missing as noOpenssh } from './openssh.ts'

@@ -1,4 +1,4 @@
-/** docs/ssh.md from top to bottom, run in a shell as it stands there, but for the host and the ports of this test. */
+/** Runs docs/ssh.md from top to bottom in a shell, unchanged except for the host and the ports of this test. */
 import assert from 'node:assert/strict'
 import { execFileSync, spawnSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
@@ -10,7 +10,7 @@ import { tlsIdentity } from '../../support/tls-identity.ts'
 import { Home } from './home.ts'
 import { missing } from './openssh.ts'
 
-/** But for what is said of certificates, which needs an sshd and has a test of its own. */
+/** Without the section about certificates, which needs an sshd and has its own test. */
 const page = readFileSync(new URL('../../../docs/ssh.md', import.meta.url), 'utf8').replace(
   /^## Certificates\n.*?(?=^## )/ms,
   '',
@@ -28,7 +28,7 @@ describe('docs/ssh.md', { skip: missing }, () => {
   let home: Home
   let tcpPort = 0
 
-  /** The page speaks of a server with the usual ports. */
+  /** Replaces the host and the default ports of the page. */
   const here = (text: string): string =>
     text
       .replaceAll('HOST', '127.0.0.1')
@@ -49,7 +49,7 @@ describe('docs/ssh.md', { skip: missing }, () => {
   after(() => platform.stop())
   after(() => home.remove())
 
-  test('has all that is run here', () => {
+  test('has all the commands that are run here', () => {
     assert.deepEqual([commands.length, others.length, unit.length > 0], [18, 0, true])
   })
 
@@ -59,7 +59,7 @@ describe('docs/ssh.md', { skip: missing }, () => {
     assert.equal(ssh_credentials[0].public_key.split(' ')[1], home.read('.ssh/id_ed25519.pub').split(' ')[1])
   })
 
-  test('the host key is compared with what the server says, and kept', async (t) => {
+  test('the host key is compared with the one that the server shows, and stored', async (t) => {
     const shell = home.run(t, here(checkHost))
     assert.equal(await shell.ended, 0)
     const [, scanned] = /(SHA256:\S+)/.exec(shell.out()) ?? []
@@ -70,7 +70,7 @@ describe('docs/ssh.md', { skip: missing }, () => {
   for (const command of commands) {
     test(command, async (t) => {
       const text = here(command)
-      // `-t` wants a terminal, and gets one.
+      // `-t` needs a terminal, so the command gets one.
       const isScreen = /^ssh -t /.test(text)
       const shell = home.run(t, isScreen ? `script -qec '${text}' /dev/null` : text)
       if (text.endsWith('--help')) {
@@ -97,7 +97,7 @@ describe('docs/ssh.md', { skip: missing }, () => {
     await shell.stop()
   })
 
-  test('the unit of systemd is one, and what it starts has its name again when it is started again', async (t) => {
+  test('the systemd unit is valid, and its command gets its name back after a restart', async (t) => {
     const file = join(home.folder, 'tunnel.service')
     writeFileSync(file, unit)
     if (spawnSync('systemd-analyze', ['--version']).error === undefined) {

@@ -1,4 +1,4 @@
-/** What is particular to dropbear: its forms of a forward, its kinds of keys, and how it shows a refusal. */
+/** What is specific to dropbear: its forms of a forward, its kinds of keys, and how it shows a refusal. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { type TcpRange, tcpRange } from '../../support/free-port.ts'
@@ -41,7 +41,7 @@ describe('dropbear', { skip: missing }, () => {
     })
   }
 
-  test('a TCP port of one’s choice', async (t) => {
+  test('a chosen TCP port', async (t) => {
     const service = await tcpUpstream(t)
     const url = `tcp://localhost:${range.from}`
     const client = dbclient(t, platform, key, ['-R', `${range.from}:${service.address}`], ['tcp'])
@@ -53,7 +53,7 @@ describe('dropbear', { skip: missing }, () => {
     ['ecdsa', ['-t', 'ecdsa', '-s', '256']],
     ['rsa', ['-t', 'rsa', '-s', '2048']],
   ] as const) {
-    test(`a key of the kind ${kind} logs in, and the session says what client it is`, async (t) => {
+    test(`a key of the kind ${kind} logs in, and the session names the client`, async (t) => {
       const own = makeKey(folder, kind, options)
       const { id } = await platform.admin.create('/ssh_credentials', { public_key: own.publicLine })
       const service = await httpUpstream(t)
@@ -67,14 +67,14 @@ describe('dropbear', { skip: missing }, () => {
     })
   }
 
-  test('a key that nobody uploaded is refused, and told of', async (t) => {
+  test('an unknown key is refused with a message', async (t) => {
     const stranger = makeKey(folder, 'stranger')
     const client = dbclient(t, platform, stranger, ['-R', '80:localhost:1'], ['http'])
     assert.notEqual(await client.ended, 0)
     assert.match(client.err(), /No SSH credential has the key SHA256:.*ERR_NGROK_1102/)
   })
 
-  test('a command that is none is refused on stderr, with exit status 1', async (t) => {
+  test('an invalid command is refused on stderr, with exit status 1', async (t) => {
     const client = dbclient(t, platform, key, ['-R', '80:localhost:1'], ['bash'])
     assert.equal(await client.ended, 1)
     assert.match(client.err(), /`bash` is not a command.*ERR_NGROK_1108/)

@@ -7,7 +7,7 @@ import { type Key, runClient, type Ssh } from './openssh.ts'
 
 const isMissing = ['dbclient', 'dropbearkey'].some((program) => spawnSync(program, ['-V']).error !== undefined)
 
-/** Why no test with it can run; false when they can. */
+/** Why tests with dropbear cannot run; false when they can. */
 export const missing = isMissing && 'dropbear (`dbclient` and `dropbearkey`) is not on PATH'
 
 export function makeKey(folder: string, name: string, options: readonly string[] = ['-t', 'ed25519']): Key {
@@ -17,7 +17,7 @@ export function makeKey(folder: string, name: string, options: readonly string[]
   return { file, publicLine }
 }
 
-/** Runs `dbclient` towards a platform, as `ssh` does. */
+/** Runs `dbclient` against a platform, like `ssh()`. */
 export function dbclient(
   owner: Owner,
   { sshPort }: Platform,
@@ -25,7 +25,7 @@ export function dbclient(
   args: readonly string[],
   command: readonly string[],
 ): Ssh {
-  // `-y` twice: whatever key the server has, which is not written down either.
+  // `-y` twice: accepts any key of the server, and does not store it.
   const all = ['-y', '-y', '-i', key.file, '-p', String(sshPort), ...args, 'v2@127.0.0.1', ...command]
   const client = runClient('dbclient', all)
   owner.after(() => client.stop())

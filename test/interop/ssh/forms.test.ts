@@ -76,7 +76,7 @@ describe('the forms of the command', { skip: missing }, () => {
     assert.deepEqual(answers.sort(), ['one', 'two'])
   })
 
-  test('a random TCP port, which ssh is told', async (t) => {
+  test('a random TCP port, which ssh reports', async (t) => {
     const service = await tcpUpstream(t)
     const client = ssh(t, platform, key, ['-R', `0:${service.address}`], ['tcp', '22'])
     const address = await client.url()
@@ -84,7 +84,7 @@ describe('the forms of the command', { skip: missing }, () => {
     await client.says(new RegExp(`Allocated port ${new URL(address).port} for remote forward`))
   })
 
-  test('a TCP port of one’s choice, with a name and without', async (t) => {
+  test('a chosen TCP port, with a name and without', async (t) => {
     const service = await tcpUpstream(t)
     const [one, other] = range.ports
     for (const [place, url] of [

@@ -1,4 +1,4 @@
-/** The gateway with user certificates, by the `ssh` of this machine: who is let in as whom, and for how long. */
+/** The gateway with user certificates, by this machine's `ssh`: who is let in, as which credential, and how long. */
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
@@ -37,7 +37,7 @@ eachStore((store) => {
     })
     after(() => platform.stop())
 
-    /** A credential of a key that nobody here has: only certificates lead to it. */
+    /** A credential whose key is unused: only certificates log in to it. */
     async function credential(acl: readonly string[] = []): Promise<string> {
       const { publicLine } = makeKey(folder, `credential-${count++}`)
       return (await platform.admin.create('/ssh_credentials', { public_key: publicLine, acl })).id
@@ -96,14 +96,14 @@ eachStore((store) => {
     }
 
     for (const body of [{ private_key_type: 'ecdsa', elliptic_curve: 'p384' }, { private_key_type: 'rsa' }]) {
-      test(`a certificate by an authority of ${JSON.stringify(body)} opens too`, async (t) => {
+      test(`a certificate by an authority of ${JSON.stringify(body)} logs in too`, async (t) => {
         const { id: ssh_certificate_authority_id } = await platform.admin.create('/ssh_certificate_authorities', body)
         const { file } = await certify({ ssh_certificate_authority_id, principals: [await credential()] })
         await (await tunnel(t, file)).url()
       })
     }
 
-    test('the ACL of the credential holds', async (t) => {
+    test('the ACL of the credential applies', async (t) => {
       const { file } = await certify({ principals: [await credential(['bind:mine.localhost'])] })
       const mine = await tunnel(t, file, { place: 'mine.localhost:443' })
       await mine.url()
@@ -112,7 +112,7 @@ eachStore((store) => {
       assert.notEqual(await other.ended, 0)
     })
 
-    test('of several credentials the one is meant that the client logs in as', async (t) => {
+    test('of several credentials, the user name selects the one to log in as', async (t) => {
       const [one, two] = [await credential(), await credential()]
       const { file } = await certify({ principals: [one, two] })
       const unclear = await tunnel(t, file)
@@ -124,7 +124,7 @@ eachStore((store) => {
       assert.ok(online.includes(two) && !online.includes(one))
     })
 
-    test('a forced command is what is run, whatever the client asks for', async (t) => {
+    test('a forced command runs, whatever the client requests', async (t) => {
       const principals = [await credential()]
       const { file } = await certify({
         principals,
@@ -138,7 +138,7 @@ eachStore((store) => {
       assert.equal(await refused.ended, 1)
     })
 
-    test('a certificate for the address of the client opens', async (t) => {
+    test('a certificate for the address of the client logs in', async (t) => {
       const principals = [await credential()]
       const { file } = await certify({ principals, critical_options: { 'source-address': '127.0.0.1' } })
       await (await tunnel(t, file)).url()
@@ -146,13 +146,13 @@ eachStore((store) => {
 
     const shut: [what: string, body: Json, says: RegExp][] = [
       ['for other addresses', { critical_options: { 'source-address': '192.0.2.0/24' } }, /address/],
-      ['with an option that nobody knows', { critical_options: { 'dance@example.com': '' } }, /critical option/],
-      ['for nobody', { principals: [] }, /names no SSH credential/],
+      ['with an unknown option', { critical_options: { 'dance@example.com': '' } }, /critical option/],
+      ['without principals', { principals: [] }, /names no SSH credential/],
       ['for other users', { principals: ['root'] }, /names no SSH credential/],
       ['that has expired', { valid_after: '2020-01-01T00:00:00Z', valid_until: '2021-01-01T00:00:00Z' }, REFUSED],
     ]
     for (const [what, body, says] of shut) {
-      test(`a certificate ${what} is kept out`, async (t) => {
+      test(`a certificate ${what} is refused`, async (t) => {
         const { file } = await certify({ principals: [await credential()], ...body })
         const client = await tunnel(t, file)
         await client.says(says)
@@ -161,7 +161,7 @@ eachStore((store) => {
       })
     }
 
-    test('a certificate of a foreign authority, and one of another key, are kept out', async (t) => {
+    test('a certificate of a foreign authority, and one of another key, are refused', async (t) => {
       const id = await credential()
       const foreign = makeKey(folder, `foreign-${count++}`)
       const subject = makeKey(folder, `subject-${count++}`)
@@ -174,12 +174,12 @@ eachStore((store) => {
       assert.equal(await other.ended, 255)
     })
 
-    test('a certificate that was deleted opens nothing any more, and its sessions end', async (t) => {
+    test('a deleted certificate no longer logs in, and its sessions end', async (t) => {
       const id = await credential()
       const [doomed, spared] = [await certify({ principals: [id] }), await certify({ principals: [id] })]
       const [gone, staying] = [await tunnel(t, doomed.file), await tunnel(t, spared.file)]
       await Promise.all([gone.url(), staying.url()])
-      // Described otherwise it is the same.
+      // A new description does not affect the session.
       await platform.admin.send('PATCH', `/ssh_user_certificates/${doomed.id}`, { body: { description: 'doomed' } })
       await platform.admin.delete(`/ssh_user_certificates/${doomed.id}`)
       await gone.says(/SSH certificate was deleted/)
@@ -190,7 +190,7 @@ eachStore((store) => {
       assert.equal((await visit(await staying.url(), platform)).status, 200)
     })
 
-    test('a credential that is deleted ends the sessions that certificates started for it', async (t) => {
+    test('deleting a credential ends the sessions that certificates started for it', async (t) => {
       const id = await credential()
       const { file } = await certify({ principals: [id] })
       const client = await tunnel(t, file)

@@ -1,4 +1,4 @@
-/** The home of a person who follows docs/ssh.md: commands run in a shell, with keys and known hosts of their own. */
+/** The home of a person who follows docs/ssh.md: commands run in a shell, with their own keys and known hosts. */
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -11,10 +11,10 @@ const program = new URL('../../../bin/postern.js', import.meta.url).pathname
 
 export interface Shell {
   out(): string
-  /** Resolves once it has printed this; rejects when it ends instead. */
+  /** Resolves once the shell has printed this; rejects if it ends before. */
   says(text: RegExp): Promise<void>
   readonly ended: Promise<number | null>
-  /** Ends it and all that it started. */
+  /** Ends the shell and all that it started. */
   stop(): Promise<void>
 }
 
@@ -27,7 +27,7 @@ export class Home {
     this.#env = env
     for (const each of ['.ssh', 'bin']) mkdirSync(join(this.folder, each), { mode: 0o700 })
     const ssh = execFileSync('sh', ['-c', 'command -v ssh'], { encoding: 'utf8' }).trim()
-    // OpenSSH asks the system where the home of a user is, not the environment.
+    // OpenSSH gets the home of a user from the system, not from the environment.
     this.#program('ssh', `exec ${ssh} -F "$HOME/.ssh/$SSH_SETTINGS" "$@"`)
     this.#program('postern', `exec ${process.execPath} ${program} "$@"`)
     const known = `UserKnownHostsFile ${this.folder}/.ssh/known_hosts\nStrictHostKeyChecking yes\nBatchMode yes\n`
@@ -47,7 +47,7 @@ export class Home {
     rmSync(this.folder, { recursive: true, force: true })
   }
 
-  /** Where there is no `autossh`, one stands in that connects once: all it takes beyond `ssh` is `-M`. */
+  /** Runs a command; without `autossh`, a stand-in connects once and accepts `-M` beyond the options of `ssh`. */
   run(
     owner: Owner,
     text: string,
@@ -60,12 +60,12 @@ export class Home {
         ...this.#env,
         HOME: this.folder,
         PATH: `${this.folder}/bin:${process.env.PATH}`,
-        // It starts the `ssh` that it was built with, wherever another stands first.
+        // autossh runs the `ssh` that it was built with, even if another comes first in PATH.
         AUTOSSH_PATH: join(this.folder, 'bin', 'ssh'),
         SSH_SETTINGS: `of-${key}`,
       },
       stdio: ['ignore', 'pipe', 'pipe'],
-      // A group of its own, so that all of it can be ended.
+      // In its own process group, so that all of it can be ended.
       detached: true,
     })
     let printed = ''
@@ -79,7 +79,7 @@ export class Home {
       try {
         if (child.pid !== undefined) process.kill(-child.pid, 'SIGTERM')
       } catch {
-        // It has ended by itself.
+        // It has already ended.
       }
       await ended
     }

@@ -22,7 +22,7 @@ test('ssh2 as client: command first, forward second, and visitors are served', a
   })
   const run = await client.exec('http')
   assert.equal(await client.forward('library.localhost', 80), 80)
-  const url = await until('it is told its address', () => /Forwarding +(\S+)/.exec(run.out)?.[1])
+  const url = await until('it gets its address', () => /Forwarding +(\S+)/.exec(run.out)?.[1])
   const answers = await Promise.all(Array.from({ length: 50 }, (_, i) => visit(url, platform, { path: `/${i}` })))
   for (const [i, { status, text }] of answers.entries()) {
     assert.equal(status, 200)

@@ -1,4 +1,4 @@
-/** The `ssh` of this machine as a client of a platform: keys of its own, and nobody's settings. */
+/** The `ssh` of this machine as a client of a platform, with its own keys and without a user's settings. */
 import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
@@ -8,7 +8,7 @@ import type { Platform } from '../../support/platform.ts'
 import { until } from '../../support/until.ts'
 import type { Owner } from '../../support/upstream.ts'
 
-/** Why no test here can run; false when they can. */
+/** Why tests here cannot run; false when they can. */
 export const missing = spawnSync('ssh', ['-V']).error !== undefined && 'OpenSSH (`ssh`) is not on PATH'
 
 export interface Key {
@@ -16,7 +16,7 @@ export interface Key {
   readonly publicLine: string
 }
 
-/** A folder for keys, which goes with the process. */
+/** A folder for keys, removed when the process ends. */
 export function keyFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'postern-ssh-'))
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
@@ -33,7 +33,7 @@ export interface Ssh {
   readonly child: ChildProcess
   out(): string
   err(): string
-  /** Resolves once stdout or stderr has a match; rejects when it ends instead. */
+  /** Resolves once stdout or stderr has a match; rejects if the client ends before. */
   says(text: RegExp): Promise<RegExpExecArray>
   /** The URL of the nth forward. */
   url(nth?: number): Promise<string>
@@ -41,7 +41,7 @@ export interface Ssh {
   stop(): Promise<void>
 }
 
-/** Runs `ssh` towards a platform until the test is over; `args` stand before the host, `command` behind it. */
+/** Runs `ssh` against a platform until the test is over; `args` come before the host, `command` after it. */
 export function ssh(
   owner: Owner,
   { sshPort }: Platform,
@@ -63,7 +63,7 @@ export interface SshCall {
   readonly user?: string | undefined
 }
 
-/** Runs `ssh` until somebody stops it. */
+/** Runs `ssh` until it is stopped. */
 export function runSsh({ port, key, args, command, user }: SshCall): Ssh {
   const options = {
     IdentitiesOnly: 'yes',
@@ -82,7 +82,7 @@ export function runSsh({ port, key, args, command, user }: SshCall): Ssh {
   ])
 }
 
-/** Runs a client of any kind until somebody stops it, and hears what it prints. */
+/** Runs a client of any kind until it is stopped, and records its output. */
 export function runClient(program: string, args: readonly string[]): Ssh {
   const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'] })
   const printed = { out: '', err: '' }
@@ -104,7 +104,7 @@ export function runClient(program: string, args: readonly string[]): Ssh {
   const says = (text: RegExp): Promise<RegExpExecArray> =>
     until(`${program} says ${text}: ${JSON.stringify(printed)}`, () => {
       const found = text.exec(printed.out) ?? text.exec(printed.err)
-      // Not when it exits: what it said last may still be on its way.
+      // Not at its exit, since its last output may still be on the way.
       if (!found && isClosed) throw new Error(`${program} ended: ${JSON.stringify(printed)}`)
       return found ?? undefined
     })

@@ -1,4 +1,4 @@
-/** What the gateway refuses, as a person with `ssh` sees it, and what ends a session from outside. */
+/** Refusals of the gateway as a person with `ssh` sees them, and what ends a session from outside. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { type Platform, startPlatform } from '../../support/platform.ts'
@@ -24,7 +24,7 @@ describe('what is refused', { skip: missing }, () => {
   })
   after(() => platform.stop())
 
-  test('a key that nobody uploaded', async (t) => {
+  test('an unknown key', async (t) => {
     const client = ssh(t, platform, stranger, ['-R', '80:localhost:1'], ['http'])
     assert.equal(await client.ended, 255)
     assert.match(client.err(), /No SSH credential has the key SHA256:.*ERR_NGROK_1102[\s\S]*Permission denied/)
@@ -40,7 +40,7 @@ describe('what is refused', { skip: missing }, () => {
     ['no forward', [], ['http'], /Ask for one with `-R`.*ERR_NGROK_1112/],
   ]
   for (const [what, args, command, says] of refused) {
-    test(`${what}: said on stderr, with exit status 1`, async (t) => {
+    test(`${what}: printed to stderr, with exit status 1`, async (t) => {
       const client = ssh(t, platform, key, args, command)
       assert.equal(await client.ended, 1)
       assert.match(client.err(), says)
@@ -81,7 +81,7 @@ describe('what is refused', { skip: missing }, () => {
     assert.match(client.err(), /stopped through the API/)
   })
 
-  test('a credential that is deleted ends its sessions, and opens none', async (t) => {
+  test('deleting a credential ends its sessions, and it opens no more', async (t) => {
     const own = makeKey(keyFolder(), 'own')
     const { id } = await platform.admin.create('/ssh_credentials', { public_key: own.publicLine })
     const client = ssh(t, platform, own, ['-R', '80:localhost:1'], ['http'])

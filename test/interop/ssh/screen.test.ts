@@ -1,4 +1,4 @@
-/** The screen that `ssh -t` shows: what visitors do stands there as it happens, and nowhere else. */
+/** The screen that `ssh -t` shows: requests of visitors appear there as they happen, and nowhere else. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { type Platform, startPlatform } from '../../support/platform.ts'
@@ -17,14 +17,14 @@ describe('the screen of a client', { skip: missing }, () => {
   })
   after(() => platform.stop())
 
-  test('shows the latency and each request to the tunnels, what the edge answered by itself included', async (t) => {
+  test('shows the latency and each request to the tunnels, also those that the edge answered itself', async (t) => {
     const service = await httpUpstream(t, (_, response) => response.writeHead(204).end())
     const args = ['-tt', '-R', `screen.localhost:443:${service.address}`]
     const client = ssh(t, platform, key, args, ['http', '--basic-auth', 'user:password'])
     const [, url = ''] = await client.says(/Forwarding +(https:\/\/[\w.:-]+)/)
     await client.says(/Latency +[\d.]+ ms/)
     assert.equal((await visit(url, platform, { path: '/unknown?secret=1' })).status, 401)
-    // Another worker tells of its requests a moment later, so the next must not overtake this one.
+    // Another worker reports its requests a moment later, so the next must not overtake this one.
     await client.says(/401 +[\d.]+ ms +GET +\/unknown\b(?!\?)/)
     const authorization = `Basic ${Buffer.from('user:password').toString('base64')}`
     assert.equal((await visit(url, platform, { path: '/known', headers: { authorization } })).status, 204)
@@ -32,7 +32,7 @@ describe('the screen of a client', { skip: missing }, () => {
     await client.says(/204 +[\d.]+ ms +GET +\/known\b.*\r\n401 +[\d.]+ ms +GET +\/unknown\b(?!\?)/)
   })
 
-  test('shows requests to no other tunnel', async (t) => {
+  test('does not show requests to other tunnels', async (t) => {
     const service = await httpUpstream(t)
     const watching = ssh(t, platform, key, ['-tt', '-R', `mine.localhost:443:${service.address}`], ['http'])
     const plain = ssh(t, platform, key, ['-R', `yours.localhost:443:${service.address}`], ['http'])

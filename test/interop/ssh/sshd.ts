@@ -1,4 +1,4 @@
-/** The `sshd` of this machine, for this user alone: in the foreground, on a loopback port of its own, nobody's settings. */
+/** The `sshd` of this machine, for this user only: in the foreground, on its own loopback port and settings. */
 import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, writeFileSync } from 'node:fs'
@@ -8,12 +8,12 @@ import { portToKeep } from '../../support/free-port.ts'
 import { until } from '../../support/until.ts'
 import type { Key } from './openssh.ts'
 
-// It refuses to start by a relative name.
+// sshd refuses to start by a relative name.
 const PROGRAM = ['/usr/sbin/sshd', '/usr/local/sbin/sshd', '/usr/bin/sshd', '/opt/homebrew/sbin/sshd'].find(
   (each) => spawnSync(each, ['-V']).error === undefined,
 )
 
-/** Why no test with it can run; false when they can. */
+/** Why tests with sshd cannot run; false when they can. */
 export const missingSshd = PROGRAM === undefined && 'the OpenSSH server (`sshd`) is not on this machine'
 
 export const me = userInfo().username
@@ -29,15 +29,15 @@ export interface Sshd {
   stop(): Promise<void>
 }
 
-/** `authorities` are the lines of the keys that may certify users. */
+/** `authorities` are the public key lines of the authorities for users. */
 export async function startSshd(
   folder: string,
   { hostKeys, authorities }: { readonly hostKeys: readonly HostKey[]; readonly authorities: readonly string[] },
 ): Promise<Sshd> {
   if (PROGRAM === undefined) throw new Error('there is no sshd')
-  // A folder of the system, which a package makes at boot, and without which root cannot start it.
+  // A system folder that a package creates at boot, and without which root cannot start sshd.
   if (process.getuid?.() === 0) mkdirSync('/run/sshd', { recursive: true, mode: 0o755 })
-  // It cannot be told to take any port.
+  // sshd cannot choose a free port itself.
   const port = await portToKeep()
   const trusted = join(folder, 'trusted-user-cas')
   writeFileSync(trusted, authorities.map((line) => `${line}\n`).join(''))

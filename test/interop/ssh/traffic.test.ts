@@ -1,4 +1,4 @@
-/** Traffic through the `ssh` and the `dbclient` of this machine: much of it, at once, one way at a time, and beside a stream that stalls. */
+/** Traffic through this machine's `ssh` and `dbclient`: in bulk, at once, half-closed, and beside a stalled stream. */
 import assert from 'node:assert/strict'
 import { createHash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
@@ -32,7 +32,7 @@ for (const { name, missing, run, makeKey } of clients)
 
     test('20 MB each way arrive whole, and one way ends before the other', async (t) => {
       const back = randomBytes(MEGABYTES)
-      // Answers only when all was heard and the visitor's way has ended.
+      // Answers only after it received everything and the visitor's end.
       const service = await tcpUpstream(t, (socket) => {
         socket.allowHalfOpen = true
         const hash = createHash('sha256')
@@ -65,7 +65,7 @@ for (const { name, missing, run, makeKey } of clients)
       }
     })
 
-    test('a visitor that does not read holds up nobody else', async (t) => {
+    test('a visitor that does not read does not block others', async (t) => {
       const flood = await tcpUpstream(t, (socket) => {
         socket.on('error', () => {})
         socket.once('data', (asked) => {
@@ -84,7 +84,7 @@ for (const { name, missing, run, makeKey } of clients)
           const socket = await dialTcp(address)
           socket.write('quick')
           const heard = (await readAll(socket)).toString()
-          // Its own way is open still, and the server would wait for it when it stops.
+          // Its own direction is still open, and the server would wait for it when it stops.
           socket.destroy()
           return heard
         }),
@@ -93,12 +93,12 @@ for (const { name, missing, run, makeKey } of clients)
       stalled.destroy()
     })
 
-    test('a service that is not there is a bad gateway', async (t) => {
+    test('a service that is down is a bad gateway', async (t) => {
       const client = run(t, platform, key, ['-R', '80:127.0.0.1:1'], ['http'])
       assert.equal((await visit(await client.url(), platform)).status, 502)
     })
 
-    test('a client that comes back has its name again', async (t) => {
+    test('a client that comes back gets its name again', async (t) => {
       const service = await httpUpstream(t)
       for (let i = 0; i < 3; i++) {
         const client = run(t, platform, key, ['-R', `again.localhost:80:${service.address}`], ['http'])
@@ -112,7 +112,7 @@ for (const { name, missing, run, makeKey } of clients)
   })
 
 for (const cipher of ['aes128-gcm@openssh.com', 'aes256-gcm@openssh.com', 'aes256-ctr']) {
-  test(`keys are exchanged anew in the middle of a stream under ${cipher}`, { skip: openssh.missing }, async (t) => {
+  test(`keys are re-exchanged in the middle of a stream under ${cipher}`, { skip: openssh.missing }, async (t) => {
     const platform = await startPlatform()
     t.after(() => platform.stop())
     const key = openssh.makeKey(openssh.keyFolder(), 'key')

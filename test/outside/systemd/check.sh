@@ -1,4 +1,4 @@
-# Tries the units of deploy/systemd on a machine that systemd has booted. run.ts puts it there, with the commands of docs/vps.md.
+# Tests the units of deploy/systemd on a machine booted by systemd, after run.ts has set it up as docs/vps.md says.
 set -eu
 
 units=/usr/local/lib/node_modules/postern/deploy/systemd
@@ -21,11 +21,11 @@ systemd-analyze security postern.service --no-pager | tail -n 1
 says postern 'Admin API key' || fail 'the journal does not show the API key'
 [ "$(postern admin list-users --data-dir /var/lib/postern | wc -l)" = 1 ] || fail 'root cannot open the database beside it'
 
-step 'it is a user of its own, with the right to open low ports and no other'
+step 'it runs as its own user, with only the capability to open low ports'
 pid=$(main postern)
 [ "$(status "$pid" Uid)" -ge 1000 ] || fail 'it is root'
 [ "$(status "$pid" CapEff)" = 0000000000000400 ] || fail "capabilities $(status "$pid" CapEff)"
-[ "$(status "$pid" Seccomp)" = 2 ] || fail 'no filter of system calls'
+[ "$(status "$pid" Seccomp)" = 2 ] || fail 'no system call filter'
 
 step 'the agent starts, and visitors reach it'
 install -m 0644 /var/lib/postern/ca.pem /etc/postern/ca.pem
@@ -43,16 +43,16 @@ pid=$(main postern-agent)
 
 step 'the sockets are opened by systemd, as docs/operate.md says'
 systemctl stop postern
-ended postern || fail 'it did not end by itself'
+ended postern || fail 'it did not stop cleanly'
 cp $units/*.socket /etc/systemd/system/
 systemctl daemon-reload
 # shellcheck disable=SC2086 # several names
 systemctl enable --quiet --now $sockets
 systemctl start postern
-says postern '^Sockets from the service manager: ' || fail 'it does not use them'
+says postern '^Sockets from the service manager: ' || fail 'it does not use the sockets'
 soon visit
 
-step 'three restarts refuse nobody'
+step 'three restarts refuse no connection'
 cat > visitors.mjs << 'CODE'
 import { existsSync } from 'node:fs'
 import http from 'node:http'
@@ -79,7 +79,7 @@ touch restarted
 wait $visitors || fail 'connections were lost'
 soon visit
 
-step 'a crash is survived'
+step 'it is restarted after a crash'
 kill -KILL "$(main postern)"
 soon systemctl is-active postern
 soon visit
@@ -90,7 +90,7 @@ echo 'log_level: debug' >> /etc/postern/postern.yml
 systemctl reload postern
 soon says postern '"msg":"upgrade done'
 echo 'log_levels: debug' >> /etc/postern/postern.yml
-if systemctl reload postern; then fail 'a reload of faulty settings went well'; fi
+if systemctl reload postern; then fail 'a reload of faulty settings succeeded'; fi
 soon says postern 'log_levels.* is not a known setting'
 sed -i '/^log_level/d' /etc/postern/postern.yml
 printf '  more:\n    addr: 3001\n' >> /etc/postern/agent.yml
@@ -102,7 +102,7 @@ soon says postern-agent 'configuration cannot be reloaded; nothing has changed'
 [ "$(main postern)" = "$pid" ] || fail 'a reload has ended the server'
 visit || fail 'a reload has ended the tunnel'
 
-step 'both end by themselves when they are told to'
+step 'both stop when told to'
 systemctl stop postern-agent
 ended postern-agent || fail 'the agent was killed'
 # shellcheck disable=SC2086 # several names

@@ -1,9 +1,9 @@
 /**
- * `npm run systemd`: boots a small Debian with its own systemd, installs the package there as docs/vps.md says, and has
- * `check.sh` try the units of deploy/systemd.
+ * `npm run systemd`: boots a small Debian with its own systemd, installs the package there as docs/vps.md says, and
+ * lets `check.sh` test the units of deploy/systemd.
  *
  * Needs root, `debootstrap` and `systemd-nspawn` (Debian: `apt-get install debootstrap systemd-container`), a network, and a
- * few minutes. Nothing outside of a temporary folder is changed.
+ * few minutes. Nothing outside a temporary folder is changed.
  */
 import { spawnSync } from 'node:child_process'
 import { appendFileSync, copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -45,23 +45,23 @@ try {
 }
 
 function install(): void {
-  say('a small Debian is made')
+  say('creating a small Debian')
   must('debootstrap', ['--variant=minbase', `--include=${PACKAGES}`, 'stable', machine])
-  // debootstrap does not write this file, and nothing knows `localhost` without it.
+  // debootstrap does not write this file, and nothing resolves `localhost` without it.
   writeFileSync(join(machine, 'etc/hosts'), '127.0.0.1 localhost\n::1 localhost\n')
-  say('Postern is installed there')
+  say('installing Postern')
   copyFileSync(process.execPath, join(machine, 'usr/local/bin/node'))
   must('chmod', ['0755', join(machine, 'usr/local/bin/node')])
   const tarball = pack(root, scratch)
   must('npm', ['install', '--global', '--ignore-scripts', `--prefix=${join(machine, 'usr/local')}`, tarball])
-  // The commands of the page, as they stand.
+  // The commands of the page, unchanged.
   const blocks = blocksOf('docs/vps.md')
   const settings = blocks.find(({ about }) => about === 'postern.yml')
   const service = blocks.find(({ text }) => text.includes('systemctl enable --now postern'))
   if (!settings || !service) throw new Error('docs/vps.md has no settings or no service')
   writeFileSync(join(machine, 'root/postern.yml'), settings.text)
   writeFileSync(join(machine, 'root/service.sh'), service.text)
-  // npm itself stays here; the page asks it where it installs to.
+  // npm itself stays here; the page only asks it for its install folder.
   writeFileSync(join(machine, 'usr/local/bin/npm'), '#!/bin/sh\necho /usr/local/lib/node_modules\n', { mode: 0o755 })
   copyFileSync(join(import.meta.dirname, 'check.sh'), join(machine, 'root/check.sh'))
   enable('postern-check.service', unit)

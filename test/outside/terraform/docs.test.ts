@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 
-test('what docs/migrate.md tells users of Terraform to write is in what the outside check applies', () => {
+test('the outside check applies what docs/migrate.md tells users of Terraform to write', () => {
   const docs = readFileSync('docs/migrate.md', 'utf8')
   const blocks = [...docs.matchAll(/```hcl\n(.*?)```/gs)].map(([, block = '']) => block.trim())
   assert.equal(blocks.length, 2)

@@ -1,6 +1,6 @@
 /**
- * An outside check of ngrok's Terraform provider against a Postern of its own on loopback: what a folder here describes is
- * applied, changed and destroyed, and every plan between is empty.
+ * An outside check of ngrok's Terraform provider against its own Postern on loopback: the resources in a folder here
+ * are applied, changed and destroyed, and every plan in between is empty.
  *
  *     node test/outside/terraform/run.ts --terraform PATH --provider 0.3=FOLDER --provider 0.8=FOLDER
  *
@@ -17,7 +17,7 @@ import type { ApiClient, Json } from '../../support/api-client.ts'
 import { makeIdentity } from '../../support/make-certificate.ts'
 import { type Platform, startPlatform } from '../../support/platform.ts'
 
-/** What the two rounds set; everything that a resource lets one change differs between them. */
+/** The variables of the two rounds; everything that a resource lets one change differs between them. */
 const rounds = [
   { words: 'first', active: true },
   { words: 'second', active: false },
@@ -30,7 +30,7 @@ const checks = (values.provider ?? []).map((each) => {
   const [version = '', folder = ''] = each.split('=')
   return { version, folder: resolve(folder) }
 })
-if (checks.length === 0) throw new Error('say which provider: --provider 0.8=FOLDER')
+if (checks.length === 0) throw new Error('name a provider: --provider 0.8=FOLDER')
 
 for (const each of checks) await check(each)
 
@@ -77,7 +77,7 @@ async function makeMaterial(): Promise<Json> {
   }
 }
 
-/** Runs one command; whatever it prints is shown when it fails. A plan that is not empty fails. */
+/** Runs one command; its output is shown when it fails. A plan that is not empty fails. */
 async function terraform(platform: Platform, cwd: string, ...args: readonly string[]): Promise<void> {
   const options: SpawnOptions = {
     cwd,
@@ -102,7 +102,7 @@ async function terraform(platform: Platform, cwd: string, ...args: readonly stri
   if (code !== 0) throw new Error(`terraform ${args.join(' ')} ended with ${code}:\n${printed}`)
 }
 
-/** The ids of everything that is stored. */
+/** The ids of all stored resources. */
 async function everything(api: ApiClient): Promise<string[]> {
   const lists = resources.filter(({ source, listKey }) => source === 'store' && listKey !== null)
   const found = await Promise.all(lists.map(async ({ path, listKey }) => (await api.get(path))[listKey ?? '']))

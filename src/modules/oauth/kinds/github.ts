@@ -46,7 +46,7 @@ interface Team {
   readonly handle: string
 }
 
-/** The first entry of `list` that the user has. */
+/** The item of `has` that is first in `list`. */
 function firstListed<T>(list: readonly string[] = [], has: readonly T[], names: (each: T) => string[]): T | undefined {
   for (const wanted of list) {
     const found = has.find((each) => names(each).some((name) => name.toLowerCase() === wanted.toLowerCase()))

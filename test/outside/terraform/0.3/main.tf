@@ -31,7 +31,7 @@ resource "ngrok_bot_user" "this" {
   active = true
 }
 
-# These two would be replaced in every plan: the provider reads the owner back without having been told one.
+# These two would be replaced in every plan: the provider reads back an owner that was not configured.
 resource "ngrok_credential" "this" {
   description = var.words
   metadata    = "credential"
@@ -72,7 +72,7 @@ resource "ngrok_failover_backend" "this" {
   backends    = [ngrok_tunnel_group_backend.this.id, ngrok_http_response_backend.this.id]
 }
 
-# The action of a policy is obsolete and decides nothing; the provider reads nothing back and would replace the policy.
+# The action of a policy is obsolete and has no effect; the provider never reads it back and would replace the policy.
 resource "ngrok_ip_policy" "this" {
   action      = "allow"
   description = var.words
