@@ -227,6 +227,13 @@ describe('the manifests of a cluster', () => {
     assert.ok(pod.terminationGracePeriodSeconds * 1000 > neededMs)
   })
 
+  test('have balancers that accept connections until they are out of the service, and then keep open ones for a while', () => {
+    const { spec } = find('Deployment', 'balancer').spec.template
+    const [sleep, seconds] = spec.containers[0].lifecycle.preStop.exec.command
+    assert.equal(sleep, 'sleep')
+    assert.ok(Number(seconds) >= 5 && spec.terminationGracePeriodSeconds - Number(seconds) >= 30)
+  })
+
   test('keep nodes apart, and most of them running', () => {
     for (const [kind, name] of [
       ['StatefulSet', 'postern'],
