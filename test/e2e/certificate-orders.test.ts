@@ -210,7 +210,7 @@ test('one wildcard, proven through the name server of its zone, serves all names
   const seen: string[] = []
   acme.mood.txt = (record) => {
     const values = dns.txt.get(record) ?? []
-    seen.push(record, ...values)
+    seen.push(record)
     return values
   }
   const server = { 'acme-directory': acme.directory, 'acme-dns-server': `127.0.0.1:${dns.port}` }
@@ -222,10 +222,7 @@ test('one wildcard, proven through the name server of its zone, serves all names
   await edge(platform.admin, 'deep.below.example.com')
   const names = ['*.example.com', 'deep.below.example.com']
   await until('both have certificates', async () => (await issuedNames(platform.admin)).join() === names.join())
-  assert.deepEqual(seen.filter((each) => each.startsWith('_')).sort(), [
-    '_acme-challenge.deep.below.example.com',
-    '_acme-challenge.example.com',
-  ])
+  assert.deepEqual(seen.sort(), ['_acme-challenge.deep.below.example.com', '_acme-challenge.example.com'])
   assert.deepEqual([...dns.txt.values()].flat(), [], 'the records are gone')
 })
 
