@@ -39,7 +39,7 @@ const exchange: SeenExchange = {
 function whole(headers: readonly KeptHeader[], content: string, encoding: 'text' | 'base64' = 'text'): WholeExchange {
   const size = Buffer.from(content, encoding === 'text' ? 'utf8' : 'base64').length
   const body = { size, kept: size, encoding, content }
-  return { exchange: { ...exchange, bytesIn: size }, request: { headers, body } }
+  return { exchange: { ...exchange, bytesIn: size }, authority: 'a.test:8443', request: { headers, body } }
 }
 
 const shown = (name: string, value: string): KeptHeader => ({ name, value, isMasked: false })
@@ -66,7 +66,10 @@ test('a command has all that is known, and notes what is not', () => {
     ].join('\n'),
   )
   const bare = curlOf({ exchange })
-  assert.match(bare, /^# headers were not kept\n# the body was not kept as a whole\ncurl /)
+  assert.match(
+    bare,
+    /^# headers were not kept\n# the body was not kept as a whole\ncurl [\s\S]* 'https:\/\/a\.test\/a\?/,
+  )
 })
 
 test('whatever a request contains, a shell passes it to curl unchanged', async () => {
@@ -92,7 +95,7 @@ test('whatever a request contains, a shell passes it to curl unchanged', async (
       const header = value === '' ? 'X-A;' : `X-A: ${value}`
       const sent = text === '' ? [] : ['--data-raw', text]
       const expected = ['--path-as-is', '--globoff', '--request', 'POST', '--header', header, ...sent]
-      assert.deepEqual(words, [...expected, 'https://a.test/a?b=c&d=%20e'])
+      assert.deepEqual(words, [...expected, 'https://a.test:8443/a?b=c&d=%20e'])
     }),
     { numRuns: 60 },
   )
@@ -101,7 +104,7 @@ test('whatever a request contains, a shell passes it to curl unchanged', async (
 test('a binary body reaches curl as bytes', async () => {
   const bytes = Buffer.from([0xff, 0, 0x41, 0x27]).toString('base64')
   const { input, words } = await givenBy(curlOf(whole([], bytes, 'base64')))
-  assert.deepEqual([input, words.slice(4)], [bytes, ['--data-binary', '@-', 'https://a.test/a?b=c&d=%20e']])
+  assert.deepEqual([input, words.slice(4)], [bytes, ['--data-binary', '@-', 'https://a.test:8443/a?b=c&d=%20e']])
 })
 
 test('a HAR document has what was kept, without masks', () => {
@@ -110,7 +113,7 @@ test('a HAR document has what was kept, without masks', () => {
   const [entry] = entries
   assert.deepEqual(entry?.request, {
     method: 'POST',
-    url: 'https://a.test/a?b=c&d=%20e',
+    url: 'https://a.test:8443/a?b=c&d=%20e',
     httpVersion: 'HTTP/1.1',
     cookies: [],
     headers: [{ name: 'Content-Type', value: 'text/plain' }],

@@ -4,10 +4,9 @@ import type { KeptBody, WholeExchange } from '../model/exchange.ts'
 /** Headers that curl adds itself. */
 const made: ReadonlySet<string> = new Set(['host', 'content-length', 'transfer-encoding', 'connection'])
 
-export function curlOf({ exchange, request }: WholeExchange): string {
-  const { method, scheme, host, path, bytesIn } = exchange
+export function curlOf({ exchange, authority = exchange.host, request }: WholeExchange): string {
+  const { method, scheme, path, bytesIn } = exchange
   const headers = request?.headers ?? []
-  const authority = headers.find(({ name }) => name.toLowerCase() === 'host')?.value ?? host
   const sent = headers.filter(({ name, isMasked }) => !isMasked && !made.has(name.toLowerCase()))
   const body = bodyOf(request?.body, bytesIn)
   const words = [

@@ -6,7 +6,8 @@ import type { KeptBody, KeptHeader, KeptMessage, SeenExchange, WholeExchange } f
 const UNKNOWN = -1
 
 /** `unpacked` is the body of the answer, if it was compressed. */
-export function harOf({ exchange, request, response }: WholeExchange, unpacked?: UnpackedText) {
+export function harOf(whole: WholeExchange, unpacked?: UnpackedText) {
+  const { exchange, response } = whole
   const { timings } = exchange
   return {
     log: {
@@ -16,7 +17,7 @@ export function harOf({ exchange, request, response }: WholeExchange, unpacked?:
         {
           startedDateTime: new Date(exchange.startedAt).toISOString(),
           time: exchange.durationMs,
-          request: requestOf(exchange, request),
+          request: requestOf(whole),
           response: responseOf(exchange, response, unpacked),
           cache: {},
           timings: {
@@ -33,10 +34,10 @@ export function harOf({ exchange, request, response }: WholeExchange, unpacked?:
   }
 }
 
-function requestOf({ method, scheme, host, path, version, bytesIn }: SeenExchange, kept: KeptMessage | undefined) {
-  const headers = headersOf(kept)
-  const authority = headers.find(({ name }) => name.toLowerCase() === 'host')?.value ?? host
-  const body = kept?.body
+function requestOf({ exchange, authority = exchange.host, request }: WholeExchange) {
+  const { method, scheme, path, version, bytesIn } = exchange
+  const headers = headersOf(request)
+  const body = request?.body
   return {
     method,
     url: `${scheme}://${authority}${path}`,

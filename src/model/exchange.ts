@@ -87,6 +87,8 @@ export interface ExchangeQuery {
 /** An exchange with what was kept of its heads and bodies. */
 export interface WholeExchange {
   readonly exchange: SeenExchange
+  /** The host with its port, as visitors reach it; undefined from a node of an older version. */
+  readonly authority?: string | undefined
   /** As the visitor sent it; undefined when it was not kept, or is gone by now. */
   readonly request?: KeptMessage | undefined
   /** As the visitor was answered. */

@@ -177,3 +177,17 @@ test('an exchange can be exported as HAR and as a curl command', async () => {
   assert.deepEqual([log.version, log.entries.length, log.entries[0].request.method], ['1.2', 1, 'POST'])
   assert.ok(!JSON.stringify(log).includes('a=b'))
 })
+
+test('an exported exchange leads to the public port, even if no capture kept its headers', async () => {
+  const edge = await world.httpsTo(service)
+  const path = `/export/${++asked}`
+  await world.ask(edge.name, { path })
+  const id: string = await until('it is listed', async () => {
+    const [exchange] = (await world.api.get(`/exchanges?edge_id=${edge.id}`)).exchanges
+    return exchange?.id
+  })
+  const url = `https://${edge.name}:${world.platform.httpsPort}${path}`
+  const { command } = await world.api.get(`/exchanges/${id}/curl`)
+  assert.ok(command.startsWith('# headers were not kept\n') && command.endsWith(`'${url}'`), command)
+  assert.equal((await world.api.get(`/exchanges/${id}/har`)).log.entries[0].request.url, url)
+})

@@ -1,7 +1,14 @@
 /** What a data plane remembers of its traffic, and how it answers the control plane's calls for it. */
 import type { Clock } from '../../lib/clock.ts'
 import type { RunningCapture } from '../../model/capture.ts'
-import type { ExchangeNews, ExchangeQuery, ReplayAsk, SeenExchange, WholeExchange } from '../../model/exchange.ts'
+import type {
+  ExchangeNews,
+  ExchangeQuery,
+  KeptMessage,
+  ReplayAsk,
+  SeenExchange,
+  WholeExchange,
+} from '../../model/exchange.ts'
 import { tagOf } from '../../model/exchange-id.ts'
 import type { AccessRecord } from '../proxy/access-record.ts'
 import { messagesOf } from './captured-parts.ts'
@@ -18,18 +25,25 @@ export interface PlaneExchangesOptions {
   /** The session of a tunnel that is online. */
   readonly sessionOf: (tunnelId: string) => string | undefined
   readonly replays: Omit<ReplaysOptions, 'captures' | 'now'>
+  readonly publicPorts: () => PublicPorts
 }
+
+type PublicPorts = Readonly<Record<'http' | 'https', number>>
 
 /** The part of the memory that is for heads and bodies; the rest is for exchanges. */
 const CAPTURED_PART = 3 / 4
+
+const DEFAULT_PORTS: PublicPorts = { http: 80, https: 443 }
 
 export class PlaneExchanges {
   /** For the proxy. */
   readonly captures: Captures
   readonly #log: ExchangeLog
   readonly #replays: Replays
+  readonly #publicPorts: () => PublicPorts
 
-  constructor({ bytes, nodeId, planeId, now, sessionOf, replays }: PlaneExchangesOptions) {
+  constructor({ bytes, nodeId, planeId, now, sessionOf, replays, publicPorts }: PlaneExchangesOptions) {
+    this.#publicPorts = publicPorts
     const tags = { nodeTag: tagOf(nodeId), planeTag: tagOf(planeId) }
     this.captures = new Captures({ bytes: Math.ceil(bytes * CAPTURED_PART), now })
     this.#replays = new Replays({ ...replays, captures: this.captures, now })
@@ -63,6 +77,13 @@ export class PlaneExchanges {
     if (!found) return undefined
     const { exchange, lastPart } = found
     const parts = lastPart < 0 ? undefined : await this.captures.parts.read(lastPart)
-    return { exchange, ...(parts && messagesOf(parts, exchange, found)) }
+    const messages = parts && messagesOf(parts, exchange, found)
+    return { exchange, authority: authorityOf(exchange, messages?.request, this.#publicPorts()), ...messages }
   }
+}
+
+/** As the visitor sent it, if that was kept. */
+function authorityOf({ scheme, host }: SeenExchange, request: KeptMessage | undefined, ports: PublicPorts): string {
+  const sent = request?.headers.find(({ name }) => name.toLowerCase() === 'host')?.value
+  return sent ?? (ports[scheme] === DEFAULT_PORTS[scheme] ? host : `${host}:${ports[scheme]}`)
 }
