@@ -221,8 +221,7 @@ export async function openDataPlane(options: DataPlaneOptions) {
       ...{ nodeId, planeId, now },
       bytes: shareOf(settings.exchangeMemory, planeCount),
       sessionOf: (id) => online.registry.liveTunnel(id)?.session.id ?? elsewhere.sessionOf(id),
-      replays: { edges, serve: (...given) => front.answer(...given), publicHttpsPort: () => publicPorts.https },
-      publicPorts: () => publicPorts,
+      replays: { edges, serve: (...given) => front.answer(...given), publicPorts: () => publicPorts },
     })
     const bodyMemory = new BodyMemory({ bytes: bodyMemoryOf(settings.bodyMemory, planeCount) })
     const departed = new DepartedVisitors()

@@ -1,6 +1,7 @@
 /** The endpoints of edges, one for each hostport, listed with those of agents. */
 import { createHash } from 'node:crypto'
 import type { Logger } from '../lib/log/log.ts'
+import { publicAuthority } from '../lib/net/public-authority.ts'
 import { Shelf } from '../lib/shelf.ts'
 import { ownTurn } from '../lib/threads/others-turn.ts'
 import { readHostport } from '../model/hostport.ts'
@@ -15,8 +16,6 @@ import type { Followed } from './follower.ts'
 /** How many characters of an edge's id its endpoints share; the rest distinguishes its hostports. */
 const SHARED_CHARACTERS = 17
 const OWN_CHARACTERS = 10
-
-const usualPorts: Readonly<Record<string, number>> = { https: 443, tls: 443 }
 
 /** How many edges are read at once. */
 const AT_A_TIME = 1000
@@ -134,7 +133,7 @@ export class EdgeEndpoints implements Followed {
         region: this.#region,
         createdAt,
         updatedAt: createdAt,
-        publicUrl: `${proto}://${port === usualPorts[proto] ? host : `${host}:${port}`}`,
+        publicUrl: `${proto}://${publicAuthority(proto, host, port)}`,
         proto,
         hostport,
         type: 'edge',

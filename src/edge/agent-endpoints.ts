@@ -1,6 +1,7 @@
 /** Serves the addresses that agents bind: each endpoint is an edge of its own, unless another holds its address. */
 import { createHash } from 'node:crypto'
 import { ID_LENGTH } from '../lib/ids.ts'
+import { publicAuthority } from '../lib/net/public-authority.ts'
 import type { BackendPlan, EdgeConfig, ModuleSettings } from '../model/edge-config.ts'
 import {
   type AddressHolders,
@@ -148,10 +149,8 @@ export class AgentEndpoints implements Endpoints {
 
   #address({ proto, host, port }: EndpointRequest): { hostport: string; url: string } {
     const { https, http } = this.#options.publicPorts
-    const usual = { https: 443, tls: 443, http: 80, tcp: 0 }[proto]
     const actual = port ?? (proto === 'http' ? http : https)
-    const hostport = `${host}:${actual}`
-    return { hostport, url: `${proto}://${actual === usual ? host : hostport}` }
+    return { hostport: `${host}:${actual}`, url: `${proto}://${publicAuthority(proto, host, actual)}` }
   }
 }
 

@@ -1,5 +1,6 @@
 /** What a data plane remembers of its traffic, and how it answers the control plane's calls for it. */
 import type { Clock } from '../../lib/clock.ts'
+import { publicAuthority } from '../../lib/net/public-authority.ts'
 import type { RunningCapture } from '../../model/capture.ts'
 import type {
   ExchangeNews,
@@ -25,25 +26,20 @@ export interface PlaneExchangesOptions {
   /** The session of a tunnel that is online. */
   readonly sessionOf: (tunnelId: string) => string | undefined
   readonly replays: Omit<ReplaysOptions, 'captures' | 'now'>
-  readonly publicPorts: () => PublicPorts
 }
-
-type PublicPorts = Readonly<Record<'http' | 'https', number>>
 
 /** The part of the memory that is for heads and bodies; the rest is for exchanges. */
 const CAPTURED_PART = 3 / 4
-
-const DEFAULT_PORTS: PublicPorts = { http: 80, https: 443 }
 
 export class PlaneExchanges {
   /** For the proxy. */
   readonly captures: Captures
   readonly #log: ExchangeLog
   readonly #replays: Replays
-  readonly #publicPorts: () => PublicPorts
+  readonly #publicPorts: ReplaysOptions['publicPorts']
 
-  constructor({ bytes, nodeId, planeId, now, sessionOf, replays, publicPorts }: PlaneExchangesOptions) {
-    this.#publicPorts = publicPorts
+  constructor({ bytes, nodeId, planeId, now, sessionOf, replays }: PlaneExchangesOptions) {
+    this.#publicPorts = replays.publicPorts
     const tags = { nodeTag: tagOf(nodeId), planeTag: tagOf(planeId) }
     this.captures = new Captures({ bytes: Math.ceil(bytes * CAPTURED_PART), now })
     this.#replays = new Replays({ ...replays, captures: this.captures, now })
@@ -78,12 +74,12 @@ export class PlaneExchanges {
     const { exchange, lastPart } = found
     const parts = lastPart < 0 ? undefined : await this.captures.parts.read(lastPart)
     const messages = parts && messagesOf(parts, exchange, found)
-    return { exchange, authority: authorityOf(exchange, messages?.request, this.#publicPorts()), ...messages }
+    const { scheme, host } = exchange
+    const authority = sentHost(messages?.request) ?? publicAuthority(scheme, host, this.#publicPorts()[scheme])
+    return { exchange, authority, ...messages }
   }
 }
 
-/** As the visitor sent it, if that was kept. */
-function authorityOf({ scheme, host }: SeenExchange, request: KeptMessage | undefined, ports: PublicPorts): string {
-  const sent = request?.headers.find(({ name }) => name.toLowerCase() === 'host')?.value
-  return sent ?? (ports[scheme] === DEFAULT_PORTS[scheme] ? host : `${host}:${ports[scheme]}`)
+function sentHost(request: KeptMessage | undefined): string | undefined {
+  return request?.headers.find(({ name }) => name.toLowerCase() === 'host')?.value
 }

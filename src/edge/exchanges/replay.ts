@@ -19,7 +19,7 @@ export interface ReplaysOptions {
   readonly captures: Pick<Captures, 'keep'>
   /** Has the proxy answer a request. */
   readonly serve: (exchange: Exchange, connection: VisitorConnection) => void
-  readonly publicHttpsPort: () => number
+  readonly publicPorts: () => Readonly<Record<SeenExchange['scheme'], number>>
   readonly now: Clock
 }
 
@@ -63,7 +63,7 @@ export class Replays {
   }
 
   #send(exchange: SeenExchange, repeated: RepeatedExchange, serverName: string): Promise<string> {
-    const { serve, captures, now, publicHttpsPort } = this.#options
+    const { serve, captures, now, publicPorts } = this.#options
     const { promise, resolve } = Promise.withResolvers<string>()
     const capture = captures.keep({
       id: exchange.captureId ?? '',
@@ -79,7 +79,7 @@ export class Replays {
       isResumed: false,
       clientCertificate: undefined,
     }
-    const serverPort = publicHttpsPort()
+    const serverPort = publicPorts()[exchange.scheme]
     const late = setTimeout(() => repeated.giveUp(), REPLAY_MS)
     serve(repeated, {
       peer: { ip: exchange.ip, port: 0, serverIp: '', serverPort, startedAt: now() },

@@ -1,4 +1,5 @@
 /** Finds the route of a request by its head: every step in order, all of them before any module. */
+import { publicAuthority } from '../../lib/net/public-authority.ts'
 import { flatText } from '../../lib/text/flat-text.ts'
 import type { VisitorErrorCode } from '../../model/visitor-errors.ts'
 import type { Edge, Route } from '../edge.ts'
@@ -140,5 +141,5 @@ function askedHost(connection: VisitorConnection, authority: string): string | u
 
 /** D42a: the same URL on the TLS listener. */
 function httpsUrl(host: string, port: number, target: string): string {
-  return `https://${host}${port === 443 ? '' : `:${port}`}${target === '*' ? '/' : target}`
+  return `https://${publicAuthority('https', host, port)}${target === '*' ? '/' : target}`
 }
