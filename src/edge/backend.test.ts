@@ -88,6 +88,23 @@ describe('a tunnel group', () => {
     assert.deepEqual([backend.isOnline, names(backend.targets())], [false, []])
   })
 
+  test('then offers, once, those that came since', () => {
+    const { reach, followed } = reachOf({ a: ['x', 'y'] })
+    const backend = createBackend(groupOf('a'), reach)
+    const group = followed.get('a')
+    assert.ok(group)
+    const offered = backend.targets()[Symbol.iterator]()
+    const next = () => names([offered.next().value ?? []].flat())
+    assert.deepEqual([next(), next()], [['x'], ['y']])
+    const [x] = group.members
+    assert.ok(x)
+    // One stays, one is listed anew because it has moved, and one is new.
+    group.members = [x, { tunnelId: 'y', httpVersion: 1 }, { tunnelId: 'z', httpVersion: 1 }]
+    assert.deepEqual([next(), next()], [['y'], ['z']])
+    group.members = [{ tunnelId: 'x', httpVersion: 1 }]
+    assert.deepEqual(next(), [])
+  })
+
   test('takes one turn per call, however many of its tunnels the caller examines', () => {
     const backend = createBackend(groupOf('a'), reachOf({ a: ['x', 'y', 'z'] }).reach)
     const asked = [backend.targets(), backend.targets()]

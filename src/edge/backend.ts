@@ -90,15 +90,19 @@ function group({ labels, pool }: Extract<BackendPlan, { kind: 'tunnel_group' }>,
     }
     return target
   }
+  const current = (): readonly DialTarget[] => {
+    // The list is replaced, never changed, so targets are rebuilt only when it is another list.
+    if (members !== followed.members) {
+      members = followed.members
+      targets = members.map(targetOf)
+      turns = turnsOf(members, { isPool: pool !== undefined })
+    }
+    return targets
+  }
   return {
     targets() {
-      // The list is replaced, never changed, so targets are rebuilt only when it is another list.
-      if (members !== followed.members) {
-        members = followed.members
-        targets = members.map(targetOf)
-        turns = turnsOf(members, { isPool: pool !== undefined })
-      }
-      return new Round(targets, turns[turn++ % turns.length] ?? 0)
+      const all = current()
+      return new Round(all, turns[turn++ % turns.length] ?? 0, current)
     },
     ...(followed.found && { found: () => followed.found?.() }),
     get isOnline() {
@@ -116,27 +120,42 @@ function turnsOf(members: readonly GroupMember[], { isPool }: { readonly isPool:
 }
 
 /**
- * Each of `targets` once, starting with the one whose turn it is. Not a generator: it would cost more than anything
- * else in a request.
+ * Each of `targets` once, starting with the one whose turn it is, and then those that came meanwhile: an agent that moves may
+ * leave its former place just before its turn. Not a generator: it would cost more than anything else in a request.
  */
 class Round implements IterableIterator<DialTarget, undefined> {
-  readonly #targets: readonly DialTarget[]
+  readonly #current: () => readonly DialTarget[]
+  #targets: readonly DialTarget[]
   #next: number
-  readonly #end: number
+  #end: number
+  #isLate = false
 
-  constructor(targets: readonly DialTarget[], turn: number) {
+  constructor(targets: readonly DialTarget[], turn: number, current: () => readonly DialTarget[]) {
+    this.#current = current
     this.#targets = targets
     this.#next = turn
     this.#end = turn + targets.length
   }
 
   next(): IteratorResult<DialTarget, undefined> {
+    if (this.#next === this.#end && !this.#isLate) this.#addLate()
     const target = this.#next < this.#end ? this.#targets[this.#next++ % this.#targets.length] : undefined
     return target ? { done: false, value: target } : { done: true, value: undefined }
   }
 
   [Symbol.iterator](): this {
     return this
+  }
+
+  /** Only once, so that a visit ends even while members come and go all the time. */
+  #addLate(): void {
+    this.#isLate = true
+    const tried = this.#targets
+    const now = this.#current()
+    if (now === tried) return
+    this.#targets = now.filter((target) => !tried.includes(target))
+    this.#next = 0
+    this.#end = this.#targets.length
   }
 }
 

@@ -4,6 +4,7 @@ import { after, before, describe, type TestContext, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { agentAt, type ClusterNode, listed, startCluster, type TestCluster } from '../../support/cluster.ts'
 import { eachStore } from '../../support/databases.ts'
+import { openGate, type TcpGate } from '../../support/tcp-gate.ts'
 import { until } from '../../support/until.ts'
 import { httpUpstream, type Owner, tcpUpstream } from '../../support/upstream.ts'
 import { dialTcp } from '../../support/visitor.ts'
@@ -78,10 +79,22 @@ describe('an agent at two nodes', () => {
       const owner: Owner = { after: (close) => void closers.unshift(close) }
       let cluster: TestCluster
       let nodes: ClusterNode[]
+      /** Where agents reach each node. */
+      let gates: TcpGate[]
+      const gateOf = (node: ClusterNode): TcpGate => gates[nodes.indexOf(node)] ?? assert.fail()
+      const addressOf = ({ port }: TcpGate): string => `127.0.0.1:${port}`
+      const leadTo = (node: ClusterNode): void => gateOf(node).lead(Number(node.server.agents.split(':').at(-1)))
       before(async () => {
-        // Longer than any test waits: a connection that is closed only after this time makes a test fail.
-        cluster = await startCluster(owner, { databaseUrl: await store.url(), flags: { 'drain-timeout': '10m' } })
+        gates = await Promise.all([0, 0, 0].map(openGate))
+        for (const gate of gates) owner.after(() => gate.shut())
+        cluster = await startCluster(owner, {
+          databaseUrl: await store.url(),
+          // Longer than any test waits: a connection that is closed only after this time makes a test fail.
+          flags: { 'drain-timeout': '10m' },
+          ofNode: (number) => ({ flags: { 'agent-address': addressOf(gates[number - 1] ?? assert.fail()) } }),
+        })
         nodes = [...cluster.nodes]
+        for (const node of nodes) leadTo(node)
       })
       after(async () => {
         for (const close of closers) await close()
@@ -92,6 +105,7 @@ describe('an agent at two nodes', () => {
         const index = nodes.indexOf(node)
         const started = await cluster.start(index + 1)
         nodes[index] = started
+        leadTo(started)
         await until('it is known', async () => (await started.api.get('/nodes')).nodes.length === nodes.length)
       }
 
@@ -123,7 +137,9 @@ describe('an agent at two nodes', () => {
         const service = await httpUpstream(t, (_, response) => response.end('served'))
         const echo = await tcpUpstream(t)
         const events: string[] = []
-        const agent = await agentAt(t, cluster, nodes[0] as ClusterNode, { onEvent: ({ type }) => events.push(type) })
+        const first = nodes[0] as ClusterNode
+        const server = addressOf(gateOf(first))
+        const agent = await agentAt(t, cluster, first, { server, onEvent: ({ type }) => events.push(type) })
         const { url: web } = await agent.forward({ addr: service.port, pooling: true })
         const { url: tcp } = await agent.forward({ addr: echo.port, proto: 'tcp', pooling: true })
         const visitorsOf = async (node: ClusterNode): Promise<Visitors> => {
@@ -157,6 +173,28 @@ describe('an agent at two nodes', () => {
         await agent.close()
         const isGone = async () => (await listed(nodes[0] as ClusterNode, 'tunnel_sessions')).length === 0
         await until('nothing is left', isGone)
+      })
+
+      test('loses only those too when its first session can only go where its second is', async (t) => {
+        const { agent, events, visitorsOf } = await start(t)
+        const at = await halves(nodes[0] as ClusterNode)
+        const [dying] = at
+        const third = nodes.find((node) => !at.includes(node)) ?? assert.fail()
+        const visitors = await visitorsOf(third)
+        gateOf(third).hush()
+        dying.server.kill('SIGKILL')
+        await dying.server.ended
+        visitors.changed()
+        const isAlone = async () => (await listed(third, 'tunnel_sessions')).length === 1
+        await until('the second has made room for the first', isAlone)
+        await visitors.goOn()
+        gateOf(third).speak()
+        await halves(third, dying)
+        await visitors.goOn()
+        assert.ok(!events.includes('offline'), events.join())
+        await visitors.stop()
+        await agent.close()
+        await again(dying)
       })
 
       test('loses nothing when nodes stop one after another', async (t) => {
