@@ -13,6 +13,7 @@ import { type Dial, DialFault } from './model/dial.ts'
 import type { LookUp } from './model/look-up.ts'
 import { LOOKUP_MS } from './planes/asked-of-control.ts'
 import type { ControlLink } from './planes/control-link.ts'
+import { keepLast } from './planes/known-places.ts'
 import type { ElsewhereNumbers } from './planes/numbers.ts'
 import { OtherNodes, type ServedHere } from './planes/other-nodes.ts'
 import { OtherPlanes } from './planes/other-planes.ts'
@@ -89,12 +90,14 @@ export function openElsewhere(options: ReachElsewhereOptions) {
     online().registry.liveTunnel(request.tunnelId) ? online().registry.dialHere(request) : others.dialOnce(request)
   const identity = clusterListen && createNodeIdentity({ nodeId, planeId }, authority)
   let known: ReadonlyMap<string, OtherNode> = new Map()
+  /** Nodes that are gone: what they had is tried there while nothing can be looked up. */
+  const gone = new Map<string, OtherNode>()
   let limitPart = undivided
   const nodeLinks =
     identity &&
     new NodeLinks({
       ...{ identity, log },
-      addressOf: (id) => known.get(id)?.address,
+      addressOf: (id) => (known.get(id) ?? gone.get(id))?.address,
       onGone: (tunnelIds) => nodes?.gone(tunnelIds),
     })
   const nodeDoor =
@@ -220,8 +223,10 @@ export function openElsewhere(options: ReachElsewhereOptions) {
         const addresses = agentAddresses()
         // Agents of a draining plane learn the addresses when they are asked to move.
         if (!isDeepStrictEqual(addresses, told) && !options.isLeaving()) void online().tellNodes(addresses)
-        for (const id of before.keys()) {
+        for (const id of known.keys()) gone.delete(id)
+        for (const [id, node] of before) {
           if (known.has(id)) continue
+          keepLast(gone, id, node)
           nodes?.nodeGone(id)
           nodeLinks?.forget(id)
         }

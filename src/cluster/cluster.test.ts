@@ -317,6 +317,35 @@ describe('nodes on one database', () => {
       assert.deepEqual(ids(await b.node.cluster.presence().sessions(page)), ['ts_3', 'ts_2', 'ts_1'])
     })
 
+    test('after the database was away, a node is unsure until it renews its lease or has had time to', async (t) => {
+      const { a, b } = await two()
+      await bind(b, 'tn_1', 'ts_1')
+      const { now } = performance
+      let laterMs = 0
+      t.mock.method(performance, 'now', () => now.call(performance) + laterMs)
+      await store.write((writer) => writer.online.leave('nd_b'))
+      laterMs += 6000
+      assert.equal(await lookUp(a), undefined)
+      // The data plane knows by the time of the answer.
+      assert.deepEqual([a.plane.nodes, a.plane.unsure], [['nd_b'], ['nd_b']])
+      assert.equal(a.node.cluster.numbers.nodes, 1)
+      assert.deepEqual(await store.read(({ online }) => online.deadNodes()), ['nd_b'])
+      await b.node.cluster.renew()
+      await a.node.cluster.renew()
+      assert.deepEqual([a.plane.nodes, a.plane.unsure], [['nd_b'], []])
+      assert.deepEqual((await lookUp(a))?.nodeId, 'nd_b')
+
+      laterMs += 6000
+      nodes.delete('nd_b')
+      await b.node.vanish()
+      await store.write((writer) => writer.online.leave('nd_b'))
+      await a.node.cluster.renew()
+      assert.deepEqual(a.plane.unsure, ['nd_b'])
+      laterMs += 4000
+      await a.node.cluster.renew()
+      assert.deepEqual([a.plane.nodes, await store.read(({ online }) => online.deadNodes())], [[], []])
+    })
+
     test('the rows of a dead node are swept by another', async () => {
       const { a, b } = await two()
       await bind(a, 'tn_1', 'ts_1')

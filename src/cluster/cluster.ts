@@ -106,7 +106,7 @@ export class Cluster {
       ...{ store, log },
       facts: () => ({ ...node, sessions: here.sessions(), isLeaving: this.#leaving !== undefined }),
       onBegun: () => here.announce(),
-      onNodes: (nodes) => this.#use(nodes),
+      onNodes: (nodes, state) => this.#use(nodes, state),
       ...(options.renewMs !== undefined && { renewMs: options.renewMs }),
     })
   }
@@ -116,7 +116,7 @@ export class Cluster {
     return this.#rows
   }
 
-  /** The other nodes whose leases run. */
+  /** The other nodes whose leases run, and those that may be about to renew theirs. */
   get others(): readonly OtherNode[] {
     return this.#others
   }
@@ -125,7 +125,7 @@ export class Cluster {
   get numbers(): ClusterNumbers {
     const { ageMs } = this.#lease
     return {
-      nodes: this.#others.length + 1,
+      nodes: this.#others.filter(({ isUnsure }) => !isUnsure).length + 1,
       isLeaseHeld: ageMs < LEASE_MS,
       leaseAgeMs: ageMs,
       waitingRows: this.#rows.waiting,
@@ -338,17 +338,25 @@ export class Cluster {
     }
   }
 
-  /** Renews when a node is unknown: it has just started, and renewing reads the list of nodes. */
+  /**
+   * Renews, which reads the list of nodes, when a node is unknown, since it has just started, and when the database was away:
+   * data planes must hear that nodes are unsure before an answer that lacks what these have.
+   */
   async #introduce(nodeIds: ReadonlySet<string>): Promise<void> {
     const known = new Set(this.#others.map(({ nodeId }) => nodeId))
-    if ([...nodeIds].some((id) => !known.has(id))) await this.renew()
+    const isRenewed = this.#lease.wasAway || [...nodeIds].some((id) => !known.has(id)) ? await this.renew() : true
+    if (!isRenewed && this.#lease.wasAway)
+      throw new Error('the database was away, and which nodes are there cannot be read')
   }
 
-  #use(nodes: readonly LiveNode[]): void {
+  #use(nodes: readonly LiveNode[], { isSettled }: { readonly isSettled: boolean }): void {
     const { node, here } = this.#options
-    const others = nodes.flatMap(({ id, name, address, agentAddresses, isLeaving }) =>
+    const live = nodes.flatMap(({ id, name, address, agentAddresses, isLeaving }) =>
       id === node.id ? [] : [{ nodeId: id, name, address: placeOf(address), agentAddresses, isLeaving }],
     )
+    const isLive = ({ nodeId }: OtherNode): boolean => live.some((each) => each.nodeId === nodeId)
+    const rest = isSettled ? [] : this.#others.filter((other) => !isLive(other))
+    const others: OtherNode[] = [...live, ...rest.map((other) => ({ ...other, isUnsure: true }))]
     if (JSON.stringify(others) === JSON.stringify(this.#others)) return
     this.#others = others
     for (const id of this.#unreached.keys()) if (!others.some(({ nodeId }) => nodeId === id)) this.#unreached.delete(id)

@@ -29,7 +29,7 @@ export interface LookUpsOptions {
   readonly sealer: Sealer
   readonly nodeId: string
   readonly log: Logger
-  /** Makes sure that data planes know these nodes, which may have just started, before they hear of tunnels there. */
+  /** Makes sure that data planes know these nodes, and which nodes are unsure, before they hear the answer. */
   readonly introduce: (nodeIds: ReadonlySet<string>) => Promise<void>
 }
 

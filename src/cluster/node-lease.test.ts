@@ -8,12 +8,20 @@ import { NodeLease } from './node-lease.ts'
 
 const log = createLog({ level: 'silent', format: 'json', destination: { write() {} } })
 
-test('what is online is announced after the lease expired, and after another database server took over', async () => {
-  const database = { hadRun: false, server: 'first' }
+/** A lease, and the database that it is renewed in. */
+function leaseAndDatabase() {
+  const database = { hadRun: false, server: 'first', isAway: false, dead: [] as string[], swept: [] as string[] }
   const online = {
-    renew: async () => database.hadRun,
+    renew: async () => {
+      if (database.isAway) throw new Error('the database is away')
+      return database.hadRun
+    },
     nodes: async () => [],
-    deadNodes: async () => [],
+    deadNodes: async () => database.dead,
+    sweep: async (id: string) => {
+      database.swept.push(id)
+      return 0
+    },
     server: async () => database.server,
   }
   // Nothing else of it is used.
@@ -21,24 +29,56 @@ test('what is online is announced after the lease expired, and after another dat
     write: (work: (writer: Writer) => unknown) => work({ online } as unknown as Writer),
     read: (work: (reader: Reader) => unknown) => work({ online } as unknown as Reader),
   } as unknown as Store
-  let announced = 0
+  const heard = { announced: 0, isSettled: true }
   const node = { id: 'nd_1', name: 'node-1', address: '192.0.2.1:7444', region: 'r', version: '1', since: '' }
   const lease = new NodeLease({
-    ...{ store, log, onNodes: () => {}, onBegun: () => void announced++ },
+    ...{ store, log, onBegun: () => void heard.announced++ },
+    onNodes: (_, { isSettled }) => {
+      heard.isSettled = isSettled
+    },
     facts: () => ({ ...node, agentAddresses: [], sessions: 0, isLeaving: false }),
   })
+  return { lease, database, heard }
+}
+
+test('what is online is announced after the lease expired, and after another database server took over', async () => {
+  const { lease, database, heard } = leaseAndDatabase()
   await lease.start()
-  assert.equal(announced, 1)
+  assert.equal(heard.announced, 1)
   database.hadRun = true
   await lease.renew()
-  assert.equal(announced, 1)
+  assert.equal(heard.announced, 1)
   database.server = 'second'
   await lease.renew()
-  assert.equal(announced, 2)
+  assert.equal(heard.announced, 2)
   await lease.renew()
-  assert.equal(announced, 2)
+  assert.equal(heard.announced, 2)
   Object.assign(database, { hadRun: false, server: 'third' })
   await lease.renew()
-  assert.equal(announced, 3)
+  assert.equal(heard.announced, 3)
+  await lease.pause()
+})
+
+test('after the database was away, other nodes have a few seconds before they are dead', async (t) => {
+  const { lease, database, heard } = leaseAndDatabase()
+  let now = 1000
+  t.mock.method(performance, 'now', () => now)
+  await lease.start()
+  database.dead = ['nd_2']
+  await lease.renew()
+  assert.deepEqual([heard.isSettled, lease.wasAway, database.swept], [true, false, ['nd_2']])
+  database.isAway = true
+  now += 5500
+  assert.equal(await lease.renew(), false)
+  assert.equal(lease.wasAway, true)
+  database.isAway = false
+  assert.equal(await lease.renew(), true)
+  assert.deepEqual([heard.isSettled, lease.wasAway, database.swept], [false, false, ['nd_2']])
+  now += 2000
+  await lease.renew()
+  assert.deepEqual([heard.isSettled, database.swept], [false, ['nd_2']])
+  now += 2000
+  await lease.renew()
+  assert.deepEqual([heard.isSettled, database.swept], [true, ['nd_2', 'nd_2']])
   await lease.pause()
 })

@@ -19,8 +19,8 @@ export interface NodeLeaseOptions {
    * Also called when another database server has taken over, which may lack the last writes.
    */
   readonly onBegun: () => void
-  /** Every node whose lease runs, this one too. */
-  readonly onNodes: (nodes: readonly LiveNode[]) => void
+  /** Every node whose lease runs, this one too. `isSettled`: the leases of all others have expired for want of a sign of life. */
+  readonly onNodes: (nodes: readonly LiveNode[], state: { readonly isSettled: boolean }) => void
   /** Instead of `RENEW_MS`, for tests. */
   readonly renewMs?: number
 }
@@ -34,6 +34,15 @@ const RENEW_MS = 2000
 /** How long to wait after a renewal that failed, in milliseconds: a node that was frozen fails once. */
 const AGAIN_MS = 500
 
+/**
+ * A node that has not renewed its lease for this long, in milliseconds, may find those of others expired for the same reason: the
+ * database was away. Others renew theirs up to `RENEW_MS` earlier, and lose them that much sooner.
+ */
+const AWAY_MS = LEASE_MS / 2
+
+/** How long all nodes have to renew their leases once the database is back, in milliseconds; each tries every `AGAIN_MS`. */
+const SETTLE_MS = 3000
+
 /** Rows of a dead node that are removed in one transaction, so that no other writer waits for long. */
 export const SWEPT_TOGETHER = 1000
 
@@ -45,6 +54,8 @@ export class NodeLease {
   #isAgain = false
   #isStopped = false
   #isAway = false
+  /** Until then leases of other nodes may have expired because the database was away, by a clock that never jumps. */
+  #settledAt = 0
   /** When it was last renewed, by a clock that never jumps; undefined before that. */
   #renewedAt: number | undefined
   /** The database server that was last read from; undefined before that. */
@@ -58,6 +69,11 @@ export class NodeLease {
   /** How long ago it was renewed, in milliseconds; never less than by the database's clock. */
   get ageMs(): number {
     return this.#renewedAt === undefined ? Number.POSITIVE_INFINITY : performance.now() - this.#renewedAt
+  }
+
+  /** Whether it is to be renewed for the first time after the database was away. */
+  get wasAway(): boolean {
+    return this.#renewedAt !== undefined && this.ageMs > AWAY_MS
   }
 
   /** Takes the lease; rejects when the database is down. */
@@ -119,8 +135,10 @@ export class NodeLease {
   async #renew(): Promise<void> {
     const { store, facts, onBegun, onNodes } = this.#options
     const asked = performance.now()
+    const { wasAway } = this
     const hadRun = await store.write((writer) => writer.online.renew(facts(), LEASE_MS))
     this.#renewedAt = asked
+    if (wasAway) this.#settledAt = performance.now() + SETTLE_MS
     if (!hadRun) onBegun()
     const { nodes, dead, server } = await store.read(async ({ online }) => ({
       nodes: await online.nodes(),
@@ -130,7 +148,9 @@ export class NodeLease {
     if (this.#isStopped) return
     if (hadRun && this.#server !== undefined && this.#server !== server) onBegun()
     this.#server = server
-    onNodes(nodes)
+    const isSettled = performance.now() >= this.#settledAt
+    onNodes(nodes, { isSettled })
+    if (!isSettled) return
     // One node sweeps for all; a dead one would not be in the list.
     const isSweeper = nodes.every(({ id }) => id >= facts().id)
     if (isSweeper) for (const id of dead) await this.#sweep(id)

@@ -42,6 +42,8 @@ export class TestPlane {
   readonly lost: string[] = []
   planes: readonly string[] = []
   nodes: readonly string[] = []
+  /** Those of them that are unsure. */
+  unsure: readonly string[] = []
   readonly ended: string[] = []
   readonly endedLegs: string[] = []
   readonly stopped: string[] = []
@@ -120,6 +122,7 @@ export class TestPlane {
       },
       nodes: (given) => {
         this.nodes = given.map(({ nodeId }) => nodeId)
+        this.unsure = given.flatMap(({ nodeId, isUnsure }) => (isUnsure ? [nodeId] : []))
       },
       distantPorts: async () => {},
       callNode: async () => undefined,

@@ -19,6 +19,8 @@ export interface DistantGroupsOptions {
   readonly isHere: (tunnelId: string) => boolean
   /** Called when a tunnel is reached another way from now on. */
   readonly moved: (tunnelId: string) => void
+  /** Whether a tunnel may still be at its node, although the database does not show it there. */
+  readonly isUnsure: (tunnel: DistantTunnel) => boolean
   readonly asking: Asking
 }
 
@@ -46,6 +48,8 @@ export class DistantGroups {
   readonly #members = new Map<string, KnownMember>()
   /** By tunnel that is gone from its node, the keys of its groups: a dial that is about to begin looks there. */
   readonly #formerly = new Map<string, readonly string[]>()
+  /** The members that a group had before it had none, by its key: tried while nothing can be looked up. */
+  readonly #last = new Map<string, readonly DistantTunnel[]>()
 
   constructor(options: DistantGroupsOptions) {
     this.#options = options
@@ -84,6 +88,7 @@ export class DistantGroups {
         isReleased = true
         if (--group.followers > 0) return
         this.#groups.delete(key)
+        this.#keep(key, group)
         const [label = ''] = labelTexts(labels)
         const alike = this.#byLabel.get(label)
         if (alike?.delete(group) && alike.size === 0) this.#byLabel.delete(label)
@@ -140,12 +145,44 @@ export class DistantGroups {
   }
 
   async #ask(key: string, group: KnownGroup): Promise<void> {
-    const found = await this.#options.lookUpGroup(group.labels)
+    let found: readonly DistantTunnel[]
+    try {
+      found = await this.#options.lookUpGroup(group.labels)
+    } catch (error) {
+      if (this.#groups.get(key) === group && this.#isEmpty(group)) this.#use(key, group, this.#last.get(key) ?? [])
+      throw error
+    }
     if (this.#groups.get(key) !== group) return
     const ids = new Set(found.map(({ tunnelId }) => tunnelId))
+    const unsure = this.#tunnelsOf(group).filter((each) => !ids.has(each.tunnelId) && this.#options.isUnsure(each))
+    this.#use(key, group, [...found, ...unsure])
+  }
+
+  #use(key: string, group: KnownGroup, tunnels: readonly DistantTunnel[]): void {
+    if (tunnels.length === 0) this.#keep(key, group)
+    else this.#last.delete(key)
+    const ids = new Set(tunnels.map(({ tunnelId }) => tunnelId))
     for (const id of group.members) if (!ids.has(id)) this.#leave(id, key)
-    for (const tunnel of found) this.#join(tunnel, key)
+    for (const tunnel of tunnels) this.#join(tunnel, key)
     group.members = ids
+  }
+
+  /** Remembers the members of a group that is about to have none. */
+  #keep(key: string, group: KnownGroup): void {
+    const tunnels = this.#tunnelsOf(group)
+    if (tunnels.length > 0) keepLast(this.#last, key, tunnels)
+  }
+
+  #tunnelsOf({ members }: KnownGroup): DistantTunnel[] {
+    return [...members].flatMap((id) => this.tunnel(id) ?? [])
+  }
+
+  /** Whether a group has no member at this node either. */
+  #isEmpty({ labels }: KnownGroup): boolean {
+    const followed = this.#options.followGroup(labels)
+    const isEmpty = followed.members.length === 0
+    followed.release()
+    return isEmpty
   }
 
   #newGroup(key: string, labels: Labels): KnownGroup {

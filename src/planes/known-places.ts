@@ -64,13 +64,13 @@ export function placesOf(listener: Listener, name: string): string[] {
   return listeners.flatMap((each) => [name, ...above].map((one) => `${each}:${one}`))
 }
 
-/** Most tunnels that are remembered after they are gone, for requests that came before. */
+/** Most tunnels, addresses and groups that are remembered after they are gone. */
 const MAX_KEPT = 10_000
 
-/** Remembers something of a tunnel that is gone; forgets the oldest. */
-export function keepLast<T>(kept: Map<string, T>, tunnelId: string, what: T): void {
-  kept.delete(tunnelId)
-  kept.set(tunnelId, what)
+/** Remembers something of what is gone; forgets the oldest. */
+export function keepLast<T>(kept: Map<string, T>, key: string, what: T): void {
+  kept.delete(key)
+  kept.set(key, what)
   const [oldest] = kept.keys()
   if (kept.size > MAX_KEPT && oldest !== undefined) kept.delete(oldest)
 }

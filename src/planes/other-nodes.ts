@@ -10,6 +10,7 @@ import { DialFault, type DialRequest, type TunnelGroup } from '../model/dial.ts'
 import { type EdgeConfig, versioned } from '../model/edge-config.ts'
 import type { Listener } from '../model/look-up.ts'
 import { DistantGroups, type DistantGroupsOptions } from './distant-groups.ts'
+import { FormerPlaces } from './former-places.ts'
 import {
   alikeVersions,
   isAdmitted,
@@ -26,7 +27,7 @@ import type { DistantPlace, DistantTunnel, OtherNode, PlaneCalls } from './port.
 
 type Labels = Readonly<Record<string, string>>
 
-export interface OtherNodesOptions extends Omit<DistantGroupsOptions, 'asking'> {
+export interface OtherNodesOptions extends Omit<DistantGroupsOptions, 'asking' | 'isUnsure'> {
   readonly edges: {
     /** The id of the edge that is served at exactly this name, if any. */
     exact(listener: Listener, name: string): string | undefined
@@ -83,14 +84,21 @@ export class OtherNodes {
   readonly #awaited = new Map<string, DistantPlace>()
   /** What tunnels that moved away served here, by tunnel. */
   readonly #left = new Map<string, ServedHere>()
+  readonly #former: FormerPlaces
   /** Ids of the nodes that are about to stop. */
   #leaving: ReadonlySet<string> = new Set()
+  /** Ids of the nodes that may or may not be alive. */
+  #unsure: ReadonlySet<string> = new Set()
   readonly #tidying: NodeJS.Timeout
 
   constructor(options: OtherNodesOptions) {
     this.#options = options
     this.#asking = new Asking(options.log, options.now ?? (() => performance.now()))
-    this.#groups = new DistantGroups({ ...options, asking: this.#asking })
+    this.#groups = new DistantGroups({
+      ...{ ...options, asking: this.#asking },
+      isUnsure: ({ nodeId }) => this.#unsure.has(nodeId),
+    })
+    this.#former = new FormerPlaces({ now: this.#asking.now, forgetMs: UNUSED_MS })
     this.#tidying = setInterval(() => this.#tidy(), TIDY_MS).unref()
   }
 
@@ -147,7 +155,7 @@ export class OtherNodes {
   async portsChanged({ taken, free, only }: Parameters<PlaneCalls['distantPorts']>[0]): Promise<void> {
     const kept = only && new Set(only)
     const known = kept ? [...this.#places.keys(), ...this.#awaited.keys()].filter(isPort) : []
-    for (const place of [...free, ...known.filter((each) => !kept?.has(each))]) {
+    for (const place of [...free, ...known.filter((each) => !kept?.has(each) && !this.#isUnsure(each))]) {
       this.#awaited.delete(place)
       this.#drop(place)
     }
@@ -195,7 +203,9 @@ export class OtherNodes {
   /** Takes the list of the other nodes. */
   nodesChanged(nodes: Iterable<OtherNode>): void {
     const before = this.#leaving
-    this.#leaving = new Set([...nodes].filter(({ isLeaving }) => isLeaving).map(({ nodeId }) => nodeId))
+    const all = [...nodes]
+    this.#leaving = new Set(all.filter(({ isLeaving }) => isLeaving).map(({ nodeId }) => nodeId))
+    this.#unsure = new Set(all.filter(({ isUnsure }) => isUnsure).map(({ nodeId }) => nodeId))
     const known = [...[...this.#byTunnel.values()].map(({ tunnel }) => tunnel), ...this.#groups.tunnels()]
     for (const { tunnelId, nodeId } of known) {
       if (this.#leaving.has(nodeId) && !before.has(nodeId)) this.#options.moved(tunnelId)
@@ -287,17 +297,41 @@ export class OtherNodes {
   async #askName(key: string, name: KnownName): Promise<void> {
     this.#names.delete(key)
     this.#names.set(key, name)
-    await this.#refresh(name.places)
-    // The name may have been forgotten meanwhile.
-    if (this.#names.get(key) === name) for (const place of name.places) this.#places.get(place)?.names.add(name)
-    else for (const place of name.places) this.#dropUnused(place)
+    try {
+      await this.#refresh(name.places)
+    } catch (error) {
+      await this.#restore(name.places)
+      throw error
+    } finally {
+      // The name may have been forgotten meanwhile.
+      if (this.#names.get(key) === name) for (const place of name.places) this.#places.get(place)?.names.add(name)
+      else for (const place of name.places) this.#dropUnused(place)
+    }
+  }
+
+  /** Serves places as they were before a look-up found nobody, since they cannot be looked up now. */
+  async #restore(places: readonly string[]): Promise<void> {
+    const former = places.flatMap((place) => (this.#places.has(place) ? [] : (this.#former.get(place) ?? [])))
+    await Promise.all(former.map((place) => this.#use(place)))
   }
 
   async #refresh(places: readonly string[]): Promise<void> {
     const found = await this.#options.lookUpPlaces(places)
     const there = new Set(found.map(({ place }) => place))
-    for (const place of places) if (!there.has(place)) this.#drop(place)
+    for (const place of places) {
+      const known = this.#places.get(place)
+      if (!known || there.has(place) || this.#isUnsure(place)) continue
+      this.#former.add(known)
+      this.#drop(place)
+    }
+    for (const { place } of found) this.#former.delete(place)
     await Promise.all(found.map((place) => this.#use(place)))
+  }
+
+  /** Whether a place may still be at its node, although the database shows nobody there. */
+  #isUnsure(place: string): boolean {
+    const known = this.#places.get(place) ?? this.#awaited.get(place)
+    return known !== undefined && this.#unsure.has(known.tunnel.nodeId)
   }
 
   /** Ports are never looked up, so one that this node still holds itself is remembered. */
@@ -376,6 +410,7 @@ export class OtherNodes {
 
   #tidy(): void {
     const before = this.#asking.now() - UNUSED_MS
+    this.#former.tidy()
     for (const [key, name] of this.#names) {
       if (name.usedAt <= before && !name.asking) this.#forgetName(key, name)
     }

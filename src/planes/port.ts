@@ -77,7 +77,7 @@ export interface DistantPlace {
   readonly tunnel: DistantTunnel
 }
 
-/** Another node, while its lease runs. */
+/** Another node. */
 export interface OtherNode {
   readonly nodeId: string
   readonly name: string
@@ -87,6 +87,8 @@ export interface OtherNode {
   readonly agentAddresses: readonly string[]
   /** It drains, and takes no more agents. */
   readonly isLeaving: boolean
+  /** Its lease has expired, perhaps only because the database was away: what it had counts until that is known. */
+  readonly isUnsure?: boolean
 }
 
 /** A restriction on the addresses that may reach a part of the server (D64). */

@@ -1,76 +1,16 @@
 /** An agent with a pooled address is at two nodes: visitors do not notice when one of them stops or dies. */
 import assert from 'node:assert/strict'
 import { after, before, describe, type TestContext, test } from 'node:test'
-import { setTimeout as pause } from 'node:timers/promises'
 import { agentAt, type ClusterNode, listed, startCluster, type TestCluster } from '../../support/cluster.ts'
 import { eachStore } from '../../support/databases.ts'
 import { openGate, type TcpGate } from '../../support/tcp-gate.ts'
 import { until } from '../../support/until.ts'
 import { httpUpstream, type Owner, tcpUpstream } from '../../support/upstream.ts'
 import { dialTcp } from '../../support/visitor.ts'
-import { type WayToAsk, waysToAskWeb, wayToAskTcp } from '../../support/ways-to-ask.ts'
-
-/** Pause between two requests of one visitor, in milliseconds. */
-const BETWEEN_MS = 10
-
-/** Requests that every visitor must have had answered after a change before it counts as survived. */
-const ENOUGH = 30
+import { Visitors } from '../../support/visitors.ts'
 
 /** How long the second half may take to come back, in milliseconds: a dead node counts as alive for its lease. */
 const BACK_MS = 60_000
-
-/** Visitors of one node, each of which sends a request, waits for the answer and repeats. */
-class Visitors {
-  /** Requests that failed, and whether they began after the latest change. */
-  readonly failed: { readonly why: string; readonly epoch: number }[] = []
-  readonly #served: number[] = []
-  readonly #running: Promise<void>[]
-  #epoch = 0
-  #isStopped = false
-
-  constructor(
-    node: ClusterNode,
-    { web, tcp, ca }: { readonly web: string; readonly tcp: string; readonly ca: string },
-  ) {
-    const ways = [...waysToAskWeb(node.at(web), ca), wayToAskTcp(node.at(tcp), 'served')]
-    this.#running = ways.map((way) => this.#loop(way))
-  }
-
-  /** Requests that begin from now on must not fail. */
-  changed(): void {
-    this.#epoch++
-  }
-
-  /** Requests that failed though they began after the latest change. */
-  get failedSince(): string[] {
-    return this.failed.filter(({ epoch }) => epoch === this.#epoch).map(({ why }) => why)
-  }
-
-  /** Resolves when all have been served for a while; rejects when one was not. */
-  async goOn(): Promise<void> {
-    const before = [...this.#served]
-    const isEnough = (): boolean => this.#served.every((served, i) => served >= (before[i] ?? 0) + ENOUGH)
-    await until('visitors are served', () => this.failedSince.length > 0 || isEnough())
-    assert.deepEqual(this.failedSince, [])
-  }
-
-  async stop(): Promise<void> {
-    this.#isStopped = true
-    await Promise.all(this.#running)
-  }
-
-  async #loop(way: WayToAsk): Promise<void> {
-    const index = this.#served.push(0) - 1
-    while (!this.#isStopped) {
-      const epoch = this.#epoch
-      const { status, text } = await way.ask().catch((error: Error) => ({ status: 0, text: error.message }))
-      if (status === 200 && text === 'served') this.#served[index] = (this.#served[index] ?? 0) + 1
-      else this.failed.push({ why: `${way.name}: ${status} ${text.slice(0, 300)}`, epoch })
-      await pause(BETWEEN_MS)
-    }
-    way.close()
-  }
-}
 
 describe('an agent at two nodes', () => {
   eachStore(
@@ -144,7 +84,7 @@ describe('an agent at two nodes', () => {
         const { url: tcp } = await agent.forward({ addr: echo.port, proto: 'tcp', pooling: true })
         const visitorsOf = async (node: ClusterNode): Promise<Visitors> => {
           await until('the port is open', () => dialTcp(node.at(tcp)).catch(() => undefined)).then((it) => it.destroy())
-          const visitors = new Visitors(node, { web, tcp, ca: cluster.ca })
+          const visitors = new Visitors({ web: node.at(web), tcp: node.at(tcp), ca: cluster.ca })
           t.after(() => visitors.stop())
           await visitors.goOn()
           return visitors
