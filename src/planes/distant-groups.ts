@@ -1,6 +1,7 @@
 /** Tunnels with labels at other nodes, as members of the tunnel groups that edges here use. */
 import type { FollowGroup, TunnelGroup } from '../model/dial.ts'
 import { type LabelledTunnel, labelsKey, labelTexts } from '../model/label-groups.ts'
+import { Formerly } from './formerly.ts'
 import { isAlike, keepLast } from './known-places.ts'
 import { type Asking, type LookedUp, neverAsked, outdate } from './looked-up.ts'
 import type { DistantTunnel } from './port.ts'
@@ -22,10 +23,15 @@ export interface DistantGroupsOptions {
   /** Whether a tunnel may still be at its node, although the database does not show it there. */
   readonly isUnsure: (tunnel: DistantTunnel) => boolean
   readonly asking: Asking
+  /** How long the last members of a group are remembered, in milliseconds. */
+  readonly forgetMs: number
 }
 
 /** Most groups that are remembered of a tunnel that is gone. */
 const MAX_FORMER_GROUPS = 8
+
+/** Most members that are remembered of a group that has none; a visitor needs one. */
+const MAX_FORMER_MEMBERS = 8
 
 interface KnownGroup extends LookedUp {
   readonly labels: Labels
@@ -48,11 +54,12 @@ export class DistantGroups {
   readonly #members = new Map<string, KnownMember>()
   /** By tunnel that is gone from its node, the keys of its groups: a dial that is about to begin looks there. */
   readonly #formerly = new Map<string, readonly string[]>()
-  /** The members that a group had before it had none, by its key: tried while nothing can be looked up. */
-  readonly #last = new Map<string, readonly DistantTunnel[]>()
+  /** The last members of groups that have none, by the key of the group. */
+  readonly #former: Formerly<readonly DistantTunnel[]>
 
   constructor(options: DistantGroupsOptions) {
     this.#options = options
+    this.#former = new Formerly({ now: options.asking.now, forgetMs: options.forgetMs })
   }
 
   /** All known members. */
@@ -144,12 +151,17 @@ export class DistantGroups {
     }
   }
 
+  /** Forgets what has been gone for long. */
+  tidy(): void {
+    this.#former.tidy()
+  }
+
   async #ask(key: string, group: KnownGroup): Promise<void> {
     let found: readonly DistantTunnel[]
     try {
       found = await this.#options.lookUpGroup(group.labels)
     } catch (error) {
-      if (this.#groups.get(key) === group && this.#isEmpty(group)) this.#use(key, group, this.#last.get(key) ?? [])
+      if (this.#groups.get(key) === group && this.#isEmpty(group)) this.#use(key, group, this.#former.get(key) ?? [])
       throw error
     }
     if (this.#groups.get(key) !== group) return
@@ -160,7 +172,7 @@ export class DistantGroups {
 
   #use(key: string, group: KnownGroup, tunnels: readonly DistantTunnel[]): void {
     if (tunnels.length === 0) this.#keep(key, group)
-    else this.#last.delete(key)
+    else this.#former.delete(key)
     const ids = new Set(tunnels.map(({ tunnelId }) => tunnelId))
     for (const id of group.members) if (!ids.has(id)) this.#leave(id, key)
     for (const tunnel of tunnels) this.#join(tunnel, key)
@@ -170,7 +182,7 @@ export class DistantGroups {
   /** Remembers the members of a group that is about to have none. */
   #keep(key: string, group: KnownGroup): void {
     const tunnels = this.#tunnelsOf(group)
-    if (tunnels.length > 0) keepLast(this.#last, key, tunnels)
+    if (tunnels.length > 0) this.#former.add(key, tunnels.slice(0, MAX_FORMER_MEMBERS))
   }
 
   #tunnelsOf({ members }: KnownGroup): DistantTunnel[] {

@@ -11,6 +11,9 @@ afterEach(() => plane.nodes.close())
 
 const NAME = 'a.example.com'
 const PLACE = `secure:${NAME}`
+/** After this time, in milliseconds, what nobody has is forgotten, and this is how often that is looked at. */
+const FORGOTTEN_MS = 300_000
+const TIDY_MS = 30_000
 const labels = { app: 'web' }
 
 const node = (nodeId: string, { isUnsure = false } = {}) => ({
@@ -65,6 +68,22 @@ describe('while nothing can be looked up', () => {
     plane.isAway = true
     await lookLater()
     assert.deepEqual(plane.ids, ['ep_tn_2'])
+  })
+
+  test('a name that nobody has had for long is offline', async (t) => {
+    t.mock.timers.enable({ apis: ['setInterval'] })
+    const later = new DistantPlane()
+    later.store(placeOf(PLACE))
+    await later.look(NAME)
+    later.stored.clear()
+    later.now += OLD_MS
+    await later.look(NAME)
+    later.now += FORGOTTEN_MS
+    t.mock.timers.tick(TIDY_MS)
+    later.isAway = true
+    await later.look(NAME)
+    assert.deepEqual(later.ids, [])
+    later.nodes.close()
   })
 
   test('a group without members has its last ones, even if nobody followed it meanwhile', async () => {

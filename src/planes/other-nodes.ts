@@ -10,7 +10,7 @@ import { DialFault, type DialRequest, type TunnelGroup } from '../model/dial.ts'
 import { type EdgeConfig, versioned } from '../model/edge-config.ts'
 import type { Listener } from '../model/look-up.ts'
 import { DistantGroups, type DistantGroupsOptions } from './distant-groups.ts'
-import { FormerPlaces } from './former-places.ts'
+import { Formerly } from './formerly.ts'
 import {
   alikeVersions,
   isAdmitted,
@@ -27,7 +27,7 @@ import type { DistantPlace, DistantTunnel, OtherNode, PlaneCalls } from './port.
 
 type Labels = Readonly<Record<string, string>>
 
-export interface OtherNodesOptions extends Omit<DistantGroupsOptions, 'asking' | 'isUnsure'> {
+export interface OtherNodesOptions extends Omit<DistantGroupsOptions, 'asking' | 'isUnsure' | 'forgetMs'> {
   readonly edges: {
     /** The id of the edge that is served at exactly this name, if any. */
     exact(listener: Listener, name: string): string | undefined
@@ -58,7 +58,7 @@ export interface OtherNodesOptions extends Omit<DistantGroupsOptions, 'asking' |
  */
 const AGAIN_MS = [20, 40, 80, 160, 320]
 
-/** How long an unused name is kept, in milliseconds. */
+/** How long an unused name is kept, and what nobody has any more, in milliseconds. */
 const UNUSED_MS = 300_000
 
 /** How often unused names are removed, in milliseconds. */
@@ -84,7 +84,8 @@ export class OtherNodes {
   readonly #awaited = new Map<string, DistantPlace>()
   /** What tunnels that moved away served here, by tunnel. */
   readonly #left = new Map<string, ServedHere>()
-  readonly #former: FormerPlaces
+  /** Places that nobody has any more. */
+  readonly #former: Formerly<DistantPlace>
   /** Ids of the nodes that are about to stop. */
   #leaving: ReadonlySet<string> = new Set()
   /** Ids of the nodes that may or may not be alive. */
@@ -94,11 +95,9 @@ export class OtherNodes {
   constructor(options: OtherNodesOptions) {
     this.#options = options
     this.#asking = new Asking(options.log, options.now ?? (() => performance.now()))
-    this.#groups = new DistantGroups({
-      ...{ ...options, asking: this.#asking },
-      isUnsure: ({ nodeId }) => this.#unsure.has(nodeId),
-    })
-    this.#former = new FormerPlaces({ now: this.#asking.now, forgetMs: UNUSED_MS })
+    const isUnsure = ({ nodeId }: DistantTunnel): boolean => this.#unsure.has(nodeId)
+    this.#groups = new DistantGroups({ ...options, asking: this.#asking, isUnsure, forgetMs: UNUSED_MS })
+    this.#former = new Formerly({ now: this.#asking.now, forgetMs: UNUSED_MS })
     this.#tidying = setInterval(() => this.#tidy(), TIDY_MS).unref()
   }
 
@@ -321,7 +320,7 @@ export class OtherNodes {
     for (const place of places) {
       const known = this.#places.get(place)
       if (!known || there.has(place) || this.#isUnsure(place)) continue
-      this.#former.add(known)
+      this.#former.add(place, known)
       this.#drop(place)
     }
     for (const { place } of found) this.#former.delete(place)
@@ -411,6 +410,7 @@ export class OtherNodes {
   #tidy(): void {
     const before = this.#asking.now() - UNUSED_MS
     this.#former.tidy()
+    this.#groups.tidy()
     for (const [key, name] of this.#names) {
       if (name.usedAt <= before && !name.asking) this.#forgetName(key, name)
     }
