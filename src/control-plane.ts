@@ -246,7 +246,7 @@ export async function openControlPlane(options: ControlPlaneOptions) {
               return ((await cluster?.lookUps.places([place])) ?? []).length > 0
             },
             showChallenge: (challenge) => planes.showChallenge(challenge),
-            otherNodes: () => cluster?.others.length ?? 0,
+            showElsewhere: async (challenge) => (await cluster?.showChallenge(challenge)) ?? true,
             orderTimes: options.orderTimes,
           })
 

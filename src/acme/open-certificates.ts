@@ -50,7 +50,7 @@ export interface CertificatesByThemselvesOptions {
   /** Whether an agent has a name, here or at another node. */
   readonly isOnline: (name: string) => Promise<boolean>
   readonly showChallenge: (challenge: NameChallenge) => Promise<boolean>
-  readonly otherNodes: () => number
+  readonly showElsewhere: (challenge: NameChallenge) => Promise<boolean>
   /** Shorter ones are for tests. */
   readonly orderTimes?: OrderTimes | undefined
 }
@@ -72,7 +72,7 @@ export interface CertificateNumbers extends OrderCounts, NameCounts {
 
 export function openCertificates(options: CertificatesByThemselvesOptions): ManagedCertificates {
   const { store, sealer, ids, now, log, version, acme, env, domain, ownNames, isInFile, isOnline } = options
-  const { whyNotOrder, showChallenge, otherNodes } = options
+  const { whyNotOrder, showChallenge, showElsewhere } = options
   const { directory, email, caFile, eabKeyId, eabKey, ordersPerHour } = acme
   const account = { directory, email, caFile, eabKeyId, eabKey }
   const dns = dnsRecordsBy(acme, { env, now })
@@ -99,7 +99,7 @@ export function openCertificates(options: CertificatesByThemselvesOptions): Mana
     whyNotOrder,
     isInFile,
     showChallenge,
-    otherNodes,
+    showElsewhere,
     random: Math.random,
     times: options.orderTimes ?? orderTimes,
     now,

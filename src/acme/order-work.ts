@@ -28,8 +28,8 @@ export interface OrderWorkOptions {
   readonly log: Logger
   /** Makes every data plane of this node answer a challenge; returns whether all of them do. */
   readonly showChallenge: (challenge: NameChallenge) => Promise<boolean>
-  /** How many other nodes there are; they learn of a challenge through the database. */
-  readonly otherNodes: () => number
+  /** The same at all other nodes, if there are any. */
+  readonly showElsewhere: (challenge: NameChallenge) => Promise<boolean>
   readonly dns: DnsRecords | undefined
   /** The URL of the directory; orders at another one are discarded. */
   readonly directory: string
@@ -41,7 +41,7 @@ export interface OrderWorkOptions {
 /** The outcome of the work on a name. */
 export type WorkOutcome = 'issued' | 'failed' | 'waiting' | 'kept'
 
-/** How long other nodes have to learn of a challenge, in milliseconds. */
+/** How long nodes that did not answer have to learn of a challenge through the database, in milliseconds. */
 const OTHER_NODES_MS = 2000
 
 /** When a name that exceeds the operator's limit is checked again, in milliseconds. */
@@ -294,8 +294,10 @@ export class OrderWork {
   }
 
   async #showEverywhere(challenge: NameChallenge): Promise<void> {
-    if (!(await this.#options.showChallenge(challenge))) throw new AcmeFault('CHALLENGE_NOT_SHOWN', '')
-    if (this.#options.otherNodes() > 0) await pause(OTHER_NODES_MS, undefined, { signal: this.#signal })
+    const { showChallenge, showElsewhere } = this.#options
+    const [isShown, isShownElsewhere] = await Promise.all([showChallenge(challenge), showElsewhere(challenge)])
+    if (!isShown) throw new AcmeFault('CHALLENGE_NOT_SHOWN', '')
+    if (!isShownElsewhere) await pause(OTHER_NODES_MS, undefined, { signal: this.#signal })
   }
 
   async #setRecord(value: string): Promise<void> {

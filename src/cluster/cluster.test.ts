@@ -83,6 +83,18 @@ describe('nodes on one database', () => {
       assert.deepEqual([part.nodes, part.missing], [['nd_a'], ['nd_b']])
     })
 
+    test('a certificate challenge is answered by every other node, or it is known that some does not', async () => {
+      const { a, b } = await two()
+      const challenge = { name: NAME, kind: 'http-01', token: 't', answer: 't.key' } as const
+      assert.equal(await a.node.cluster.showChallenge(challenge), true)
+      assert.deepEqual([a.plane.challenges, b.plane.challenges], [[], [NAME]])
+      const strange = { ...challenge, kind: 'dns-02' } as unknown as typeof challenge
+      assert.equal(await a.node.cluster.showChallenge(strange), false)
+      b.node.isCut = true
+      assert.equal(await a.node.cluster.showChallenge(challenge), false)
+      assert.deepEqual(b.plane.challenges, [NAME])
+    })
+
     test('a name has one holder across all nodes', async () => {
       const { a, b } = await two()
       const outcomes = await Promise.all([bind(a, 'tn_1', 'ts_1'), bind(b, 'tn_2', 'ts_2')])

@@ -10,7 +10,7 @@ import type { FormerLabelTunnel } from '../model/former-labels.ts'
 import type { PoolDifference } from '../model/pool.ts'
 import type { Presence } from '../model/presence.ts'
 import type { ClusterNumbers } from '../planes/numbers.ts'
-import type { OtherNode, PlaceClaim, PlaneCalls } from '../planes/port.ts'
+import type { NameChallenge, OtherNode, PlaceClaim, PlaneCalls } from '../planes/port.ts'
 import { AskedTogether } from '../store/asked-together.ts'
 import type { Change } from '../store/feed.ts'
 import type { LiveNode, StoredHolder, StoredOnlineSession, StoredOnlineTunnel } from '../store/online-rows.ts'
@@ -287,6 +287,23 @@ export class Cluster {
     const row = await store.read(({ online }) => online.session(sessionId))
     if (!row || row.nodeId === node.id) throw new Refusal('NOT_FOUND', 'there is no tunnel session with this id')
     return this.#servicesAt(row.nodeId).command(sessionId, command)
+  }
+
+  /** Has every other node answer a challenge; resolves with whether all do. */
+  async showChallenge(challenge: NameChallenge): Promise<boolean> {
+    const { log } = this.#options
+    const all = this.#others.map(async ({ nodeId, name }) => {
+      try {
+        return (await this.#servicesAt(nodeId).showChallenge(challenge)) === true
+      } catch (err) {
+        log.debug(
+          { err, node: name, challenge: challenge.name },
+          'another node did not confirm a certificate challenge',
+        )
+        return false
+      }
+    })
+    return (await Promise.all(all)).every(Boolean)
   }
 
   /** Asks another node how its traffic went. */

@@ -1,4 +1,4 @@
-/** Calls between nodes: to act on a session that only one of them has, and to read exchanges and traffic. */
+/** Calls between nodes: to act on a session that only one has, to read exchanges and traffic, and to prove a name. */
 import { Refusal } from '../model/errors.ts'
 import type { AgentCommand } from '../model/presence.ts'
 import { errorOf, isPlainError, plainError } from '../planes/plain-error.ts'
@@ -14,13 +14,16 @@ export interface NodeServices {
   exchanges(ask: unknown): Promise<unknown>
   /** Tells how its traffic went in a `Period`. */
   traffic(ask: unknown): Promise<unknown>
+  /** Answers a `NameChallenge` from now on; resolves with whether all of its planes do. */
+  showChallenge(ask: unknown): Promise<unknown>
 }
 
 type CallName = keyof NodeServices
 
+const asks = ['exchanges', 'traffic', 'showChallenge'] as const satisfies CallName[]
 const names: readonly string[] = ['command', 'endSession', 'proveAlive'] satisfies Exclude<
   CallName,
-  'exchanges' | 'traffic'
+  (typeof asks)[number]
 >[]
 const commands: readonly string[] = ['restart', 'stop', 'update'] satisfies AgentCommand[]
 
@@ -41,6 +44,7 @@ export function servicesOf(nodeId: string, carry: CarryCall): NodeServices {
     proveAlive: (sessionId) => told('proveAlive', { sessionId }),
     exchanges: (ask) => call('exchanges', { ask }),
     traffic: (ask) => call('traffic', { ask }),
+    showChallenge: (ask) => call('showChallenge', { ask }),
   }
 }
 
@@ -55,7 +59,8 @@ export async function answerCall(services: NodeServices, value: unknown): Promis
 
 async function serve(services: NodeServices, value: unknown): Promise<unknown> {
   const { name, sessionId, command, ask } = fieldsOf(value)
-  if (name === 'exchanges' || name === 'traffic') return services[name](ask)
+  const asked = asks.find((each) => each === name)
+  if (asked) return services[asked](ask)
   if (typeof name !== 'string' || !names.includes(name) || typeof sessionId !== 'string') {
     // A newer version may ask for more than this one knows.
     throw new Refusal(

@@ -1,5 +1,6 @@
 /** Opens the cluster for the data planes of this server. */
 import type { AttachedPlanes } from '../control/attached-planes.ts'
+import { readChallenge } from '../control/node-challenges.ts'
 import { exchangesHere, readAsk } from '../control/node-exchanges.ts'
 import { isPeriod, type TrafficHistory } from '../control/traffic-history.ts'
 import type { Logger } from '../lib/log/log.ts'
@@ -38,6 +39,10 @@ export function openCluster({ store, sealer, log, node, planes, history }: OpenC
       proveAlive: (sessionId) => planes().proveSessionAlive(sessionId),
       exchanges: async (ask) => exchangesHere(planes())(readAsk(ask)),
       traffic: async (period) => (isPeriod(period) ? history().points(period) : []),
+      showChallenge: async (asked) => {
+        const challenge = readChallenge(asked)
+        return challenge !== undefined && planes().showChallenge(challenge)
+      },
     },
   })
 }

@@ -44,6 +44,8 @@ export class TestPlane {
   nodes: readonly string[] = []
   /** Those of them that are unsure. */
   unsure: readonly string[] = []
+  /** Names whose challenges it answers. */
+  readonly challenges: string[] = []
   readonly ended: string[] = []
   readonly endedLegs: string[] = []
   readonly stopped: string[] = []
@@ -105,7 +107,7 @@ export class TestPlane {
         this.restrictions = given
       },
       certificates: (change) => uploaded.take(change),
-      challenges: () => {},
+      challenges: ({ set }) => void this.challenges.push(...set.map(({ name }) => name)),
       storedEdges: () => [...this.edges],
       edges: async ({ applied, removed }) => {
         for (const id of removed) this.edges.delete(id)
