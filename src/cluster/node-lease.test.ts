@@ -74,10 +74,10 @@ test('after the database was away, other nodes have a few seconds before they ar
   database.isAway = false
   assert.equal(await lease.renew(), true)
   assert.deepEqual([heard.isSettled, lease.wasAway, database.swept], [false, false, ['nd_2']])
-  now += 2000
+  now += 4000
   await lease.renew()
   assert.deepEqual([heard.isSettled, database.swept], [false, ['nd_2']])
-  now += 2000
+  now += 1000
   await lease.renew()
   assert.deepEqual([heard.isSettled, database.swept], [true, ['nd_2', 'nd_2']])
   await lease.pause()

@@ -41,7 +41,7 @@ const AGAIN_MS = 500
 const AWAY_MS = LEASE_MS / 2
 
 /** How long all nodes have to renew their leases once the database is back, in milliseconds; each tries every `AGAIN_MS`. */
-const SETTLE_MS = 3000
+const SETTLE_MS = 5000
 
 /** Rows of a dead node that are removed in one transaction, so that no other writer waits for long. */
 export const SWEPT_TOGETHER = 1000

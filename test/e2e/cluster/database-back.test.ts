@@ -15,7 +15,7 @@ import { Visitors } from '../../support/visitors.ts'
 const LEASE_S = 10
 
 /** How much later each node reaches the database again, in milliseconds: nodes try at different times. */
-const APART_MS = 500
+const APART_MS = 300
 
 describe('a database that is away for longer than a lease', () => {
   eachStore(
