@@ -10,6 +10,7 @@ import type { Logger } from './lib/log/log.ts'
 import type { ListenOn } from './lib/net/listen-on.ts'
 import type { Authority } from './lib/x509/certificate-authority.ts'
 import { type Dial, DialFault } from './model/dial.ts'
+import type { EdgeConfig } from './model/edge-config.ts'
 import type { LookUp } from './model/look-up.ts'
 import { LOOKUP_MS } from './planes/asked-of-control.ts'
 import type { ControlLink } from './planes/control-link.ts'
@@ -97,7 +98,8 @@ export function openElsewhere(options: ReachElsewhereOptions) {
     identity &&
     new NodeLinks({
       ...{ identity, log },
-      addressOf: (id) => (known.get(id) ?? gone.get(id))?.address,
+      addressOf: (id): OtherNode['address'] | undefined =>
+        (known.get(id) ?? (nodes?.isBlind ? gone.get(id) : undefined))?.address,
       onGone: (tunnelIds) => nodes?.gone(tunnelIds),
     })
   const nodeDoor =
@@ -106,7 +108,7 @@ export function openElsewhere(options: ReachElsewhereOptions) {
       ...{ identity, dial: dialForNode, log },
       answer: (from, value) => control.ask('answerNode', { nodeId: from.nodeId, value }, { withinMs: CALL_MS }),
     })
-  const nodes =
+  const nodes: OtherNodes | undefined =
     nodeLinks &&
     new OtherNodes({
       edges: {
@@ -151,9 +153,9 @@ export function openElsewhere(options: ReachElsewhereOptions) {
       return others.dial(request)
     }) satisfies Dial,
     /** A tunnel has come online at this plane. */
-    cameHere(tunnelId: string): void {
+    cameHere(tunnelId: string, config: EdgeConfig | undefined): void {
       others.cameHere(tunnelId)
-      nodes?.cameHere(tunnelId)
+      nodes?.cameHere(tunnelId, config)
     },
     /** A tunnel of this plane has ended or moved away. */
     tunnelEnded(tunnelId: string, labels: Readonly<Record<string, string>> | undefined): void {
@@ -212,7 +214,7 @@ export function openElsewhere(options: ReachElsewhereOptions) {
         }
         await others.change(change)
         // Last, so that an address that another node had is served without a gap: closing a port resets visitors.
-        for (const { tunnelId } of change.added) nodes?.cameHere(tunnelId)
+        for (const { tunnelId, config } of change.added) nodes?.cameHere(tunnelId, config)
       },
       nodes(given) {
         const before = known
@@ -228,8 +230,8 @@ export function openElsewhere(options: ReachElsewhereOptions) {
           if (known.has(id)) continue
           keepLast(gone, id, node)
           nodes?.nodeGone(id)
-          nodeLinks?.forget(id)
         }
+        for (const id of gone.keys()) nodeLinks?.forget(id)
       },
       distantPorts: async (change) => nodes?.portsChanged(change),
       callNode: async ({ nodeId: to, value }) => {

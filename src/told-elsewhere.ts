@@ -26,7 +26,7 @@ export function toldElsewhere({ control, elsewhere, registry }: ToldElsewhere): 
     sessionStarted: (session) => control.tell('sessionStarted', onlineSession(session)),
     sessionEnded: ({ id }) => control.tell('sessionEnded', { sessionId: id }),
     async tunnelStarted(tunnel) {
-      elsewhere().cameHere(tunnel.id)
+      elsewhere().cameHere(tunnel.id, tunnel.endpoint?.open.served.config)
       // A control plane that is away is told when it attaches this data plane again.
       await control.ask('tunnelStarted', onlineTunnel(registry(), tunnel), { withinMs: TOLD_MS }).catch(() => {})
     },

@@ -295,9 +295,11 @@ export class OrderWork {
 
   async #showEverywhere(challenge: NameChallenge): Promise<void> {
     const { showChallenge, showElsewhere } = this.#options
+    const begunAt = performance.now()
     const [isShown, isShownElsewhere] = await Promise.all([showChallenge(challenge), showElsewhere(challenge)])
     if (!isShown) throw new AcmeFault('CHALLENGE_NOT_SHOWN', '')
-    if (!isShownElsewhere) await pause(OTHER_NODES_MS, undefined, { signal: this.#signal })
+    const leftMs = begunAt + OTHER_NODES_MS - performance.now()
+    if (!isShownElsewhere && leftMs > 0) await pause(leftMs, undefined, { signal: this.#signal })
   }
 
   async #setRecord(value: string): Promise<void> {

@@ -63,6 +63,9 @@ const END_MS = 1000
  */
 const UNREACHED_MS = 1000
 
+/** How long another node may take to answer a certificate challenge, in milliseconds: an order waits for it. */
+const CHALLENGE_MS = 5000
+
 /** How long the database may take to tell where a session was, in milliseconds. */
 const RETURN_MS = 1500
 
@@ -79,6 +82,8 @@ export class Cluster {
   /** When other nodes could not be reached, by id. */
   readonly #unreached = new Map<string, number>()
   #others: readonly OtherNode[] = []
+  /** How many nodes have a lease that runs. */
+  #live = 1
   /** Set when this node drains; resolves with whether others know it. */
   #leaving: Promise<boolean> | undefined
 
@@ -125,7 +130,7 @@ export class Cluster {
   get numbers(): ClusterNumbers {
     const { ageMs } = this.#lease
     return {
-      nodes: this.#others.filter(({ isUnsure }) => !isUnsure).length + 1,
+      nodes: this.#live,
       isLeaseHeld: ageMs < LEASE_MS,
       leaseAgeMs: ageMs,
       waitingRows: this.#rows.waiting,
@@ -294,7 +299,9 @@ export class Cluster {
     const { log } = this.#options
     const all = this.#others.map(async ({ nodeId, name }) => {
       try {
-        return (await this.#servicesAt(nodeId).showChallenge(challenge)) === true
+        const shown = this.#servicesAt(nodeId).showChallenge(challenge)
+        const late = new Promise((resolve) => setTimeout(resolve, CHALLENGE_MS).unref())
+        return (await Promise.race([shown, late])) === true
       } catch (err) {
         log.debug(
           { err, node: name, challenge: challenge.name },
@@ -361,9 +368,9 @@ export class Cluster {
    */
   async #introduce(nodeIds: ReadonlySet<string>): Promise<void> {
     const known = new Set(this.#others.map(({ nodeId }) => nodeId))
-    const isRenewed = this.#lease.wasAway || [...nodeIds].some((id) => !known.has(id)) ? await this.renew() : true
-    if (!isRenewed && this.#lease.wasAway)
-      throw new Error('the database was away, and which nodes are there cannot be read')
+    if ([...nodeIds].some((id) => !known.has(id))) await this.renew()
+    if (await this.#lease.catchUp()) return
+    throw new Error('the database was away, and which nodes are there cannot be read')
   }
 
   #use(nodes: readonly LiveNode[], { isSettled }: { readonly isSettled: boolean }): void {
@@ -372,8 +379,10 @@ export class Cluster {
       id === node.id ? [] : [{ nodeId: id, name, address: placeOf(address), agentAddresses, isLeaving }],
     )
     const isLive = ({ nodeId }: OtherNode): boolean => live.some((each) => each.nodeId === nodeId)
-    const rest = isSettled ? [] : this.#others.filter((other) => !isLive(other))
-    const others: OtherNode[] = [...live, ...rest.map((other) => ({ ...other, isUnsure: true }))]
+    // Live ones are unsure too: a look-up may have been answered before they were, or before their rows are written again.
+    const unsettled = [...live, ...this.#others.filter((other) => !isLive(other))]
+    const others: OtherNode[] = isSettled ? live : unsettled.map((other) => ({ ...other, isUnsure: true }))
+    this.#live = live.length + 1
     if (JSON.stringify(others) === JSON.stringify(this.#others)) return
     this.#others = others
     for (const id of this.#unreached.keys()) if (!others.some(({ nodeId }) => nodeId === id)) this.#unreached.delete(id)

@@ -19,7 +19,7 @@ export interface NodeLeaseOptions {
    * Also called when another database server has taken over, which may lack the last writes.
    */
   readonly onBegun: () => void
-  /** Every node whose lease runs, this one too. `isSettled`: the leases of all others have expired for want of a sign of life. */
+  /** Every node whose lease runs, this one too. Unless `isSettled`, others may be about to renew theirs. */
   readonly onNodes: (nodes: readonly LiveNode[], state: { readonly isSettled: boolean }) => void
   /** Instead of `RENEW_MS`, for tests. */
   readonly renewMs?: number
@@ -35,12 +35,12 @@ const RENEW_MS = 2000
 const AGAIN_MS = 500
 
 /**
- * A node that has not renewed its lease for this long, in milliseconds, may find those of others expired for the same reason: the
- * database was away. Others renew theirs up to `RENEW_MS` earlier, and lose them that much sooner.
+ * When the list of nodes is older than this, in milliseconds, leases that have run out since may have done so because the database
+ * was away. Others may have renewed theirs up to `RENEW_MS` before the list was read, and lost them that much sooner.
  */
 const AWAY_MS = LEASE_MS / 2
 
-/** How long all nodes have to renew their leases once the database is back, in milliseconds; each tries every `AGAIN_MS`. */
+/** How long all nodes have to renew their leases once the database is back, in milliseconds. */
 const SETTLE_MS = 5000
 
 /** Rows of a dead node that are removed in one transaction, so that no other writer waits for long. */
@@ -54,9 +54,16 @@ export class NodeLease {
   #isAgain = false
   #isStopped = false
   #isAway = false
-  /** Until then leases of other nodes may have expired because the database was away, by a clock that never jumps. */
+  // Times by a clock that never jumps, undefined before the first.
+  /** When the last renewal failed. */
+  #failedAt: number | undefined
+  /** When the list of nodes was last read, and handed on. */
+  #listedAt: number | undefined
+  /** Until then leases of other nodes may have expired because the database was away. */
   #settledAt = 0
-  /** When it was last renewed, by a clock that never jumps; undefined before that. */
+  /** When this node may begin to remove the rows of dead ones. */
+  #sweepsAt = 0
+  /** When it was last renewed. */
   #renewedAt: number | undefined
   /** The database server that was last read from; undefined before that. */
   #server: string | undefined
@@ -71,9 +78,8 @@ export class NodeLease {
     return this.#renewedAt === undefined ? Number.POSITIVE_INFINITY : performance.now() - this.#renewedAt
   }
 
-  /** Whether it is to be renewed for the first time after the database was away. */
-  get wasAway(): boolean {
-    return this.#renewedAt !== undefined && this.ageMs > AWAY_MS
+  get #isListOld(): boolean {
+    return this.#listedAt !== undefined && performance.now() - this.#listedAt > AWAY_MS
   }
 
   /** Takes the lease; rejects when the database is down. */
@@ -84,12 +90,22 @@ export class NodeLease {
 
   /** Renews it now, since facts that others read have changed or it may have expired; resolves with whether that worked. */
   async renew(): Promise<boolean> {
+    if (this.#isStopped) return false
     if (this.#running) this.#isAgain = true
     this.#running ??= this.#untilRenewed().finally(() => {
       this.#running = undefined
     })
     await this.#running
     return !this.#isAway && !this.#isStopped
+  }
+
+  /** Makes sure that the list of nodes is not from before the database was away; resolves with whether that worked. */
+  async catchUp(): Promise<boolean> {
+    if (!this.#isListOld || this.#isStopped) return true
+    const hasJustFailed = this.#failedAt !== undefined && performance.now() - this.#failedAt < AGAIN_MS
+    if (!this.#running && hasJustFailed) return false
+    await (this.#running ?? this.renew())
+    return !this.#isListOld
   }
 
   /** Stops renewing it: another process of this node does so from now on. */
@@ -128,6 +144,7 @@ export class NodeLease {
       } catch (err) {
         if (!this.#isAway) this.#options.log.warn({ err }, 'cannot renew the lease of this node; retrying')
         this.#isAway = true
+        this.#failedAt = performance.now()
       }
     } while (this.#isAgain && !this.#isStopped)
   }
@@ -135,10 +152,8 @@ export class NodeLease {
   async #renew(): Promise<void> {
     const { store, facts, onBegun, onNodes } = this.#options
     const asked = performance.now()
-    const { wasAway } = this
     const hadRun = await store.write((writer) => writer.online.renew(facts(), LEASE_MS))
     this.#renewedAt = asked
-    if (wasAway) this.#settledAt = performance.now() + SETTLE_MS
     if (!hadRun) onBegun()
     const { nodes, dead, server } = await store.read(async ({ online }) => ({
       nodes: await online.nodes(),
@@ -146,11 +161,16 @@ export class NodeLease {
       server: await online.server(),
     }))
     if (this.#isStopped) return
-    if (hadRun && this.#server !== undefined && this.#server !== server) onBegun()
+    const isOtherServer = this.#server !== undefined && this.#server !== server
+    if (hadRun && isOtherServer) onBegun()
     this.#server = server
-    const isSettled = performance.now() >= this.#settledAt
-    onNodes(nodes, { isSettled })
-    if (!isSettled) return
+    const now = performance.now()
+    if (isOtherServer || this.#isListOld) this.#settledAt = now + SETTLE_MS
+    // A node that has just started may have waited for the database, as the others did.
+    if (this.#listedAt === undefined) this.#sweepsAt = now + SETTLE_MS
+    onNodes(nodes, { isSettled: now >= this.#settledAt })
+    this.#listedAt = asked
+    if (now < Math.max(this.#settledAt, this.#sweepsAt)) return
     // One node sweeps for all; a dead one would not be in the list.
     const isSweeper = nodes.every(({ id }) => id >= facts().id)
     if (isSweeper) for (const id of dead) await this.#sweep(id)

@@ -150,10 +150,10 @@ class Round implements IterableIterator<DialTarget, undefined> {
   /** Only once, so that a visit ends even while members come and go all the time. */
   #addLate(): void {
     this.#isLate = true
-    const tried = this.#targets
     const now = this.#current()
-    if (now === tried) return
-    this.#targets = now.filter((target) => !tried.includes(target))
+    if (now === this.#targets) return
+    const tried = new Set(this.#targets)
+    this.#targets = now.filter((target) => !tried.has(target))
     this.#next = 0
     this.#end = this.#targets.length
   }

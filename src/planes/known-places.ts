@@ -1,4 +1,5 @@
 /** What a data plane keeps of addresses at other nodes. */
+import type { EdgeConfig } from '../model/edge-config.ts'
 import type { Listener } from '../model/look-up.ts'
 import type { LookedUp } from './looked-up.ts'
 import type { DistantPlace, DistantTunnel } from './port.ts'
@@ -62,6 +63,12 @@ export function placesOf(listener: Listener, name: string): string[] {
   const above = labels.slice(1, 1 + MAX_DEPTH).map((_, i) => `*.${labels.slice(i + 1).join('.')}`)
   const listeners = listener === 'plain' ? ['plain', 'secure'] : ['secure']
   return listeners.flatMap((each) => [name, ...above].map((one) => `${each}:${one}`))
+}
+
+/** The places that a configuration serves. */
+export function placesServed({ kind, names, ports }: EdgeConfig): string[] {
+  const listener = kind === 'http' ? 'plain' : 'secure'
+  return [...names.map((name) => `${listener}:${name}`), ...ports.map((port) => `:${port}`)]
 }
 
 /** Most tunnels, addresses and groups that are remembered after they are gone. */

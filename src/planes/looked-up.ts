@@ -49,6 +49,7 @@ export class Asking {
   #asked = 0
   #total = 0
   #failed = 0
+  #isFailing = false
 
   /** `now` is a clock that never jumps, in milliseconds. */
   constructor(log: Logger, now: () => number) {
@@ -59,6 +60,11 @@ export class Asking {
   /** Look-ups since the start, and those that failed. */
   get counted(): { readonly total: number; readonly failed: number } {
     return { total: this.#total, failed: this.#failed }
+  }
+
+  /** Whether the last look-up failed. */
+  get isFailing(): boolean {
+    return this.#isFailing
   }
 
   /** Whether as many look-ups are under way as allowed. */
@@ -124,8 +130,10 @@ export class Asking {
     this.#total++
     try {
       await ask()
+      this.#isFailing = false
       return true
     } catch (err) {
+      this.#isFailing = true
       this.#failed++
       this.#log.debug({ err }, 'look-up of other nodes failed')
       return false

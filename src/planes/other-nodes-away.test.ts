@@ -32,10 +32,10 @@ describe('while nothing can be looked up', () => {
     await plane.look(NAME)
     plane.stored.clear()
     await lookLater()
-    assert.deepEqual(plane.ids, [])
+    assert.deepEqual([plane.ids, plane.nodes.isBlind], [[], false])
     plane.isAway = true
     await lookLater()
-    assert.deepEqual(plane.ids, ['ep_tn_1'])
+    assert.deepEqual([plane.ids, plane.nodes.isBlind], [['ep_tn_1'], true])
     assert.equal(await plane.nodes.dial(request('tn_1', 'v1')), stream)
     plane.now += AGED_MS
     assert.equal(await plane.look(NAME), false, 'visitors do not wait for each failure')
@@ -68,6 +68,28 @@ describe('while nothing can be looked up', () => {
     plane.isAway = true
     await lookLater()
     assert.deepEqual(plane.ids, ['ep_tn_2'])
+  })
+
+  test('a name that had a holder here since is not served for the former', async () => {
+    plane.store(placeOf(PLACE))
+    await plane.look(NAME)
+    plane.stored.clear()
+    await lookLater()
+    plane.nodes.cameHere('tn_2', placeOf(PLACE, { tunnelId: 'tn_2' }).config)
+    plane.isAway = true
+    await lookLater()
+    assert.deepEqual(plane.ids, [])
+  })
+
+  test('a name that a wildcard serves is left to it', async () => {
+    plane.store(placeOf(PLACE))
+    await plane.look(NAME)
+    plane.stored.clear()
+    await lookLater()
+    plane.covered.add(NAME)
+    plane.isAway = true
+    await lookLater()
+    assert.deepEqual(plane.ids, [])
   })
 
   test('a name that nobody has had for long is offline', async (t) => {

@@ -21,6 +21,7 @@ import {
   keepLast,
   type Located,
   placesOf,
+  placesServed,
 } from './known-places.ts'
 import { Asking, neverAsked, outdate } from './looked-up.ts'
 import type { DistantPlace, DistantTunnel, OtherNode, PlaneCalls } from './port.ts'
@@ -181,8 +182,14 @@ export class OtherNodes {
     this.#groups.goneHere(tunnelId, labels)
   }
 
-  /** A tunnel that was at another node is online at this one, which serves its address itself. */
-  cameHere(tunnelId: string): void {
+  /** Whether nothing can be looked up at the moment, so that nodes may have come back unnoticed. */
+  get isBlind(): boolean {
+    return this.#asking.isFailing
+  }
+
+  /** A tunnel is online at this node, which serves its address itself; it may have been at another. */
+  cameHere(tunnelId: string, config?: EdgeConfig | undefined): void {
+    for (const place of config ? placesServed(config) : []) this.#former.delete(place)
     const place = this.#byTunnel.get(tunnelId)
     if (place) this.#forget(place)
     const wasMember = this.#groups.cameHere(tunnelId)
@@ -299,7 +306,7 @@ export class OtherNodes {
     try {
       await this.#refresh(name.places)
     } catch (error) {
-      await this.#restore(name.places)
+      await this.#restore(key, name)
       throw error
     } finally {
       // The name may have been forgotten meanwhile.
@@ -308,9 +315,11 @@ export class OtherNodes {
     }
   }
 
-  /** Serves places as they were before a look-up found nobody, since they cannot be looked up now. */
-  async #restore(places: readonly string[]): Promise<void> {
-    const former = places.flatMap((place) => (this.#places.has(place) ? [] : (this.#former.get(place) ?? [])))
+  /** Serves a name as before a look-up found nobody, since it cannot be looked up now; not if a wildcard serves it. */
+  async #restore(key: string, { places }: KnownName): Promise<void> {
+    const [listener, name = ''] = key.split(':')
+    if (this.#options.edges.serves(listener === 'plain' ? 'plain' : 'secure', name)) return
+    const former = places.flatMap((place) => this.#former.get(place) ?? [])
     await Promise.all(former.map((place) => this.#use(place)))
   }
 
@@ -320,7 +329,8 @@ export class OtherNodes {
     for (const place of places) {
       const known = this.#places.get(place)
       if (!known || there.has(place) || this.#isUnsure(place)) continue
-      this.#former.add(place, known)
+      const { config, version, tunnel } = known
+      this.#former.add(place, { place, config, version, tunnel })
       this.#drop(place)
     }
     for (const { place } of found) this.#former.delete(place)

@@ -87,7 +87,7 @@ export interface OtherNode {
   readonly agentAddresses: readonly string[]
   /** It drains, and takes no more agents. */
   readonly isLeaving: boolean
-  /** Its lease has expired, perhaps only because the database was away: what it had counts until that is known. */
+  /** The database was away until now, and may not show all that this node has: what it had counts for a while. */
   readonly isUnsure?: boolean
 }
 
