@@ -51,6 +51,7 @@ export class NodeLease {
   readonly #renewMs: number
   #timer: NodeJS.Timeout | undefined
   #running: Promise<void> | undefined
+  #sweeping: Promise<void> | undefined
   #isAgain = false
   #isStopped = false
   #isAway = false
@@ -112,7 +113,7 @@ export class NodeLease {
   async pause(): Promise<void> {
     this.#isStopped = true
     clearTimeout(this.#timer)
-    await this.#running
+    await Promise.all([this.#running, this.#sweeping])
   }
 
   /** Gives it up: nothing that is online here counts from now on. */
@@ -122,7 +123,7 @@ export class NodeLease {
     const { id } = facts()
     try {
       await store.write((writer) => writer.online.leave(id))
-      await this.#sweep(id)
+      while (await this.#sweep(id));
     } catch (err) {
       log.warn({ err }, 'cannot give up the lease of this node; it expires by itself')
     }
@@ -173,14 +174,24 @@ export class NodeLease {
     if (now < Math.max(this.#settledAt, this.#sweepsAt)) return
     // One node sweeps for all; a dead one would not be in the list.
     const isSweeper = nodes.every(({ id }) => id >= facts().id)
-    if (isSweeper) for (const id of dead) await this.#sweep(id)
+    if (!isSweeper || dead.length === 0) return
+    this.#sweeping ??= this.#sweepDead(dead).finally(() => {
+      this.#sweeping = undefined
+    })
   }
 
-  /** Removes what a dead node has left, a few rows at a time. */
-  async #sweep(nodeId: string): Promise<void> {
-    const { store } = this.#options
-    let swept: number
-    do swept = await store.write((writer) => writer.online.sweep(nodeId, SWEPT_TOGETHER))
-    while (swept > 0)
+  /** Goes on beside renewals, since a node may have left a million rows. */
+  async #sweepDead(nodeIds: readonly string[]): Promise<void> {
+    try {
+      for (const id of nodeIds) while (!this.#isStopped && (await this.#sweep(id)));
+    } catch (err) {
+      this.#options.log.debug({ err }, 'cannot remove the rows of a dead node; trying again after the next renewal')
+    }
+  }
+
+  /** Removes a few rows of what a node has left; resolves with whether there may be more. */
+  async #sweep(nodeId: string): Promise<boolean> {
+    const swept = await this.#options.store.write((writer) => writer.online.sweep(nodeId, SWEPT_TOGETHER))
+    return swept > 0
   }
 }

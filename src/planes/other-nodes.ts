@@ -188,7 +188,7 @@ export class OtherNodes {
   }
 
   /** A tunnel is online at this node, which serves its address itself; it may have been at another. */
-  cameHere(tunnelId: string, config?: EdgeConfig | undefined): void {
+  cameHere(tunnelId: string, config?: EdgeConfig): void {
     for (const place of config ? placesServed(config) : []) this.#former.delete(place)
     const place = this.#byTunnel.get(tunnelId)
     if (place) this.#forget(place)
