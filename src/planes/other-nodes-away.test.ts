@@ -26,12 +26,17 @@ const lookLater = (): Promise<boolean> => {
   return plane.look(NAME)
 }
 
+/** Another node had the name, and a look-up has found that nobody has it now. */
+const hadBefore = async (): Promise<void> => {
+  plane.store(placeOf(PLACE))
+  await plane.look(NAME)
+  plane.stored.clear()
+  await lookLater()
+}
+
 describe('while nothing can be looked up', () => {
   test('a name that nobody had is served as it was before, and no longer once it is looked up', async () => {
-    plane.store(placeOf(PLACE))
-    await plane.look(NAME)
-    plane.stored.clear()
-    await lookLater()
+    await hadBefore()
     assert.deepEqual([plane.ids, plane.nodes.isBlind], [[], false])
     plane.isAway = true
     await lookLater()
@@ -46,10 +51,7 @@ describe('while nothing can be looked up', () => {
   })
 
   test('a name whose former holder is here is left to this node', async () => {
-    plane.store(placeOf(PLACE))
-    await plane.look(NAME)
-    plane.stored.clear()
-    await lookLater()
+    await hadBefore()
     plane.here.add('tn_1')
     plane.isAway = true
     await lookLater()
@@ -57,10 +59,7 @@ describe('while nothing can be looked up', () => {
   })
 
   test('a name goes to its latest holder', async () => {
-    plane.store(placeOf(PLACE))
-    await plane.look(NAME)
-    plane.stored.clear()
-    await lookLater()
+    await hadBefore()
     plane.store(placeOf(PLACE, { tunnelId: 'tn_2' }))
     await lookLater()
     plane.stored.clear()
@@ -71,10 +70,7 @@ describe('while nothing can be looked up', () => {
   })
 
   test('a name that had a holder here since is not served for the former', async () => {
-    plane.store(placeOf(PLACE))
-    await plane.look(NAME)
-    plane.stored.clear()
-    await lookLater()
+    await hadBefore()
     plane.nodes.cameHere('tn_2', placeOf(PLACE, { tunnelId: 'tn_2' }).config)
     plane.isAway = true
     await lookLater()
@@ -82,10 +78,7 @@ describe('while nothing can be looked up', () => {
   })
 
   test('a name that a wildcard serves is left to it', async () => {
-    plane.store(placeOf(PLACE))
-    await plane.look(NAME)
-    plane.stored.clear()
-    await lookLater()
+    await hadBefore()
     plane.covered.add(NAME)
     plane.isAway = true
     await lookLater()
