@@ -1,6 +1,6 @@
 /** Nodes on one database: sessions and names at any of them. */
 import assert from 'node:assert/strict'
-import { after, afterEach, beforeEach, describe, type TestContext, test } from 'node:test'
+import { after, afterEach, beforeEach, describe, test } from 'node:test'
 import { eachStore } from '../../test/support/databases.ts'
 import { until } from '../../test/support/until.ts'
 import { Follower } from '../control/follower.ts'
@@ -23,16 +23,6 @@ const log = createLog({ level: 'silent', format: 'json', destination: { write() 
 const NAME = 'a.example.com'
 const PLACE = `secure:${NAME}`
 const page = { limit: 100 }
-
-/** Lets time pass for the steady clock of this process. */
-function clockOf(t: TestContext): (ms: number) => void {
-  const now = performance.now.bind(performance)
-  let laterMs = 0
-  t.mock.method(performance, 'now', () => now() + laterMs)
-  return (ms) => {
-    laterMs += ms
-  }
-}
 
 describe('nodes on one database', () => {
   eachStore((databases) => {
@@ -337,61 +327,6 @@ describe('nodes on one database', () => {
       assert.deepEqual(a.plane.stopped, ['tn_1'])
       await until('the rest is announced', async () => (await lookUp(b, 'secure:b.example.com'))?.tunnelId === 'tn_2')
       assert.deepEqual(ids(await b.node.cluster.presence().sessions(page)), ['ts_3', 'ts_2', 'ts_1'])
-    })
-
-    test('after the database was away, nodes are unsure until all have had time to renew their leases', async (t) => {
-      const { a, b } = await two()
-      const pass = clockOf(t)
-      await bind(b, 'tn_1', 'ts_1')
-      await store.write((writer) => writer.online.leave('nd_b'))
-      pass(6000)
-      assert.equal(await lookUp(a), undefined)
-      // The data plane knows by the time of the answer.
-      assert.deepEqual([a.plane.nodes, a.plane.unsure, a.node.cluster.numbers.nodes], [['nd_b'], ['nd_b'], 1])
-      assert.deepEqual(await store.read(({ online }) => online.deadNodes()), ['nd_b'])
-      await b.node.cluster.renew()
-      await a.node.cluster.renew()
-      // An answer from before that may come still.
-      assert.deepEqual([a.plane.unsure, a.node.cluster.numbers.nodes], [['nd_b'], 2])
-      assert.deepEqual((await lookUp(a))?.nodeId, 'nd_b')
-      for (let i = 0; i < 2; i++) {
-        pass(3000)
-        await b.node.cluster.renew()
-        await a.node.cluster.renew()
-      }
-      assert.deepEqual([a.plane.nodes, a.plane.unsure], [['nd_b'], []])
-
-      nodes.delete('nd_b')
-      await b.node.vanish()
-      await store.write((writer) => writer.online.leave('nd_b'))
-      pass(6000)
-      await a.node.cluster.renew()
-      assert.deepEqual(a.plane.unsure, ['nd_b'])
-      for (let i = 0; i < 2; i++) {
-        pass(3000)
-        await a.node.cluster.renew()
-      }
-      assert.deepEqual(a.plane.nodes, [])
-      await until('it is swept', async () => (await store.read(({ online }) => online.deadNodes())).length === 0)
-    })
-
-    test('the rows of a dead node are swept by another, which has been there for a while', async (t) => {
-      const { a, b } = await two()
-      const pass = clockOf(t)
-      await bind(a, 'tn_1', 'ts_1')
-      await a.node.cluster.presence().sessions(page)
-      nodes.delete('nd_a')
-      await a.node.vanish()
-      await store.write((writer) => writer.online.leave('nd_a'))
-      const rows = () => store.read(({ online }) => online.keysAt('nd_a', 'sessions', { after: '', limit: 9 }))
-      await b.node.cluster.renew()
-      assert.deepEqual(await rows(), ['ts_1'])
-      for (let i = 0; i < 2; i++) {
-        pass(3000)
-        await b.node.cluster.renew()
-      }
-      await until('they are gone', async () => (await store.read(({ online }) => online.deadNodes())).length === 0)
-      assert.deepEqual(await rows(), [])
     })
 
     test('a new control plane of a node keeps what is online and forgets what is not', async () => {
