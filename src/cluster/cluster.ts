@@ -83,7 +83,7 @@ export class Cluster {
   readonly #unreached = new Map<string, number>()
   #others: readonly OtherNode[] = []
   /** How many nodes have a lease that runs. */
-  #live = 1
+  #liveCount = 1
   /** Set when this node drains; resolves with whether others know it. */
   #leaving: Promise<boolean> | undefined
 
@@ -130,7 +130,7 @@ export class Cluster {
   get numbers(): ClusterNumbers {
     const { ageMs } = this.#lease
     return {
-      nodes: this.#live,
+      nodes: this.#liveCount,
       isLeaseHeld: ageMs < LEASE_MS,
       leaseAgeMs: ageMs,
       waitingRows: this.#rows.waiting,
@@ -382,7 +382,7 @@ export class Cluster {
     // Live ones are unsure too: a look-up may have been answered before they were, or before their rows are written again.
     const unsettled = [...live, ...this.#others.filter((other) => !isLive(other))]
     const others: OtherNode[] = isSettled ? live : unsettled.map((other) => ({ ...other, isUnsure: true }))
-    this.#live = live.length + 1
+    this.#liveCount = live.length + 1
     if (JSON.stringify(others) === JSON.stringify(this.#others)) return
     this.#others = others
     for (const id of this.#unreached.keys()) if (!others.some(({ nodeId }) => nodeId === id)) this.#unreached.delete(id)

@@ -1,6 +1,7 @@
 /** What a data plane serves of other nodes while the database is away, and when it has just come back. */
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, test } from 'node:test'
+import type { TunnelGroup } from '../model/dial.ts'
 import { AGED_MS, DistantPlane, OLD_MS, placeOf, request, settled, stream, tunnelOf } from './test-other-nodes.ts'
 
 let plane: DistantPlane
@@ -32,6 +33,17 @@ const hadBefore = async (): Promise<void> => {
   await plane.look(NAME)
   plane.stored.clear()
   await lookLater()
+}
+
+/** A group with a member at another node until now. */
+const emptied = async (): Promise<TunnelGroup> => {
+  plane.members = [tunnelOf('tn_1', 'nd_b', labels)]
+  const group = plane.nodes.follow(labels)
+  await group.found?.()
+  plane.members = []
+  plane.now += OLD_MS
+  await group.found?.()
+  return group
 }
 
 describe('while nothing can be looked up', () => {
@@ -102,12 +114,7 @@ describe('while nothing can be looked up', () => {
   })
 
   test('a group without members has its last ones, even if nobody followed it meanwhile', async () => {
-    plane.members = [tunnelOf('tn_1', 'nd_b', labels)]
-    const group = plane.nodes.follow(labels)
-    await group.found?.()
-    plane.members = []
-    plane.now += OLD_MS
-    await group.found?.()
+    const group = await emptied()
     assert.deepEqual(idsIn(group), [])
     plane.isAway = true
     plane.now += OLD_MS
@@ -125,12 +132,7 @@ describe('while nothing can be looked up', () => {
   })
 
   test('a group with a member has no others', async () => {
-    plane.members = [tunnelOf('tn_1', 'nd_b', labels)]
-    const group = plane.nodes.follow(labels)
-    await group.found?.()
-    plane.members = []
-    plane.now += OLD_MS
-    await group.found?.()
+    const group = await emptied()
     plane.groups.add({ id: 'tn_own', httpVersion: 1, labels })
     plane.isAway = true
     plane.now += OLD_MS
