@@ -9,7 +9,7 @@
  * once more by themselves, and a line says so.
  */
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
@@ -17,6 +17,7 @@ import { parseArgs } from 'node:util'
 import { faultLine } from '../bench/flags.ts'
 import { ALONE } from './support/alone.ts'
 import { chooseTests } from './support/choose-tests.ts'
+import { COSTS_VARIABLE, dearest, readCosts } from './support/file-costs.ts'
 import { filesAtOnce, isSlow } from './support/files-at-once.ts'
 import { groupTests, writeGroups } from './support/group-tests.ts'
 import { startPostgres } from './support/postgres.ts'
@@ -38,6 +39,9 @@ const STOLEN_SHARE = 0.1
 
 /** More files than this do not fail for want of time alone. */
 const MAX_AGAIN = 12
+
+/** How many files are named at the end with what they cost. */
+const DEAREST = 30
 
 /** How long such a machine is waited for, in milliseconds, and how often it is looked at. */
 const SLOW_LIMIT_MS = 600_000
@@ -79,7 +83,8 @@ async function main(signal: AbortSignal): Promise<boolean> {
   const grouped = mkdtempSync(join(tmpdir(), 'postern-groups-'))
   try {
     // The tests start some hundred processes of the same code: each takes what another has compiled.
-    const env = { POSTERN_TEST_POSTGRES_URL: postgres.url, NODE_COMPILE_CACHE: compiled }
+    const costs = join(grouped, 'costs')
+    const env = { POSTERN_TEST_POSTGRES_URL: postgres.url, NODE_COMPILE_CACHE: compiled, [COSTS_VARIABLE]: costs }
     const run = (
       { files, patterns }: Pick<TestRun, 'files' | 'patterns'>,
       { again = [], side = atOnce }: { again?: readonly string[]; side?: number } = {},
@@ -122,6 +127,7 @@ async function main(signal: AbortSignal): Promise<boolean> {
       say(ok ? 'by themselves all of these pass' : 'by themselves not all of these pass')
       passed = { ...passed, ok }
     }
+    if (whole && existsSync(costs)) say(`the dearest files:\n${dearest(readCosts(costs), DEAREST)}`)
     const log = passed.ok ? '' : await postgres.log()
     if (log !== '') say(`the last lines of PostgreSQL's log:\n${log}`)
     const counts = Object.entries(passed.counts).map(([name, count]) => `${name} ${count}`)
