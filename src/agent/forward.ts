@@ -45,7 +45,7 @@ export interface ConnectionEnd {
   readonly requestId: string
 }
 
-export interface ForwardContext {
+interface ForwardContext {
   readonly figures: Figures
   readonly now: () => number
   /** Gets requests and responses; omitted while nobody watches. */

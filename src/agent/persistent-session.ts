@@ -61,7 +61,7 @@ export interface KeptSessionOptions
 }
 
 /** Decides about the first attempts to connect. */
-export interface FirstAttempts {
+interface FirstAttempts {
   readonly online: () => void
   /** Whether to try again after a fault, before the session was ever online. */
   readonly mayGoOn: (fault: AgentFault) => boolean

@@ -8,7 +8,7 @@ import type { DialectFacts } from './dialect.ts'
 type Value = string | number | null
 
 /** How the columns of a table are filled from arrays. */
-export interface FilledColumns<Name extends string> {
+interface FilledColumns<Name extends string> {
   readonly names: readonly Name[]
   /** The columns that are not text. */
   readonly numbers?: readonly Name[]

@@ -6,7 +6,7 @@ import type { VisitorErrorCode } from '../../model/visitor-errors.ts'
 import { dialCode, dialTarget } from './dial-target.ts'
 import type { Target, Visit } from './target.ts'
 
-export interface Dialling {
+interface Dialling {
   readonly targets: Iterable<Target>
   readonly visit: Visit
   readonly ends: Ends

@@ -20,7 +20,7 @@ export interface ConnectionRecord {
   readonly fault: VisitorErrorCode | 'CUT' | undefined
 }
 
-export interface Carrying {
+interface Carrying {
   readonly edge: Edge
   readonly peer: Peer
   readonly serverName?: string

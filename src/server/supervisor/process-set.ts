@@ -32,7 +32,7 @@ import { UseAnswers } from './reload-acks.ts'
 import { placeIn } from './slot-sockets.ts'
 import type { BoundSocket } from './socket-handle.ts'
 
-export interface GenerationOptions {
+interface GenerationOptions {
   readonly settings: Settings
   readonly launch: Launch
   readonly newId: (role: ChildRole) => string

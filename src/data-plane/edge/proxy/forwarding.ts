@@ -36,7 +36,7 @@ export interface ForwardingOwner {
   broke(error: unknown): void
 }
 
-export interface ForwardingOptions {
+interface ForwardingOptions {
   readonly request: UpstreamRequest
   readonly body: VisitorBody
   readonly targets: Iterable<Target>

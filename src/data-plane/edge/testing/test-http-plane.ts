@@ -201,7 +201,7 @@ const authority = createAuthority()
 const issuer = new Authority(authority.certPem, authority.keyPem)
 export const caPem = authority.certPem
 
-export interface PlaneOptions extends Partial<HttpProxyOptions> {
+interface PlaneOptions extends Partial<HttpProxyOptions> {
   readonly poolOptions?: Partial<UpstreamPoolOptions>
 }
 

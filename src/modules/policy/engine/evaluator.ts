@@ -21,7 +21,7 @@ import { withoutStacks } from './without-stacks.ts'
 /** Returns the value of an expression. Throws `BudgetSpent`, or an error that says what failed. */
 export type Evaluate = (moment: Moment) => CelValue
 
-export interface CompileOptions {
+interface CompileOptions {
   /** The parsed expression; parsed on another thread when there is traffic, which parsing here would hold up. */
   readonly parsed: ParsedExpression
   /** Called with the value of each part; this is not charged to the budget. */
