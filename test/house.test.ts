@@ -4,7 +4,10 @@ import { readFileSync } from 'node:fs'
 import { describe, test } from 'node:test'
 import { readSources } from './support/sources.ts'
 
-const LINES_AT_MOST = 500
+/** A longer file says in its header why it is one thing. */
+const LINES_UNARGUED = 400
+
+const TEST_LINES_AT_MOST = 500
 
 // With a letter in brackets, so that the rule does not find itself.
 const leftover = /\b(T[O]DO|F[I]XME)\b/
@@ -29,10 +32,16 @@ const rules: Record<string, Rule> = {
     folders: ['src'],
     broken: [{ text: "import 'a'\n/** Late. */" }, { text: '// A plain comment.' }, { text: '/** */' }, { text: '' }],
   },
-  [`a file has at most ${LINES_AT_MOST} lines`]: {
-    holds: (text) => text.trimEnd().split('\n').length <= LINES_AT_MOST,
+  [`a file of more than ${LINES_UNARGUED} lines says in its header why it is one thing`]: {
+    holds: (text, file) =>
+      file.endsWith('.test.ts') || linesOf(text) <= LINES_UNARGUED || / One thing: \w/.test(headerOf(text)),
     folders: ['src'],
-    broken: [{ text: 'a\n'.repeat(LINES_AT_MOST + 1) }],
+    broken: [{ text: `/** All. */\n${'a\n'.repeat(LINES_UNARGUED)} // One thing: no.` }],
+  },
+  [`a test in the sources has at most ${TEST_LINES_AT_MOST} lines`]: {
+    holds: (text, file) => !file.endsWith('.test.ts') || linesOf(text) <= TEST_LINES_AT_MOST,
+    folders: ['src'],
+    broken: [{ file: 'src/lib/a.test.ts', text: 'a\n'.repeat(TEST_LINES_AT_MOST + 1) }],
   },
   'nothing is left for later': {
     holds: (text) => !leftover.test(text),
@@ -52,6 +61,14 @@ const rules: Record<string, Rule> = {
     folders: everywhere,
     broken: [{ file: 'src/utils/a.ts' }, { file: 'src/lib/helpers.ts' }, { file: 'test/common/a.ts' }],
   },
+}
+
+function linesOf(text: string): number {
+  return text.trimEnd().split('\n').length
+}
+
+function headerOf(text: string): string {
+  return /^\/\*\*[\s\S]*?\*\//.exec(text)?.[0] ?? ''
 }
 
 describe('in the sources', () => {
@@ -79,7 +96,7 @@ describe('a broken file is found by', () => {
 function sharedNames(sources: Iterable<readonly [file: string, text: string]>): string[] {
   const homes = new Map<string, string[]>()
   for (const [file, text] of sources) {
-    if (/(^|\/)test-[^/]+$|\.test\.tsx?$/.test(file)) continue
+    if (/\/testing\/|\.test\.tsx?$/.test(file)) continue
     for (const [, name = ''] of text.matchAll(/^export (?:abstract )?(?:class|interface|type) (\w+)/gm)) {
       homes.set(name, [...(homes.get(name) ?? []), file])
     }
@@ -113,7 +130,7 @@ describe('one name a thing', () => {
     const apart = new Map([
       [a, 'export class Port {}'],
       [b, 'interface Port {}\nexport type Ports = Port[]'],
-      ['src/lib/test-a.ts', 'export class Port {}'],
+      ['src/lib/testing/a.ts', 'export class Port {}'],
     ])
     assert.deepEqual(sharedNames(apart), [])
   })

@@ -1,5 +1,5 @@
 /** Reads a PROXY protocol header from the front of a stream, for services that expect it before TLS. */
-import type { WireStream } from '../wire/wire-stream.ts'
+import type { WireStream } from '../link/wire/wire-stream.ts'
 
 /** Longest header that is recognised, in bytes. Version 1 allows 107; of version 2 only the addresses are sent. */
 const HEADER_BYTES = 536

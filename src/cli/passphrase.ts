@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { printable } from '../lib/text/printable.ts'
 import type { Ask } from './agent/ask.ts'
-import { Failure, misuse } from './failure.ts'
+import { Failure, misuse } from './command-failure.ts'
 import type { Terminal } from './terminal.ts'
 
 export const passphraseVariable = 'POSTERN_BACKUP_PASSPHRASE'

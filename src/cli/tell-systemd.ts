@@ -1,6 +1,6 @@
 /** Tells systemd that the server is ready or stopping, for units with `Type=notify`. */
 import { execFile } from 'node:child_process'
-import type { Logger } from '../lib/log/log.ts'
+import type { Logger } from '../lib/log/create-log.ts'
 
 /** How long the notification may take, in milliseconds. */
 const TELL_MS = 10_000

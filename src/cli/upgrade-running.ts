@@ -1,9 +1,10 @@
 /** What SIGUSR2 and `postern upgrade` do to a running server: it switches to the code and the settings that are on disk now. */
-import type { Settings } from '../config/read.ts'
-import { SettingsError } from '../config/settings-error.ts'
-import type { Logger } from '../lib/log/log.ts'
-import type { UpgradeStep } from '../supervisor/upgrade.ts'
-import { type Reloading, reload, settingsFault } from './reload.ts'
+
+import type { Logger } from '../lib/log/create-log.ts'
+import type { Settings } from '../server/config/read-settings.ts'
+import { SettingsError } from '../server/config/settings-error.ts'
+import type { UpgradeStep } from '../server/supervisor/upgrade-server.ts'
+import { type Reloading, reload, settingsFault } from './reload-command.ts'
 
 /** Switches to what is on disk; if it rejects, the error says why, and nothing has changed. */
 export type Upgrade = (

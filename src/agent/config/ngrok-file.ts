@@ -4,9 +4,9 @@
  * ignored with a note. Both are reported with their line.
  */
 import { dirname } from 'node:path'
-import { certificatesPem, type ReadText } from '../../options/file-values.ts'
-import { isMap, OptionReader, type Problem } from '../../options/reader.ts'
-import { LONGEST_SILENCE_MS } from '../../wire/heartbeat.ts'
+import { certificatesPem, type ReadText } from '../../link/options/file-values.ts'
+import { isMap, OptionReader, type Problem } from '../../link/options/option-reader.ts'
+import { LONGEST_SILENCE_MS } from '../../link/wire/heartbeat.ts'
 import { readInspectListen } from '../inspect/listen-address.ts'
 import { parseServer, type ServerAddress } from '../server-address.ts'
 import type { AgentFile } from './agent-file.ts'

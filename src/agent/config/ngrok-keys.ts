@@ -3,7 +3,7 @@
  * share, and one for the endpoints of version 3. A key in neither table is unknown.
  */
 import { nearest } from '../../lib/text/nearest.ts'
-import { isMap, type Problem } from '../../options/reader.ts'
+import { isMap, type Problem } from '../../link/options/option-reader.ts'
 
 type Path = readonly string[]
 

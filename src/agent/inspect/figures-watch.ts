@@ -1,5 +1,5 @@
 /** Counts the exchanges of a tunnel for the live view. */
-import type { Figures, SeenRequest } from '../figures.ts'
+import type { Figures, SeenRequest } from '../tunnel-figures.ts'
 import type { ExchangeNotes, ExchangeWatcher, PassingRequest } from './connection-watch.ts'
 
 /** How much of a path is kept, in characters. */

@@ -3,8 +3,8 @@ import { type Command, Option } from 'commander'
 import { ConfigError } from '../../agent/config/config-error.ts'
 import { type AgentConfig, readAgentConfig } from '../../agent/config/connection.ts'
 import { DEFAULT_SERVER } from '../../agent/server-address.ts'
-import { SettingsError } from '../../config/settings-error.ts'
 import { Secret } from '../../lib/secrets/secret.ts'
+import { SettingsError } from '../../server/config/settings-error.ts'
 import type { Terminal } from '../terminal.ts'
 
 export const outputFormats = ['auto', 'lines', 'json'] as const

@@ -3,7 +3,7 @@ import type { Agent } from '../../agent/agent.ts'
 import type { InspectServer } from '../../agent/inspect/inspect-server.ts'
 import type { Inspector } from '../../agent/inspect/inspector.ts'
 import type { InspectAddress } from '../../agent/inspect/listen-address.ts'
-import { Failure } from '../failure.ts'
+import { Failure } from '../command-failure.ts'
 import type { Display } from './display.ts'
 
 export interface InspectJob {

@@ -2,10 +2,10 @@
 import type { Command } from 'commander'
 import type { TObject } from 'typebox'
 import { printable } from '../../lib/text/printable.ts'
-import { Failure } from '../failure.ts'
-import { cell, printJson } from '../table.ts'
+import { Failure } from '../command-failure.ts'
 import type { Terminal } from '../terminal.ts'
-import type { ApiAnswer, Call, Follow } from './client.ts'
+import { cell, printJson } from '../text-table.ts'
+import type { ApiAnswer, Call, Follow } from './api-client.ts'
 import { bodyOf, type FieldFlag, fieldFlags } from './flags.ts'
 import { columnsOf, queryOf, rowOf } from './list.ts'
 

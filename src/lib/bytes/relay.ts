@@ -1,7 +1,7 @@
 /** Joins two streams: bytes from one go to the other, at the pace of the slower. Each direction has its own end. */
 
 import { type ByteStream, writeLent } from './byte-stream.ts'
-import type { Movable } from './cut-at-rest.ts'
+import type { Movable } from './close-when-idle.ts'
 
 export interface RelayOptions {
   /** How long the relay may be idle in both directions, in milliseconds. The check may take up to twice as long. */

@@ -3,10 +3,10 @@ import { EventEmitter } from 'node:events'
 import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { TLSSocket } from 'node:tls'
+import { readLent, stopLending } from './borrowed-reads.ts'
+import { StagedWrites } from './buffered-writes.ts'
 import { type ByteSink, type ByteStream, kept } from './byte-stream.ts'
-import { readLent, stopLending } from './lent-reads.ts'
 import { noteRead } from './read-memory.ts'
-import { StagedWrites } from './staged-writes.ts'
 
 export interface SocketStreamOptions {
   /**

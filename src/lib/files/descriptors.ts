@@ -6,7 +6,7 @@
  */
 import { type FileHandle, open } from 'node:fs/promises'
 import type { Socket } from 'node:net'
-import type { Logger } from '../log/log.ts'
+import type { Logger } from '../log/create-log.ts'
 import { MinuteLog } from '../log/minute-log.ts'
 
 /** How many descriptors each kind of connection leaves free. Metrics leave fewest, so an operator can still look. */

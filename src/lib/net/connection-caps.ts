@@ -4,11 +4,11 @@
  */
 import type { Socket } from 'node:net'
 import { TokenBucket } from '../limits/token-bucket.ts'
-import type { Logger } from '../log/log.ts'
+import type { Logger } from '../log/create-log.ts'
 import { MinuteLog } from '../log/minute-log.ts'
 import { type CapNews, UntoldNews } from './cap-news.ts'
-import { sourceOf } from './source.ts'
-import { Sources } from './sources.ts'
+import { sourceOf } from './client-key.ts'
+import { Sources } from './client-rates.ts'
 
 /** 0 means no limit. */
 export interface CapLimits {

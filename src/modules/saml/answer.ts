@@ -7,9 +7,9 @@
  */
 import { BadInput } from '../../lib/shape/bad-input.ts'
 import { childrenOf, everyElement, isNamed, onlyChild } from './elements.ts'
-import { ASSERTION, PROTOCOL, SIGNATURE, signing, status } from './names.ts'
 import { signedAssertion } from './signed-xml.ts'
 import { readXml, type XmlElement } from './xml.ts'
+import { ASSERTION, PROTOCOL, SIGNATURE, signing, status } from './xml-names.ts'
 
 export interface SamlAnswer {
   /** Fields of the response around the assertion. They are usually not signed, so they can only be a reason to refuse. */

@@ -7,8 +7,8 @@ import { promisify } from 'node:util'
 import { deflateRaw } from 'node:zlib'
 import type { SamlAddresses } from './addresses.ts'
 import { escaped } from './escaped.ts'
-import { ASSERTION, binding, PROTOCOL, status } from './names.ts'
 import type { RequestKey } from './request-key.ts'
+import { ASSERTION, binding, PROTOCOL, status } from './xml-names.ts'
 
 const ALGORITHM = 'http://www.w3.org/2001/04/xmldsig-more#rsa-sha256'
 

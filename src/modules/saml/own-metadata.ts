@@ -1,7 +1,7 @@
 /** The metadata of a route, which identity providers read. */
 import type { SamlAddresses } from './addresses.ts'
 import { escaped } from './escaped.ts'
-import { binding, METADATA, PROTOCOL, SIGNATURE } from './names.ts'
+import { binding, METADATA, PROTOCOL, SIGNATURE } from './xml-names.ts'
 
 export interface OwnMetadata {
   readonly addresses: SamlAddresses
