@@ -11,6 +11,11 @@ export interface Chosen {
 /** A folder of `test/` with its own command. */
 export type LongForm = 'fuzz' | 'crash' | 'soak'
 
+/** Every test that a run of one of the kinds may choose. */
+export function allTests(): string[] {
+  return globSync(ALL).sort()
+}
+
 const ALL = ['src/**/*.test.ts', 'test/**/*.test.ts', 'bench/**/*.test.ts']
 
 /** A word that finds test files is a path, a folder, a glob or a long run; any other is a pattern for names. */

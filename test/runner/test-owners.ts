@@ -1,5 +1,5 @@
 /**
- * Loaded before each test file: tells node's test runner by async context which test is running.
+ * Loaded before test files: tells node's test runner by async context which test is running.
  *
  * By default the runner uses an async hook that runs at the creation and end of every promise in the process. It takes
  * up to a quarter of the CPU time of a long file, and real servers have no such hook. An `AsyncLocalStorage` gives the
@@ -25,7 +25,8 @@ const OWNERS = new Set(['Test', 'Suite', 'TestHook'])
 /** The trigger id for owners, which are identified by themselves and not by where they were created. */
 const NO_TRIGGER = -1
 
-if (isMainThread && process.env.NODE_TEST_CONTEXT !== undefined) await trackByContext()
+// Programs and threads that a test starts have the same flags.
+if (isMainThread && /(\.(test|long)\.\w+|share-process\.ts)$/.test(process.argv[1] ?? '')) await trackByContext()
 
 async function trackByContext(): Promise<void> {
   // The CommonJS object, since the namespace of `import` cannot be changed.

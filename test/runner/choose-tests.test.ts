@@ -3,13 +3,13 @@ import { test } from 'node:test'
 import { chooseTests, longRuns } from './choose-tests.ts'
 
 test('a word is a file, a folder or a pattern', () => {
-  assert.deepEqual(chooseTests(['test/support/choose-tests.test.ts', 'a word']), {
-    files: ['test/support/choose-tests.test.ts'],
+  assert.deepEqual(chooseTests(['test/runner/choose-tests.test.ts', 'a word']), {
+    files: ['test/runner/choose-tests.test.ts'],
     patterns: ['a word'],
   })
-  assert.ok(chooseTests(['test/support']).files.includes('test/support/choose-tests.test.ts'))
-  assert.ok(chooseTests([]).files.includes('test/support/choose-tests.test.ts'))
-  assert.throws(() => chooseTests(['test/support/none.test.ts']), /there is no test file at test\/support\/none/)
+  assert.ok(chooseTests(['test/runner']).files.includes('test/runner/choose-tests.test.ts'))
+  assert.ok(chooseTests([]).files.includes('test/runner/choose-tests.test.ts'))
+  assert.throws(() => chooseTests(['test/runner/none.test.ts']), /there is no test file at test\/runner\/none/)
 })
 
 test('a long run is chosen by its name, its file, or a part of the name of a test', () => {
