@@ -23,14 +23,12 @@ import { allowOrigin, answerPreflight, isPreflight } from './cors.ts'
 import { type DashboardOptions, mountDashboard } from './dashboard.ts'
 import type { Dialect } from './dialect/api-dialect.ts'
 import { dialectOf } from './dialect/choose.ts'
-import { exchangeStream } from './exchange-events.ts'
 import { sendFrontPage, wantsFrontPage } from './front-page.ts'
 import { checkHost, originOf } from './host.ts'
 import { jsonAnswer } from './json-answer.ts'
 import type { ApiMetrics } from './metrics.ts'
 import { type Behind, perform } from './operations.ts'
 import { INDEX } from './page-files.ts'
-import { filterOf } from './passed-traffic.ts'
 import { methodsAt } from './path-pattern.ts'
 import { mountPublic, type PublicPages } from './public-pages.ts'
 import { readQuery } from './query.ts'
@@ -186,16 +184,14 @@ async function serve(
   const body = await readBody(route, { bytes, contentType, params }, dialect)
 
   const links = linksUnder(options.apiUrl() ?? originOf(request.raw))
-  if (route.action === 'stream') {
+  if (route.events !== undefined) {
     reply.type('text/event-stream').header('cache-control', 'no-store')
     if (request.method === 'HEAD') return reply.send()
-    const { exchangeStreams: streams, exchanges } = options
-    const who = { principal, recognise: () => recognise(request.raw, options.door) }
-    return reply.send(exchangeStream({ streams, exchanges, links, filter: filterOf(page.filters ?? {}), ...who }))
   }
   const given = await perform(options, {
     route,
     principal,
+    recognise: () => recognise(request.raw, options.door),
     links,
     spellings: dialect.showsSpellings,
     target: { id: params.id ?? '', ...(parentId !== null && { parentId }) },
@@ -203,6 +199,7 @@ async function serve(
     page,
     body,
   })
+  if (route.events !== undefined) return reply.send(given)
   const answer = dialect.answer(route, given, request.headers['user-agent'] ?? '')
   reply.code(route.status === 204 && answer !== undefined ? 200 : route.status)
   if (answer === undefined) return reply.send()
