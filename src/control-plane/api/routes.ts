@@ -10,7 +10,7 @@ import type { Module } from '../../modules/module.ts'
 import { documented, resources } from '../resources/index.ts'
 import type { HandlerName, Resource, Verb } from '../resources/resource.ts'
 
-export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
 /** What a route does. */
 export type RouteAction = Verb | 'clear' | 'put_module' | 'get_module' | 'delete_module' | 'command' | HandlerName
@@ -56,6 +56,20 @@ export function routeTable(): readonly ApiRoute[] {
     ]),
     ...documented.flatMap(ownRoutes),
   ]
+}
+
+/** The methods of the routes that match `url`, in the order of the table. The path of `url` must be decodable. */
+export function methodsAt(routes: readonly ApiRoute[], url: string): readonly Method[] {
+  const path = decodeURI(url.split('?')[0] ?? '')
+    .replace(/\/{2,}/g, '/')
+    .replace(/(?<=.)\/$/, '')
+  return [...new Set(routes.filter((route) => fits(route.path, path)).map(({ method }) => method))]
+}
+
+function fits(pattern: string, path: string): boolean {
+  const wanted = pattern.split('/')
+  const given = path.split('/')
+  return wanted.length === given.length && wanted.every((part, i) => part.startsWith('{') || part === given[i])
 }
 
 function ownRoutes(resource: Resource): ApiRoute[] {
