@@ -76,14 +76,29 @@ const expectations: Readonly<Record<Access, Readonly<Partial<Record<RouteAction,
     delete_module: forAll,
     // The test's certificates were uploaded, and only ordered ones can be renewed.
     renew: [409, 409, 409],
-    broken: forAll,
+    list_broken_edges: forAll,
   },
-  admin: { create: forAdmin, list: forAdmin, get: forAdmin, update: forAdmin, delete: forAdmin, traffic: forAdmin },
+  admin: {
+    create: forAdmin,
+    list: forAdmin,
+    get: forAdmin,
+    update: forAdmin,
+    delete: forAdmin,
+    get_traffic_minutes: forAdmin,
+    get_traffic_day: forAdmin,
+  },
   // Ours, beyond the contract: the addresses of machines are for admins. The one of the test does not exist.
   node: { list: forAdmin, get: forAdminMissing },
-  dry_run: { explain: forAll },
+  dry_run: { explain_policy: forAll },
   // There have been no visitors, so there are no exchanges.
-  passed: { list: forAll, get: forNobody, stream: forAll, replay: forNobody, har: forNobody, curl: forNobody },
+  passed: {
+    list: forAll,
+    get: forNobody,
+    stream_exchanges: forAll,
+    replay_exchange: forNobody,
+    get_exchange_har: forNobody,
+    get_exchange_curl: forNobody,
+  },
   // No agent is online here and no visitor is logged in, so these are 404; what matters is that no caller gets 403.
   online: { list: forAll, get: forNobody, delete: forNobody, command: forNobody },
 }
@@ -213,8 +228,8 @@ async function prepared(
   { resource, action, form, path: pattern }: ApiRoute,
   ownerId: string,
 ): Promise<Prepared> {
-  if (action === 'explain') return { path: pattern, body: { policy: {}, request: {} }, instance: null }
-  if (resource.source !== 'store' && resource.kind !== 'capture') {
+  if (action === 'explain_policy') return { path: pattern, body: { policy: {}, request: {} }, instance: null }
+  if (!resource.verbs.includes('create')) {
     return { path: pattern.replace('{id}', `${resource.prefix}${'1'.repeat(27)}`), instance: null }
   }
   if (action === 'list') return { path: resource.path, instance: null }

@@ -131,7 +131,7 @@ eachTarget((target) => {
           document.paths[path][method].responses[status].content['application/json'].schema
         const { path, verbs: known } = resource
         if (known.includes('list')) check(answers('get', path, 200), await target.api.get(path), `GET ${path}`)
-        if (resource.source !== 'store') return
+        if (!known.includes('update')) return
 
         const one = `${path}/{id}`
         for (const minimal of [false, true]) {

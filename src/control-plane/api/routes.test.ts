@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { methodsAt } from './path-pattern.ts'
-import { routeTable } from './routes.ts'
+import { methodsAt, routeTable } from './routes.ts'
 
 const routes = routeTable()
 

@@ -4,7 +4,7 @@ import type { UnpackedText } from '../../lib/bytes/unpacker.ts'
 import { BadInput } from '../../lib/shape/bad-input.ts'
 import { readRfc3339 } from '../../lib/text/rfc3339.ts'
 import { Refusal } from '../../model/errors.ts'
-import type { ExchangeFilter, KeptMessage } from '../../model/exchange.ts'
+import type { ExchangeFilter, KeptMessage, WholeExchange } from '../../model/exchange.ts'
 import type { Fields } from '../resources/resource.ts'
 import { curlOf } from '../traffic/exchange-curl.ts'
 import { harOf } from '../traffic/exchange-har.ts'
@@ -12,39 +12,58 @@ import type { ExchangeStreams } from '../traffic/exchange-streams.ts'
 import { type Exchanges, MASKED } from '../traffic/listed-exchanges.ts'
 import { unpackedBody } from '../traffic/unpacked-body.ts'
 import type { CheckedCall } from './checked-call.ts'
-import { missing, pageOf } from './list-page.ts'
+import { exchangeStream } from './exchange-events.ts'
+import { oneMore, pageOf, there } from './list-page.ts'
 import type { Page } from './query.ts'
 
-export interface PassedTraffic {
+export interface ExchangeSources {
   readonly exchanges: Exchanges
   readonly exchangeStreams: ExchangeStreams
 }
 
-export async function whatPassed({ exchanges }: Pick<PassedTraffic, 'exchanges'>, call: CheckedCall): Promise<unknown> {
-  const { route, principal, target, page, links } = call
-  if (route.action === 'list') {
-    // One more than the limit shows whether there is a next page.
-    const { limit, beforeId, filters = {} } = page
-    const found = await exchanges.page(principal, { filter: filterOf(filters), beforeId, limit: limit + 1 })
+export const exchangeOperations = {
+  async list_exchanges({ exchanges }: ExchangeSources, { route: { resource }, principal, page, links }: CheckedCall) {
+    const { limit, beforeId, filters = {} } = oneMore(page)
+    const found = await exchanges.page(principal, { filter: filterOf(filters), beforeId, limit })
     const shown = found.map((exchange) => exchanges.show(exchange, links))
-    return pageOf(shown, route.resource, page, links)
-  }
-  const one =
-    route.action === 'replay'
-      ? await exchanges.replay(principal, target.id, call.body)
-      : await exchanges.one(principal, target.id)
-  if (!one) throw missing(route.resource)
-  if (route.action === 'har') return harOf(one, await unpackedBody(exchanges.unpacker, one.response))
-  if (route.action === 'curl') return { command: curlOf(one) }
-  const { request, response } = one
+    return pageOf(shown, resource, page, links)
+  },
+  async get_exchange(sources: ExchangeSources, call: CheckedCall) {
+    return whole(sources, call, await one(sources, call))
+  },
+  async replay_exchange(sources: ExchangeSources, call: CheckedCall) {
+    const { route, principal, target, body } = call
+    const made = await sources.exchanges.replay(principal, target.id, body)
+    return whole(sources, call, there(route.resource, made))
+  },
+  async get_exchange_har(sources: ExchangeSources, call: CheckedCall) {
+    const found = await one(sources, call)
+    return harOf(found, await unpackedBody(sources.exchanges.unpacker, found.response))
+  },
+  async get_exchange_curl(sources: ExchangeSources, call: CheckedCall) {
+    return { command: curlOf(await one(sources, call)) }
+  },
+  async stream_exchanges({ exchangeStreams: streams, exchanges }: ExchangeSources, call: CheckedCall) {
+    const { principal, recognise, links, page } = call
+    return exchangeStream({ streams, exchanges, links, filter: filterOf(page.filters ?? {}), principal, recognise })
+  },
+}
+
+async function one({ exchanges }: ExchangeSources, { route, principal, target }: CheckedCall): Promise<WholeExchange> {
+  return there(route.resource, await exchanges.one(principal, target.id))
+}
+
+/** Shows an exchange with its messages. */
+async function whole({ exchanges }: ExchangeSources, { links }: CheckedCall, found: WholeExchange): Promise<Fields> {
+  const { exchange, request, response } = found
   return {
-    ...exchanges.show(one.exchange, links),
+    ...exchanges.show(exchange, links),
     request: await messageOf(exchanges, request),
     response: await messageOf(exchanges, response),
   }
 }
 
-export function filterOf(filters: NonNullable<Page['filters']>): ExchangeFilter {
+function filterOf(filters: NonNullable<Page['filters']>): ExchangeFilter {
   const { edge_id, endpoint_id, tunnel_id, method, path, status, since } = filters
   if (edge_id !== undefined && endpoint_id !== undefined) {
     throw new Refusal('INVALID_VALUE', '`endpoint_id` cannot be combined with `edge_id`; name one of them')
