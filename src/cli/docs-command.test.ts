@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { readSources } from '../../test/support/sources.ts'
+import { agentErrors } from '../model/agent-errors.ts'
 import { errors } from '../model/errors.ts'
 import { visitorErrors } from '../model/visitor-errors.ts'
 import { cookieNames } from '../modules/login/login-cookies.ts'
@@ -36,23 +37,15 @@ test('docs/errors.md has every number that agents are refused with, and no other
   assert.deepEqual({ missing, unused }, { missing: [], unused: [] })
 })
 
-/** Every number in the code that refuses agents and binds: in a call, a constant or a table. */
+/** Every number that the code refuses agents and binds with: by the name of a sentence, or by itself. */
 function agentNumbers(): number[] {
-  const isRoom =
-    /^src\/(data-plane\/(tunnel|ssh|edge\/agent-endpoints)|modules\/agent-options|control-plane\/records\/check-documents)\b/
-  const refuses = /\b(BindRefusal|BadOption)\b/
-  const files = [...readSources('src')].filter(
-    ([file, text]) => isRoom.test(file) && refuses.test(text) && !/\/testing\/|\.test\.ts$/.test(file),
+  const files = [...readSources('src')].filter(([file]) => !/\/testing\/|\.test\.ts$/.test(file))
+  const used = (place: RegExp) => files.flatMap(([, text]) => Array.from(text.matchAll(place), ([, name = '']) => name))
+  const names = new Set(used(/\brefusals\.(\w+)/g))
+  const ofNames = Object.entries(agentErrors).flatMap(([number, { says }]) =>
+    Object.keys(says).flatMap((name) => (names.delete(name) ? [Number(number)] : [])),
   )
-  const places = [
-    /\b(?:refuse|BadOption|BindRefusal)\(\s*(\d{3,4}),/g,
-    /^const (?!M(?:AX|IN)_)[A-Z_]+(?<!_MS) = (\d{3,4})$/gm,
-    /^ {2}\[.*, (\d{3,4})\],$/gm,
-    /^ {2}'--[a-z-]+': (\d{3,4}),$/gm,
-    /\b(?:pair|name|many|long): (\d{3,4})\b/g,
-    /\? (\d{3,4}) : MALFORMED_BIND\b/g,
-  ]
-  return files.flatMap(([, text]) => places.flatMap((place) => Array.from(text.matchAll(place), ([, n]) => Number(n))))
+  return [...ofNames, ...used(/\bBindRefusal\(\s*(\d{3,4}),/g).map(Number)]
 }
 
 test('the docs use the real names of the login cookies', () => {

@@ -12,7 +12,8 @@ import {
   WorkRefused,
   WorkTooHeavy,
 } from '../../lib/threads/worker-pool.ts'
-import { BindRefusal, type EndpointRequest } from '../../model/endpoint.ts'
+import { refusals } from '../../model/agent-errors.ts'
+import type { EndpointRequest } from '../../model/endpoint.ts'
 import { Refusal } from '../../model/errors.ts'
 import type { AgentModules } from '../../modules/agent-options/options.ts'
 import type { ModuleForm } from '../../modules/forms.ts'
@@ -71,8 +72,8 @@ export class Documents {
     try {
       return await this.#run<AgentModules>(owner, { kind: 'bind', proto, opts })
     } catch (error) {
-      if (error instanceof WorkTooHeavy) throw new BindRefusal(BIND_TOO_COSTLY, `The options ${tooHeavy(error)}.`)
-      if (error instanceof WorkRefused) throw new BindRefusal(BIND_BUSY, `${BUSY} Try again shortly.`)
+      if (error instanceof WorkTooHeavy) throw refusals.badOption(`The options ${tooHeavy(error)}.`)
+      if (error instanceof WorkRefused) throw refusals.checksBusy()
       throw error
     }
   }
@@ -89,11 +90,6 @@ export class Documents {
   }
 }
 
-/** The vendor's numbers. */
-const BIND_TOO_COSTLY = 301
-const BIND_BUSY = 802
-
-const BUSY = 'Too many of your documents are still being checked.'
 /** How long a caller with too many documents is asked to wait, in seconds. */
 const BUSY_SECONDS = Math.ceil(WORK_LIMIT_MS / 1000)
 

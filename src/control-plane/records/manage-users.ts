@@ -1,6 +1,7 @@
 /** Manages users without the API: the first start creates one, and `postern admin` helps when no key is at hand. */
 import { type Clock, timestamp } from '../../lib/clock.ts'
 import { type IdSource, randomText } from '../../lib/ids.ts'
+import type { Secret } from '../../lib/secrets/secret.ts'
 import { Refusal } from '../../model/errors.ts'
 import { API_KEY_TOKENS, apiKeys } from '../resources/api-keys.ts'
 import { AUTHTOKENS, credentials } from '../resources/credentials.ts'
@@ -41,7 +42,7 @@ interface UserTools {
 /** Creates the first admin with a key and an authtoken, preset or random; null when there is a user already. */
 export async function makeFirstUser(
   making: UserTools,
-  preset: { apiKey: string | null; authtoken: string | null },
+  preset: { readonly apiKey: Secret | null; readonly authtoken: Secret | null },
 ): Promise<FirstStart | null> {
   const { store } = making
   const isMade = async (reader: Reader) =>
@@ -174,10 +175,10 @@ async function insertToken(
   scope: string,
   ownerId: string,
   own: Record<string, unknown>,
-  preset: string | null,
+  preset: Secret | null,
 ): Promise<{ id: string; token: string }> {
   const id = ids.next(resource.prefix)
-  const token = preset ?? `${id.slice(resource.prefix.length)}_${randomText()}`
+  const token = preset?.reveal() ?? `${id.slice(resource.prefix.length)}_${randomText()}`
   const fields = { description: '', metadata: '', ...own }
   await writer.insert({ id, kind: resource.kind, parentId: null, ownerId, createdAt: timestamp(now()), fields })
   await writer.setClaims(id, scope, [tokenHash(token)], true)

@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto'
 import { ID_LENGTH } from '../../lib/ids.ts'
 import { publicAuthority } from '../../lib/net/public-authority.ts'
+import { refusals } from '../../model/agent-errors.ts'
 import type { BackendPlan, EdgeConfig, ModuleSettings } from '../../model/edge-config.ts'
 import {
   type AddressHolders,
@@ -36,12 +37,6 @@ interface AgentEndpointsOptions {
   /** The ports shown in URLs. */
   readonly publicPorts: { readonly https: number; readonly http: number }
 }
-
-/** Error numbers of the vendor, which agents know. */
-const ALREADY_ONLINE = 334
-const HELD_BY_EDGE = 381
-const PORT_UNAVAILABLE = 309
-const NOT_PROVEN = 320
 
 /** Length of a version: 192 bits, in `VERSION_CHARACTERS`. */
 const VERSION_CHARS = 32
@@ -84,19 +79,19 @@ export class AgentEndpoints implements Endpoints {
     const held = port === undefined ? await holdersOfName(host) : await holdersOfPort(port)
     const { hostport, url } = this.#address(request)
     if (held.edgeId !== undefined) {
-      const whose = held.edgeId.startsWith('agin_') ? 'the agent ingress' : 'the edge'
-      return taken(HELD_BY_EDGE, `${hostport} belongs to ${whose} ${held.edgeId}; detach it there, or ask for another`)
+      return taken(refusals.heldByEdge(hostport, held.edgeId))
     }
-    if (held.unproven !== undefined) return new BindRefusal(NOT_PROVEN, held.unproven)
+    if (held.unproven !== undefined) return refusals.nameUnproven(held.unproven)
     // D66: a name with a reservation of its own is exempt from the wildcard.
     const isOwn = request.isNamed === true || held.reservationId !== undefined
-    if (held.wildcard && !isOwn) return belowWildcard(host, held.wildcard)
-    if (request.isRandom && held.reservationId !== undefined) return taken(ALREADY_ONLINE, `${hostport} is reserved`)
+    if (held.wildcard && !isOwn) return refusals.belowWildcard(host, held.wildcard.name, held.wildcard.holderId)
+    if (request.isRandom && held.reservationId !== undefined)
+      return taken(refusals.addressHeld(hostport, 'is reserved'))
     const compiled = await shared.compile(config)
     const above = isOwn || port !== undefined ? undefined : edges.wildcardEdge(host)
     if (above !== undefined) {
       compiled?.release()
-      return belowWildcard(host, above)
+      return refusals.belowWildcard(host, above.name, above.holderId)
     }
     const served = { config, version, isUnnamed: port === undefined && !isOwn, pool: request.pool }
     const isFree = (): boolean => {
@@ -116,14 +111,14 @@ export class AgentEndpoints implements Endpoints {
     if (!isOurs || !isFree()) {
       if (isOurs) unclaim(request)
       compiled?.release()
-      return taken(ALREADY_ONLINE, `${hostport} ${whyNot(await this.#options.whyTaken(request, served))}`)
+      return taken(refusals.addressHeld(hostport, whyNot(await this.#options.whyTaken(request, served))))
     }
     const holder = request.tunnel.tunnelId
     const fault = await shared.serve(config, compiled, holder)
     if (fault) {
       shared.letGo(config.id, holder)
       unclaim(request)
-      return taken(PORT_UNAVAILABLE, `port ${port} cannot be opened on this server; ask for another`)
+      return taken(refusals.portUnavailable(port))
     }
     if (served.isUnnamed) this.#unnamed.set(request.id, host)
     const reserved = held.reservationId
@@ -233,14 +228,7 @@ function routeIdOf(holderId: string): string {
   return createHash('sha256').update(`route of ${holderId}`).digest('base64url').slice(0, ROUTE_ID_CHARS)
 }
 
-function belowWildcard(name: string, { name: wildcard, holderId }: { name: string; holderId: string }): BindRefusal {
-  return new BindRefusal(
-    HELD_BY_EDGE,
-    `${name} stands below ${wildcard}, which ${holderId} holds; use a credential whose ACL has the rule bind:${name} or bind:${wildcard}`,
-  )
-}
-
-function taken(ngrok: number, message: string): BindRefusal {
+function taken({ ngrok, message }: BindRefusal): BindRefusal {
   return new BindRefusal(ngrok, message, { isTaken: true })
 }
 

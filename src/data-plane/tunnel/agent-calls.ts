@@ -4,7 +4,7 @@ import { Secret } from '../../lib/secrets/secret.ts'
 import { answer, type Message, readMessage } from '../../link/wire/agent-rpc.ts'
 import { buildBindAnswer, parseBind } from '../../link/wire/messages/bind.ts'
 import { echoOptions } from '../../link/wire/messages/bind-options.ts'
-import { buildAnswer } from '../../link/wire/messages/error-text.ts'
+import { buildAnswer, errorText } from '../../link/wire/messages/error-text.ts'
 import { MessageFields } from '../../link/wire/messages/message-fields.ts'
 import {
   buildLabelAnswer,
@@ -17,7 +17,7 @@ import { streamTypes } from '../../link/wire/stream-types.ts'
 import { MESSAGE_BYTES, UNAUTHENTICATED_BYTES } from '../../link/wire/wire-bounds.ts'
 import { WireError } from '../../link/wire/wire-error.ts'
 import type { WireStream } from '../../link/wire/wire-stream.ts'
-import { refusals, refusalText } from './bind-refusals.ts'
+import { refusals } from '../../model/agent-errors.ts'
 import { BindRefusal } from './interfaces.ts'
 import type { LabelIds } from './label-ids.ts'
 import type { DoorContext } from './listener-context.ts'
@@ -156,4 +156,9 @@ type Call = (message: Message) => Result | Promise<Result>
 
 function refused(refusal: BindRefusal): Done {
   return { reply: buildAnswer(refusalText(refusal)) }
+}
+
+/** The text for an agent that is refused. */
+export function refusalText({ message, ngrok }: BindRefusal): string {
+  return errorText(message, `ERR_NGROK_${ngrok}`)
 }

@@ -4,9 +4,9 @@ import type { IdSource } from '../../lib/ids.ts'
 import type { Logger } from '../../lib/log/create-log.ts'
 import { option } from '../../link/wire/messages/bind-options.ts'
 import { mayBindAddress, mayBindAnything, mayBindName, namesIt } from '../../model/acl.ts'
+import { refusals } from '../../model/agent-errors.ts'
 import { MAX_BIND_OPTIONS } from '../../model/endpoint.ts'
 import { memberLabels } from '../../model/pool.ts'
-import { refusals } from './bind-refusals.ts'
 import { type BindToken, openBindToken, sealBindToken } from './bind-token.ts'
 import {
   BindRefusal,

@@ -25,7 +25,6 @@ import type { Logger } from '../../lib/log/create-log.ts'
 import { type ListenOn, listenText } from '../../lib/net/listen-on.ts'
 import { channelPair } from '../../link/calls/plane-channel.ts'
 import { ControlLink } from '../../link/planes/control-link.ts'
-import { bootstrapTokens } from '../config/bootstrap.ts'
 import { withKnownPorts } from '../config/known-ports.ts'
 import { type Listeners, plainListeners } from '../config/listeners.ts'
 import { newNode, ownNode } from '../config/own-node.ts'
@@ -160,7 +159,7 @@ export async function startServer(
     opened.push(() => api.close())
 
     // Last, since its result is shown once: a start that fails earlier, on a taken port for example, must not use it up.
-    const firstStart = await makeFirstUser({ store: control.store, ids, now }, bootstrapTokens(settings))
+    const firstStart = await makeFirstUser({ store: control.store, ids, now }, settings.bootstrap)
     api.isServing = true
 
     const { addresses } = api
