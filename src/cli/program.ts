@@ -143,7 +143,7 @@ function asVersion(args: readonly string[]): readonly string[] {
 async function registry() {
   const [{ resources }, { modulesAt }, { exchanges, replayForm }] = await Promise.all([
     import('../control-plane/resources/index.ts'),
-    import('../modules/index.ts'),
+    import('../modules/forms.ts'),
     import('../control-plane/resources/exchanges.ts'),
   ])
   const known = resources.map((each) => (each.kind === exchanges.kind ? { ...each, replay: replayForm } : each))

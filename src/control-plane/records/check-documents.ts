@@ -15,8 +15,8 @@ import {
 import { BindRefusal, type EndpointRequest } from '../../model/endpoint.ts'
 import { Refusal } from '../../model/errors.ts'
 import type { AgentModules } from '../../modules/agent-options/options.ts'
-import type { ModuleForm } from '../../modules/forms.ts'
 import type { Module, ModuleConfig, Where } from '../../modules/module.ts'
+import type { ModuleForm } from '../../modules/spellings.ts'
 import type { Fields, Resource, Surroundings } from '../resources/resource.ts'
 import { type HeavyResult, type HeavyWork, outcomeOf } from './worker-tasks.ts'
 

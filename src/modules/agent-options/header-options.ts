@@ -2,7 +2,7 @@
 import { isConnectionHeader, isHeaderName, isHeaderValue } from '../../lib/http/http-header.ts'
 import { Type } from '../../lib/shape/type.ts'
 import { isEdgeHeader } from '../../model/header-rules.ts'
-import type { HeaderSettings } from '../headers/header-changes.ts'
+import type { HeaderSettings } from '../headers/header-form.ts'
 import {
   firstTooMany,
   MAX_HEADERS,

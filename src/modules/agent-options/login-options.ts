@@ -1,12 +1,12 @@
 /** Reads the logins that a bind asks for: with a well-known provider, or with any that speaks OpenID Connect. */
 import { BadValue } from '../../lib/shape/check.ts'
 import { Type } from '../../lib/shape/type.ts'
-import { MAX_SCOPE_BYTES, MAX_SCOPES } from '../login-settings-form.ts'
+import { MAX_SCOPE_BYTES, MAX_SCOPES } from '../login/login-form.ts'
 import type { ModuleConfig } from '../module.ts'
-import { oauth } from '../oauth/index.ts'
+import { oauth } from '../oauth/form.ts'
 import { checkProvider, MAX_ALLOWED, providerNames } from '../oauth/providers.ts'
-import { oidc } from '../oidc/index.ts'
-import { hasLogins } from '../policy/logins.ts'
+import { oidc } from '../oidc/form.ts'
+import { hasLogins } from '../policy/form.ts'
 import { BadOption, fieldsOf, isEmpty, MALFORMED_BIND, settingsOf } from './values.ts'
 
 /** The vendor's numbers. */

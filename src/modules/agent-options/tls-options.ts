@@ -4,8 +4,8 @@ import { Type } from '../../lib/shape/type.ts'
 import { readCaCertificates } from '../../lib/x509/certificate.ts'
 import { decodeBase64 } from '../../lib/x509/pem.ts'
 import { BadTlsCertificate, readTlsCertificate } from '../../lib/x509/tls-certificate.ts'
-import type { MutualTlsSettings } from '../mutual_tls/traffic.ts'
-import type { TlsTerminationSettings } from '../tls_termination/traffic.ts'
+import type { MutualTlsSettings } from '../mutual_tls/form.ts'
+import type { TlsTerminationSettings } from '../tls_termination/form.ts'
 import { BadOption, fieldsOf, MALFORMED_BIND } from './values.ts'
 
 /** The vendor's numbers. */
