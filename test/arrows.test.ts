@@ -20,23 +20,28 @@ import { readSources } from './support/sources.ts'
 
 const controlWall: Wall = {
   from: (room) => room.startsWith('control-plane/'),
-  rooms: (room) => room.startsWith('data-plane/'),
+  forbids: (room) => room.startsWith('data-plane/'),
+}
+/** What modules do to traffic is for data planes; the control plane has their forms. */
+const formsWall: Wall = {
+  from: (room) => room.startsWith('control-plane/'),
+  forbids: (_, file) => /^src\/modules\/(\w+\/)?traffic\.ts$/.test(file),
 }
 const dataWall: Wall = {
   from: (room) => room.startsWith('data-plane/'),
-  rooms: (room) => room.startsWith('control-plane/'),
+  forbids: (room) => room.startsWith('control-plane/'),
   packages: ['fastify', 'kysely', 'pg'],
 }
 const agentWall: Wall = {
   from: (room) => room === 'agent',
-  rooms: (room) => !['agent', 'link/wire', 'link/calls', 'link/options', 'lib'].includes(room),
+  forbids: (room) => !['agent', 'link/wire', 'link/calls', 'link/options', 'lib'].includes(room),
   packages: ['fastify', 'kysely', 'pg'],
 }
 
 /** Of `lib/`, the page may have what runs in browsers too. */
 const pageWall: Wall = {
   from: (room) => room === 'page',
-  rooms: (room) => !['page', 'lib'].includes(room),
+  forbids: (room) => !['page', 'lib'].includes(room),
   packages: builtinModules.map((name) => `node:${name.replace(/^node:/, '')}`),
 }
 
@@ -49,6 +54,8 @@ const rules: Record<string, (sources: Sources, exists: (path: string) => boolean
   'no files import each other in a circle': cycleFaults,
   'no file only passes on the exports of others': barrelFaults,
   'the wall of the control plane: it never reaches what carries traffic': (s) => wallFaults(s, controlWall),
+  'the wall of the forms: the control plane never reaches what modules do to traffic': (s) =>
+    wallFaults(s, formsWall),
   'the wall of the data plane: what is stored reaches it through the link alone': (s) => wallFaults(s, dataWall),
   'the wall of the page: it reaches no server code, and nothing of Node': (s) => wallFaults(s, pageWall),
   'the wall of the agent: it never reaches server code or a heavy library': (s) => wallFaults(s, agentWall),
@@ -180,7 +187,7 @@ describe('the rules find', () => {
     {
       name: 'nothing in the registries',
       rule: 'no file only',
-      files: { 'modules/index.ts': "export * from './a.ts'" },
+      files: { 'modules/forms.ts': "export * from './a.ts'" },
     },
     {
       name: 'nothing in a file with code',
@@ -206,6 +213,16 @@ describe('the rules find', () => {
         'data-plane/edge/c.ts': '',
       },
       fault: /^src\/control-plane\/api\/a\.ts -> src\/link\/planes\/b\.ts -> src\/data-plane\/edge\/c\.ts$/,
+    },
+    {
+      name: 'what a module does to traffic in the control plane',
+      rule: 'the wall of the forms',
+      files: {
+        'control-plane/api/a.ts': "import '../../modules/b.ts'",
+        'modules/b.ts': "import type { C } from './c/traffic.ts'",
+        'modules/c/traffic.ts': '',
+      },
+      fault: /^src\/control-plane\/api\/a\.ts -> src\/modules\/b\.ts -> src\/modules\/c\/traffic\.ts$/,
     },
     {
       name: 'a plane that sees the other',

@@ -4,7 +4,7 @@ import { resources } from '../control-plane/resources/index.ts'
 import type { Resource } from '../control-plane/resources/resource.ts'
 import { Type } from '../lib/shape/type.ts'
 import { nearest } from '../lib/text/nearest.ts'
-import { modulesAt } from '../modules/index.ts'
+import { modulesAt } from '../modules/forms.ts'
 import {
   type ApiAnswer,
   apiCaller,

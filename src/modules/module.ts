@@ -1,9 +1,7 @@
-/** Defines what an edge module is. Every folder beside this file holds one. */
+/** Defines the form of a module: what the API stores, and what the control plane makes of it. */
 import type { Static, TObject, TProperties } from 'typebox'
 import type { BackendPlan } from '../model/edge-config.ts'
 import type { Place, Where } from '../model/place.ts'
-import type { Phases } from './phases.ts'
-import type { ModuleTools } from './tools.ts'
 
 export type { Place, Where } from '../model/place.ts'
 
@@ -38,9 +36,8 @@ type FormsAt = Readonly<Partial<Record<Place, TObject>>>
 type StoredOf<Forms extends FormsAt> = ModuleConfig & Static<NonNullable<Forms[keyof Forms & Place]>>
 
 /**
- * A module in its own types: what it stores follows from its forms, and what `compile` takes is what `resolve` returns.
- * It has methods instead of function fields, to be assignable to `Module`, which does not know these types. The
- * methods must not use `this`.
+ * A module in its own types: what it stores follows from its forms. It has methods instead of function fields, to be
+ * assignable to `Module`, which does not know these types. The methods must not use `this`.
  */
 interface ModuleOf<Forms extends FormsAt, Stored extends ModuleConfig, Settings> {
   readonly name: string
@@ -64,24 +61,8 @@ interface ModuleOf<Forms extends FormsAt, Stored extends ModuleConfig, Settings>
     readonly fields: TProperties
     read(this: void, config: Stored, at: ShownAt): Readonly<Record<string, unknown>>
   }
-  /** Turns the stored configuration into what `compile` takes: plain data that includes everything it refers to. */
-  resolve?(this: void, config: Stored, lookup: Lookup, place: Place): Settings
-  /**
-   * Runs once per change, never per connection; throws when the settings cannot be served. Without it, an edge or route
-   * that has the module enabled refuses all traffic: nothing is served unguarded.
-   */
-  compile?(this: void, settings: Settings, tools: ModuleTools): Phases
-  /** Like `compile`, for costly settings: in steps, so that other work can run between them. */
-  steps?(this: void, settings: Settings, tools: ModuleTools): Generator<void, Phases, void>
-  /**
-   * Starts to load the libraries that such settings need, when an edge first has them: a visitor who comes later must not
-   * wait for that.
-   */
-  load?(this: void, settings: Settings): void
-  /** The expressions that `compile` will ask its tools for, so that they can be parsed beforehand. */
-  expressions?(this: void, settings: Settings): readonly string[]
-  /** The lists of patterns that `compile` will ask its tools for, so that costly ones can be compiled beforehand. */
-  patterns?(this: void, settings: Settings): readonly (readonly string[])[]
+  /** The settings that a data plane compiles: plain data that includes everything that the stored configuration refers to. */
+  resolve(this: void, config: Stored, lookup: Lookup, place: Place): Settings
 }
 
 /** Where a module stands, for URLs that it shows. */
@@ -104,7 +85,7 @@ interface Mentions<Stored> {
 export type Module = ModuleOf<FormsAt, ModuleConfig, unknown>
 
 /** Checks a module against its own forms; the types of all its parts follow from them. */
-export function defineModule<Forms extends FormsAt, Settings = StoredOf<Forms>>(
+export function defineModule<Forms extends FormsAt, Settings>(
   module: ModuleOf<Forms, StoredOf<Forms>, Settings>,
 ): ModuleOf<Forms, StoredOf<Forms>, Settings> {
   return module

@@ -4,7 +4,7 @@ import { Readable } from 'node:stream'
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { chooseCoding } from '../../modules/compression/accept-encoding.ts'
+import { chooseCoding } from '../../lib/http/accept-encoding.ts'
 
 /** How much is written to a connection at once, in bytes, so that a slow reader holds no more memory than this. */
 const PIECE_BYTES = 64 * 1024

@@ -1,7 +1,7 @@
 /** The OpenAPI 3.1 document, from the same schemas that check bodies and shape answers. */
 import { plural } from '../../lib/text/plural.ts'
 import { errors } from '../../model/errors.ts'
-import { modules } from '../../modules/index.ts'
+import { modules } from '../../modules/forms.ts'
 import { policyWords } from '../../modules/policy/policy-words.ts'
 import { documented } from '../resources/index.ts'
 import type { Resource } from '../resources/resource.ts'

@@ -4,7 +4,7 @@ import type { Sealer } from '../../lib/secrets/seal.ts'
 import { othersTurn } from '../../lib/threads/others-turn.ts'
 import type { BackendPlan, EdgeConfig, EdgeKind, ModuleSettings, RouteConfig } from '../../model/edge-config.ts'
 import { readHostport } from '../../model/hostport.ts'
-import { modulesAt } from '../../modules/index.ts'
+import { modulesAt } from '../../modules/forms.ts'
 import type { Lookup } from '../../modules/module.ts'
 import { openModules } from '../records/module-rows.ts'
 import { httpsEdgeRoutes } from '../resources/https-edge-routes.ts'
@@ -96,7 +96,7 @@ function settingsOf(
     const { place } = resource
     for (const { name, resolve } of place ? modulesAt(place) : []) {
       const config = configs.get(name)
-      if (place && config?.enabled) modules[name] = resolve ? resolve(config, lookup, place) : config
+      if (place && config?.enabled) modules[name] = resolve(config, lookup, place)
     }
     return { modules }
   } catch (error) {

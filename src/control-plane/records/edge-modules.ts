@@ -1,8 +1,8 @@
 /** Replaces, gets and deletes one module of an edge or route (contract 4.7). */
 import type { Sealer } from '../../lib/secrets/seal.ts'
 import { Refusal } from '../../model/errors.ts'
-import type { ModuleForm } from '../../modules/forms.ts'
 import type { Module, ModuleConfig, ShownAt } from '../../modules/module.ts'
+import type { ModuleForm } from '../../modules/spellings.ts'
 import type { Resource } from '../resources/resource.ts'
 import type { Store } from '../store/store.ts'
 import { checkMentions } from './check-references.ts'

@@ -2,10 +2,10 @@
 
 import type { Sealer } from '../../lib/secrets/seal.ts'
 import { BadValue } from '../../lib/shape/check.ts'
-import { formsOf, type ModuleForm } from '../../modules/forms.ts'
-import { moduleConflicts, modulesAt } from '../../modules/index.ts'
+import { moduleConflicts, modulesAt } from '../../modules/forms.ts'
 import type { Mention, Module, ModuleConfig, Where } from '../../modules/module.ts'
 import { moduleMentions } from '../../modules/module-view.ts'
+import { formsOf, type ModuleForm } from '../../modules/spellings.ts'
 import type { Fields, Resource, Surroundings } from '../resources/resource.ts'
 import type { StoredResource } from '../store/reader.ts'
 import type { Writer } from '../store/writer.ts'

@@ -1,5 +1,5 @@
 /** Visits every sealed value of a database, so that each can be sealed again. */
-import { modules } from '../../modules/index.ts'
+import { modules } from '../../modules/forms.ts'
 import { resources } from '../resources/index.ts'
 import type { StoredModule } from '../store/reader.ts'
 import type { Writer } from '../store/writer.ts'

@@ -1,8 +1,8 @@
 /** Turns stored resources into answers of the API. */
 import { shape } from '../../lib/shape/schema.ts'
-import { formsOf } from '../../modules/forms.ts'
-import { modulesAt } from '../../modules/index.ts'
+import { modulesAt } from '../../modules/forms.ts'
 import type { ModuleConfig, ShownAt } from '../../modules/module.ts'
+import { formsOf } from '../../modules/spellings.ts'
 import { resourceOf } from '../resources/index.ts'
 import type { Resource } from '../resources/resource.ts'
 import type { Links } from '../resources/resource-links.ts'

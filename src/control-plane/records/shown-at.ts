@@ -1,5 +1,5 @@
 /** Looks up what modules need whose answers contain addresses of their own; few do. */
-import { modules } from '../../modules/index.ts'
+import { modules } from '../../modules/forms.ts'
 import type { ShownAt } from '../../modules/module.ts'
 import type { RequestKey } from '../../modules/saml/request-key.ts'
 import type { Store } from '../store/store.ts'

@@ -3,8 +3,8 @@ import { closed } from '../../lib/shape/schema.ts'
 import { Type } from '../../lib/shape/type.ts'
 import { describedFields } from '../../model/described.ts'
 import { explanationView } from '../../model/explanation.ts'
-import { formsOf } from '../../modules/forms.ts'
-import { policy } from '../../modules/policy/index.ts'
+import { policy } from '../../modules/policy/form.ts'
+import { formsOf } from '../../modules/spellings.ts'
 import { unstored } from './resource.ts'
 
 const id = (what: string) => Type.Optional(Type.String({ minLength: 1, maxBytes: 64, description: what }))

@@ -7,9 +7,9 @@ import type { SshKeyChoice, SshKeyPair } from '../../lib/ssh-keys/ssh-key-pair.t
 import type { ErrorCode } from '../../model/errors.ts'
 import type { AgentCommand, Presence } from '../../model/presence.ts'
 import { type Link, RefSchema } from '../../model/ref.ts'
-import { formsOf } from '../../modules/forms.ts'
-import { modulesAt } from '../../modules/index.ts'
+import { modulesAt } from '../../modules/forms.ts'
 import type { Mention, Place } from '../../modules/module.ts'
+import { formsOf } from '../../modules/spellings.ts'
 
 export type Verb = 'create' | 'list' | 'get' | 'update' | 'delete'
 

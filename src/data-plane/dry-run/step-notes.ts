@@ -3,7 +3,7 @@ import type { ExplainedStep, StepPhase } from '../../model/explanation.ts'
 import { callText, headerChanges, verdictText } from '../../model/explanation-words.ts'
 import type { VisitorErrorCode } from '../../model/visitor-errors.ts'
 import type { Phases, RequestVerdict, ResponseVerdict } from '../../modules/phases.ts'
-import type { RuleNotes } from '../../modules/policy/policy-dry-run.ts'
+import type { RuleNotes } from '../../modules/policy/traffic.ts'
 
 /** What a phase may return. */
 type Verdict = RequestVerdict | ResponseVerdict | { readonly refuse: VisitorErrorCode }

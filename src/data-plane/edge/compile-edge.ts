@@ -2,9 +2,9 @@
 import { createHash } from 'node:crypto'
 import { cookieRemover } from '../../lib/http/cookies.ts'
 import type { BackendPlan, EdgeConfig, ModuleSettings, RouteConfig } from '../../model/edge-config.ts'
-import { modules } from '../../modules/index.ts'
 import type { Phases, TlsDemands } from '../../modules/phases.ts'
 import type { ModuleTools } from '../../modules/tools.ts'
+import { modulesInOrder } from '../../modules/traffic.ts'
 import { createBackend, type Reach } from './backend.ts'
 import type { Edge, Route } from './compiled-edge.ts'
 import type { Backend } from './dial.ts'
@@ -178,11 +178,10 @@ function* compilePlace(
   let broken: string | undefined
   const unknown = new Set(Object.keys(settings))
   unknown.delete('backend')
-  for (const { name, compile, steps, patterns, expressions } of modules) {
+  for (const { name, compile, steps, patterns, expressions } of modulesInOrder) {
     if (!unknown.delete(name)) continue
     const own = settings[name]
     try {
-      if (!compile) throw new Error('nothing enforces it')
       const key = partKey(place, name, own)
       const before = kept(key)
       // These settings were made by `resolve` of the same module, or from the options of a bind.

@@ -8,9 +8,9 @@ import type { PatternProgram } from '../../lib/patterns/pattern-program.ts'
 import { compilePatterns, type PatternSearch, searchProgram } from '../../lib/patterns/pattern-search.ts'
 import { othersTurn, ownTurn } from '../../lib/threads/others-turn.ts'
 import type { EdgeConfig } from '../../model/edge-config.ts'
-import { modules } from '../../modules/index.ts'
 import { PolicyExpressions, type PrepareExpressions } from '../../modules/policy-expressions.ts'
 import type { ModuleTools } from '../../modules/tools.ts'
+import { modulesInOrder } from '../../modules/traffic.ts'
 import type { Reach } from './backend.ts'
 import { type CompiledEdge, compileEdge, type Wanted } from './compile-edge.ts'
 
@@ -24,7 +24,7 @@ export interface CompilerOptions {
 }
 
 /** Modules that need libraries of their own. */
-const loading = modules.filter(({ load }) => load)
+const loading = modulesInOrder.filter(({ load }) => load)
 
 /** Price of a route without its patterns, in the unit of `patternPrice`. */
 const ROUTE_PRICE = 20
@@ -102,8 +102,8 @@ const LIST_PRICE = LOOP_PRICE / 4
 /** Stops as soon as the answer is known: an edge may have thousands of patterns. */
 function isExpensive({ modules: own, routes }: EdgeConfig): boolean {
   let price = routes.length * ROUTE_PRICE
-  const lists = modules.filter(({ patterns }) => patterns)
-  const parsing = modules.filter(({ expressions }) => expressions)
+  const lists = modulesInOrder.filter(({ patterns }) => patterns)
+  const parsing = modulesInOrder.filter(({ expressions }) => expressions)
   for (const settings of [own, ...routes.map((route) => route.modules)]) {
     // Parsing a single expression may take longer than all the rest.
     if (parsing.some(({ name }) => settings[name] !== undefined)) return true

@@ -2,7 +2,7 @@
  * Circuit breakers of a whole node: each plane sends the others its counts, in batches, and at once when a circuit opens or
  * closes. While a circuit is half open, the plane that owns its key grants one trial request in all.
  */
-import type { BreakerTwins, TwinBreaker, TwinLink } from '../../modules/circuit_breaker/twins.ts'
+import type { BreakerTwins, TwinBreaker, TwinLink } from '../../modules/circuit_breaker/traffic.ts'
 import { Gathering } from './gather-changes.ts'
 import { Owners } from './key-owners.ts'
 import { type Neighbours, tellAll, whenMoved } from './worker-peers.ts'

@@ -3,7 +3,7 @@ import { isConnectionHeader, isHeaderName, isHeaderValue } from '../../lib/http/
 import { Type } from '../../lib/shape/type.ts'
 import { refusals } from '../../model/agent-errors.ts'
 import { isEdgeHeader } from '../../model/header-rules.ts'
-import type { HeaderSettings } from '../headers/header-changes.ts'
+import type { HeaderSettings } from '../headers/header-form.ts'
 import {
   firstTooMany,
   MAX_HEADERS,

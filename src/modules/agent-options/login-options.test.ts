@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { BindRefusal } from '../../model/endpoint.ts'
-import { modules } from '../index.ts'
 import { testTools } from '../testing/test-tools.ts'
+import { modulesInOrder } from '../traffic.ts'
 import { agentModules } from './options.ts'
 
 type Opts = Readonly<Record<string, unknown>>
@@ -12,7 +12,7 @@ function asked(opts: Opts): Opts {
   const result = agentModules('https', opts)
   if (result instanceof BindRefusal) assert.fail(result.message)
   for (const [name, settings] of Object.entries(result.route)) {
-    const compile = modules.find((module) => module.name === name)?.compile
+    const compile = modulesInOrder.find((module) => module.name === name)?.compile
     assert.ok(compile?.(settings, testTools()), name)
   }
   return result.route

@@ -3,8 +3,8 @@ import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import { makeIdentity } from '../../../test/support/make-certificate.ts'
 import { BindRefusal } from '../../model/endpoint.ts'
-import { modules } from '../index.ts'
 import { testTools } from '../testing/test-tools.ts'
+import { modulesInOrder } from '../traffic.ts'
 import { type AgentModules, agentModules } from './options.ts'
 
 type Opts = Readonly<Record<string, unknown>>
@@ -18,7 +18,7 @@ function asked(proto: (typeof protos)[number], opts: Opts): AgentModules {
   for (const settings of [result.edge, result.route]) {
     for (const [name, each] of Object.entries(settings)) {
       const tools = testTools()
-      const compile = modules.find((module) => module.name === name)?.compile
+      const compile = modulesInOrder.find((module) => module.name === name)?.compile
       assert.ok(compile, name)
       compile(each, tools)
       assert.deepEqual(JSON.parse(JSON.stringify(each)), each, 'settings are plain data')

@@ -5,7 +5,7 @@ import { Refusal } from '../../model/errors.ts'
 import type { Lookup } from '../module.ts'
 import type { PolicySettings } from '../policy/engine/policy.ts'
 import { form, type Policy } from '../policy/engine/policy-form.ts'
-import { policy } from '../policy/index.ts'
+import { policy } from '../policy/form.ts'
 import { policyMentions } from '../policy/policy-references.ts'
 import { trafficPolicy } from '../policy/traffic-policy.ts'
 import { plainRules, plainText } from './rules.ts'
@@ -40,7 +40,7 @@ function settingsOf(value: unknown, name: string, proto: Proto): unknown {
     )
   const accepted = policy.accept?.(config, where) ?? config
   const { inbound = [], outbound = [] } = accepted
-  return inbound.length + outbound.length === 0 ? undefined : policy.resolve?.(accepted, nothing, place)
+  return inbound.length + outbound.length === 0 ? undefined : policy.resolve(accepted, nothing, place)
 }
 
 /** Whether YAML has no content, such as a file whose rules are all commented out. */

@@ -5,8 +5,8 @@ import { readCaCertificates } from '../../lib/x509/certificate.ts'
 import { decodeBase64 } from '../../lib/x509/pem.ts'
 import { BadTlsCertificate, readTlsCertificate } from '../../lib/x509/tls-certificate.ts'
 import { refusals } from '../../model/agent-errors.ts'
-import type { MutualTlsSettings } from '../mutual_tls/traffic.ts'
-import type { TlsTerminationSettings } from '../tls_termination/traffic.ts'
+import type { MutualTlsSettings } from '../mutual_tls/form.ts'
+import type { TlsTerminationSettings } from '../tls_termination/form.ts'
 import { fieldsOf } from './values.ts'
 
 const bytes = Type.Optional(Type.String())

@@ -6,12 +6,12 @@ import { BadValue, check } from '../../lib/shape/check.ts'
 import { Type } from '../../lib/shape/type.ts'
 import { refusals } from '../../model/agent-errors.ts'
 import { webhookProviders } from '../../model/webhook-providers.ts'
-import type { BasicAuthSettings } from '../basic_auth/traffic.ts'
-import { circuitBreaker } from '../circuit_breaker/index.ts'
-import type { IpRestrictionSettings } from '../ip_restriction/traffic.ts'
+import type { BasicAuthSettings } from '../basic_auth/form.ts'
+import { circuitBreaker } from '../circuit_breaker/form.ts'
+import type { IpRestrictionSettings } from '../ip_restriction/form.ts'
 import type { Lookup, Module, ModuleConfig } from '../module.ts'
-import { userAgentFilter } from '../user_agent_filter/index.ts'
-import { webhookVerification } from '../webhook_verification/index.ts'
+import { userAgentFilter } from '../user_agent_filter/form.ts'
+import { webhookVerification } from '../webhook_verification/form.ts'
 
 /** Whether an option is not set: agents send empty values for options that the user left out. */
 export function isEmpty(value: unknown): boolean {
@@ -161,7 +161,7 @@ export function settingsOf(module: Module, given: Readonly<Record<string, unknow
   const where = { place: 'route', at: `${name}.` } as const
   const config = check(Type.Object({ [name]: form }), { [name]: given })[name] as ModuleConfig // a module's form
   const accepted = module.accept?.(config, where) ?? config
-  return module.resolve ? module.resolve(accepted, nothing, 'route') : accepted
+  return module.resolve(accepted, nothing, 'route')
 }
 
 /** The options of an agent refer to no resources. */

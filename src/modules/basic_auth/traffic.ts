@@ -1,12 +1,17 @@
-/** Asks for a user name and a password (RFC 7617), and compares them in constant time. */
+/**
+ * Asks for a user name and a password (RFC 7617), and compares them in constant time.
+ *
+ * @example
+ * const phases = compileBasicAuth({ credentials: [{ username: 'ada', password: 'secret' }] })
+ * const ctx = request({ headers: { authorization: `Basic ${btoa('ada:secret')}` } })
+ * phases.request(ctx) // undefined
+ * ctx.found.get('basic_auth.username') // 'ada'
+ * phases.request(request()).refuse // 'CREDENTIALS_REQUIRED'
+ */
 import { hash, timingSafeEqual } from 'node:crypto'
+import type { ModuleTraffic } from '../module-traffic.ts'
 import type { Phases, RequestVerdict } from '../phases.ts'
-
-export interface BasicAuthSettings {
-  readonly credentials: readonly { readonly username: string; readonly password: string }[]
-  /** The name that browsers show at the login: plain ASCII. */
-  readonly realm?: string
-}
+import type { BasicAuthSettings } from './form.ts'
 
 /** The longest `Authorization` header that is read: the longest name and password allowed, in base64. */
 const MAX_HEADER_LENGTH = 2048
@@ -45,6 +50,8 @@ export function compileBasicAuth({ credentials, realm = 'postern' }: BasicAuthSe
     },
   }
 }
+
+export const basicAuthTraffic: ModuleTraffic<BasicAuthSettings> = { name: 'basic_auth', compile: compileBasicAuth }
 
 function digest(data: Buffer | string): Buffer {
   return hash('sha256', data, 'buffer')

@@ -3,8 +3,9 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import type { RequestContext, Summary } from '../phases.ts'
 import { request, response } from '../testing/test-request.ts'
-import { circuitBreaker } from './index.ts'
-import { type CircuitBreakerSettings, compileCircuitBreaker } from './traffic.ts'
+import type { CircuitBreakerSettings } from './form.ts'
+import { circuitBreaker } from './form.ts'
+import { compileCircuitBreaker } from './traffic.ts'
 
 const defaults: CircuitBreakerSettings = {
   trippedSeconds: 10,
@@ -46,7 +47,7 @@ test('reads the stored settings', () => {
     error_threshold_percentage: 0.5,
   }
   const lookup = { ipRules: () => assert.fail(), authority: () => assert.fail(), backend: () => assert.fail() }
-  assert.deepEqual(circuitBreaker.resolve?.(stored, lookup, 'route'), {
+  assert.deepEqual(circuitBreaker.resolve(stored, lookup, 'route'), {
     trippedSeconds: 1,
     windowSeconds: 2,
     buckets: 3,

@@ -1,18 +1,19 @@
-/** Stops requests to an upstream that fails too often, and later tries one request at a time until one succeeds. */
+/**
+ * Stops requests to an upstream that fails too often, and later tries one request at a time until one succeeds.
+ *
+ * @example
+ * const settings = { trippedSeconds: 10, windowSeconds: 10, buckets: 10, volumeThreshold: 1, errorThreshold: 0.5 }
+ * const phases = compileCircuitBreaker(settings, tools)
+ * const ctx = request()
+ * phases.request(ctx) // undefined
+ * phases.done({ status: 502, isFromUpstream: true, fault: undefined }, ctx)
+ * phases.request(request()) // { refuse: 'CIRCUIT_OPEN', headers: [['Retry-After', '10']] }
+ */
+
+import type { ModuleTraffic } from '../module-traffic.ts'
 import type { Phases, RequestContext, RequestVerdict } from '../phases.ts'
 import type { ModuleTools } from '../tools.ts'
-import { noTwins } from './twins.ts'
-import { RollingWindow } from './window.ts'
-
-export interface CircuitBreakerSettings {
-  readonly trippedSeconds: number
-  readonly windowSeconds: number
-  readonly buckets: number
-  /** Requests in the window before failures count. */
-  readonly volumeThreshold: number
-  /** Share of failures, 0 to 1, at which requests are refused. */
-  readonly errorThreshold: number
-}
+import type { CircuitBreakerSettings } from './form.ts'
 
 /** R-3.16. Twins at other data planes count and open together, and one of them all tries a request. */
 export function compileCircuitBreaker(
@@ -132,4 +133,99 @@ export function compileCircuitBreaker(
   }
 }
 
+export const circuitBreakerTraffic: ModuleTraffic<CircuitBreakerSettings> = {
+  name: 'circuit_breaker',
+  compile: compileCircuitBreaker,
+}
+
 const DECISION = 'circuit_breaker.decision'
+
+/** The port through which a breaker counts for the whole node: with its twins at the other data planes. */
+export interface BreakerTwins {
+  /** `key` is the same at all planes. Calls of the twins go to `breaker` until it leaves. */
+  join(key: string, breaker: TwinBreaker): TwinLink
+}
+
+/** A breaker, as its twins see it. */
+export interface TwinBreaker {
+  /** Requests that another plane has sent upstream. */
+  counted(total: number, failed: number): void
+  opened(waitMs: number): void
+  closed(): void
+  /** How long until a request may be tried, in milliseconds; undefined while the circuit is closed. */
+  waitMs(): number | undefined
+}
+
+/** The twins of a breaker, as it sees them. */
+export interface TwinLink {
+  counted(hasFailed: boolean): void
+  opened(waitMs: number): void
+  closed(): void
+  /** Whether this plane may try a request while the circuit is open. Then `opened`, `closed` or `probeOver` must follow. */
+  mayProbe(): boolean | Promise<boolean>
+  /** The try is over and did not show whether the upstream works. */
+  probeOver(): void
+  leave(): void
+}
+
+/** The link of a breaker without twins. */
+const noTwins: TwinLink = {
+  counted() {},
+  opened() {},
+  closed() {},
+  mayProbe: () => true,
+  probeOver() {},
+  leave() {},
+}
+
+/** Counts requests and failures over a rolling window, which is divided into buckets that expire one by one. */
+class RollingWindow {
+  readonly #bucketMs: number
+  readonly #totals: Float64Array
+  readonly #failures: Float64Array
+  /** The current bucket, counted from 1970. */
+  #current = 0
+  #total = 0
+  #failed = 0
+
+  constructor({ millis, buckets }: { millis: number; buckets: number }) {
+    this.#bucketMs = millis / buckets
+    this.#totals = new Float64Array(buckets)
+    this.#failures = new Float64Array(buckets)
+  }
+
+  /** Counts requests, and returns the totals of the window. */
+  add(now: number, total: number, failed: number): { total: number; failed: number } {
+    this.#moveTo(Math.floor(now / this.#bucketMs))
+    const at = this.#current % this.#totals.length
+    this.#totals[at] = (this.#totals[at] ?? 0) + total
+    this.#total += total
+    this.#failures[at] = (this.#failures[at] ?? 0) + failed
+    this.#failed += failed
+    return { total: this.#total, failed: this.#failed }
+  }
+
+  clear(): void {
+    this.#totals.fill(0)
+    this.#failures.fill(0)
+    this.#total = 0
+    this.#failed = 0
+  }
+
+  /** Clears the buckets that have expired; all of them when the clock moved by more than the window, either way. */
+  #moveTo(bucket: number): void {
+    const size = this.#totals.length
+    if (Math.abs(bucket - this.#current) >= size) {
+      this.clear()
+      this.#current = bucket
+    }
+    while (this.#current < bucket) this.#forget(++this.#current % size)
+  }
+
+  #forget(at: number): void {
+    this.#total -= this.#totals[at] ?? 0
+    this.#failed -= this.#failures[at] ?? 0
+    this.#totals[at] = 0
+    this.#failures[at] = 0
+  }
+}

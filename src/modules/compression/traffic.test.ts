@@ -3,9 +3,9 @@ import { buffer } from 'node:stream/consumers'
 import { test } from 'node:test'
 import { brotliDecompressSync, createGunzip, gunzipSync, inflateSync } from 'node:zlib'
 import fc from 'fast-check'
+import { chooseCoding } from '../../lib/http/accept-encoding.ts'
 import type { Incoming } from '../phases.ts'
 import { request, response } from '../testing/test-request.ts'
-import { chooseCoding } from './accept-encoding.ts'
 import { compileCompression } from './traffic.ts'
 
 const decode = { gzip: gunzipSync, br: brotliDecompressSync, deflate: inflateSync }

@@ -1,14 +1,21 @@
-/** Compresses responses that the upstream sent uncompressed, chunk by chunk and without delay. */
+/**
+ * Compresses responses that the upstream sent uncompressed, chunk by chunk and without delay (R-3.17).
+ *
+ * @example
+ * const phases = compileCompression()
+ * const ctx = request({ headers: { 'accept-encoding': 'br;q=0.5, gzip' } })
+ * const answer = response({ headers: { 'content-type': 'text/html' } })
+ * phases.response(answer, ctx)
+ * answer.headers.get('content-encoding') // 'gzip'
+ * answer.headers.get('vary') // 'Accept-Encoding'
+ */
 import type { Transform } from 'node:stream'
 import { constants, createBrotliCompress, createDeflate, createGzip } from 'node:zlib'
+import { chooseCoding } from '../../lib/http/accept-encoding.ts'
 import type { HeaderList } from '../../lib/http/header-list.ts'
+import type { ModuleTraffic } from '../module-traffic.ts'
 import type { Incoming, Phases, RequestContext } from '../phases.ts'
-import { chooseCoding } from './accept-encoding.ts'
-
-export interface CompressionSettings {
-  /** The codings that may be used; all when left out. Unknown ones are ignored. */
-  readonly algorithms?: readonly string[]
-}
+import type { CompressionSettings } from './form.ts'
 
 /** In order of preference when the visitor accepts several equally. Each chunk is flushed at once, for SSE. */
 const codings: Readonly<Record<'gzip' | 'br' | 'deflate', () => Transform>> = {
@@ -45,6 +52,11 @@ export function compileCompression({ algorithms }: CompressionSettings = {}): Ph
       incoming.encodeBody(codings[coding]())
     },
   }
+}
+
+export const compressionTraffic: ModuleTraffic<CompressionSettings> = {
+  name: 'compression',
+  compile: compileCompression,
 }
 
 /** Headers that describe the uncompressed bytes, and are wrong after compression. */

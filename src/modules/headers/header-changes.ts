@@ -1,13 +1,7 @@
 /** What `request_headers` and `response_headers` do to headers: remove, then add (D37). */
 import type { HeaderList } from '../../lib/http/header-list.ts'
 import { compileTemplate, type HeaderTemplate, type TemplateMoment } from '../templates/templates.ts'
-
-export interface HeaderSettings {
-  /** Names and values, which may hold `${…}`. Each adds one value to the header of that name. */
-  readonly add: readonly (readonly [name: string, value: string])[]
-  /** Names, in any case. */
-  readonly remove: readonly string[]
-}
+import type { HeaderSettings } from './header-form.ts'
 
 type HeaderChanges = (headers: HeaderList, moment: TemplateMoment) => void
 

@@ -3,8 +3,7 @@ import type { Static } from 'typebox'
 import { Type } from '../../lib/shape/type.ts'
 import { enabled, refuseRepeats } from '../../model/fields.ts'
 import { badHeader, checkHeaderName, checkHeaders, headerPrice } from '../../model/header-rules.ts'
-import { countVariables, MAX_VARIABLES } from '../templates/templates.ts'
-import type { HeaderSettings } from './header-changes.ts'
+import { countVariables, MAX_VARIABLES } from '../templates/template-pieces.ts'
 
 /** R-3.14 */
 export const MAX_HEADERS = 100
@@ -30,6 +29,13 @@ export function headerForm({ adding }: { adding: string }) {
     },
     { additionalProperties: false },
   )
+}
+
+export interface HeaderSettings {
+  /** Names and values, which may hold `${…}`. Each adds one value to the header of that name. */
+  readonly add: readonly (readonly [name: string, value: string])[]
+  /** Names, in any case. */
+  readonly remove: readonly string[]
 }
 
 type HeaderForm = Static<ReturnType<typeof headerForm>>

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { door, request, visitor } from '../testing/test-request.ts'
-import { ipRestriction } from './index.ts'
-import { compileIpRestriction, type IpRestrictionSettings } from './traffic.ts'
+import type { IpRestrictionSettings } from './form.ts'
+import { ipRestriction } from './form.ts'
+import { compileIpRestriction } from './traffic.ts'
 
 const policies: Record<string, readonly { cidr: string; action: 'allow' | 'deny' }[]> = {
   ipp_a: [{ cidr: '110.0.0.0/8', action: 'allow' }],
@@ -17,7 +18,7 @@ function resolve(...ip_policy_ids: string[]): IpRestrictionSettings {
     authority: () => assert.fail(),
     backend: () => assert.fail(),
   }
-  return ipRestriction.resolve?.({ enabled: true, ip_policy_ids }, lookup, 'route') as IpRestrictionSettings
+  return ipRestriction.resolve({ enabled: true, ip_policy_ids }, lookup, 'route') as IpRestrictionSettings
 }
 
 const vectors: readonly [policies: string[], ip: string, passes: boolean][] = [

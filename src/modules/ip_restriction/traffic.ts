@@ -1,12 +1,16 @@
-/** Lets in the addresses that the rules allow: connections on TCP and TLS edges, requests on routes. */
+/**
+ * Lets in the addresses that the rules allow: connections on TCP and TLS edges, requests on routes.
+ *
+ * @example
+ * const phases = compileIpRestriction({ allow: ['192.0.2.0/24'], deny: ['192.0.2.7/32'] })
+ * phases.accept({ ip: '192.0.2.8' }) // undefined
+ * phases.accept({ ip: '192.0.2.7' }) // { refuse: 'IP_REFUSED' }
+ * phases.accept({ ip: '198.51.100.1' }) // { refuse: 'IP_REFUSED' }
+ */
 import { compilePeerRules } from '../../lib/net/ip-rules.ts'
+import type { ModuleTraffic } from '../module-traffic.ts'
 import type { ConnectionVerdict, Phases } from '../phases.ts'
-
-/** Networks in CIDR form: D36, an address passes when one of `allow` holds it and none of `deny` does. */
-export interface IpRestrictionSettings {
-  readonly allow: readonly string[]
-  readonly deny: readonly string[]
-}
+import type { IpRestrictionSettings } from './form.ts'
 
 export function compileIpRestriction({ allow, deny }: IpRestrictionSettings): Phases {
   const isLetIn = compilePeerRules([
@@ -21,6 +25,11 @@ export function compileIpRestriction({ allow, deny }: IpRestrictionSettings): Ph
       return passes ? undefined : refused
     },
   }
+}
+
+export const ipRestrictionTraffic: ModuleTraffic<IpRestrictionSettings> = {
+  name: 'ip_restriction',
+  compile: compileIpRestriction,
 }
 
 const refused: ConnectionVerdict = { refuse: 'IP_REFUSED' }

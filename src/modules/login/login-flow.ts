@@ -5,7 +5,7 @@ import type { VisitorErrorCode } from '../../model/visitor-errors.ts'
 import { pathOfRoute, type Refuse, type RequestContext, type Respond } from '../phases.ts'
 import type { ModuleTools } from '../tools.ts'
 import { ATTEMPT_MS, type AttemptPlace, newAttemptId, openCookie, openState, sealCookie, sealState } from './attempt.ts'
-import { localPath } from './local-path.ts'
+import { localPath, uriOf } from './local-path.ts'
 import { expireCookie, setCookie } from './login-cookies.ts'
 import { isFault, type LoggedIn, type LoginFault, type LoginProvider, type LoginVisit } from './login-provider.ts'
 import { type LoginSettings, placeId } from './login-settings.ts'
@@ -151,11 +151,6 @@ export function loginFlow(
 function providerError(error: string): LoginFault {
   const fault = error === 'access_denied' ? 'LOGIN_DENIED' : 'LOGIN_PROVIDER_ERROR'
   return { fault, reason: `the provider answered ${errorForm.test(error) ? error : 'with an error'}` }
-}
-
-/** A URL with the name and port that the visitor used. */
-export function uriOf({ scheme, host, authority }: RequestContext, path: string): string {
-  return `${scheme}://${host}${/:\d+$/.exec(authority)?.[0] ?? ''}${path}`
 }
 
 /** Whether text that a browser sent as a cookie name can safely be sent back in `Set-Cookie`. */

@@ -1,5 +1,6 @@
 /** The settings that all logins share, with durations in milliseconds. */
 import { type CookieNames, cookieNames } from './login-cookies.ts'
+import type { LoginConfig } from './login-form.ts'
 
 export interface LoginSettings {
   readonly passesOptions: boolean
@@ -9,14 +10,6 @@ export interface LoginSettings {
   readonly maximumMs: number
   /** Tells several logins of one route apart: letters, digits, `_` and `-`. The login of a module has none. */
   readonly scope?: string | undefined
-}
-
-/** The fields of `loginFields`, as they are stored. */
-export interface LoginConfig {
-  readonly options_passthrough: boolean
-  readonly cookie_prefix: string
-  readonly inactivity_timeout: number
-  readonly maximum_duration: number
 }
 
 /** The id under which logins of this route and scope are stored; each scope has its own. */

@@ -5,8 +5,9 @@ import type { JsonGeneralNames } from '@peculiar/x509'
 import { type IdentityOptions, loadX509, makeIdentity } from '../../../test/support/make-certificate.ts'
 import { HeaderList } from '../../lib/http/header-list.ts'
 import { door, handshake, request, visitor } from '../testing/test-request.ts'
-import { mutualTls } from './index.ts'
-import { compileMutualTls, type MutualTlsSettings } from './traffic.ts'
+import type { MutualTlsSettings } from './form.ts'
+import { mutualTls } from './form.ts'
+import { compileMutualTls } from './traffic.ts'
 
 const valid = Date.parse('2020-06-01T00:00:00Z')
 const compile = (now = valid) => compileMutualTls({ authorities: ['PEM'] }, { now: () => now })
@@ -31,7 +32,7 @@ test('names the certificates of every authority', () => {
     backend: () => assert.fail(),
   }
   const config = { enabled: true, certificate_authority_ids: ['ca_1', 'ca_2'] }
-  const settings = mutualTls.resolve?.(config, lookup, 'route') as MutualTlsSettings
+  const settings = mutualTls.resolve(config, lookup, 'route') as MutualTlsSettings
   assert.deepEqual(compileMutualTls(settings, { now: () => 0 }).tls, {
     clientAuthorities: ['PEM of ca_1', 'PEM of ca_2'],
   })

@@ -1,12 +1,16 @@
-/** Demands a client certificate, checks after the handshake that it is still valid, and tells the upstream whose it is. */
+/**
+ * Demands a client certificate, checks after the handshake that it is still valid, and tells the upstream whose it is.
+ *
+ * @example
+ * const phases = compileMutualTls({ authorities: ['-----BEGIN CERTIFICATE-----…'] }, tools)
+ * phases.tls.clientAuthorities.length // 1
+ * phases.handshake({ clientCertificate: undefined }) // { refuse: 'CLIENT_CERTIFICATE_REQUIRED' }
+ */
 import { type ClientCertificate, clientCertificate } from '../client-certificate.ts'
+import type { ModuleTraffic } from '../module-traffic.ts'
 import type { ConnectionVerdict, Phases } from '../phases.ts'
 import type { ModuleTools } from '../tools.ts'
-
-export interface MutualTlsSettings {
-  /** Certificates in PEM: a client certificate must chain to one of them. */
-  readonly authorities: readonly string[]
-}
+import type { MutualTlsSettings } from './form.ts'
 
 export function compileMutualTls({ authorities }: MutualTlsSettings, { now }: Pick<ModuleTools, 'now'>): Phases {
   // Without an authority, TLS would accept any certificate.
@@ -28,6 +32,8 @@ export function compileMutualTls({ authorities }: MutualTlsSettings, { now }: Pi
     },
   }
 }
+
+export const mutualTlsTraffic: ModuleTraffic<MutualTlsSettings> = { name: 'mutual_tls', compile: compileMutualTls }
 
 const refused: ConnectionVerdict = { refuse: 'CLIENT_CERTIFICATE_REQUIRED' }
 

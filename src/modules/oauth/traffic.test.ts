@@ -5,9 +5,10 @@ import { check } from '../../lib/shape/check.ts'
 import { MemorySessions } from '../login/memory-sessions.ts'
 import { type Page, TestBrowser } from '../login/testing/test-browser.ts'
 import { testTools } from '../testing/test-tools.ts'
-import { oauth } from './index.ts'
+import type { OAuthSettings } from './form.ts'
+import { oauth } from './form.ts'
 import { ada, TestOAuth } from './testing/test-answers.ts'
-import { compileOAuth, type OAuthSettings } from './traffic.ts'
+import { compileOAuth } from './traffic.ts'
 
 const base = testTools()
 

@@ -1,24 +1,21 @@
-/** Lets visitors log in with an OpenID Connect provider. */
-import { type AllowLists, allowing } from '../login/allow-list.ts'
-import { type LoginConfig, readLoginConfig } from '../login/login-settings.ts'
-import { compileLogin, type LoginPhases } from '../login/traffic.ts'
+/**
+ * Lets visitors log in with an OpenID Connect provider.
+ *
+ * @example
+ * const issuer = 'https://login.example.com'
+ * const phases = compileOidc({ ...login, issuer, client_id: 'a', client_secret: 'b', scopes: [] }, tools)
+ * phases.reserves[0].path // '/oauth2/callback'
+ * // These tools reach no provider. With one, a stranger is sent there.
+ * (await phases.request(request())).refuse // 'LOGIN_PROVIDER_DOWN'
+ */
+import { allowing } from '../login/allow-list.ts'
+import { compileLogin, type LoginPhases } from '../login/compile-login.ts'
+import { readLoginConfig } from '../login/login-settings.ts'
+import type { ModuleTraffic } from '../module-traffic.ts'
 import type { ModuleTools } from '../tools.ts'
+import type { OidcSettings } from './form.ts'
+import { loadLibrariesAhead } from './libraries.ts'
 import { type OidcClient, oidcProvider } from './oidc-provider.ts'
-
-export interface OidcSettings extends LoginConfig {
-  readonly issuer: string
-  readonly client_id: string
-  readonly client_secret: string
-  readonly scopes: readonly string[]
-  /** As in `LoginSettings`. */
-  readonly scope?: string | undefined
-  /** Further parameters of the authorization request. */
-  readonly params?: Readonly<Record<string, string>>
-  /** Seconds after which the provider is asked about the user again; 0 for never. */
-  readonly check_interval?: number
-  /** Who is let in; everybody who logs in when absent. Only agents set it: the form of the module has no such lists. */
-  readonly allow?: AllowLists | undefined
-}
 
 export function compileOidc(settings: OidcSettings, tools: ModuleTools): LoginPhases {
   const { issuer, client_id, client_secret, scopes, scope, params = {}, check_interval = 0, allow } = settings
@@ -33,4 +30,10 @@ export function compileOidc(settings: OidcSettings, tools: ModuleTools): LoginPh
   }
   const provider = oidcProvider(client, tools)
   return compileLogin({ ...readLoginConfig(settings), scope }, allow ? allowing(allow, provider) : provider, tools)
+}
+
+export const oidcTraffic: ModuleTraffic<OidcSettings> = {
+  name: 'oidc',
+  compile: compileOidc,
+  load: loadLibrariesAhead,
 }

@@ -1,15 +1,11 @@
 /** The logins of a policy: the actions' settings, passed to the same code that the `oauth` and `oidc` modules use. */
 
+import type { LoginPhases } from '../login/compile-login.ts'
 import type { Login } from '../login/sessions.ts'
-import type { LoginPhases } from '../login/traffic.ts'
-import type { ModuleConfig } from '../module.ts'
-import type { OAuthSettings } from '../oauth/traffic.ts'
-import type { OidcSettings } from '../oidc/traffic.ts'
+import type { OAuthSettings } from '../oauth/form.ts'
+import type { OidcSettings } from '../oidc/form.ts'
 import type { RequestContext } from '../phases.ts'
 import type { FoundLogin, LoginGuard, PolicyTools } from './engine/action.ts'
-import { isActionName } from './engine/action-names.ts'
-import { actions } from './engine/actions.ts'
-import type { Policy } from './engine/policy-form.ts'
 
 type OAuthGiven = Parameters<PolicyTools['guards']['oauth']>[0]
 type OidcGiven = Parameters<PolicyTools['guards']['oidc']>[0]
@@ -92,10 +88,4 @@ function commonSettings({ authId, params, passesOptions, idleSeconds, maximumSec
     inactivity_timeout: idleSeconds,
     maximum_duration: maximumSeconds,
   }
-}
-
-/** Whether a rule of this configuration logs visitors in. */
-export function hasLogins(config: ModuleConfig): boolean {
-  const { inbound = [] } = config as Policy // what is stored was accepted by the module
-  return inbound.some((rule) => rule.actions.some(({ type }) => isActionName(type) && actions[type].loginName))
 }

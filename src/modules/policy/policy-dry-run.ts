@@ -1,18 +1,8 @@
-/** A dry run of a policy that no edge has yet. It is here because `edge/` knows the module but not the engine. */
+/** The edge of a dry run of a policy that no edge has yet. */
 import type { Described } from '../../model/described.ts'
 import type { EdgeConfig, ModuleSettings } from '../../model/edge-config.ts'
-import type { ExplainedRule } from '../../model/explanation.ts'
 import type { Lookup, ModuleConfig, Place } from '../module.ts'
-import type { DryRun } from '../tools.ts'
-import { type NotesOptions, PolicyNotes } from './engine/explain-notes.ts'
-import { policy } from './index.ts'
-
-/** Notes what the rules of policies do; `take` returns the notes of one step. */
-export type RuleNotes = DryRun['policy'] & { take(): readonly ExplainedRule[] }
-
-export function policyNotes(options: NotesOptions): RuleNotes {
-  return new PolicyNotes(options)
-}
+import { policy } from './form.ts'
 
 /** The place of a policy for the described traffic; undefined when no traffic is described. */
 export function placeFor({ request, connection }: Pick<Described, 'request' | 'connection'>): Place | undefined {
@@ -28,8 +18,8 @@ const DRY_RUN = 'dry_run'
 /** An edge that has only this policy, which was checked before, and that serves every name in the described traffic. */
 export function policyEdge(config: ModuleConfig, place: Place, asked: Described, lookup: Lookup): EdgeConfig {
   // The result of the module's `accept`.
-  const given = config as Parameters<NonNullable<typeof policy.resolve>>[0]
-  const settings = policy.resolve?.(given, lookup, place)
+  const given = config as Parameters<typeof policy.resolve>[0]
+  const settings = policy.resolve(given, lookup, place)
   const backend = { kind: 'tunnel', tunnelId: DRY_RUN, httpVersion: 1, proxyHeader: 0 }
   const modules: ModuleSettings = { backend, ...(config.enabled && { policy: settings }) }
   const edge = { id: DRY_RUN, names: namesIn(asked), ports: [], modules: {}, routes: [] }

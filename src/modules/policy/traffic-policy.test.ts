@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { check } from '../../lib/shape/check.ts'
 import type { ModuleConfig, Place } from '../module.ts'
-import { policy } from './index.ts'
+import { policy } from './form.ts'
 import { policyMentions } from './policy-references.ts'
 import { trafficPolicy } from './traffic-policy.ts'
 

@@ -1,17 +1,30 @@
-/** Runs a policy on the connections of an edge or the requests of a route, with the guards of other modules. */
+/**
+ * Runs a policy on the connections of an edge or the requests of a route, with the guards of other modules.
+ *
+ * @example
+ * const rule = { name: '', expressions: ["req.headers['x-debug'][0] == '1'"], actions: [{ type: 'deny' }] }
+ * const settings = { place: 'route', inbound: [rule], outbound: [], ipPolicies: {}, readsHandshake: false }
+ * const phases = compileTraffic(settings, tools)
+ * await phases.request(request()) // undefined
+ * (await phases.request(request({ headers: { 'x-debug': '1' } }))).respond.status // 403
+ */
 import { createHash } from 'node:crypto'
+import type { ExplainedRule } from '../../model/explanation.ts'
 import { compileBasicAuth } from '../basic_auth/traffic.ts'
 import { compileCircuitBreaker } from '../circuit_breaker/traffic.ts'
 import { compileCompression } from '../compression/traffic.ts'
-import type { LoginPhases } from '../login/traffic.ts'
+import type { LoginPhases } from '../login/compile-login.ts'
+import type { ModuleTraffic } from '../module-traffic.ts'
 import { compileOAuth } from '../oauth/traffic.ts'
 import { loadLibrariesAhead } from '../oidc/libraries.ts'
 import { compileOidc } from '../oidc/traffic.ts'
 import { type ConnectionVerdict, type Phases, type RequestContext, Slot } from '../phases.ts'
-import type { ModuleTools } from '../tools.ts'
+import type { DryRun, ModuleTools } from '../tools.ts'
 import { compileWebhookVerification } from '../webhook_verification/traffic.ts'
 import type { LoginGuard, Outcome, PolicyTools } from './engine/action.ts'
 import { Evaluator } from './engine/evaluator.ts'
+import { type NotesOptions, PolicyNotes } from './engine/explain-notes.ts'
+import { expressionsIn } from './engine/expressions-in.ts'
 import { Moment } from './engine/moment.ts'
 import { type CompiledPolicy, compilePolicy, compilePolicySteps, type PolicySettings } from './engine/policy.ts'
 import type { PolicyConnection } from './engine/policy-traffic.ts'
@@ -22,6 +35,14 @@ export function compileTraffic(settings: PolicySettings, tools: ModuleTools): Ph
   return phasesOf(compilePolicy(settings, own, optionsFor(settings)), { logins, settings, tools })
 }
 
+export const policyTraffic: ModuleTraffic<PolicySettings> = {
+  name: 'policy',
+  compile: compileTraffic,
+  steps: trafficSteps,
+  load: loadPolicies,
+  expressions: expressionsIn,
+}
+
 /** The same, in small steps. */
 export function* trafficSteps(settings: PolicySettings, tools: ModuleTools): Generator<void, Phases, void> {
   const { own, logins } = toolsFor(tools)
@@ -29,7 +50,7 @@ export function* trafficSteps(settings: PolicySettings, tools: ModuleTools): Gen
 }
 
 /** Loads what a policy needs, which takes a tenth of a second; called while nobody waits. */
-export function loadPolicies({ inbound }: PolicySettings): void {
+function loadPolicies({ inbound }: PolicySettings): void {
   evaluator()
   if (inbound.some(({ actions }) => actions.some(({ type }) => type === 'openid-connect'))) loadLibrariesAhead()
 }
@@ -162,4 +183,11 @@ function onConnections(policy: CompiledPolicy, { readsHandshake }: PolicySetting
     accept: (peer, { edgeId, serverName }) => judge({ peer, edgeId, serverName, tls: undefined }),
     release: policy.release,
   }
+}
+
+/** Notes what the rules of policies do in a dry run; `take` returns the notes of one step. */
+export type RuleNotes = DryRun['policy'] & { take(): readonly ExplainedRule[] }
+
+export function policyNotes(options: NotesOptions): RuleNotes {
+  return new PolicyNotes(options)
 }

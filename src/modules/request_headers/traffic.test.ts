@@ -2,17 +2,14 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { headerList, request } from '../testing/test-request.ts'
 import { testTools } from '../testing/test-tools.ts'
-import { requestHeaders } from './index.ts'
+import { requestHeaders } from './form.ts'
 import { compileRequestHeaders } from './traffic.ts'
 
 const tools = testTools()
 const lookup = { ipRules: () => assert.fail(), authority: () => assert.fail(), backend: () => assert.fail() }
 
 function compile({ add = {}, remove = [] }: { add?: Record<string, string>; remove?: string[] }) {
-  return compileRequestHeaders(
-    requestHeaders.resolve?.({ enabled: true, add, remove }, lookup, 'route') as never,
-    tools,
-  )
+  return compileRequestHeaders(requestHeaders.resolve({ enabled: true, add, remove }, lookup, 'route') as never, tools)
 }
 
 function sent(changes: Parameters<typeof compile>[0], headers: Record<string, string | string[]>): [string, string][] {

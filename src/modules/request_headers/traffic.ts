@@ -1,5 +1,16 @@
-/** Changes the headers of a request on its way upstream; an added `host` replaces the visitor's. */
-import { compileHeaderChanges, type HeaderSettings, render } from '../headers/header-changes.ts'
+/**
+ * Changes the headers of a request on its way upstream; an added `host` replaces the visitor's.
+ *
+ * @example
+ * const phases = compileRequestHeaders({ add: [['x-client', '${conn.client_ip}']], remove: ['cookie'] }, tools)
+ * const ctx = request({ headers: { cookie: 'a=b' } })
+ * phases.upstream({ headers: ctx.headers }, ctx)
+ * ctx.headers.get('cookie') // undefined
+ * ctx.headers.get('x-client') // '192.0.2.7'
+ */
+import { compileHeaderChanges, render } from '../headers/header-changes.ts'
+import type { HeaderSettings } from '../headers/header-form.ts'
+import type { ModuleTraffic } from '../module-traffic.ts'
 import type { Phases } from '../phases.ts'
 import { compileTemplate } from '../templates/templates.ts'
 import type { ModuleTools } from '../tools.ts'
@@ -23,4 +34,9 @@ export function compileRequestHeaders(
       ctx.replacedHost = render(hostTemplate, moment).replace(/[^\x21-\x7e]/g, '') || ctx.replacedHost
     },
   }
+}
+
+export const requestHeadersTraffic: ModuleTraffic<HeaderSettings> = {
+  name: 'request_headers',
+  compile: compileRequestHeaders,
 }

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { HeaderSettings } from '../headers/header-changes.ts'
+import type { HeaderSettings } from '../headers/header-form.ts'
 import { request, response } from '../testing/test-request.ts'
 import { testTools } from '../testing/test-tools.ts'
-import { responseHeaders } from './index.ts'
+import { responseHeaders } from './form.ts'
 import { compileResponseHeaders } from './traffic.ts'
 
 const tools = testTools()
@@ -17,7 +17,7 @@ function changed(settings: HeaderSettings, headers: Record<string, string | stri
 
 test('removes, then adds, with values filled in', () => {
   const config = { enabled: true, add: { 'X-Status': '${http.response.status_code}' }, remove: ['Server'] }
-  const settings = responseHeaders.resolve?.(config, lookup, 'route') as HeaderSettings
+  const settings = responseHeaders.resolve(config, lookup, 'route') as HeaderSettings
   assert.deepEqual(changed(settings, { server: 'nginx', 'x-a': 'b' }), [
     ['x-a', 'b'],
     ['x-status', '201'],

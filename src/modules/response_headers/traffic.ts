@@ -1,7 +1,18 @@
-/** Changes the headers of a response on its way to the visitor. */
+/**
+ * Changes the headers of a response on its way to the visitor.
+ *
+ * @example
+ * const phases = compileResponseHeaders({ add: [['x-region', '${conn.server_region}']], remove: ['server'] }, tools)
+ * const answer = response({ headers: { server: 'nginx' } })
+ * phases.response(answer, request())
+ * answer.headers.get('server') // undefined
+ * answer.headers.get('x-region') // 'local'
+ */
 
 import { isEdgeHeader } from '../../model/header-rules.ts'
-import { compileHeaderChanges, type HeaderSettings } from '../headers/header-changes.ts'
+import { compileHeaderChanges } from '../headers/header-changes.ts'
+import type { HeaderSettings } from '../headers/header-form.ts'
+import type { ModuleTraffic } from '../module-traffic.ts'
 import type { Phases } from '../phases.ts'
 import type { ModuleTools } from '../tools.ts'
 
@@ -19,4 +30,9 @@ export function compileResponseHeaders(
       change(incoming.headers, { ctx, incoming, tools })
     },
   }
+}
+
+export const responseHeadersTraffic: ModuleTraffic<HeaderSettings> = {
+  name: 'response_headers',
+  compile: compileResponseHeaders,
 }

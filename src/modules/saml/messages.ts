@@ -6,7 +6,6 @@ import { randomBytes, sign } from 'node:crypto'
 import { promisify } from 'node:util'
 import { deflateRaw } from 'node:zlib'
 import type { SamlAddresses } from './addresses.ts'
-import { escaped } from './escaped.ts'
 import type { RequestKey } from './request-key.ts'
 import { ASSERTION, binding, PROTOCOL, status } from './xml-names.ts'
 
@@ -73,4 +72,11 @@ async function signedUrl(
   const signed = pairs.map(([name, value]) => `${name}=${encodeURIComponent(value)}`).join('&')
   const signature = await signLater('sha256', Buffer.from(signed), requestKey.key.reveal())
   return `${to}${to.includes('?') ? '&' : '?'}${signed}&Signature=${encodeURIComponent(signature.toString('base64'))}`
+}
+
+const entities: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' }
+
+/** Escapes text for XML, between tags and in attributes. */
+export function escaped(text: string): string {
+  return text.replace(/[&<>"]/g, (character) => entities[character] ?? '')
 }

@@ -1,6 +1,6 @@
 /** The metadata of a route, which identity providers read. */
 import type { SamlAddresses } from './addresses.ts'
-import { escaped } from './escaped.ts'
+import { escaped } from './messages.ts'
 import { binding, METADATA, PROTOCOL, SIGNATURE } from './xml-names.ts'
 
 interface OwnMetadata {

@@ -1,18 +1,22 @@
-/** Lets visitors log in with an identity provider that speaks SAML. */
-import { type LoginConfig, readLoginConfig } from '../login/login-settings.ts'
-import { compileLogin } from '../login/traffic.ts'
+/**
+ * Lets visitors log in with an identity provider that speaks SAML.
+ *
+ * @example
+ * const provider = { idp_metadata: '', idp_metadata_url: 'https://idp.example.com/metadata', nameid_format: '' }
+ * const rules = { authorized_groups: [], force_authn: false, allow_idp_initiated: false }
+ * const phases = compileSaml({ ...login, ...provider, ...rules }, tools)
+ * phases.reserves[0].path // '/postern/saml/{route}/acs'
+ * // These tools reach no provider. With one, a stranger is sent there.
+ * (await phases.request(request())).refuse // 'LOGIN_PROVIDER_DOWN'
+ */
+
+import { compileLogin } from '../login/compile-login.ts'
+import { readLoginConfig } from '../login/login-settings.ts'
+import type { ModuleTraffic } from '../module-traffic.ts'
 import type { Phases } from '../phases.ts'
 import type { ModuleTools } from '../tools.ts'
+import type { SamlSettings } from './form.ts'
 import { samlProvider } from './saml-provider.ts'
-
-export interface SamlSettings extends LoginConfig {
-  readonly idp_metadata: string
-  readonly idp_metadata_url: string
-  readonly force_authn: boolean
-  readonly allow_idp_initiated: boolean
-  readonly authorized_groups: readonly string[]
-  readonly nameid_format: string
-}
 
 export function compileSaml(settings: SamlSettings, tools: ModuleTools): Phases {
   const client = {
@@ -25,3 +29,5 @@ export function compileSaml(settings: SamlSettings, tools: ModuleTools): Phases 
   }
   return compileLogin(readLoginConfig(settings), samlProvider(client, tools), tools)
 }
+
+export const samlTraffic: ModuleTraffic<SamlSettings> = { name: 'saml', compile: compileSaml }

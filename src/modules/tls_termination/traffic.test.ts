@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { check } from '../../lib/shape/check.ts'
-import { tlsTermination } from './index.ts'
+import { tlsTermination } from './form.ts'
 import { compileTlsTermination } from './traffic.ts'
 
 const lookup = { ipRules: () => assert.fail(), authority: () => assert.fail(), backend: () => assert.fail() }

@@ -1,17 +1,24 @@
-/** Says whether TLS ends at the edge, and how; without `tls` in the phases, it passes through. */
-import type { Phases, TlsDemands } from '../phases.ts'
+/**
+ * Says whether TLS ends at the edge, and how; without `tls` in the phases, it passes through.
+ *
+ * @example
+ * compileTlsTermination({ terminate: 'edge', minVersion: '1.3' }) // { tls: { minVersion: 'TLSv1.3' } }
+ * compileTlsTermination({ terminate: 'edge', minVersion: null }) // { tls: { minVersion: 'TLSv1.2' } }
+ * compileTlsTermination({ terminate: 'upstream', minVersion: null }) // {}
+ */
 
-export interface TlsTerminationSettings {
-  readonly terminate: 'edge' | 'upstream'
-  /** Null serves 1.2 and up. */
-  readonly minVersion: '1.0' | '1.1' | '1.2' | '1.3' | null
-  /** In PEM; an agent may give one for its endpoint. */
-  readonly certificate?: { readonly cert: string; readonly key: string }
-}
+import type { ModuleTraffic } from '../module-traffic.ts'
+import type { Phases, TlsDemands } from '../phases.ts'
+import type { TlsTerminationSettings } from './form.ts'
 
 export function compileTlsTermination({ terminate, minVersion, certificate }: TlsTerminationSettings): Phases {
   if (terminate === 'upstream') return {}
   return { tls: { minVersion: versions[minVersion ?? '1.2'], ...(certificate && { certificate }) } }
+}
+
+export const tlsTerminationTraffic: ModuleTraffic<TlsTerminationSettings> = {
+  name: 'tls_termination',
+  compile: compileTlsTermination,
 }
 
 const versions = {

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { compilePatterns } from '../../lib/patterns/pattern-search.ts'
 import { request } from '../testing/test-request.ts'
-import { compileUserAgentFilter, type UserAgentFilterSettings } from './traffic.ts'
+import type { UserAgentFilterSettings } from './form.ts'
+import { compileUserAgentFilter } from './traffic.ts'
 
 const judge = (settings: Partial<UserAgentFilterSettings>) => {
   const { request: phase } = compileUserAgentFilter({ allow: [], deny: [], ...settings }, { search: compilePatterns })

@@ -1,13 +1,18 @@
-/** Lets requests in by their `User-Agent`, at a bounded cost for each. */
+/**
+ * Lets requests in by their `User-Agent`, at a bounded cost for each.
+ *
+ * @example
+ * const phases = compileUserAgentFilter({ allow: ['^Googlebot-Image'], deny: ['(?i)bot'] }, tools)
+ * const decide = (agent) => phases.request(request({ headers: { 'user-agent': agent } }))
+ * decide('Mozilla/5.0') // undefined
+ * decide('SomeBot/1.0') // { refuse: 'USER_AGENT_REFUSED' }
+ * decide('Googlebot-Image/1.0') // undefined
+ */
 import type { PatternSearch } from '../../lib/patterns/pattern-search.ts'
+import type { ModuleTraffic } from '../module-traffic.ts'
 import type { Phases, RequestVerdict } from '../phases.ts'
 import type { ModuleTools } from '../tools.ts'
-
-/** RE2 patterns: D35, a request passes when one of `allow` matches or none of `deny` does. */
-export interface UserAgentFilterSettings {
-  readonly allow: readonly string[]
-  readonly deny: readonly string[]
-}
+import type { UserAgentFilterSettings } from './form.ts'
 
 /**
  * The most steps that all patterns of a list may take for one request: about a millisecond. For the header of a browser, a
@@ -53,6 +58,12 @@ export function compileUserAgentFilter(
       return isLetIn ? undefined : refused
     },
   }
+}
+
+export const userAgentFilterTraffic: ModuleTraffic<UserAgentFilterSettings> = {
+  name: 'user_agent_filter',
+  compile: compileUserAgentFilter,
+  patterns: ({ allow, deny }) => [allow, deny],
 }
 
 const refused: RequestVerdict = { refuse: 'USER_AGENT_REFUSED' }

@@ -1,13 +1,20 @@
-/** Lets in webhooks that their sender signed, and answers the challenges by which senders verify a URL. */
+/**
+ * Lets in webhooks that their sender signed, and answers the challenges by which senders verify a URL.
+ *
+ * @example
+ * const phases = compileWebhookVerification({ provider: 'github', secret: "It's a Secret to Everybody" }, tools)
+ * const signature = 'sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17'
+ * const headers = { 'x-hub-signature-256': signature }
+ * await phases.request(request({ method: 'POST', headers, body: 'Hello, World!' })) // undefined
+ * await phases.request(request({ method: 'POST', headers, body: 'Hello, Mars!' })) // { refuse: 'WEBHOOK_REFUSED' }
+ */
+
+import type { ModuleTraffic } from '../module-traffic.ts'
 import { bodyMemoryRefusal, type Phases } from '../phases.ts'
 import type { ModuleTools } from '../tools.ts'
 import { webhookChallenges } from './challenges.ts'
+import type { WebhookVerificationSettings } from './form.ts'
 import { compileVerifier } from './verify.ts'
-
-export interface WebhookVerificationSettings {
-  readonly provider: string
-  readonly secret: string
-}
 
 /** Stands for the body when the sender does not sign it. */
 const NO_BODY = Buffer.alloc(0)
@@ -34,4 +41,9 @@ export function compileWebhookVerification(
       return challenge?.signed?.(body, secret)
     },
   }
+}
+
+export const webhookVerificationTraffic: ModuleTraffic<WebhookVerificationSettings> = {
+  name: 'webhook_verification',
+  compile: compileWebhookVerification,
 }

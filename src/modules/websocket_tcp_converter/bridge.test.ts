@@ -6,9 +6,8 @@ import { test } from 'node:test'
 import type { ByteSink, ByteStream } from '../../lib/bytes/byte-stream.ts'
 import { socketStream } from '../../lib/bytes/socket-stream.ts'
 import { request } from '../testing/test-request.ts'
-import { bridgeWebSocket } from './bridge.ts'
 import { clientFrame } from './testing/test-client.ts'
-import { compileWebsocketTcpConverter } from './traffic.ts'
+import { bridgeWebSocket, compileWebsocketTcpConverter } from './traffic.ts'
 
 /** A converter on its own port in front of `backend`, which is called for each connection. */
 async function converter(t: { after(end: () => void): void }, backend: (socket: Socket) => void): Promise<string> {

@@ -6,11 +6,11 @@ import { BadJson, MAX_JSON_VALUES, parseJson } from '../../lib/text/json.ts'
 import type { Described } from '../../model/described.ts'
 import { Refusal } from '../../model/errors.ts'
 import type { Explanation } from '../../model/explanation.ts'
-import { formsOf } from '../../modules/forms.ts'
 import type { Lookup, ModuleConfig } from '../../modules/module.ts'
-import { policy } from '../../modules/policy/index.ts'
+import { policy } from '../../modules/policy/form.ts'
 import { placeFor, policyEdge } from '../../modules/policy/policy-dry-run.ts'
 import { readYaml } from '../../modules/policy/policy-yaml.ts'
+import { formsOf } from '../../modules/spellings.ts'
 
 export { BadYaml } from '../../modules/policy/policy-yaml.ts'
 

@@ -1,6 +1,6 @@
 /** Rows for tests: stored resources with their modules and the resulting references. */
 import { Sealer } from '../../../lib/secrets/seal.ts'
-import { modulesAt } from '../../../modules/index.ts'
+import { modulesAt } from '../../../modules/forms.ts'
 import type { ModuleConfig } from '../../../modules/module.ts'
 import { resourceOf } from '../../resources/index.ts'
 import type { Store } from '../../store/store.ts'

@@ -3,7 +3,8 @@ import { createLog } from '../../../lib/log/create-log.ts'
 import { MemorySessions } from '../../login/memory-sessions.ts'
 import { type Page, TestBrowser, type Visit } from '../../login/testing/test-browser.ts'
 import { testTools } from '../../testing/test-tools.ts'
-import { compileOidc, type OidcSettings } from '../traffic.ts'
+import type { OidcSettings } from '../form.ts'
+import { compileOidc } from '../traffic.ts'
 import { CLIENT, ISSUER, newKey, TestProvider } from './test-provider.ts'
 
 const key = await newKey()

@@ -59,7 +59,7 @@ export type Rule = Static<typeof rule>
 export type Action = Static<typeof action>
 
 /** The text that a policy was read from, kept so that it is returned unchanged, and its names for the rule lists. */
-export interface Written {
+interface Written {
   readonly text: string
   readonly lists: ListNames
 }

@@ -5,7 +5,8 @@ import type { Phases, RequestContext } from '../../phases.ts'
 import { testTools } from '../../testing/test-tools.ts'
 import type { ModuleTools } from '../../tools.ts'
 import type { Verdict } from '../engine/policy-traffic.ts'
-import { policy } from '../index.ts'
+import { policy } from '../form.ts'
+import { compileTraffic } from '../traffic.ts'
 
 export type GivenRule = {
   name?: string
@@ -26,8 +27,7 @@ export function compile(
     authority: () => assert.fail(),
     backend: () => assert.fail(),
   }
-  assert.ok(policy.resolve && policy.compile)
-  return policy.compile(policy.resolve(stored, lookup, place), testTools(tools))
+  return compileTraffic(policy.resolve(stored, lookup, place), testTools(tools))
 }
 
 /** A rule with one condition and one action. */

@@ -5,7 +5,8 @@ import { type Page, TestBrowser, type Visit } from '../../login/testing/test-bro
 import { request } from '../../testing/test-request.ts'
 import { testTools } from '../../testing/test-tools.ts'
 import type { ModuleTools } from '../../tools.ts'
-import { compileSaml, type SamlSettings } from '../traffic.ts'
+import type { SamlSettings } from '../form.ts'
+import { compileSaml } from '../traffic.ts'
 import { type Asked, type Facts, type Signing, TestIdp } from './test-idp.ts'
 
 export const idp = await TestIdp.make()
