@@ -1,8 +1,9 @@
 /** `npm test`, `npm run test:programs`, `npm run test:unit` and the long runs; `--help` says what each runs. */
-import { execFileSync } from 'node:child_process'
+import { execFile } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { faultLine } from '../bench/flags.ts'
 import { againstBudget } from './runner/budget.ts'
 import { dearest } from './runner/costs.ts'
@@ -16,6 +17,7 @@ import { usualCrew } from './runner/run-jobs.ts'
 import { selectTests } from './runner/select-tests.ts'
 import { STOLEN_SHARE, untilOurs, watchStolenTime } from './runner/stolen-time.ts'
 import { writeWeights } from './runner/weights.ts'
+import { LAUNCHER_VARIABLE } from './support/own-launcher.ts'
 import { startPostgres } from './support/postgres.ts'
 import { WORKERS_VARIABLE } from './support/test-workers.ts'
 
@@ -40,11 +42,16 @@ async function main(signal: AbortSignal): Promise<boolean> {
   const selected = selectTests(flags)
   const { files, patterns, isWhole } = selected
   if (selected.note !== undefined) say(selected.note)
+  if (files.length === 0) return true
 
-  // Servers of the tests read it when they start.
-  execFileSync(process.execPath, ['build/page.js'], { stdio: 'inherit' })
-  const compiled = mkdtempSync(join(tmpdir(), 'postern-compiled-'))
-  const postgres = kind === 'unit' ? undefined : await startPostgres({ durable: long === 'crash' })
+  const folder = mkdtempSync(join(tmpdir(), 'postern-run-'))
+  const program = join(folder, 'package')
+  const [postgres] = await Promise.all([
+    kind === 'unit' ? undefined : startPostgres({ durable: long === 'crash' }),
+    // Servers of the tests read it when they start.
+    node('build/page.js'),
+    kind === 'programs' && node('build/bundled-package.ts', program),
+  ])
   try {
     const plan = planRun(selected, flags)
     say(plan.summary)
@@ -54,9 +61,10 @@ async function main(signal: AbortSignal): Promise<boolean> {
       fileLimitMs: long ? LONG_FILE_LIMIT_MS : FILE_LIMIT_MS,
       env: {
         // The tests start some hundred processes of the same code: each takes what another has compiled.
-        NODE_COMPILE_CACHE: compiled,
+        NODE_COMPILE_CACHE: join(folder, 'compiled'),
         [WORKERS_VARIABLE]: workers ?? '0',
         ...(postgres && { POSTERN_TEST_POSTGRES_URL: postgres.url }),
+        ...(kind === 'programs' && { [LAUNCHER_VARIABLE]: join(program, 'bin', 'postern.js') }),
       },
       signal,
       print,
@@ -70,7 +78,7 @@ async function main(signal: AbortSignal): Promise<boolean> {
     sayOutcome(outcome)
     return ok
   } finally {
-    rmSync(compiled, { recursive: true, force: true })
+    rmSync(folder, { recursive: true, force: true })
     await postgres?.stop()
     if (isWhole && !signal.aborted) say(againstBudget(kind, performance.now() / 1000))
   }
@@ -96,6 +104,11 @@ function sayOutcome({ failed, failedChecks, counts: { tests, passed, skipped } }
   for (const { files, workers } of failed) {
     for (const file of files) say(`failed: ${repeating(null, { file, workers })}`)
   }
+}
+
+async function node(...args: string[]): Promise<void> {
+  const { stdout, stderr } = await promisify(execFile)(process.execPath, args)
+  print(stdout + stderr)
 }
 
 function say(line: string): void {
