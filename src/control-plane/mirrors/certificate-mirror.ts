@@ -88,12 +88,8 @@ function partOf(stored: StoredResource, sealer: Sealer, log: Logger): Part | und
 function openCertificate({ id, fields }: StoredResource, sealer: Sealer, log: Logger): ServedCertificate | undefined {
   try {
     const opened = openFields(sealer, tlsCertificates.secrets, fields, resourceAt(id))
-    const {
-      certificate_pem: cert,
-      private_key_pem: key,
-      not_after: notAfter,
-    } = fieldsOf(tlsCertificates, { fields: opened })
-    return { id, cert, key, notAfter }
+    const { certificate_pem: cert, private_key_pem: key, not_after } = fieldsOf(tlsCertificates, { fields: opened })
+    return { id, cert, key, notAfter: not_after }
   } catch (error) {
     log.error({ err: error, certificate: id }, 'cannot unseal a certificate; it is not served')
     return undefined

@@ -14,6 +14,8 @@ import type { Store } from '../store/store.ts'
 export interface MirrorChange<Item> {
   /** Everything that was sent before is void. */
   readonly isAll: boolean
+  /** The ids that may have changed, of items sent or not. Empty when `isAll`. */
+  readonly ids: readonly string[]
   /** The items of the changed ids as they were sent last; gone, unless `set` has them again. Empty when `isAll`. */
   readonly removed: ReadonlyMap<string, Item>
   readonly set: ReadonlyMap<string, Item>
@@ -42,7 +44,7 @@ export function mirror<Item>({ kinds, read, send }: MirrorOptions<Item>): Follow
     async load() {
       const set = new Map(await read())
       // Sent even when there is nothing: the receiver may have something of an earlier control plane.
-      await send({ isAll: true, removed: new Map(), set, all: set })
+      await send({ isAll: true, ids: [], removed: new Map(), set, all: set })
       all = set
     },
     async apply(changes) {
@@ -53,7 +55,7 @@ export function mirror<Item>({ kinds, read, send }: MirrorOptions<Item>): Follow
       const removed = new Map(former.flatMap(([id, item]) => (item === undefined ? [] : [[id, item] as const])))
       replace(removed, set)
       try {
-        await send({ isAll: false, removed, set, all })
+        await send({ isAll: false, ids, removed, set, all })
       } catch (error) {
         // The receiver may still have what was removed, so the next attempt must name it again.
         replace(set, removed)

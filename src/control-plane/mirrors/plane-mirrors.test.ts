@@ -6,6 +6,7 @@ import type { IngressName, MirroredChange, PartRestriction } from '../../link/pl
 import { sealedBy, storeRows, type TestRow } from '../records/testing/test-rows.ts'
 import { agentIngresses } from '../resources/agent-ingresses.ts'
 import { captures } from '../resources/captures.ts'
+import { CHALLENGE } from '../store/certificate-reader.ts'
 import { openStore, type Store } from '../store/store.ts'
 import { ingressNames, nameChallenges, partRestrictions, runningCaptures } from './plane-mirrors.ts'
 
@@ -52,6 +53,14 @@ describe('a data plane', () => {
       const sent: unknown[] = []
       await nameChallenges(store, async (change) => sent.push(change)).load()
       assert.deepEqual(sent, [{ isAll: true, set: [], removed: [] }])
+    })
+
+    test('forgets a challenge that it was shown directly, and that was gone before the feed told of it', async () => {
+      const sent: unknown[] = []
+      const feed = nameChallenges(store, async (change) => sent.push(change))
+      await feed.load()
+      await feed.apply([{ revision: 1, kind: CHALLENGE, id: 'a.test' }])
+      assert.deepEqual(sent.at(-1), { isAll: false, set: [], removed: ['a.test'] })
     })
 
     test('knows the names of all ingresses, and is told only of those that change', async () => {

@@ -1,6 +1,6 @@
 /** What data planes mirror of the stored configuration, in the order in which it is sent. */
 import { type CallLink, LinkFault } from '../../link/calls/call-link.ts'
-import type { ControlCalls, MirroredChange, NameChallenge, PlaneCalls } from '../../link/planes/plane-calls.ts'
+import type { ControlCalls, NameChallenge, PlaneCalls } from '../../link/planes/plane-calls.ts'
 import type { RunningCapture } from '../../model/capture.ts'
 import { readName } from '../../model/hostport.ts'
 import { expiryOf } from '../records/managed-captures.ts'
@@ -16,7 +16,7 @@ import type { Store } from '../store/store.ts'
 import { type MirrorCertificatesOptions, mirrorCertificates } from './certificate-mirror.ts'
 import { certificateSender } from './certificate-sender.ts'
 import { type EdgeSink, mirrorEdges } from './edge-mirror.ts'
-import { itemsOf, type MirrorChange, mirror } from './mirror.ts'
+import { itemsOf, mirror } from './mirror.ts'
 import type { ClusterOfPlanes } from './shared-calls.ts'
 
 /** Sends a plane the argument of a call; resolves when it is in force there. */
@@ -29,7 +29,9 @@ export function ingressNames(store: Store, send: Send<'ingressNames'>): Followed
       const { domain, certificate_management_policy: policy } = fieldsOf(agentIngresses, stored)
       return { name: readName(domain), isPublic: Boolean(policy) }
     }),
-    send: (change) => send(byName(change)),
+    send({ isAll, removed, set }) {
+      return send({ isAll, removed: [...removed.values()].map(({ name }) => name), set: [...set.values()] })
+    },
   })
 }
 
@@ -54,22 +56,18 @@ export function nameChallenges(store: Store, send: Send<'challenges'>): Followed
         kind === 'http-01' || kind === 'tls-alpn-01' ? [[name, { name, kind, token, answer }] as const] : [],
       )
     },
-    send: (change) => send(byName(change)),
+    // Planes are also shown challenges directly, so that one may be gone before it was sent from here.
+    send: ({ isAll, ids, set }) =>
+      send({ isAll, removed: ids.filter((name) => !set.has(name)), set: [...set.values()] }),
   })
 }
 
 export function runningCaptures(store: Store, send: Send<'captures'>): Followed {
   return mirror<RunningCapture>({
     ...itemsOf(store, [captures], (stored) => {
-      const { edge_id, endpoint_id, bodies, max_body_bytes, unmask } = stored.fields
-      return {
-        id: stored.id,
-        edgeId: String(edge_id ?? endpoint_id),
-        bodies: bodies === true,
-        maxBodyBytes: Number(max_body_bytes),
-        unmask: unmask === true,
-        expiresAt: expiryOf(stored),
-      }
+      const { edge_id, endpoint_id, bodies, max_body_bytes: maxBodyBytes, unmask } = fieldsOf(captures, stored)
+      const edgeId = edge_id ?? endpoint_id ?? ''
+      return { id: stored.id, edgeId, bodies, maxBodyBytes, unmask, expiresAt: expiryOf(stored) }
     }),
     send: ({ all }) => send([...all.values()]),
   })
@@ -109,10 +107,4 @@ export function planeMirrors(
     runningCaptures(store, (running) => ask('captures', running)),
     ...(nodes ? [nodes.ports((change) => ask('distantPorts', change))] : []),
   ]
-}
-
-/** The change as a plane takes it whose items are known by their name. */
-function byName<Item extends { readonly name: string }>(change: MirrorChange<Item>): MirroredChange<Item> {
-  const removed = [...change.removed.values()].map(({ name }) => name)
-  return { isAll: change.isAll, removed, set: [...change.set.values()] }
 }

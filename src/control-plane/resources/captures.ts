@@ -6,7 +6,7 @@ import { type Resource, stored } from './resource.ts'
 /** The longest that a capture may run, in seconds: a day. */
 const MAX_SECONDS = 24 * 3600
 
-export const captures: Resource = {
+export const captures = {
   ...stored({
     kind: 'capture',
     noun: 'capture',
@@ -52,4 +52,4 @@ export const captures: Resource = {
   // A capture can be ended but not changed. It belongs to traffic, although it is stored so that all nodes get it.
   verbs: ['create', 'list', 'get', 'delete'],
   source: 'traffic',
-}
+} satisfies Resource
