@@ -27,15 +27,14 @@ import { Directory } from '../directory/directory.ts'
 import { onlyNode, type StartedNode } from '../records/only-node.ts'
 import { Follower } from '../store/feed-follower.ts'
 import type { Store } from '../store/store.ts'
-import type { Sessions } from './credential-mirror.ts'
-import { type PlaneFeedsOptions, planeFeeds } from './plane-mirrors.ts'
+import { type PlaneMirrorsOptions, planeMirrors } from './plane-mirrors.ts'
+import type { CredentialSessions } from './session-credentials.ts'
 import type { ClusterOfPlanes, SharedCalls } from './shared-calls.ts'
-import type { CertifiedSessions } from './ssh-certificate-mirror.ts'
 
 interface AttachedPlanesOptions {
   readonly store: Store
   readonly sealer: Sealer
-  readonly files?: PlaneFeedsOptions['files']
+  readonly files?: PlaneMirrorsOptions['files']
   readonly log: Logger
   /** The node to which all planes and this control plane belong. */
   readonly node: StartedNode
@@ -80,7 +79,7 @@ const ORPHAN_MS = 10_000
 /** How many planes that are gone are remembered by id, since they may come back; more than a node has workers. */
 const MAX_GONE = 64
 
-export class AttachedPlanes implements Sessions, CertifiedSessions {
+export class AttachedPlanes implements CredentialSessions {
   readonly directory: Directory
   readonly #options: AttachedPlanesOptions
   readonly #planes = new Map<string, Plane>()
@@ -388,7 +387,7 @@ export class AttachedPlanes implements Sessions, CertifiedSessions {
   /** Sends a plane all stored configuration, and then its changes. */
   async #feed(plane: Plane): Promise<void> {
     const { store, log } = this.#options
-    for (const each of planeFeeds(plane.link, this.#options)) {
+    for (const each of planeMirrors(plane.link, this.#options)) {
       const follower = new Follower({ store, followed: each, log })
       while (!(await this.#begun(plane, follower))) {
         if (plane.link.isClosed || this.#isClosed) return

@@ -7,6 +7,7 @@ import { API_KEY_TOKENS, apiKeys } from '../resources/api-keys.ts'
 import { AUTHTOKENS, credentials } from '../resources/credentials.ts'
 import type { Fields, Resource } from '../resources/resource.ts'
 import { users } from '../resources/users.ts'
+import { everyPage } from '../store/every-page.ts'
 import type { Reader, StoredResource } from '../store/reader.ts'
 import { type Store, StoreConflict } from '../store/store.ts'
 import type { Writer } from '../store/writer.ts'
@@ -112,12 +113,9 @@ export async function keepAnAdmin(writer: Writer, before: StoredResource, after:
 
 /** Whether there is an active admin other than `exceptId`. */
 async function hasActiveAdmin(reader: Reader, exceptId: string): Promise<boolean> {
-  let beforeId: string | undefined
-  do {
-    const some = await reader.page({ kind: users.kind, limit: AT_A_TIME, ...(beforeId !== undefined && { beforeId }) })
+  for await (const some of everyPage(AT_A_TIME, (page) => reader.page({ kind: users.kind, ...page }))) {
     if (some.some(({ id, fields }) => id !== exceptId && isActiveAdmin(fields))) return true
-    beforeId = some.at(-1)?.id
-  } while (beforeId !== undefined)
+  }
   return false
 }
 

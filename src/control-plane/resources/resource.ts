@@ -215,10 +215,21 @@ interface StoredSpec<Form extends TProperties, Kept extends Fields>
   readonly live?: (fields: Kept, presence: Presence) => ReturnType<NonNullable<Resource['live']>>
 }
 
+/** Carries a type alone. */
+declare const KEPT: unique symbol
+
+/** A resource whose type knows the fields that are stored. */
+type Keeping<Kept> = Resource & { readonly [KEPT]?: Kept }
+
+/** The fields of a stored resource. They have passed the forms of that resource, so the cast is safe. */
+export function fieldsOf<Kept>(_: Keeping<Kept>, { fields }: { readonly fields: Fields }): Kept {
+  return fields as Kept
+}
+
 /** Makes the resource that `spec` describes. */
 export function stored<Form extends TProperties, Kept extends Fields = Static<TObject<Form>> & Fields>(
   spec: StoredSpec<Form, Kept>,
-): Resource {
+): Keeping<Kept> {
   const {
     form,
     fixed = [],

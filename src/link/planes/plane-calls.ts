@@ -133,13 +133,13 @@ export interface IngressName {
   readonly isPublic: boolean
 }
 
-/** A change of the names by which agents reach the server. */
-export interface IngressNameChange {
+/** A change of what a data plane mirrors by name. */
+export interface MirroredChange<Item extends { readonly name: string }> {
   /** Everything that was said before is void. */
   readonly isAll: boolean
   /** Applied before `set`: a name may be in both. */
   readonly removed: readonly string[]
-  readonly set: readonly IngressName[]
+  readonly set: readonly Item[]
 }
 
 /** Why a tunnel is stopped, as told to its agent. */
@@ -244,15 +244,11 @@ export type ControlCalls = LoginRows & {
 /** The calls of the control plane to a data plane. */
 export type PlaneCalls = {
   /** Sent before `restrict`, so that a plane that knows the restrictions knows these too. */
-  ingressNames(change: IngressNameChange): void
+  ingressNames(change: MirroredChange<IngressName>): void
   restrict(restrictions: readonly PartRestriction[]): void
   certificates(change: CertificateChange): void
-  /** Resolves when the plane answers these challenges. `isAll` voids what was sent before. */
-  challenges(change: {
-    readonly isAll: boolean
-    readonly set: readonly NameChallenge[]
-    readonly removed: readonly string[]
-  }): void
+  /** Resolves when the plane answers these challenges. */
+  challenges(change: MirroredChange<NameChallenge>): void
   /** Ids of the stored edges that are served. */
   storedEdges(nothing: null): readonly string[]
   /** Resolves when they are in force; a broken edge does not hold up the others. `isIdle` leaves compiling to the first visitor. */

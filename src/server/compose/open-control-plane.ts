@@ -6,11 +6,10 @@ import { Remembered } from '../../control-plane/mirrors/answers-while-down.ts'
 import { AttachedPlanes } from '../../control-plane/mirrors/attached-planes.ts'
 import type { CertificatesByName } from '../../control-plane/mirrors/certificate-choice.ts'
 import { CertificateFiles } from '../../control-plane/mirrors/certificate-files.ts'
-import { LiveCertificates } from '../../control-plane/mirrors/certificate-mirror.ts'
-import { LiveCredentials } from '../../control-plane/mirrors/credential-mirror.ts'
-import { EdgeEndpoints } from '../../control-plane/mirrors/edge-endpoints.ts'
-import { StoredTunnelGroups } from '../../control-plane/mirrors/group-index.ts'
-import { LiveSshCertificates } from '../../control-plane/mirrors/ssh-certificate-mirror.ts'
+import { mirrorCertificates } from '../../control-plane/mirrors/certificate-mirror.ts'
+import { edgeEndpoints } from '../../control-plane/mirrors/edge-endpoints.ts'
+import { tunnelGroupIndex } from '../../control-plane/mirrors/group-index.ts'
+import { endWithCredentials, endWithSshCertificates } from '../../control-plane/mirrors/session-credentials.ts'
 import { bindSecrets } from '../../control-plane/records/bound-secrets.ts'
 import { Documents } from '../../control-plane/records/check-documents.ts'
 import { AgentCredentials } from '../../control-plane/records/find-agent-credentials.ts'
@@ -205,9 +204,9 @@ export async function openControlPlane(options: ControlPlaneOptions) {
     opened.push(() => history.close())
     const forget = logins.whenEnded((endings) => planes.loginsEnded(endings))
     opened.push(() => forget())
-    const credentials = new LiveCredentials(store, planes)
+    const credentials = endWithCredentials(store, planes)
     await follow(credentials)
-    await follow(new LiveSshCertificates(store, planes))
+    await follow(endWithSshCertificates(store, planes))
 
     // From here on other nodes know this one.
     let isPaused = false
@@ -251,8 +250,8 @@ export async function openControlPlane(options: ControlPlaneOptions) {
           })
 
     // What only lists show.
-    const groups = new StoredTunnelGroups(store)
-    const endpoints = new EdgeEndpoints({ store, region: settings.region, log })
+    const groups = tunnelGroupIndex(store)
+    const endpoints = edgeEndpoints({ store, region: settings.region, log })
 
     return {
       store,
@@ -309,10 +308,9 @@ export async function openControlPlane(options: ControlPlaneOptions) {
       authority,
       /** Calls `replace` with all certificates by name, now and whenever one of them changes. */
       async followCertificates(replace: (byName: CertificatesByName) => void) {
-        const live = new LiveCertificates({ store, sealer, files, replace, log })
-        const forget = files?.whenChanged(() => live.filesChanged())
-        opened.push(() => forget?.())
-        await follow(live)
+        const certificates = mirrorCertificates({ store, sealer, files, replace, log })
+        opened.push(() => certificates.stop())
+        await follow(certificates)
       },
       /** Undefined when no certificates are in files. */
       certificateFileNumbers: files && (() => files.numbers),

@@ -29,6 +29,7 @@ import { holdVisitors } from '../../data-plane/edge/wait-for-load.ts'
 import { KnownLogins } from '../../data-plane/mirrored/cached-logins.ts'
 import { addressesOf, bindModules, LOOKUP_MS, requestKeyOf } from '../../data-plane/mirrored/control-queries.ts'
 import { IngressNames } from '../../data-plane/mirrored/ingress-names.ts'
+import { MirroredMap } from '../../data-plane/mirrored/mirrored-map.ts'
 import { Restrictions } from '../../data-plane/mirrored/part-restrictions.ts'
 import { UploadedCertificates } from '../../data-plane/mirrored/uploaded-certificates.ts'
 import { DrainTogether } from '../../data-plane/node-limits/drain-together.ts'
@@ -62,6 +63,7 @@ import { Secret } from '../../lib/secrets/secret.ts'
 import { Authority } from '../../lib/x509/certificate-authority.ts'
 import type { ControlLink } from '../../link/planes/control-link.ts'
 import { linkedLogins } from '../../link/planes/login-calls.ts'
+import type { NameChallenge } from '../../link/planes/plane-calls.ts'
 import type { LookUp } from '../../model/look-up.ts'
 import type { PlaneNumbers } from '../../model/plane-metrics.ts'
 import { EdgeWork } from '../../modules/edge-worker-tasks.ts'
@@ -153,7 +155,8 @@ export async function openDataPlane(options: DataPlaneOptions) {
     const certificates = new Certificates({ authority, now })
     const uploaded = new UploadedCertificates((served) => certificates.replace(served))
     const ingresses = new IngressNames()
-    const challenges = new Challenges()
+    const asked = new MirroredMap<NameChallenge>()
+    const challenges = new Challenges(asked)
     const { ticketSecret } = options
     const tls = new TlsServers({ certificates, log, now, ...(ticketSecret && { ticketSecret }) })
 
@@ -330,7 +333,7 @@ export async function openDataPlane(options: DataPlaneOptions) {
         ingressNames: (change) => ingresses.take(change),
         restrict: (given) => restrictions.use(given),
         certificates: (change) => uploaded.take(change),
-        challenges: (change) => challenges.take(change),
+        challenges: (change) => asked.take(change),
         storedEdges: () => edges.storedIds,
         edges: async ({ removed, applied, isIdle }) => {
           // Removed edges go first, so that their names are free for the others.
