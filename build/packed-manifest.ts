@@ -20,7 +20,7 @@ const DROPPED: readonly string[] = [
 const ENGINES = { node: '>=24' }
 
 const EXPORTS = {
-  '.': { types: './dist/library.d.ts', default: './dist/library.js' },
+  '.': { types: './dist/agent/library.d.ts', default: './dist/agent/library.js' },
   './package.json': './package.json',
 }
 

@@ -41,7 +41,7 @@ for (const { from, to } of pages) {
     build: {
       outDir: join(root, to),
       emptyOutDir: true,
-      // Files named by their content go below the path where they are served (`src/api/page-files.ts`,
+      // Files named by their content go below the path where they are served (`src/control-plane/api/page-files.ts`,
       // `src/agent/inspect/built-page.ts`).
       assetsDir: 'page',
       target: 'es2023',

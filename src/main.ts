@@ -1,8 +1,9 @@
 /** The program `postern`: runs the command that its arguments name and exits with its code. */
-import { keepObjectsYoung } from './cli/collector.ts'
+
 import { keepCompiledCode } from './cli/compile-cache.ts'
-import { inlineMore } from './cli/compiler.ts'
 import { followLauncher } from './cli/launcher.ts'
+import { keepObjectsYoung } from './cli/v8-heap.ts'
+import { inlineMore } from './cli/v8-inlining.ts'
 
 keepObjectsYoung()
 inlineMore()

@@ -18,17 +18,24 @@ import {
 import { findImports } from './support/imports.ts'
 import { readSources } from './support/sources.ts'
 
-const edgeWall: Wall = { from: 'edge', rooms: (room) => ['store', 'control', 'api'].includes(room) }
-const planeWall: Wall = { from: 'data-plane.ts', rooms: edgeWall.rooms, packages: ['fastify', 'kysely', 'pg'] }
+const controlWall: Wall = {
+  from: (room) => room.startsWith('control-plane/'),
+  rooms: (room) => room.startsWith('data-plane/'),
+}
+const dataWall: Wall = {
+  from: (room) => room.startsWith('data-plane/'),
+  rooms: (room) => room.startsWith('control-plane/'),
+  packages: ['fastify', 'kysely', 'pg'],
+}
 const agentWall: Wall = {
-  from: 'agent',
-  rooms: (room) => !['agent', 'wire', 'options', 'lib'].includes(room),
+  from: (room) => room === 'agent',
+  rooms: (room) => !['agent', 'link/wire', 'link/calls', 'link/options', 'lib'].includes(room),
   packages: ['fastify', 'kysely', 'pg'],
 }
 
 /** Of `lib/`, the page may have what runs in browsers too. */
 const pageWall: Wall = {
-  from: 'page',
+  from: (room) => room === 'page',
   rooms: (room) => !['page', 'lib'].includes(room),
   packages: builtinModules.map((name) => `node:${name.replace(/^node:/, '')}`),
 }
@@ -41,8 +48,8 @@ const rules: Record<string, (sources: Sources, exists: (path: string) => boolean
   'of some libraries only the types are used': loadedFaults,
   'no files import each other in a circle': cycleFaults,
   'no file only passes on the exports of others': barrelFaults,
-  'the wall of the edge: it never reaches the store, the control plane or the API': (s) => wallFaults(s, edgeWall),
-  'the wall of a data plane: what is stored reaches it through the port alone': (s) => wallFaults(s, planeWall),
+  'the wall of the control plane: it never reaches what carries traffic': (s) => wallFaults(s, controlWall),
+  'the wall of the data plane: what is stored reaches it through the link alone': (s) => wallFaults(s, dataWall),
   'the wall of the page: it reaches no server code, and nothing of Node': (s) => wallFaults(s, pageWall),
   'the wall of the agent: it never reaches server code or a heavy library': (s) => wallFaults(s, agentWall),
 }
@@ -76,13 +83,13 @@ describe('the rules find', () => {
     {
       name: 'a type the wrong way',
       rule: 'rooms',
-      files: { 'store/a.ts': "import type { B } from '../api/b.ts'" },
+      files: { 'control-plane/store/a.ts': "import type { B } from '../api/b.ts'" },
       fault: /store may/,
     },
     {
       name: 'a lazy import the wrong way',
       rule: 'rooms',
-      files: { 'wire/a.ts': "await import('../tunnel/b.ts')" },
+      files: { 'link/wire/a.ts': "await import('../../agent/b.ts')" },
       fault: /wire may/,
     },
     {
@@ -97,30 +104,34 @@ describe('the rules find', () => {
       files: { 'lib/a.ts': "import '../../test/b.ts'" },
       fault: /for tests/,
     },
-    { name: 'nothing in an arrow along the chain', rule: 'rooms', files: { 'api/a.ts': "import '../lib/b.ts'" } },
+    {
+      name: 'nothing in an arrow along the chain',
+      rule: 'rooms',
+      files: { 'control-plane/api/a.ts': "import '../../lib/b.ts'" },
+    },
     { name: 'nothing in a test that sees more', rule: 'rooms', files: { 'lib/a.test.ts': "import '../api/b.ts'" } },
     {
       name: 'a library elsewhere',
       rule: 'libraries',
-      files: { 'edge/a.ts': "import { sql } from 'kysely/x'" },
-      fault: /only store\//,
+      files: { 'data-plane/edge/a.ts': "import { sql } from 'kysely/x'" },
+      fault: /only control-plane\/store\//,
     },
     {
       name: 'a scoped library elsewhere',
       rule: 'libraries',
-      files: { 'api/a.ts': "import '@bufbuild/cel'" },
-      fault: /only policy\//,
+      files: { 'control-plane/api/a.ts': "import '@bufbuild/cel'" },
+      fault: /only modules\/policy\//,
     },
     {
       name: 'a library beside its one file',
       rule: 'libraries',
       files: { 'lib/a.ts': "import 'pino'" },
-      fault: /lib\/log\/log\.ts/,
+      fault: /lib\/log\/create-log\.ts/,
     },
     {
       name: 'nothing in a library at home',
       rule: 'libraries',
-      files: { 'lib/log/log.ts': "import 'pino'", 'api/a.ts': "import 'fastify'" },
+      files: { 'lib/log/create-log.ts': "import 'pino'", 'control-plane/api/a.ts': "import 'fastify'" },
     },
     {
       name: 'a library that is loaded for its types',
@@ -131,7 +142,7 @@ describe('the rules find', () => {
     {
       name: 'a part of Node that is dear to import',
       rule: 'of some libraries',
-      files: { 'api/a.ts': "import { createServer } from 'node:http'" },
+      files: { 'control-plane/api/a.ts': "import { createServer } from 'node:http'" },
       fault: /lib\/http\/node-http\.ts/,
     },
     {
@@ -178,13 +189,35 @@ describe('the rules find', () => {
     },
     {
       name: 'the store two steps from the edge',
-      rule: 'the wall of the edge',
+      rule: 'the wall of the data plane',
       files: {
-        'edge/a.ts': "import '../modules/b.ts'",
-        'modules/b.ts': "import type { C } from '../store/c.ts'",
-        'store/c.ts': '',
+        'data-plane/edge/a.ts': "import '../../modules/b.ts'",
+        'modules/b.ts': "import type { C } from '../control-plane/store/c.ts'",
+        'control-plane/store/c.ts': '',
       },
-      fault: /^src\/edge\/a\.ts -> src\/modules\/b\.ts -> src\/store\/c\.ts$/,
+      fault: /^src\/data-plane\/edge\/a\.ts -> src\/modules\/b\.ts -> src\/control-plane\/store\/c\.ts$/,
+    },
+    {
+      name: 'traffic two steps from the API',
+      rule: 'the wall of the control plane',
+      files: {
+        'control-plane/api/a.ts': "import '../../link/planes/b.ts'",
+        'link/planes/b.ts': "import type { C } from '../../data-plane/edge/c.ts'",
+        'data-plane/edge/c.ts': '',
+      },
+      fault: /^src\/control-plane\/api\/a\.ts -> src\/link\/planes\/b\.ts -> src\/data-plane\/edge\/c\.ts$/,
+    },
+    {
+      name: 'a plane that sees the other',
+      rule: 'rooms import',
+      files: { 'data-plane/tunnel/a.ts': "import '../../control-plane/store/b.ts'" },
+      fault: /tunnel may/,
+    },
+    {
+      name: 'a test double in the product',
+      rule: 'rooms import',
+      files: { 'lib/a.ts': "import './testing/b.ts'" },
+      fault: /for tests/,
     },
     {
       name: 'Node two steps from the page',

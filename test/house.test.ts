@@ -2,9 +2,14 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { describe, test } from 'node:test'
+import { unusedExports } from './support/exports.ts'
+import { codeLines, countHouse } from './support/house-counts.ts'
 import { readSources } from './support/sources.ts'
 
-const LINES_AT_MOST = 500
+/** A longer file says in its header why it is one thing. */
+const LINES_UNARGUED = 400
+
+const TEST_LINES_AT_MOST = 500
 
 // With a letter in brackets, so that the rule does not find itself.
 const leftover = /\b(T[O]DO|F[I]XME)\b/
@@ -29,10 +34,16 @@ const rules: Record<string, Rule> = {
     folders: ['src'],
     broken: [{ text: "import 'a'\n/** Late. */" }, { text: '// A plain comment.' }, { text: '/** */' }, { text: '' }],
   },
-  [`a file has at most ${LINES_AT_MOST} lines`]: {
-    holds: (text) => text.trimEnd().split('\n').length <= LINES_AT_MOST,
+  [`a file of more than ${LINES_UNARGUED} lines says in its header why it is one thing`]: {
+    holds: (text, file) =>
+      file.endsWith('.test.ts') || linesOf(text) <= LINES_UNARGUED || / One thing: \w/.test(headerOf(text)),
     folders: ['src'],
-    broken: [{ text: 'a\n'.repeat(LINES_AT_MOST + 1) }],
+    broken: [{ text: `/** All. */\n${'a\n'.repeat(LINES_UNARGUED)} // One thing: no.` }],
+  },
+  [`a test in the sources has at most ${TEST_LINES_AT_MOST} lines`]: {
+    holds: (text, file) => !file.endsWith('.test.ts') || linesOf(text) <= TEST_LINES_AT_MOST,
+    folders: ['src'],
+    broken: [{ file: 'src/lib/a.test.ts', text: 'a\n'.repeat(TEST_LINES_AT_MOST + 1) }],
   },
   'nothing is left for later': {
     holds: (text) => !leftover.test(text),
@@ -52,6 +63,14 @@ const rules: Record<string, Rule> = {
     folders: everywhere,
     broken: [{ file: 'src/utils/a.ts' }, { file: 'src/lib/helpers.ts' }, { file: 'test/common/a.ts' }],
   },
+}
+
+function linesOf(text: string): number {
+  return text.trimEnd().split('\n').length
+}
+
+function headerOf(text: string): string {
+  return /^\/\*\*[\s\S]*?\*\//.exec(text)?.[0] ?? ''
 }
 
 describe('in the sources', () => {
@@ -79,7 +98,7 @@ describe('a broken file is found by', () => {
 function sharedNames(sources: Iterable<readonly [file: string, text: string]>): string[] {
   const homes = new Map<string, string[]>()
   for (const [file, text] of sources) {
-    if (/(^|\/)test-[^/]+$|\.test\.tsx?$/.test(file)) continue
+    if (/\/testing\/|\.test\.tsx?$/.test(file)) continue
     for (const [, name = ''] of text.matchAll(/^export (?:abstract )?(?:class|interface|type) (\w+)/gm)) {
       homes.set(name, [...(homes.get(name) ?? []), file])
     }
@@ -113,9 +132,32 @@ describe('one name a thing', () => {
     const apart = new Map([
       [a, 'export class Port {}'],
       [b, 'interface Port {}\nexport type Ports = Port[]'],
-      ['src/lib/test-a.ts', 'export class Port {}'],
+      ['src/lib/testing/a.ts', 'export class Port {}'],
     ])
     assert.deepEqual(sharedNames(apart), [])
+  })
+})
+
+describe('the budgets', () => {
+  const { note, ...budgets } = JSON.parse(readFileSync('test/house.budget.json', 'utf8')) as { note: string } & Record<
+    string,
+    number
+  >
+  const counts: Readonly<Record<string, number>> = { ...countHouse() }
+  test('are for what is counted', () => assert.deepEqual(Object.keys(budgets), Object.keys(counts)))
+  for (const [name, most] of Object.entries(budgets)) {
+    test(`${name}: at most ${most}`, () => assert.ok(Number(counts[name]) <= most, `${name}: ${counts[name]}`))
+  }
+
+  test('count lines of code, not blank ones or comments', () => {
+    const text = "/** A. */\nimport 'a'\n\n  // Why.\n  /* so\n   * on */\nconst a = '/*' // b\n"
+    assert.equal(codeLines(text), 2)
+  })
+
+  test('find an export that nothing else uses', () => {
+    const sources = new Map([['src/lib/a.ts', 'export const used = 1\nexport async function unused() {}']])
+    const users = new Map([...sources, ['src/lib/b.ts', "import { used } from './a.ts'"], ['src/c.ts', 'unused()']])
+    assert.deepEqual(unusedExports(sources, users), [{ file: 'src/lib/a.ts', name: 'unused' }])
   })
 })
 

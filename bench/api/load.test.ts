@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { openStore } from '../../src/store/store.ts'
+import { openStore } from '../../src/control-plane/store/store.ts'
 import { loadEdges } from './load.ts'
 
 test('the requested number of edges is stored, over several transactions', async (t) => {

@@ -1,7 +1,8 @@
 /** Fills a database with TLS edges as the API would have stored them, a thousand in each transaction. */
+
+import { openStore } from '../../src/control-plane/store/store.ts'
 import { timestamp } from '../../src/lib/clock.ts'
 import { IdSource } from '../../src/lib/ids.ts'
-import { openStore } from '../../src/store/store.ts'
 
 const PER_TRANSACTION = 1000
 

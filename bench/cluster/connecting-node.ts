@@ -6,14 +6,14 @@
  */
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { NodeLease } from '../../src/cluster/node-lease.ts'
-import { OnlineRows } from '../../src/cluster/online-rows.ts'
-import { endpointTunnel, onlineSession, placeClaim } from '../../src/control/test-online.ts'
-import { createLog } from '../../src/lib/log/log.ts'
+import { NodeLease } from '../../src/control-plane/cluster/node-lease.ts'
+import { OnlineRows } from '../../src/control-plane/cluster/write-online-rows.ts'
+import { endpointTunnel, onlineSession, placeClaim } from '../../src/control-plane/directory/testing/test-online.ts'
+import { openStore } from '../../src/control-plane/store/store.ts'
+import { nodeAt } from '../../src/control-plane/store/testing/test-online-rows.ts'
+import { createLog } from '../../src/lib/log/create-log.ts'
 import { Sealer } from '../../src/lib/secrets/seal.ts'
-import type { OnlineSession, OnlineTunnel, PlaceClaim } from '../../src/planes/port.ts'
-import { openStore } from '../../src/store/store.ts'
-import { nodeAt } from '../../src/store/test-online.ts'
+import type { OnlineSession, OnlineTunnel, PlaceClaim } from '../../src/link/planes/plane-calls.ts'
 
 const [number = '', seconds = '', atOnce = ''] = process.argv.slice(2)
 const nodeId = `nd_${number}`

@@ -1,10 +1,10 @@
 /** A directory of what simulated nodes have online, written in bulk. */
 import { randomBytes } from 'node:crypto'
-import { placeContext } from '../../src/cluster/online-rows.ts'
-import { endpointTunnel, onlineSession, servedAt } from '../../src/control/test-online.ts'
+import { placeContext } from '../../src/control-plane/cluster/write-online-rows.ts'
+import { endpointTunnel, onlineSession, servedAt } from '../../src/control-plane/directory/testing/test-online.ts'
+import { openStore, type Store } from '../../src/control-plane/store/store.ts'
+import { nodeAt } from '../../src/control-plane/store/testing/test-online-rows.ts'
 import { Sealer } from '../../src/lib/secrets/seal.ts'
-import { openStore, type Store } from '../../src/store/store.ts'
-import { nodeAt } from '../../src/store/test-online.ts'
 import { execute } from './database.ts'
 
 /** Nodes that tunnels are spread over. */

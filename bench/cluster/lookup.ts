@@ -1,9 +1,9 @@
 /** Does a look-up, or the death of a node, cost more when the directory is large? */
 import { setImmediate } from 'node:timers/promises'
-import { LookUps } from '../../src/cluster/look-ups.ts'
-import { SWEPT_TOGETHER } from '../../src/cluster/node-lease.ts'
-import { createLog } from '../../src/lib/log/log.ts'
-import { nodeAt } from '../../src/store/test-online.ts'
+import { LookUps } from '../../src/control-plane/cluster/answer-lookups.ts'
+import { SWEPT_TOGETHER } from '../../src/control-plane/cluster/node-lease.ts'
+import { nodeAt } from '../../src/control-plane/store/testing/test-online-rows.ts'
+import { createLog } from '../../src/lib/log/create-log.ts'
 import { median } from '../measure.ts'
 import { grouped, table } from '../table.ts'
 import type { Database } from './database.ts'

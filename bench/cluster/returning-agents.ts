@@ -9,9 +9,9 @@ import { writeFileSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import { retryDelay } from '../../src/agent/backoff.ts'
 import { Secret } from '../../src/lib/secrets/secret.ts'
-import type { Mux } from '../../src/wire/mux.ts'
-import { readProxyHeader } from '../../src/wire/proxy-header.ts'
-import type { WireStream } from '../../src/wire/wire-stream.ts'
+import type { Mux } from '../../src/link/wire/mux.ts'
+import { readProxyHeader } from '../../src/link/wire/proxy-header.ts'
+import type { WireStream } from '../../src/link/wire/wire-stream.ts'
 import { begin, type Former, goOnline, type LightAgent, standBy } from '../tunnel/light-agent.ts'
 
 /** Concurrent TLS handshakes: if all ran at once, one process would be too late for most of them. */

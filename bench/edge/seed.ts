@@ -1,10 +1,10 @@
 /** Fills a new database with HTTPS edges as the API would have stored them, each with its name, routes and a backend. */
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
+import { openStore } from '../../src/control-plane/store/store.ts'
+import type { Writer } from '../../src/control-plane/store/writer.ts'
 import { timestamp } from '../../src/lib/clock.ts'
 import { IdSource } from '../../src/lib/ids.ts'
-import { openStore } from '../../src/store/store.ts'
-import type { Writer } from '../../src/store/writer.ts'
 
 /** Edges written in one transaction. */
 const AT_A_TIME = 1000

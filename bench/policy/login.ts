@@ -1,13 +1,13 @@
 /** Logs a visitor in at an edge: stores a login as the server would, and returns its cookie. */
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
-import { StoredLogins } from '../../src/control/stored-logins.ts'
+import { StoredLogins } from '../../src/control-plane/records/stored-logins.ts'
+import { openStore } from '../../src/control-plane/store/store.ts'
 import { IdSource } from '../../src/lib/ids.ts'
-import { createLog } from '../../src/lib/log/log.ts'
+import { createLog } from '../../src/lib/log/create-log.ts'
 import { readKeyFile } from '../../src/lib/secrets/seal.ts'
-import { cookieNames } from '../../src/modules/login/cookies.ts'
-import { oidcProvider } from '../../src/modules/oidc/provider.ts'
-import { openStore } from '../../src/store/store.ts'
+import { cookieNames } from '../../src/modules/login/login-cookies.ts'
+import { oidcProvider } from '../../src/modules/oidc/oidc-provider.ts'
 import { putModule, type Side } from '../edge/scene.ts'
 import type { SeededEdge } from '../edge/seed.ts'
 

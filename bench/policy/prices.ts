@@ -1,10 +1,10 @@
 /** Compares the prices of expressions with the time they take once warm: a ratio above 1 means that the price is too low. */
 import { HeaderList } from '../../src/lib/http/header-list.ts'
-import { MAX_PRICE } from '../../src/policy/budget.ts'
-import { Evaluator } from '../../src/policy/evaluator.ts'
-import { Moment } from '../../src/policy/moment.ts'
-import { parseHere } from '../../src/policy/parsed.ts'
-import { ownLists } from '../../src/policy/phases.ts'
+import { MAX_PRICE } from '../../src/modules/policy/engine/budget.ts'
+import { Evaluator } from '../../src/modules/policy/engine/evaluator.ts'
+import { Moment } from '../../src/modules/policy/engine/moment.ts'
+import { parseHere } from '../../src/modules/policy/engine/parsed.ts'
+import { ownLists } from '../../src/modules/policy/engine/policy-phases.ts'
 import { grouped, table } from '../table.ts'
 
 const long = "req.headers['x-long'][0]"

@@ -5,7 +5,7 @@
  * Arguments: how many, host, port. The authtoken is in BENCH_AUTHTOKEN.
  */
 import { Secret } from '../../src/lib/secrets/secret.ts'
-import type { WireError } from '../../src/wire/wire-error.ts'
+import type { WireError } from '../../src/link/wire/wire-error.ts'
 import { goOnline } from './light-agent.ts'
 
 /** How many connect at the same time. */

@@ -1,8 +1,8 @@
 /** A minimal agent without a service: a TLS connection, a session, one HTTP endpoint, and heartbeats. */
 import { connect, createSecureContext, type TLSSocket } from 'node:tls'
 import { Secret } from '../../src/lib/secrets/secret.ts'
-import { GROWN_WINDOW_BYTES } from '../../src/wire/bounds.ts'
-import { answerPings, DEFAULT_INTERVAL_MS, DEFAULT_TOLERANCE_MS, Heartbeat } from '../../src/wire/heartbeat.ts'
+import { call, type Message } from '../../src/link/wire/agent-rpc.ts'
+import { answerPings, DEFAULT_INTERVAL_MS, DEFAULT_TOLERANCE_MS, Heartbeat } from '../../src/link/wire/heartbeat.ts'
 import {
   type AuthAnswer,
   type AuthRequest,
@@ -10,15 +10,15 @@ import {
   buildBegin,
   parseAuthAnswer,
   parseBeginAnswer,
-} from '../../src/wire/messages/auth.ts'
-import { buildBind, parseBindAnswer } from '../../src/wire/messages/bind.ts'
-import { Mux } from '../../src/wire/mux.ts'
-import { serverTraits } from '../../src/wire/peer.ts'
-import { call, type Message } from '../../src/wire/rpc.ts'
-import { type StreamType, streamTypes } from '../../src/wire/stream-types.ts'
-import { socketTransport } from '../../src/wire/transport.ts'
-import { WireError } from '../../src/wire/wire-error.ts'
-import type { WireStream } from '../../src/wire/wire-stream.ts'
+} from '../../src/link/wire/messages/auth.ts'
+import { buildBind, parseBindAnswer } from '../../src/link/wire/messages/bind.ts'
+import { Mux } from '../../src/link/wire/mux.ts'
+import { serverTraits } from '../../src/link/wire/mux-peer.ts'
+import { type StreamType, streamTypes } from '../../src/link/wire/stream-types.ts'
+import { socketTransport } from '../../src/link/wire/transport.ts'
+import { GROWN_WINDOW_BYTES } from '../../src/link/wire/wire-bounds.ts'
+import { WireError } from '../../src/link/wire/wire-error.ts'
+import type { WireStream } from '../../src/link/wire/wire-stream.ts'
 
 /** How long the server may take to answer, in milliseconds: as long as our agent waits for a bind. */
 const ANSWER_MS = 20_000

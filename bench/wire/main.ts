@@ -5,12 +5,12 @@
  */
 import { once } from 'node:events'
 import { parseArgs } from 'node:util'
-import { Mux } from '../../src/wire/mux.ts'
-import { peerTraits, serverTraits } from '../../src/wire/peer.ts'
-import { streamTypes, typeHead } from '../../src/wire/stream-types.ts'
-import { socketTransport } from '../../src/wire/transport.ts'
-import { WireError } from '../../src/wire/wire-error.ts'
-import type { WireStream } from '../../src/wire/wire-stream.ts'
+import { Mux } from '../../src/link/wire/mux.ts'
+import { peerTraits, serverTraits } from '../../src/link/wire/mux-peer.ts'
+import { streamTypes, typeHead } from '../../src/link/wire/stream-types.ts'
+import { socketTransport } from '../../src/link/wire/transport.ts'
+import { WireError } from '../../src/link/wire/wire-error.ts'
+import type { WireStream } from '../../src/link/wire/wire-stream.ts'
 import { connectPair, type Pair } from './pair.ts'
 
 const CHUNK = Buffer.alloc(64 * 1024)

@@ -5,9 +5,9 @@ import { after, before, describe, test } from 'node:test'
 import { portToKeep } from '../../test/support/free-port.ts'
 import { type TlsIdentity, tlsIdentity } from '../../test/support/tls-identity.ts'
 import type { AgentOptions } from './agent.ts'
-import { AgentFault } from './fault.ts'
-import { readAll, testAgent, testPlan, until } from './test-agent.ts'
-import { type DoorRules, TestDoor } from './test-door.ts'
+import { AgentFault } from './agent-fault.ts'
+import { readAll, testAgent, testPlan, until } from './testing/test-agent.ts'
+import { type DoorRules, TestDoor } from './testing/test-server.ts'
 
 let identity: TlsIdentity
 before(async () => {

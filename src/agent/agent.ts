@@ -3,23 +3,23 @@
  * session at another node, if the server has one, so that visitors do not notice when either node dies.
  */
 import type { Secret } from '../lib/secrets/secret.ts'
-import { type Commands, noCommands, reportedCommands } from './commands.ts'
-import { type Connections, shareConnections } from './connections.ts'
+import { type Commands, noCommands, reportedCommands } from './agent-commands.ts'
+import { AgentFault } from './agent-fault.ts'
 import type { SessionAgent } from './connector.ts'
 import type { AgentEvent, Connected } from './events.ts'
-import { AgentFault } from './fault.ts'
-import { Figures } from './figures.ts'
 import { forwardConnection, type Visitor } from './forward.ts'
 import { bothWatchers } from './inspect/both-watchers.ts'
 import type { ExchangeWatcher } from './inspect/connection-watch.ts'
 import { figuresWatch } from './inspect/figures-watch.ts'
-import { KeptSession, type KeptSessionOptions } from './kept-session.ts'
+import { KeptSession, type KeptSessionOptions } from './persistent-session.ts'
 import type { ServerAddress } from './server-address.ts'
 import { ServiceWatch } from './service-watch.ts'
 import type { Session, SessionVisitor } from './session.ts'
+import { type Connections, shareConnections } from './session-connections.ts'
+import { watchWorld } from './sleep-and-network.ts'
 import { systemTimers, type Timers } from './timers.ts'
 import { AgentTunnel, type AgentTunnelPlan } from './tunnel.ts'
-import { watchWorld } from './world.ts'
+import { Figures } from './tunnel-figures.ts'
 
 export interface AgentOptions {
   readonly server: ServerAddress

@@ -1,9 +1,9 @@
 /** The message with which an agent authenticates and describes itself. */
 import { Secret } from '../lib/secrets/secret.ts'
-import { GROWN_WINDOW_BYTES } from '../wire/bounds.ts'
-import { DEFAULT_INTERVAL_MS, DEFAULT_TOLERANCE_MS } from '../wire/heartbeat.ts'
-import type { AuthRequest } from '../wire/messages/auth.ts'
-import type { Commands } from './commands.ts'
+import { DEFAULT_INTERVAL_MS, DEFAULT_TOLERANCE_MS } from '../link/wire/heartbeat.ts'
+import type { AuthRequest } from '../link/wire/messages/auth.ts'
+import { GROWN_WINDOW_BYTES } from '../link/wire/wire-bounds.ts'
+import type { Commands } from './agent-commands.ts'
 
 export interface Introduction {
   readonly authtoken: Secret
@@ -14,7 +14,7 @@ export interface Introduction {
   readonly heartbeatToleranceMs?: number
 }
 
-export interface Resumption {
+interface Resumption {
   /** The id of the session to resume; `''` for a new one. */
   readonly clientId: string
   readonly cookie: Secret

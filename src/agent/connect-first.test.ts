@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { PassThrough } from 'node:stream'
 import { describe, test } from 'node:test'
+import { AgentFault } from './agent-fault.ts'
 import { connectFirst } from './connect-first.ts'
-import { AgentFault } from './fault.ts'
 import { parseServer } from './server-address.ts'
-import { until } from './test-agent.ts'
-import { TestTimers } from './test-timers.ts'
+import { until } from './testing/test-agent.ts'
+import { TestTimers } from './testing/test-timers.ts'
 
 const servers = ['a:1', 'b:1', 'c:1'].map(parseServer)
 

@@ -3,7 +3,7 @@
  * next one is tried soon after it, while the first may still respond.
  */
 import type { Duplex } from 'node:stream'
-import { AgentFault } from './fault.ts'
+import { AgentFault } from './agent-fault.ts'
 import { formatServer, type ServerAddress } from './server-address.ts'
 import type { Timers } from './timers.ts'
 

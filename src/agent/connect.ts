@@ -1,7 +1,7 @@
 /** Connects to the server over TLS, checks its certificate, and explains failures to people. */
 import { isIP } from 'node:net'
 import { connect, getCACertificates, type TLSSocket } from 'node:tls'
-import { AgentFault } from './fault.ts'
+import { AgentFault } from './agent-fault.ts'
 import { formatServer, type ServerAddress } from './server-address.ts'
 
 /** How long connecting may take, with the TLS handshake, in milliseconds. */

@@ -1,11 +1,11 @@
 /** Opens the connections of a session of an agent, each authenticated for its role. */
 import type { Duplex } from 'node:stream'
 import type { Secret } from '../lib/secrets/secret.ts'
+import type { Commands } from './agent-commands.ts'
 import { authRequest, type Introduction } from './auth-request.ts'
-import type { Commands } from './commands.ts'
 import { type DialServer, dialServer } from './connect.ts'
 import { connectFirst } from './connect-first.ts'
-import type { LegRequest } from './legs.ts'
+import type { LegRequest } from './extra-connections.ts'
 import type { ServerAddress } from './server-address.ts'
 import { Session, type SessionParts } from './session.ts'
 import type { Timers } from './timers.ts'
@@ -19,7 +19,7 @@ export interface SessionAgent extends Introduction {
 }
 
 /** The role of a connection; by default it is the session itself. */
-export interface Greeting {
+interface Greeting {
   /** It takes over from one that is still open. */
   readonly isMoving?: boolean
   /** A further connection of the session. */
@@ -30,7 +30,7 @@ export interface Greeting {
   readonly onMove?: () => void
 }
 
-export interface ConnectorOptions {
+interface ConnectorOptions {
   readonly agent: SessionAgent
   readonly commands: Commands
   readonly timers: Timers

@@ -1,6 +1,6 @@
 /** The events of an agent, for displays. */
-import type { Command } from './commands.ts'
-import type { AgentFault } from './fault.ts'
+import type { Command } from './agent-commands.ts'
+import type { AgentFault } from './agent-fault.ts'
 import type { ConnectionEnd, Visitor } from './forward.ts'
 import type { ServerAddress } from './server-address.ts'
 import type { AgentTunnel } from './tunnel.ts'

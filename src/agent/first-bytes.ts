@@ -1,5 +1,5 @@
 /** Reads the beginning of a stream that is about to be refused, so that the request can still be shown. */
-import type { WireStream } from '../wire/wire-stream.ts'
+import type { WireStream } from '../link/wire/wire-stream.ts'
 
 /** How long to wait for the first bytes, in milliseconds: a stream is usually opened when there is a request to send. */
 const WAIT_MS = 500

@@ -4,14 +4,14 @@ import type { Duplex } from 'node:stream'
 import { ByteDuplex } from '../lib/bytes/byte-duplex.ts'
 import { relay } from '../lib/bytes/relay.ts'
 import { socketStream } from '../lib/bytes/socket-stream.ts'
-import type { ProxyHeader } from '../wire/proxy-header.ts'
-import type { WireStream } from '../wire/wire-stream.ts'
+import type { ProxyHeader } from '../link/wire/proxy-header.ts'
+import type { WireStream } from '../link/wire/wire-stream.ts'
 import { type DialUpstream, type ServiceDial, ServiceFault } from './dial-upstream.ts'
-import type { Figures } from './figures.ts'
 import { firstBytes } from './first-bytes.ts'
 import { ConnectionWatch, type ExchangeWatcher } from './inspect/connection-watch.ts'
 import { HEAD_BYTES } from './inspect/http-reader.ts'
 import { readProxyLine } from './proxy-line.ts'
+import type { Figures } from './tunnel-figures.ts'
 
 /** The visitor, as the server saw it. */
 export interface Visitor {
@@ -45,7 +45,7 @@ export interface ConnectionEnd {
   readonly requestId: string
 }
 
-export interface ForwardContext {
+interface ForwardContext {
   readonly figures: Figures
   readonly now: () => number
   /** Gets requests and responses; omitted while nobody watches. */

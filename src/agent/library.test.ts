@@ -10,7 +10,7 @@ import { after, before, describe, test } from 'node:test'
 import { type ConnectionEvent, type ConnectOptions, connect, forward, listen } from 'postern'
 import { portToKeep } from '../../test/support/free-port.ts'
 import { type TlsIdentity, tlsIdentity } from '../../test/support/tls-identity.ts'
-import { TestDoor } from './test-door.ts'
+import { TestDoor } from './testing/test-server.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'postern-library-'))
 let identity: TlsIdentity

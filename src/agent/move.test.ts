@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { after, before, test } from 'node:test'
 import { type TlsIdentity, tlsIdentity } from '../../test/support/tls-identity.ts'
-import { streamTypes } from '../wire/stream-types.ts'
-import { readAll, testAgent, testPlan, until } from './test-agent.ts'
-import { TestDoor } from './test-door.ts'
+import { streamTypes } from '../link/wire/stream-types.ts'
+import { readAll, testAgent, testPlan, until } from './testing/test-agent.ts'
+import { TestDoor } from './testing/test-server.ts'
 
 let identity: TlsIdentity
 before(async () => {

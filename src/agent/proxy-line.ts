@@ -1,5 +1,5 @@
 /** Reads a PROXY protocol header from the front of a stream, for services that expect it before TLS. */
-import type { WireStream } from '../wire/wire-stream.ts'
+import type { WireStream } from '../link/wire/wire-stream.ts'
 
 /** Longest header that is recognised, in bytes. Version 1 allows 107; of version 2 only the addresses are sent. */
 const HEADER_BYTES = 536
@@ -8,7 +8,7 @@ const v1Start = Buffer.from('PROXY ')
 const v2Start = Buffer.from('\r\n\r\n\0\r\nQUIT\n', 'latin1')
 const V2_FIXED_BYTES = 16
 
-export interface ProxyLine {
+interface ProxyLine {
   /** The header as it came; empty when there was none. */
   readonly header: Buffer
   /** Bytes read after the header while looking for its end. */

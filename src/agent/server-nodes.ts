@@ -1,5 +1,5 @@
 /** Where an agent finds its server: at its configured address, and at the nodes that the server announced. */
-import { MAX_NODE_ADDRESSES } from '../wire/messages/commands.ts'
+import { MAX_NODE_ADDRESSES } from '../link/wire/messages/command-messages.ts'
 import { formatServer, parseServer, type ServerAddress } from './server-address.ts'
 
 export class ServerNodes {

@@ -1,7 +1,7 @@
 /** The binds of one session of an agent: requests its tunnels, retries failed ones, and knows their ids. */
 import { Secret } from '../lib/secrets/secret.ts'
-import type { BindAnswer } from '../wire/messages/bind.ts'
-import { type AgentFault, asFault } from './fault.ts'
+import type { BindAnswer } from '../link/wire/messages/bind.ts'
+import { type AgentFault, asFault } from './agent-fault.ts'
 import type { Session } from './session.ts'
 import type { Timers } from './timers.ts'
 import type { AgentTunnel } from './tunnel.ts'

@@ -2,7 +2,8 @@
 import { randomBytes } from 'node:crypto'
 import type { Duplex } from 'node:stream'
 import { setTimeout as pause } from 'node:timers/promises'
-import { answerPings, Heartbeat } from '../wire/heartbeat.ts'
+import { answer, call, type Message, readMessage } from '../link/wire/agent-rpc.ts'
+import { answerPings, Heartbeat } from '../link/wire/heartbeat.ts'
 import {
   type AuthAnswer,
   type AuthRequest,
@@ -11,21 +12,25 @@ import {
   buildBegin,
   parseAuthAnswer,
   parseBeginAnswer,
-} from '../wire/messages/auth.ts'
-import { type BindAnswer, type BindMessage, buildBind, parseBindAnswer } from '../wire/messages/bind.ts'
-import { parseNodes, parseStopTunnel, parseUpdate, type StopTunnel } from '../wire/messages/commands.ts'
-import { buildAnswer, readErrorText } from '../wire/messages/error-text.ts'
-import { buildLabelRequest, buildUnbind, type LabelMessage, parseLabelAnswer } from '../wire/messages/tunnels.ts'
-import { Mux } from '../wire/mux.ts'
-import { agreeWindow, serverTraits } from '../wire/peer.ts'
-import { type ProxyHeader, readProxyHeader } from '../wire/proxy-header.ts'
-import { answer, call, type Message, readMessage } from '../wire/rpc.ts'
-import { type StreamType, streamTypes, typeHead } from '../wire/stream-types.ts'
-import { socketTransport } from '../wire/transport.ts'
-import { WireError } from '../wire/wire-error.ts'
-import type { WireStream } from '../wire/wire-stream.ts'
-import { type Command, type Commands, runCommand } from './commands.ts'
-import { AgentFault, lostSession } from './fault.ts'
+} from '../link/wire/messages/auth.ts'
+import { type BindAnswer, type BindMessage, buildBind, parseBindAnswer } from '../link/wire/messages/bind.ts'
+import { parseNodes, parseStopTunnel, parseUpdate, type StopTunnel } from '../link/wire/messages/command-messages.ts'
+import { buildAnswer, readErrorText } from '../link/wire/messages/error-text.ts'
+import {
+  buildLabelRequest,
+  buildUnbind,
+  type LabelMessage,
+  parseLabelAnswer,
+} from '../link/wire/messages/tunnel-messages.ts'
+import { Mux } from '../link/wire/mux.ts'
+import { agreeWindow, serverTraits } from '../link/wire/mux-peer.ts'
+import { type ProxyHeader, readProxyHeader } from '../link/wire/proxy-header.ts'
+import { type StreamType, streamTypes, typeHead } from '../link/wire/stream-types.ts'
+import { socketTransport } from '../link/wire/transport.ts'
+import { WireError } from '../link/wire/wire-error.ts'
+import type { WireStream } from '../link/wire/wire-stream.ts'
+import { type Command, type Commands, runCommand } from './agent-commands.ts'
+import { AgentFault, lostSession } from './agent-fault.ts'
 import type { ServerAddress } from './server-address.ts'
 
 /** How long closing a tunnel may take, in milliseconds. */

@@ -1,5 +1,5 @@
 /** The bind of a tunnel at one session of its agent: what the server granted there. */
-import type { BindAnswer } from '../wire/messages/bind.ts'
+import type { BindAnswer } from '../link/wire/messages/bind.ts'
 
 export class TunnelBind {
   #got: BindAnswer | undefined

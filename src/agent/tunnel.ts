@@ -1,9 +1,9 @@
 /** One tunnel of an agent: what it requests from the server, what it got, and where its connections go. */
 import { Secret } from '../lib/secrets/secret.ts'
-import type { Proto } from '../options/described-tunnel.ts'
-import type { BindAnswer, BindMessage } from '../wire/messages/bind.ts'
-import type { LabelMessage } from '../wire/messages/tunnels.ts'
-import type { AgentFault } from './fault.ts'
+import type { Proto } from '../link/options/described-tunnel.ts'
+import type { BindAnswer, BindMessage } from '../link/wire/messages/bind.ts'
+import type { LabelMessage } from '../link/wire/messages/tunnel-messages.ts'
+import type { AgentFault } from './agent-fault.ts'
 import type { ForwardTarget } from './forward.ts'
 import { TunnelBind } from './tunnel-bind.ts'
 

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { type TlsIdentity, tlsIdentity } from '../../test/support/tls-identity.ts'
-import { streamTypes } from '../wire/stream-types.ts'
+import { streamTypes } from '../link/wire/stream-types.ts'
 import type { AgentOptions } from './agent.ts'
-import { testAgent, testPlan, until } from './test-agent.ts'
-import { type DoorRules, TestDoor } from './test-door.ts'
+import { testAgent, testPlan, until } from './testing/test-agent.ts'
+import { type DoorRules, TestDoor } from './testing/test-server.ts'
 
 let identity: TlsIdentity
 before(async () => {

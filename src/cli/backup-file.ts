@@ -4,7 +4,7 @@ import { rmSync } from 'node:fs'
 import { link, open, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { printable } from '../lib/text/printable.ts'
-import { Failure } from './failure.ts'
+import { Failure } from './command-failure.ts'
 
 /** Writes `pieces` to `path`, readable only by its owner; resolves with the number of bytes. */
 export async function writeWhole(

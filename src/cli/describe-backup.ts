@@ -1,7 +1,8 @@
 /** Describes the content of a backup, after making it or before restoring it. */
-import type { inspect } from '../backup.ts'
+
 import { counted } from '../lib/text/plural.ts'
 import { printable } from '../lib/text/printable.ts'
+import type { inspect } from '../server/compose/backup-database.ts'
 
 type Contents = Awaited<ReturnType<typeof inspect>>
 

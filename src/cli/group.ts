@@ -1,7 +1,7 @@
 /** A command that only has subcommands: what it does without one, and the error for an unknown one. */
 import type { Command } from 'commander'
 import { nearest } from '../lib/text/nearest.ts'
-import { misuse } from './failure.ts'
+import { misuse } from './command-failure.ts'
 
 /** Makes `command` a group; `alone` runs when no subcommand is given, and shows the help by default. */
 export function group(command: Command, alone: () => void = () => command.outputHelp()): Command {

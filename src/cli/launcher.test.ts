@@ -80,7 +80,8 @@ for (const [name, node] of nodes) {
   }
 
   test(`${name}: passes on the sockets from the service manager`, options, async (t) => {
-    const launcher = packageWith(`import { takeHanded } from '${join(repository, 'src/config/handed-sockets.ts')}'
+    const launcher =
+      packageWith(`import { takeHanded } from '${join(repository, 'src/server/config/systemd-sockets.ts')}'
       import { fstatSync } from 'node:fs'
       import { hasLauncher } from '${join(repository, 'src/cli/launcher.ts')}'
       const { sockets } = takeHanded(process.env, (pid) => pid === (hasLauncher() ? process.ppid : process.pid))

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { readSettings, type Settings } from '../config/read.ts'
-import { SettingsError } from '../config/settings-error.ts'
-import { createLog } from '../lib/log/log.ts'
+import { createLog } from '../lib/log/create-log.ts'
+import { readSettings, type Settings } from '../server/config/read-settings.ts'
+import { SettingsError } from '../server/config/settings-error.ts'
 import { LiveChanges } from './live-changes.ts'
 import type { Upgrade } from './upgrade-running.ts'
 

@@ -1,11 +1,12 @@
 /** Changes a running server, one change at a time: reloads of its settings, and upgrades. */
-import type { Settings } from '../config/read.ts'
-import type { Logger } from '../lib/log/log.ts'
-import type { UpgradeStep } from '../supervisor/upgrade.ts'
-import { reload } from './reload.ts'
+
+import type { Logger } from '../lib/log/create-log.ts'
+import type { Settings } from '../server/config/read-settings.ts'
+import type { UpgradeStep } from '../server/supervisor/upgrade-server.ts'
+import { reload } from './reload-command.ts'
 import { type Upgrade, type UpgradeOutcome, upgradeRunning } from './upgrade-running.ts'
 
-export interface LiveChangesOptions {
+interface LiveChangesOptions {
   /** The settings that the server started with. */
   readonly settings: Settings
   /** Throws `SettingsError`. */

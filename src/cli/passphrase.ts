@@ -3,10 +3,10 @@ import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { printable } from '../lib/text/printable.ts'
 import type { Ask } from './agent/ask.ts'
-import { Failure, misuse } from './failure.ts'
+import { Failure, misuse } from './command-failure.ts'
 import type { Terminal } from './terminal.ts'
 
-export const passphraseVariable = 'POSTERN_BACKUP_PASSPHRASE'
+const passphraseVariable = 'POSTERN_BACKUP_PASSPHRASE'
 
 /** Shortest passphrase, in characters: whoever steals a backup can try passphrases offline, as fast as they can pay for. */
 const MIN_LENGTH = 12

@@ -1,5 +1,5 @@
 /** Logs what Node would print on stderr: warnings, and the error that ends the process. */
-import { flushLog, type Logger } from '../lib/log/log.ts'
+import { flushLog, type Logger } from '../lib/log/create-log.ts'
 
 /** How long writing the log line of a crash may take, in milliseconds. */
 const LAST_LINE_MS = 1000

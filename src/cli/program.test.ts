@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { run } from './program.ts'
-import { testTerminal } from './test-terminal.ts'
+import { testTerminal } from './testing/test-terminal.ts'
 
 const main = fileURLToPath(new URL('../main.ts', import.meta.url))
 

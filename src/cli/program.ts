@@ -1,9 +1,9 @@
 /** The command line: lists the commands, loads the one that was called, and turns its outcome into an exit code. */
 import { type Argument, Command, CommanderError } from 'commander'
-import { SettingsError } from '../config/settings-error.ts'
 import { printable } from '../lib/text/printable.ts'
+import { SettingsError } from '../server/config/settings-error.ts'
+import { Failure } from './command-failure.ts'
 import { commandName } from './command-name.ts'
-import { Failure } from './failure.ts'
 import { group } from './group.ts'
 import type { Terminal } from './terminal.ts'
 
@@ -19,17 +19,17 @@ const commands: readonly Entry[] = [
   {
     name: 'serve',
     about: 'run the server',
-    load: async (terminal) => (await import('./serve.ts')).serveCommand(terminal),
+    load: async (terminal) => (await import('./serve-command.ts')).serveCommand(terminal),
   },
   {
     name: 'upgrade',
     about: 'switch the running server to the code and settings that are on disk',
-    load: async (terminal) => (await import('./upgrade.ts')).upgradeCommand(terminal),
+    load: async (terminal) => (await import('./upgrade-command.ts')).upgradeCommand(terminal),
   },
   {
     name: 'doctor',
     about: 'check the server on this machine, and say what to fix',
-    load: async (terminal) => (await import('./doctor.ts')).doctorCommand(terminal),
+    load: async (terminal) => (await import('./doctor-command.ts')).doctorCommand(terminal),
   },
   {
     name: 'http',
@@ -59,38 +59,38 @@ const commands: readonly Entry[] = [
   {
     name: 'api',
     about: 'call the management API of a running server',
-    load: async (terminal) => (await import('./api.ts')).apiCommand(terminal, await registry()),
+    load: async (terminal) => (await import('./api-command.ts')).apiCommand(terminal, await registry()),
   },
   {
     name: 'policy',
     about: 'test traffic policies',
-    load: async (terminal) => (await import('./policy.ts')).policyCommand(terminal),
+    load: async (terminal) => (await import('./policy-command.ts')).policyCommand(terminal),
   },
   {
     name: 'admin',
     about: 'manage users and keys directly in the database',
-    load: async (terminal) => (await import('./admin.ts')).adminCommand(terminal),
+    load: async (terminal) => (await import('./admin-command.ts')).adminCommand(terminal),
   },
   {
     name: 'backup',
     about: 'write the database and its key to one file, even while the server runs',
-    load: async (terminal) => (await import('./backup.ts')).backupCommand(terminal),
+    load: async (terminal) => (await import('./backup-command.ts')).backupCommand(terminal),
   },
   {
     name: 'restore',
     about: 'fill an empty database from a backup',
-    load: async (terminal) => (await import('./restore.ts')).restoreCommand(terminal),
+    load: async (terminal) => (await import('./restore-command.ts')).restoreCommand(terminal),
   },
   {
     name: 'version',
     about: 'show the versions of Postern and Node',
-    load: async (terminal) => (await import('./version.ts')).versionCommand(terminal),
+    load: async (terminal) => (await import('./version-command.ts')).versionCommand(terminal),
   },
   {
     name: 'docs',
     about: 'write the generated pages of the documentation',
     hidden: true,
-    load: async (terminal) => (await import('./docs.ts')).docsCommand(terminal),
+    load: async (terminal) => (await import('./docs-command.ts')).docsCommand(terminal),
   },
   {
     name: 'run-control',
@@ -142,9 +142,9 @@ function asVersion(args: readonly string[]): readonly string[] {
 
 async function registry() {
   const [{ resources }, { modulesAt }, { exchanges, replayForm }] = await Promise.all([
-    import('../resources/index.ts'),
+    import('../control-plane/resources/index.ts'),
     import('../modules/index.ts'),
-    import('../resources/exchanges.ts'),
+    import('../control-plane/resources/exchanges.ts'),
   ])
   const known = resources.map((each) => (each.kind === exchanges.kind ? { ...each, replay: replayForm } : each))
   return { resources: known, modulesAt }

@@ -1,15 +1,15 @@
 /** `postern run-control` and `postern run-worker`: the processes that `postern serve --workers` starts. */
 import { getPriority, setPriority } from 'node:os'
 import { Command } from 'commander'
-import { packageVersion } from '../config/version.ts'
-import { runControl } from '../supervisor/control-child.ts'
-import { ownParent } from '../supervisor/own-parent.ts'
-import type { ChildParts } from '../supervisor/supervised.ts'
-import { runWorker } from '../supervisor/worker-child.ts'
-import { collectLoaded } from './collector.ts'
-import { misuse } from './failure.ts'
+import { packageVersion } from '../server/config/product-version.ts'
+import { runControl } from '../server/supervisor/control-child.ts'
+import { ownParent } from '../server/supervisor/own-parent.ts'
+import type { ChildParts } from '../server/supervisor/supervised.ts'
+import { runWorker } from '../server/supervisor/worker-child.ts'
+import { misuse } from './command-failure.ts'
 import { logProcess } from './process-log.ts'
 import { startFault } from './start-fault.ts'
+import { collectLoaded } from './v8-heap.ts'
 
 /** The control process yields to workers where cores are scarce: visitors come before callers of the API. */
 const CONTROL_NICENESS = 5
@@ -23,7 +23,7 @@ export function runControlCommand(): Command {
   return new Command('run-control').action(() => {
     setPriority(controlNiceness(getPriority()))
     runControl(async () => {
-      const { startControl } = await import('../control-process.ts')
+      const { startControl } = await import('../server/compose/control-process.ts')
       collectLoaded()
       return startControl
     }, childParts())
@@ -33,7 +33,7 @@ export function runControlCommand(): Command {
 export function runWorkerCommand(): Command {
   return new Command('run-worker').action(() => {
     runWorker(async () => {
-      const { startWorker } = await import('../worker-process.ts')
+      const { startWorker } = await import('../server/compose/worker-process.ts')
       collectLoaded()
       return startWorker
     }, childParts())

@@ -1,16 +1,17 @@
 /** Opens a server's listeners as soon as its settings are known, before the rest of its code is loaded. */
-import { type HandedSocket, takeHanded } from '../config/handed-sockets.ts'
+
+import { Descriptors } from '../lib/files/descriptors.ts'
+import type { Logger } from '../lib/log/create-log.ts'
 import {
   type HandedListeners,
   handedAddresses,
   type Listeners,
   openHanded,
   openListeners,
-} from '../config/listeners.ts'
-import type { Settings } from '../config/read.ts'
-import type { SettingSources } from '../config/sources.ts'
-import { Descriptors } from '../lib/files/descriptors.ts'
-import type { Logger } from '../lib/log/log.ts'
+} from '../server/config/listeners.ts'
+import type { Settings } from '../server/config/read-settings.ts'
+import type { SettingSources } from '../server/config/settings-sources.ts'
+import { type HandedSocket, takeHanded } from '../server/config/systemd-sockets.ts'
 import { hasLauncher } from './launcher.ts'
 
 export interface OpenServer {

@@ -1,11 +1,12 @@
 /** `postern serve --workers`: this process supervises those that serve. */
-import { adoptHanded, checkHandedPorts, handedAddresses, handedNames } from '../config/listeners.ts'
-import { type Logger, lineWriter, lossLine } from '../lib/log/log.ts'
-import { launcher } from '../supervisor/launch.ts'
-import { adoptSocket, missingInNode } from '../supervisor/socket-handle.ts'
-import { startSupervisor } from '../supervisor/supervisor.ts'
-import { Failure } from './failure.ts'
-import type { Serving } from './serve.ts'
+
+import { type Logger, lineWriter, lossLine } from '../lib/log/create-log.ts'
+import { adoptHanded, checkHandedPorts, handedAddresses, handedNames } from '../server/config/listeners.ts'
+import { launcher } from '../server/supervisor/launch.ts'
+import { adoptSocket, missingInNode } from '../server/supervisor/socket-handle.ts'
+import { startSupervisor } from '../server/supervisor/supervisor.ts'
+import { Failure } from './command-failure.ts'
+import type { Serving } from './serve-command.ts'
 import { ownHanded, type ReadSettings } from './serve-listeners.ts'
 import type { LineOutput, Terminal } from './terminal.ts'
 

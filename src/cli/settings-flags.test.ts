@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Command, CommanderError } from 'commander'
 import { addSettingsFlags, settingsOf } from './settings-flags.ts'
-import { testTerminal } from './test-terminal.ts'
+import { testTerminal } from './testing/test-terminal.ts'
 
 function read(args: readonly string[], env: Record<string, string> = {}) {
   const command = addSettingsFlags(new Command('serve'))

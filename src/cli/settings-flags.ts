@@ -1,9 +1,9 @@
 /** The settings as flags of a command. */
 import { type Command, Option } from 'commander'
-import { readSettings, type Settings } from '../config/read.ts'
-import type { Setting } from '../config/setting.ts'
-import type { SettingSources } from '../config/sources.ts'
-import { configFlag, settings } from '../config/table.ts'
+import { readSettings, type Settings } from '../server/config/read-settings.ts'
+import type { Setting } from '../server/config/setting-kinds.ts'
+import type { SettingSources } from '../server/config/settings-sources.ts'
+import { configFlag, settings } from '../server/config/settings-table.ts'
 import type { Terminal } from './terminal.ts'
 
 /** Adds `--config` to `command`, and a flag for each setting or for those in `only`. */

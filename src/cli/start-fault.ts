@@ -2,9 +2,9 @@
 
 import { statfsSync } from 'node:fs'
 import { dirname } from 'node:path'
-import type { Listen } from '../config/parse.ts'
-import type { Settings } from '../config/read.ts'
 import { printable } from '../lib/text/printable.ts'
+import type { Listen } from '../server/config/parse-value.ts'
+import type { Settings } from '../server/config/read-settings.ts'
 
 interface Fault {
   readonly code?: unknown

@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import { createLog } from '../lib/log/log.ts'
+import { createLog } from '../lib/log/create-log.ts'
 import { tellSystemd } from './tell-systemd.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'postern-systemd-'))

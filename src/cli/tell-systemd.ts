@@ -1,11 +1,11 @@
 /** Tells systemd that the server is ready or stopping, for units with `Type=notify`. */
 import { execFile } from 'node:child_process'
-import type { Logger } from '../lib/log/log.ts'
+import type { Logger } from '../lib/log/create-log.ts'
 
 /** How long the notification may take, in milliseconds. */
 const TELL_MS = 10_000
 
-export interface SystemdContext {
+interface SystemdContext {
   readonly env: Readonly<Record<string, string | undefined>>
   readonly log: Logger
 }

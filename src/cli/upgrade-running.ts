@@ -1,9 +1,10 @@
 /** What SIGUSR2 and `postern upgrade` do to a running server: it switches to the code and the settings that are on disk now. */
-import type { Settings } from '../config/read.ts'
-import { SettingsError } from '../config/settings-error.ts'
-import type { Logger } from '../lib/log/log.ts'
-import type { UpgradeStep } from '../supervisor/upgrade.ts'
-import { type Reloading, reload, settingsFault } from './reload.ts'
+
+import type { Logger } from '../lib/log/create-log.ts'
+import type { Settings } from '../server/config/read-settings.ts'
+import { SettingsError } from '../server/config/settings-error.ts'
+import type { UpgradeStep } from '../server/supervisor/upgrade-server.ts'
+import { type Reloading, reload, settingsFault } from './reload-command.ts'
 
 /** Switches to what is on disk; if it rejects, the error says why, and nothing has changed. */
 export type Upgrade = (
@@ -11,7 +12,7 @@ export type Upgrade = (
   onStep: (step: UpgradeStep) => void,
 ) => Promise<{ readonly from: string; readonly to: string }>
 
-export interface UpgradeRunning extends Reloading {
+interface UpgradeRunning extends Reloading {
   /** Undefined for a server of one process. */
   readonly upgrade: Upgrade | undefined
   readonly onStep: (step: UpgradeStep) => void
@@ -23,7 +24,7 @@ export type UpgradeOutcome =
   | { readonly type: 'reloaded'; readonly needsRestart: readonly string[] }
   | { readonly type: 'failed'; readonly reason: string }
 
-export interface UpgradeEnd {
+interface UpgradeEnd {
   readonly outcome: UpgradeOutcome
   /** In effect from here on. */
   readonly settings: Settings

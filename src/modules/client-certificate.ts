@@ -2,8 +2,8 @@
 
 import { toHeaderValue } from '../lib/http/http-header.ts'
 import { certificateParts, nameAttribute, nameOid } from '../lib/x509/certificate-fields.ts'
-import { alternativeNames, sanTag } from '../lib/x509/certificate-names.ts'
 import type { DerElement } from '../lib/x509/der.ts'
+import { alternativeNames, sanTag } from '../lib/x509/x509-names.ts'
 import type { TlsFacts } from './phases.ts'
 
 /** Each field can be sent as a header; it is empty when the certificate lacks it. */

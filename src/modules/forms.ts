@@ -3,7 +3,7 @@ import type { TObject } from 'typebox'
 import { shape, viewOf } from '../lib/shape/schema.ts'
 import type { Link } from '../model/ref.ts'
 import type { Module, ModuleConfig, Place, ShownAt, Spelling, Where } from './module.ts'
-import { moduleView, showModule } from './view.ts'
+import { moduleView, showModule } from './module-view.ts'
 
 export interface ModuleForm {
   /** The name of the field in a body, and of the last part of the path. */

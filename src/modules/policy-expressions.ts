@@ -1,5 +1,5 @@
 /** The expressions of an edge's policies: parsed on another thread beforehand, or here on demand. */
-import { type ParsedExpression, type PreparedExpression, parseHere, readPrepared } from '../policy/parsed.ts'
+import { type ParsedExpression, type PreparedExpression, parseHere, readPrepared } from './policy/engine/parsed.ts'
 
 /** Parses expressions off the event loop. */
 export type PrepareExpressions = (texts: readonly string[]) => Promise<readonly PreparedExpression[]>

@@ -2,15 +2,15 @@
 
 import type { Fetch } from '../lib/http/outbound-fetch.ts'
 import type { Counters } from '../lib/limits/sliding-counters.ts'
-import type { Logger } from '../lib/log/log.ts'
+import type { Logger } from '../lib/log/create-log.ts'
 import type { PatternSearch } from '../lib/patterns/pattern-search.ts'
 import type { Sealer } from '../lib/secrets/seal.ts'
-import type { PolicyWatch } from '../policy/explain-watch.ts'
-import type { ParsedExpression } from '../policy/parsed.ts'
 import type { BreakerTwins } from './circuit_breaker/twins.ts'
 import type { LoginSessions, LoginUser } from './login/sessions.ts'
-import type { SamlDocuments } from './saml/documents.ts'
+import type { PolicyWatch } from './policy/engine/explain-watch.ts'
+import type { ParsedExpression } from './policy/engine/parsed.ts'
 import type { RequestKey } from './saml/request-key.ts'
+import type { SamlDocuments } from './saml/saml-documents.ts'
 
 export interface ModuleTools {
   /** Searches for patterns. Lists that the module declared (`patterns`) are already compiled. */

@@ -1,6 +1,6 @@
 /** What removing a resource is called: most are deleted, a capture is ended. */
 
-export interface ResourceEnding {
+interface ResourceEnding {
   readonly verb: string
   readonly question: string
   /** Follows the name of the resource. */

@@ -3,7 +3,7 @@ import { useId } from 'preact/hooks'
 import type { PolicyWord } from './api-outline.ts'
 import { COMPLETION_HELP, CompletingText } from './completing-text.tsx'
 
-export interface PolicyEditorProps {
+interface PolicyEditorProps {
   readonly text: string
   readonly onChange: (text: string) => void
   readonly words: readonly PolicyWord[]

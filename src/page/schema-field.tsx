@@ -11,12 +11,12 @@ import { choicesFor } from './reference-choices.ts'
 import { ReferenceChoices } from './reference-list.tsx'
 import { textIn } from './text-in.ts'
 
-export interface FieldFault {
+interface FieldFault {
   readonly field: string
   readonly text: string
 }
 
-export interface SchemaFieldProps {
+interface SchemaFieldProps {
   readonly schema: FormSchema
   /** What people see; the path is unique in its form. */
   readonly name: string
@@ -155,7 +155,7 @@ function ObjectField(props: SchemaFieldProps & { readonly fields: ReadonlyMap<st
   )
 }
 
-export interface ObjectFieldsProps {
+interface ObjectFieldsProps {
   readonly schema: FormSchema
   readonly fields: ReadonlyMap<string, FormSchema>
   /** Empty for the whole form. */

@@ -2,7 +2,7 @@
 import { CopyButton } from './copy-button.tsx'
 import { Modal } from './modal.tsx'
 
-export interface ShownOnceProps {
+interface ShownOnceProps {
   /** What it is: `token`. */
   readonly what: string
   readonly secret: string

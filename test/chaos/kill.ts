@@ -61,7 +61,7 @@ export async function kill(owner: Owner, options: KillOptions): Promise<KillRepo
   // A copy, so that edits to this clone during the run do not change what is started.
   const program = copyProgram(owner)
   // So many deaths look like a broken program to the supervisor, which would restart it more and more slowly.
-  program.edit('src/supervisor/restart-pause.ts', 'MAX_PAUSE_MS = 30_000', `MAX_PAUSE_MS = ${MAX_PAUSE_MS}`)
+  program.edit('src/server/supervisor/restart-pause.ts', 'MAX_PAUSE_MS = 30_000', `MAX_PAUSE_MS = ${MAX_PAUSE_MS}`)
   const world = await startWorld(owner, {
     ...{ workers, drainMs: DRAIN_MS, launcher: program.launcher },
     ...(databaseUrl !== undefined && { databaseUrl }),

@@ -5,7 +5,7 @@ import { readTunnel, type TunnelOptions } from '../../src/agent/config/tunnel-op
 import { parseServer } from '../../src/agent/server-address.ts'
 import type { AgentTunnel } from '../../src/agent/tunnel.ts'
 import { Secret } from '../../src/lib/secrets/secret.ts'
-import { OptionReader, type Problem } from '../../src/options/reader.ts'
+import { OptionReader, type Problem } from '../../src/link/options/option-reader.ts'
 import type { Random } from '../fuzz/hostile-documents.ts'
 import { AUTHTOKEN } from '../support/cluster.ts'
 import { httpUpstream, type Owner, tcpUpstream } from '../support/upstream.ts'

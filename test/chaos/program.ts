@@ -28,17 +28,17 @@ const broken = "throw new Error('broken on purpose')"
 /** What can be wrong with a new version, ordered by how early the fault shows. */
 export const breakages = {
   'faulty settings': { file: 'postern.yml', change: () => 'log_level: shouting\n' },
-  'code that cannot be parsed': { file: 'src/supervisor/worker-child.ts', change: (text) => `${text}\n}}}\n` },
+  'code that cannot be parsed': { file: 'src/server/supervisor/worker-child.ts', change: (text) => `${text}\n}}}\n` },
   'a worker that throws when it is loaded': {
-    file: 'src/worker-process.ts',
+    file: 'src/server/compose/worker-process.ts',
     change: (text) => `${text}\n${broken}\n`,
   },
   'a control process that throws when it has opened the store': {
-    file: 'src/control-process.ts',
+    file: 'src/server/compose/control-process.ts',
     change: (text) => text.replace('await control.readLists()', broken),
   },
   'a worker that throws when it starts': {
-    file: 'src/worker-process.ts',
+    file: 'src/server/compose/worker-process.ts',
     change: (text) => text.replace('await plane.letVisitorsIn()', broken),
   },
 } satisfies Record<string, Change>

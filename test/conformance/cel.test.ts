@@ -1,14 +1,14 @@
 /** CEL by its specification: every case is checked and evaluated like an expression in a policy. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { Budget } from '../../src/policy/budget.ts'
-import { BadExpression } from '../../src/policy/cel.ts'
-import { Evaluator } from '../../src/policy/evaluator.ts'
-import { checkExpression } from '../../src/policy/expression.ts'
-import { Moment } from '../../src/policy/moment.ts'
-import { equals } from '../../src/policy/operators.ts'
-import { parseHere } from '../../src/policy/parsed.ts'
-import { ownLists, type Site } from '../../src/policy/phases.ts'
+import { Budget } from '../../src/modules/policy/engine/budget.ts'
+import { BadExpression } from '../../src/modules/policy/engine/cel.ts'
+import { Evaluator } from '../../src/modules/policy/engine/evaluator.ts'
+import { checkExpression } from '../../src/modules/policy/engine/expression.ts'
+import { Moment } from '../../src/modules/policy/engine/moment.ts'
+import { equals } from '../../src/modules/policy/engine/operators.ts'
+import { parseHere } from '../../src/modules/policy/engine/parsed.ts'
+import { ownLists, type Site } from '../../src/modules/policy/engine/policy-phases.ts'
 import { celCases } from './cel-cases.ts'
 
 const site: Site = { place: 'tcp', phase: 'connect', lists: ownLists }

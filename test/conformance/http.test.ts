@@ -1,7 +1,7 @@
 /** The API as an HTTP server: 405 with Allow, CORS, slashes, HEAD, persistent connections, no redirects (D12, D13). */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { routeTable } from '../../src/api/routes.ts'
+import { routeTable } from '../../src/control-plane/api/routes.ts'
 import { ApiClient } from '../support/api-client.ts'
 import { head, type RawAnswer, RawConnection, sendRaw } from '../support/raw-http.ts'
 import { assertEnvelope, header } from './envelope.ts'

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { before, describe, test } from 'node:test'
-import { type ApiRoute, type RouteAction, routeTable } from '../../src/api/routes.ts'
+import { type ApiRoute, type RouteAction, routeTable } from '../../src/control-plane/api/routes.ts'
 import { ApiClient } from '../support/api-client.ts'
 import { startPlatform } from '../support/platform.ts'
 import { assertEnvelope } from './envelope.ts'

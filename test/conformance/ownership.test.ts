@@ -1,7 +1,7 @@
 /** Who may see, change and create resources for whom: users, bots, admins and members (D21 to D25, contract part 5). */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { resources } from '../../src/resources/index.ts'
+import { resources } from '../../src/control-plane/resources/index.ts'
 import { ApiClient, type Json } from '../support/api-client.ts'
 import { head, RawConnection } from '../support/raw-http.ts'
 import { assertEnvelope, comparable } from './envelope.ts'

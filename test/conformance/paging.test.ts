@@ -1,7 +1,7 @@
 /** Lists, ids and URLs: pages, queries, ids and `uri` fields (D3 to D6). */
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
-import { routeTable } from '../../src/api/routes.ts'
+import { routeTable } from '../../src/control-plane/api/routes.ts'
 import { ApiClient, type Json } from '../support/api-client.ts'
 import { startPlatform } from '../support/platform.ts'
 import { head, type RawAnswer, sendRaw } from '../support/raw-http.ts'

@@ -1,6 +1,6 @@
 /** A valid body for every stored resource and every module; creates what the body refers to. */
 import { generateKeyPairSync, randomInt } from 'node:crypto'
-import type { Resource } from '../../src/resources/resource.ts'
+import type { Resource } from '../../src/control-plane/resources/resource.ts'
 import type { ApiClient, Json } from '../support/api-client.ts'
 import { EXAMPLE_ROOT } from './certificates.ts'
 import { IDP_METADATA } from './idp-metadata.ts'

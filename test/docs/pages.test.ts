@@ -4,7 +4,7 @@ import { existsSync, globSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, test } from 'node:test'
 import { run } from '../../src/cli/program.ts'
-import { testTerminal } from '../../src/cli/test-terminal.ts'
+import { testTerminal } from '../../src/cli/testing/test-terminal.ts'
 import { readSources } from '../support/sources.ts'
 import { type Block, blocksOf, readPage } from './page.ts'
 

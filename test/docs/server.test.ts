@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { copyFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { readSettings } from '../../src/config/read.ts'
+import { readSettings } from '../../src/server/config/read-settings.ts'
 import { ApiClient } from '../support/api-client.ts'
 import { postgresUrl } from '../support/databases.ts'
 import { openLogins } from '../support/logins.ts'

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after } from 'node:test'
 import { run } from '../../src/cli/program.ts'
-import { testTerminal } from '../../src/cli/test-terminal.ts'
+import { testTerminal } from '../../src/cli/testing/test-terminal.ts'
 import { startPlatform } from '../support/platform.ts'
 import { until } from '../support/until.ts'
 import { visit } from '../support/visitor.ts'

@@ -1,7 +1,7 @@
 /** Where agents and visitors are sent when a data plane stops, or its whole node. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type DrainPlane, drainPlane } from '../../src/drain-plane.ts'
+import { type DrainPlane, drainPlane } from '../../src/server/compose/drain-plane.ts'
 
 /** Drains a plane without connections; returns its steps in order. */
 async function drained({ isNode, isSurvived }: { isNode: boolean; isSurvived: boolean }): Promise<string[]> {

@@ -1,7 +1,7 @@
 /** The metrics of edges and endpoints, which disappear with them. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { forward } from '../../src/library.ts'
+import { forward } from '../../src/agent/library.ts'
 import type { Json } from '../support/api-client.ts'
 import { startPlatform } from '../support/platform.ts'
 import { until } from '../support/until.ts'

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { createHash, randomBytes } from 'node:crypto'
 import { after, before, describe, test } from 'node:test'
-import { clientFrame } from '../../src/modules/websocket_tcp_converter/test-client.ts'
+import { clientFrame } from '../../src/modules/websocket_tcp_converter/testing/test-client.ts'
 import { until } from '../support/until.ts'
 import { nobody } from '../support/upstream.ts'
 import { ownAgent } from './edges/agents.ts'

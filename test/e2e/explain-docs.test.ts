@@ -3,11 +3,11 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { describe, test } from 'node:test'
 import { run } from '../../src/cli/program.ts'
-import { testTerminal } from '../../src/cli/test-terminal.ts'
-import { actionNames } from '../../src/policy/action-names.ts'
-import { functions, macros, methods } from '../../src/policy/functions.ts'
-import { ownLists } from '../../src/policy/phases.ts'
-import { variables } from '../../src/policy/variables.ts'
+import { testTerminal } from '../../src/cli/testing/test-terminal.ts'
+import { actionNames } from '../../src/modules/policy/engine/action-names.ts'
+import { functions, macros, methods } from '../../src/modules/policy/engine/functions.ts'
+import { ownLists } from '../../src/modules/policy/engine/policy-phases.ts'
+import { variables } from '../../src/modules/policy/engine/variables.ts'
 
 const page = readFileSync(new URL('../../docs/policy.md', import.meta.url), 'utf8')
 const known: readonly string[] = actionNames

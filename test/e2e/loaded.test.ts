@@ -44,21 +44,44 @@ function loaded(command: Command): ReadonlySet<string> {
   return new Set(names.map((found) => found?.[1] ?? found?.[2] ?? ''))
 }
 
-const controlOnly = ['fastify', 'kysely', '@prometheus-io/client', 'src/api/app.ts', 'src/store/store.ts']
+const controlOnly = [
+  'fastify',
+  'kysely',
+  '@prometheus-io/client',
+  'src/control-plane/api/app.ts',
+  'src/control-plane/store/store.ts',
+]
 
 const known: Readonly<Record<Command, { readonly has: readonly string[]; readonly lacks: readonly string[] }>> = {
   serve: {
-    has: ['commander', 'src/supervisor/supervisor.ts'],
-    lacks: [...controlOnly, 're2js', 'src/data-plane.ts', 'src/control-plane.ts'],
+    has: ['commander', 'src/server/supervisor/supervisor.ts'],
+    lacks: [
+      ...controlOnly,
+      're2js',
+      'src/server/compose/open-data-plane.ts',
+      'src/server/compose/open-control-plane.ts',
+    ],
   },
-  'run-control': { has: ['fastify', 'kysely', 'src/management-api.ts'], lacks: ['src/data-plane.ts'] },
-  'run-worker': { has: ['src/data-plane.ts'], lacks: [...controlOnly, 'src/control-plane.ts'] },
+  'run-control': {
+    has: ['fastify', 'kysely', 'src/server/compose/open-management-api.ts'],
+    lacks: ['src/server/compose/open-data-plane.ts'],
+  },
+  'run-worker': {
+    has: ['src/server/compose/open-data-plane.ts'],
+    lacks: [...controlOnly, 'src/server/compose/open-control-plane.ts'],
+  },
 }
 
 /** Loaded when first needed, or not at all. */
 const later = [
   ...['typebox', 'ajv', '@bufbuild/cel', 'jose', 'openid-client', '@node-saml/node-saml', 'ssh2', 'acme-client'],
-  ...['pg', 'yaml', '@scalar/fastify-api-reference', 'src/cluster/cluster.ts', 'src/acme/authority.ts'],
+  ...[
+    'pg',
+    'yaml',
+    '@scalar/fastify-api-reference',
+    'src/control-plane/cluster/cluster.ts',
+    'src/control-plane/acme/acme-authority.ts',
+  ],
 ]
 
 for (const [command, { has, lacks }] of Object.entries(known)) {

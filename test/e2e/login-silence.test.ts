@@ -1,7 +1,7 @@
 /** Visitors of a route with a login while the database does not answer are told to retry, and nobody is let in. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { storeLimits } from '../../src/store/limits.ts'
+import { storeLimits } from '../../src/control-plane/store/limits.ts'
 import { startPostgres } from '../support/postgres.ts'
 import { openGate } from '../support/tcp-gate.ts'
 import { until } from '../support/until.ts'

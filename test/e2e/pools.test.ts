@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import ngrok from '@ngrok/ngrok'
-import { type AgentFault, connect, type TunnelOptions } from '../../src/library.ts'
+import { type AgentFault, connect, type TunnelOptions } from '../../src/agent/library.ts'
 import { type Platform, startPlatform } from '../support/platform.ts'
 import { until } from '../support/until.ts'
 import { httpUpstream, type Owner, tcpUpstream } from '../support/upstream.ts'

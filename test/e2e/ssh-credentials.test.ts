@@ -1,8 +1,8 @@
 /** SSH clients whose credential changes: while they are online, or between offering a key and proving it. */
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
-import { assertTold, clientKey, TestClient } from '../../src/ssh/test-gateway.ts'
-import { keyLogin, makeKey, messages, RawClient, type SigningKey } from '../../src/ssh/test-raw.ts'
+import { assertTold, clientKey, TestClient } from '../../src/data-plane/ssh/testing/test-gateway.ts'
+import { keyLogin, makeKey, messages, RawClient, type SigningKey } from '../../src/data-plane/ssh/testing/test-raw.ts'
 import { type Platform, startPlatform } from '../support/platform.ts'
 import { until } from '../support/until.ts'
 

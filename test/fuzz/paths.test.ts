@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { randomInt } from 'node:crypto'
 import { test } from 'node:test'
-import { asSent } from '../../src/edge/proxy/path-readings.ts'
+import { asSent } from '../../src/data-plane/edge/proxy/path-readings.ts'
 import type { Owner } from '../support/upstream.ts'
 import { expressRouter, fastifyRouter, findNginx, nginxRouter, type PathRouter, urlRouter } from './path-routers.ts'
 import { type Decide, runPaths } from './paths.ts'

@@ -4,10 +4,10 @@
  */
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
-import type { Edge } from '../../src/edge/edge.ts'
-import { chooseRoute } from '../../src/edge/proxy/find-route.ts'
-import { splitTarget } from '../../src/edge/proxy/path-readings.ts'
-import { testEdge } from '../../src/edge/test-plane.ts'
+import type { Edge } from '../../src/data-plane/edge/compiled-edge.ts'
+import { chooseRoute } from '../../src/data-plane/edge/proxy/find-route.ts'
+import { splitTarget } from '../../src/data-plane/edge/proxy/path-readings.ts'
+import { testEdge } from '../../src/data-plane/edge/testing/test-http-plane.ts'
 import { hostOf, type PathRouter } from './path-routers.ts'
 import { type Attempt, attempts, type PathTable, pathTables } from './path-tables.ts'
 

@@ -1,5 +1,12 @@
 /** Messages that SSH clients send, by the stage of the connection where they belong, and mutations of them. */
-import { kexInit, keyLogin, message, messages, type SigningKey, sized } from '../../src/ssh/test-raw.ts'
+import {
+  kexInit,
+  keyLogin,
+  message,
+  messages,
+  type SigningKey,
+  sized,
+} from '../../src/data-plane/ssh/testing/test-raw.ts'
 import type { Dice } from './smuggling-shapes.ts'
 
 /** What a message may refer to. */

@@ -1,9 +1,9 @@
-/** The long form of `src/wire/model.test.ts`, for `npm run fuzz`: many runs of both, with a new seed every time. */
+/** The long form of `src/link/wire/model.test.ts`, for `npm run fuzz`: many runs of both, with a new seed every time. */
 import { randomInt } from 'node:crypto'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { checkHostile, hostileRun } from '../../src/wire/test-hostile.ts'
-import { checkModel, modelRun } from '../../src/wire/test-model.ts'
+import { checkHostile, hostileRun } from '../../src/link/wire/testing/test-hostile.ts'
+import { checkModel, modelRun } from '../../src/link/wire/testing/test-model.ts'
 
 const RUNS = 20_000
 

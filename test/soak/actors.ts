@@ -2,7 +2,7 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import { connect as connectTcp } from 'node:net'
 import { TLSSocket } from 'node:tls'
-import { connect } from '../../src/library.ts'
+import { connect } from '../../src/agent/library.ts'
 import {
   type Answered,
   askHttp2,

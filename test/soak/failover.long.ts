@@ -1,7 +1,7 @@
 /** Three nodes whose database fails over to a standby: what both had continues, what only the first had is given up. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import type { ConnectionEvent } from '../../src/library.ts'
+import type { ConnectionEvent } from '../../src/agent/library.ts'
 import { agentAt, type ClusterNode, listed, startCluster, type TestCluster } from '../support/cluster.ts'
 import { type Postgres, startPostgres } from '../support/postgres.ts'
 import { readAll } from '../support/read-all.ts'

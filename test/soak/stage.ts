@@ -1,6 +1,6 @@
 /** The stage of the soak: services of every kind, edges in front of them, and an agent that stays. */
 import { once } from 'node:events'
-import { connect } from '../../src/library.ts'
+import { connect } from '../../src/agent/library.ts'
 import { freeTcpPort } from '../support/free-port.ts'
 import { http2Upstream, httpUpstream, type Owner, tcpUpstream } from '../support/upstream.ts'
 import { echoMessages } from '../support/websocket.ts'

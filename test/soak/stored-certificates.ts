@@ -3,14 +3,14 @@
  * valid, sealed and served like those, and due for renewal. They were never ordered, and all have the same key.
  */
 import { generateKeyPairSync } from 'node:crypto'
-import { openSealer } from '../../src/control/sealing.ts'
-import { resourceAt, sealFields } from '../../src/control/secrets.ts'
+import { resourceAt, sealFields } from '../../src/control-plane/records/sealed-fields.ts'
+import { openSealer } from '../../src/control-plane/records/sealing.ts'
+import { issuedCertificate, tlsCertificates } from '../../src/control-plane/resources/tls-certificates.ts'
+import { nameStage } from '../../src/control-plane/store/certificate-reader.ts'
+import { openStore } from '../../src/control-plane/store/store.ts'
 import { timestamp } from '../../src/lib/clock.ts'
 import { IdSource } from '../../src/lib/ids.ts'
 import { createAuthority } from '../../src/lib/x509/certificate-authority.ts'
-import { issuedCertificate, tlsCertificates } from '../../src/resources/tls-certificates.ts'
-import { nameStage } from '../../src/store/certificate-reader.ts'
-import { openStore } from '../../src/store/store.ts'
 import { leafIssuer } from '../support/issue-leaf.ts'
 
 const DAY_MS = 86_400_000

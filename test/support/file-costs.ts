@@ -35,7 +35,9 @@ export function readCosts(list: string): FileCost[] {
 
 export function dearest(costs: readonly FileCost[], count: number): string {
   const first = costs.toSorted((a, b) => b.cpu - a.cpu).slice(0, count)
-  const rows = first.map(({ file, cpu, wall }) => `${cpu.toFixed(1).padStart(7)}  ${wall.toFixed(1).padStart(7)}  ${file}`)
+  const rows = first.map(
+    ({ file, cpu, wall }) => `${cpu.toFixed(1).padStart(7)}  ${wall.toFixed(1).padStart(7)}  ${file}`,
+  )
   return [' CPU s   wall s  file', ...rows].join('\n')
 }
 

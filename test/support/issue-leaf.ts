@@ -1,14 +1,8 @@
 /** Issues certificates for one name each, like a public authority: for a given key, with the authority's own. */
 import { createPrivateKey, randomBytes, X509Certificate } from 'node:crypto'
 import { certificateParts } from '../../src/lib/x509/certificate-fields.ts'
-import {
-  distinguishedName,
-  extensions,
-  keyId,
-  keyUsageBit,
-  writeCertificate,
-} from '../../src/lib/x509/certificate-writer.ts'
 import { derSequence } from '../../src/lib/x509/der-writer.ts'
+import { distinguishedName, extensions, keyId, keyUsageBit, writeCertificate } from '../../src/lib/x509/x509-writer.ts'
 
 export interface LeafRequest {
   readonly name: string

@@ -1,13 +1,13 @@
 /** Logins of visitors in the database of a platform, stored as by another server on the same database. */
 import { join } from 'node:path'
-import { Follower } from '../../src/control/follower.ts'
-import { StoredLogins } from '../../src/control/stored-logins.ts'
+import { StoredLogins } from '../../src/control-plane/records/stored-logins.ts'
+import { Follower } from '../../src/control-plane/store/feed-follower.ts'
+import { openStore } from '../../src/control-plane/store/store.ts'
+import { KnownLogins } from '../../src/data-plane/mirrored/cached-logins.ts'
 import { IdSource } from '../../src/lib/ids.ts'
-import { createLog } from '../../src/lib/log/log.ts'
+import { createLog } from '../../src/lib/log/create-log.ts'
 import { readKeyFile } from '../../src/lib/secrets/seal.ts'
 import type { LoginUser } from '../../src/modules/login/sessions.ts'
-import { KnownLogins } from '../../src/planes/known-logins.ts'
-import { openStore } from '../../src/store/store.ts'
 import type { Platform } from './platform.ts'
 
 export interface VisitorLogin {

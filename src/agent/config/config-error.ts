@@ -1,6 +1,6 @@
 /** Everything that is wrong with an agent's configuration, one line each. */
 import { printable } from '../../lib/text/printable.ts'
-import type { Problem } from '../../options/reader.ts'
+import type { Problem } from '../../link/options/option-reader.ts'
 
 export class ConfigError extends Error {
   readonly problems: readonly string[]

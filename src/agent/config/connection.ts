@@ -1,9 +1,9 @@
 /** Which server an agent connects to and with what, from flags, environment and files. */
 import { Secret } from '../../lib/secrets/secret.ts'
-import { certificatesPem } from '../../options/file-values.ts'
-import { type Connections, parseConnections } from '../connections.ts'
+import { certificatesPem } from '../../link/options/file-values.ts'
 import { DEFAULT_INSPECT, type InspectListen, isLoopback, parseInspectListen } from '../inspect/listen-address.ts'
 import { DEFAULT_SERVER, formatServer, parseServer, type ServerAddress } from '../server-address.ts'
+import { type Connections, parseConnections } from '../session-connections.ts'
 import { type AgentFile, readAgentFile, type UpdateSettings } from './agent-file.ts'
 import { ConfigError } from './config-error.ts'
 import { type Environment, type FoundFile, findAgentFiles, LOCAL_FILE } from './find-file.ts'

@@ -1,11 +1,11 @@
 /** A tunnel as callers of the agent's local API describe it: with the keys of ngrok's file, or with ours. */
-import { isContent, type ReadText } from '../../options/file-values.ts'
-import { OptionReader, type Problem } from '../../options/reader.ts'
+import { isContent, type ReadText } from '../../link/options/file-values.ts'
+import { OptionReader, type Problem } from '../../link/options/option-reader.ts'
 import { readOne, refusedInTunnels } from './ngrok-file.ts'
 import { localTunnelKeys } from './ngrok-keys.ts'
 import type { TunnelPlans } from './tunnel-options.ts'
 
-export interface LocalTunnel {
+interface LocalTunnel {
   /** Undefined when there are problems. */
   readonly plans: TunnelPlans | undefined
   readonly problems: readonly Problem[]

@@ -4,9 +4,9 @@
  * ignored with a note. Both are reported with their line.
  */
 import { dirname } from 'node:path'
-import { certificatesPem, type ReadText } from '../../options/file-values.ts'
-import { isMap, OptionReader, type Problem } from '../../options/reader.ts'
-import { LONGEST_SILENCE_MS } from '../../wire/heartbeat.ts'
+import { certificatesPem, type ReadText } from '../../link/options/file-values.ts'
+import { isMap, OptionReader, type Problem } from '../../link/options/option-reader.ts'
+import { LONGEST_SILENCE_MS } from '../../link/wire/heartbeat.ts'
 import { readInspectListen } from '../inspect/listen-address.ts'
 import { parseServer, type ServerAddress } from '../server-address.ts'
 import type { AgentFile } from './agent-file.ts'
@@ -44,13 +44,13 @@ export const refusedInTunnels: RefusedKeys = {
 const inAgent = 'terminates TLS in the agent, which is not supported; use a `tls` tunnel with `terminate_at: edge`'
 const refusedInEndpoints: RefusedKeys = { agent_tls_termination: inAgent }
 
-export interface NgrokContext {
+interface NgrokContext {
   readonly readText: ReadText
   readonly env: Environment
   readonly problems: Problem[]
 }
 
-export interface NgrokFile {
+interface NgrokFile {
   readonly file: AgentFile
   readonly problems: readonly Problem[]
   /** The settings that are ignored. */
@@ -214,7 +214,7 @@ function takeBindings(
   return rest
 }
 
-export interface NgrokTunnel {
+interface NgrokTunnel {
   readonly name: string
   readonly path: readonly string[]
   readonly table: KeyTable

@@ -3,7 +3,7 @@
  * share, and one for the endpoints of version 3. A key in neither table is unknown.
  */
 import { nearest } from '../../lib/text/nearest.ts'
-import { isMap, type Problem } from '../../options/reader.ts'
+import { isMap, type Problem } from '../../link/options/option-reader.ts'
 
 type Path = readonly string[]
 
@@ -61,7 +61,7 @@ export const endpointKeys: KeyTable = [
 /** Keys that are refused with a message of their own, which says why. */
 export type RefusedKeys = Readonly<Record<string, string>>
 
-export interface Translated {
+interface Translated {
   /** By our keys. */
   readonly values: Record<string, unknown>
   readonly problems: readonly Problem[]

@@ -1,7 +1,7 @@
 /** Reads values that name a file on this machine, up to a size. */
 import { resolve } from 'node:path'
 import { readSmallFile } from '../../lib/files/read-small-file.ts'
-import { isContent, type ReadText } from '../../options/file-values.ts'
+import { isContent, type ReadText } from '../../link/options/file-values.ts'
 
 /** Largest file that a setting may name, in bytes. */
 const FILE_BYTES = 1024 * 1024

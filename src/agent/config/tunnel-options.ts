@@ -1,9 +1,9 @@
 /** The options of a tunnel, from a file, from flags or from code, and the plan that is made of them. */
 
-import { readDescription, readKind } from '../../options/described-tunnel.ts'
-import type { TunnelKind } from '../../options/endpoint-options.ts'
-import { certificatesPem, type ReadText } from '../../options/file-values.ts'
-import type { OptionReader } from '../../options/reader.ts'
+import { readDescription, readKind } from '../../link/options/described-tunnel.ts'
+import type { TunnelKind } from '../../link/options/endpoint-options.ts'
+import { certificatesPem, type ReadText } from '../../link/options/file-values.ts'
+import type { OptionReader } from '../../link/options/option-reader.ts'
 import { type UpstreamTls, upstreamDialer } from '../dial-upstream.ts'
 import type { ForwardTarget } from '../forward.ts'
 import type { AgentTunnelPlan } from '../tunnel.ts'

@@ -1,5 +1,5 @@
 /** Parses a YAML file, and knows the line of everything in it. */
-import { isMap } from '../../options/reader.ts'
+import { isMap } from '../../link/options/option-reader.ts'
 import { ConfigError } from './config-error.ts'
 
 export interface YamlFile {

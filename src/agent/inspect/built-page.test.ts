@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { before, test } from 'node:test'
 import { type TlsIdentity, tlsIdentity } from '../../../test/support/tls-identity.ts'
+import { type TestOwner, testInspector } from '../testing/test-inspector.ts'
 import { readBuiltPage } from './built-page.ts'
-import { type TestOwner, testInspector } from './test-inspector.ts'
 
 let identity: TlsIdentity
 before(async () => {

@@ -1,6 +1,6 @@
 /** `/api/exchanges` of the local API, for the agent's page: in the shape of the server's `/exchanges`. */
 import type { ServerResponse } from 'node:http'
-import { isMap, OptionReader, type Problem } from '../../options/reader.ts'
+import { isMap, OptionReader, type Problem } from '../../link/options/option-reader.ts'
 import { exchangeItem, wholeExchange } from './exchange-view.ts'
 import type { HeadField } from './http-head.ts'
 import { notFound, sendJson, sendNothing } from './local-answer.ts'

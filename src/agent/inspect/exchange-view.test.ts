@@ -6,7 +6,7 @@ import { test } from 'node:test'
 import { brotliCompressSync, constants, deflateRawSync, zstdCompressSync } from 'node:zlib'
 import { tlsIdentity } from '../../../test/support/tls-identity.ts'
 import { until } from '../../../test/support/until.ts'
-import { testInspector } from './test-inspector.ts'
+import { testInspector } from '../testing/test-inspector.ts'
 
 const text = '{"é":1}'
 const packed: Readonly<Record<string, Buffer>> = { br: brotliCompressSync(text), zstd: zstdCompressSync(text) }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { ByteSink, ByteStream } from '../../lib/bytes/byte-stream.ts'
 import { relay } from '../../lib/bytes/relay.ts'
-import { Figures } from '../figures.ts'
+import { Figures } from '../tunnel-figures.ts'
 import { ConnectionWatch } from './connection-watch.ts'
 import { figuresWatch } from './figures-watch.ts'
 

@@ -1,5 +1,5 @@
 /** Counts the exchanges of a tunnel for the live view. */
-import type { Figures, SeenRequest } from '../figures.ts'
+import type { Figures, SeenRequest } from '../tunnel-figures.ts'
 import type { ExchangeNotes, ExchangeWatcher, PassingRequest } from './connection-watch.ts'
 
 /** How much of a path is kept, in characters. */
@@ -8,7 +8,7 @@ const PATH_CHARACTERS = 200
 /** The status that the server sends to a visitor whose request the service did not answer. */
 const BAD_GATEWAY = 502
 
-export interface FiguresWatchOptions {
+interface FiguresWatchOptions {
   readonly figures: Figures
   /** The name of the tunnel. */
   readonly tunnel: string

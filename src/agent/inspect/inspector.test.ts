@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { mock, test } from 'node:test'
-import { testPlan } from '../test-agent.ts'
+import { testPlan } from '../testing/test-agent.ts'
 import { AgentTunnel } from '../tunnel.ts'
 import { ConnectionWatch } from './connection-watch.ts'
 import { Inspector } from './inspector.ts'

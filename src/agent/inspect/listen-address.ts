@@ -1,6 +1,6 @@
 /** Where the inspector of an agent listens, as people write it. */
 import { isIP } from 'node:net'
-import type { OptionReader } from '../../options/reader.ts'
+import type { OptionReader } from '../../link/options/option-reader.ts'
 
 export interface InspectAddress {
   readonly host: string

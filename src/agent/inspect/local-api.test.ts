@@ -5,7 +5,7 @@ import { buffer } from 'node:stream/consumers'
 import { before, describe, test } from 'node:test'
 import { type TlsIdentity, tlsIdentity } from '../../../test/support/tls-identity.ts'
 import { until } from '../../../test/support/until.ts'
-import { type TestOwner, testInspector, testService } from './test-inspector.ts'
+import { type TestOwner, testInspector, testService } from '../testing/test-inspector.ts'
 
 const close = 'Connection: close\r\n'
 

@@ -1,7 +1,7 @@
 /** Reads requests of the local API: the body as JSON, within bounds, and the query. */
 import type { IncomingMessage } from 'node:http'
 import { BadJson, readJson } from '../../lib/text/json.ts'
-import { isMap } from '../../options/reader.ts'
+import { isMap } from '../../link/options/option-reader.ts'
 import { LocalRefusal } from './local-answer.ts'
 
 /** The largest body, in bytes: a replay may contain a request body in base64. */

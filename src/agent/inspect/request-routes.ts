@@ -1,6 +1,6 @@
 /** `/api/requests/http` of the local API: exchanges as the official agent shows them, and replays. */
 import type { ServerResponse } from 'node:http'
-import { OptionReader, type Problem } from '../../options/reader.ts'
+import { OptionReader, type Problem } from '../../link/options/option-reader.ts'
 import { describeProblem } from '../config/config-error.ts'
 import type { InspectedExchange } from './inspected-exchange.ts'
 import { LocalRefusal, notFound, sendJson, sendList, sendNothing } from './local-answer.ts'
@@ -60,7 +60,7 @@ export async function replayRequest(parts: LocalParts, { request, path }: LocalR
   sendNothing(response)
 }
 
-export interface ReplayById {
+interface ReplayById {
   readonly id: string
   readonly path: string
   /** Replaces the tunnel that the request came through. */

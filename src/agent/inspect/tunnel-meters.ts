@@ -1,5 +1,5 @@
 /** Measures the traffic of each tunnel for the local API: counts, rates and durations. */
-import { Durations } from '../durations.ts'
+import { Durations } from '../duration-histogram.ts'
 import type { AgentTunnel } from '../tunnel.ts'
 
 /** How often averages are updated, in milliseconds, and over how many minutes each looks back. */

@@ -1,11 +1,11 @@
 /** `/api/tunnels` and `/api/status` of the local API: lists tunnels, and starts and stops them while the agent runs. */
 import type { ServerResponse } from 'node:http'
-import type { Problem } from '../../options/reader.ts'
+import type { Problem } from '../../link/options/option-reader.ts'
 import type { Agent } from '../agent.ts'
+import { AgentFault } from '../agent-fault.ts'
 import { describeProblem } from '../config/config-error.ts'
 import { readLocalTunnel } from '../config/local-tunnel.ts'
 import type { TunnelPlans } from '../config/tunnel-options.ts'
-import { AgentFault } from '../fault.ts'
 import { openTunnel } from '../open-tunnel.ts'
 import type { AgentTunnel } from '../tunnel.ts'
 import { type Inspector, shownName } from './inspector.ts'

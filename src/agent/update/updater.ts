@@ -1,7 +1,7 @@
 /** The update command: when an agent refuses to update itself, and what it does otherwise. */
 import type { KeyObject } from 'node:crypto'
-import type { UpdateCommand } from '../../wire/messages/commands.ts'
-import type { CommandHandler, CommandOutcome } from '../commands.ts'
+import type { UpdateCommand } from '../../link/wire/messages/command-messages.ts'
+import type { CommandHandler, CommandOutcome } from '../agent-commands.ts'
 import { installedUpdate } from './installed.ts'
 import type { ReleaseSource } from './release-source.ts'
 import { chooseRelease, type Release, readReleases } from './releases.ts'

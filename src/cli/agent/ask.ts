@@ -1,7 +1,7 @@
 /** Asks the person at the terminal for input. */
 import { createInterface } from 'node:readline/promises'
 import { Writable } from 'node:stream'
-import { Failure } from '../failure.ts'
+import { Failure } from '../command-failure.ts'
 
 export interface Ask {
   /** Whether somebody is there to answer. */

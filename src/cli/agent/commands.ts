@@ -1,13 +1,13 @@
 /** What the command-line agent does when the server tells it to restart, stop or update. */
-import { type Commands, noCommands } from '../../agent/commands.ts'
+import { type Commands, noCommands } from '../../agent/agent-commands.ts'
 import type { AgentConfig } from '../../agent/config/connection.ts'
 import { versionsFolder } from '../../agent/update/installed.ts'
 import { releaseKey } from '../../agent/update/release-key.ts'
 import { releaseSource } from '../../agent/update/release-source.ts'
 import { Updater, type UpdaterOptions } from '../../agent/update/updater.ts'
-import { misuse } from '../failure.ts'
+import { misuse } from '../command-failure.ts'
 
-export interface CommandActions {
+interface CommandActions {
   readonly env: Readonly<Record<string, string | undefined>>
   readonly version: string
   readonly onStop: () => void

@@ -3,12 +3,12 @@ import { type Command, Option } from 'commander'
 import { ConfigError } from '../../agent/config/config-error.ts'
 import { type AgentConfig, readAgentConfig } from '../../agent/config/connection.ts'
 import { DEFAULT_SERVER } from '../../agent/server-address.ts'
-import { SettingsError } from '../../config/settings-error.ts'
 import { Secret } from '../../lib/secrets/secret.ts'
+import { SettingsError } from '../../server/config/settings-error.ts'
 import type { Terminal } from '../terminal.ts'
 
-export const outputFormats = ['auto', 'lines', 'json'] as const
-export const outputLevels = ['info', 'debug'] as const
+const outputFormats = ['auto', 'lines', 'json'] as const
+const outputLevels = ['info', 'debug'] as const
 
 export interface Output {
   readonly format: (typeof outputFormats)[number]

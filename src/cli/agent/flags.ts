@@ -1,7 +1,7 @@
 /** The flags of a tunnel on the command line of the agent. */
 import { type Command, Option } from 'commander'
-import { aboutFlag, type FlagValue, flagsOf, flagValue, setFlag } from '../../options/take-flags.ts'
-import type { TunnelFlag } from '../../options/tunnel-flags.ts'
+import { aboutFlag, type FlagValue, flagsOf, flagValue, setFlag } from '../../link/options/take-flags.ts'
+import type { TunnelFlag } from '../../link/options/tunnel-flags.ts'
 
 export type TunnelCommand = 'http' | 'tcp' | 'tls'
 

@@ -3,10 +3,10 @@ import type { Agent } from '../../agent/agent.ts'
 import type { InspectServer } from '../../agent/inspect/inspect-server.ts'
 import type { Inspector } from '../../agent/inspect/inspector.ts'
 import type { InspectAddress } from '../../agent/inspect/listen-address.ts'
-import { Failure } from '../failure.ts'
+import { Failure } from '../command-failure.ts'
 import type { Display } from './display.ts'
 
-export interface InspectJob {
+interface InspectJob {
   readonly address: InspectAddress
   readonly agent: Agent
   readonly inspector: Inspector

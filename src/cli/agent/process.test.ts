@@ -8,10 +8,10 @@ import { after, before, describe, test } from 'node:test'
 import { start } from '../../../test/support/server-process.ts'
 import { type TlsIdentity, tlsIdentity } from '../../../test/support/tls-identity.ts'
 import { until } from '../../../test/support/until.ts'
-import { TestDoor } from '../../agent/test-door.ts'
+import { TestDoor } from '../../agent/testing/test-server.ts'
 import { signedText } from '../../agent/update/releases.ts'
-import { streamTypes } from '../../wire/stream-types.ts'
-import { posternVersion } from '../version.ts'
+import { streamTypes } from '../../link/wire/stream-types.ts'
+import { posternVersion } from '../version-command.ts'
 
 const launcher = join(import.meta.dirname, '../../../bin/postern.js')
 const root = mkdtempSync(join(tmpdir(), 'postern-agent-process-'))

@@ -5,7 +5,7 @@ import type { AgentConfig } from '../../agent/config/connection.ts'
 import type { TunnelPlans } from '../../agent/config/tunnel-options.ts'
 import { openTunnel } from '../../agent/open-tunnel.ts'
 import type { AgentTunnelPlan } from '../../agent/tunnel.ts'
-import { SettingsError } from '../../config/settings-error.ts'
+import { SettingsError } from '../../server/config/settings-error.ts'
 import type { AgentJob } from './run.ts'
 
 /** A log line about a reload. */
@@ -15,7 +15,7 @@ export interface Reloaded {
   readonly fields: Record<string, unknown>
 }
 
-export interface AgentReload {
+interface AgentReload {
   readonly agent: Agent
   readonly running: AgentConfig
   /** Reads the file again; rejects with what is wrong. Undefined when the tunnel is described by flags. */

@@ -2,15 +2,15 @@
 import type { Command } from 'commander'
 import type { TObject } from 'typebox'
 import { printable } from '../../lib/text/printable.ts'
-import { Failure } from '../failure.ts'
-import { cell, printJson } from '../table.ts'
+import { Failure } from '../command-failure.ts'
 import type { Terminal } from '../terminal.ts'
-import type { ApiAnswer, Call, Follow } from './client.ts'
+import { cell, printJson } from '../text-table.ts'
+import type { ApiAnswer, Call, Follow } from './api-client.ts'
 import { bodyOf, type FieldFlag, fieldFlags } from './flags.ts'
 import { columnsOf, queryOf, rowOf } from './list.ts'
 
 /** The input of each verb. */
-export interface ExchangeJob {
+interface ExchangeJob {
   readonly call: Call
   readonly follow: Follow
   readonly options: Readonly<Record<string, unknown>>
@@ -19,7 +19,7 @@ export interface ExchangeJob {
   readonly id: () => string
 }
 
-export interface ExchangeVerbs {
+interface ExchangeVerbs {
   readonly terminal: Terminal
   readonly view: TObject
   readonly columns: readonly string[] | undefined

@@ -3,12 +3,12 @@ import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { Option } from 'commander'
 import type { SchemaNode } from '../../lib/shape/check.ts'
-import { misuse } from '../failure.ts'
+import { misuse } from '../command-failure.ts'
 import type { Terminal } from '../terminal.ts'
-import { dashed } from './names.ts'
+import { dashed } from './command-names.ts'
 
 /** A schema with its description. */
-export type FieldNode = SchemaNode & { readonly description?: string }
+type FieldNode = SchemaNode & { readonly description?: string }
 
 export interface FieldFlag {
   readonly field: string

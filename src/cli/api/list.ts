@@ -1,7 +1,7 @@
 /** Lists: follows the pages and chooses the columns. */
 import type { SchemaNode } from '../../lib/shape/check.ts'
-import { Failure } from '../failure.ts'
-import type { ApiAnswer, Call } from './client.ts'
+import { Failure } from '../command-failure.ts'
+import type { ApiAnswer, Call } from './api-client.ts'
 import type { FieldFlag } from './flags.ts'
 
 /** The largest page that the API returns. */
@@ -29,7 +29,7 @@ export function queryOf(
 }
 
 /** What to list, and how much of it. */
-export interface ListAsk {
+interface ListAsk {
   readonly path: string
   readonly listKey: string
   readonly limit?: number | undefined

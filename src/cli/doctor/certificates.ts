@@ -1,5 +1,5 @@
 /** The checks of `postern doctor` for certificates: which expire, which orders failed, which files are bad. */
-import type { ApiAnswer } from '../api/client.ts'
+import type { ApiAnswer } from '../api/api-client.ts'
 import { type Finding, toDo, well } from './finding.ts'
 
 /** A certificate that expires this soon is not being renewed, in milliseconds. */

@@ -3,7 +3,7 @@ import { randomBytes, X509Certificate } from 'node:crypto'
 import { lookup } from 'node:dns/promises'
 import { connect, isIP } from 'node:net'
 import { connect as connectTls } from 'node:tls'
-import { reachable } from '../first-start.ts'
+import { reachable } from '../print-first-start.ts'
 import { type Finding, toDo, unknown, well } from './finding.ts'
 
 /** How long a connection may take, in milliseconds. */

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { run } from '../program.ts'
-import { testTerminal } from '../test-terminal.ts'
+import { testTerminal } from '../testing/test-terminal.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'postern-policy-'))
 after(() => rmSync(folder, { recursive: true }))

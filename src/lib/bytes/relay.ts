@@ -1,7 +1,7 @@
 /** Joins two streams: bytes from one go to the other, at the pace of the slower. Each direction has its own end. */
 
 import { type ByteStream, writeLent } from './byte-stream.ts'
-import type { Movable } from './cut-at-rest.ts'
+import type { Movable } from './close-when-idle.ts'
 
 export interface RelayOptions {
   /** How long the relay may be idle in both directions, in milliseconds. The check may take up to twice as long. */
@@ -18,7 +18,7 @@ export interface RelayOptions {
  * Watches a relay. It is not a stream around one of the two: if only some streams were wrapped, V8 would have to handle
  * both kinds at each call.
  */
-export interface RelayWatch {
+interface RelayWatch {
   /** Lent bytes of the first stream, and of the second: they change as soon as the call returns. */
   fromVisitor(chunk: Buffer): void
   fromService(chunk: Buffer): void

@@ -3,12 +3,12 @@ import { EventEmitter } from 'node:events'
 import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { TLSSocket } from 'node:tls'
+import { readLent, stopLending } from './borrowed-reads.ts'
+import { StagedWrites } from './buffered-writes.ts'
 import { type ByteSink, type ByteStream, kept } from './byte-stream.ts'
-import { readLent, stopLending } from './lent-reads.ts'
 import { noteRead } from './read-memory.ts'
-import { StagedWrites } from './staged-writes.ts'
 
-export interface SocketStreamOptions {
+interface SocketStreamOptions {
   /**
    * Whether the stream reads everything the other end has sent before a failed write ends it. For connections to
    * services: a service that refuses an upload answers and closes, so the next write fails, but the answer must not be

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { Socket } from 'node:net'
 import { test } from 'node:test'
-import { createLog } from '../log/log.ts'
+import { createLog } from '../log/create-log.ts'
 import { Descriptors } from './descriptors.ts'
 
 function watched() {

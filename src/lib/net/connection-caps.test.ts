@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { EventEmitter } from 'node:events'
 import type { Socket } from 'node:net'
 import { test } from 'node:test'
-import { createLog } from '../log/log.ts'
+import { createLog } from '../log/create-log.ts'
 import { ConnectionCaps } from './connection-caps.ts'
 
 const unlimited = {

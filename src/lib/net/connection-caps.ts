@@ -4,11 +4,11 @@
  */
 import type { Socket } from 'node:net'
 import { TokenBucket } from '../limits/token-bucket.ts'
-import type { Logger } from '../log/log.ts'
+import type { Logger } from '../log/create-log.ts'
 import { MinuteLog } from '../log/minute-log.ts'
 import { type CapNews, UntoldNews } from './cap-news.ts'
-import { sourceOf } from './source.ts'
-import { Sources } from './sources.ts'
+import { sourceOf } from './client-key.ts'
+import { Sources } from './client-rates.ts'
 
 /** 0 means no limit. */
 export interface CapLimits {
@@ -31,9 +31,9 @@ const settings = {
   maxHandshakesPerSource: 'max-handshakes-per-source',
 } as const satisfies Record<keyof CapLimits, string>
 
-export type Cap = keyof typeof settings
+type Cap = keyof typeof settings
 
-export interface ConnectionCapsOptions {
+interface ConnectionCapsOptions {
   readonly limits: CapLimits
   /** Each door counts separately, so that a flood at one leaves the others open. */
   readonly door: 'visitors' | 'agents' | 'ssh' | 'api'
@@ -50,7 +50,7 @@ interface Elsewhere {
   readonly bySource: Map<string, number>
 }
 
-export interface Sharing {
+interface Sharing {
   /** How many planes share the limits, including this one. */
   readonly planes: number
   /** Called when `news` has something to report: within the usual time, or, if urgent, at the end of this turn. */

@@ -1,6 +1,6 @@
-/** The thread's side of `off-loop.ts`: receives work, runs it, and sends back the result. */
+/** The thread's side of `worker-pool.ts`: receives work, runs it, and sends back the result. */
 import { parentPort, type Transferable } from 'node:worker_threads'
-import type { Said } from './off-loop.ts'
+import type { Said } from './worker-pool.ts'
 
 /** The result of a piece of work, and the memory that is transferred with it instead of being copied. */
 export interface Done {

@@ -13,8 +13,8 @@ import { promisify } from 'node:util'
 import { readCaCertificates } from './certificate.ts'
 import { Authority, createAuthority } from './certificate-authority.ts'
 import { certificateParts, readCertificateFields } from './certificate-fields.ts'
-import { alternativeNames, sanTag } from './certificate-names.ts'
 import { readTlsCertificate } from './tls-certificate.ts'
+import { alternativeNames, sanTag } from './x509-names.ts'
 
 const DAY = 86_400_000
 const run = promisify(execFile)

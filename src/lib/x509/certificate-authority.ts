@@ -3,6 +3,7 @@ import { createPrivateKey, generateKeyPairSync, type KeyObject, randomBytes, X50
 import type { Clock } from '../clock.ts'
 import { BadInput } from '../shape/bad-input.ts'
 import { certificateParts, readCertificateFields } from './certificate-fields.ts'
+import { derSequence } from './der-writer.ts'
 import {
   type CertificateContents,
   distinguishedName,
@@ -12,10 +13,9 @@ import {
   MAX_COMMON_NAME,
   ownKeyId,
   writeCertificate,
-} from './certificate-writer.ts'
-import { derSequence } from './der-writer.ts'
+} from './x509-writer.ts'
 
-export interface AuthorityOptions {
+interface AuthorityOptions {
   readonly now?: Clock
   readonly random?: (bytes: number) => Buffer
 }

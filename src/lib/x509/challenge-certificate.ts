@@ -1,7 +1,7 @@
 /** The certificate that proves to an authority that a name is served here (RFC 8737). */
 import { createHash, generateKeyPairSync, randomBytes } from 'node:crypto'
 import type { Clock } from '../clock.ts'
-import { distinguishedName, extensions, writeCertificate } from './certificate-writer.ts'
+import { distinguishedName, extensions, writeCertificate } from './x509-writer.ts'
 
 const DAY_MS = 86_400_000
 

@@ -3,9 +3,9 @@
 import { type KeyObject, sign, verify, type X509Certificate } from 'node:crypto'
 import { BadInput } from '../shape/bad-input.ts'
 import { readBlock, readBlocks } from './certificate.ts'
-import { type CertificateNames, readCertificateNames } from './certificate-names.ts'
 import { holdsPrivateKey } from './pem.ts'
 import { type PrivateKeyType, readPrivateKey } from './private-key.ts'
+import { type CertificateNames, readCertificateNames } from './x509-names.ts'
 
 /** The most UTF-8 bytes of a certificate with its chain. */
 export const MAX_TLS_PEM_BYTES = 64 * 1024

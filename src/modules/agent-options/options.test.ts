@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { makeIdentity } from '../../../test/support/make-certificate.ts'
 import { BindRefusal } from '../../model/endpoint.ts'
 import { modules } from '../index.ts'
-import { testTools } from '../test-tools.ts'
+import { testTools } from '../testing/test-tools.ts'
 import { type AgentModules, agentModules } from './options.ts'
 
 type Opts = Readonly<Record<string, unknown>>

@@ -9,10 +9,10 @@ import { headerPrice } from '../../model/header-rules.ts'
 import type { BasicAuthSettings } from '../basic_auth/traffic.ts'
 import { certificatePrice } from '../certificate-price.ts'
 import { ENTRY_PRICE } from '../oauth/providers.ts'
-import { readHeaders } from './headers.ts'
-import { readOAuth, readOidc, refuseTwoLogins } from './login.ts'
-import { readPolicy, refuseBlindPolicy } from './policy.ts'
-import { readCertificate, readClientAuthorities } from './tls.ts'
+import { readHeaders } from './header-options.ts'
+import { readOAuth, readOidc, refuseTwoLogins } from './login-options.ts'
+import { readPolicy, refuseBlindPolicy } from './policy-options.ts'
+import { readCertificate, readClientAuthorities } from './tls-options.ts'
 import {
   BadOption,
   isEmpty,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { modules, modulesAt } from '../index.ts'
-import { request } from '../test-request.ts'
+import { request } from '../testing/test-request.ts'
 import { compileBasicAuth } from './traffic.ts'
 
 const { request: judge } = compileBasicAuth({

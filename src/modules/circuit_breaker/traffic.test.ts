@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import type { RequestContext, Summary } from '../phases.ts'
-import { request, response } from '../test-request.ts'
+import { request, response } from '../testing/test-request.ts'
 import { circuitBreaker } from './index.ts'
 import { type CircuitBreakerSettings, compileCircuitBreaker } from './traffic.ts'
 

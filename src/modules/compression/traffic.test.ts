@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { brotliDecompressSync, createGunzip, gunzipSync, inflateSync } from 'node:zlib'
 import fc from 'fast-check'
 import type { Incoming } from '../phases.ts'
-import { request, response } from '../test-request.ts'
+import { request, response } from '../testing/test-request.ts'
 import { chooseCoding } from './accept-encoding.ts'
 import { compileCompression } from './traffic.ts'
 

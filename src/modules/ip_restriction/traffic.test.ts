@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { door, request, visitor } from '../test-request.ts'
+import { door, request, visitor } from '../testing/test-request.ts'
 import { ipRestriction } from './index.ts'
 import { compileIpRestriction, type IpRestrictionSettings } from './traffic.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { localPath } from './local-path.ts'
-import { redirectPayloads } from './test-payloads.ts'
+import { redirectPayloads } from './testing/test-payloads.ts'
 
 test('accepts paths, with and without a query, unchanged', () => {
   for (const path of ['/', '/a', '/a/b?c=d&e=%2F', '/a//b', '/~x/(y)!*', '/?to=https://a.test', '/a@b:c', '/%5c%2f']) {

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Refusal } from '../../model/errors.ts'
-import { testTools } from '../test-tools.ts'
+import { testTools } from '../testing/test-tools.ts'
+import type { LoginProvider } from './login-provider.ts'
+import { readLoginConfig } from './login-settings.ts'
 import { MemorySessions } from './memory-sessions.ts'
-import type { LoginProvider } from './provider.ts'
 import type { LoginOrigin, LoginSessions } from './sessions.ts'
-import { readLoginConfig } from './settings.ts'
 import { storeDown } from './store-down.ts'
-import { TestBrowser } from './test-browser.ts'
+import { TestBrowser } from './testing/test-browser.ts'
 import { compileLogin } from './traffic.ts'
 
 const settings = readLoginConfig({

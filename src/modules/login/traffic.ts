@@ -6,13 +6,13 @@ import type { PathClaim, Phases, RequestContext, RequestVerdict, Reserved, Reser
 import { pathOfRoute, Slot } from '../phases.ts'
 import type { ModuleTools } from '../tools.ts'
 import { routeOfState } from './attempt.ts'
-import { hiddenCookies } from './cookies.ts'
-import { loginFlow } from './flow.ts'
 import { localPath } from './local-path.ts'
-import type { LoginProvider, ProviderPage } from './provider.ts'
+import { hiddenCookies } from './login-cookies.ts'
+import { loginFlow } from './login-flow.ts'
+import type { LoginProvider, ProviderPage } from './login-provider.ts'
+import { type LoginSettings, placeId } from './login-settings.ts'
+import { type Standing, standingAt } from './login-validity.ts'
 import type { Login } from './sessions.ts'
-import { type LoginSettings, placeId } from './settings.ts'
-import { type Standing, standingAt } from './standing.ts'
 import { storeDown } from './store-down.ts'
 
 /** D52 */

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import type { JsonGeneralNames } from '@peculiar/x509'
 import { type IdentityOptions, loadX509, makeIdentity } from '../../../test/support/make-certificate.ts'
 import { HeaderList } from '../../lib/http/header-list.ts'
-import { door, handshake, request, visitor } from '../test-request.ts'
+import { door, handshake, request, visitor } from '../testing/test-request.ts'
 import { mutualTls } from './index.ts'
 import { compileMutualTls, type MutualTlsSettings } from './traffic.ts'
 

@@ -6,7 +6,7 @@ import { BadValue } from '../../lib/shape/check.ts'
 import { Type } from '../../lib/shape/type.ts'
 import { refuseRepeats } from '../../model/fields.ts'
 import { readName } from '../../model/hostport.ts'
-import { checkScopes, scopeList } from '../login-form.ts'
+import { checkScopes, scopeList } from '../login-settings-form.ts'
 
 export const MAX_ALLOWED = 1000
 /** RFC 5321 §4.5.3.1.3: the longest e-mail address; nothing else in these lists is longer. */

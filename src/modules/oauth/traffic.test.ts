@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createLog } from '../../lib/log/log.ts'
+import { createLog } from '../../lib/log/create-log.ts'
 import { check } from '../../lib/shape/check.ts'
 import { MemorySessions } from '../login/memory-sessions.ts'
-import { type Page, TestBrowser } from '../login/test-browser.ts'
-import { testTools } from '../test-tools.ts'
+import { type Page, TestBrowser } from '../login/testing/test-browser.ts'
+import { testTools } from '../testing/test-tools.ts'
 import { oauth } from './index.ts'
-import { ada, TestOAuth } from './test-answers.ts'
+import { ada, TestOAuth } from './testing/test-answers.ts'
 import { compileOAuth, type OAuthSettings } from './traffic.ts'
 
 const base = testTools()

@@ -1,6 +1,6 @@
 /** Lets visitors log in with one of the well-known providers, through the operator's own application there. */
 import type { Static } from 'typebox'
-import { type LoginConfig, readLoginConfig } from '../login/settings.ts'
+import { type LoginConfig, readLoginConfig } from '../login/login-settings.ts'
 import { compileLogin, type LoginPhases } from '../login/traffic.ts'
 import type { ModuleTools } from '../tools.ts'
 import type { OAuthKind } from './kind.ts'
@@ -12,7 +12,7 @@ import { google } from './kinds/google.ts'
 import { linkedin } from './kinds/linkedin.ts'
 import { microsoft } from './kinds/microsoft.ts'
 import { twitch } from './kinds/twitch.ts'
-import { oauthProvider } from './provider.ts'
+import { oauthProvider } from './oauth-provider.ts'
 import type { providers } from './providers.ts'
 
 type Providers = Static<typeof providers>

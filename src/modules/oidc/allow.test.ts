@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { TestBrowser } from '../login/test-browser.ts'
-import { logIn, settings, setUp } from './test-stage.ts'
+import { TestBrowser } from '../login/testing/test-browser.ts'
+import { logIn, settings, setUp } from './testing/test-stage.ts'
 import { compileOidc } from './traffic.ts'
 
 test('only users whose address is on a list are let in', async () => {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { TestBrowser } from '../login/test-browser.ts'
-import { redirectPayloads } from '../login/test-payloads.ts'
-import { logIn, setUp } from './test-stage.ts'
+import { TestBrowser } from '../login/testing/test-browser.ts'
+import { redirectPayloads } from '../login/testing/test-payloads.ts'
+import { logIn, setUp } from './testing/test-stage.ts'
 
 /** Every text that differs from `text` in one bit. */
 function* flipped(text: string): Generator<string> {

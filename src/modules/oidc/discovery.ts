@@ -4,7 +4,7 @@ import type { Configuration } from 'openid-client'
 import { webFetch } from '../login/web-fetch.ts'
 import type { ModuleTools } from '../tools.ts'
 import type { Libraries } from './libraries.ts'
-import type { OidcClient } from './provider.ts'
+import type { OidcClient } from './oidc-provider.ts'
 
 /** How long a document and the keys are used before they are read again, in milliseconds. */
 const FRESH_MS = 15 * 60_000

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { createHmac, createPublicKey } from 'node:crypto'
 import { test } from 'node:test'
 import type { JWTPayload } from 'jose'
-import { CLIENT, ISSUER, newKey, type TestProvider } from './test-provider.ts'
-import { logIn, setUp } from './test-stage.ts'
+import { CLIENT, ISSUER, newKey, type TestProvider } from './testing/test-provider.ts'
+import { logIn, setUp } from './testing/test-stage.ts'
 
 const stranger = await newKey()
 const strangerEc = await newKey('ES256')

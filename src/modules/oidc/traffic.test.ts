@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type Page, TestBrowser } from '../login/test-browser.ts'
+import { type Page, TestBrowser } from '../login/testing/test-browser.ts'
 import type { PathClaim } from '../phases.ts'
-import { headerList } from '../test-request.ts'
-import { ISSUER, newKey } from './test-provider.ts'
-import { logIn, settings, setUp } from './test-stage.ts'
+import { headerList } from '../testing/test-request.ts'
+import { ISSUER, newKey } from './testing/test-provider.ts'
+import { logIn, settings, setUp } from './testing/test-stage.ts'
 import { compileOidc } from './traffic.ts'
 
 test('sends a stranger to the provider, with all that the flow needs', async () => {

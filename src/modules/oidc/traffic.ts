@@ -1,9 +1,9 @@
 /** Lets visitors log in with an OpenID Connect provider. */
 import { type AllowLists, allowing } from '../login/allow-list.ts'
-import { type LoginConfig, readLoginConfig } from '../login/settings.ts'
+import { type LoginConfig, readLoginConfig } from '../login/login-settings.ts'
 import { compileLogin, type LoginPhases } from '../login/traffic.ts'
 import type { ModuleTools } from '../tools.ts'
-import { type OidcClient, oidcProvider } from './provider.ts'
+import { type OidcClient, oidcProvider } from './oidc-provider.ts'
 
 export interface OidcSettings extends LoginConfig {
   readonly issuer: string

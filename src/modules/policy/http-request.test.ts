@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { type Fetch, type FetchAnswer, FetchFault, type FetchRequest } from '../../lib/http/outbound-fetch.ts'
-import type { Verdict } from '../../policy/traffic.ts'
-import { request, response } from '../test-request.ts'
-import { ask, compile, type GivenRule, on } from './test-policy.ts'
+import { request, response } from '../testing/test-request.ts'
+import type { Verdict } from './engine/policy-traffic.ts'
+import { ask, compile, type GivenRule, on } from './testing/test-policy.ts'
 
 type Reply = Partial<FetchAnswer> | FetchFault
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { check } from '../../lib/shape/check.ts'
 import { policy } from './index.ts'
-import { policyMentions } from './references.ts'
+import { policyMentions } from './policy-references.ts'
 
 function put(body: unknown, place: keyof typeof policy.at = 'route') {
   assert.ok(policy.accept)

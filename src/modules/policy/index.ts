@@ -1,13 +1,13 @@
 /** The `policy` module: rules that filter, change and answer traffic, with conditions written in CEL. */
 
 import { NEVER_HERE } from '../../lib/patterns/pattern-price.ts'
-import { checkPolicy } from '../../policy/accept.ts'
-import { expressionsIn } from '../../policy/expressions-in.ts'
-import { form } from '../../policy/form.ts'
-import type { PolicySettings } from '../../policy/policy.ts'
 import { defineModule } from '../module.ts'
+import { checkPolicy } from './engine/accept.ts'
+import { expressionsIn } from './engine/expressions-in.ts'
+import type { PolicySettings } from './engine/policy.ts'
+import { form } from './engine/policy-form.ts'
 import { policyNeeds } from './needs.ts'
-import { policyMentions } from './references.ts'
+import { policyMentions } from './policy-references.ts'
 import { compileTraffic, loadPolicies, trafficSteps } from './traffic.ts'
 import { trafficPolicy } from './traffic-policy.ts'
 

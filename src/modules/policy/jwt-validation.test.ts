@@ -3,10 +3,10 @@ import { createHmac, createPublicKey, generateKeyPairSync, type KeyObject } from
 import { describe, test } from 'node:test'
 import { exportJWK, type JWK, type JWTHeaderParameters, SignJWT } from 'jose'
 import { type Fetch, FetchFault } from '../../lib/http/outbound-fetch.ts'
-import type { Verdict } from '../../policy/traffic.ts'
 import type { Phases } from '../phases.ts'
-import { request } from '../test-request.ts'
-import { ask, compile, on } from './test-policy.ts'
+import { request } from '../testing/test-request.ts'
+import type { Verdict } from './engine/policy-traffic.ts'
+import { ask, compile, on } from './testing/test-policy.ts'
 
 const ISSUER = 'https://id.example.com'
 const AUDIENCE = 'urn:api'

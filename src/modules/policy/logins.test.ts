@@ -3,11 +3,11 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { Fetch } from '../../lib/http/outbound-fetch.ts'
 import { MemorySessions } from '../login/memory-sessions.ts'
-import { type Page, TestBrowser, type Visit } from '../login/test-browser.ts'
-import { ada, TestOAuth } from '../oauth/test-answers.ts'
-import { CLIENT, ISSUER, newKey, TestProvider } from '../oidc/test-provider.ts'
+import { type Page, TestBrowser, type Visit } from '../login/testing/test-browser.ts'
+import { ada, TestOAuth } from '../oauth/testing/test-answers.ts'
+import { CLIENT, ISSUER, newKey, TestProvider } from '../oidc/testing/test-provider.ts'
 import type { Phases } from '../phases.ts'
-import { compile, type GivenRule, on } from './test-policy.ts'
+import { compile, type GivenRule, on } from './testing/test-policy.ts'
 
 const key = await newKey()
 const oidcConfig = { issuer_url: ISSUER, ...CLIENT }

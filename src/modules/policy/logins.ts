@@ -1,14 +1,15 @@
 /** The logins of a policy: the actions' settings, passed to the same code that the `oauth` and `oidc` modules use. */
-import type { FoundLogin, LoginGuard, PolicyTools } from '../../policy/action.ts'
-import { isActionName } from '../../policy/action-names.ts'
-import { actions } from '../../policy/actions.ts'
-import type { Policy } from '../../policy/form.ts'
+
 import type { Login } from '../login/sessions.ts'
 import type { LoginPhases } from '../login/traffic.ts'
 import type { ModuleConfig } from '../module.ts'
 import type { OAuthSettings } from '../oauth/traffic.ts'
 import type { OidcSettings } from '../oidc/traffic.ts'
 import type { RequestContext } from '../phases.ts'
+import type { FoundLogin, LoginGuard, PolicyTools } from './engine/action.ts'
+import { isActionName } from './engine/action-names.ts'
+import { actions } from './engine/actions.ts'
+import type { Policy } from './engine/policy-form.ts'
 
 type OAuthGiven = Parameters<PolicyTools['guards']['oauth']>[0]
 type OidcGiven = Parameters<PolicyTools['guards']['oidc']>[0]

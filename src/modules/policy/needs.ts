@@ -1,11 +1,11 @@
 /** How deep a policy looks into the traffic of its edge. */
 
-import { BadExpression } from '../../policy/cel.ts'
-import type { Policy } from '../../policy/form.ts'
-import { pieces } from '../../policy/interpolation.ts'
-import { type ExpressionSource, sources } from '../../policy/sources.ts'
-import { type Token, tokens } from '../../policy/tokens.ts'
 import type { Needs } from '../module.ts'
+import { BadExpression } from './engine/cel.ts'
+import { type Token, tokens } from './engine/cel-tokens.ts'
+import { pieces } from './engine/interpolation.ts'
+import type { Policy } from './engine/policy-form.ts'
+import { type ExpressionSource, sources } from './engine/sources.ts'
 
 /**
  * R-3.6: the name that a visitor asks for is sent in the clear; all else of `conn.tls` is known only to the end of the

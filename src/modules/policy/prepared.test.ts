@@ -2,12 +2,12 @@
 /** Expressions of a policy are all parsed on another thread before its rules are compiled, wherever they are. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { SourceKind } from '../../policy/action.ts'
-import { actions } from '../../policy/actions.ts'
-import { parseHere } from '../../policy/parsed.ts'
-import { testTools } from '../test-tools.ts'
+import { testTools } from '../testing/test-tools.ts'
+import type { SourceKind } from './engine/action.ts'
+import { actions } from './engine/actions.ts'
+import { parseHere } from './engine/parsed.ts'
 import { policy } from './index.ts'
-import { compile, type GivenRule } from './test-policy.ts'
+import { compile, type GivenRule } from './testing/test-policy.ts'
 import { trafficSteps } from './traffic.ts'
 
 /** A different expression for each call, in the form for a setting of this kind. */

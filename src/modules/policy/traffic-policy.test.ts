@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { check } from '../../lib/shape/check.ts'
 import type { ModuleConfig, Place } from '../module.ts'
 import { policy } from './index.ts'
-import { policyMentions } from './references.ts'
+import { policyMentions } from './policy-references.ts'
 import { trafficPolicy } from './traffic-policy.ts'
 
 function put(value: unknown, place: Place = 'route', at = ''): ModuleConfig {

@@ -6,11 +6,11 @@ import { Type } from '../../lib/shape/type.ts'
 import { BadJson, MAX_JSON_VALUES, parseJson } from '../../lib/text/json.ts'
 import { Refusal } from '../../model/errors.ts'
 import { enabled } from '../../model/fields.ts'
-import { checkPolicy } from '../../policy/accept.ts'
-import { type Policy, ruleList } from '../../policy/form.ts'
-import { directions, type ListNames, ownLists, type Phase, phaseOf, placeName } from '../../policy/phases.ts'
-import { BadYaml, readYaml } from '../../policy/yaml.ts'
 import type { Place, Spelling, Where } from '../module.ts'
+import { checkPolicy } from './engine/accept.ts'
+import { type Policy, ruleList } from './engine/policy-form.ts'
+import { directions, type ListNames, ownLists, type Phase, phaseOf, placeName } from './engine/policy-phases.ts'
+import { BadYaml, readYaml } from './policy-yaml.ts'
 
 /** Large enough that any `policy` can be written in this spelling too; JSON is cheap to read. */
 const MAX_TEXT_BYTES = 512 * 1024

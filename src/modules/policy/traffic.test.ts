@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { HeaderList } from '../../lib/http/header-list.ts'
-import { createLog } from '../../lib/log/log.ts'
-import { door, handshake, request, response, visitor } from '../test-request.ts'
-import { ask, compile, on } from './test-policy.ts'
+import { createLog } from '../../lib/log/create-log.ts'
+import { door, handshake, request, response, visitor } from '../testing/test-request.ts'
+import { ask, compile, on } from './testing/test-policy.ts'
 
 const denied = { respond: { status: 403, headers: [], body: '' } }
 

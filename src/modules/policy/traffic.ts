@@ -1,10 +1,5 @@
 /** Runs a policy on the connections of an edge or the requests of a route, with the guards of other modules. */
 import { createHash } from 'node:crypto'
-import type { LoginGuard, Outcome, PolicyTools } from '../../policy/action.ts'
-import { Evaluator } from '../../policy/evaluator.ts'
-import { Moment } from '../../policy/moment.ts'
-import { type CompiledPolicy, compilePolicy, compilePolicySteps, type PolicySettings } from '../../policy/policy.ts'
-import type { PolicyConnection } from '../../policy/traffic.ts'
 import { compileBasicAuth } from '../basic_auth/traffic.ts'
 import { compileCircuitBreaker } from '../circuit_breaker/traffic.ts'
 import { compileCompression } from '../compression/traffic.ts'
@@ -15,6 +10,11 @@ import { compileOidc } from '../oidc/traffic.ts'
 import { type ConnectionVerdict, type Phases, type RequestContext, Slot } from '../phases.ts'
 import type { ModuleTools } from '../tools.ts'
 import { compileWebhookVerification } from '../webhook_verification/traffic.ts'
+import type { LoginGuard, Outcome, PolicyTools } from './engine/action.ts'
+import { Evaluator } from './engine/evaluator.ts'
+import { Moment } from './engine/moment.ts'
+import { type CompiledPolicy, compilePolicy, compilePolicySteps, type PolicySettings } from './engine/policy.ts'
+import type { PolicyConnection } from './engine/policy-traffic.ts'
 import { answering, oauthSettings, oidcSettings, type PolicyLogin, policyLogin } from './logins.ts'
 
 export function compileTraffic(settings: PolicySettings, tools: ModuleTools): Phases {

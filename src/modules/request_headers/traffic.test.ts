@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { headerList, request } from '../test-request.ts'
-import { testTools } from '../test-tools.ts'
+import { headerList, request } from '../testing/test-request.ts'
+import { testTools } from '../testing/test-tools.ts'
 import { requestHeaders } from './index.ts'
 import { compileRequestHeaders } from './traffic.ts'
 

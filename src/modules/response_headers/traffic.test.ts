@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { HeaderSettings } from '../headers/header-changes.ts'
-import { request, response } from '../test-request.ts'
-import { testTools } from '../test-tools.ts'
+import { request, response } from '../testing/test-request.ts'
+import { testTools } from '../testing/test-tools.ts'
 import { responseHeaders } from './index.ts'
 import { compileResponseHeaders } from './traffic.ts'
 

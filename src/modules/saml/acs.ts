@@ -10,16 +10,16 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { ATTEMPT_MS, openState, routeOfState } from '../login/attempt.ts'
 import { localPath } from '../login/local-path.ts'
-import { isFault, type LoggedIn, type LoginFault, type LoginVisit, type ProviderPage } from '../login/provider.ts'
+import { isFault, type LoggedIn, type LoginFault, type LoginVisit, type ProviderPage } from '../login/login-provider.ts'
 import { openText, sealText } from '../login/sealed-text.ts'
 import { pathOfRoute, type RequestContext, type RequestVerdict } from '../phases.ts'
 import type { ModuleTools } from '../tools.ts'
 import { addressesOf, paths } from './addresses.ts'
 import { answerKey } from './answer-key.ts'
 import { type Expected, judgeAnswer, MAX_HOLDS_MS } from './assertion.ts'
-import { asBusy, asDown, asLoginFault } from './faults.ts'
 import type { IdentityProvider } from './metadata.ts'
 import { onwards } from './responses.ts'
+import { asBusy, asDown, asLoginFault } from './saml-faults.ts'
 import { readForm } from './sent-form.ts'
 
 /** How long a browser may take from the POST to the GET after it, in milliseconds. */
@@ -40,7 +40,7 @@ interface Sealed {
   readonly endsAt?: number | undefined
 }
 
-export interface AcsParts {
+interface AcsParts {
   readonly provider: () => Promise<IdentityProvider>
   /** The owner of the work on a visitor's document: the work of one owner does not delay that of another. */
   readonly ownerOf: (ctx: RequestContext) => string
@@ -52,7 +52,7 @@ export interface AcsParts {
   readonly seal: string
 }
 
-export interface Acs {
+interface Acs {
   readonly pages: readonly ProviderPage[]
   /** Ends the attempt of `state` with the sealed answer in the query of the GET. */
   finish(answer: string, state: string): Promise<LoggedIn | LoginFault>

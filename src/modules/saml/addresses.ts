@@ -1,5 +1,5 @@
 /** The URLs of a route for an identity provider. Each name of an edge is a separate service provider. */
-import { uriOf } from '../login/flow.ts'
+import { uriOf } from '../login/login-flow.ts'
 import { pathOfRoute, type RequestContext } from '../phases.ts'
 
 /**

@@ -7,9 +7,9 @@
  */
 import { BadInput } from '../../lib/shape/bad-input.ts'
 import { childrenOf, everyElement, isNamed, onlyChild } from './elements.ts'
-import { ASSERTION, PROTOCOL, SIGNATURE, signing, status } from './names.ts'
 import { signedAssertion } from './signed-xml.ts'
 import { readXml, type XmlElement } from './xml.ts'
+import { ASSERTION, PROTOCOL, SIGNATURE, signing, status } from './xml-names.ts'
 
 export interface SamlAnswer {
   /** Fields of the response around the assertion. They are usually not signed, so they can only be a reason to refuse. */
@@ -30,7 +30,7 @@ export interface Assertion {
   readonly attributes: readonly { readonly name: string; readonly values: readonly string[] }[]
 }
 
-export interface Confirmation {
+interface Confirmation {
   readonly method: string
   readonly recipient: string | undefined
   readonly inResponseTo: string | undefined
@@ -38,7 +38,7 @@ export interface Confirmation {
   readonly notOnOrAfter: string | undefined
 }
 
-export interface Conditions {
+interface Conditions {
   readonly notBefore: string | undefined
   readonly notOnOrAfter: string | undefined
   /** The audiences of each restriction; all restrictions must be met. */
@@ -47,7 +47,7 @@ export interface Conditions {
   readonly hasOthers: boolean
 }
 
-export interface Statement {
+interface Statement {
   readonly sessionIndex: string | undefined
   readonly authnInstant: string | undefined
   readonly sessionNotOnOrAfter: string | undefined

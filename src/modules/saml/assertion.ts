@@ -1,9 +1,9 @@
 /** Checks that a signed assertion is about a login here and now, and reads the user. */
-import type { LoginFault } from '../login/provider.ts'
+import type { LoginFault } from '../login/login-provider.ts'
 import type { LoginUser } from '../login/sessions.ts'
 import type { Assertion, SamlAnswer } from './answer.ts'
 import { readGroups, readPerson } from './attributes.ts'
-import { BEARER } from './names.ts'
+import { BEARER } from './xml-names.ts'
 
 /** How far the clock of the identity provider may be off, in milliseconds. */
 const TOLERANCE_MS = 60_000
@@ -22,7 +22,7 @@ export interface Expected {
 }
 
 /** A login as an assertion describes it. */
-export interface Told {
+interface Told {
   readonly assertionId: string
   readonly user: LoginUser
   readonly groups: ReadonlySet<string>

@@ -1,8 +1,8 @@
 /** Forged and wrong answers of an identity provider: none lets anybody in, and the page says why. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { type Asked, type Facts, goodFacts, RSA_SHA1, responseXml, TestIdp } from './test-idp.ts'
-import { ask, base64, deliver, idp, logIn, post, setUp } from './test-stage.ts'
+import { type Asked, type Facts, goodFacts, RSA_SHA1, responseXml, TestIdp } from './testing/test-idp.ts'
+import { ask, base64, deliver, idp, logIn, post, setUp } from './testing/test-stage.ts'
 
 const stranger = await TestIdp.make()
 

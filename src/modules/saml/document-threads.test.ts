@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { TurnProbe } from '../../../test/support/turn-probe.ts'
 import { samlThreads } from './document-threads.ts'
-import { TestIdp } from './test-idp.ts'
+import { TestIdp } from './testing/test-idp.ts'
 
 /** In milliseconds of processor time. */
 const MAX_TURN = 20

@@ -1,7 +1,8 @@
 /** Reads SAML documents on separate threads, which are started when there is work. */
-import { OffLoop, type OffLoopOptions } from '../../lib/threads/off-loop.ts'
+
 import { threadFile } from '../../lib/threads/thread-file.ts'
-import { type SamlDocuments, samlDocuments } from './documents.ts'
+import { OffLoop, type OffLoopOptions } from '../../lib/threads/worker-pool.ts'
+import { type SamlDocuments, samlDocuments } from './saml-documents.ts'
 
 export function samlThreads({ limitMs }: Pick<OffLoopOptions, 'limitMs'> = {}): SamlDocuments & {
   close(): Promise<void>

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Fetch, FetchFault } from '../../lib/http/outbound-fetch.ts'
-import { testTools } from '../test-tools.ts'
+import { testTools } from '../testing/test-tools.ts'
 import { identityProvider } from './identity-provider.ts'
-import { TestIdp } from './test-idp.ts'
+import { TestIdp } from './testing/test-idp.ts'
 
 const URL = 'https://idp.example.com/metadata'
 const [first, second] = [await TestIdp.make(), await TestIdp.make()]

@@ -4,7 +4,7 @@ import { check } from '../../lib/shape/check.ts'
 import { formsOf } from '../forms.ts'
 import type { ModuleConfig } from '../module.ts'
 import { saml } from './index.ts'
-import { TestIdp } from './test-idp.ts'
+import { TestIdp } from './testing/test-idp.ts'
 
 function put(body: unknown, at = ''): ModuleConfig {
   assert.ok(saml.at.route && saml.accept)

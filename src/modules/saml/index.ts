@@ -2,7 +2,7 @@
 import { BadValue } from '../../lib/shape/check.ts'
 import { Type } from '../../lib/shape/type.ts'
 import { enabled, refuseRepeats } from '../../model/fields.ts'
-import { loginFields } from '../login-form.ts'
+import { loginFields } from '../login-settings-form.ts'
 import { defineModule, type ShownAt } from '../module.ts'
 import { addressesAt, type SamlAddresses } from './addresses.ts'
 import { checkMetadata, isAddress } from './metadata.ts'

@@ -4,9 +4,9 @@ import { inflateRawSync } from 'node:zlib'
 import { BadInput } from '../../lib/shape/bad-input.ts'
 import { type AnswerFault, readText, signatureFault } from './answer.ts'
 import { childrenOf, everyElement, isNamed, onlyChild } from './elements.ts'
-import { ASSERTION, PROTOCOL, SIGNATURE } from './names.ts'
 import { isSignedRequest } from './signed-xml.ts'
 import { readXml, type XmlElement } from './xml.ts'
+import { ASSERTION, PROTOCOL, SIGNATURE } from './xml-names.ts'
 
 export interface LogoutRequest {
   readonly id: string

@@ -4,9 +4,9 @@ import { createPublicKey, sign, verify } from 'node:crypto'
 import { mock, test } from 'node:test'
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
 import { Refusal } from '../../model/errors.ts'
-import { type Page, TestBrowser } from '../login/test-browser.ts'
-import { IDP, RSA_SHA1, RSA_SHA256, TestIdp } from './test-idp.ts'
-import { HOST, idp, logIn, post, ROUTE, type Stage, setUp } from './test-stage.ts'
+import { type Page, TestBrowser } from '../login/testing/test-browser.ts'
+import { IDP, RSA_SHA1, RSA_SHA256, TestIdp } from './testing/test-idp.ts'
+import { HOST, idp, logIn, post, ROUTE, type Stage, setUp } from './testing/test-stage.ts'
 
 const SLO = `https://${HOST}${ROUTE}/slo`
 const stranger = await TestIdp.make()

@@ -2,17 +2,17 @@
  * Single logout, by either binding: ends logins when the identity provider says so. A signed request names a user, whose
  * logins at this route end in all browsers; so the request needs no cookies.
  */
-import { isFault, type LoginVisit, type ProviderPage } from '../login/provider.ts'
+import { isFault, type LoginVisit, type ProviderPage } from '../login/login-provider.ts'
 import type { RequestContext, RequestVerdict } from '../phases.ts'
 import type { ModuleTools } from '../tools.ts'
 import { addressesOf, paths } from './addresses.ts'
 import { answerKey } from './answer-key.ts'
 import { timeOf } from './assertion.ts'
-import { asBusy, asDown, asLoginFault } from './faults.ts'
 import type { SentLogout } from './logout-request.ts'
 import { logoutAnswerUrl } from './messages.ts'
 import type { IdentityProvider } from './metadata.ts'
 import { onwards } from './responses.ts'
+import { asBusy, asDown, asLoginFault } from './saml-faults.ts'
 import { readForm, readSignedQuery } from './sent-form.ts'
 
 /** How old a request may be, in milliseconds. */
@@ -21,7 +21,7 @@ const REQUEST_MS = 10 * 60_000
 /** The longest relay state that is sent back, in characters; SAML bindings §3.4.3 allows 80. */
 const MAX_RELAY_STATE = 1024
 
-export interface LogoutParts {
+interface LogoutParts {
   readonly provider: () => Promise<IdentityProvider>
   /** The owner of the work on a visitor's document: the work of one owner does not delay that of another. */
   readonly ownerOf: (ctx: RequestContext) => string

@@ -7,15 +7,15 @@ import { promisify } from 'node:util'
 import { deflateRaw } from 'node:zlib'
 import type { SamlAddresses } from './addresses.ts'
 import { escaped } from './escaped.ts'
-import { ASSERTION, binding, PROTOCOL, status } from './names.ts'
 import type { RequestKey } from './request-key.ts'
+import { ASSERTION, binding, PROTOCOL, status } from './xml-names.ts'
 
 const ALGORITHM = 'http://www.w3.org/2001/04/xmldsig-more#rsa-sha256'
 
 const deflate = promisify(deflateRaw)
 const signLater = promisify<string, Buffer, string, Buffer>(sign)
 
-export interface Sending {
+interface Sending {
   /** The URL at the provider. */
   readonly to: string
   readonly addresses: SamlAddresses
@@ -24,7 +24,7 @@ export interface Sending {
   readonly now: number
 }
 
-export interface LoginRequest {
+interface LoginRequest {
   readonly id: string
   readonly nameIdFormat: string
   readonly isForced: boolean

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'
 import { test } from 'node:test'
-import { distinguishedName, writeCertificate } from '../../lib/x509/certificate-writer.ts'
+import { distinguishedName, writeCertificate } from '../../lib/x509/x509-writer.ts'
 import { checkMetadata, readMetadata } from './metadata.ts'
 import { makeRequestKey } from './request-key.ts'
 

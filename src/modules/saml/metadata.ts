@@ -3,8 +3,8 @@ import { X509Certificate } from 'node:crypto'
 import { BadInput } from '../../lib/shape/bad-input.ts'
 import { BadValue } from '../../lib/shape/check.ts'
 import { childrenOf, isNamed } from './elements.ts'
-import { binding, METADATA, SIGNATURE } from './names.ts'
 import { readXml, type XmlElement } from './xml.ts'
+import { binding, METADATA, SIGNATURE } from './xml-names.ts'
 
 /** The part of the metadata that logins need. */
 export interface IdentityProvider {

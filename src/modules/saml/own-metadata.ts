@@ -1,9 +1,9 @@
 /** The metadata of a route, which identity providers read. */
 import type { SamlAddresses } from './addresses.ts'
 import { escaped } from './escaped.ts'
-import { binding, METADATA, PROTOCOL, SIGNATURE } from './names.ts'
+import { binding, METADATA, PROTOCOL, SIGNATURE } from './xml-names.ts'
 
-export interface OwnMetadata {
+interface OwnMetadata {
   readonly addresses: SamlAddresses
   /** In PEM. */
   readonly certificate: string

@@ -2,13 +2,7 @@
 import { generateKeyPair, randomBytes } from 'node:crypto'
 import { promisify } from 'node:util'
 import { Secret } from '../../lib/secrets/secret.ts'
-import {
-  distinguishedName,
-  extensions,
-  keyId,
-  keyUsageBit,
-  writeCertificate,
-} from '../../lib/x509/certificate-writer.ts'
+import { distinguishedName, extensions, keyId, keyUsageBit, writeCertificate } from '../../lib/x509/x509-writer.ts'
 
 export interface RequestKey {
   /** In PEM, as is the key. */

@@ -1,6 +1,6 @@
 /** Verifies signatures with the library, which returns exactly the part of a document that a signature covers. */
 import { BadInput } from '../../lib/shape/bad-input.ts'
-import { loadLibrary, noCache } from './library.ts'
+import { loadLibrary, noCache } from './saml-library.ts'
 
 /** The assertion of a response as XML, if it or the response is signed by one of the keys; undefined otherwise. */
 export async function signedAssertion(xml: string, certificates: readonly string[]): Promise<string | undefined> {

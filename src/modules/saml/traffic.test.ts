@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { mock, test } from 'node:test'
-import { WorkRefused, WorkTooHeavy } from '../../lib/threads/off-loop.ts'
+import { WorkRefused, WorkTooHeavy } from '../../lib/threads/worker-pool.ts'
 import { Refusal } from '../../model/errors.ts'
 import { MemorySessions } from '../login/memory-sessions.ts'
-import { type Page, TestBrowser } from '../login/test-browser.ts'
-import { testTools } from '../test-tools.ts'
+import { type Page, TestBrowser } from '../login/testing/test-browser.ts'
+import { testTools } from '../testing/test-tools.ts'
 import type { ModuleTools } from '../tools.ts'
-import { ask, base64, deliver, HOST, idp, logIn, metadataOf, post, ROUTE, setUp } from './test-stage.ts'
+import { ask, base64, deliver, HOST, idp, logIn, metadataOf, post, ROUTE, setUp } from './testing/test-stage.ts'
 
 const ACS = `https://${HOST}${ROUTE}/acs`
 

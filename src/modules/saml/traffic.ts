@@ -1,9 +1,9 @@
 /** Lets visitors log in with an identity provider that speaks SAML. */
-import { type LoginConfig, readLoginConfig } from '../login/settings.ts'
+import { type LoginConfig, readLoginConfig } from '../login/login-settings.ts'
 import { compileLogin } from '../login/traffic.ts'
 import type { Phases } from '../phases.ts'
 import type { ModuleTools } from '../tools.ts'
-import { samlProvider } from './provider.ts'
+import { samlProvider } from './saml-provider.ts'
 
 export interface SamlSettings extends LoginConfig {
   readonly idp_metadata: string

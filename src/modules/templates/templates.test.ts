@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { makeIdentity } from '../../../test/support/make-certificate.ts'
 import type { RequestContext } from '../phases.ts'
-import { handshake, request, response } from '../test-request.ts'
+import { handshake, request, response } from '../testing/test-request.ts'
 import { compileTemplate, countVariables, MAX_VARIABLES, type TemplateMoment } from './templates.ts'
 
 const tools = { now: () => Date.UTC(2026, 5, 1), region: 'eu' }

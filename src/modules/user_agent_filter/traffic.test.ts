@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { compilePatterns } from '../../lib/patterns/pattern-search.ts'
-import { request } from '../test-request.ts'
+import { request } from '../testing/test-request.ts'
 import { compileUserAgentFilter, type UserAgentFilterSettings } from './traffic.ts'
 
 const judge = (settings: Partial<UserAgentFilterSettings>) => {

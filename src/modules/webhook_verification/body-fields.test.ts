@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { describe, mock, test } from 'node:test'
 import fc from 'fast-check'
-import { request } from '../test-request.ts'
+import { request } from '../testing/test-request.ts'
 import { formField, jsonFields, MAX_FORM_FIELDS } from './body-fields.ts'
 import { compileWebhookVerification } from './traffic.ts'
 

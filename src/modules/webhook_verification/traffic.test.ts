@@ -4,7 +4,7 @@ import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import { webhookProviders } from '../../model/webhook-providers.ts'
 import type { Phases, RequestContext, RequestVerdict } from '../phases.ts'
-import { request } from '../test-request.ts'
+import { request } from '../testing/test-request.ts'
 import { compileWebhookVerification } from './traffic.ts'
 
 type Given = NonNullable<Parameters<typeof request>[0]>

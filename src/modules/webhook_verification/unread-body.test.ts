@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { Phases } from '../phases.ts'
-import { request } from '../test-request.ts'
+import { request } from '../testing/test-request.ts'
 import { compileWebhookVerification } from './traffic.ts'
 
 const secret = 'a secret of the test'

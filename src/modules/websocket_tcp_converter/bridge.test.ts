@@ -5,9 +5,9 @@ import { type AddressInfo, connect, createServer, type Server, type Socket } fro
 import { test } from 'node:test'
 import type { ByteSink, ByteStream } from '../../lib/bytes/byte-stream.ts'
 import { socketStream } from '../../lib/bytes/socket-stream.ts'
-import { request } from '../test-request.ts'
+import { request } from '../testing/test-request.ts'
 import { bridgeWebSocket } from './bridge.ts'
-import { clientFrame } from './test-client.ts'
+import { clientFrame } from './testing/test-client.ts'
 import { compileWebsocketTcpConverter } from './traffic.ts'
 
 /** A converter on its own port in front of `backend`, which is called for each connection. */

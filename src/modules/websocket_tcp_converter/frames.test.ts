@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { binaryHead, closeFrame, FrameReader, pongFrame } from './frames.ts'
-import { clientFrame } from './test-client.ts'
+import { clientFrame } from './testing/test-client.ts'
 
 type Event = ['data', string] | ['ping', string] | ['close']
 

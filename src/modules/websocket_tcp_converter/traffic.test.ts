@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { request } from '../test-request.ts'
+import { request } from '../testing/test-request.ts'
 import { compileWebsocketTcpConverter } from './traffic.ts'
 
 const { request: judge } = compileWebsocketTcpConverter()

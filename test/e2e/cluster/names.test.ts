@@ -1,10 +1,10 @@
 /** Names on three nodes: each has one holder, who may come back at any node, and its guards apply at all. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
+import { AgentFault } from '../../../src/agent/library.ts'
+import { TestAgent } from '../../../src/data-plane/tunnel/testing/raw-agent.ts'
 import { Secret } from '../../../src/lib/secrets/secret.ts'
-import { AgentFault } from '../../../src/library.ts'
-import { TestAgent } from '../../../src/tunnel/test-agent.ts'
-import type { AuthAnswer } from '../../../src/wire/messages/auth.ts'
+import type { AuthAnswer } from '../../../src/link/wire/messages/auth.ts'
 import { AUTHTOKEN, agentAt, type ClusterNode, onThreeNodes } from '../../support/cluster.ts'
 import { until } from '../../support/until.ts'
 import { httpUpstream, tcpUpstream } from '../../support/upstream.ts'

@@ -1,7 +1,7 @@
 /** A pool of agents at three nodes: every node serves all of them. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import type { TunnelOptions } from '../../../src/library.ts'
+import type { TunnelOptions } from '../../../src/agent/library.ts'
 import { agentAt, type ClusterNode, listed, startCluster, type TestCluster } from '../../support/cluster.ts'
 import { eachStore } from '../../support/databases.ts'
 import { until } from '../../support/until.ts'

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { dirname } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import type { ConnectionEvent } from '../../../src/library.ts'
+import type { ConnectionEvent } from '../../../src/agent/library.ts'
 import { startAgent } from '../../support/agent-process.ts'
 import type { Json } from '../../support/api-client.ts'
 import { AUTHTOKEN, agentAt, type ClusterNode, listed, onThreeNodes } from '../../support/cluster.ts'

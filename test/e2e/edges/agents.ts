@@ -1,6 +1,6 @@
 /** Agents for edges that reach their services through tunnel groups. */
 import ngrok from '@ngrok/ngrok'
-import { type Connection, connect } from '../../../src/library.ts'
+import { type Connection, connect } from '../../../src/agent/library.ts'
 import type { Owner } from '../../support/upstream.ts'
 import type { World } from './world.ts'
 

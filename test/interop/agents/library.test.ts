@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { after, before, test } from 'node:test'
-import { AgentFault, connect, forward, listen } from '../../../src/library.ts'
+import { AgentFault, connect, forward, listen } from '../../../src/agent/library.ts'
 import { type Platform, startPlatform } from '../../support/platform.ts'
 import { assertNobodyOnline, sessionsOnline } from '../../support/presence.ts'
 import { httpUpstream, type Seen, tcpUpstream } from '../../support/upstream.ts'
@@ -75,7 +75,7 @@ test('a refusal of the server rejects with its code, and leaves no session', asy
 })
 
 test('the program ends when its last tunnel is closed, without another call', async () => {
-  const library = new URL('../../../src/library.ts', import.meta.url).href
+  const library = new URL('../../../src/agent/library.ts', import.meta.url).href
   const program = `
     const { forward } = await import(${JSON.stringify(library)})
     const tunnel = await forward({ ...${JSON.stringify(at())}, addr: 1 })

@@ -13,7 +13,7 @@ export const notOverSsh: readonly (readonly [row: string, why: string])[] = [
   // An SSH session consists of its one command: it has no metadata, and ends with the command.
   [
     'with more metadata than is kept',
-    'a session over SSH has no metadata; that of a tunnel is bounded in tunnel/bind.test.ts',
+    'a session over SSH has no metadata; that of a tunnel is bounded in data-plane/tunnel/bind-tunnel.test.ts',
   ],
   ['reaches the agent it is for, and no other', 'no program behind ssh takes commands; see the row of stop'],
   ['in the words of an agent that does not support it', 'no program behind ssh takes commands; see the row of stop'],

@@ -1,13 +1,13 @@
 /** Drives our own agent. */
 import { Agent } from '../../../src/agent/agent.ts'
-import { type Commands, commandNames, noCommands } from '../../../src/agent/commands.ts'
+import { type Commands, commandNames, noCommands } from '../../../src/agent/agent-commands.ts'
+import { AgentFault } from '../../../src/agent/agent-fault.ts'
 import { textReader } from '../../../src/agent/config/text-files.ts'
 import { readTunnel, type TunnelOptions } from '../../../src/agent/config/tunnel-options.ts'
-import { AgentFault } from '../../../src/agent/fault.ts'
 import { parseServer } from '../../../src/agent/server-address.ts'
 import type { AgentTunnelPlan } from '../../../src/agent/tunnel.ts'
 import { Secret } from '../../../src/lib/secrets/secret.ts'
-import { OptionReader, type Problem } from '../../../src/options/reader.ts'
+import { OptionReader, type Problem } from '../../../src/link/options/option-reader.ts'
 import { authtokenAccess, authtokenCredential } from './authtokens.ts'
 import { type AgentDriver, AgentRefusal, type ConnectedAgent, type ConnectOptions } from './driver.ts'
 

@@ -1,7 +1,7 @@
 /** Drives the `ssh` of this machine: one connection for each tunnel, restarted when it ends, as by systemd. */
 import type { TunnelOptions } from '../../../src/agent/config/tunnel-options.ts'
-import { flagsOf } from '../../../src/options/take-flags.ts'
-import type { TunnelFlag } from '../../../src/options/tunnel-flags.ts'
+import { flagsOf } from '../../../src/link/options/take-flags.ts'
+import type { TunnelFlag } from '../../../src/link/options/tunnel-flags.ts'
 import type { Json } from '../../support/api-client.ts'
 import { until } from '../../support/until.ts'
 import { keyFolder, makeKey, missing, runSsh, type Ssh } from '../ssh/openssh.ts'

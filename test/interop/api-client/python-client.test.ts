@@ -1,7 +1,7 @@
 /** What the official Python client sends and needs (0.11 to 0.17, measured), as plain requests. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { resourceOf } from '../../../src/resources/index.ts'
+import { resourceOf } from '../../../src/control-plane/resources/index.ts'
 import { createSample, sampleBody } from '../../conformance/samples.ts'
 import { type Answer, ApiClient, type Json, type Sending } from '../../support/api-client.ts'
 import { type Platform, startPlatform } from '../../support/platform.ts'

@@ -1,7 +1,7 @@
 /** The examples of the API document work: each is sent unchanged, except that existing ids replace those in it. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { resources } from '../../../src/resources/index.ts'
+import { resources } from '../../../src/control-plane/resources/index.ts'
 import { tlsPair } from '../../conformance/tls-pair.ts'
 import type { Json } from '../../support/api-client.ts'
 import { type Platform, startPlatform } from '../../support/platform.ts'

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, type TestContext, test } from 'node:test'
 import { parse, parseAllDocuments } from 'yaml'
-import { readSettings, type Settings } from '../../../src/config/read.ts'
+import { readSettings, type Settings } from '../../../src/server/config/read-settings.ts'
 import type { Json } from '../../support/api-client.ts'
 import { imageEnv } from './container-file.ts'
 

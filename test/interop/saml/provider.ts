@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { type Asked, type Facts, type Signing, TestIdp } from '../../../src/modules/saml/test-idp.ts'
+import { type Asked, type Facts, type Signing, TestIdp } from '../../../src/modules/saml/testing/test-idp.ts'
 import type { Owner } from '../../support/upstream.ts'
 
 export interface RealIdp {

@@ -1,0 +1,284 @@
+/** `postern api <resource> <verb>`: every operation of the management API, generated from the registries. */
+import { Command, InvalidArgumentError, Option } from 'commander'
+import type { TObject, TProperties } from 'typebox'
+import type { Verb } from '../control-plane/resources/resource.ts'
+import { Type } from '../lib/shape/type.ts'
+import { nearest } from '../lib/text/nearest.ts'
+import type { Module, Place } from '../modules/module.ts'
+import {
+  type ApiAnswer,
+  apiCaller,
+  apiFollower,
+  type Call,
+  type CallMethod,
+  DEFAULT_API_URL,
+  type Follow,
+} from './api/api-client.ts'
+import { dashed, pathParameters, resourceAliases, resourceName } from './api/command-names.ts'
+import { addExchangeVerbs } from './api/exchange-verbs.ts'
+import { bodyOf, type FieldFlag, fieldFlags, readData } from './api/flags.ts'
+import { columnsOf, headingOf, listAll, rowOf } from './api/list.ts'
+import { misuse } from './command-failure.ts'
+import { group } from './group.ts'
+import type { Terminal } from './terminal.ts'
+import { printFields, printJson, printTable } from './text-table.ts'
+
+/** What this command needs to know about a resource. */
+interface ApiResource {
+  readonly kind: string
+  readonly noun: string
+  readonly about: string
+  readonly path: string
+  readonly listKey: string | null
+  readonly verbs: readonly Verb[]
+  readonly commands: readonly string[]
+  readonly actions?: readonly { readonly name: string; readonly about: string }[]
+  readonly clears?: readonly { readonly name: string }[]
+  readonly place?: Place
+  readonly create: TObject
+  readonly update: TObject
+  readonly view: TObject
+  readonly columns?: readonly string[]
+  /** The filters that a list accepts. */
+  readonly filters?: TProperties
+  /** The body of a replay; only exchanges have one. */
+  readonly replay?: TObject
+}
+
+interface ApiRegistry {
+  readonly resources: readonly ApiResource[]
+  readonly modulesAt: (place: Place) => readonly Pick<Module, 'name' | 'about' | 'spellings'>[]
+}
+
+/** What one command does; its options have been parsed and its ids checked. */
+interface Job {
+  readonly call: Call
+  readonly follow: Follow
+  readonly options: Readonly<Record<string, unknown>>
+  /** The path of the resource, with its parameters filled in. */
+  readonly path: string
+  readonly args: readonly string[]
+}
+
+const examples = `
+Examples:
+  postern api api-keys list
+  postern api api-keys create --description "key of the build server"
+  postern api tcp-edges create --hostports localhost:20000 --data '{"backend":{"backend_id":"bkdtg_…"}}'
+  postern api tcp-edges set-module edgtcp_… ip_restriction --data @restriction.json
+  postern api tunnel-sessions stop ts_…
+
+The key comes from POSTERN_API_KEY or --api-key, the address from POSTERN_API_URL or --api-url, and the CA of a server with
+--api-tls from POSTERN_API_CA or --ca.`
+
+export function apiCommand(terminal: Terminal, { resources, modulesAt }: ApiRegistry): Command {
+  const api = new Command('api').description('call the management API of a running server')
+  api.usage('<resource> <verb> [id] [options]').addHelpText('after', examples)
+  group(api, () => printTable(terminal, ['resource', 'verbs', 'about'], resources.map(summary)))
+  const taken = new Set(resources.map(resourceName))
+  for (const resource of resources) {
+    const aliases = resourceAliases(resource).filter((alias) => !taken.has(alias))
+    for (const alias of aliases) taken.add(alias)
+    api.addCommand(
+      resourceCommand(terminal, resource, resource.place ? modulesAt(resource.place) : []).aliases(aliases),
+    )
+  }
+  return api
+}
+
+function summary(resource: ApiResource): Record<string, unknown> {
+  const { verbs, commands, actions = [], about } = resource
+  const all = [...verbs, ...commands, ...actions.map(({ name }) => name)]
+  return { resource: resourceName(resource), verbs: all.join(' '), about }
+}
+
+function resourceCommand(
+  terminal: Terminal,
+  resource: ApiResource,
+  modules: readonly Pick<Module, 'name' | 'spellings'>[],
+): Command {
+  const name = resourceName(resource)
+  const command = new Command(name).description(resource.about).usage('<verb> [id] [options]')
+  group(command)
+  const add = (verb: string, about: string, run: (job: Job) => Promise<void>) => {
+    const leaf = new Command(verb).description(about)
+    for (const parameter of pathParameters(resource.path)) {
+      leaf.requiredOption(`--${dashed(parameter)} <id>`, `the ${dashed(parameter).replace('-id', '')} it belongs to`)
+    }
+    leaf.option('--json', 'print the response as JSON')
+    leaf.option('--api-url <url>', `address of the API (default: ${DEFAULT_API_URL})`)
+    leaf.option('--api-key <key>', 'API key; set POSTERN_API_KEY instead to keep it out of process lists')
+    leaf.option('--ca <file>', "CA of the API's certificate (default: the CAs of this machine)")
+    leaf.addHelpText('after', () => `\nExample:\n  postern api ${name} ${verb} ${example(leaf)}`.trimEnd())
+    leaf.action(async () => {
+      const options = leaf.opts<Record<string, unknown>>()
+      const access = { apiUrl: text(options.apiUrl), apiKey: text(options.apiKey), ca: text(options.ca) }
+      const [call, follow] = [apiCaller(access, terminal), apiFollower(access, terminal)]
+      await run({ call, follow, options, path: pathOf(resource.path, options), args: leaf.args })
+    })
+    command.addCommand(leaf)
+    return leaf
+  }
+  addVerbs(terminal, resource, add)
+  if (resource.replay) addVerbsOfExchanges(terminal, { ...resource, replay: resource.replay }, add)
+  for (const verb of resource.commands) {
+    add(verb, `tell the agent of the ${resource.noun} to ${verb}`, async ({ call, path, args: [id] }) => {
+      await call('POST', `${path}/${checkedId(id)}/${verb}`, {})
+    }).argument('<id>', `id of the ${resource.noun}`)
+  }
+  for (const { name: action, about } of resource.actions ?? []) {
+    add(action, lowerFirst(about), async ({ call, path, args: [id] }) => {
+      await call('POST', `${path}/${checkedId(id)}/${action}`, {})
+    }).argument('<id>', `id of the ${resource.noun}`)
+  }
+  for (const { name: field } of resource.clears ?? []) {
+    add(`clear-${dashed(field)}`, `clear the ${field} of one ${resource.noun}`, async ({ call, path, args: [id] }) => {
+      await call('DELETE', `${path}/${checkedId(id)}/${field}`)
+    }).argument('<id>', `id of the ${resource.noun}`)
+  }
+  if (modules.length > 0)
+    addModuleVerbs(
+      terminal,
+      resource,
+      modules.flatMap(({ name, spellings = [] }) => [name, ...spellings.map((spelling) => spelling.name)]),
+      add,
+    )
+  return command
+}
+
+type Add = (verb: string, about: string, run: (job: Job) => Promise<void>) => Command
+
+function addVerbs(
+  terminal: Terminal,
+  { noun, verbs, listKey, create, update, view, columns, path, filters = {} }: ApiResource,
+  add: Add,
+): void {
+  const idArgument = ['<id>', `id of the ${noun}`] as const
+  const show = (answer: ApiAnswer | null, { options }: Job) => printAnswer(terminal, answer, options.json === true)
+  if (verbs.includes('list') && listKey !== null) {
+    const filterFlags = fieldFlags(Type.Object(filters))
+    const leaf = add('list', `list every ${noun}`, async ({ call, options, path }) => {
+      const limit = typeof options.limit === 'number' ? options.limit : undefined
+      const items = await listAll(call, { path, listKey, limit, filters: filterFlags, options })
+      if (options.json) {
+        printJson(terminal, items)
+        return
+      }
+      const shown = columnsOf(view, columns)
+      printTable(
+        terminal,
+        shown.map(headingOf),
+        items.map((item) => rowOf(item, shown)),
+      )
+    }).addOption(new Option('--limit <number>', 'show at most this many (default: all)').argParser(atLeastOne))
+    for (const { option } of filterFlags) leaf.addOption(option)
+  }
+  if (verbs.includes('get')) {
+    add('get', `show one ${noun}`, async (job) => {
+      show(await job.call('GET', `${job.path}/${checkedId(job.args[0])}`), job)
+    }).argument(...idArgument)
+  }
+  if (verbs.includes('create')) {
+    const flags = fieldFlags(create, pathParameters(path))
+    const leaf = add('create', `create a new ${noun}`, async (job) => {
+      show(await job.call('POST', job.path, await bodyOf(flags, job.options, terminal)), job)
+    })
+    addBodyFlags(leaf, flags)
+  }
+  if (verbs.includes('update')) {
+    const flags = fieldFlags(update, pathParameters(path))
+    const leaf = add('update', `change fields of one ${noun}`, async (job) => {
+      const body = await bodyOf(flags, job.options, terminal)
+      show(await job.call('PATCH', `${job.path}/${checkedId(job.args[0])}`, body), job)
+    })
+    addBodyFlags(leaf.argument(...idArgument), flags)
+  }
+  if (verbs.includes('delete')) {
+    add('delete', `delete one ${noun}`, async ({ call, path, args: [id] }) => {
+      await call('DELETE', `${path}/${checkedId(id)}`)
+      if (terminal.isTTY) terminal.out(`deleted ${id}\n`)
+    }).argument(...idArgument)
+  }
+}
+
+function addVerbsOfExchanges(
+  terminal: Terminal,
+  { view, columns, filters = {}, replay }: ApiResource & Required<Pick<ApiResource, 'replay'>>,
+  add: Add,
+): void {
+  addExchangeVerbs({
+    ...{ terminal, view, columns, replay, addBodyFlags },
+    filters: fieldFlags(Type.Object(filters)),
+    show: (answer, { options }) => printAnswer(terminal, answer, options.json === true),
+    add: (verb, about, run) => add(verb, about, (job) => run({ ...job, id: () => checkedId(job.args[0]) })),
+  })
+}
+
+function addModuleVerbs(terminal: Terminal, { noun }: ApiResource, modules: readonly string[], add: Add): void {
+  const verbs: readonly [verb: string, method: CallMethod, about: string][] = [
+    ['set-module', 'PUT', 'replace one module'],
+    ['get-module', 'GET', 'show one module'],
+    ['delete-module', 'DELETE', 'remove one module'],
+  ]
+  for (const [verb, method, about] of verbs) {
+    const leaf = add(verb, `${about} of a ${noun}`, async ({ call, options, path, args: [id, name = ''] }) => {
+      const at = `${path}/${checkedId(id)}/${moduleNamed(name, modules)}`
+      const body = method === 'PUT' ? await readData(options.data, terminal) : undefined
+      const answer = await call(method, at, body)
+      if (answer) printAnswer(terminal, answer, options.json === true)
+    })
+    leaf.argument('<id>', `id of the ${noun}`).argument('<module>', `one of ${modules.join(', ')}`)
+    if (method === 'PUT') addBodyFlags(leaf, [])
+  }
+}
+
+function addBodyFlags(leaf: Command, flags: readonly FieldFlag[]): void {
+  for (const { option } of flags) leaf.addOption(option)
+  leaf.option('--data <json>', 'the body as JSON, @file, or - for standard input; flags win over it')
+}
+
+function printAnswer(terminal: Terminal, answer: ApiAnswer | null, asJson: boolean): void {
+  if (answer === null) return
+  if (asJson) printJson(terminal, answer)
+  else printFields(terminal, answer)
+}
+
+function moduleNamed(word: string, modules: readonly string[]): string {
+  const name = word.replaceAll('-', '_')
+  if (modules.includes(name)) return name
+  const meant = nearest(name, modules)
+  throw misuse(
+    `there is no module \`${word}\` here; ${meant ? `did you mean \`${meant}\`?` : `the modules are ${modules.join(', ')}`}`,
+  )
+}
+
+function pathOf(path: string, options: Readonly<Record<string, unknown>>): string {
+  return path.replace(/\{(\w+)\}/g, (_, name: string) =>
+    checkedId(text(options[new Option(`--${dashed(name)}`).attributeName()])),
+  )
+}
+
+/** An id becomes part of a path, so anything that could lead elsewhere (`..`, `a/b`, `x?y`) is refused. */
+function checkedId(id: string | undefined): string {
+  if (id === undefined || !/^\w+$/.test(id)) throw misuse('an id has only letters, digits and `_`, such as ak_…')
+  return id
+}
+
+function atLeastOne(given: string): number {
+  if (!/^[1-9]\d{0,8}$/.test(given)) throw new InvalidArgumentError('It must be a whole number, 1 or more.')
+  return Number(given)
+}
+
+function example(leaf: Command): string {
+  const args = leaf.registeredArguments.map((argument) => (argument.name() === 'id' ? '<id>' : `<${argument.name()}>`))
+  const needed = leaf.options.filter((option) => option.mandatory).map((option) => `${option.long} <id>`)
+  return [...args, ...needed].join(' ')
+}
+
+function lowerFirst(sentence: string): string {
+  return sentence.slice(0, 1).toLowerCase() + sentence.slice(1)
+}
+
+function text(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined
+}

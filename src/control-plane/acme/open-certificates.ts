@@ -1,0 +1,139 @@
+/** Composes automatic certificates: which names want one, the work on orders, and the authority. */
+
+import type { Clock } from '../../lib/clock.ts'
+import type { IdSource } from '../../lib/ids.ts'
+import type { Logger } from '../../lib/log/create-log.ts'
+import type { Sealer } from '../../lib/secrets/seal.ts'
+import type { Secret } from '../../lib/secrets/secret.ts'
+import type { NameChallenge } from '../../link/planes/plane-calls.ts'
+import type { NameCounts } from '../store/certificate-reader.ts'
+import type { Followed } from '../store/feed-follower.ts'
+import type { Store } from '../store/store.ts'
+import { AcmeAccount } from './accounts.ts'
+import { CertificateOrders, type OrderCounts } from './certificate-orders.ts'
+import { type DnsSetup, dnsRecordsBy } from './dns-setup.ts'
+import { EndpointNames } from './endpoint-names.ts'
+import { ExpiredCertificates } from './expired-certificates.ts'
+import { CountedNames } from './name-counts.ts'
+import { KeptNames } from './name-store.ts'
+import { HOUR_MS } from './order-pace.ts'
+import { type OrderTimes, orderTimes } from './order-times.ts'
+import { isOrdered, WantedNames } from './wanted-names.ts'
+
+interface CertificatesByThemselvesOptions {
+  readonly store: Store
+  readonly sealer: Sealer
+  readonly ids: IdSource
+  readonly now: Clock
+  readonly log: Logger
+  readonly version: string
+  /** The settings of the operator. */
+  readonly acme: DnsSetup & {
+    readonly directory: string
+    readonly email: string
+    readonly caFile: string | null
+    readonly eabKeyId: string
+    readonly eabKey: Secret | null
+    readonly ordersPerHour: number
+    /** Names of agents that get a first certificate in a week. */
+    readonly endpointsPerWeek: number
+  }
+  /** Our environment, of which a program that sets DNS records gets a part. */
+  readonly env: Readonly<Record<string, string | undefined>>
+  /** Agents get names below it. */
+  readonly domain: string
+  /** Names of the server itself, which get certificates too. */
+  readonly ownNames: readonly string[]
+  /** Why a name may no longer have a certificate: its proof may be gone. */
+  readonly whyNotOrder: (name: string) => Promise<string | undefined>
+  /** Whether the operator has a file with a certificate for a name, which is served instead. */
+  readonly isInFile: (name: string) => boolean
+  /** Whether an agent has a name, here or at another node. */
+  readonly isOnline: (name: string) => Promise<boolean>
+  readonly showChallenge: (challenge: NameChallenge) => Promise<boolean>
+  readonly showElsewhere: (challenge: NameChallenge) => Promise<boolean>
+  /** Shorter ones are for tests. */
+  readonly orderTimes?: OrderTimes | undefined
+}
+
+interface ManagedCertificates {
+  /** Must be followed before work starts. */
+  readonly wanted: Followed
+  start(): Promise<void>
+  /** An agent came online under a name, over TLS that ends here. */
+  endpointStarted(name: string): void
+  stop(): Promise<void>
+  numbers(): Promise<CertificateNumbers>
+}
+
+/** For the metrics. */
+interface CertificateNumbers extends OrderCounts, NameCounts {
+  readonly ordersWithinHour: number
+}
+
+export function openCertificates(options: CertificatesByThemselvesOptions): ManagedCertificates {
+  const { store, sealer, ids, now, log, version, acme, env, domain, ownNames, isInFile, isOnline } = options
+  const { whyNotOrder, showChallenge, showElsewhere } = options
+  const { directory, email, caFile, eabKeyId, eabKey, ordersPerHour } = acme
+  const account = { directory, email, caFile, eabKeyId, eabKey }
+  const dns = dnsRecordsBy(acme, { env, now })
+  // Endpoints of agents share a wildcard, if it can be proven.
+  const wildcard = dns && isOrdered(domain) ? `*.${domain}` : undefined
+  const wanted = new WantedNames({ store, wildcard, ownNames, onChange: () => orders.look() })
+  const endpoints =
+    wildcard === undefined && isOrdered(domain) && acme.endpointsPerWeek > 0
+      ? new EndpointNames({
+          ...{ store, wanted, domain, perWeek: acme.endpointsPerWeek, isOnline, now, log },
+          onChange: () => orders.look(),
+        })
+      : undefined
+  const names = new KeptNames({ store, sealer, ids, now, holder: ids.next('holder_'), ordersPerHour })
+  const orders = new CertificateOrders({
+    store,
+    wanted,
+    names,
+    endpoints,
+    account: new AcmeAccount({ store, sealer, now, version, ...account }),
+    ordersPerHour,
+    dns,
+    directory,
+    whyNotOrder,
+    isInFile,
+    showChallenge,
+    showElsewhere,
+    random: Math.random,
+    times: options.orderTimes ?? orderTimes,
+    now,
+    log,
+  })
+  const counted = new CountedNames({
+    count: () => store.read(({ certificates }) => certificates.nameCounts()),
+    steady: () => performance.now(),
+  })
+  const expired = new ExpiredCertificates({ store, wanted, now, log })
+  return {
+    wanted,
+    async start() {
+      await orders.start()
+      expired.start()
+    },
+    endpointStarted(name) {
+      endpoints
+        ?.started(name)
+        .catch((err: unknown) =>
+          log.warn(
+            { err, name },
+            'could not request a certificate for an endpoint; retrying when its agent connects again',
+          ),
+        )
+    },
+    async stop() {
+      expired.stop()
+      await orders.stop()
+    },
+    async numbers() {
+      const ordersWithinHour = await store.read(({ certificates }) => certificates.ordersWithin(HOUR_MS))
+      return { ...(await counted.get()), ordersWithinHour, ...orders.counts }
+    },
+  }
+}

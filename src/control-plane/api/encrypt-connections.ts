@@ -1,0 +1,78 @@
+/** TLS for a plain HTTP server: its connection listeners only get connections whose handshake is done. */
+import type { Server } from 'node:http'
+import type { Socket } from 'node:net'
+import { createServer as createTlsServer, type SecureContextOptions } from 'node:tls'
+import type { OwnCertificate } from './own-certificate.ts'
+
+/** How long a handshake may take, in milliseconds. */
+const HANDSHAKE_MS = 10_000
+
+/** The most handshakes at once; further connections are closed before TLS costs anything. */
+const MAX_SHAKING = 1024
+
+interface EncryptOptions {
+  readonly certificate: OwnCertificate
+  readonly tls: SecureContextOptions
+  /** Whether this address may start another handshake. */
+  readonly mayShake: (ip: string) => boolean
+}
+
+/**
+ * Call it once all connection listeners of `server` are added, and before it listens; listeners added later see
+ * connections before their handshake. The result can renew the certificate and end handshakes under way.
+ */
+export function encryptConnections(
+  server: Server,
+  { certificate, tls, mayShake }: EncryptOptions,
+): { renew(): void; stop(): void } {
+  const shaking = new Map<string, Socket>()
+  const listeners = server.listeners('connection')
+  server.removeAllListeners('connection')
+  const secure = createTlsServer({
+    ...tls,
+    ...certificate.own,
+    ALPNProtocols: ['http/1.1'],
+    handshakeTimeout: HANDSHAKE_MS,
+    SNICallback: (name, done) => {
+      try {
+        done(null, certificate.contextFor(name))
+      } catch (error) {
+        done(error as Error) // only Node throws here
+      }
+    },
+  })
+  secure.on('secureConnection', (socket) => {
+    shaking.delete(pathOf(socket))
+    for (const listener of listeners) Reflect.apply(listener, server, [socket])
+  })
+  secure.on('tlsClientError', (_error, socket) => socket.destroy())
+  server.on('connection', (socket: Socket) => {
+    // A peer may leave during the handshake; without a listener its error would be fatal.
+    socket.on('error', () => {})
+    if (socket.destroyed) return
+    if (shaking.size >= MAX_SHAKING || !mayShake(socket.remoteAddress ?? '')) {
+      socket.destroy()
+      return
+    }
+    const path = pathOf(socket)
+    shaking.set(path, socket)
+    socket.once('close', () => {
+      if (shaking.get(path) === socket) shaking.delete(path)
+    })
+    secure.emit('connection', socket)
+  })
+  return {
+    renew() {
+      certificate.renew()
+      secure.setSecureContext({ ...tls, ...certificate.own })
+    },
+    stop() {
+      for (const socket of shaking.values()) socket.destroy()
+    },
+  }
+}
+
+/** Identifies a socket and the TLS socket over it. */
+function pathOf({ remoteAddress, remotePort }: Socket): string {
+  return `${remoteAddress} ${remotePort}`
+}

@@ -1,0 +1,36 @@
+/** Pages of lists, and the refusal for a resource that does not exist. */
+
+import { Refusal } from '../../model/errors.ts'
+import type { Resource } from '../resources/resource.ts'
+import type { Links } from '../resources/resource-links.ts'
+import type { Page } from './query.ts'
+
+export function missing({ noun }: Resource): Refusal {
+  return new Refusal('NOT_FOUND', `there is no ${noun} with this id`)
+}
+
+/** A page of `found`, which holds one entry more than the limit when there is a next page. */
+export function pageOf(
+  found: readonly Readonly<Record<string, unknown>>[],
+  resource: Resource,
+  page: Page,
+  links: Links,
+) {
+  const items = found.slice(0, page.limit)
+  return envelope(resource, items, found.length > page.limit ? String(items.at(-1)?.id) : undefined, page, links)
+}
+
+/** Contract 2.1: the paged list envelope. D3: the next page carries the limit. */
+export function envelope(
+  resource: Resource,
+  items: readonly unknown[],
+  lastId: string | undefined,
+  page: Page,
+  links: Links,
+) {
+  const uri = links.list(resource)
+  const filters = new URLSearchParams(page.filters)
+  const query = `before_id=${lastId}&limit=${page.limit}${filters.size > 0 ? `&${filters.toString()}` : ''}`
+  const next = lastId === undefined ? null : `${uri}?${query}`
+  return { [resource.listKey ?? '']: items, uri, next_page_uri: next }
+}

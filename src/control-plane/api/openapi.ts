@@ -1,0 +1,188 @@
+/** The OpenAPI 3.1 document, from the same schemas that check bodies and shape answers. */
+import { plural } from '../../lib/text/plural.ts'
+import { errors } from '../../model/errors.ts'
+import { modules } from '../../modules/index.ts'
+import { policyWords } from '../../modules/policy/policy-words.ts'
+import { brokenEdges } from '../resources/broken-edges.ts'
+import { resources } from '../resources/index.ts'
+import { policyExplanations } from '../resources/policy-explanations.ts'
+import type { Resource } from '../resources/resource.ts'
+import { trafficHistory } from '../resources/traffic-history.ts'
+import { exampleOf } from './openapi-examples.ts'
+import { answered, type PublishedSchema, sent } from './openapi-schemas.ts'
+import { filtersOf } from './query.ts'
+import type { ApiRoute } from './routes.ts'
+
+type OpenApiDocument = Readonly<Record<string, unknown>>
+
+/** The resources in the document. */
+const documented: readonly Resource[] = [...resources, policyExplanations, trafficHistory, brokenEdges]
+
+/** Describes `routes` as a document. */
+export function openApiDocument(
+  routes: readonly ApiRoute[],
+  { version, sshHostKey }: { readonly version: string; readonly sshHostKey: string },
+): OpenApiDocument {
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Postern management API',
+      version,
+      description: `Manages API keys, credentials, agent sessions, tunnels, edges and their modules. Every call sends \`Authorization: Bearer <API key>\` and \`Service-Version: 2\`. The SSH gateway shows the host key \`${sshHostKey}\`.`,
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    },
+    // The order in which modules act on a request; responses pass them in the opposite order.
+    'x-modules': modules.map(({ name }) => name),
+    // What policies can be written with, for editors.
+    'x-policy': policyWords(),
+    servers: [{ url: '/' }],
+    security: [{ api_key: [] }],
+    tags: documented.flatMap((each) => [each, ...(each.otherName ? [each.otherName] : [])]).map(tag),
+    paths: paths(routes),
+    components: {
+      securitySchemes: {
+        api_key: { type: 'http', scheme: 'bearer', description: 'The `token` of an API key.' },
+      },
+      parameters: { version: versionParameter },
+      schemas: {
+        error: errorSchema,
+        ...Object.fromEntries(documented.map(({ kind, view }) => [kind, answered(view)])),
+      },
+      responses: { error: { description: 'What went wrong, and what to do.', content: json(ref('schemas', 'error')) } },
+    },
+  }
+}
+
+const versionParameter = {
+  name: 'Service-Version',
+  in: 'header',
+  required: true,
+  schema: { type: 'string', enum: ['2'] },
+  description: 'The version of this API.',
+}
+
+const errorSchema = {
+  type: 'object',
+  required: ['error_code', 'status_code', 'msg', 'details'],
+  additionalProperties: false,
+  properties: {
+    error_code: {
+      type: 'string',
+      description: 'A stable name.',
+      enum: Object.keys(errors).map((code) => `ERR_${code}`),
+    },
+    status_code: { type: 'integer', description: 'The HTTP status.' },
+    msg: { type: 'string', description: 'What is wrong, and what to do.' },
+    details: {
+      type: 'object',
+      additionalProperties: { type: 'string' },
+      properties: {
+        operation_id: { type: 'string', description: 'Finds this call in the log of the server.' },
+        field: { type: 'string', description: 'Path of the field at fault, such as `hostports[0]`; absent for none.' },
+      },
+    },
+  },
+}
+
+function paths(routes: readonly ApiRoute[]): Record<string, Record<string, unknown>> {
+  const all: Record<string, Record<string, unknown>> = {}
+  for (const route of routes) {
+    const shared = { parameters: [ref('parameters', 'version'), ...pathParameters(route)] }
+    all[route.path] = { ...(all[route.path] ?? shared), [route.method.toLowerCase()]: operation(route) }
+  }
+  return all
+}
+
+function operation(route: ApiRoute) {
+  const { operation, summary, action, resource, status, body, response, command } = route
+  return {
+    operationId: operation,
+    summary,
+    tags: [title(resource.noun)],
+    ...(action === 'list' && { parameters: [...pageParameters(resource), ...filterParameters(route)] }),
+    ...(action === 'stream' && { parameters: filterParameters(route) }),
+    ...(body && { requestBody: bodyOf(route, sent(body)) }),
+    ...(command && { requestBody: { required: false, content: json({ type: 'object' }) } }),
+    responses: {
+      [status]: {
+        description: action === 'stream' ? streamed : outcomes[status],
+        ...(response && { content: json(answerOf(route, response)) }),
+        ...(action === 'stream' && { content: { 'text/event-stream': { schema: { type: 'string' } } } }),
+      },
+      '4XX': ref('responses', 'error'),
+      default: ref('responses', 'error'),
+    },
+  }
+}
+
+function answerOf({ resource, action }: ApiRoute, response: NonNullable<ApiRoute['response']>): PublishedSchema {
+  const one = ref('schemas', resource.kind)
+  if (response === resource.view) return one
+  const schema = answered(response)
+  if (action !== 'list') return schema
+  const { properties } = schema as { readonly properties: Readonly<Record<string, PublishedSchema>> }
+  const key = resource.listKey ?? ''
+  return { ...schema, properties: { ...properties, [key]: { ...properties[key], items: one } } }
+}
+
+const streamed =
+  'Events: `following`, once nothing is left out from then on; `exchange`, each with an exchange as in a list; and `missed`, with the `count` of those that were left out, whatever the filter.'
+
+const outcomes = { 200: 'Done.', 201: 'Created.', 204: 'Done; the answer has no body.' } as const
+
+function pathParameters({ path, resource }: ApiRoute) {
+  return [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => ({
+    name,
+    in: 'path',
+    required: true,
+    schema: { type: 'string' },
+    description:
+      name === 'id' ? `Id of the ${resource.noun}: \`${resource.prefix}…\`.` : 'Id of the resource that it belongs to.',
+  }))
+}
+
+function pageParameters({ noun, prefix }: Resource) {
+  return [
+    {
+      name: 'limit',
+      in: 'query',
+      schema: { type: 'integer', minimum: 1, maximum: 100, default: 100 },
+      description: 'The most entries to return.',
+    },
+    {
+      name: 'before_id',
+      in: 'query',
+      schema: { type: 'string' },
+      description: `Only ${plural(noun)} created before this id: \`${prefix}…\`.`,
+    },
+  ]
+}
+
+function filterParameters(route: ApiRoute) {
+  return Object.entries(filtersOf(route)).map(([name, schema]) => {
+    const { description, ...rest } = answered(schema)
+    return { name, in: 'query', schema: rest, description }
+  })
+}
+
+/** `API key` to `API keys`, `tunnel group backend` to `Tunnel group backends`. */
+function title(noun: string): string {
+  const all = plural(noun)
+  return all.charAt(0).toUpperCase() + all.slice(1)
+}
+
+function tag({ noun, about }: Pick<Resource, 'noun' | 'about'>) {
+  return { name: title(noun), description: about }
+}
+
+function bodyOf(route: ApiRoute, schema: PublishedSchema) {
+  return { required: schema.required !== undefined, content: json(schema, exampleOf(route)) }
+}
+
+function json(schema: PublishedSchema, example?: unknown) {
+  return { 'application/json': { schema, ...(example !== undefined && { example }) } }
+}
+
+function ref(section: string, name: string) {
+  return { $ref: `#/components/${section}/${name}` }
+}

@@ -1,0 +1,136 @@
+/** The data plane's numbers as metrics: read at each scrape, not as traffic comes. */
+import { Counter, Gauge, type Metric, type Registry } from '@prometheus-io/client'
+import type { PlaneNumbers, TrafficRow } from '../../model/plane-metrics.ts'
+
+/** Adds the metrics to `registry`. */
+export function registerTraffic(registry: Registry, read: () => PlaneNumbers): void {
+  const plain: readonly (readonly [
+    name: string,
+    help: string,
+    value: (numbers: PlaneNumbers) => number | undefined,
+  ])[] = [
+    ['postern_sessions', 'Sessions of agents that are online.', ({ present }) => present.sessions],
+    ['postern_tunnels', 'Tunnels that are online.', ({ present }) => present.tunnels],
+    ['postern_streams', 'Connections that are carried to agents.', ({ present }) => present.streams],
+    ['postern_edges', 'Edges and endpoints that are served.', ({ servedEdges }) => servedEdges],
+    ['postern_edges_coming', 'Edges with a change that is still being compiled.', ({ comingEdges }) => comingEdges],
+    [
+      'postern_body_memory_bytes',
+      'Memory held by request bodies that modules read.',
+      ({ present }) => present.bodyMemory,
+    ],
+    [
+      'postern_body_memory_refusals_total',
+      'Request bodies refused because the body memory was full.',
+      ({ totals }) => totals.bodyRefusals,
+    ],
+    [
+      'postern_policy_budget_spent_total',
+      'Requests and connections whose policy expressions cost more than they may.',
+      ({ totals }) => totals.policyBudgetsSpent,
+    ],
+    [
+      'postern_relayed_connections_total',
+      'Connections to tunnels that went through another worker, the one with the session of the agent.',
+      ({ totals }) => totals.relayed,
+    ],
+    [
+      'postern_certificate_first_expiry_seconds',
+      'When the next certificate expires.',
+      ({ firstExpiry }) => firstExpiry,
+    ],
+  ]
+  for (const [name, help, value] of plain) {
+    // Totals are counters, whose value is counted elsewhere and copied here.
+    const Kind = name.endsWith('_total') ? Counter : Gauge
+    new Kind({
+      name,
+      help,
+      registers: [registry],
+      collect() {
+        this.reset()
+        this.inc(value(read()) ?? 0)
+      },
+    })
+  }
+
+  registerRows(registry, 'edge', { rows: () => read().edges, labelsOf: ({ edge }) => ({ edge }) })
+  const labelsOf = ({ edge: endpoint, address }: TrafficRow) => ({ endpoint, address })
+  registerRows(registry, 'endpoint', { rows: () => read().endpoints, labelsOf })
+  registerLatency(registry, () => read().latency)
+}
+
+interface Rows<Label extends string> {
+  readonly rows: () => Iterable<TrafficRow>
+  readonly labelsOf: (row: TrafficRow) => Readonly<Record<Label, string>>
+}
+
+/** The numbers of edges or of endpoints, as `postern_<what>_…`. */
+function registerRows<Label extends string>(registry: Registry, what: string, { rows, labelsOf }: Rows<Label>): void {
+  const labelNames = what === 'edge' ? ['edge'] : ['endpoint', 'address']
+  const each: readonly (readonly [name: string, help: string, read: (row: TrafficRow) => number])[] = [
+    ['connections_total', 'Connections of visitors.', (row) => row.connections],
+    ['connections_open', 'Connections of visitors that are open.', (row) => row.open],
+    ['bytes_in_total', 'Bytes from visitors.', (row) => row.bytesIn],
+    ['bytes_out_total', 'Bytes to visitors.', (row) => row.bytesOut],
+    ['request_seconds_total', 'Total time that requests of visitors took.', (row) => row.requestMs / 1000],
+    ['refused_total', 'Connections and requests that were not let through.', (row) => row.refused],
+  ]
+  for (const [name, help, read] of each) {
+    const Kind = name.endsWith('_total') ? Counter : Gauge
+    new Kind<string>({
+      name: `postern_${what}_${name}`,
+      help,
+      labelNames,
+      registers: [registry],
+      collect() {
+        this.reset()
+        for (const row of rows()) this.inc(labelsOf(row), read(row))
+      },
+    })
+  }
+  new Counter<string>({
+    name: `postern_${what}_requests_total`,
+    help: 'Requests of visitors by the class of their status; `none` went unanswered.',
+    labelNames: [...labelNames, 'status'],
+    registers: [registry],
+    collect() {
+      this.reset()
+      for (const row of rows()) {
+        for (const [digit, count] of row.requests.entries()) {
+          if (count > 0) this.inc({ ...labelsOf(row), status: digit === 0 ? 'none' : `${digit}xx` }, count)
+        }
+      }
+    },
+  })
+}
+
+const LATENCY = 'postern_visitor_request_seconds'
+
+/** A histogram whose values are counted elsewhere: the library's own would need a call for every request. */
+function registerLatency(registry: Registry, read: () => PlaneNumbers['latency']): void {
+  const metric = {
+    name: LATENCY,
+    help: 'Time from the head of a request of a visitor to the end of its answer.',
+    type: 'histogram',
+    aggregator: 'sum',
+    async get() {
+      const { bounds, steps, sumMs } = read()
+      let count = 0
+      const buckets = [...steps].map((some, i) => {
+        count += some
+        const bound = bounds[i]
+        const le = bound === undefined ? '+Inf' : String(bound / 1000)
+        return { metricName: `${LATENCY}_bucket`, labels: { le }, value: count }
+      })
+      const values = [
+        ...buckets,
+        { metricName: `${LATENCY}_sum`, labels: {}, value: sumMs / 1000 },
+        { metricName: `${LATENCY}_count`, labels: {}, value: count },
+      ]
+      return { name: LATENCY, help: metric.help, type: metric.type, values, aggregator: metric.aggregator }
+    },
+  }
+  // It has all that a registry uses of a metric, but not the classes that the type names.
+  registry.registerMetric(metric as unknown as Metric<string>)
+}

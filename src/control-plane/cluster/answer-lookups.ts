@@ -1,0 +1,127 @@
+/** Answers the look-ups of data planes for names, ports and groups at other nodes, from the rows of all nodes. */
+
+import type { Logger } from '../../lib/log/create-log.ts'
+import type { Sealer } from '../../lib/secrets/seal.ts'
+import type { DistantPlace, DistantTunnel } from '../../link/planes/plane-calls.ts'
+import { type EdgeConfig, httpVersionOf } from '../../model/edge-config.ts'
+import { labelTexts } from '../../model/label-groups.ts'
+import { AskedTogether } from '../store/asked-together.ts'
+import { gatherMs } from '../store/gather-time.ts'
+import type { OnlineReader } from '../store/online-reader.ts'
+import type { StoredHeldPlace, StoredOnlineTunnel } from '../store/online-rows.ts'
+import type { Store } from '../store/store.ts'
+import { type KeptTunnel, placeContext } from './write-online-rows.ts'
+
+/** How many tunnels of one group a look-up returns; a visitor needs one. */
+const MAX_MEMBERS = 1000
+
+/** How long a look-up may take, in milliseconds: a visitor waits for it. */
+const LOOK_UP_MS = 2500
+
+/** The longest pause between two queries for names, in milliseconds; shorter than for agents, since visitors wait. */
+const APART_MS = 20
+
+/** How many ports are read at once. */
+const PORTS_TOGETHER = 1000
+
+interface LookUpsOptions {
+  readonly store: Store
+  readonly sealer: Sealer
+  readonly nodeId: string
+  readonly log: Logger
+  /** Makes sure that data planes know these nodes, and which nodes are unsure, before they hear the answer. */
+  readonly introduce: (nodeIds: ReadonlySet<string>) => Promise<void>
+}
+
+export class LookUps {
+  readonly #store: Store
+  readonly #sealer: Sealer
+  readonly #nodeId: string
+  readonly #log: Logger
+  readonly #introduce: LookUpsOptions['introduce']
+  readonly #places: AskedTogether<readonly string[], readonly DistantPlace[]>
+
+  constructor({ store, sealer, nodeId, log, introduce }: LookUpsOptions) {
+    this.#store = store
+    this.#sealer = sealer
+    this.#nodeId = nodeId
+    this.#log = log
+    this.#introduce = introduce
+    this.#places = new AskedTogether((asked) => this.#placesOf(asked), {
+      apartMs: (together) => gatherMs(together, APART_MS),
+    })
+  }
+
+  places(places: readonly string[]): Promise<readonly DistantPlace[]> {
+    return this.#places.ask(places)
+  }
+
+  async group(labels: Readonly<Record<string, string>>): Promise<readonly DistantTunnel[]> {
+    const pairs = labelTexts(labels)
+    const found = await this.#read((online) => online.tunnelsWith(pairs, MAX_MEMBERS))
+    const distant = found.flatMap((row) => (row.nodeId === this.#nodeId ? [] : [distantTunnel(row)]))
+    await this.#introduce(new Set(distant.map(({ nodeId }) => nodeId)))
+    return distant
+  }
+
+  /** Every port that a tunnel at another node has. */
+  async *ports(): AsyncGenerator<readonly DistantPlace[]> {
+    let after: { readonly port: number; readonly place: string } | undefined
+    for (;;) {
+      const page = { after, limit: PORTS_TOGETHER }
+      const some = await this.#read((online) => online.ports(page))
+      yield await this.#distant(some)
+      const last = some.at(-1)
+      if (last?.port === undefined || last.port === null) return
+      after = { port: last.port, place: last.place }
+    }
+  }
+
+  async portPlaces(ports: readonly number[]): Promise<readonly DistantPlace[]> {
+    return this.#distant(await this.#read((online) => online.holdersOfPorts(ports)))
+  }
+
+  async #placesOf(asked: readonly (readonly string[])[]) {
+    const wanted = [...new Set(asked.flat())]
+    const found = await this.#distant(await this.#read((online) => online.holders(wanted)))
+    const byPlace = new Map(found.map((each) => [each.place, each]))
+    return (places: readonly string[]): readonly DistantPlace[] => places.flatMap((place) => byPlace.get(place) ?? [])
+  }
+
+  async #distant(rows: readonly StoredHeldPlace[]): Promise<DistantPlace[]> {
+    const distant = rows.flatMap(({ place, config, holders }) => {
+      const holder = holders.find(({ nodeId }) => nodeId !== this.#nodeId)
+      if (!holder) return []
+      const { tunnelId, sessionId, nodeId, planeId, version } = holder
+      const served = this.#opened(place, config)
+      if (!served) return []
+      const tunnel = { tunnelId, sessionId, nodeId, planeId, httpVersion: httpVersionOf(served) }
+      return [{ place, config: served, version, tunnel }]
+    })
+    await this.#introduce(new Set(distant.map(({ tunnel }) => tunnel.nodeId)))
+    return distant
+  }
+
+  #opened(place: string, sealed: string): EdgeConfig | undefined {
+    try {
+      return JSON.parse(this.#sealer.open(sealed, placeContext(place))) as EdgeConfig // sealed by a node from one
+    } catch (err) {
+      // Serving nothing is better than serving without guards.
+      this.#log.error(
+        { err, place },
+        'cannot unseal the configuration of a place at another node; it is not served here',
+      )
+      return undefined
+    }
+  }
+
+  #read<T>(query: (online: OnlineReader) => Promise<T>): Promise<T> {
+    return this.#store.read(({ online }) => query(online), { withinMs: LOOK_UP_MS })
+  }
+}
+
+function distantTunnel({ id: tunnelId, sessionId, nodeId, planeId, fields }: StoredOnlineTunnel): DistantTunnel {
+  const { tunnel, httpVersion, pool } = JSON.parse(fields) as KeptTunnel // written by a node from one
+  const labels = pool?.labels ?? tunnel.labels
+  return { tunnelId, sessionId, nodeId, planeId, httpVersion, labels, version: pool?.version }
+}

@@ -1,0 +1,61 @@
+/** Who gets a place: the rules of D56, D58 and D59, without the database. */
+import { type PoolDifference, poolDifference } from '../../model/pool.ts'
+
+/** A tunnel that has a place, or wants it. */
+interface Holder {
+  readonly tunnelId: string
+  readonly sessionId: string
+  readonly nodeId: string
+}
+
+/** A holder as it is stored. */
+export interface JudgedHolder extends Holder {
+  /** Whether the lease of its node runs. */
+  readonly isAlive: boolean
+}
+
+/** A tunnel that wants a place, and the terms on which it would share it. */
+export interface Claimant extends Holder {
+  readonly version: string
+  readonly pool?: { readonly ownerId: string } | undefined
+}
+
+/** A place as it is stored: its holders, and the terms on which they have it. */
+export interface JudgedPlace<Held extends JudgedHolder> {
+  readonly isPooled: boolean
+  readonly ownerId: string
+  /** The version of what all members of a pool serve. */
+  readonly digest: string
+  readonly holders: readonly Held[]
+}
+
+type Decision<Held extends JudgedHolder> =
+  | { readonly isGranted: false; readonly difference: PoolDifference }
+  | {
+      readonly isGranted: true
+      /** Those who lose the place. */
+      readonly replaced: readonly Held[]
+    }
+
+/** Decides whether a tunnel gets an address, alone or as a member of its pool. */
+export function decideClaim<Held extends JudgedHolder>(claim: Claimant, place: JudgedPlace<Held>): Decision<Held> {
+  const { holders } = place
+  // Holders at this node were decided before; their rows may be stale.
+  const others = holders.filter(({ isAlive, nodeId }) => isAlive && nodeId !== claim.nodeId)
+  const strangers = others.filter((holder) => !isSame(claim, holder))
+  const [stranger] = strangers
+  if (!stranger) return { isGranted: true, replaced: holders }
+  const difference = poolDifference(claim, termsOf(place, stranger))
+  if (difference !== undefined) return { isGranted: false, difference }
+  return { isGranted: true, replaced: holders.filter((holder) => !strangers.includes(holder)) }
+}
+
+/** The terms on which a holder has a place; they are the same for all its holders. */
+export function termsOf({ isPooled, ownerId, digest }: Omit<JudgedPlace<never>, 'holders'>, { tunnelId }: Holder) {
+  return { tunnelId, version: digest, pool: isPooled ? { ownerId } : undefined }
+}
+
+/** Whether both are the same agent, which came back with its cookie or with the token of its address. */
+function isSame({ tunnelId, sessionId }: Holder, holder: Holder): boolean {
+  return holder.sessionId === sessionId || holder.tunnelId === tunnelId
+}

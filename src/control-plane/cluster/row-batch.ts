@@ -1,0 +1,55 @@
+/** The online rows that one transaction writes, and how many. */
+import type { PlaceClaim } from '../../link/planes/plane-calls.ts'
+
+export type LocatedClaim = PlaceClaim & { readonly planeId: string }
+
+/** A claim whose agent waits for the answer. */
+export interface WaitingClaim {
+  readonly claim: LocatedClaim
+  readonly resolve: (isGranted: boolean) => void
+  readonly reject: (error: unknown) => void
+}
+
+export interface RowBatch {
+  /** By id, whether it is new here; one that is only announced again is not taken from a node that has it by now. */
+  readonly sessions: ReadonlyMap<string, boolean>
+  readonly tunnels: ReadonlyMap<string, boolean>
+  /** Places whose holder here may have changed, by place. */
+  readonly places: ReadonlySet<string>
+  readonly claims: readonly WaitingClaim[]
+}
+
+/**
+ * How many rows of each kind one transaction writes. When thousands of agents come at once, the first are online while the
+ * claims of the others are written, and neither this process nor the database waits for the other to finish with all.
+ */
+const AT_ONCE = 500
+
+/** Splits a batch into transactions, in its order. All that concerns one place is in one of them. */
+export function piecesOf(batch: RowBatch, atOnce = AT_ONCE): RowBatch[] {
+  const claims = [...Map.groupBy(batch.claims, ({ claim }) => claim.place)]
+  const claimed = new Set(claims.map(([place]) => place))
+  const claiming = new Set(batch.claims.map(({ claim }) => claim.sessionId))
+  const sessions = [...batch.sessions].filter(([id]) => !claiming.has(id))
+  const tunnels = [...batch.tunnels]
+  const places = [...batch.places].filter((place) => !claimed.has(place))
+  const pieces: RowBatch[] = []
+  const longest = Math.max(sessions.length, tunnels.length, places.length, claims.length)
+  for (let i = 0; i < longest; i += atOnce) {
+    const here = claims.slice(i, i + atOnce)
+    // Their sessions are written with them: a node that hears that a place has moved must find the session moved, too.
+    const theirs = new Set(here.flatMap(([, waiting]) => waiting.map(({ claim }) => claim.sessionId)))
+    pieces.push({
+      sessions: new Map([
+        ...[...theirs].flatMap((id) =>
+          batch.sessions.has(id) ? [[id, batch.sessions.get(id) === true] as const] : [],
+        ),
+        ...sessions.slice(i, i + atOnce),
+      ]),
+      tunnels: new Map(tunnels.slice(i, i + atOnce)),
+      places: new Set([...places.slice(i, i + atOnce), ...here.map(([place]) => place)]),
+      claims: here.flatMap(([, waiting]) => waiting),
+    })
+  }
+  return pieces
+}

@@ -1,0 +1,66 @@
+/** Nodes for tests of the cluster: each with a control plane's directory and one data plane that serves nobody. */
+
+import { createLog } from '../../../lib/log/create-log.ts'
+import { AttachedPlanes } from '../../mirrors/attached-planes.ts'
+import type { SharedCalls } from '../../mirrors/shared-calls.ts'
+import { TestPlane } from '../../mirrors/testing/test-planes.ts'
+import { testSealer } from '../../records/testing/test-rows.ts'
+import type { Store } from '../../store/store.ts'
+import { TrafficHistory } from '../../traffic/traffic-counts.ts'
+import type { Cluster } from '../cluster.ts'
+import { openCluster } from '../open-cluster.ts'
+
+const log = createLog({ level: 'silent', format: 'json', destination: { write() {} } })
+
+/** All nodes of a test, by id: how their data planes reach each other. */
+export type Nodes = Map<string, TestNode>
+
+export class TestNode {
+  readonly id: string
+  readonly cluster: Cluster
+  readonly planes: AttachedPlanes
+  readonly history: TrafficHistory
+  /** Whether other nodes can reach it. */
+  isCut = false
+  readonly #nodes: Nodes
+
+  constructor(nodes: Nodes, store: Store, id: string) {
+    this.id = id
+    this.#nodes = nodes
+    const node = { id, name: id, address: '192.0.2.1:7444', region: id, version: '1', since: '2026-01-01T00:00:00Z' }
+    const told = { ...node, agentAddresses: [`${id}.example.com:7443`] }
+    const around = { planes: () => this.planes, history: () => this.history }
+    this.cluster = openCluster({ store, sealer: testSealer, log, node: told, ...around })
+    this.planes = new AttachedPlanes({
+      ...{ store, sealer: testSealer, log, node, nodes: this.cluster },
+      calls: {} as SharedCalls,
+      checkCredentials: async () => {},
+    })
+    const clocks = { now: Date.now, steady: () => performance.now() }
+    this.history = new TrafficHistory({ read: () => this.planes.numbers(), ...clocks, log })
+    nodes.set(id, this)
+  }
+
+  /** A data plane of this node. */
+  async plane(given?: Parameters<TestPlane['attach']>[0]): Promise<TestPlane> {
+    const callNode = async ({ nodeId, value }: { nodeId: string; value: unknown }): Promise<unknown> => {
+      const other = this.#nodes.get(nodeId)
+      if (!other || other.isCut || this.isCut) throw new Error('the node cannot be reached')
+      return other.cluster.answer(structuredClone(value))
+    }
+    const plane = await new TestPlane(this.planes, 'w1', { callNode }).attach(given)
+    await plane.ready()
+    return plane
+  }
+
+  /** As after kill -9: nothing is given up. */
+  async vanish(): Promise<void> {
+    await this.planes.close()
+    await this.cluster.pause()
+  }
+
+  async stop(): Promise<void> {
+    await this.planes.close()
+    await this.cluster.close()
+  }
+}

@@ -1,0 +1,469 @@
+/**
+ * Writes what is online at this node to the database, as rows that all nodes read. A change only marks its row; the next batch
+ * writes the row as it is by then. So nothing is lost while the database is down, and many changes of a row cost one write.
+ *
+ * One thing: what is marked, batched and written is one queue.
+ */
+
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Logger } from '../../lib/log/create-log.ts'
+import type { Sealer } from '../../lib/secrets/seal.ts'
+import type { OnlineSession, OnlineTunnel, PlaceClaim } from '../../link/planes/plane-calls.ts'
+import { labelTexts } from '../../model/label-groups.ts'
+import { memberLabels, poolDifference, slotOf } from '../../model/pool.ts'
+import type { PresentEndpoint, PresentTunnel } from '../../model/presence.ts'
+import type { Change } from '../store/feed.ts'
+import { ENOUGH, gatherMs } from '../store/gather-time.ts'
+import type { StoredHeldPlace } from '../store/online-rows.ts'
+import type { FoundHolder, OnlineWriter } from '../store/online-writer.ts'
+import type { Store } from '../store/store.ts'
+import type { Writer } from '../store/writer.ts'
+import { decideClaim, termsOf } from './decide-address.ts'
+import { type LocatedClaim, piecesOf, type RowBatch, type WaitingClaim } from './row-batch.ts'
+
+/** What is online here, by id; undefined for what is not. */
+export interface HeldHere {
+  session(id: string): ({ readonly planeId: string } & OnlineSession) | undefined
+  tunnel(id: string): { readonly planeId: string; readonly online: OnlineTunnel } | undefined
+  /** Several where they are in a pool. */
+  places(place: string): readonly ({ readonly planeId: string } & PlaceClaim)[]
+  tunnelsOf(sessionId: string): readonly { readonly id: string; readonly place: string | undefined }[]
+}
+
+interface OnlineRowsOptions {
+  readonly store: Store
+  readonly sealer: Sealer
+  readonly nodeId: string
+  readonly held: HeldHere
+  readonly log: Logger
+  /** Called when nothing was written because the lease of this node has expired. */
+  readonly onLeaseLost: () => void
+  /** Called when another node has taken a place that was held here. */
+  readonly onPlaceTaken: (place: PlaceClaim) => void
+  /** Called when the agent of a session here has come back at another node. */
+  readonly onSessionTaken: (sessionId: string) => void
+}
+
+/** The kinds of changes that other nodes follow. */
+export const PORT_CHANGED = 'port'
+export const SESSION_MOVED = 'session'
+export const NODE_LEAVES = 'node'
+
+/** How long changes that nobody waits for are gathered, in milliseconds: a session is soon followed by its tunnels. */
+const GATHER_MS = 50
+
+/** How long an agent that takes back a place waits until other nodes can read the new row, in milliseconds. */
+const RENEW_MS = 1000
+
+/** How many ids of current and recent sessions are remembered; more than a node has agents. */
+const MAX_REMEMBERED = 100_000
+
+/** How many moves made by this node are remembered until the feed reports them. */
+const MAX_MOVES = 10_000
+
+/** Pause between retries while the database is down, in milliseconds. */
+const RETRY_MS = 500
+
+class LeaseLost extends Error {
+  constructor() {
+    super('the lease of this node has expired')
+    this.name = 'LeaseLost'
+  }
+}
+
+export class OnlineRows {
+  readonly #options: OnlineRowsOptions
+  #sessions = new Map<string, boolean>()
+  #tunnels = new Map<string, boolean>()
+  #places = new Set<string>()
+  #claims: WaitingClaim[] = []
+  /** Claims that are not decided yet. */
+  readonly #asked = new Set<PlaceClaim>()
+  /** Claims given up here that the database still shows as held, by slot; until their release is being written. */
+  readonly #givenUp = new Map<string, PlaceClaim>()
+  /** Claims that the current transaction releases; once it commits, anybody may take their places. */
+  readonly #releasing = new Map<string, PlaceClaim>()
+  /** Ids of sessions that are or were here, the latest at the end. */
+  readonly #seen = new Set<string>()
+  /** Ids of sessions that came here from other nodes, by the revision of that change. */
+  readonly #moves = new Map<number, string>()
+  #writing: Promise<void> | undefined
+  /** Resolves when the batch being written has succeeded or failed; `#next` does so for the batch after it. */
+  #current: Promise<void> | undefined
+  #next = Promise.withResolvers<void>()
+  #timer: NodeJS.Timeout | undefined
+  #isAway = false
+  #isClosed = false
+
+  constructor(options: OnlineRowsOptions) {
+    this.#options = options
+  }
+
+  /** How many changes are not written yet. */
+  get waiting(): number {
+    return this.#sessions.size + this.#tunnels.size + this.#places.size + this.#claims.length
+  }
+
+  /** Whether a session is online here, or was lately. */
+  hasSeen(sessionId: string): boolean {
+    return this.#seen.has(sessionId)
+  }
+
+  /** Whether a change reports a session's move to this node, which this node made itself; true once for each move. */
+  causedMove({ revision, id }: Change): boolean {
+    return this.#moves.get(revision) === id && this.#moves.delete(revision)
+  }
+
+  sessionChanged(id: string, { isNew = false } = {}): void {
+    if (this.#options.held.session(id)) this.#remember(id)
+    this.#sessions.set(id, isNew || this.#sessions.get(id) === true)
+    this.#writeSoon(GATHER_MS)
+  }
+
+  tunnelChanged(id: string, { isNew = false } = {}): void {
+    this.#tunnels.set(id, isNew || this.#tunnels.get(id) === true)
+    this.#writeSoon(GATHER_MS)
+  }
+
+  placeChanged(place: string): void {
+    this.#places.add(place)
+    this.#writeSoon(GATHER_MS)
+  }
+
+  placeLeft(claim: PlaceClaim): void {
+    // A claim that was not granted yet never held the place.
+    if (!this.#asked.has(claim)) this.#givenUp.set(slotOf(claim), claim)
+    this.placeChanged(claim.place)
+  }
+
+  /** Resolves with whether the tunnel gets the place at all nodes; rejects when the database does not answer. */
+  claim(claim: LocatedClaim): Promise<boolean> {
+    if (this.#isOursStill(claim)) return this.#renew(claim)
+    const { promise, resolve, reject } = Promise.withResolvers<boolean>()
+    this.#asked.add(claim)
+    this.#claims.push({ claim, resolve, reject })
+    this.#writeSoon(0)
+    return promise.finally(() => this.#asked.delete(claim))
+  }
+
+  /** Writes all that waits; resolves when that is done, or the database is down. */
+  async written(): Promise<void> {
+    while (this.waiting > 0 && !this.#isAway && !this.#isClosed) {
+      this.#writeSoon(0)
+      await this.#writing
+    }
+  }
+
+  /** Resolves when all changes so far are written, or the database is down. */
+  async noted(): Promise<void> {
+    if (this.#isAway || this.#isClosed) return
+    if (this.waiting === 0) return this.#current
+    const { promise } = this.#next
+    this.#writeSoon(0)
+    // Waits for one batch only, since new claims may keep arriving.
+    await promise
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    clearTimeout(this.#timer)
+    await this.#writing
+    this.#next.resolve()
+    for (const { reject } of this.#claims.splice(0)) reject(new Error('this node is stopping'))
+  }
+
+  /** The agent is back before its release was written: in the database it still holds the place, reachable or not. */
+  #isOursStill(claim: PlaceClaim): boolean {
+    return this.#givenUp.get(slotOf(claim))?.sessionId === claim.sessionId
+  }
+
+  /** Waits until other nodes can read the new row. Not for a slow database: a node with the old row looks up again. */
+  async #renew({ place }: LocatedClaim): Promise<boolean> {
+    this.placeChanged(place)
+    await Promise.race([this.noted(), pause(RENEW_MS, undefined, { ref: false })])
+    return true
+  }
+
+  #remember(sessionId: string): void {
+    this.#seen.delete(sessionId)
+    this.#seen.add(sessionId)
+    const [oldest] = this.#seen
+    if (this.#seen.size > MAX_REMEMBERED && oldest !== undefined) this.#seen.delete(oldest)
+  }
+
+  #noteMove(revision: number, sessionId: string): void {
+    this.#moves.set(revision, sessionId)
+    const [oldest] = this.#moves.keys()
+    if (this.#moves.size > MAX_MOVES && oldest !== undefined) this.#moves.delete(oldest)
+  }
+
+  #writeSoon(afterMs: number): void {
+    if (this.#isClosed || this.#isAway || this.#writing) return
+    if (afterMs > 0) {
+      this.#timer ??= setTimeout(() => this.#begin(), afterMs).unref()
+      return
+    }
+    this.#begin()
+  }
+
+  #begin(): void {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    // Other changes in this turn of the event loop join the batch.
+    this.#writing ??= Promise.resolve()
+      .then(() => this.#writeAll())
+      .finally(() => {
+        this.#writing = undefined
+        if (this.waiting > 0) this.#writeSoon(GATHER_MS)
+      })
+  }
+
+  async #writeAll(): Promise<void> {
+    // An agent waits for its claim, so the next batch follows at once; other changes may gather.
+    for (let begunAt = performance.now(); ; begunAt = performance.now()) {
+      const batch = { sessions: this.#sessions, tunnels: this.#tunnels, places: this.#places, claims: this.#claims }
+      this.#sessions = new Map()
+      this.#tunnels = new Map()
+      this.#places = new Set()
+      this.#claims = []
+      const { promise, resolve } = this.#next
+      this.#current = promise
+      this.#next = Promise.withResolvers()
+      const pieces = piecesOf(batch)
+      try {
+        for (let piece = pieces[0]; piece; piece = pieces[0]) {
+          await this.#writeBatch(piece)
+          pieces.shift()
+        }
+      } catch (err) {
+        this.#failed(pieces, err)
+        this.#next.resolve()
+        this.#next = Promise.withResolvers()
+        return
+      } finally {
+        this.#current = undefined
+        resolve()
+      }
+      // In a crowd, more claims arrive within moments even when none waits right now.
+      const { length } = batch.claims
+      if (this.#isClosed || (this.#claims.length === 0 && length <= 1)) return
+      if (this.#claims.length < ENOUGH) await pause(Math.max(0, begunAt + gatherMs(length) - performance.now()))
+      if (this.#claims.length === 0) return
+    }
+  }
+
+  async #writeBatch(batch: RowBatch): Promise<void> {
+    const { store, nodeId, onPlaceTaken, onSessionTaken } = this.#options
+    const outcome = await store.write(async (writer) => {
+      // The lease stays locked until the transaction ends, so that no node sweeps what is written here.
+      if (!(await writer.online.holdLease(nodeId))) throw new LeaseLost()
+      const sessions = await this.#writeSessions(writer.online, batch.sessions)
+      await this.#writeTunnels(writer.online, batch.tunnels)
+      return { sessions, ...(await this.#writePlaces(writer, batch)) }
+    })
+    this.#releasing.clear()
+    for (const { claim, resolve } of batch.claims) resolve(!outcome.refused.has(claim))
+    for (const claim of outcome.taken) onPlaceTaken(claim)
+    for (const id of outcome.sessions) onSessionTaken(id)
+  }
+
+  /** Returns the ids of sessions that another node has by now. */
+  async #writeSessions(online: OnlineWriter, ids: RowBatch['sessions']): Promise<readonly string[]> {
+    const { nodeId, held } = this.#options
+    const [there, gone] = split(ids.keys(), (id) => held.session(id))
+    const rows = there.map(({ planeId, session, certificateId }) => {
+      const { id, credentialId } = session
+      return {
+        id,
+        nodeId,
+        planeId,
+        credentialId,
+        certificateId: certificateId ?? null,
+        fields: JSON.stringify(session),
+      }
+    })
+    const [come, announced] = parted(rows, ({ id }) => ids.get(id) === true)
+    await online.putSessions(come)
+    const kept = new Set(await online.keepSessions(announced))
+    await online.removeSessions(nodeId, gone)
+    return announced.flatMap(({ id }) => (kept.has(id) ? [] : [id]))
+  }
+
+  async #writeTunnels(online: OnlineWriter, ids: RowBatch['tunnels']): Promise<void> {
+    const { nodeId, held } = this.#options
+    const [there, gone] = split(ids.keys(), (id) => held.tunnel(id))
+    await online.removeTunnels(nodeId, gone)
+    const rows = there.map(({ planeId, online: { tunnel, startedAt, httpVersion, endpoint } }) => {
+      const { id, sessionId, labels = {} } = tunnel
+      const poolOf = endpoint && memberLabels(endpoint)
+      const pairs = labelTexts(poolOf ?? labels)
+      const pool = poolOf && endpoint && { labels: poolOf, version: endpoint.version }
+      const kept: KeptTunnel = { tunnel, startedAt, httpVersion, endpoint: endpoint?.present, pool }
+      const endpointId = endpoint?.present.id ?? null
+      return { id, nodeId, planeId, sessionId, endpointId, fields: JSON.stringify(kept), pairs }
+    })
+    const [come, announced] = parted(rows, ({ id }) => ids.get(id) === true)
+    await online.putTunnels(come)
+    await online.keepTunnels(announced)
+  }
+
+  /** Grants places to claims, and releases those that nobody here holds any more. */
+  async #writePlaces(
+    writer: Writer,
+    batch: RowBatch,
+  ): Promise<{ refused: ReadonlySet<PlaceClaim>; taken: PlaceClaim[] }> {
+    const { nodeId } = this.#options
+    const { online } = writer
+    // When a batch has two claims for one slot, both are the same agent's, or this node would not have made the later one.
+    const claims = Map.groupBy(
+      new Map(batch.claims.map(({ claim }) => [slotOf(claim), claim])).values(),
+      ({ place }) => place,
+    )
+    const all = [...new Set([...claims.keys(), ...batch.places])]
+    if (all.length === 0) return { refused: new Set(), taken: [] }
+    const locked = await online.lockPlaces(all)
+    this.#startRelease(new Set(all))
+    const settled = locked.map((row) => this.#settle(row, claims.get(row.place) ?? []))
+    for (const { sessionId } of settled.flatMap(({ movedHere }) => movedHere)) {
+      // Its former node learns of the move from the feed, even when it cannot be reached.
+      writer.changed(SESSION_MOVED, sessionId, (revision) => this.#noteMove(revision, sessionId))
+    }
+    await online.dropHolders(settled.flatMap(({ dropped }) => dropped))
+    await online.setPlaces(settled.flatMap(({ given: [first] }) => (first ? [this.#placeRow(first)] : [])))
+    await online.putHolders(
+      settled.flatMap(({ given }) =>
+        given.map(({ place, tunnelId, sessionId, planeId, version, pool }) => ({
+          ...{ place, slot: pool ? tunnelId : '', tunnelId, sessionId, nodeId, planeId, version },
+        })),
+      ),
+    )
+    await online.dropEmptyPlaces(settled.flatMap(({ place, given }) => (given.length > 0 ? [] : [place])))
+    for (const { place, given, dropped } of settled) {
+      const port = portOf(place)
+      if (port !== null && given.length + dropped.length > 0) writer.changed(PORT_CHANGED, String(port))
+    }
+    return {
+      refused: new Set(settled.flatMap(({ refused }) => refused)),
+      taken: settled.flatMap(({ taken }) => taken),
+    }
+  }
+
+  /** From now on, an agent that comes back to one of these places has to claim it again. */
+  #startRelease(places: ReadonlySet<string>): void {
+    for (const [slot, claim] of this.#givenUp) {
+      if (!places.has(claim.place)) continue
+      this.#givenUp.delete(slot)
+      this.#releasing.set(slot, claim)
+    }
+  }
+
+  /** The release was not written: agents that came back meanwhile still hold their places. */
+  #undoRelease(): void {
+    for (const [slot, claim] of this.#releasing) if (!this.#givenUp.has(slot)) this.#givenUp.set(slot, claim)
+    this.#releasing.clear()
+    const [ours, asked] = parted(this.#claims, ({ claim }) => this.#isOursStill(claim))
+    this.#claims = asked
+    for (const { claim, resolve } of ours) {
+      this.#places.add(claim.place)
+      resolve(true)
+    }
+  }
+
+  /** Decides who holds one place, whose row is locked. */
+  #settle(row: StoredHeldPlace<FoundHolder>, claims: readonly LocatedClaim[]) {
+    const { nodeId, held } = this.#options
+    const { place, holders } = row
+    const here = held.places(place)
+    const isHere = ({ tunnelId, sessionId }: PlaceClaim): boolean =>
+      here.some((each) => each.tunnelId === tunnelId && each.sessionId === sessionId)
+    // A tunnel that ended before the answer is not granted its place: nobody would ever remove the row.
+    const [wanted, refused] = parted(claims, isHere)
+    const granted: LocatedClaim[] = []
+    const dropped = new Set(holders.filter((holder) => holder.nodeId === nodeId || !holder.isAlive))
+    const movedHere: FoundHolder[] = []
+    for (const claim of wanted) {
+      const decision = decideClaim({ ...claim, nodeId }, row)
+      if (!decision.isGranted) {
+        refused.push(claim)
+        continue
+      }
+      granted.push(claim)
+      for (const holder of decision.replaced) {
+        dropped.add(holder)
+        if (holder.isAlive && holder.nodeId !== nodeId) movedHere.push(holder)
+      }
+    }
+    const asked = new Set(wanted.map(slotOf))
+    const announced = here.filter((claim) => !asked.has(slotOf(claim)))
+    const others = holders.filter((holder) => !dropped.has(holder))
+    const [taken, kept] = parted(announced, (claim) =>
+      others.some(
+        (holder) => holder.tunnelId === claim.tunnelId || poolDifference(claim, termsOf(row, holder)) !== undefined,
+      ),
+    )
+    return { place, refused, taken, given: [...granted, ...kept], dropped: [...dropped], movedHere }
+  }
+
+  #placeRow({ place, config, isUnnamed, pool, version }: PlaceClaim) {
+    const sealed = this.#options.sealer.seal(JSON.stringify(config), placeContext(place))
+    const terms = { ownerId: pool?.ownerId ?? '', isPooled: pool !== undefined, digest: pool ? version : '' }
+    return { place, ...terms, isUnnamed, port: portOf(place), config: sealed }
+  }
+
+  #failed(pieces: readonly RowBatch[], err: unknown): void {
+    const { log, onLeaseLost } = this.#options
+    for (const batch of pieces) {
+      for (const [id, isNew] of batch.sessions) this.sessionChanged(id, { isNew })
+      for (const [id, isNew] of batch.tunnels) this.tunnelChanged(id, { isNew })
+      for (const place of batch.places) this.#places.add(place)
+      // Whether the claim was granted is unknown: its agent is refused, and the place is written again as it is held here.
+      for (const { claim, reject } of batch.claims) {
+        this.#places.add(claim.place)
+        reject(err)
+      }
+    }
+    this.#undoRelease()
+    if (err instanceof LeaseLost) onLeaseLost()
+    else log.warn({ err, waiting: this.waiting }, 'cannot write online sessions and tunnels to the database; retrying')
+    this.#isAway = true
+    this.#timer = setTimeout(() => {
+      this.#isAway = false
+      this.#begin()
+    }, RETRY_MS).unref()
+  }
+}
+
+/** A tunnel as it is stored. */
+export interface KeptTunnel {
+  readonly tunnel: PresentTunnel
+  readonly startedAt: number
+  readonly httpVersion: 1 | 2
+  readonly endpoint: PresentEndpoint | undefined
+  /** The pool that it is in. */
+  readonly pool?: { readonly labels: Readonly<Record<string, string>>; readonly version: string } | undefined
+}
+
+/** The context under which a place's configuration is sealed; it holds the secrets of guards. */
+export function placeContext(place: string): string {
+  return `places/${place}`
+}
+
+function portOf(place: string): number | null {
+  return place.startsWith(':') ? Number(place.slice(1)) : null
+}
+
+/** The values that were found, and the ids of those that were not. */
+function split<T>(ids: Iterable<string>, find: (id: string) => T | undefined): readonly [T[], string[]] {
+  const there: T[] = []
+  const gone: string[] = []
+  for (const id of ids) {
+    const found = find(id)
+    if (found === undefined) gone.push(id)
+    else there.push(found)
+  }
+  return [there, gone]
+}
+
+function parted<T>(all: readonly T[], isFirst: (each: T) => boolean): readonly [T[], T[]] {
+  return [all.filter(isFirst), all.filter((each) => !isFirst(each))]
+}

@@ -1,0 +1,503 @@
+/**
+ * The directory: which sessions, tunnels and endpoints are online at which data plane, and who holds which address. Lists and
+ * commands use it. No two tunnels get one address, unless they share it in a pool.
+ *
+ * One thing: sessions, tunnels and addresses change together or not at all.
+ */
+import { Shelf } from '../../lib/sorted-id-map.ts'
+import type {
+  ClaimedEndpoint,
+  ElsewhereTunnel,
+  OnlineSession,
+  OnlineTunnel,
+  PlaceClaim,
+} from '../../link/planes/plane-calls.ts'
+import { type EdgeConfig, httpVersionOf } from '../../model/edge-config.ts'
+import { FormerLabels, type FormerLabelTunnel } from '../../model/former-labels.ts'
+import { LabelGroups } from '../../model/label-groups.ts'
+import { memberLabels, type PoolDifference, slotOf } from '../../model/pool.ts'
+import type { PresencePage, PresentEndpoint, PresentSession, PresentTunnel } from '../../model/presence.ts'
+import { endpointIdOf, type HeldPlace, HeldPlaces } from './held-addresses.ts'
+
+interface HeldSession extends OnlineSession {
+  readonly planeId: string
+  /** Ids of its tunnels at the same plane. */
+  readonly tunnels: Set<string>
+}
+
+interface HeldTunnel {
+  readonly id: string
+  readonly planeId: string
+  readonly httpVersion: 1 | 2
+  readonly labels: Readonly<Record<string, string>> | undefined
+  readonly online: OnlineTunnel
+}
+
+/** The directory of all nodes, where others read what is online at this one. */
+export interface AllNodes {
+  /** `isNew`: its agent has just connected; otherwise another node that has it by now keeps it. */
+  sessionChanged(id: string, how: { readonly isNew: boolean }): void
+  tunnelChanged(id: string, how: { readonly isNew: boolean }): void
+  placeChanged(place: string): void
+  placeLeft(claim: PlaceClaim): void
+  /** Resolves when other nodes can read all changes so far, or the database is down. */
+  noted(): Promise<void>
+  /** Claims a place at all nodes; resolves with whether it was granted. */
+  claim(claim: PlaceClaim & { readonly planeId: string }): Promise<boolean>
+}
+
+/** For a node on its own. */
+const alone: AllNodes = {
+  sessionChanged() {},
+  tunnelChanged() {},
+  placeChanged() {},
+  placeLeft() {},
+  noted: async () => {},
+  claim: async () => true,
+}
+
+/** What a plane has online although another plane has it by now: ids of sessions and tunnels. */
+interface Superseded {
+  readonly sessions: readonly string[]
+  readonly tunnels: readonly string[]
+}
+
+interface DirectoryOptions {
+  /** Tells every other data plane of a tunnel; resolves when each serves it or is disconnected. */
+  readonly added: (tunnel: ElsewhereTunnel) => Promise<void>
+  /** `isLost`: its data plane is gone, and its agent may come back. */
+  readonly removed: (tunnel: { readonly tunnelId: string; readonly planeId: string; readonly isLost: boolean }) => void
+  /** Called when a session is over, wherever it was. */
+  readonly sessionOver: (sessionId: string) => void
+  readonly allNodes?: AllNodes | undefined
+}
+
+export class Directory {
+  readonly #options: DirectoryOptions
+  readonly #sessions = new Shelf<HeldSession>()
+  readonly #tunnels = new Shelf<HeldTunnel>()
+  /** By the ids of their endpoints. */
+  readonly #endpoints = new Shelf<HeldTunnel>()
+  readonly #places = new HeldPlaces()
+  /**
+   * Claims of sessions that move, by slot: the present holder serves the place until the tunnel is online at its new plane.
+   */
+  readonly #coming = new Map<string, HeldPlace>()
+  /** Planes that drain; others take over what they have, one by one. */
+  readonly #leaving = new Set<string>()
+  readonly #groups = new LabelGroups<HeldTunnel>()
+  readonly #byCredential = new Map<string, Set<string>>()
+  readonly #former = new FormerLabels()
+  readonly #allNodes: AllNodes
+
+  constructor(options: DirectoryOptions) {
+    this.#options = options
+    this.#allNodes = options.allNodes ?? alone
+  }
+
+  /**
+   * Takes over what is online at a plane that attaches, and returns the exception: what another plane has by now, since its agent
+   * came back elsewhere or another agent got the address while the plane was away.
+   */
+  attached(planeId: string, sessions: readonly OnlineSession[], tunnels: readonly OnlineTunnel[]): Superseded {
+    const isElsewhere = (held: { readonly planeId: string } | undefined): boolean =>
+      held !== undefined && held.planeId !== planeId && !this.#leaving.has(held.planeId)
+    const there = new Set(sessions.map(({ session }) => session.id).filter((id) => isElsewhere(this.#sessions.get(id))))
+    for (const each of sessions) if (!there.has(each.session.id)) this.#begin(planeId, each, { isNew: false })
+    const stopped: string[] = []
+    const isLeaving = this.#leaving.has(planeId)
+    for (const online of tunnels) {
+      const { id: tunnelId, sessionId } = online.tunnel
+      // It ends with its session, except at a draining plane, where the session is still there.
+      if (there.has(sessionId) && !isLeaving) continue
+      const claim = online.endpoint && claimOf(online, online.endpoint)
+      if (isElsewhere(this.#tunnels.get(tunnelId)) || (claim && this.#isTaken(claim))) {
+        // A tunnel that has moved with its session is given up when the plane hears of it.
+        if (!there.has(sessionId)) stopped.push(tunnelId)
+      } else {
+        if (claim) this.#hold(planeId, claim)
+        this.#put(planeId, online, { isNew: false })
+      }
+    }
+    // At a draining plane, a session that has moved away ends with its last visitor.
+    return { sessions: isLeaving ? [] : [...there], tunnels: stopped }
+  }
+
+  /** Marks a plane as draining: sessions that move away keep what they have there until they have it elsewhere. */
+  leaving(planeId: string): void {
+    this.#leaving.add(planeId)
+  }
+
+  /** Drops all that was online at a plane that is gone. */
+  detached(planeId: string): void {
+    for (const [slot, claim] of this.#coming) if (claim.planeId === planeId) this.#coming.delete(slot)
+    for (const { session, planeId: at } of this.#sessions.values()) {
+      if (at === planeId) this.#end(planeId, session.id, { isLost: true })
+    }
+    for (const held of this.#tunnels.values()) if (held.planeId === planeId) this.#drop(held, { isLost: true })
+    // Claims of tunnels that were about to come online.
+    for (const held of [...this.#places.values()]) {
+      if (held.planeId === planeId) this.#free(held, { isLost: true })
+    }
+    this.#leaving.delete(planeId)
+  }
+
+  /** The plane of a session. */
+  planeOf(sessionId: string): string | undefined {
+    return this.#sessions.get(sessionId)?.planeId
+  }
+
+  /** The sessions that hold a place: one, unless it is a pool. */
+  holdersOf(place: string): readonly string[] {
+    const held = this.#places.at(place)
+    const all = held.length > 0 ? held : [...this.#coming.values()].filter((claim) => claim.place === place)
+    return [...new Set(all.map(({ sessionId }) => sessionId))]
+  }
+
+  /** The label tunnels of a session that moves, whose ids it will keep; undefined when the session does not move. */
+  movingLabels(sessionId: string): readonly FormerLabelTunnel[] | undefined {
+    const held = this.#sessions.get(sessionId)
+    if (!held || !this.#leaving.has(held.planeId)) return undefined
+    return this.#labelled(this.#tunnelsOf(held))
+  }
+
+  sessionStarted(planeId: string, session: OnlineSession): void {
+    this.#begin(planeId, session, { isNew: true })
+  }
+
+  #begin(planeId: string, session: OnlineSession, how: { readonly isNew: boolean }): void {
+    const { id, credentialId } = session.session
+    // The same agent on another connection; its former plane was told when the agent was let in.
+    const before = this.#sessions.get(id)
+    const isOther = before && before.planeId !== planeId
+    // What it has at a draining plane stays there until it has it here.
+    if (isOther && !this.#leaving.has(before.planeId)) this.#end(before.planeId, id, { isLost: false })
+    else if (before) this.#forgetCredential(before)
+    // Only tunnels at its own plane end with it; the others come over, or end with the draining plane.
+    this.#sessions.add(id, { ...session, planeId, tunnels: this.#sessions.get(id)?.tunnels ?? new Set() })
+    const siblings = this.#byCredential.get(credentialId)
+    if (siblings) siblings.add(id)
+    else this.#byCredential.set(credentialId, new Set([id]))
+    this.#allNodes.sessionChanged(id, how)
+  }
+
+  /** A session has ended, with all its tunnels. */
+  sessionEnded(planeId: string, sessionId: string, { isLost = false } = {}): void {
+    this.#end(planeId, sessionId, { isLost })
+  }
+
+  /** Grants a place to a claim, unless another agent has it and cannot share it; resolves when every plane serves it. */
+  async claim(planeId: string, claim: PlaceClaim): Promise<boolean> {
+    const slot = slotOf(claim)
+    if (this.#places.difference(claim) !== undefined) return false
+    const coming = this.#coming.get(slot)
+    if (coming && coming.sessionId !== claim.sessionId) return false
+    const before = this.#places.get(claim)
+    if (before && this.#isMoving(before, planeId, claim)) {
+      this.#coming.set(slot, { ...claim, planeId })
+      return true
+    }
+    this.#coming.delete(slot)
+    for (const each of this.#places.replaced(claim)) this.#giveUp(each)
+    const held = this.#hold(planeId, claim)
+    // A place that this node already holds is not claimed again, and a node on its own never asks other nodes.
+    if (!before && this.#options.allNodes && !(await this.#claimAtAllNodes(held))) return false
+    return this.#spread(held)
+  }
+
+  /** Why a claim would be refused at this node. */
+  whyTaken(claim: PlaceClaim): PoolDifference | undefined {
+    return this.#places.difference(claim)
+  }
+
+  unclaim(planeId: string, claim: Pick<PlaceClaim, 'place' | 'tunnelId' | 'pool'>): void {
+    const { tunnelId } = claim
+    const coming = this.#coming.get(slotOf(claim))
+    if (coming?.tunnelId === tunnelId && coming.planeId === planeId) this.#coming.delete(slotOf(claim))
+    const held = this.#places.get(claim)
+    if (held?.tunnelId !== tunnelId || held.planeId !== planeId) return
+    this.#free(held, { isLost: false })
+  }
+
+  /** A tunnel is online; resolves when every plane can reach it. */
+  async tunnelStarted(planeId: string, online: OnlineTunnel): Promise<void> {
+    this.#put(planeId, online, { isNew: true })
+    const { tunnel, httpVersion, endpoint } = online
+    const claim = endpoint && claimOf(online, endpoint)
+    const coming = claim && this.#coming.get(slotOf(claim))
+    if (claim && coming?.planeId === planeId) {
+      // The tunnel is online at its new plane, so all planes dial it there from now on.
+      this.#coming.delete(slotOf(claim))
+      await this.#spread(this.#hold(planeId, coming))
+    }
+    // Its claim was granted by an earlier control plane.
+    else if (claim && !this.#places.get(claim)) await this.claim(planeId, claim)
+    const { id: tunnelId, sessionId, labels } = tunnel
+    if (!labels && !endpoint?.pool) return
+    // Other nodes find members by their rows, so these must be written before the agent is answered: an agent that moved here then
+    // gives up the tunnel at its former node.
+    await Promise.all([
+      labels && this.#options.added({ tunnelId, sessionId, planeId, httpVersion, labels }),
+      this.#allNodes.noted(),
+    ])
+  }
+
+  tunnelChanged(planeId: string, online: OnlineTunnel): void {
+    if (this.#tunnels.get(online.tunnel.id)?.planeId === planeId) this.#put(planeId, online, { isNew: false })
+  }
+
+  tunnelEnded(planeId: string, tunnelId: string): void {
+    const held = this.#tunnels.get(tunnelId)
+    if (held?.planeId === planeId) this.#drop(held, { isLost: false })
+  }
+
+  /** Returns the label tunnels that a session had when it ended, and forgets them. */
+  formerLabels(sessionId: string): readonly FormerLabelTunnel[] {
+    return this.#former.take(sessionId)
+  }
+
+  /** What is online at all planes but this one. */
+  elsewhere(planeId: string): ElsewhereTunnel[] {
+    return this.#reachable((at) => at !== planeId)
+  }
+
+  /** What is online at a plane, as others reach it. */
+  ofPlane(planeId: string): ElsewhereTunnel[] {
+    return this.#reachable((at) => at === planeId)
+  }
+
+  /** A session of this node, with its plane. */
+  heldSession(id: string): (OnlineSession & { readonly planeId: string }) | undefined {
+    return this.#sessions.get(id)
+  }
+
+  heldTunnel(id: string): { readonly planeId: string; readonly online: OnlineTunnel } | undefined {
+    return this.#tunnels.get(id)
+  }
+
+  heldPlaces(place: string): readonly HeldPlace[] {
+    return this.#places.at(place)
+  }
+
+  heldTunnelsOf(sessionId: string): { readonly id: string; readonly place: string | undefined }[] {
+    const session = this.#sessions.get(sessionId)
+    return session ? this.#tunnelsOf(session).map(({ id, online }) => ({ id, place: online.endpoint?.place })) : []
+  }
+
+  /** Announces all that is online at this node to the others. */
+  announce(): void {
+    for (const { session } of this.#sessions.values()) this.#allNodes.sessionChanged(session.id, { isNew: false })
+    for (const { id } of this.#tunnels.values()) this.#allNodes.tunnelChanged(id, { isNew: false })
+    for (const place of this.#places.places()) this.#allNodes.placeChanged(place)
+  }
+
+  sessionsOf(credentialId: string): readonly string[] {
+    return [...(this.#byCredential.get(credentialId) ?? [])]
+  }
+
+  credentialsInUse(): ReadonlySet<string> {
+    return new Set(this.#byCredential.keys())
+  }
+
+  /** Sessions that logged in with a certificate, by its id. */
+  sessionsByCertificate(): ReadonlyMap<string, readonly string[]> {
+    const found = new Map<string, string[]>()
+    for (const { session, certificateId } of this.#sessions.values()) {
+      if (certificateId === undefined) continue
+      const same = found.get(certificateId)
+      if (same) same.push(session.id)
+      else found.set(certificateId, [session.id])
+    }
+    return found
+  }
+
+  /** The agent endpoint at an address; for a wildcard also one below it that the wildcard would displace (D66). */
+  endpointAt(address: { readonly name: string } | { readonly port: number }): string | undefined {
+    const places = 'port' in address ? [`:${address.port}`] : [`secure:${address.name}`, `plain:${address.name}`]
+    const [there] = places.flatMap((place) => this.#places.at(place))
+    if (there) return endpointIdOf(there)
+    if ('port' in address || !address.name.startsWith('*.')) return undefined
+    const { name } = address
+    const ending = name.slice(1)
+    for (const held of this.#places.values()) {
+      const isBelow = held.config.names.some((each) => each !== name && each.endsWith(ending))
+      if (held.isUnnamed && isBelow) return endpointIdOf(held)
+    }
+    return undefined
+  }
+
+  /** The configuration of an agent's endpoint. */
+  endpointConfig(id: string): EdgeConfig | undefined {
+    return this.#places.endpoint(id)?.config
+  }
+
+  get sessionCount(): number {
+    return this.#sessions.size
+  }
+
+  sessions(page: PresencePage): PresentSession[] {
+    return this.#sessions.page(page).map(({ session }) => session)
+  }
+
+  session(id: string): PresentSession | undefined {
+    return this.#sessions.get(id)?.session
+  }
+
+  tunnels(page: PresencePage): PresentTunnel[] {
+    return this.#tunnels.page(page).map(({ online }) => online.tunnel)
+  }
+
+  tunnel(id: string): PresentTunnel | undefined {
+    return this.#tunnels.get(id)?.online.tunnel
+  }
+
+  endpoints(page: PresencePage): PresentEndpoint[] {
+    return this.#endpoints.page(page).flatMap(({ online }) => online.endpoint?.present ?? [])
+  }
+
+  endpoint(id: string): PresentEndpoint | undefined {
+    return this.#endpoints.get(id)?.online.endpoint?.present
+  }
+
+  tunnelsWith(labels: Readonly<Record<string, string>>): string[] {
+    return this.#groups.find(labels).map(({ id }) => id)
+  }
+
+  /** Whether another tunnel has the place of one that attaches with its plane. */
+  #isTaken(claim: PlaceClaim): boolean {
+    const held = this.#places.get(claim)
+    if (held) return !(held.sessionId === claim.sessionId && this.#leaving.has(held.planeId))
+    return this.#places.difference(claim) !== undefined
+  }
+
+  #reachable(isMeant: (planeId: string) => boolean): ElsewhereTunnel[] {
+    const labelled = [...this.#tunnels.values()].flatMap(({ id: tunnelId, planeId, httpVersion, labels, online }) =>
+      labels && isMeant(planeId)
+        ? [{ tunnelId, sessionId: online.tunnel.sessionId, planeId, httpVersion, labels }]
+        : [],
+    )
+    const placed = [...this.#places.values()].flatMap((held) => (isMeant(held.planeId) ? [elsewhereOf(held)] : []))
+    return [...labelled, ...placed]
+  }
+
+  #put(planeId: string, online: OnlineTunnel, how: { readonly isNew: boolean }): void {
+    const { tunnel, httpVersion, endpoint } = online
+    const { id, sessionId, labels } = tunnel
+    const before = this.#tunnels.get(id)
+    if (before) this.#unlist(before)
+    const held: HeldTunnel = { id, planeId, httpVersion, labels, online }
+    this.#tunnels.add(id, held)
+    if (labels) this.#groups.add(held)
+    if (endpoint) this.#endpoints.add(endpoint.present.id, held)
+    const session = this.#sessions.get(sessionId)
+    if (session?.planeId === planeId) session.tunnels.add(id)
+    this.#allNodes.tunnelChanged(id, how)
+  }
+
+  #end(planeId: string, sessionId: string, { isLost }: { readonly isLost: boolean }): void {
+    const held = this.#sessions.get(sessionId)
+    if (held?.planeId !== planeId) return
+    this.#sessions.delete(sessionId)
+    this.#allNodes.sessionChanged(sessionId, { isNew: false })
+    this.#forgetCredential(held)
+    const tunnels = this.#tunnelsOf(held).filter((tunnel) => tunnel.planeId === planeId)
+    this.#former.remember(sessionId, this.#labelled(tunnels))
+    for (const tunnel of tunnels) this.#drop(tunnel, { isLost })
+    this.#options.sessionOver(sessionId)
+  }
+
+  #tunnelsOf({ tunnels }: HeldSession): HeldTunnel[] {
+    return [...tunnels].flatMap((id) => this.#tunnels.get(id) ?? [])
+  }
+
+  #labelled(tunnels: readonly HeldTunnel[]): FormerLabelTunnel[] {
+    return tunnels.flatMap(({ id, labels, online }) => (labels ? [{ id, labels, startedAt: online.startedAt }] : []))
+  }
+
+  /** Whether a claim is for a tunnel that moves with its session and is still online at a draining plane. */
+  #isMoving(before: HeldPlace, planeId: string, { tunnelId, sessionId }: PlaceClaim): boolean {
+    if (before.planeId === planeId || !this.#leaving.has(before.planeId)) return false
+    if (before.tunnelId !== tunnelId || before.sessionId !== sessionId) return false
+    return this.#tunnels.get(tunnelId)?.planeId === before.planeId
+  }
+
+  /** Claims a place at all nodes; frees it here when it is not granted. */
+  async #claimAtAllNodes(held: HeldPlace): Promise<boolean> {
+    let isGranted = false
+    try {
+      isGranted = await this.#allNodes.claim(held)
+    } finally {
+      if (!isGranted && this.#places.has(held)) this.#free(held, { isLost: false, wasOurs: false })
+    }
+    return isGranted
+  }
+
+  /** Has every other plane serve a place; resolves with whether it is still held. */
+  async #spread(held: HeldPlace): Promise<boolean> {
+    // The agent may have come back elsewhere meanwhile.
+    if (!this.#places.has(held)) return false
+    await this.#options.added(elsewhereOf(held))
+    return this.#places.has(held)
+  }
+
+  #forgetCredential({ session: { id, credentialId } }: HeldSession): void {
+    const siblings = this.#byCredential.get(credentialId)
+    siblings?.delete(id)
+    if (siblings?.size === 0) this.#byCredential.delete(credentialId)
+  }
+
+  #drop(held: HeldTunnel, { isLost }: { readonly isLost: boolean }): void {
+    const { id: tunnelId, planeId, online } = held
+    this.#unlist(held)
+    const place = online.endpoint && this.#places.get(claimOf(online, online.endpoint))
+    if (place?.tunnelId === tunnelId && place.planeId === planeId) this.#free(place, { isLost })
+    // Freeing a place tells the others too; a tunnel whose place was freed before needs no news.
+    else if (held.labels) this.#options.removed({ tunnelId, planeId, isLost })
+  }
+
+  /** Takes a tunnel out of all lists. */
+  #unlist(held: HeldTunnel): void {
+    const { id, online } = held
+    this.#tunnels.delete(id)
+    this.#sessions.get(online.tunnel.sessionId)?.tunnels.delete(id)
+    if (held.labels) this.#groups.delete(held)
+    if (online.endpoint) this.#endpoints.delete(online.endpoint.present.id)
+    this.#allNodes.tunnelChanged(id, { isNew: false })
+  }
+
+  /** Drops what held a place before the same agent took it again. */
+  #giveUp(before: HeldPlace): void {
+    const tunnel = this.#tunnels.get(before.tunnelId)
+    if (tunnel) this.#drop(tunnel, { isLost: false })
+    if (this.#places.has(before)) this.#free(before, { isLost: false })
+  }
+
+  #hold(planeId: string, claim: PlaceClaim): HeldPlace {
+    const held = { ...claim, planeId }
+    this.#places.add(held)
+    this.#allNodes.placeChanged(claim.place)
+    return held
+  }
+
+  #free(held: HeldPlace, { isLost, wasOurs = true }: { readonly isLost: boolean; readonly wasOurs?: boolean }): void {
+    const { place, tunnelId, planeId } = held
+    this.#places.delete(held)
+    if (wasOurs) this.#allNodes.placeLeft(held)
+    else this.#allNodes.placeChanged(place)
+    // Another plane has claimed the place for the same session, and is about to serve it.
+    const isComing = this.#coming.has(slotOf(held))
+    this.#options.removed({ tunnelId, planeId, isLost: isLost || isComing })
+  }
+}
+
+/** The claim of a tunnel that has its place already. */
+function claimOf({ tunnel: { id: tunnelId, sessionId } }: OnlineTunnel, endpoint: ClaimedEndpoint): PlaceClaim {
+  const { place, config, version, isUnnamed, pool } = endpoint
+  return { place, config, version, isUnnamed, pool, tunnelId, sessionId }
+}
+
+/** An endpoint as planes see it that do not have it. */
+function elsewhereOf({ tunnelId, sessionId, planeId, config, pool }: HeldPlace): ElsewhereTunnel {
+  const httpVersion = pool?.httpVersion ?? httpVersionOf(config)
+  return { tunnelId, sessionId, planeId, httpVersion, config, labels: memberLabels({ config, pool }) }
+}

@@ -1,0 +1,491 @@
+/**
+ * The data planes that are attached to this control plane. Their calls are answered here, and each is sent what it serves: all
+ * of it at first, and then the changes.
+ *
+ * One thing: attaching, answering and detaching are the life of one connection.
+ */
+import { setTimeout as pause } from 'node:timers/promises'
+import type { CountedWindow } from '../../lib/limits/sliding-counters.ts'
+import type { Logger } from '../../lib/log/create-log.ts'
+import type { Sealer } from '../../lib/secrets/seal.ts'
+import { CallLink, LinkFault } from '../../link/calls/call-link.ts'
+import type { Channel } from '../../link/calls/plane-channel.ts'
+import type { LoginEndings } from '../../link/planes/login-store.ts'
+import type {
+  Attachment,
+  ControlCalls,
+  ElsewhereTunnel,
+  NameChallenge,
+  OnlineTunnel,
+  OtherNode,
+  PlaneCalls,
+} from '../../link/planes/plane-calls.ts'
+import { Refusal } from '../../model/errors.ts'
+import { type PlaneNumbers, pastOf, sumOf } from '../../model/plane-metrics.ts'
+import type { AgentCommand, Presence } from '../../model/presence.ts'
+import { Directory } from '../directory/directory.ts'
+import { onlyNode, type StartedNode } from '../records/only-node.ts'
+import { Follower } from '../store/feed-follower.ts'
+import type { Store } from '../store/store.ts'
+import type { Sessions } from './credential-mirror.ts'
+import { type PlaneFeedsOptions, planeFeeds } from './plane-mirrors.ts'
+import type { ClusterOfPlanes, SharedCalls } from './shared-calls.ts'
+import type { CertifiedSessions } from './ssh-certificate-mirror.ts'
+
+interface AttachedPlanesOptions {
+  readonly store: Store
+  readonly sealer: Sealer
+  readonly files?: PlaneFeedsOptions['files']
+  readonly log: Logger
+  /** The node to which all planes and this control plane belong. */
+  readonly node: StartedNode
+  readonly calls: SharedCalls
+  /** Undefined for a node on its own. */
+  readonly nodes?: ClusterOfPlanes | undefined
+  /** Called when a plane attaches with sessions, whose credentials may be gone. */
+  readonly checkCredentials: () => Promise<void>
+  /** Called when an agent has started a tunnel. */
+  readonly tunnelStarted?: (tunnel: OnlineTunnel) => void
+}
+
+interface AskEachOptions {
+  readonly isAsked?: (planeId: string) => boolean
+  readonly withinMs?: number
+}
+
+type PlaneLink = CallLink<PlaneCalls, ControlCalls>
+
+interface Plane {
+  readonly id: string
+  readonly version: string
+  readonly link: PlaneLink
+  readonly feeds: Follower[]
+  numbers: PlaneNumbers | undefined
+  isFed: boolean
+  isLeaving: boolean
+}
+
+/** How long other planes may take to serve an endpoint before its agent is answered without them, in milliseconds. */
+const SPREAD_MS = 2000
+
+/** How long a plane may take to answer calls for lists and metrics, in milliseconds. */
+const ASK_MS = 2000
+
+/** Pause between two tries to load the configuration for a new plane, in milliseconds. */
+const RETRY_MS = 500
+
+/** How long legs of unknown sessions are kept, in milliseconds: the plane that has their session may not be attached yet. */
+const ORPHAN_MS = 10_000
+
+/** How many planes that are gone are remembered by id, since they may come back; more than a node has workers. */
+const MAX_GONE = 64
+
+export class AttachedPlanes implements Sessions, CertifiedSessions {
+  readonly directory: Directory
+  readonly #options: AttachedPlanesOptions
+  readonly #planes = new Map<string, Plane>()
+  readonly #links = new Set<PlaneLink>()
+  /** Totals of planes that are gone, by id; a plane that comes back counts on from there. */
+  readonly #gone = new Map<string, PlaneNumbers>()
+  /** Totals of planes that are no longer remembered by id. */
+  #past: PlaneNumbers = sumOf([])
+  #isClosed = false
+  #changed = Promise.withResolvers<void>()
+
+  constructor(options: AttachedPlanesOptions) {
+    this.#options = options
+    this.directory = new Directory({
+      added: (tunnel) => this.#spread(tunnel),
+      removed: ({ tunnelId, planeId, isLost }) => {
+        const ids = [tunnelId]
+        const change = { isAll: false, added: [], removed: isLost ? [] : ids, lost: isLost ? ids : [] }
+        for (const plane of this.#others(planeId)) plane.link.tell('elsewhere', change)
+      },
+      sessionOver: (sessionId) => {
+        for (const { link } of this.#planes.values()) link.tell('endLegs', { sessionId })
+      },
+      allNodes: options.nodes?.allNodes,
+    })
+  }
+
+  /** Ids of the planes that have all stored configuration. */
+  get ready(): readonly string[] {
+    return [...this.#planes.values()].filter(({ isFed }) => isFed).map(({ id }) => id)
+  }
+
+  /** Resolves when at least `count` planes have all stored configuration. */
+  async whenReady(count: number): Promise<void> {
+    while (this.ready.length < count && !this.#isClosed) await this.#changed.promise
+  }
+
+  /** Serves a data plane that has connected. */
+  take(channel: Channel): void {
+    const { calls, log } = this.#options
+    const at: { plane: Plane | undefined } = { plane: undefined }
+    const id = (): string => {
+      const { plane } = at
+      if (!plane || this.#planes.get(plane.id) !== plane) throw new Error('a data plane must attach first')
+      return plane.id
+    }
+    const { directory } = this
+    const link: PlaneLink = new CallLink(
+      channel,
+      {
+        ...calls,
+        attach: async (attachment) => {
+          if (at.plane) this.#detach(at.plane)
+          at.plane = this.#attach(attachment, link)
+        },
+        claim: (claim) => directory.claim(id(), claim),
+        whyTaken: async (claim) => directory.whyTaken(claim) ?? this.#options.nodes?.whyTaken(claim),
+        unclaim: (claim) => directory.unclaim(id(), claim),
+        proveAlive: ({ place }) => this.#proveAlive(place),
+        returning: ({ sessionId, isMoving }) => this.#returning(sessionId, isMoving),
+        mayHaveLeg: ({ sessionId, credentialId }) => directory.session(sessionId)?.credentialId === credentialId,
+        sessionStarted: (session) => directory.sessionStarted(id(), session),
+        leaving: async () => {
+          directory.leaving(id())
+          if (at.plane) at.plane.isLeaving = true
+          return { isNode: (await this.#options.nodes?.isKnownToLeave()) ?? false }
+        },
+        // The agents of a draining plane come back, like those of a plane that is gone.
+        sessionEnded: ({ sessionId }) =>
+          directory.sessionEnded(id(), sessionId, { isLost: at.plane?.isLeaving ?? false }),
+        tunnelStarted: async (tunnel) => {
+          await directory.tunnelStarted(id(), tunnel)
+          this.#options.tunnelStarted?.(tunnel)
+        },
+        tunnelChanged: (tunnel) => directory.tunnelChanged(id(), tunnel),
+        tunnelEnded: ({ tunnelId }) => directory.tunnelEnded(id(), tunnelId),
+        tunnelStopped: (tunnel) => {
+          for (const plane of this.#others(id())) plane.link.tell('tunnelStopped', tunnel)
+        },
+      },
+      { log },
+    )
+    this.#links.add(link)
+    void link.closed.then(() => {
+      this.#links.delete(link)
+      if (at.plane) this.#detach(at.plane)
+    })
+  }
+
+  /** Ends the sessions of a credential that is no longer valid (D25). */
+  endSessionsOf(credentialId: string, reason: string): void {
+    for (const sessionId of this.directory.sessionsOf(credentialId)) this.#endSession(sessionId, reason)
+  }
+
+  credentialsInUse(): ReadonlySet<string> {
+    return this.directory.credentialsInUse()
+  }
+
+  certificatesInUse(): ReadonlySet<string> {
+    return new Set(this.directory.sessionsByCertificate().keys())
+  }
+
+  /** Ends the sessions of an SSH certificate that was deleted. */
+  endSessionsBy(certificateId: string, reason: string): void {
+    const ids = this.directory.sessionsByCertificate().get(certificateId) ?? []
+    for (const sessionId of ids) this.#endSession(sessionId, reason)
+  }
+
+  /** Ends a session whose agent is on another connection now. */
+  async sessionCameBack(sessionId: string): Promise<void> {
+    const plane = this.#planeOf(sessionId)
+    if (!plane) return
+    // A plane that is stuck must not delay the agent.
+    await plane.link.ask('endSession', { sessionId, reason: cameBack }, { withinMs: ASK_MS }).catch(() => {})
+    this.directory.sessionEnded(plane.id, sessionId)
+  }
+
+  /** Asks the agent of a session for a sign of life; resolves when it has given one, or its session is over. */
+  async proveSessionAlive(sessionId: string): Promise<void> {
+    await this.#planeOf(sessionId)
+      ?.link.ask('proveAlive', { sessionId })
+      .catch(() => {})
+  }
+
+  /** Stops a tunnel whose address was given to another. */
+  stopTaken(tunnelId: string): void {
+    const plane = this.#planes.get(this.directory.heldTunnel(tunnelId)?.planeId ?? '')
+    plane?.link.tell('stopTunnel', { tunnelId, why: taken })
+  }
+
+  /** Tells all planes about the other nodes. */
+  nodesChanged(others: readonly OtherNode[]): void {
+    for (const { link } of this.#planes.values()) link.tell('nodes', others)
+  }
+
+  /** Calls another node through a data plane. */
+  async callNode(nodeId: string, value: unknown): Promise<unknown> {
+    const plane = [...this.#planes.values()].find(({ isLeaving }) => !isLeaving) ?? [...this.#planes.values()][0]
+    if (!plane) throw new Error('cannot call another node: no data plane is attached')
+    return plane.link.ask('callNode', { nodeId, value })
+  }
+
+  /** What is online at this node, for the API. */
+  get presence(): Presence {
+    const { directory } = this
+    return {
+      ...onlyNode(this.#options.node, () => directory.sessionCount),
+      sessions: async (page) => directory.sessions(page),
+      session: async (id) => directory.session(id),
+      tunnels: async (page) => directory.tunnels(page),
+      tunnel: async (id) => directory.tunnel(id),
+      endpoints: async (page) => directory.endpoints(page),
+      endpoint: async (id) => directory.endpoint(id),
+      tunnelsWith: async (labels) => directory.tunnelsWith(labels),
+      command: (sessionId, command) => this.#command(sessionId, command),
+    }
+  }
+
+  /** Tells all planes of logins that ended, here or at another node; resolves when no plane accepts them. */
+  async loginsEnded(endings: LoginEndings): Promise<void> {
+    const all = [...this.#planes.values()].map(({ link }) =>
+      // A plane that does not answer is stuck, or starts again without cached logins.
+      link.ask('loginsEnded', endings, { withinMs: ASK_MS }).catch(() => {}),
+    )
+    await Promise.all(all)
+  }
+
+  /** Has every plane answer a challenge; resolves with whether all do. */
+  async showChallenge(challenge: NameChallenge): Promise<boolean> {
+    const change = { isAll: false, set: [challenge], removed: [] }
+    const all = [...this.#planes.values()].map(async ({ id, link }) => {
+      try {
+        await link.ask('challenges', change, { withinMs: ASK_MS })
+        return true
+      } catch (err) {
+        this.#options.log.warn(
+          { err, plane: id, name: challenge.name },
+          'data plane did not confirm a certificate challenge',
+        )
+        return false
+      }
+    })
+    return all.length > 0 && (await Promise.all(all)).every(Boolean)
+  }
+
+  /** The numbers of all planes, and of those that are gone. */
+  async numbers(): Promise<PlaneNumbers> {
+    const all = [...this.#planes.values()].map(async (plane) => {
+      try {
+        plane.numbers = await plane.link.ask('numbers', null, { withinMs: ASK_MS })
+      } catch (err) {
+        this.#options.log.debug({ err, plane: plane.id }, 'cannot fetch metrics from a data plane')
+      }
+    })
+    await Promise.all(all)
+    const gone = [...this.#gone].flatMap(([id, numbers]) => (this.#planes.get(id)?.numbers ? [] : numbers))
+    return sumOf([this.#past, ...gone, ...[...this.#planes.values()].flatMap(({ numbers }) => numbers ?? [])])
+  }
+
+  /** What the rate limits of an edge have counted; any plane knows the counts of all. */
+  async counted(edgeId: string): Promise<readonly CountedWindow[]> {
+    for (const { link } of this.#planes.values()) {
+      try {
+        return await link.ask('counted', edgeId, { withinMs: ASK_MS })
+      } catch (err) {
+        this.#options.log.debug({ err, edge: edgeId }, 'cannot fetch rate limit counts from a data plane')
+      }
+    }
+    return []
+  }
+
+  /** Asks every plane, or those that `isAsked` selects; planes that do not answer are left out. */
+  async askEach<Name extends keyof PlaneCalls>(
+    name: Name,
+    argument: Parameters<PlaneCalls[Name]>[0],
+    { isAsked = () => true, withinMs = ASK_MS }: AskEachOptions = {},
+  ): Promise<{ readonly planeId: string; readonly answer: Awaited<ReturnType<PlaneCalls[Name]>> }[]> {
+    const asked = [...this.#planes.values()].filter(({ id }) => isAsked(id))
+    const answers = await Promise.allSettled(asked.map(({ link }) => link.ask(name, argument, { withinMs })))
+    return answers.flatMap((each, i) => {
+      const planeId = asked[i]?.id ?? ''
+      if (each.status === 'fulfilled') return [{ planeId, answer: each.value }]
+      if (each.reason instanceof Refusal) throw each.reason
+      this.#options.log.debug({ err: each.reason, plane: planeId, call: name }, 'data plane did not answer')
+      return []
+    })
+  }
+
+  /** Sends nothing more; the planes go on with what they have. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    this.#changed.resolve()
+    await Promise.all([...this.#planes.values()].flatMap(({ feeds }) => feeds.map((feed) => feed.stop())))
+    for (const link of this.#links) link.close()
+  }
+
+  #attach({ planeId, version, isLeaving = false, sessions, tunnels, legs = [] }: Attachment, link: PlaneLink): Plane {
+    const before = this.#planes.get(planeId)
+    if (before) {
+      this.#detach(before)
+      // Late calls over the former link must not be taken for calls of the plane.
+      before.link.close()
+    }
+    const plane: Plane = { id: planeId, version, link, feeds: [], numbers: undefined, isFed: false, isLeaving }
+    this.#planes.set(planeId, plane)
+    if (isLeaving) this.directory.leaving(planeId)
+    const superseded = this.directory.attached(planeId, sessions, tunnels)
+    for (const sessionId of superseded.sessions) link.tell('endSession', { sessionId, reason: cameBack })
+    for (const tunnelId of superseded.tunnels) link.tell('stopTunnel', { tunnelId, why: taken })
+    // Any login may have ended while it was not attached.
+    link.tell('loginsEnded', { isAll: true, ids: [], userIds: [] })
+    link.tell('elsewhere', { isAll: true, added: this.directory.elsewhere(planeId), removed: [], lost: [] })
+    const own = this.directory.ofPlane(planeId)
+    if (own.length > 0) {
+      const change = { isAll: false, added: own, removed: [], lost: [] }
+      for (const other of this.#others(planeId)) other.link.tell('elsewhere', change)
+    }
+    this.#introduce()
+    link.tell('nodes', this.#options.nodes?.others ?? [])
+    if (sessions.length > 0) {
+      this.#options.checkCredentials().catch((err: unknown) => this.#options.log.warn({ err }, notChecked))
+    }
+    void this.#feed(plane)
+    if (legs.length > 0) setTimeout(() => this.#endOrphans(plane, legs), ORPHAN_MS).unref()
+    return plane
+  }
+
+  #detach(plane: Plane): void {
+    if (this.#planes.get(plane.id) !== plane) return
+    this.#planes.delete(plane.id)
+    if (plane.numbers) this.#keepPast(plane.id, plane.numbers)
+    for (const feed of plane.feeds) void feed.stop()
+    if (this.#isClosed) return
+    this.directory.detached(plane.id)
+    this.#introduce()
+  }
+
+  /** Ends the legs of sessions that ended while no control plane was there. */
+  #endOrphans({ id, link }: Plane, legs: readonly string[]): void {
+    if (this.#isClosed || this.#planes.get(id)?.link !== link) return
+    for (const sessionId of legs) if (!this.directory.session(sessionId)) link.tell('endLegs', { sessionId })
+  }
+
+  /** Keeps the totals of a plane that is gone, so that no counter goes back. */
+  #keepPast(planeId: string, numbers: PlaneNumbers): void {
+    this.#gone.delete(planeId)
+    this.#gone.set(planeId, pastOf(numbers))
+    for (const [oldest, past] of this.#gone) {
+      if (this.#gone.size <= MAX_GONE) break
+      this.#gone.delete(oldest)
+      this.#past = pastOf(sumOf([this.#past, past]))
+    }
+  }
+
+  /** Tells every plane of the others. */
+  #introduce(): void {
+    for (const { id, link } of this.#planes.values()) {
+      link.tell(
+        'planes',
+        this.#others(id).map((other) => ({ planeId: other.id })),
+      )
+    }
+  }
+
+  /** Sends a plane all stored configuration, and then its changes. */
+  async #feed(plane: Plane): Promise<void> {
+    const { store, log } = this.#options
+    for (const each of planeFeeds(plane.link, this.#options)) {
+      const follower = new Follower({ store, followed: each, log })
+      while (!(await this.#begun(plane, follower))) {
+        if (plane.link.isClosed || this.#isClosed) return
+        await pause(RETRY_MS, undefined, { ref: false })
+      }
+    }
+    plane.isFed = true
+    plane.link.tell('letVisitorsIn', null)
+    this.#changed.resolve()
+    this.#changed = Promise.withResolvers()
+  }
+
+  async #begun(plane: Plane, follower: Follower): Promise<boolean> {
+    try {
+      await follower.start()
+      plane.feeds.push(follower)
+      if (plane.link.isClosed) void follower.stop()
+      return true
+    } catch (err) {
+      void follower.stop()
+      if (!(err instanceof LinkFault) && !this.#isClosed) {
+        this.#options.log.warn({ err, plane: plane.id }, 'cannot load the configuration for a data plane; retrying')
+      }
+      return false
+    }
+  }
+
+  #others(planeId: string): Plane[] {
+    return [...this.#planes.values()].filter(({ id }) => id !== planeId)
+  }
+
+  async #spread(tunnel: ElsewhereTunnel): Promise<void> {
+    const change = { isAll: false, added: [tunnel], removed: [], lost: [] }
+    const all = this.#others(tunnel.planeId).map(({ id, link }) =>
+      link.ask('elsewhere', change, { withinMs: SPREAD_MS }).catch((err: unknown) => {
+        this.#options.log.warn(
+          { err, plane: id, tunnel: tunnel.tunnelId },
+          'data plane did not confirm a tunnel in time; its agent is answered anyway',
+        )
+      }),
+    )
+    await Promise.all(all)
+  }
+
+  /** Whether a place is free after its holder was asked for a sign of life. */
+  async #proveAlive(place: string): Promise<boolean> {
+    const holders = this.directory.holdersOf(place)
+    if (holders.length === 0) return this.#options.nodes?.proveAlive(place) ?? true
+    await Promise.all(holders.map((sessionId) => this.proveSessionAlive(sessionId)))
+    return !this.directory.holdersOf(place).some((sessionId) => holders.includes(sessionId))
+  }
+
+  async #returning(sessionId: string, isMoving = false) {
+    const moving = isMoving ? this.directory.movingLabels(sessionId) : undefined
+    if (moving) return moving
+    const plane = this.#planeOf(sessionId)
+    if (plane) {
+      // Its former tunnels are known only once its plane has reported them ended.
+      await this.sessionCameBack(sessionId)
+    }
+    const former = this.directory.formerLabels(sessionId)
+    if (plane || former.length > 0) return former
+    return this.#options.nodes?.returning(sessionId, isMoving) ?? []
+  }
+
+  async #command(sessionId: string, command: AgentCommand): Promise<void> {
+    const plane = this.#planeOf(sessionId)
+    if (!plane) throw new Refusal('NOT_FOUND', 'there is no tunnel session with this id')
+    try {
+      await plane.link.ask('command', { sessionId, command })
+    } catch (cause) {
+      if (!(cause instanceof LinkFault)) throw cause
+      if (cause.reason === 'timeout') throw new Refusal('COMMAND_TIMEOUT', undefined, { cause })
+      throw new Refusal('COMMAND_FAILED', `the session ended before the agent answered the command ${command}`, {
+        cause,
+      })
+    }
+  }
+
+  /** Ends a session at its plane and at draining ones: an agent that moves has connections at two planes. */
+  #endSession(sessionId: string, reason: string): void {
+    const at = this.directory.planeOf(sessionId)
+    for (const { id, link, isLeaving } of this.#planes.values()) {
+      if (id === at || isLeaving) link.tell('endSession', { sessionId, reason })
+      // Its own plane may be stuck, and not report the end.
+      link.tell('endLegs', { sessionId })
+    }
+  }
+
+  #planeOf(sessionId: string): Plane | undefined {
+    return this.#planes.get(this.directory.planeOf(sessionId) ?? '')
+  }
+}
+
+const cameBack = 'its agent reconnected on another connection'
+
+/** What an agent is told when another got its address while its data plane was disconnected; with the vendor's number. */
+const taken = { message: 'its address was given to another tunnel while the server was restarting', ngrok: 334 }
+
+const notChecked = 'cannot check the credentials of online agents'

@@ -1,0 +1,136 @@
+/**
+ * Which certificate is served for which name, kept by name: the cost of a change depends on the change, not on their number.
+ *
+ * Uploaded certificates win over files, and files over certificates that this server got by itself, even where only a wildcard
+ * covers the name. A newer certificate wins over an older one for the same name; one that a reserved domain names wins over all.
+ */
+import { Groups } from '../../lib/multi-map.ts'
+import type { ServedCertificate } from '../../link/planes/plane-calls.ts'
+import { wildcardOver } from '../../model/certificate-names.ts'
+
+/** Certificates by name, exact or `*.…`. */
+export type CertificatesByName = ReadonlyMap<string, ServedCertificate>
+
+export interface StoredCertificate {
+  readonly names: readonly string[]
+  readonly served: ServedCertificate
+  /** Whether this server got it from an authority. */
+  readonly isIssued: boolean
+}
+
+/** A reserved domain that names its certificate. */
+export interface NamingDomain {
+  readonly name: string
+  readonly certificateId: string
+}
+
+export class CertificateChoice {
+  readonly #served = new Map<string, ServedCertificate>()
+  readonly #byId = new Map<string, StoredCertificate>()
+  readonly #uploaded = new Groups<ServedCertificate>()
+  readonly #issued = new Groups<ServedCertificate>()
+  /** Reserved domains by their name, and their names by the id of the certificate. */
+  readonly #domains = new Groups<NamingDomain>()
+  readonly #namedBy = new Groups<string>()
+  /** Names of files and of issued certificates, by the wildcard over them. */
+  readonly #below = new Groups<string>()
+  /** Names whose certificate must be chosen again. */
+  readonly #touched = new Set<string>()
+  #files: CertificatesByName = new Map()
+
+  get served(): CertificatesByName {
+    return this.#served
+  }
+
+  addCertificate(certificate: StoredCertificate): void {
+    const { names, served, isIssued } = certificate
+    this.#byId.set(served.id, certificate)
+    for (const name of names) {
+      ;(isIssued ? this.#issued : this.#uploaded).add(name, served)
+      if (isIssued) this.#below.add(wildcardOver(name), name)
+    }
+    this.#touchCertificate(certificate)
+  }
+
+  removeCertificate(certificate: StoredCertificate): void {
+    const { names, served, isIssued } = certificate
+    this.#byId.delete(served.id)
+    for (const name of names) {
+      ;(isIssued ? this.#issued : this.#uploaded).delete(name, served)
+      if (isIssued && !this.#issued.has(name) && !this.#files.has(name)) this.#below.delete(wildcardOver(name), name)
+    }
+    this.#touchCertificate(certificate)
+  }
+
+  addDomain(domain: NamingDomain): void {
+    this.#domains.add(domain.name, domain)
+    this.#namedBy.add(domain.certificateId, domain.name)
+    this.#touched.add(domain.name)
+  }
+
+  removeDomain(domain: NamingDomain): void {
+    this.#domains.delete(domain.name, domain)
+    this.#namedBy.delete(domain.certificateId, domain.name)
+    this.#touched.add(domain.name)
+  }
+
+  useFiles(files: CertificatesByName): void {
+    for (const name of this.#files.keys()) {
+      this.#touch(name)
+      if (!this.#issued.has(name)) this.#below.delete(wildcardOver(name), name)
+    }
+    this.#files = files
+    for (const name of files.keys()) {
+      this.#below.add(wildcardOver(name), name)
+      this.#touch(name)
+    }
+  }
+
+  /** Chooses again for all touched names; returns those whose certificate has changed or is gone. */
+  settle(): string[] {
+    const changed: string[] = []
+    for (const name of this.#touched) {
+      const chosen = this.#choose(name)
+      if (this.#served.get(name) === chosen) continue
+      changed.push(name)
+      if (chosen) this.#served.set(name, chosen)
+      else this.#served.delete(name)
+    }
+    this.#touched.clear()
+    return changed
+  }
+
+  #touchCertificate({ names, served, isIssued }: StoredCertificate): void {
+    for (const name of names) {
+      if (isIssued) this.#touched.add(name)
+      else this.#touch(name)
+    }
+    for (const name of this.#namedBy.get(served.id)) this.#touched.add(name)
+  }
+
+  /** Marks a name, and the names that it covers. */
+  #touch(name: string): void {
+    this.#touched.add(name)
+    if (name.startsWith('*.')) for (const below of this.#below.get(name)) this.#touched.add(below)
+  }
+
+  #choose(name: string): ServedCertificate | undefined {
+    for (const { certificateId } of this.#domains.get(name)) {
+      const named = this.#byId.get(certificateId)
+      if (named) return named.served
+    }
+    const above = wildcardOver(name)
+    const uploaded = newest(this.#uploaded.get(name))
+    if (uploaded || this.#uploaded.has(above)) return uploaded
+    const file = this.#files.get(name)
+    if (file || this.#files.has(above)) return file
+    return newest(this.#issued.get(name))
+  }
+}
+
+/** The newest has the greatest id. */
+function newest(certificates: Iterable<ServedCertificate>): ServedCertificate | undefined {
+  let found: ServedCertificate | undefined
+  for (const each of certificates) if (!found || each.id > found.id) found = each
+  return found
+}

@@ -1,0 +1,178 @@
+/** Turns stored edges into edge configurations for the data plane, with everything they refer to included. */
+
+import type { Sealer } from '../../lib/secrets/seal.ts'
+import { othersTurn } from '../../lib/threads/others-turn.ts'
+import type { BackendPlan, EdgeConfig, EdgeKind, ModuleSettings, RouteConfig } from '../../model/edge-config.ts'
+import { readHostport } from '../../model/hostport.ts'
+import { modulesAt } from '../../modules/index.ts'
+import type { Lookup } from '../../modules/module.ts'
+import { openModules } from '../records/module-rows.ts'
+import { httpsEdgeRoutes } from '../resources/https-edge-routes.ts'
+import { httpsEdges } from '../resources/https-edges.ts'
+import { ipPolicyRules } from '../resources/ip-policy-rules.ts'
+import type { Resource } from '../resources/resource.ts'
+import { tcpEdges } from '../resources/tcp-edges.ts'
+import { tlsEdges } from '../resources/tls-edges.ts'
+import type { Reader, StoredResource } from '../store/reader.ts'
+
+/** The resources that are edges, and what the data plane calls them. */
+export const edgeResources: ReadonlyMap<string, { resource: Resource; kind: EdgeKind }> = new Map([
+  [tcpEdges.kind, { resource: tcpEdges, kind: 'tcp' }],
+  [tlsEdges.kind, { resource: tlsEdges, kind: 'tls' }],
+  [httpsEdges.kind, { resource: httpsEdges, kind: 'https' }],
+])
+
+/** Reads `edges` with everything they refer to, in a few queries for all of them. */
+export async function readEdgeConfigs(
+  reader: Reader,
+  sealer: Sealer,
+  edges: readonly StoredResource[],
+): Promise<EdgeConfig[]> {
+  const https = edges.filter(({ kind }) => kind === httpsEdges.kind).map(({ id }) => id)
+  const routes = await reader.children(httpsEdgeRoutes.kind, https)
+  const named = await readNamed(reader, [...edges, ...routes])
+  const lookup = lookupIn(named)
+  const byEdge = Map.groupBy(routes, ({ parentId }) => parentId ?? '')
+  const breath = othersTurn()
+  const configs: EdgeConfig[] = []
+  for (const edge of edges) {
+    const known = edgeResources.get(edge.kind)
+    if (!known) continue
+    try {
+      const ofEdge: RouteConfig[] = []
+      for (const route of byEdge.get(edge.id) ?? []) {
+        await breath()
+        ofEdge.push(routeConfig(route, sealer, lookup))
+      }
+      configs.push(edgeConfig(edge, known, ofEdge, sealer, lookup))
+    } catch (error) {
+      // An edge without names is unreachable; it must not hold up the others.
+      const broken = error instanceof Error ? error.message : String(error)
+      configs.push({ id: edge.id, kind: known.kind, names: [], ports: [], modules: {}, routes: [], broken })
+    }
+    await breath()
+  }
+  return configs
+}
+
+function edgeConfig(
+  edge: StoredResource,
+  { resource, kind }: { resource: Resource; kind: EdgeKind },
+  routes: readonly RouteConfig[],
+  sealer: Sealer,
+  lookup: Lookup,
+): EdgeConfig {
+  // What is stored has passed the form of its resource.
+  const hostports = (edge.fields.hostports as readonly string[]).map(readHostport)
+  return {
+    id: edge.id,
+    kind,
+    names: kind === 'tcp' ? [] : hostports.map(({ host }) => host),
+    ports: kind === 'tcp' ? hostports.map(({ port }) => port) : [],
+    ...settingsOf(resource, edge, sealer, lookup),
+    routes,
+  }
+}
+
+function routeConfig(route: StoredResource, sealer: Sealer, lookup: Lookup): RouteConfig {
+  return {
+    id: route.id,
+    matchType: route.fields.match_type === 'exact_path' ? 'exact_path' : 'path_prefix',
+    match: String(route.fields.match),
+    ...settingsOf(httpsEdgeRoutes, route, sealer, lookup),
+  }
+}
+
+/** The enabled modules; if one cannot be resolved, the reason why nothing passes. */
+function settingsOf(
+  resource: Resource,
+  stored: StoredResource,
+  sealer: Sealer,
+  lookup: Lookup,
+): { modules: ModuleSettings; broken?: string } {
+  const modules: Record<string, unknown> = {}
+  try {
+    const configs = openModules(sealer, resource, stored)
+    const { place } = resource
+    for (const { name, resolve } of place ? modulesAt(place) : []) {
+      const config = configs.get(name)
+      if (place && config?.enabled) modules[name] = resolve ? resolve(config, lookup, place) : config
+    }
+    return { modules }
+  } catch (error) {
+    return { modules, broken: error instanceof Error ? error.message : String(error) }
+  }
+}
+
+interface Named {
+  readonly resources: ReadonlyMap<string, StoredResource>
+  readonly rules: ReadonlyMap<string, readonly StoredResource[]>
+}
+
+/** Everything that `from` refer to, over any number of steps: backends name further backends. */
+async function readNamed(reader: Reader, from: readonly StoredResource[]): Promise<Named> {
+  const resources = new Map<string, StoredResource>()
+  let ids = from.map(({ id }) => id)
+  while (ids.length > 0) {
+    const next = [...(await reader.referredBy(ids)).keys()].filter((id) => !resources.has(id))
+    for (const resource of await reader.resources(next)) resources.set(resource.id, resource)
+    ids = next
+  }
+  const policies = [...resources.values()].filter(({ kind }) => kind === 'ip_policy').map(({ id }) => id)
+  const rules = await reader.children(ipPolicyRules.kind, policies)
+  return { resources, rules: Map.groupBy(rules, ({ parentId }) => parentId ?? '') }
+}
+
+/** Reads the IP policies that a policy document names; the policy itself is not stored, and the IP policies exist. */
+export async function readIpRules(reader: Reader, ids: readonly string[]): Promise<Lookup> {
+  const resources = new Map((await reader.resources(ids)).map((each) => [each.id, each]))
+  const rules = await reader.children(ipPolicyRules.kind, ids)
+  return lookupIn({ resources, rules: Map.groupBy(rules, ({ parentId }) => parentId ?? '') })
+}
+
+function lookupIn({ resources, rules }: Named): Lookup {
+  const find = (id: string): StoredResource => {
+    const found = resources.get(id)
+    if (!found) throw new Error(`${id} no longer exists`)
+    return found
+  }
+  const backend = (id: string): BackendPlan => planOf(find(id), backend)
+  return {
+    ipRules: (id) =>
+      (rules.get(find(id).id) ?? []).map(({ fields }) => ({
+        cidr: String(fields.cidr),
+        action: fields.action === 'deny' ? 'deny' : 'allow',
+      })),
+    authority: (id) => String(find(id).fields.ca_pem),
+    backend,
+  }
+}
+
+/** The casts below hold because what is stored has passed the form of its resource. */
+function planOf({ id, kind, fields }: StoredResource, backend: (id: string) => BackendPlan): BackendPlan {
+  switch (kind) {
+    case 'tunnel_group_backend':
+      return { kind: 'tunnel_group', id, labels: fields.labels as Record<string, string> }
+    case 'http_response_backend':
+      return {
+        kind: 'http_response',
+        id,
+        status: Number(fields.status_code),
+        headers: fields.headers as Record<string, string>,
+        body: String(fields.body),
+      }
+    case 'static_backend': {
+      const { host, port } = readHostport(String(fields.address))
+      const { enabled: tls } = fields.tls as { enabled: boolean }
+      return { kind: 'static', id, host: host.replace(/^\[|\]$/g, ''), port, tls }
+    }
+    case 'failover_backend':
+      return { kind: 'failover', id, children: (fields.backends as string[]).map(backend) }
+    case 'weighted_backend': {
+      const children = Object.entries(fields.backends as Record<string, number>)
+      return { kind: 'weighted', id, children: children.map(([id, weight]) => ({ weight, plan: backend(id) })) }
+    }
+    default:
+      throw new Error(`${id} is not a backend`)
+  }
+}

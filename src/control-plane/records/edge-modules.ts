@@ -1,0 +1,94 @@
+/** Replaces, gets and deletes one module of an edge or route (contract 4.7). */
+import type { Sealer } from '../../lib/secrets/seal.ts'
+import { Refusal } from '../../model/errors.ts'
+import type { ModuleForm } from '../../modules/forms.ts'
+import type { Module, ModuleConfig, ShownAt } from '../../modules/module.ts'
+import type { Resource } from '../resources/resource.ts'
+import type { Store } from '../store/store.ts'
+import { checkMentions } from './check-references.ts'
+import type { Principal } from './find-caller.ts'
+import { checkTogether, type ModuleChecks, mentionsOf, moduleWrite, openModules, writeModules } from './module-rows.ts'
+import { checkNesting } from './nesting.ts'
+import { type ResourceTarget, visible } from './ownership.ts'
+import { rootOf } from './records.ts'
+import { attempt } from './retry-on-conflict.ts'
+import { type ShowingModules, shownAt } from './shown-at.ts'
+
+/** The module of a request, and its caller. */
+export interface ModuleTarget {
+  readonly resource: Resource
+  readonly principal: Principal
+  readonly target: ResourceTarget
+  readonly module: Module
+  /** The spelling that the caller uses. */
+  readonly form: ModuleForm
+}
+
+interface EdgeModulesOptions extends ShowingModules {
+  readonly sealer: Sealer
+  readonly checks: ModuleChecks
+}
+
+export class EdgeModules {
+  readonly #store: Store
+  readonly #sealer: Sealer
+  readonly #checks: ModuleChecks
+  readonly #requestKey: ShowingModules['requestKey']
+
+  constructor({ store, sealer, checks, requestKey }: EdgeModulesOptions) {
+    this.#store = store
+    this.#sealer = sealer
+    this.#checks = checks
+    this.#requestKey = requestKey
+  }
+
+  /** Replaces a module as a whole and returns it; `input` has passed the schema of its form. */
+  async put({ resource, principal, target, module, form }: ModuleTarget, input: ModuleConfig): Promise<ModuleConfig> {
+    const checking = { checks: this.#checks, principal }
+    const write = await moduleWrite(checking, resource, { module, form, given: input, at: '' })
+    const writes = [write]
+    await attempt(() =>
+      this.#store.write(async (writer) => {
+        const before = visible(resource, principal, target, await writer.lock(resource.kind, target.id))
+        checkTogether(this.#sealer, resource, before, { writes })
+        const mentions = mentionsOf(resource, writes)
+        await checkMentions(writer, mentions)
+        await checkNesting(writer, resource, before.id, mentions)
+        const isNew = !before.modules.has(module.name)
+        await writeModules(writer, this.#sealer, resource, before.id, { writes, isNew })
+        writer.changed(...rootOf(resource, before))
+      }),
+    )
+    return write.config
+  }
+
+  async get({ resource, principal, target, module, form }: ModuleTarget): Promise<ModuleConfig> {
+    const found = await this.#store.read((reader) => reader.resource(resource.kind, target.id))
+    const stored = visible(resource, principal, target, found)
+    const config = openModules(this.#sealer, resource, stored).get(module.name)
+    if (!config) {
+      const msg = `the module \`${form.name}\` of this ${resource.noun} is not set; PUT it first`
+      throw new Refusal('MODULE_NOT_SET', msg)
+    }
+    return config
+  }
+
+  /** The addresses that a module shows; undefined for modules that show none. */
+  async shownAt({ module, target }: ModuleTarget): Promise<ShownAt | undefined> {
+    if (!module.shows) return undefined
+    const { id, parentId = null } = target
+    return shownAt({ id, parentId }, { store: this.#store, requestKey: this.#requestKey })
+  }
+
+  /** D29: removing a module that is not set changes nothing and is no error. */
+  async remove({ resource, principal, target, module }: ModuleTarget): Promise<void> {
+    await this.#store.write(async (writer) => {
+      const before = visible(resource, principal, target, await writer.lock(resource.kind, target.id))
+      if (!before.modules.has(module.name)) return
+      checkTogether(this.#sealer, resource, before, { without: module })
+      await writer.removeModule(before.id, module.name)
+      await writer.setReferences(before.id, module.name, [], false)
+      writer.changed(...rootOf(resource, before))
+    })
+  }
+}

@@ -1,0 +1,73 @@
+/** Looks up the credentials of agents, authtokens and SSH keys, with their current ACL. */
+import type { Secret } from '../../lib/secrets/secret.ts'
+import type { AgentCredential } from '../../model/agent-credential.ts'
+import { AUTHTOKENS, credentials } from '../resources/credentials.ts'
+import { SSH_KEYS, sshCredentials } from '../resources/ssh-credentials.ts'
+import { AskedTogether } from '../store/asked-together.ts'
+import type { OwnedResource, Reader } from '../store/reader.ts'
+import type { Store } from '../store/store.ts'
+import { tokenHash, wellFormedToken } from './find-caller.ts'
+
+/** How long a lookup may take, in milliseconds: an agent must get the error before its own authentication timeout. */
+export const LOOKUP_MS = 5000
+
+type Found = AgentCredential | undefined
+
+/** The kinds of credentials that start sessions. */
+const kinds: ReadonlySet<string> = new Set([credentials.kind, sshCredentials.kind])
+
+export class AgentCredentials {
+  readonly #byToken: AskedTogether<string, Found>
+  readonly #byKey: AskedTogether<string, Found>
+  readonly #byId: AskedTogether<string, Found>
+
+  constructor(store: Store) {
+    const together = (find: (reader: Reader, keys: readonly string[]) => Promise<(key: string) => Found>) =>
+      new AskedTogether((keys: readonly string[]) =>
+        store.read((reader) => find(reader, [...new Set(keys)]), { withinMs: LOOKUP_MS }),
+      )
+    this.#byToken = together((reader, keys) => heldBy(reader, AUTHTOKENS, keys))
+    this.#byKey = together((reader, keys) => heldBy(reader, SSH_KEYS, keys))
+    this.#byId = together(byId)
+  }
+
+  /** The credential with this token; undefined when it is not valid. */
+  async find(token: Secret): Promise<Found> {
+    const text = token.reveal()
+    return wellFormedToken(text) ? this.#byToken.ask(tokenHash(text)) : undefined
+  }
+
+  /** The credential with this public key fingerprint; undefined when there is none. */
+  findSsh(fingerprint: string): Promise<Found> {
+    return this.#byKey.ask(fingerprint)
+  }
+
+  /** The same credential, looked up again: its ACL may have changed, or it may be gone. */
+  current(id: string): Promise<Found> {
+    return this.#byId.ask(id)
+  }
+}
+
+async function heldBy(reader: Reader, scope: string, keys: readonly string[]): Promise<(key: string) => Found> {
+  const found = await reader.holdersWithOwners(scope, keys)
+  return among(new Map(found.map((each) => [each.key, each])))
+}
+
+async function byId(reader: Reader, ids: readonly string[]): Promise<(id: string) => Found> {
+  const found = await reader.withOwners(ids)
+  return among(new Map(found.map((each) => [each.held.id, each])))
+}
+
+function among(found: ReadonlyMap<string, OwnedResource>): (key: string) => Found {
+  return (key) => {
+    const each = found.get(key)
+    return each && usable(each)
+  }
+}
+
+/** Credentials of an inactive owner are invalid, as are its keys. */
+function usable({ held, owner }: OwnedResource): Found {
+  if (!kinds.has(held.kind) || owner.fields.active === false) return undefined
+  // What is stored has passed the form of its resource.
+  return { id: held.id, acl: held.fields.acl as readonly string[], ownerId: owner.id }
+}

@@ -1,0 +1,107 @@
+/** Removes ended logins, logins beyond the limits, and expired used answers: in the background, a few at a time. */
+import type { Clock } from '../../lib/clock.ts'
+import type { Logger } from '../../lib/log/create-log.ts'
+import { MAX_IDLE_MS } from '../../link/planes/login-store.ts'
+import { applicationSessions } from '../resources/application-sessions.ts'
+import { applicationUsers } from '../resources/application-users.ts'
+import type { LoginWriter } from '../store/login-writer.ts'
+import type { Store } from '../store/store.ts'
+
+/** Pause between two rounds, in milliseconds. */
+const EVERY_MS = 60_000
+
+/** Rows removed per transaction: few enough that nobody waits for it. */
+const AT_A_TIME = 200
+
+/** Used answers removed per transaction; their rows are small. */
+const ANSWERS_AT_A_TIME = 2000
+
+/** Transactions per round, of each kind; the rest is left to the next round. */
+const BATCHES = 50
+
+/**
+ * Most logins, and most users. A row takes 1 to 2 KiB, so this is half a gigabyte of disk, and counting takes the
+ * database a tenth of a second. The longest absent go first, and have to log in again.
+ */
+const MAX_KEPT = 250_000
+
+export interface LoginUpkeepOptions {
+  readonly store: Store
+  readonly now: Clock
+  readonly log: Logger
+  /** Smaller ones are for tests. */
+  readonly maxKept?: number
+  readonly everyMs?: number
+}
+
+/** One transaction of a round: removes at most `limit` and announces them where others must know. */
+type Share = (logins: LoginWriter, limit: number) => Promise<readonly string[]>
+
+export class LoginUpkeep {
+  readonly #store: Store
+  readonly #now: Clock
+  readonly #log: Logger
+  readonly #maxKept: number
+  readonly #everyMs: number
+  #timer: NodeJS.Timeout | undefined
+  #round: Promise<void> = Promise.resolve()
+  #isStopped = false
+
+  constructor({ store, now, log, maxKept = MAX_KEPT, everyMs = EVERY_MS }: LoginUpkeepOptions) {
+    this.#store = store
+    this.#now = now
+    this.#log = log
+    this.#maxKept = maxKept
+    this.#everyMs = everyMs
+  }
+
+  start(): void {
+    this.#timer = setTimeout(() => {
+      this.#round = this.tidy().then(() => {
+        if (!this.#isStopped) this.start()
+      })
+    }, this.#everyMs).unref()
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true
+    clearTimeout(this.#timer)
+    await this.#round
+  }
+
+  /** One round. Failures are retried in the next. */
+  async tidy(): Promise<void> {
+    const now = this.#now()
+    try {
+      // These need no announcement: each node knows by itself that they have expired.
+      await this.#remove(Infinity, null, (logins, limit) => logins.removeEnded(now, limit))
+      await this.#remove(Infinity, null, (logins, limit) => logins.removeUnseen(now - MAX_IDLE_MS, limit))
+      await this.#remove(Infinity, null, (logins, limit) => logins.removeAnswers(now, limit), ANSWERS_AT_A_TIME)
+      const sessions = await this.#store.read(({ logins }) => logins.count('login_sessions'))
+      await this.#remove(sessions - this.#maxKept, applicationSessions.kind, (logins, limit) =>
+        logins.removeUnseen(Number.MAX_SAFE_INTEGER, limit),
+      )
+      const users = await this.#store.read(({ logins }) => logins.count('login_users'))
+      await this.#remove(users - this.#maxKept, applicationUsers.kind, (logins, limit) =>
+        logins.removeOldestUsers(limit),
+      )
+    } catch (err) {
+      this.#log.warn({ err }, 'cannot remove expired logins; retrying')
+    }
+  }
+
+  /** Removes up to `count` rows; other nodes learn of them as changes of `kind`. */
+  async #remove(count: number, kind: string | null, share: Share, atATime = AT_A_TIME): Promise<void> {
+    let left = count
+    for (let batch = 0; batch < BATCHES && left > 0 && !this.#isStopped; batch++) {
+      const limit = Math.min(left, atATime)
+      const gone = await this.#store.write(async (writer) => {
+        const ids = await share(writer.logins, limit)
+        if (kind !== null) for (const id of ids) writer.changed(kind, id)
+        return ids
+      })
+      left -= gone.length
+      if (gone.length < limit) return
+    }
+  }
+}

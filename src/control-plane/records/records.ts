@@ -1,0 +1,384 @@
+/** Creates, lists, gets, updates and deletes stored resources of every kind: one transaction each, by the resource's own rules. */
+import { type Clock, timestamp } from '../../lib/clock.ts'
+import { type IdSource, randomText } from '../../lib/ids.ts'
+import type { Sealer } from '../../lib/secrets/seal.ts'
+import { othersTurn } from '../../lib/threads/others-turn.ts'
+import { Refusal } from '../../model/errors.ts'
+import type { Presence } from '../../model/presence.ts'
+import type { Mention } from '../../modules/module.ts'
+import { EDGE_NAMES } from '../resources/hostports.ts'
+import { resourceOf } from '../resources/index.ts'
+import { RESERVED_NAMES } from '../resources/reserved-domains.ts'
+import type { Claim, Fields, Resource, Surroundings } from '../resources/resource.ts'
+import type { Reader, StoredResource } from '../store/reader.ts'
+import type { Store } from '../store/store.ts'
+import { checkClaims, checkMentions, checkUnreferenced, setClaims, setMentions } from './check-references.ts'
+import { type Principal, tokenHash } from './find-caller.ts'
+import type { KeyMaker } from './key-maker.ts'
+import { checkTogether, type ModuleChecks, mentionsOf, openModules, splitModules, writeModules } from './module-rows.ts'
+import { checkNesting } from './nesting.ts'
+import { ownerOf, type ResourceTarget, seesOnlyOwn, visible } from './ownership.ts'
+import { vouchFor } from './proven-names.ts'
+import { checkServed } from './remote-address-check.ts'
+import { attempt } from './retry-on-conflict.ts'
+import { openFields, resourceAt, sealFields } from './sealed-fields.ts'
+import { holdKey } from './sealing.ts'
+import type { Complete } from './show-resource.ts'
+import { placed, type ShowingModules } from './shown-at.ts'
+import { checkRules } from './write-rules.ts'
+
+/** What records need. */
+interface RecordsOptions {
+  readonly store: Store
+  readonly ids: IdSource
+  readonly now: Clock
+  readonly sealer: Sealer
+  readonly around: Surroundings
+  /** This node, where there may be others. */
+  readonly nodeId?: string | undefined
+  readonly presence: Presence
+  readonly checks: ModuleChecks
+  readonly keys: Pick<KeyMaker, 'make'>
+  readonly requestKey: ShowingModules['requestKey']
+  /** Why a member may not hold a name; undefined when any name may be held. */
+  readonly whyNotProven?: ((name: string) => Promise<string | undefined>) | undefined
+}
+
+export class Records {
+  readonly #store: Store
+  readonly #ids: IdSource
+  readonly #now: Clock
+  readonly #sealer: Sealer
+  readonly #around: Surroundings
+  readonly #nodeId: string | undefined
+  readonly #presence: Presence
+  readonly #checks: ModuleChecks
+  readonly #keys: RecordsOptions['keys']
+  readonly #showing: ShowingModules
+  readonly #whyNotProven: RecordsOptions['whyNotProven']
+
+  constructor(options: RecordsOptions) {
+    const { store, ids, now, sealer, around, nodeId, presence, checks, keys, requestKey } = options
+    this.#store = store
+    this.#ids = ids
+    this.#now = now
+    this.#sealer = sealer
+    this.#around = around
+    this.#nodeId = nodeId
+    this.#presence = presence
+    this.#checks = checks
+    this.#keys = keys
+    this.#showing = { store, requestKey }
+    this.#whyNotProven = options.whyNotProven
+  }
+
+  /** Stores a new resource; `input` has passed the resource's create schema. */
+  async create(
+    resource: Resource,
+    principal: Principal,
+    input: Fields,
+    parentInPath: string | null,
+  ): Promise<Complete> {
+    const { own, modules: writes } = await splitModules({ checks: this.#checks, principal }, resource, input)
+    const named = take(own, resource.access === 'owner' ? 'owner_id' : null)
+    const parentInBody = take(own, resource.parent?.in === 'body' ? resource.parent.field : null)
+    const parentId = typeof parentInBody === 'string' ? parentInBody : parentInPath
+    const settled = await this.#checks.settle(principal.id, resource, own, this.#around)
+    checkTogether(this.#sealer, resource, { id: '', modules: new Map() }, { writes })
+    await this.#checkProven(principal, namesIn(resource.claims(settled, parentId)))
+    const prepared = await this.#prepared(resource, principal, settled)
+
+    const made = await attempt<Complete>(() =>
+      this.#store.write(async (writer) => {
+        if (parentId !== null) await requireParent(writer, resource, parentId)
+        const fields = await this.#chosen(writer, resource, prepared.fields)
+        await checkRules(writer, { resource, principal, parentId, before: null, after: fields })
+        const ownerId = resource.access === 'owner' ? await ownerOf(writer, principal, named) : null
+        const id = prepared.id ?? this.#ids.next(resource.prefix)
+        const token = resource.mints ? `${id.slice(resource.prefix.length)}_${randomText()}` : null
+        const claims = [...resource.claims(fields, parentId)]
+        if (resource.mints && token) claims.push(tokenClaim(resource.mints.scope, token))
+        const mentions = resource.mentions(fields)
+        const allMentions = [...mentions, ...mentionsOf(resource, writes)]
+        await checkMentions(writer, allMentions)
+        await checkNesting(writer, resource, null, allMentions)
+        await checkClaims(writer, claims, null)
+        await checkServed(writer, claims, this.#nodeId)
+
+        const row = { id, kind: resource.kind, parentId, ownerId, createdAt: timestamp(this.#now()), fields }
+        if (resource.secrets.length > 0) await holdKey(writer, this.#sealer)
+        await writer.insert({ ...row, fields: sealFields(this.#sealer, resource.secrets, fields, resourceAt(id)) })
+        await setClaims(writer, id, claims, [])
+        await setMentions(writer, id, mentions, [])
+        await writeModules(writer, this.#sealer, resource, id, { writes, isNew: true })
+        writer.changed(...rootOf(resource, row))
+        const modules = new Map(writes.map(({ module, config }) => [module.name, config]))
+        if (this.#mayVouch(principal)) await vouchFor(writer, namesIn(claims))
+        const fact = resource.fact && (await writer.meta(resource.fact(fields)))
+        return { ...row, modules, token, children: [], live: await this.#live(resource, fields), fact }
+      }),
+    )
+    return placed(made, this.#showing)
+  }
+
+  /** A page of what the caller may see, newest first. */
+  async list(
+    resource: Resource,
+    principal: Principal,
+    { limit, beforeId }: { limit: number; beforeId?: string },
+  ): Promise<{ records: readonly Complete[]; hasMore: boolean }> {
+    const page = await this.#store.read(async (reader) => {
+      const found = await reader.page({
+        kind: resource.kind,
+        // One more than asked for, to know whether there is a next page.
+        limit: limit + 1,
+        ...(beforeId !== undefined && { beforeId }),
+        ...(seesOnlyOwn(resource, principal) && { ownerId: principal.id }),
+      })
+      const records = await this.#complete(reader, resource, found.slice(0, limit))
+      return { records, hasMore: found.length > limit }
+    })
+    const records: Complete[] = []
+    for (const each of page.records) records.push(await placed(each, this.#showing))
+    return { ...page, records }
+  }
+
+  async get(resource: Resource, principal: Principal, target: ResourceTarget): Promise<Complete> {
+    const found = await this.#store.read(async (reader) => {
+      const row = visible(resource, principal, target, await reader.resource(resource.kind, target.id))
+      return only(await this.#complete(reader, resource, [row]))
+    })
+    return placed(found, this.#showing)
+  }
+
+  /**
+   * D10: fields that `input` does not name stay as they are; a module that it names is replaced. `cleared` is unset.
+   */
+  async update(
+    resource: Resource,
+    principal: Principal,
+    target: ResourceTarget,
+    input: Fields,
+    cleared: string | null = null,
+  ): Promise<Complete> {
+    const { own, modules: writes } = await splitModules({ checks: this.#checks, principal }, resource, input)
+    if (cleared !== null) own[cleared] = undefined
+    await this.#checkNewNames(resource, principal, target, own)
+    const renewed = await this.#renewed(resource, principal, target, own)
+    const changed = await attempt(() =>
+      this.#store.write(async (writer) => {
+        const before = visible(resource, principal, target, await writer.lock(resource.kind, target.id))
+        const { id, parentId } = before
+        if (Object.keys(own).length > 0) {
+          const old = openFields(this.#sealer, resource.secrets, before.fields, resourceAt(id))
+          const changed = { ...old, ...own }
+          const fields = resource.price ? renewed(changed) : resource.settle(changed, this.#around)
+          await checkRules(writer, { resource, principal, parentId, before, after: fields })
+          const [claims, mentions] = [resource.claims(fields, parentId), resource.mentions(fields)]
+          const oldMentions = resource.mentions(old)
+          await checkMentions(writer, mentions)
+          if (!sameIds(mentions, oldMentions)) await checkNesting(writer, resource, id, mentions)
+          await checkClaims(writer, claims, id)
+          await checkServed(writer, claims, this.#nodeId)
+          if (resource.secrets.length > 0) await holdKey(writer, this.#sealer)
+          await writer.replaceFields(id, sealFields(this.#sealer, resource.secrets, fields, resourceAt(id)))
+          const oldClaims = resource.claims(old, parentId)
+          await setClaims(writer, id, claims, oldClaims)
+          if (this.#mayVouch(principal)) {
+            const held = new Set(namesIn(oldClaims))
+            const names = namesIn(claims).filter((name) => !held.has(name))
+            await vouchFor(writer, names)
+          }
+          await setMentions(writer, id, mentions, oldMentions)
+        }
+        if (writes.length > 0) {
+          checkTogether(this.#sealer, resource, before, { writes })
+          const mentions = mentionsOf(resource, writes)
+          await checkMentions(writer, mentions)
+          await checkNesting(writer, resource, id, mentions)
+          await writeModules(writer, this.#sealer, resource, id, { writes, isNew: false })
+        }
+        if (Object.keys(own).length + writes.length > 0) writer.changed(...rootOf(resource, before))
+        const after = await writer.resource(resource.kind, id)
+        return only(await this.#complete(writer, resource, after ? [after] : []))
+      }),
+    )
+    return placed(changed, this.#showing)
+  }
+
+  async remove(resource: Resource, principal: Principal, target: ResourceTarget): Promise<void> {
+    await attempt(() =>
+      this.#store.write(async (writer) => {
+        const before = visible(resource, principal, target, await writer.lock(resource.kind, target.id))
+        await checkRules(writer, { resource, principal, parentId: before.parentId, before, after: null })
+        await checkUnreferenced(writer, resource, before.id)
+        // D24: keys and credentials are deleted with their owner; their changes in the feed end their sessions.
+        for (const owned of await writer.ownedBy(before.id)) writer.changed(owned.kind, owned.id)
+        await writer.remove(before.id)
+        writer.changed(...rootOf(resource, before))
+      }),
+    )
+  }
+
+  /** Adds what an answer needs beyond the row: opened secrets, children, and what is online. */
+  async #complete(reader: Reader, resource: Resource, found: readonly StoredResource[]): Promise<Complete[]> {
+    const children = new Map<string, Complete[]>(found.map(({ id }) => [id, []]))
+    if (resource.embeds) {
+      const child = resourceOf(resource.embeds.kind)
+      const rows = await reader.children(child.kind, [...children.keys()])
+      for (const each of await this.#complete(reader, child, rows)) children.get(each.parentId ?? '')?.push(each)
+    }
+    const facts = await reader.metas(found.flatMap(({ fields }) => resource.fact?.(fields) ?? []))
+    const breath = othersTurn()
+    const complete: Complete[] = []
+    for (const each of found) {
+      complete.push({
+        ...each,
+        fields: openFields(this.#sealer, resource.secrets, each.fields, resourceAt(each.id)),
+        modules: openModules(this.#sealer, resource, each),
+        children: children.get(each.id) ?? [],
+        live: await this.#live(resource, each.fields),
+        fact: resource.fact && facts.get(resource.fact(each.fields)),
+        token: null,
+      })
+      // A page may hold a hundred documents of a megabyte.
+      await breath()
+    }
+    return complete
+  }
+
+  /** Does slow work before the transaction, for an id that is chosen in advance. */
+  async #prepared(
+    resource: Resource,
+    principal: Principal,
+    fields: Fields,
+  ): Promise<{ readonly id?: string; readonly fields: Fields }> {
+    if (!resource.make) return { fields }
+    const id = this.#ids.next(resource.prefix)
+    const made = await resource.make(fields, {
+      id,
+      now: this.#now,
+      keyPair: (choice) => this.#keys.make(principal.id, choice),
+      fieldsOf: (mention) => this.#store.read((reader) => this.#fieldsOf(reader, mention)),
+    })
+    return { id, fields: made }
+  }
+
+  /**
+   * How an update changes the fields of a resource with a price: not at all, unless it names fields for which `settle` must run
+   * again. That takes long, so it runs before the transaction, and is valid only for the fields that were read then.
+   */
+  async #renewed(
+    resource: Resource,
+    principal: Principal,
+    target: ResourceTarget,
+    own: Fields,
+  ): Promise<(fields: Fields) => Fields> {
+    if (!resource.renews.some((name) => own[name] !== undefined)) return (fields) => fields
+    const { id, fields } = await this.#store.read(async (reader) =>
+      visible(resource, principal, target, await reader.resource(resource.kind, target.id)),
+    )
+    const given = { ...openFields(this.#sealer, resource.secrets, fields, resourceAt(id)), ...own }
+    const settled = await this.#checks.settle(principal.id, resource, given, this.#around)
+    const derived = Object.entries(settled).filter(([name]) => !Object.hasOwn(resource.update.properties, name))
+    return (current) => {
+      // Another update came between, so the fields that were checked together are not those that would be stored.
+      if (resource.renews.some((name) => current[name] !== settled[name])) throw new Refusal('CONFLICT')
+      return { ...current, ...Object.fromEntries(derived) }
+    }
+  }
+
+  /** Checks new names before the transaction, since that asks the DNS. */
+  async #checkNewNames(resource: Resource, principal: Principal, target: ResourceTarget, own: Fields): Promise<void> {
+    if (!this.#whyNotProven || principal.role === 'admin' || own.hostports === undefined) return
+    const { fields, parentId } = await this.#store.read(async (reader) =>
+      visible(resource, principal, target, await reader.resource(resource.kind, target.id)),
+    )
+    const before = new Set(namesIn(resource.claims(fields, parentId)))
+    const after = namesIn(resource.claims(resource.settle({ ...fields, ...own }, this.#around), parentId))
+    await this.#checkProven(
+      principal,
+      after.filter((name) => !before.has(name)),
+    )
+  }
+
+  async #checkProven({ role }: Principal, names: readonly string[]): Promise<void> {
+    if (role === 'admin') return
+    for (const name of names) {
+      const why = await this.#whyNotProven?.(name)
+      if (why !== undefined) throw new Refusal('NAME_NOT_PROVEN', why)
+    }
+  }
+
+  /** Where names must be proven, an admin vouches for the names it assigns. */
+  #mayVouch({ role }: Principal): boolean {
+    return role === 'admin' && this.#whyNotProven !== undefined
+  }
+
+  async #fieldsOf(reader: Reader, mention: Mention): Promise<Fields> {
+    await checkMentions(reader, [mention])
+    const [row] = await reader.resources([mention.id])
+    if (!row) throw new Refusal('CONFLICT')
+    return openFields(this.#sealer, resourceOf(row.kind).secrets, row.fields, resourceAt(row.id))
+  }
+
+  async #chosen(reader: Reader, resource: Resource, fields: Fields): Promise<Fields> {
+    if (!resource.choose) return fields
+    return resource.choose(fields, this.#around, async (scope, key) => !(await reader.holder(scope, key)))
+  }
+
+  async #live(resource: Resource, fields: Fields): Promise<Complete['live']> {
+    return resource.live ? resource.live(fields, this.#presence) : {}
+  }
+}
+
+/** The kind and id under which a change is announced: data planes load an edge with its routes, and a policy with its rules. */
+export function rootOf(
+  resource: Resource,
+  { id, parentId }: Pick<StoredResource, 'id' | 'parentId'>,
+): [kind: string, id: string] {
+  return resource.parent && parentId ? [resource.parent.kind, parentId] : [resource.kind, id]
+}
+
+/** Removes a field from the body that is not the resource's own. */
+function take(own: Record<string, unknown>, field: string | null): unknown {
+  if (field === null) return undefined
+  const value = own[field]
+  delete own[field]
+  return value
+}
+
+/** A parent that does not exist is 404 when the path names it and 400 when the body does (D28). */
+async function requireParent(reader: Reader, { parent }: Resource, parentId: string): Promise<void> {
+  if (!parent) return
+  if (parent.in === 'body') {
+    await checkMentions(reader, [{ field: parent.field, id: parentId, kinds: [parent.kind] }])
+    return
+  }
+  const kinds = await reader.kinds([parentId])
+  if (kinds.get(parentId) !== parent.kind) {
+    throw new Refusal('NOT_FOUND', `there is no ${resourceOf(parent.kind).noun} with this id`)
+  }
+}
+
+function tokenClaim(scope: string, token: string): Claim {
+  return { scope, key: tokenHash(token), taken: { code: 'CONFLICT', msg: 'that token is taken' } }
+}
+
+/** The names among claims, each once. */
+function namesIn(claims: readonly Claim[]): string[] {
+  const named = claims.filter(({ scope }) => scope === EDGE_NAMES || scope === RESERVED_NAMES)
+  return [...new Set(named.map(({ key }) => key))]
+}
+
+/** Whether two writes name the same resources. */
+function sameIds(a: readonly Mention[], b: readonly Mention[]): boolean {
+  const before = new Set(b.map(({ id }) => id))
+  return a.length === b.length && a.every(({ id }) => before.has(id))
+}
+
+function only(records: readonly Complete[]): Complete {
+  const [record] = records
+  if (!record) throw new Error('a resource that was just there is gone')
+  return record
+}

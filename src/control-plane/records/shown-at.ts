@@ -1,0 +1,34 @@
+/** Looks up what modules need whose answers contain addresses of their own; few do. */
+import { modules } from '../../modules/index.ts'
+import type { ShownAt } from '../../modules/module.ts'
+import type { RequestKey } from '../../modules/saml/request-key.ts'
+import type { Store } from '../store/store.ts'
+import type { Complete } from './show-resource.ts'
+
+export interface ShowingModules {
+  readonly store: Store
+  readonly requestKey: () => Promise<RequestKey>
+}
+
+const showing: readonly string[] = modules.filter(({ shows }) => shows).map(({ name }) => name)
+
+/** Adds to `record` and its children what their modules need to be shown. Do not call this inside a transaction. */
+export async function placed(record: Complete, from: ShowingModules, parent?: Complete): Promise<Complete> {
+  const children: Complete[] = []
+  for (const child of record.children) children.push(await placed(child, from, record))
+  const needs = showing.some((name) => record.modules.has(name))
+  if (!needs) return record.children.length > 0 ? { ...record, children } : record
+  return { ...record, children, shownAt: await shownAt(record, from, parent) }
+}
+
+/** `parent`: the edge, if already read. */
+export async function shownAt(
+  { id, parentId }: Pick<Complete, 'id' | 'parentId'>,
+  { store, requestKey }: ShowingModules,
+  parent?: Pick<Complete, 'fields'>,
+): Promise<ShownAt> {
+  const edge = parent ?? (await store.read((reader) => reader.resource('https_edge', parentId ?? '')))
+  // Only the edge's own form writes this field.
+  const hostports = (edge?.fields.hostports ?? []) as readonly string[]
+  return { id, hostports, requestCertificate: (await requestKey()).certificate }
+}

@@ -1,0 +1,193 @@
+/**
+ * The stored logins of visitors, for the data planes that cache them.
+ *
+ * Listeners are told of every login that ends or changes: at once when that happens here, and through the feed when it happens
+ * at another node.
+ */
+import type { IdSource } from '../../lib/ids.ts'
+import type { Sealer } from '../../lib/secrets/seal.ts'
+import {
+  LOOKUP_MS,
+  type LoginEndings,
+  type LoginRows,
+  type SeenLogin,
+  type StoredLogin,
+} from '../../link/planes/login-store.ts'
+import { browserOf } from '../../modules/login/browser-digest.ts'
+import type { UsedAnswer } from '../../modules/login/sessions.ts'
+import { applicationSessions } from '../resources/application-sessions.ts'
+import { applicationUsers } from '../resources/application-users.ts'
+import type { Change } from '../store/feed.ts'
+import type { Followed } from '../store/feed-follower.ts'
+import type { Seen } from '../store/login-writer.ts'
+import type { Store } from '../store/store.ts'
+import type { Writer } from '../store/writer.ts'
+import { answerRow, changingColumns, loginOf, sessionRow, userKey, userRow } from './sealed-logins.ts'
+import { holdKey } from './sealing.ts'
+
+/** Most logins of one user: three browsers at more than 150 routes. A user with more is a script. */
+const MAX_OF_USER = 500
+
+/** Most excess logins removed at once: each new login adds at most one, and more exist only after the limit was lowered. */
+const REMOVED_AT_ONCE = 100
+
+export interface StoredLoginsOptions {
+  readonly store: Store
+  readonly sealer: Sealer
+  readonly ids: IdSource
+  /** Smaller ones are for tests. */
+  readonly maxOfUser?: number
+  readonly lookupMs?: number
+}
+
+/** Takes endings; if it returns a promise, they take effect when that settles, which must be within a bounded time. */
+type HearEndings = (endings: LoginEndings) => void | Promise<void>
+
+/** The only argument of a call, by its name. */
+type Given<Name extends keyof LoginRows> = Parameters<LoginRows[Name]>[0]
+
+export class StoredLogins implements LoginRows, Followed {
+  readonly #store: Store
+  readonly #sealer: Sealer
+  readonly #ids: IdSource
+  readonly #maxOfUser: number
+  readonly #lookupMs: number
+  readonly #listeners = new Set<HearEndings>()
+
+  constructor({ store, sealer, ids, maxOfUser = MAX_OF_USER, lookupMs = LOOKUP_MS }: StoredLoginsOptions) {
+    this.#store = store
+    this.#sealer = sealer
+    this.#ids = ids
+    this.#maxOfUser = maxOfUser
+    this.#lookupMs = lookupMs
+  }
+
+  /** Calls `heard` with logins that end from now on; returns a function that stops this. */
+  whenEnded(heard: HearEndings): () => void {
+    this.#listeners.add(heard)
+    return () => {
+      this.#listeners.delete(heard)
+    }
+  }
+
+  async loginAt({ browser, routeId }: Given<'loginAt'>): Promise<StoredLogin | undefined> {
+    const row = await this.#store.read(({ logins }) => logins.at(browser, routeId), { withinMs: this.#lookupMs })
+    const login = row && loginOf(row, this.#sealer)
+    return row && login && { id: row.id, userId: row.user_id, login, expiresAt: row.expires_at }
+  }
+
+  async beginLogin({ place, login, origin, before }: Given<'beginLogin'>): Promise<readonly string[]> {
+    const browser = browserOf(place)
+    const browserBefore = before === undefined ? browser : browserOf({ secret: before, host: place.host })
+    const newUser = userRow(this.#ids.next(applicationUsers.prefix), login, origin)
+    const id = this.#ids.next(applicationSessions.prefix)
+    const gone = await this.#store.write(async (writer) => {
+      await holdKey(writer, this.#sealer)
+      const userId = await writer.logins.putUser(newUser)
+      const moved = browserBefore === browser ? [] : await writer.logins.moveBrowser(browserBefore, browser)
+      const older = await writer.logins.begin(sessionRow({ id, userId }, { place, login, origin }, this.#sealer))
+      const beyond = await writer.logins.removeBeyond(userId, this.#maxOfUser, REMOVED_AT_ONCE)
+      const touched = [...new Set([...moved, ...(older === undefined ? [] : [older]), ...beyond])]
+      return announced(writer, touched)
+    })
+    await this.#tellOf(gone)
+    return gone
+  }
+
+  async renewLogin({ place, login }: Given<'renewLogin'>): Promise<string | undefined> {
+    const browser = browserOf(place)
+    const id = await this.#store.write(async (writer) => {
+      await holdKey(writer, this.#sealer)
+      const row = await writer.logins.at(browser, place.routeId)
+      // Another login may have replaced it.
+      if (row?.identity !== login.identity || row.created_at !== login.createdAt) return undefined
+      const isThere = await writer.logins.renew({ id: row.id, ...changingColumns(row.id, login, this.#sealer) })
+      // Others hold the old values, and a provider may accept a token only once.
+      if (isThere) announced(writer, [row.id])
+      return row.id
+    })
+    if (id !== undefined) await this.#tellOf([id])
+    return id
+  }
+
+  async endBrowser(browser: string): Promise<void> {
+    await this.#tellOf(
+      await this.#store.write(async (writer) => announced(writer, await writer.logins.removeBrowser(browser))),
+    )
+  }
+
+  async endLoginsOf({ owner, routeId, asked }: Given<'endLoginsOf'>): Promise<readonly string[] | undefined> {
+    const gone = await this.#store.write(async (writer) => {
+      if (!(await writer.logins.useAnswer(answerRow(asked)))) return undefined
+      return announced(writer, await writer.logins.removeOfUser(userKey(owner), routeId))
+    })
+    if (gone) await this.#tellOf(gone)
+    return gone
+  }
+
+  async useAnswer(answer: UsedAnswer): Promise<boolean> {
+    return this.#store.write(({ logins }) => logins.useAnswer(answerRow(answer)))
+  }
+
+  async seenLogins(seen: readonly SeenLogin[]): Promise<void> {
+    await this.#store.write(async ({ logins }) => {
+      await logins.markSeen('login_sessions', seen)
+      await logins.markSeen('login_users', latestOfUsers(seen))
+    })
+  }
+
+  /** Ends one login; resolves with whether there was one. */
+  async revoke(id: string): Promise<boolean> {
+    const wasThere = await this.#store.write(async (writer) => {
+      const isGone = await writer.logins.removeSession(id)
+      if (isGone) announced(writer, [id])
+      return isGone
+    })
+    await this.#tellOf([id])
+    return wasThere
+  }
+
+  /** Ends all logins of a user and deletes the user; resolves with whether there was one. */
+  async revokeUser(id: string): Promise<boolean> {
+    const wasThere = await this.#store.write(async (writer) => {
+      const isGone = await writer.logins.removeUser(id)
+      if (isGone) writer.changed(applicationUsers.kind, id)
+      return isGone
+    })
+    await this.#tell({ isAll: false, ids: [], userIds: [id] })
+    return wasThere
+  }
+
+  /** Tells listeners that changes were missed, so that any cached login may have ended. */
+  async load(): Promise<void> {
+    void this.#tell({ isAll: true, ids: [], userIds: [] })
+  }
+
+  /** Does not wait for listeners: a slow one must not delay what others hear next. */
+  async apply(changes: readonly Change[]): Promise<void> {
+    const idsOf = (wanted: string) => changes.filter(({ kind }) => kind === wanted).map(({ id }) => id)
+    const [ids, userIds] = [idsOf(applicationSessions.kind), idsOf(applicationUsers.kind)]
+    if (ids.length + userIds.length > 0) void this.#tell({ isAll: false, ids, userIds })
+  }
+
+  /** A login that ended at one data plane must not be accepted at another, so callers wait until all have heard. */
+  async #tellOf(ids: readonly string[]): Promise<void> {
+    if (ids.length > 0) await this.#tell({ isAll: false, ids, userIds: [] })
+  }
+
+  /** Never rejects: a listener that fails is a plane that is gone, which is told that anything may have ended when it is back. */
+  async #tell(endings: LoginEndings): Promise<void> {
+    await Promise.allSettled([...this.#listeners].map(async (heard) => heard(endings)))
+  }
+}
+
+function announced(writer: Writer, ids: readonly string[]): readonly string[] {
+  for (const id of ids) writer.changed(applicationSessions.kind, id)
+  return ids
+}
+
+function latestOfUsers(seen: readonly SeenLogin[]): Seen[] {
+  const latest = new Map<string, number>()
+  for (const { userId, at } of seen) latest.set(userId, Math.max(at, latest.get(userId) ?? 0))
+  return [...latest].map(([id, at]) => ({ id, at }))
+}

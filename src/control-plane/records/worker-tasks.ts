@@ -1,0 +1,89 @@
+/** Work that runs on another thread when it takes long: plain data in, plain data out. */
+
+import { BadValue, type BadValueKind } from '../../lib/shape/check.ts'
+import type { Done } from '../../lib/threads/serve-off-loop.ts'
+import { BindRefusal, type EndpointRequest } from '../../model/endpoint.ts'
+import { Refusal } from '../../model/errors.ts'
+import { agentModules } from '../../modules/agent-options/options.ts'
+import { formsOf } from '../../modules/forms.ts'
+import { modules } from '../../modules/index.ts'
+import type { ModuleConfig, Place } from '../../modules/module.ts'
+import { resources } from '../resources/index.ts'
+import type { Fields } from '../resources/resource.ts'
+
+export type HeavyWork =
+  | {
+      readonly kind: 'read'
+      readonly module: string
+      readonly form: string
+      readonly place: Place
+      readonly at: string
+      readonly given: ModuleConfig
+    }
+  | { readonly kind: 'bind'; readonly proto: EndpointRequest['proto']; readonly opts: EndpointRequest['opts'] }
+  | { readonly kind: 'settle'; readonly resource: string; readonly fields: Fields }
+
+/** The result; `isGiven` means the document as it was sent, which is not copied back. */
+export type HeavyResult =
+  | { readonly value: unknown }
+  | { readonly isGiven: true }
+  | { readonly badValue: { readonly field: string; readonly kind: BadValueKind; readonly message: string } }
+  | { readonly refusal: Pick<Refusal, 'code' | 'message' | 'field' | 'reason'> }
+  | { readonly bindRefusal: { readonly ngrok: number; readonly message: string } }
+
+export function doHeavyWork(work: HeavyWork): Done {
+  try {
+    return resultOf(work)
+  } catch (error) {
+    return { result: refusedWith(error) }
+  }
+}
+
+function resultOf(work: HeavyWork): Done {
+  switch (work.kind) {
+    case 'read': {
+      const { place, at, given } = work
+      const module = modules.find(({ name }) => name === work.module)
+      const form = module && formsOf(module, place).find(({ name }) => name === work.form)
+      if (!form) throw new Error(`there is no form ${work.form} of ${work.module}`)
+      const config = form.read(given, { place, at })
+      return { result: (config === given ? { isGiven: true } : { value: config }) satisfies HeavyResult }
+    }
+    case 'bind': {
+      const found = agentModules(work.proto, work.opts)
+      if (found instanceof BindRefusal) throw found
+      return { result: { value: found } satisfies HeavyResult }
+    }
+    case 'settle': {
+      const resource = resources.find(({ kind }) => kind === work.resource)
+      if (!resource?.price) throw new Error(`there is no resource ${work.resource} that is settled here`)
+      // A resource with a price needs no surroundings.
+      return { result: { value: resource.settle(work.fields, {} as never) } satisfies HeavyResult }
+    }
+  }
+}
+
+function refusedWith(error: unknown): HeavyResult {
+  if (error instanceof BadValue) {
+    const { field, kind, message } = error
+    return { badValue: { field, kind, message } }
+  }
+  if (error instanceof Refusal) {
+    const { code, message, field, reason } = error
+    return { refusal: { code, message, field, reason } }
+  }
+  if (error instanceof BindRefusal) return { bindRefusal: { ngrok: error.ngrok, message: error.message } }
+  throw error
+}
+
+/** The value of a result, on the calling thread; throws what the work threw. */
+export function outcomeOf<T>(result: HeavyResult, given: T): T {
+  if ('isGiven' in result) return given
+  if ('badValue' in result) throw new BadValue(result.badValue.field, result.badValue.kind, result.badValue.message)
+  if ('refusal' in result) {
+    const { code, message, field, reason } = result.refusal
+    throw new Refusal(code, message, { field, reason })
+  }
+  if ('bindRefusal' in result) throw new BindRefusal(result.bindRefusal.ngrok, result.bindRefusal.message)
+  return result.value as T // what the other side made of this kind of work
+}

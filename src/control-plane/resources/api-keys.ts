@@ -1,0 +1,19 @@
+/** API keys: they authenticate callers of this API. */
+
+import { stored } from './resource.ts'
+import { description, metadata } from './resource-fields.ts'
+
+/** The scope of claims for the token hashes of API keys. */
+export const API_KEY_TOKENS = 'api_key_token'
+
+export const apiKeys = stored({
+  kind: 'api_key',
+  noun: 'API key',
+  about: 'Keys that authenticate to this API.',
+  prefix: 'ak_',
+  path: '/api_keys',
+  listKey: 'keys',
+  access: 'owner',
+  mints: { field: 'token', scope: API_KEY_TOKENS },
+  form: { description, metadata },
+})

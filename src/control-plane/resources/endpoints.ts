@@ -1,0 +1,33 @@
+/** Endpoints: public addresses that are being served. */
+import { Type } from '../../lib/shape/type.ts'
+import { RefSchema } from '../../model/ref.ts'
+import { present } from './resource.ts'
+
+export const endpoints = present({
+  kind: 'endpoint',
+  noun: 'endpoint',
+  about: 'Public addresses that are being served now.',
+  prefix: 'ep_',
+  path: '/endpoints',
+  listKey: 'endpoints',
+  commands: [],
+  shows: {
+    id: Type.String({ description: 'Unique identifier.' }),
+    uri: Type.String({ description: 'Address of this resource.' }),
+    region: Type.String({ description: 'Region from which it is served.' }),
+    created_at: Type.String({ description: 'When it came online, RFC 3339.' }),
+    updated_at: Type.String({ description: 'When it last changed, RFC 3339.' }),
+    public_url: Type.String({ description: 'URL at which visitors reach it.' }),
+    proto: Type.String({ description: '`http`, `https`, `tcp` or `tls`.' }),
+    hostport: Type.String({ description: 'Where it listens, as `host:port`.' }),
+    type: Type.Enum(['ephemeral', 'edge'], { description: 'Whether an agent (`ephemeral`) or an edge serves it.' }),
+    name: Type.String({ description: 'Name given by its agent; empty when it has none.' }),
+    description: Type.String({ description: 'Human-readable description of whoever serves it.' }),
+    metadata: Type.String({ description: 'User-defined data of whoever serves it.' }),
+    // Absent where they do not apply, as in a tunnel (D19).
+    domain: Type.Optional(RefSchema),
+    tcp_addr: Type.Optional(RefSchema),
+    tunnel: Type.Optional(RefSchema),
+    edge: Type.Optional(RefSchema),
+  },
+})

@@ -1,0 +1,23 @@
+/** HTTPS edges: public names that serve HTTP through routes. */
+import { Type } from '../../lib/shape/type.ts'
+import { checkNames, hostports, nameClaims } from './hostports.ts'
+import { httpsEdgeRoutes } from './https-edge-routes.ts'
+import { stored } from './resource.ts'
+import { description, metadata } from './resource-fields.ts'
+
+export const httpsEdges = stored({
+  kind: 'https_edge',
+  noun: 'HTTPS edge',
+  about: 'Public HTTPS listeners; their routes decide what happens to each path.',
+  prefix: 'edghts_',
+  path: '/edges/https',
+  listKey: 'https_edges',
+  access: 'account',
+  place: 'https',
+  embeds: { field: 'routes', kind: httpsEdgeRoutes.kind },
+  form: { description, metadata, hostports },
+  shows: { routes: Type.Array(httpsEdgeRoutes.view, { description: 'The routes of the edge, oldest first.' }) },
+  settle: (fields, around) => ({ ...fields, hostports: checkNames(fields.hostports, around) }),
+  read: ({ hostports }) => ({ hostports: hostports.length > 0 ? hostports : null }),
+  claims: ({ hostports }) => nameClaims(hostports),
+})

@@ -1,0 +1,41 @@
+/** Explanations of policies (D55). Nothing is stored, so this is not in the registry of resources. */
+import { closed } from '../../lib/shape/schema.ts'
+import { Type } from '../../lib/shape/type.ts'
+import { describedFields } from '../../model/described.ts'
+import { explanationView } from '../../model/explanation.ts'
+import { formsOf } from '../../modules/forms.ts'
+import { policy } from '../../modules/policy/index.ts'
+import type { Resource } from './resource.ts'
+
+const id = (what: string) => Type.Optional(Type.String({ minLength: 1, maxBytes: 64, description: what }))
+
+/** The request body: the edge, route or policy to explain, and the traffic. */
+const explainForm = closed({
+  edge_id: id('Id of the edge that the traffic goes through, or of the endpoint of an agent (`ep_…`).'),
+  route_id: id('Id of the route that the request goes through.'),
+  ...Object.fromEntries(formsOf(policy, 'route').map(({ name, body }) => [name, Type.Optional(body)])),
+  ...describedFields,
+})
+
+export const policyExplanations: Resource = {
+  kind: 'policy_explanation',
+  noun: 'policy explanation',
+  about: 'What an edge, a route or a policy would do to a described request or connection.',
+  prefix: '',
+  path: '/policy/explain',
+  listKey: null,
+  verbs: [],
+  access: 'account',
+  source: 'dry_run',
+  commands: [],
+  create: explainForm,
+  update: closed({}),
+  view: explanationView,
+  settle: (fields) => fields,
+  read: () => ({}),
+  claims: () => [],
+  mentions: () => [],
+  secrets: [],
+  clears: [],
+  renews: [],
+}

@@ -1,0 +1,17 @@
+/** The region of a reservation. One server is one region, but scripts for the hosted service name one of its regions. */
+import { BadValue } from '../../lib/shape/check.ts'
+import { Type } from '../../lib/shape/type.ts'
+import type { Surroundings } from './resource.ts'
+
+/** The regions of the hosted service. All are accepted and shown as they were sent, but served from here. */
+const hostedRegions = ['us', 'eu', 'ap', 'au', 'sa', 'jp', 'in', 'us-cal-1', 'global']
+
+export const region = Type.Optional(
+  Type.String({ description: "Where it is served from; by default the server's own region.", maxBytes: 64 }),
+)
+
+export function checkRegion(sent: string | undefined, { region: own }: Surroundings): string {
+  if (sent === undefined || sent === '') return own
+  if (sent === own || hostedRegions.includes(sent)) return sent
+  throw new BadValue('region', 'value', `\`region\` must be \`${own}\`, the region of this server, or be left out`)
+}

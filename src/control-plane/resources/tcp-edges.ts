@@ -1,0 +1,20 @@
+/** TCP edges: public ports that carry bytes. */
+
+import { checkAddresses, hostports, portClaims } from './hostports.ts'
+import { stored } from './resource.ts'
+import { description, metadata } from './resource-fields.ts'
+
+export const tcpEdges = stored({
+  kind: 'tcp_edge',
+  noun: 'TCP edge',
+  about: 'Public TCP listeners, distinguished by port.',
+  prefix: 'edgtcp_',
+  path: '/edges/tcp',
+  listKey: 'tcp_edges',
+  access: 'account',
+  place: 'tcp',
+  form: { description, metadata, hostports },
+  settle: (fields, around) => ({ ...fields, hostports: checkAddresses(fields.hostports, around) }),
+  read: ({ hostports }) => ({ hostports: hostports.length > 0 ? hostports : null }),
+  claims: ({ hostports }) => portClaims(hostports),
+})

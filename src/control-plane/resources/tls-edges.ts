@@ -1,0 +1,20 @@
+/** TLS edges: public names whose TLS is passed through or terminated here. */
+
+import { checkNames, hostports, nameClaims } from './hostports.ts'
+import { stored } from './resource.ts'
+import { description, metadata } from './resource-fields.ts'
+
+export const tlsEdges = stored({
+  kind: 'tls_edge',
+  noun: 'TLS edge',
+  about: 'Public TLS listeners, distinguished by the name that visitors request.',
+  prefix: 'edgtls_',
+  path: '/edges/tls',
+  listKey: 'tls_edges',
+  access: 'account',
+  place: 'tls',
+  form: { description, metadata, hostports },
+  settle: (fields, around) => ({ ...fields, hostports: checkNames(fields.hostports, around) }),
+  read: ({ hostports }) => ({ hostports: hostports.length > 0 ? hostports : null }),
+  claims: ({ hostports }) => nameClaims(hostports),
+})

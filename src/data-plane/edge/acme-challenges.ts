@@ -1,0 +1,94 @@
+/**
+ * Answers the challenges of ACME authorities, before any edge is chosen: over plain HTTP (RFC 8555 §8.3) and in a TLS
+ * handshake (RFC 8737). Only for names with an order in progress; all other traffic is unaffected.
+ */
+import type { Socket } from 'node:net'
+import { createServer } from 'node:tls'
+import { HeaderList } from '../../lib/http/header-list.ts'
+import { challengeCertificate } from '../../lib/x509/challenge-certificate.ts'
+import type { Exchange } from '../requests/http-exchange.ts'
+import { type ClientHello, normalServerName } from './client-hello.ts'
+import type { CertificatePair } from './served-certificates.ts'
+
+/** A challenge to answer for a name. */
+interface AskedChallenge {
+  readonly name: string
+  readonly kind: 'http-01' | 'tls-alpn-01'
+  readonly token: string
+  readonly answer: string
+}
+
+const PATH = '/.well-known/acme-challenge/'
+
+/** RFC 8737 §4. */
+const PROTOCOL = 'acme-tls/1'
+
+/** How long a challenge handshake may take, in milliseconds. */
+const HANDSHAKE_MS = 10_000
+
+export class Challenges {
+  readonly #asked = new Map<string, AskedChallenge>()
+  /** Created on first use. */
+  readonly #pairs = new WeakMap<AskedChallenge, CertificatePair>()
+
+  take({ isAll, set, removed }: { isAll: boolean; set: readonly AskedChallenge[]; removed: readonly string[] }): void {
+    if (isAll) this.#asked.clear()
+    for (const name of removed) this.#asked.delete(name)
+    for (const each of set) {
+      const { token, kind } = this.#asked.get(each.name) ?? {}
+      if (token !== each.token || kind !== each.kind) this.#asked.set(each.name, each)
+    }
+  }
+
+  /** Answers a request on the plain listener if it checks a challenge; returns whether it did. */
+  answerHttp = (exchange: Pick<Exchange, 'head' | 'respond'>): boolean => {
+    const { head } = exchange
+    if (this.#asked.size === 0 || !head.target.startsWith(PATH)) return false
+    if (head.method !== 'GET' && head.method !== 'HEAD') return false
+    const asked = this.#asked.get(hostOf(head.authority))
+    if (asked?.kind !== 'http-01' || head.target !== PATH + asked.token) return false
+    const headers = HeaderList.of([
+      ['content-type', 'application/octet-stream'],
+      ['cache-control', 'no-store'],
+    ])
+    const body = Buffer.from(asked.answer)
+    const writer = exchange.respond({ status: 200, reason: 'OK', headers, body: body.length })
+    if (head.method === 'GET') writer.write(body)
+    writer.end()
+    return true
+  }
+
+  /** The certificate for a handshake that checks a challenge; undefined for any other handshake. */
+  forHandshake({ serverName, alpn }: Pick<ClientHello, 'serverName' | 'alpn'>): CertificatePair | undefined {
+    if (this.#asked.size === 0 || alpn.length !== 1 || alpn[0] !== PROTOCOL) return undefined
+    const asked = this.#asked.get(serverName)
+    if (asked?.kind !== 'tls-alpn-01') return undefined
+    let pair = this.#pairs.get(asked)
+    if (!pair) {
+      pair = challengeCertificate(asked.name, asked.answer)
+      this.#pairs.set(asked, pair)
+    }
+    return pair
+  }
+}
+
+/** Takes over a connection with all its bytes unread, shows the certificate, and closes. */
+export function showCertificate(socket: Socket, { cert, key }: CertificatePair): void {
+  const server = createServer({ cert, key, ALPNProtocols: [PROTOCOL], minVersion: 'TLSv1.2', sessionTimeout: 1 })
+  const overdue = setTimeout(() => socket.destroy(), HANDSHAKE_MS)
+  socket.once('close', () => clearTimeout(overdue))
+  server.on('secureConnection', (secured) => {
+    secured.on('error', () => secured.destroy())
+    secured.resume()
+    secured.end()
+  })
+  server.on('tlsClientError', (_, secured) => secured.destroy())
+  socket.allowHalfOpen = false
+  server.emit('connection', socket)
+}
+
+/** The name in a `Host`, normalised. */
+function hostOf(authority: string): string {
+  const [host = ''] = authority.split(':')
+  return normalServerName(host)
+}

@@ -1,0 +1,244 @@
+/** Compiles the configuration of an edge into an edge ready for traffic: once per change, with all modules in order. */
+import { createHash } from 'node:crypto'
+import { cookieRemover } from '../../lib/http/cookies.ts'
+import type { BackendPlan, EdgeConfig, ModuleSettings, RouteConfig } from '../../model/edge-config.ts'
+import { modules } from '../../modules/index.ts'
+import type { Phases, TlsDemands } from '../../modules/phases.ts'
+import type { ModuleTools } from '../../modules/tools.ts'
+import { createBackend, type Reach } from './backend.ts'
+import type { Edge, Route } from './compiled-edge.ts'
+import { type Reserving, reservedPaths } from './reserved-paths.ts'
+import { routeOfEveryPath, routeTable } from './route-table.ts'
+import type { Backend } from './target.ts'
+
+/** A compiled edge, with the parts that its next version may reuse. */
+export interface CompiledEdge extends Edge {
+  readonly routes: readonly Route[]
+  readonly parts: Parts
+  /** Releases all parts; call it when nothing uses the edge any more. */
+  release(): void
+}
+
+/** Compiled modules and backends by place, name and settings: unchanged ones keep their state. */
+type Parts = ReadonlyMap<string, Part>
+
+type Part = { readonly phases: Phases } | { readonly backend: Backend }
+
+export interface Compiling {
+  readonly reach: Reach
+  readonly tools: Omit<ModuleTools, 'key'>
+  /** The version that is served now. */
+  readonly previous?: CompiledEdge | undefined
+  /** Wraps each module, for a dry run that reports what modules do. */
+  readonly watch?: ((module: string, phases: Phases) => Phases) | undefined
+}
+
+/** What the next step needs prepared; empty when the step is only a good moment to pause. */
+export interface Wanted {
+  /** Lists of patterns that a module searches for. */
+  readonly patterns?: readonly (readonly string[])[]
+  /** Expressions of policies. */
+  readonly expressions?: readonly string[]
+}
+
+/**
+ * Compiles step by step. Yields what the next module needs, so that the caller can prepare it; a failed preparation is
+ * thrown into the generator. Never throws itself: an edge that cannot be compiled refuses traffic and says why.
+ */
+export function* compileEdge(
+  config: EdgeConfig,
+  { reach, tools, previous, watch }: Compiling,
+): Generator<Wanted, CompiledEdge, void> {
+  const parts = new Map<string, Part>()
+  // Keys contain the settings, so an entry under this key has the requested type.
+  const kept = <P extends Part>(key: string): P | undefined => {
+    const part = previous?.parts.get(key)
+    if (part) parts.set(key, part)
+    return part as P | undefined
+  }
+  const keep = <P extends Part>(key: string, part: P): P => {
+    parts.set(key, part)
+    return part
+  }
+  function* compile(
+    place: string,
+    { modules: settings, broken }: Pick<EdgeConfig, 'modules' | 'broken'>,
+  ): Generator<Wanted, Compiled, void> {
+    const compiled = yield* compilePlace(place, settings, { edgeId: config.id, kept, keep, tools, watch })
+    yield {}
+    return broken === undefined ? compiled : { ...compiled, broken }
+  }
+  const backendOf = (place: string, settings: ModuleSettings): Backend | undefined => {
+    // Only the backend module itself puts a plan under this name.
+    const plan = settings.backend as BackendPlan | undefined
+    if (!plan) return undefined
+    const key = partKey(place, 'backend', plan)
+    return (kept<{ backend: Backend }>(key) ?? keep(key, { backend: createBackend(plan, reach) })).backend
+  }
+
+  const own = yield* compile('edge', config)
+  const places: { matched: RouteConfig; compiled: Compiled; backend: Backend | undefined }[] = []
+  for (const matched of config.routes) {
+    const backend = backendOf(matched.id, matched.modules)
+    places.push({ matched, compiled: yield* compile(matched.id, matched), backend })
+  }
+  // A cookie hidden by one route would otherwise reach the services of all other routes.
+  const hidden = hideCookies(places.flatMap(({ compiled }) => compiled.phases))
+  const routes: (readonly [RouteConfig, Route])[] = []
+  const reserving: Reserving[] = []
+  for (const { matched, compiled, backend } of places) {
+    const route = compileRoute(matched.id, [...hidden, ...own.phases], compiled, backend)
+    routes.push([matched, route])
+    reserving.push({ matched, route, phases: compiled.phases })
+  }
+  const tls = tlsOf(config, own.phases)
+  return {
+    id: config.id,
+    kind: config.kind,
+    isEndpoint: config.id.startsWith('ep_'),
+    ownerId: config.ownerId,
+    names: config.names,
+    ports: config.ports,
+    broken: own.broken,
+    starting: undefined,
+    tls,
+    tlsKey: digest({ tls, ofThisEdge: tls?.clientAuthorities ? config.id : '' }),
+    accept: own.phases.flatMap(({ accept }) => accept ?? []),
+    handshake: own.phases.flatMap(({ handshake }) => handshake ?? []),
+    backend: backendOf('edge', config.modules),
+    route: routeTable(routes),
+    everyPath: routeOfEveryPath(routes),
+    reserved: reservedPaths(reserving),
+    routes: routes.map(([, route]) => route),
+    parts,
+    release() {
+      for (const part of parts.values()) releasePart(part)
+    },
+  }
+}
+
+/** Releases what `previous` held and `next` did not take over. */
+export function releaseReplaced(previous: CompiledEdge, next: CompiledEdge): void {
+  for (const [key, part] of previous.parts) if (next.parts.get(key) !== part) releasePart(part)
+}
+
+function releasePart(part: Part): void {
+  if ('backend' in part) part.backend.release()
+  else part.phases.release?.()
+}
+
+interface Compiled {
+  /** In the order of the registry. */
+  readonly phases: readonly Phases[]
+  readonly broken: string | undefined
+}
+
+/** Phases that hide these cookies from services; none on most edges. */
+function hideCookies(phases: readonly Phases[]): readonly Phases[] {
+  const names = new Set(phases.flatMap(({ hidesCookies }) => hidesCookies ?? []))
+  if (names.size === 0) return []
+  const remove = cookieRemover(names)
+  return [{ upstream: ({ headers }) => remove(headers) }]
+}
+
+/** Modules of the edge come first in the registry, so they run before those of the route. */
+function compileRoute(id: string, edge: readonly Phases[], route: Compiled, backend: Backend | undefined): Route {
+  const phases = [...edge, ...route.phases]
+  const { broken } = route
+  return {
+    id,
+    broken,
+    readsPath: phases.some(({ readsPath }) => readsPath),
+    request: phases.flatMap(({ request }) => request ?? []),
+    upstream: phases.flatMap(({ upstream }) => upstream ?? []),
+    // R-3.2: responses pass the modules in reverse order.
+    response: phases.flatMap(({ response }) => response ?? []).reverse(),
+    removedFromRequest: new Set(phases.flatMap(({ removesFromRequest }) => removesFromRequest ?? [])),
+    removedFromResponse: new Set(phases.flatMap(({ removesFromResponse }) => removesFromResponse ?? [])),
+    done: phases.flatMap(({ done }) => done ?? []),
+    bridge: phases.find(({ bridge }) => bridge)?.bridge,
+    backend,
+  }
+}
+
+interface Keeping {
+  readonly edgeId: string
+  readonly kept: (key: string) => { phases: Phases } | undefined
+  readonly keep: (key: string, part: { phases: Phases }) => { phases: Phases }
+  readonly tools: Compiling['tools']
+  readonly watch: Compiling['watch']
+}
+
+function* compilePlace(
+  place: string,
+  settings: ModuleSettings,
+  { edgeId, kept, keep, tools, watch = (_, compiled) => compiled }: Keeping,
+): Generator<Wanted, Compiled, void> {
+  const phases: Phases[] = []
+  let broken: string | undefined
+  const unknown = new Set(Object.keys(settings))
+  unknown.delete('backend')
+  for (const { name, compile, steps, patterns, expressions } of modules) {
+    if (!unknown.delete(name)) continue
+    const own = settings[name]
+    try {
+      if (!compile) throw new Error('nothing enforces it')
+      const key = partKey(place, name, own)
+      const before = kept(key)
+      // These settings were made by `resolve` of the same module, or from the options of a bind.
+      if (!before && (patterns || expressions)) {
+        yield { patterns: patterns?.(own) ?? [], expressions: expressions?.(own) ?? [] }
+      }
+      const keyed = { ...tools, key: `${edgeId} ${key}` }
+      const compiled = before?.phases ?? (steps ? yield* resting(steps(own, keyed)) : compile(own, keyed))
+      phases.push((before ?? keep(key, { phases: named(name, watch(name, compiled)) })).phases)
+    } catch (error) {
+      broken ??= `module ${name}: ${error instanceof Error ? error.message : String(error)}`
+    }
+  }
+  for (const name of unknown) broken ??= `module ${name}: there is none of this name`
+  return { phases, broken }
+}
+
+/** Pauses after each step, so that other work can run. */
+function* resting<T>(steps: Generator<void, T, void>): Generator<Wanted, T, void> {
+  for (let step = steps.next(); ; step = steps.next()) {
+    if (step.done) return step.value
+    yield {}
+  }
+}
+
+/** Adds the module's name to errors of connection phases: the caller knows only the edge. */
+function named(name: string, { accept, handshake, ...others }: Phases): Phases {
+  return {
+    ...others,
+    ...(accept && { accept: (peer, door) => naming(name, () => accept(peer, door)) }),
+    ...(handshake && { handshake: (tls, peer, door) => naming(name, () => handshake(tls, peer, door)) }),
+  }
+}
+
+function naming<T>(name: string, call: () => T): T {
+  try {
+    return call()
+  } catch (cause) {
+    throw new Error(`module ${name}`, { cause })
+  }
+}
+
+/** TLS always ends here on HTTPS edges, and on TLS edges only when a module requires it. */
+function tlsOf({ kind }: EdgeConfig, phases: readonly Phases[]): TlsDemands | null {
+  const demands = phases.flatMap(({ tls }) => tls ?? [])
+  if (kind === 'tcp' || kind === 'http') return null
+  if (kind === 'tls' && demands.length === 0) return null
+  return Object.assign({}, ...demands) as TlsDemands // each is one
+}
+
+function partKey(place: string, name: string, settings: unknown): string {
+  return `${place} ${name} ${digest(settings)}`
+}
+
+function digest(value: unknown): string {
+  return createHash('sha256')
+    .update(JSON.stringify(value) ?? '')
+    .digest('base64url')
+}

@@ -1,0 +1,55 @@
+/** An edge ready for traffic: its configuration compiled once, so that connections and requests look nothing up. */
+import type { EdgeKind } from '../../model/edge-config.ts'
+import type { Phases, TlsDemands } from '../../modules/phases.ts'
+import type { ReservedPaths } from './reserved-paths.ts'
+import type { Backend } from './target.ts'
+
+export interface Edge {
+  readonly id: string
+  readonly kind: EdgeKind
+  /** Whether it is an endpoint of an agent; the agent then gets `none` as the kind of edge. */
+  readonly isEndpoint: boolean
+  /** The owner of an endpoint; undefined for an edge, which belongs to the account. */
+  readonly ownerId: string | undefined
+  readonly names: readonly string[]
+  readonly ports: readonly number[]
+  /** Set when a module of the edge itself cannot be compiled: why nothing passes. */
+  readonly broken: string | undefined
+  /** Set during its first compilation: visitors may wait for this. Until then the edge is broken. */
+  readonly starting: Promise<void> | undefined
+  /** Null where TLS passes through, and on edges without TLS. */
+  readonly tls: TlsDemands | null
+  /** Equal for equal demands on TLS; a connection made under other demands must not be used any more. */
+  readonly tlsKey: string
+  readonly accept: readonly NonNullable<Phases['accept']>[]
+  readonly handshake: readonly NonNullable<Phases['handshake']>[]
+  /** TCP and TLS edges only. */
+  readonly backend: Backend | undefined
+  /** HTTP only: finds the route (D41) for one reading of a path. */
+  route(path: string): Route | undefined
+  /** The only route, if it takes every path; then it does not matter how a path is read. */
+  readonly everyPath: Route | undefined
+  /** Paths that modules reserve; they are checked before routes. */
+  readonly reserved: ReservedPaths | undefined
+}
+
+/** A route ready for traffic. Each list is in its order of execution. */
+export interface Route {
+  readonly id: string
+  /** Set when a module cannot be compiled: why nothing passes. */
+  readonly broken: string | undefined
+  /** Whether a module decides by the path, so that it must have one reading (D63). */
+  readonly readsPath: boolean
+  readonly request: readonly NonNullable<Phases['request']>[]
+  readonly upstream: readonly NonNullable<Phases['upstream']>[]
+  readonly response: readonly NonNullable<Phases['response']>[]
+  /**
+   * Names of headers, in lower case, that `upstream` and `response` remove; trailers of these names are dropped as
+   * well.
+   */
+  readonly removedFromRequest: ReadonlySet<string>
+  readonly removedFromResponse: ReadonlySet<string>
+  readonly done: readonly NonNullable<Phases['done']>[]
+  readonly bridge: Phases['bridge']
+  readonly backend: Backend | undefined
+}

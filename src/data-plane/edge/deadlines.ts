@@ -1,0 +1,90 @@
+/** Deadlines of many connections, checked by one timer: setting a deadline is one assignment, not a timer. */
+
+/** How often deadlines and the clock are checked, in milliseconds; both may be off by this much. */
+const EVERY_MS = 1000
+
+/** A deadline that can be moved at any time. */
+export interface Deadline {
+  /** In the sweep's own time; `Infinity` for never. */
+  at: number
+}
+
+/** The owner of a deadline. */
+export interface Expiring {
+  /** The deadline passed. */
+  expired(): void
+}
+
+interface Entry extends Deadline {
+  readonly owner: Expiring
+  /** Its index in the list. */
+  place: number
+}
+
+interface SweepOptions {
+  readonly now?: () => number
+  readonly everyMs?: number
+}
+
+export class Sweep {
+  readonly #now: () => number
+  readonly #everyMs: number
+  /**
+   * Not a Set: a Set that changes with every request is rebuilt repeatedly, which made about twice as much garbage
+   * survive the young generation.
+   */
+  readonly #entries: Entry[] = []
+  #timer: NodeJS.Timeout | undefined
+  #time: number
+
+  constructor({ now = () => performance.now(), everyMs = EVERY_MS }: SweepOptions = {}) {
+    this.#now = now
+    this.#everyMs = everyMs
+    this.#time = now()
+  }
+
+  /** Adds an owner, without a deadline yet. A deadline that has passed is removed before its owner is notified. */
+  add(owner: Expiring): Deadline {
+    const entry: Entry = { at: Number.POSITIVE_INFINITY, owner, place: this.#entries.length }
+    this.#entries.push(entry)
+    if (this.#timer === undefined) {
+      this.#time = this.#now()
+      this.#timer = setInterval(() => this.run(), this.#everyMs).unref()
+    }
+    return entry
+  }
+
+  /** Does nothing for a deadline that is not there. */
+  remove(deadline: Deadline): void {
+    const { place } = deadline as Entry // what `add` gave
+    if (this.#entries[place] !== deadline) return
+    const last = this.#entries.pop()
+    if (last && last !== deadline) {
+      this.#entries[place] = last
+      last.place = place
+    }
+    if (this.#entries.length > 0) return
+    clearInterval(this.#timer)
+    this.#timer = undefined
+  }
+
+  /** The time `ms` after the last check: reading the clock for every chunk would cost too much. */
+  after(ms: number): number {
+    return this.#time + ms
+  }
+
+  /** Checks once; the timer calls it too. */
+  run(): void {
+    const now = this.#now()
+    this.#time = now
+    for (let place = 0; place < this.#entries.length; ) {
+      const entry = this.#entries[place]
+      if (entry && entry.at <= now) {
+        entry.at = Number.POSITIVE_INFINITY
+        entry.owner.expired()
+      }
+      // An owner that removed itself has another in its place. One that moved to an earlier index is checked next time.
+      if (this.#entries[place] === entry) place++
+    }
+  }
+}

@@ -1,0 +1,279 @@
+/** The door visitors use: finds the edge of an accepted connection, and passes the connection on. */
+import type { Socket } from 'node:net'
+import { socketStream } from '../../lib/bytes/socket-stream.ts'
+import { type Aged, AgeList } from '../../lib/limits/age-list.ts'
+import type { Logger } from '../../lib/log/create-log.ts'
+import { MinuteLog } from '../../lib/log/minute-log.ts'
+import type { LookUp } from '../../model/look-up.ts'
+import type { VisitorErrorCode } from '../../model/visitor-errors.ts'
+import type { ConnectionVerdict, Peer, TlsFacts } from '../../modules/phases.ts'
+import { type Challenges, showCertificate } from './acme-challenges.ts'
+import type { Edge } from './compiled-edge.ts'
+import type { DepartedVisitors } from './detect-disconnects.ts'
+import type { Edges } from './edge-table.ts'
+import type { Greeted } from './public-listener.ts'
+import { type ConnectionRecord, carry } from './relay-connection.ts'
+import type { CertificatePair } from './served-certificates.ts'
+import type { TlsEdge, TlsServers } from './tls-servers.ts'
+import type { TrafficCount } from './traffic-count.ts'
+import { HeldConnections } from './wait-for-compile.ts'
+
+/** A connection that carries HTTP. */
+export interface HttpVisit {
+  readonly socket: Socket
+  readonly peer: Peer
+  /** Undefined on the plain listener. */
+  readonly tls: TlsFacts | undefined
+  /** The edge of the name in the handshake; undefined on the plain listener, and for a name that is not served. */
+  readonly edge: Edge | undefined
+}
+
+interface PublicDoorOptions {
+  readonly edges: Edges
+  readonly tls: TlsServers
+  readonly serveHttp: (visit: HttpVisit) => void
+  readonly counts: TrafficCount
+  /** Asks other nodes who serves a name; left out when there are none. */
+  readonly lookUp?: LookUp | undefined
+  /** Whether a TLS handshake with this address may begin; by default always. */
+  readonly mayShake?: (ip: string) => boolean
+  /** How long a connection of a TCP or TLS edge may be idle, in milliseconds. */
+  readonly idleMs?: number
+  readonly departed: DepartedVisitors
+  /** Challenges of certificate authorities; left out when no certificates are ordered. */
+  readonly challenges?: Pick<Challenges, 'forHandshake'>
+  readonly log: Logger
+  /** One line for each connection of a TCP or TLS edge. */
+  readonly onRecord: (record: ConnectionRecord) => void
+  /** R-1.5: the certificate for a name that is not served; none is issued for names that strangers make up. */
+  readonly defaultCertificate: (name: string) => CertificatePair
+}
+
+/** How long a connection may be idle by default, in milliseconds. */
+const IDLE_MS = 5 * 60_000
+
+interface Carried extends Aged<Carried> {
+  readonly socket: Socket
+}
+
+export class PublicDoor {
+  readonly #options: PublicDoorOptions
+  /** Connections of TCP and TLS edges, by edge: they are ended some time after the edge is removed. */
+  readonly #carried = new Map<string, AgeList<Carried>>()
+  /** Connections of removed edges. */
+  readonly #retired = new Set<AgeList<Carried>>()
+  readonly #held = new HeldConnections()
+  #idleMs: number
+
+  /** Keeps visitors of a broken edge from filling the log. */
+  readonly #broken: MinuteLog<{ readonly edge: string; readonly err: unknown }>
+
+  constructor(options: PublicDoorOptions) {
+    this.#options = options
+    this.#idleMs = options.idleMs ?? IDLE_MS
+    this.#broken = new MinuteLog((fields, visits) =>
+      options.log.error({ ...fields, visits }, 'module of an edge failed'),
+    )
+  }
+
+  /** How many connections of TCP and TLS edges are open. */
+  get carried(): number {
+    let sum = 0
+    for (const sockets of [...this.#carried.values(), ...this.#retired]) sum += sockets.size
+    return sum
+  }
+
+  /** Connections of TCP and TLS edges. */
+  get sockets(): Socket[] {
+    return [...this.#carried.values(), ...this.#retired].flatMap((all) => [...all].map(({ socket }) => socket))
+  }
+
+  /** Sets how long connections may be idle from now on, in milliseconds. */
+  useIdleMs(idleMs: number): void {
+    this.#idleMs = idleMs
+  }
+
+  /** A connection to the port of a TCP edge. */
+  onPort = (socket: Socket, port: number, peer: Peer): void => {
+    const edge = this.#options.edges.onPort(port)
+    if (edge?.starting && this.#held.hold(socket, edge.starting, () => this.onPort(socket, port, peer))) return
+    if (edge) this.#carry(socket, { edge, peer, serverName: undefined, passthroughTls: false })
+    else socket.destroy()
+  }
+
+  /** A connection to the plain listener. */
+  onPlain = (socket: Socket, peer: Peer): void => {
+    this.#options.serveHttp({ socket, peer, tls: undefined, edge: undefined })
+  }
+
+  /** A connection to the TLS listener, whose hello is known. */
+  onGreeted = (greeted: Greeted, visitor = { hasWaited: false }): void => {
+    const { socket, hello, peer } = greeted
+    const { edges, tls, serveHttp, defaultCertificate, challenges } = this.#options
+    const shown = challenges?.forHandshake(hello)
+    if (shown) {
+      if (this.#mayShake(socket, peer)) showCertificate(socket, shown)
+      return
+    }
+    const pending = this.#options.lookUp?.('secure', hello.serverName, visitor)
+    if (pending && this.#held.hold(socket, pending, () => this.onGreeted(greeted, { hasWaited: true }))) return
+    const edge = edges.find(hello.serverName)
+    if (!edge) {
+      if (!this.#mayShake(socket, peer)) return
+      const certificate = defaultCertificate(hello.serverName)
+      const unserved = { id: '', kind: 'https', tls: { certificate }, tlsKey: '' } as const
+      tls.handshake(unserved, { socket, hello }, (secured) => {
+        if ('socket' in secured) serveHttp({ socket: secured.socket, peer, tls: secured.facts, edge: undefined })
+      })
+      return
+    }
+    if (edge.broken !== undefined) {
+      if (edge.starting && this.#held.hold(socket, edge.starting, () => this.onGreeted(greeted, visitor))) return
+      this.#refuse(socket, edge, peer, hello.serverName, edge.starting ? 'EDGE_STARTING' : 'MODULE_UNAVAILABLE')
+      return
+    }
+    // R-3.2: addresses are checked before a handshake costs anything.
+    const door = { edgeId: edge.id, serverName: hello.serverName }
+    const verdict = this.#firstVerdict(edge, edge.accept, (accept) => accept(peer, door))
+    if (verdict) {
+      this.#refuse(socket, edge, peer, hello.serverName, verdict)
+      return
+    }
+    if (edge.tls === null) {
+      this.#carry(socket, { edge, peer, serverName: hello.serverName, passthroughTls: true }, { isAccepted: true })
+      return
+    }
+    if (!this.#mayShake(socket, peer)) return
+    // Checked just above.
+    tls.handshake(edge as TlsEdge, { socket, hello }, (secured) => {
+      if (!('socket' in secured)) {
+        this.#options.log.debug({ edge: edge.id, peer: peer.ip, ...secured }, 'TLS handshake failed')
+        this.#options.counts.of(edge.id).refused++
+        return
+      }
+      this.#secured(secured.socket, secured.facts, edge, peer)
+    })
+  }
+
+  /**
+   * Call it when an edge is removed. The result ends its remaining connections, but none of a later edge with its id.
+   */
+  retire(edgeId: string): () => void {
+    const left = this.#carried.get(edgeId)
+    if (!left) return () => {}
+    this.#carried.delete(edgeId)
+    this.#retired.add(left)
+    return () => {
+      this.#retired.delete(left)
+      for (const { socket } of [...left]) socket.destroy()
+    }
+  }
+
+  /** Closes all remaining connections. */
+  cut(): void {
+    this.#held.cut()
+    for (const socket of this.sockets) socket.destroy()
+  }
+
+  /** Logs how often modules failed since the last line about them. */
+  close(): void {
+    this.#broken.close()
+  }
+
+  /** Closes a connection whose handshake would exceed the limit (D68). */
+  #mayShake(socket: Socket, { ip }: Peer): boolean {
+    const { mayShake } = this.#options
+    if (mayShake === undefined || mayShake(ip)) return true
+    socket.destroy()
+    return false
+  }
+
+  #secured(socket: Socket, facts: TlsFacts, edge: Edge, peer: Peer): void {
+    const door = { edgeId: edge.id, serverName: facts.serverName }
+    const verdict = this.#firstVerdict(edge, edge.handshake, (handshake) => handshake(facts, peer, door))
+    if (verdict) this.#refuse(socket, edge, peer, facts.serverName, verdict)
+    else if (edge.kind === 'tls') {
+      const about = { edge, peer, serverName: facts.serverName, passthroughTls: false }
+      this.#carry(socket, about, { isAccepted: true })
+    } else this.#options.serveHttp({ socket, peer, tls: facts, edge })
+  }
+
+  #carry(
+    socket: Socket,
+    about: { edge: Edge; peer: Peer; serverName: string | undefined; passthroughTls: boolean },
+    { isAccepted = false } = {},
+  ): void {
+    const { edge, peer, serverName, passthroughTls } = about
+    if (!isAccepted) {
+      const verdict =
+        edge.broken === undefined
+          ? this.#firstVerdict(edge, edge.accept, (accept) => accept(peer, { edgeId: edge.id, serverName }))
+          : edge.starting
+            ? 'EDGE_STARTING'
+            : 'MODULE_UNAVAILABLE'
+      if (verdict) {
+        this.#refuse(socket, edge, peer, serverName, verdict)
+        return
+      }
+    }
+    const count = this.#options.counts.of(edge.id)
+    count.connections++
+    count.open++
+    const forget = this.#remember(edge.id, socket)
+    const onDone = (record: ConnectionRecord): void => {
+      forget()
+      this.#options.counts.closed(count)
+      count.bytesIn += record.bytesIn
+      count.bytesOut += record.bytesOut
+      if (record.fault !== undefined && record.fault !== 'CUT') count.refused++
+      this.#options.onRecord(record)
+    }
+    const idleMs = this.#idleMs
+    const carrying = { edge, peer, passthroughTls, idleMs, onDone, ...(serverName !== undefined && { serverName }) }
+    carry(socketStream(socket), carrying).catch((error: unknown) => {
+      this.#options.log.error({ err: error, edge: edge.id }, 'connection to an edge failed')
+      socket.destroy()
+      forget()
+      this.#options.counts.closed(count)
+    })
+  }
+
+  #refuse(socket: Socket, edge: Edge, peer: Peer, serverName: string | undefined, fault: VisitorErrorCode): void {
+    socket.on('error', () => {})
+    socket.destroy()
+    this.#options.counts.of(edge.id).refused++
+    this.#options.onRecord({ edge: edge.id, peer, serverName, bytesIn: 0, bytesOut: 0, target: undefined, fault })
+  }
+
+  #remember(edgeId: string, socket: Socket): () => void {
+    const kept = this.#carried.get(edgeId) ?? new AgeList<Carried>()
+    if (kept.size === 0) this.#carried.set(edgeId, kept)
+    const carried: Carried = { socket, older: undefined, newer: undefined }
+    kept.add(carried)
+    // After a visitor has ended its side, what it sent is still needed, and it may wait for an answer.
+    const unwatch = this.#options.departed.watch(socket, { mayHalfClose: () => true })
+    return () => {
+      unwatch()
+      kept.delete(carried)
+      if (kept.size === 0 && this.#carried.get(edgeId) === kept) this.#carried.delete(edgeId)
+    }
+  }
+
+  /** The first refusal; a phase that throws is broken and refuses all visitors. */
+  #firstVerdict<P>(
+    { id }: Edge,
+    phases: readonly P[],
+    ask: (phase: P) => ConnectionVerdict,
+  ): VisitorErrorCode | undefined {
+    for (const phase of phases) {
+      try {
+        const verdict = ask(phase)
+        if (verdict) return verdict.refuse
+      } catch (err) {
+        this.#broken.note({ edge: id, err }, `${id} ${String(err)}`)
+        return 'BROKEN_MODULE'
+      }
+    }
+    return undefined
+  }
+}

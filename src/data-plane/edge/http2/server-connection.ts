@@ -1,0 +1,204 @@
+/** A visitor's connection over HTTP/2: delivers requests as they come, and bounds everything a visitor can do. */
+import {
+  constants,
+  performServerHandshake,
+  type ServerHttp2Session,
+  type ServerHttp2Stream,
+  type ServerOptions,
+} from 'node:http2'
+import type { Socket } from 'node:net'
+import type { VisitorErrorCode } from '../../../model/visitor-errors.ts'
+import type { RequestHead, ResponseHead } from '../../requests/http-exchange.ts'
+import type { Sweep } from '../deadlines.ts'
+import { FIRST_REQUEST_MS } from '../http1/bounds.ts'
+import {
+  CONCURRENT_STREAMS,
+  defaultLimits,
+  type Http2Limits,
+  INVALID_FRAMES,
+  OUTSTANDING_PINGS,
+  PSEUDO_HEADERS,
+  REJECTED_STREAMS,
+  RESET_BURST,
+  RESETS_PER_SECOND,
+  SESSION_MEMORY_MB,
+  SETTINGS_ENTRIES,
+  STREAM_WINDOW_BYTES,
+} from './bounds.ts'
+import { IdleWatch } from './idle-watch.ts'
+import { readFields } from './raw-headers.ts'
+import { Http2Exchange } from './server-exchange.ts'
+
+export interface Http2ConnectionOptions {
+  /** A TLS socket on which both sides agreed on `h2`, with nothing read yet. */
+  readonly socket: Socket
+  readonly sweep: Sweep
+  readonly limits?: Http2Limits
+  /** Handles a request. A throw fails that request. */
+  readonly onExchange: (exchange: Http2Exchange) => void
+  /** The answer to something that is not a request. */
+  readonly onBad: (code: VisitorErrorCode, what: string) => { readonly head: ResponseHead; readonly body: Buffer }
+  /** Called exactly once, when the connection is over. */
+  readonly onClosed?: () => void
+  /** A callback threw; for the log. */
+  readonly onBroken?: (cause: unknown) => void
+}
+
+export class Http2Connection {
+  readonly #options: Http2ConnectionOptions
+  readonly #maxHeadBytes: number
+  /** Undefined when the visitor left before the session began. */
+  readonly #session: ServerHttp2Session | undefined
+  #open = 0
+  #hasAsked = false
+  #isDraining = false
+
+  constructor(options: Http2ConnectionOptions) {
+    const { socket, sweep, limits = defaultLimits, onClosed } = options
+    this.#options = options
+    this.#maxHeadBytes = limits.headBytes
+    if (socket.destroyed) {
+      // The library would wait for a close that has happened already.
+      process.nextTick(() => onClosed?.())
+      return
+    }
+    // HTTP/2 connections are never half-open: a visitor that ends its side is gone.
+    socket.allowHalfOpen = false
+    const session = performServerHandshake(socket, sessionOptions(limits))
+    this.#session = session
+    // Errors of a connection end it; `close` follows.
+    session.on('error', () => {})
+    session.on('stream', (stream, _headers, flags, raw: string[]) => this.#begin(stream, flags, raw))
+    const watch = new IdleWatch({
+      session,
+      connection: socket,
+      moved: () => socket.bytesRead + socket.bytesWritten,
+      sweep,
+      idleMs: limits.idleMs,
+      onIdle: () => this.#expire(),
+    })
+    session.once('close', () => {
+      watch.stop()
+      onClosed?.()
+    })
+  }
+
+  /** Requests that are under way. */
+  get open(): number {
+    return this.#open
+  }
+
+  /** Finishes requests under way, takes no new ones, then closes. A new connection may still send its first. */
+  drain(): void {
+    if (this.#hasAsked) {
+      this.#finish()
+      return
+    }
+    if (this.#isDraining) return
+    this.#isDraining = true
+    const late = setTimeout(() => this.#finish(), FIRST_REQUEST_MS).unref()
+    this.#session?.once('close', () => clearTimeout(late))
+  }
+
+  #finish(): void {
+    if (!this.#session?.closed) this.#session?.close()
+  }
+
+  /** Closes at once. */
+  reset(): void {
+    // A finished session may still wait for its visitor to read or close.
+    if (this.#session?.destroyed) this.#options.socket.destroy()
+    else this.#session?.destroy()
+  }
+
+  #begin(stream: ServerHttp2Stream, flags: number, raw: readonly string[]): void {
+    const { onExchange, onBad } = this.#options
+    // `close` follows; but an `error` without a listener would end the process.
+    stream.on('error', () => {})
+    this.#hasAsked = true
+    this.#open++
+    stream.once('close', () => this.#open--)
+    const onBroken = (cause: unknown): void => this.#break(stream, cause)
+    const { head, fault, bytes } = readHead(raw, { isEnded: (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0 })
+    // The library enforces our settings only once the visitor has acknowledged them, which it need not do.
+    const isTooLarge = bytes > this.#maxHeadBytes
+    const exchange = new Http2Exchange({ stream, head, onBroken })
+    try {
+      if (fault === undefined && !isTooLarge) onExchange(exchange)
+      else {
+        const code = isTooLarge ? 'REQUEST_HEAD_TOO_LARGE' : 'BAD_VISITOR_REQUEST'
+        const { head: answer, body } = onBad(code, fault ?? `more than ${this.#maxHeadBytes} bytes`)
+        const writer = exchange.respond(answer)
+        writer.write(body)
+        writer.end()
+      }
+    } catch (cause) {
+      onBroken(cause)
+    }
+    // After requests that came with this one.
+    if (this.#isDraining) setImmediate(() => this.#finish())
+  }
+
+  #expire(): void {
+    if (this.#open === 0) this.#finish()
+    else this.reset()
+  }
+
+  #break(stream: ServerHttp2Stream, cause: unknown): void {
+    this.#options.onBroken?.(cause)
+    stream.close(constants.NGHTTP2_INTERNAL_ERROR)
+  }
+}
+
+function sessionOptions({ headBytes, headers }: Http2Limits): ServerOptions {
+  return {
+    // No push and no extended CONNECT: clients decide about the first, and we switch the second off.
+    settings: {
+      maxConcurrentStreams: CONCURRENT_STREAMS,
+      initialWindowSize: STREAM_WINDOW_BYTES,
+      maxHeaderListSize: headBytes,
+    },
+    maxHeaderListPairs: headers + PSEUDO_HEADERS,
+    maxSettings: SETTINGS_ENTRIES,
+    maxOutstandingPings: OUTSTANDING_PINGS,
+    maxSessionInvalidFrames: INVALID_FRAMES,
+    maxSessionRejectedStreams: REJECTED_STREAMS,
+    maxSessionMemory: SESSION_MEMORY_MB,
+    streamResetBurst: RESET_BURST,
+    streamResetRate: RESETS_PER_SECOND,
+    // Upstreams repeat headers that should be single; that is between them and the visitor.
+    strictSingleValueFields: false,
+  }
+}
+
+/** The library refuses what RFC 9113 §8 calls malformed; the rest is checked here. */
+function readHead(
+  raw: readonly string[],
+  { isEnded }: { isEnded: boolean },
+): { head: RequestHead; fault: string | undefined; bytes: number } {
+  const { pseudo, headers, contentLength, bytes } = readFields(raw)
+  const method = pseudo.get(':method') ?? ''
+  const target = pseudo.get(':path') ?? ''
+  const hosts = headers.all('host')
+  const authority = pseudo.get(':authority') ?? hosts[0] ?? ''
+  headers.remove('host')
+  const head: RequestHead = {
+    method,
+    target,
+    authority,
+    headers,
+    version: '2',
+    body: isEnded ? 'none' : (contentLength ?? 'unknown'),
+    upgrade: undefined,
+  }
+  return { head, fault: faultOf(head, hosts, pseudo.get(':scheme')), bytes }
+}
+
+function faultOf({ method, target, authority }: RequestHead, hosts: string[], scheme?: string): string | undefined {
+  if (method === 'CONNECT') return 'CONNECT'
+  if (scheme !== 'https' && scheme !== 'http') return 'a scheme that is not spoken here'
+  if (authority === '') return 'neither :authority nor Host'
+  if (hosts.some((host) => host.toLowerCase() !== authority.toLowerCase())) return 'a Host that is not :authority'
+  if (target === '*') return method === 'OPTIONS' ? undefined : 'a target of * without OPTIONS'
+  return /^\/[\x21-\x7e]*$/.test(target) ? undefined : 'a target that is not a path'
+}

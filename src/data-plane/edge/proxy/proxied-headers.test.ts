@@ -1,0 +1,122 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { HeaderList } from '../../../lib/http/header-list.ts'
+import type { RequestContext } from '../../../modules/phases.ts'
+import { forwardedHeaders, stripRequest, stripResponse, stripTrailers } from './proxied-headers.ts'
+
+type Pairs = [string, string][]
+
+const hop: Pairs = [
+  ['Connection', 'close, X-Private , keep-alive'],
+  ['connection', 'x-other'],
+  ['X-Private', '1'],
+  ['X-Other', '2'],
+  ['Keep-Alive', 'timeout=5'],
+  ['Proxy-Authorization', 'Basic eA=='],
+  ['Proxy-Connection', 'keep-alive'],
+  ['TE', 'trailers'],
+  ['Trailer', 'x'],
+  ['Transfer-Encoding', 'chunked'],
+  ['Content-Length', '5'],
+  ['Upgrade', 'websocket'],
+  ['HTTP2-Settings', 'AAMAAABkAAQCAAAAAAIAAAAA'],
+]
+
+const ours: Pairs = [
+  ['Postern-Auth-User-Email', 'admin@example.com'],
+  ['postern-mtls-subject-cn', 'admin'],
+  ['POSTERN-ERROR-CODE', 'ERR_X'],
+  ['postern.auth-user-id', '1'],
+  ["postern'auth", '1'],
+]
+
+const kept: Pairs = [
+  ['Accept', '*/*'],
+  ['Posterns', 'a name with the same start'],
+  ['Postern2', 'and another'],
+  ['X-Postern-Auth-User-Id', 'and one with the same end'],
+  ['Cookie', 'a=1'],
+]
+
+describe('from a request', () => {
+  test('headers of the connection, our own and names with `_` are removed', () => {
+    const underscored: Pairs = [
+      ['postern_auth_user_id', '1'],
+      ['X_Forwarded_For', '1.1.1.1'],
+    ]
+    const headers = HeaderList.of([...hop, ...ours, ...underscored, ...kept, ['Expect', '100-continue']])
+    stripRequest(headers)
+    assert.deepEqual([...headers], kept)
+  })
+})
+
+describe('from a response', () => {
+  test('headers of the connection and our own are removed', () => {
+    const headers = HeaderList.of([
+      ...hop,
+      ...ours,
+      ...kept,
+      ['X_Old', 'stays'],
+      ['Set-Cookie', 'a'],
+      ['Set-Cookie', 'b'],
+    ])
+    stripResponse(headers)
+    assert.deepEqual([...headers], [...kept, ['X_Old', 'stays'], ['Set-Cookie', 'a'], ['Set-Cookie', 'b']])
+  })
+})
+
+describe('from trailers', () => {
+  test('what could pass for a header that was checked is removed', () => {
+    const trailers = HeaderList.of([
+      ['Grpc-Status', '0'],
+      ['Host', 'x'],
+      ['Authorization', 'x'],
+      ['Content-Length', '1'],
+      ['X-Forwarded-For', '1.1.1.1'],
+      ['Postern-Auth-User-Id', '1'],
+      ['postern_auth_user_id', '1'],
+      ['Ngrok-Error-Code', 'ERR_NGROK_3200'],
+    ])
+    assert.deepEqual([...(stripTrailers(trailers) ?? [])], [['Grpc-Status', '0']])
+  })
+
+  test('an empty rest means no trailers', () => {
+    assert.equal(stripTrailers(HeaderList.of([['Host', 'x']])), undefined)
+    assert.equal(stripTrailers(undefined), undefined)
+  })
+})
+
+describe('upstream', () => {
+  const forwarded = (headers: Pairs): Pairs => {
+    const peer = { ip: '2.2.2.2', port: 1, serverIp: '3.3.3.3', serverPort: 443, startedAt: 0 }
+    const ctx = { headers: HeaderList.of(headers), authority: 'A.example:8443', peer, scheme: 'https' }
+    return [...forwardedHeaders(ctx as unknown as RequestContext)] // the parts of it that are read
+  }
+
+  test('headers describe the visit', () => {
+    assert.deepEqual(forwarded([['Accept', '*/*']]), [
+      ['Host', 'A.example:8443'],
+      ['Accept', '*/*'],
+      ['X-Forwarded-For', '2.2.2.2'],
+      ['X-Forwarded-Proto', 'https'],
+      ['X-Forwarded-Host', 'A.example:8443'],
+    ])
+  })
+
+  test('earlier values come first, in one line', () => {
+    assert.deepEqual(
+      forwarded([
+        ['x-forwarded-for', '1.1.1.1'],
+        ['X-Forwarded-For', '1.1.1.2, 1.1.1.3'],
+        ['x-forwarded-proto', 'http'],
+        ['x-forwarded-host', 'other.example'],
+      ]),
+      [
+        ['Host', 'A.example:8443'],
+        ['x-forwarded-host', 'other.example'],
+        ['X-Forwarded-For', '1.1.1.1, 1.1.1.2, 1.1.1.3, 2.2.2.2'],
+        ['X-Forwarded-Proto', 'http, https'],
+      ],
+    )
+  })
+})

@@ -1,0 +1,143 @@
+/** Which headers stop at the edge, in either direction, and which ones the edge adds. */
+import { HeaderList } from '../../../lib/http/header-list.ts'
+import { type HeaderName, headerName } from '../../../lib/http/header-name.ts'
+import type { RequestContext } from '../../../modules/phases.ts'
+import { isTrailer } from '../trailers.ts'
+import { type PublicPlace, publicLocation } from './location.ts'
+
+/** RFC 9110 §7.6.1; and `Expect`, which the edge answers, since it reads the body. */
+const hopByHop: ReadonlySet<string> = new Set([
+  'connection',
+  'content-length',
+  'expect',
+  'http2-settings',
+  'keep-alive',
+  'proxy-authenticate',
+  'proxy-authentication-info',
+  'proxy-authorization',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+])
+
+/** Removes, in place, headers that a visitor must not send to an upstream. */
+export function stripRequest(headers: HeaderList): void {
+  strip(headers, isStrippedFromRequest)
+}
+
+/** Removes, in place, headers that an upstream must not send to a visitor. */
+export function stripResponse(headers: HeaderList): void {
+  strip(headers, isStrippedFromResponse)
+}
+
+/** Removes what a service must not send, and restores the public host in redirects. */
+export function cleanResponse(
+  headers: HeaderList,
+  place: PublicPlace & { readonly replacedHost: string | undefined },
+): void {
+  stripResponse(headers)
+  if (place.replacedHost === undefined) return
+  const location = headers.get('location')
+  if (location !== undefined) headers.set('Location', publicLocation(location, place.replacedHost, place))
+}
+
+/**
+ * Removes from trailers, in either direction, what cannot be a trailer and what `removed` names; undefined when none is
+ * left.
+ */
+export function stripTrailers(
+  trailers: HeaderList | undefined,
+  removed: ReadonlySet<string> = noNames,
+): HeaderList | undefined {
+  trailers?.removeWhere((name) => isStrippedFromTrailers(name) || !isTrailer(name.key) || removed.has(name.key))
+  return trailers && trailers.size > 0 ? trailers : undefined
+}
+
+/** RFC 9110 §7.6.1: names in `Connection` are removed from trailers too. Call it before the headers are stripped. */
+export function removedAsTrailers(headers: HeaderList, removed: ReadonlySet<string> = noNames): ReadonlySet<string> {
+  const named = namedByConnection(headers)
+  return named === undefined ? removed : new Set([...named, ...removed])
+}
+
+const noNames: ReadonlySet<string> = new Set()
+
+function strip(headers: HeaderList, isStripped: (name: HeaderName) => boolean): void {
+  const named = namedByConnection(headers)
+  headers.removeWhere(named === undefined ? isStripped : (name) => isStripped(name) || named.has(name.key))
+}
+
+/** Headers sent upstream: `Host` first, as most clients do, then the visitor's, then those that describe the visit. */
+export function forwardedHeaders({ headers, authority, peer, scheme }: RequestContext): HeaderList {
+  const outgoing = new HeaderList()
+  // Safe to send, since it was parsed as a host.
+  outgoing.addChecked(host, authority)
+  outgoing.addAll(headers)
+  append(outgoing, forwardedFor, peer.ip)
+  append(outgoing, forwardedProto, scheme)
+  if (!outgoing.has('x-forwarded-host')) outgoing.addChecked(forwardedHost, authority)
+  return outgoing
+}
+
+const host = headerName('Host')
+const forwardedFor = headerName('X-Forwarded-For')
+const forwardedProto = headerName('X-Forwarded-Proto')
+const forwardedHost = headerName('X-Forwarded-Host')
+
+/** R-7.4: joined into one line, so that the last value is ours however an upstream treats several lines. */
+function append(headers: HeaderList, name: HeaderName, value: string): void {
+  if (!headers.has(name.key)) headers.addChecked(name, value)
+  else headers.set(name.spelling, [...headers.all(name.key), value].join(', '))
+}
+
+/** Facts about a name, computed once and used for every message. */
+const EXAMINED = 1
+const HOP_BY_HOP = 2
+const OURS = 4
+const UNDERSCORED = 8
+const ERROR_CODE = 16
+
+function marksOf(name: HeaderName): number {
+  if (name.marks === 0) {
+    const { key } = name
+    name.marks =
+      EXAMINED |
+      (hopByHop.has(key) ? HOP_BY_HOP : 0) |
+      (isOurs(key) ? OURS : 0) |
+      (key.includes('_') ? UNDERSCORED : 0) |
+      (key === 'ngrok-error-code' ? ERROR_CODE : 0)
+  }
+  return name.marks
+}
+
+/**
+ * D42b: services trust these because only the edge sets them. This covers every separator after our name, since some
+ * servers treat all characters but letters and digits alike.
+ */
+function isOurs(key: string): boolean {
+  return key.startsWith('postern') && key.length > 7 && !/[a-z0-9]/.test(key.charAt(7))
+}
+
+/** Underscores: some servers read `_` as `-`, so that one header could pass for another. */
+function isStrippedFromRequest(name: HeaderName): boolean {
+  return (marksOf(name) & (HOP_BY_HOP | OURS | UNDERSCORED)) !== 0
+}
+
+function isStrippedFromTrailers(name: HeaderName): boolean {
+  return (marksOf(name) & (HOP_BY_HOP | OURS | UNDERSCORED | ERROR_CODE)) !== 0
+}
+
+function isStrippedFromResponse(name: HeaderName): boolean {
+  return (marksOf(name) & (HOP_BY_HOP | OURS | ERROR_CODE)) !== 0
+}
+
+/** The usual values of `Connection`, which name no header to remove. */
+const usualOptions = ['keep-alive', 'close', 'Upgrade', 'upgrade', 'Keep-Alive']
+
+function namedByConnection(headers: HeaderList): ReadonlySet<string> | undefined {
+  const first = headers.get('connection')
+  if (first === undefined || (usualOptions.includes(first) && headers.count('connection') === 1)) return undefined
+  const values = headers.all('connection')
+  return new Set(values.flatMap((value) => value.split(',')).map((option) => option.trim().toLowerCase()))
+}

@@ -1,0 +1,167 @@
+/** The listener shared by HTTPS and TLS edges: accepts, reads the hello, and hands the connection on. */
+import type { AddressInfo, Server, Socket } from 'node:net'
+import type { Clock } from '../../lib/clock.ts'
+import type { Descriptors } from '../../lib/files/descriptors.ts'
+import { type Aged, AgeList } from '../../lib/limits/age-list.ts'
+import type { Logger } from '../../lib/log/create-log.ts'
+import type { ConnectionCaps } from '../../lib/net/connection-caps.ts'
+import type { ListenOn } from '../../lib/net/listen-on.ts'
+import type { MeetVisitor } from '../../lib/net/trusted-hop.ts'
+import type { Peer } from '../../modules/phases.ts'
+import type { ClientHello } from './client-hello.ts'
+import { ListenFault, openListener } from './open-listener.ts'
+import { type PeekFault, peekHello, turnAway } from './read-client-hello.ts'
+
+/** A connection whose hello was read, with every byte still in the socket. */
+export interface Greeted {
+  /** Paused; it must be taken over before the call returns. */
+  readonly socket: Socket
+  /** Its name is never empty. */
+  readonly hello: ClientHello
+  readonly peer: Peer
+}
+
+export interface PublicListenerOptions {
+  /** An error thrown here closes that connection and no other. */
+  readonly onConnection: (greeted: Greeted) => void
+  /** Called when a connection is turned away. */
+  readonly onFault?: (fault: PeekFault | 'crowded', peer: Peer) => void
+  readonly meet?: MeetVisitor | undefined
+  readonly caps?: ConnectionCaps | undefined
+  readonly descriptors?: Descriptors | undefined
+  readonly log: Logger
+  readonly now?: Clock
+  readonly maxPending?: number
+  readonly helloTimeoutMs?: number
+}
+
+/**
+ * How many connections may wait for a complete hello. Over that, the oldest is closed, not the newest: an honest hello
+ * takes one trip through the network, so the oldest ones never meant to send one.
+ */
+const MAX_PENDING = 4096
+
+interface Waiting extends Aged<Waiting> {
+  readonly socket: Socket
+  readonly peer: Peer
+}
+
+export class PublicListener {
+  readonly #options: PublicListenerOptions
+  readonly #now: Clock
+  readonly #maxPending: number
+  /** Connections without a complete hello. */
+  readonly #pending = new AgeList<Waiting>()
+  /** Connections that are being refused. */
+  readonly #leaving = new Set<Socket>()
+  #server: Server | undefined
+  #onEmpty: (() => void) | undefined
+
+  constructor(options: PublicListenerOptions) {
+    this.#options = options
+    this.#now = options.now ?? Date.now
+    this.#maxPending = options.maxPending ?? MAX_PENDING
+  }
+
+  /** How many connections are neither handed on nor closed. */
+  get pending(): number {
+    return this.#pending.size + this.#leaving.size
+  }
+
+  /** Resolves with the address it listens on, or with the fault. */
+  async listen(on: ListenOn): Promise<AddressInfo | ListenFault> {
+    const { log, meet, caps, descriptors } = this.#options
+    const server = await openListener({
+      on,
+      log,
+      now: this.#now,
+      meet,
+      caps,
+      descriptors,
+      onConnection: (socket, peer) => this.#accept(socket, peer),
+    })
+    if (server instanceof ListenFault) return server
+    this.#server = server
+    // A listener on a host and port has an address of this form.
+    return server.address() as AddressInfo
+  }
+
+  /**
+   * Accepts no more connections; resolves when the last hello has arrived or timed out. Connections handed on stay
+   * open.
+   */
+  async close(): Promise<void> {
+    this.#server?.close()
+    this.#server = undefined
+    if (this.pending === 0) return
+    await new Promise<void>((resolve) => {
+      this.#onEmpty = resolve
+    })
+  }
+
+  /** Closes connections that have not sent their hello. */
+  sendAway(): void {
+    for (const { socket } of [...this.#pending]) socket.destroy()
+    for (const socket of this.#leaving) socket.destroy()
+  }
+
+  #accept(socket: Socket, peer: Peer): void {
+    if (this.pending >= this.#maxPending) this.#makeRoom()
+    const waiting: Waiting = { socket, peer, older: undefined, newer: undefined }
+    this.#pending.add(waiting)
+    const timeoutMs = this.#options.helloTimeoutMs
+    peekHello(socket, (result) => this.#greeted(waiting, result), timeoutMs === undefined ? {} : { timeoutMs })
+  }
+
+  #greeted(waiting: Waiting, result: ClientHello | PeekFault): void {
+    // It is missing if it had to make room for another.
+    if (!this.#pending.delete(waiting)) return
+    const { socket, peer } = waiting
+    if (typeof result === 'string') {
+      this.#leave(socket)
+      turnAway(socket, result)
+      this.#logRefusal(result, peer)
+      return
+    }
+    this.#checkEmpty()
+    try {
+      this.#options.onConnection({ socket, hello: result, peer })
+    } catch (err) {
+      this.#options.log.error({ err, peer: peer.ip, name: result.serverName }, 'connection handler failed')
+      socket.destroy()
+    }
+  }
+
+  /** Counted until it is closed; otherwise lingering would be a way around the limit. */
+  #leave(socket: Socket): void {
+    this.#leaving.add(socket)
+    const left = (): void => {
+      this.#leaving.delete(socket)
+      this.#checkEmpty()
+    }
+    if (socket.closed) left()
+    else socket.once('close', left)
+  }
+
+  #makeRoom(): void {
+    for (const socket of this.#leaving) {
+      this.#leaving.delete(socket)
+      socket.destroy()
+      return
+    }
+    const { oldest } = this.#pending
+    if (!oldest) return
+    this.#pending.delete(oldest)
+    oldest.socket.destroy()
+    this.#logRefusal('crowded', oldest.peer)
+  }
+
+  #checkEmpty(): void {
+    if (this.pending === 0) this.#onEmpty?.()
+  }
+
+  #logRefusal(fault: PeekFault | 'crowded', peer: Peer): void {
+    this.#options.log.debug({ peer: peer.ip, reason: fault }, 'connection refused before TLS')
+    this.#options.onFault?.(fault, peer)
+  }
+}

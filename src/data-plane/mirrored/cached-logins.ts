@@ -1,0 +1,258 @@
+/**
+ * Logins of visitors as a data plane knows them: cached in memory, and read and written where they are stored.
+ *
+ * A login is kept in memory from its first use until it ends here, is reported to have ended elsewhere, or has to make room. So
+ * visitors who are known here go on while the database, or the process that asks it, is silent; others wait for it, for a
+ * bounded time.
+ */
+import type { Clock } from '../../lib/clock.ts'
+import { Endings } from '../../lib/limits/recently-ended.ts'
+import type { Logger } from '../../lib/log/create-log.ts'
+import { MinuteLog } from '../../lib/log/minute-log.ts'
+import { LinkFault } from '../../link/calls/call-link.ts'
+import {
+  LOOKUP_MS,
+  type LoginEndings,
+  type LoginRows,
+  MAX_IDLE_MS,
+  type StoredLogin,
+} from '../../link/planes/login-store.ts'
+import { Refusal } from '../../model/errors.ts'
+import { browserOf } from '../../modules/login/browser-digest.ts'
+import type {
+  Login,
+  LoginOrigin,
+  LoginOwner,
+  LoginPlace,
+  LoginSessions,
+  UsedAnswer,
+} from '../../modules/login/sessions.ts'
+import { type CachedLogin, keyOf, LoginCache } from './login-cache.ts'
+import { SeenLogins } from './seen-logins.ts'
+
+/**
+ * How long a visitor waits for an answer, in milliseconds: longer than the database may take, so that this limit matters
+ * only when the process that asks the database is silent too.
+ */
+const ANSWER_MS = LOOKUP_MS + 1000
+
+/** Concurrent lookups. A flood of made-up cookies must not keep the database from everybody else. */
+const MAX_LOOKUPS = 200
+
+/**
+ * How long an unused cached login counts as current, in milliseconds: its user may be active at another data plane, which
+ * nobody reports.
+ */
+const FRESH_MS = 60_000
+
+/** Memory for logins, in bytes: some 40,000 of the usual size. */
+const CACHE_BYTES = 64 * 1024 * 1024
+
+export interface KnownLoginsOptions {
+  readonly rows: LoginRows
+  readonly now: Clock
+  readonly log: Logger
+  /** Smaller ones are for tests. */
+  readonly cacheBytes?: number
+  readonly answerMs?: number
+}
+
+/** The key of a place. */
+interface Handle {
+  readonly browser: string
+  readonly key: string
+}
+
+export class KnownLogins implements LoginSessions {
+  readonly #rows: LoginRows
+  readonly #now: Clock
+  readonly #answerMs: number
+  readonly #cache: LoginCache
+  readonly #handles = new WeakMap<LoginPlace, Handle>()
+  readonly #seen: SeenLogins
+  readonly #lookups = new Map<string, Promise<CachedLogin | undefined>>()
+  /** By ids of logins and users, and by browsers. */
+  readonly #endings = new Endings()
+  readonly #troubles: MinuteLog<{ err: unknown }>
+
+  constructor({ rows, now, log, cacheBytes = CACHE_BYTES, answerMs = ANSWER_MS }: KnownLoginsOptions) {
+    this.#rows = rows
+    this.#now = now
+    this.#answerMs = answerMs
+    this.#cache = new LoginCache(cacheBytes)
+    this.#troubles = new MinuteLog((fields, count) =>
+      log.warn({ ...fields, count }, 'cannot read visitor logins; known visitors go on'),
+    )
+    this.#seen = new SeenLogins({ rows, log })
+  }
+
+  find(place: LoginPlace): Login | undefined | Promise<Login | undefined> {
+    const { browser, key } = this.#handleOf(place)
+    const cached = this.#cache.at(key)
+    if (!cached) return this.#lookUp(browser, place.routeId).then((found) => this.#current(found))
+    const isFresh = this.#now() - Math.max(cached.readAt, cached.login.lastSeenAt) < FRESH_MS
+    return isFresh ? this.#current(cached) : this.#refreshed(cached)
+  }
+
+  async begin(place: LoginPlace, login: Login, origin: LoginOrigin, before?: string): Promise<void> {
+    const browser = browserOf(place)
+    const browserBefore = before === undefined ? browser : browserOf({ secret: before, host: place.host })
+    const gone = await answered(this.#rows.beginLogin({ place, login, origin, before }))
+    // The old secret is no longer valid.
+    if (browserBefore !== browser) this.#forgetBrowser(browserBefore)
+    // The new login is cached when it is next read: it may end between the commit and this line.
+    this.#forget(gone)
+    // A cached login at this place has ended elsewhere, which is not known here yet.
+    const known = this.#cache.get(browser, place.routeId)
+    if (known) this.#cache.drop(known.id)
+  }
+
+  seen(place: LoginPlace, at: number): void {
+    const cached = this.#cache.at(this.#handleOf(place).key)
+    if (cached) this.#seen.note(cached, at)
+  }
+
+  async renew(place: LoginPlace, login: Login): Promise<void> {
+    const id = await answered(this.#rows.renewLogin({ place, login }))
+    if (id !== undefined) this.#forget([id])
+  }
+
+  async end(place: Pick<LoginPlace, 'secret' | 'host'>): Promise<void> {
+    const browser = browserOf(place)
+    this.#forgetBrowser(browser)
+    await answered(this.#rows.endBrowser(browser))
+    // Entries that were read again while being removed.
+    this.#forgetBrowser(browser)
+  }
+
+  async endUser(owner: LoginOwner, routeId: string, asked: UsedAnswer): Promise<boolean> {
+    const gone = await answered(this.#rows.endLoginsOf({ owner, routeId, asked }))
+    if (gone) this.#forget(gone)
+    return gone !== undefined
+  }
+
+  useAnswer(answer: UsedAnswer): Promise<boolean> {
+    return answered(this.#rows.useAnswer(answer))
+  }
+
+  /** Logins ended elsewhere, or may have. */
+  ended({ isAll, ids, userIds }: LoginEndings): void {
+    if (isAll) {
+      this.#cache.clear()
+      this.#endings.noteAll()
+    }
+    this.#forget(ids)
+    if (userIds.length > 0) this.#forgetUsers(new Set(userIds))
+  }
+
+  /** Writes what is still waiting. */
+  async close(): Promise<void> {
+    await this.#seen.close()
+    this.#troubles.close()
+  }
+
+  /** Repeated calls for the same place skip the digest. */
+  #handleOf(place: LoginPlace): Handle {
+    const known = this.#handles.get(place)
+    if (known) return known
+    const browser = browserOf(place)
+    const handle = { browser, key: keyOf(browser, place.routeId) }
+    this.#handles.set(place, handle)
+    return handle
+  }
+
+  /** The login, unless it has expired. */
+  #current(cached: CachedLogin | undefined): Login | undefined {
+    if (!cached) return undefined
+    const now = this.#now()
+    const isOver = cached.expiresAt !== null && cached.expiresAt <= now
+    return isOver || cached.login.lastSeenAt <= now - MAX_IDLE_MS ? undefined : cached.login
+  }
+
+  /** Reads a cached login again; while there is no answer, the cached one counts. */
+  async #refreshed(cached: CachedLogin): Promise<Login | undefined> {
+    try {
+      return this.#current(await this.#lookUp(cached.browser, cached.routeId))
+    } catch (err) {
+      this.#troubles.note({ err })
+      // Counts as current for a while, so that not every request waits.
+      cached.readAt = this.#now()
+      // It may have ended here meanwhile.
+      return this.#cache.get(cached.browser, cached.routeId) === cached ? this.#current(cached) : undefined
+    }
+  }
+
+  /** Requests of one browser for one route share one lookup. */
+  #lookUp(browser: string, routeId: string): Promise<CachedLogin | undefined> {
+    const key = keyOf(browser, routeId)
+    const underWay = this.#lookups.get(key)
+    if (underWay) return underWay
+    if (this.#lookups.size >= MAX_LOOKUPS) return Promise.reject(noAnswer())
+    const found = this.#read(browser, routeId).finally(() => this.#lookups.delete(key))
+    this.#lookups.set(key, found)
+    return found
+  }
+
+  async #read(browser: string, routeId: string): Promise<CachedLogin | undefined> {
+    const { moment } = this.#endings
+    const row = await this.#rowAt(browser, routeId)
+    const before = this.#cache.get(browser, routeId)
+    if (before && before.id !== row?.id) this.#cache.drop(before.id)
+    if (!row) return undefined
+    const { id, userId, login, expiresAt } = row
+    const lastSeenAt = Math.max(login.lastSeenAt, this.#seen.pending(id))
+    const cached: CachedLogin = {
+      id,
+      userId,
+      browser,
+      routeId,
+      login: { ...login, lastSeenAt },
+      expiresAt,
+      readAt: this.#now(),
+      notedAt: lastSeenAt,
+    }
+    // It was read before it ended; this request may use it, the next one may not.
+    if (!this.#endings.hasEnded([browser, id, userId], moment)) this.#cache.set(cached)
+    return cached
+  }
+
+  async #rowAt(browser: string, routeId: string): Promise<StoredLogin | undefined> {
+    const late = Promise.withResolvers<never>()
+    const timer = setTimeout(() => late.reject(noAnswer()), this.#answerMs)
+    try {
+      return await Promise.race([answered(this.#rows.loginAt({ browser, routeId })), late.promise])
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  #forget(ids: readonly string[]): void {
+    for (const id of ids) {
+      this.#cache.drop(id)
+      this.#endings.note(id)
+    }
+  }
+
+  #forgetUsers(ids: ReadonlySet<string>): void {
+    this.#cache.dropUsers(ids)
+    for (const id of ids) this.#endings.note(id)
+  }
+
+  #forgetBrowser(browser: string): void {
+    this.#cache.dropBrowser(browser)
+    this.#endings.note(browser)
+  }
+}
+
+/** Visitors get the same answer whether the database is down or the process that asks it. */
+async function answered<T>(answer: Promise<T>): Promise<T> {
+  try {
+    return await answer
+  } catch (error) {
+    throw error instanceof LinkFault ? noAnswer(error) : error
+  }
+}
+
+function noAnswer(cause?: Error): Refusal {
+  return new Refusal('STORE_UNAVAILABLE', undefined, { headers: { 'retry-after': '1' }, cause })
+}

@@ -1,0 +1,120 @@
+/** A cache of recently used logins, limited in bytes; the least recently used go first. */
+import type { Login } from '../../modules/login/sessions.ts'
+
+export interface CachedLogin {
+  readonly id: string
+  readonly userId: string
+  readonly browser: string
+  readonly routeId: string
+  login: Login
+  readonly expiresAt: number | null
+  /** When the store was last asked for it. */
+  readAt: number
+  /** The latest visit of the user that is stored, or about to be. */
+  notedAt: number
+}
+
+interface Held {
+  readonly cached: CachedLogin
+  readonly bytes: number
+  /** Whether it was used since it was last considered for removal. */
+  isUsed: boolean
+}
+
+/** Memory of a login besides what its module keeps, in bytes: an estimate for objects and keys. */
+const LOGIN_BYTES = 1024
+
+export class LoginCache {
+  readonly #maxBytes: number
+  /** By browser and route; a Map keeps its order, so the first entry is the next to be considered for removal. */
+  readonly #held = new Map<string, Held>()
+  readonly #keys = new Map<string, string>()
+  readonly #browsers = new Map<string, Set<string>>()
+  #bytes = 0
+
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes
+  }
+
+  get size(): number {
+    return this.#held.size
+  }
+
+  get(browser: string, routeId: string): CachedLogin | undefined {
+    return this.at(keyOf(browser, routeId))
+  }
+
+  /** The key, for callers that ask often. */
+  at(key: string): CachedLogin | undefined {
+    const held = this.#held.get(key)
+    if (held) held.isUsed = true
+    return held?.cached
+  }
+
+  /** Stores a login, replacing the one before. */
+  set(cached: CachedLogin): void {
+    const key = keyOf(cached.browser, cached.routeId)
+    this.#remove(key)
+    let bytes = LOGIN_BYTES
+    for (const [name, value] of Object.entries(cached.login.kept)) bytes += name.length + value.length
+    this.#held.set(key, { cached, bytes, isUsed: false })
+    this.#keys.set(cached.id, key)
+    const ofBrowser = this.#browsers.get(cached.browser)
+    if (ofBrowser) ofBrowser.add(key)
+    else this.#browsers.set(cached.browser, new Set([key]))
+    this.#bytes += bytes
+    this.#shrink()
+  }
+
+  drop(id: string): void {
+    const key = this.#keys.get(id)
+    if (key !== undefined) this.#remove(key)
+  }
+
+  dropBrowser(browser: string): void {
+    for (const key of [...(this.#browsers.get(browser) ?? [])]) this.#remove(key)
+  }
+
+  dropUsers(ids: ReadonlySet<string>): void {
+    for (const [key, { cached }] of this.#held) if (ids.has(cached.userId)) this.#remove(key)
+  }
+
+  clear(): void {
+    this.#held.clear()
+    this.#keys.clear()
+    this.#browsers.clear()
+    this.#bytes = 0
+  }
+
+  /** An entry that was used since goes to the end once more. */
+  #shrink(): void {
+    while (this.#bytes > this.#maxBytes) {
+      const [first] = this.#held
+      if (!first) return
+      const [key, held] = first
+      if (held.isUsed) {
+        held.isUsed = false
+        this.#held.delete(key)
+        this.#held.set(key, held)
+      } else {
+        this.#remove(key)
+      }
+    }
+  }
+
+  #remove(key: string): void {
+    const held = this.#held.get(key)
+    if (!held) return
+    const { cached, bytes } = held
+    this.#held.delete(key)
+    this.#keys.delete(cached.id)
+    this.#bytes -= bytes
+    const ofBrowser = this.#browsers.get(cached.browser)
+    ofBrowser?.delete(key)
+    if (ofBrowser?.size === 0) this.#browsers.delete(cached.browser)
+  }
+}
+
+export function keyOf(browser: string, routeId: string): string {
+  return `${browser} ${routeId}`
+}

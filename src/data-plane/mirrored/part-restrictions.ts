@@ -1,0 +1,60 @@
+/** Decides which addresses may reach agents' doors and visitors' listeners, by the IP restrictions in force (D64). */
+import { compileIpRules } from '../../lib/net/ip-rules.ts'
+import type { RefusedLog } from '../../lib/net/refused-addresses.ts'
+import type { PartRestriction } from '../../link/planes/plane-calls.ts'
+
+/** Parts whose listeners are in the data plane. */
+type LivePart = 'agent' | 'endpoints'
+
+/** Where a connection comes from. */
+interface Peer {
+  readonly ip: string
+}
+
+export class Restrictions {
+  readonly #refused: RefusedLog
+  readonly #heard: (() => void)[] = []
+  readonly #known = Promise.withResolvers<void>()
+  #tests: ReadonlyMap<string, (peer: Peer) => boolean> = new Map()
+
+  constructor({ refused }: { refused: RefusedLog }) {
+    this.#refused = refused
+  }
+
+  /** Resolves when the restrictions are known for the first time. */
+  get known(): Promise<void> {
+    return this.#known.promise
+  }
+
+  /** Whether `peer` may reach `part`. The answer is cached with the peer, so a connection is judged once per change. */
+  admits(part: LivePart, peer: Peer): boolean {
+    const test = this.#tests.get(part)
+    return test === undefined || test(peer)
+  }
+
+  /** Calls `heard` after the rules may have changed. */
+  whenChanged(heard: () => void): void {
+    this.#heard.push(heard)
+  }
+
+  use(restrictions: readonly PartRestriction[]): void {
+    this.#tests = new Map(restrictions.map((each) => [each.part, this.#testOf(each)]))
+    for (const heard of this.#heard) heard()
+    this.#known.resolve()
+  }
+
+  #testOf({ part, isEnforced, rules }: PartRestriction): (peer: Peer) => boolean {
+    const admits = compileIpRules(rules)
+    const known = new WeakMap<Peer, boolean>()
+    return (peer) => {
+      let passes = known.get(peer)
+      if (passes === undefined) {
+        const isAdmitted = admits(peer.ip)
+        if (!isAdmitted) this.#refused.note(part, peer.ip, { isEnforced })
+        passes = isAdmitted || !isEnforced
+        known.set(peer, passes)
+      }
+      return passes
+    }
+  }
+}

@@ -1,0 +1,116 @@
+/**
+ * Takes from counters at other planes; takes of one turn of the event loop are sent together. When no answer comes in time,
+ * `local` decides, and goes on to decide while that plane is silent.
+ */
+import type { Rate, Taken } from '../../lib/limits/sliding-counters.ts'
+import type { Neighbours } from './worker-peers.ts'
+
+/** The question: `[key, capacity, windowMs, hops]` for each take. */
+export type TakeCall = readonly (readonly [string, number, number, number])[]
+
+/** The answer: for each take, how long to wait in milliseconds; 0 when it is allowed. */
+export type TakeAnswer = readonly number[]
+
+/** How long the plane that counts may take to answer, in milliseconds: a request waits for it. */
+export const OWNER_MS = 250
+
+/** How long a silent plane is not asked again, in milliseconds, unless its late answer arrives. */
+const SILENT_MS = 1000
+
+/** Most takes in one message; a full message is sent at once. */
+const MAX_TAKES = 500
+
+interface CounterAsksOptions {
+  readonly neighbours: Pick<Neighbours, 'ask' | 'tell'>
+  readonly local: (key: string, rate: Rate) => Taken
+  /** A clock that never goes back, in milliseconds. */
+  readonly now: () => number
+  readonly withinMs?: number
+}
+
+interface Ask {
+  readonly key: string
+  readonly rate: Rate
+  readonly hops: number
+  readonly resolve: (taken: Taken) => void
+}
+
+const allowed: Taken = { isAllowed: true, waitMs: 0 }
+
+export class CounterAsks {
+  readonly #options: CounterAsksOptions
+  /** By plane. */
+  readonly #waiting = new Map<string, Ask[]>()
+  readonly #silentUntil = new Map<string, number>()
+
+  constructor(options: CounterAsksOptions) {
+    this.#options = options
+  }
+
+  isSilent(plane: string): boolean {
+    const until = this.#silentUntil.get(plane)
+    return until !== undefined && this.#options.now() < until
+  }
+
+  /** Forgets that a plane was silent: it is gone, or new. */
+  forget(plane: string): void {
+    this.#silentUntil.delete(plane)
+  }
+
+  /** `hops` counts the planes that have passed the take on. */
+  take(plane: string, key: string, rate: Rate, hops: number): Taken | Promise<Taken> {
+    if (this.#silentUntil.size > 0 && this.isSilent(plane)) return this.#options.local(key, rate)
+    const { promise, resolve } = Promise.withResolvers<Taken>()
+    const ask: Ask = { key, rate, hops, resolve }
+    const waiting = this.#waiting.get(plane)
+    if (!waiting) {
+      this.#waiting.set(plane, [ask])
+      setImmediate(() => this.#send(plane))
+    } else if (waiting.push(ask) === MAX_TAKES) this.#send(plane)
+    return promise
+  }
+
+  #send(plane: string): void {
+    const asks = this.#waiting.get(plane)
+    if (!asks) return
+    this.#waiting.delete(plane)
+    const { neighbours, now, withinMs = OWNER_MS } = this.#options
+    let isLate = false
+    const timer = setTimeout(() => {
+      isLate = true
+      this.#silentUntil.set(plane, now() + SILENT_MS)
+      this.#decide(asks)
+    }, withinMs)
+    const call: TakeCall = asks.map(({ key, rate, hops }) => [key, rate.capacity, rate.windowMs, hops])
+    neighbours.ask(plane, 'counters.take', call).then(
+      (answer) => {
+        clearTimeout(timer)
+        const waits = answer as TakeAnswer // both ends are of this class
+        if (isLate) this.#undo(plane, asks, waits)
+        else for (const [i, { resolve }] of asks.entries()) resolve(takenOf(waits[i] ?? 0))
+      },
+      () => {
+        clearTimeout(timer)
+        if (isLate) return
+        this.#silentUntil.set(plane, now() + SILENT_MS)
+        this.#decide(asks)
+      },
+    )
+  }
+
+  #decide(asks: readonly Ask[]): void {
+    for (const { key, rate, resolve } of asks) resolve(this.#options.local(key, rate))
+  }
+
+  /** Gives back takes that a late answer allowed: they were decided here meanwhile, and must count once. */
+  #undo(plane: string, asks: readonly Ask[], waits: TakeAnswer): void {
+    this.#silentUntil.delete(plane)
+    for (const [i, { key, rate }] of asks.entries()) {
+      if (waits[i] === 0) this.#options.neighbours.tell(plane, 'counters.giveBack', [key, rate.windowMs])
+    }
+  }
+}
+
+function takenOf(waitMs: number): Taken {
+  return waitMs === 0 ? allowed : { isAllowed: false, waitMs }
+}

@@ -1,0 +1,65 @@
+/**
+ * Makes the caps of a door hold for the whole node: planes tell each other what is open and what they took of each rate, and
+ * every plane counts that as its own. Each plane applies the whole limit, so it does not matter how visitors are spread.
+ */
+import type { CapNews } from '../../lib/net/cap-news.ts'
+import type { ConnectionCaps } from '../../lib/net/connection-caps.ts'
+import { Gathering } from './gather-changes.ts'
+import { type Neighbours, tellAll, whenMoved } from './worker-peers.ts'
+
+/** Most sources in one message. */
+const MAX_SOURCES = 1000
+
+/** Gives a function that stops sharing. */
+export function shareCaps(
+  neighbours: Neighbours,
+  caps: Pick<ConnectionCaps, 'door' | 'share' | 'news' | 'allNews' | 'heard' | 'lost'>,
+): () => void {
+  const name = `caps.${caps.door}`
+  let urgent: NodeJS.Immediate | undefined
+  const gathering = new Gathering(() => {
+    clearImmediate(urgent)
+    urgent = undefined
+    const news = caps.news()
+    if (news) for (const part of parts(news)) tellAll(neighbours, name, part)
+  })
+  const onNews = (isUrgent: boolean): void => {
+    if (isUrgent) urgent ??= setImmediate(() => gathering.now())
+    else gathering.soon()
+  }
+  const stop = (): void => {
+    caps.share(undefined)
+    gathering.close()
+    clearImmediate(urgent)
+    urgent = undefined
+  }
+  const heard = (news: unknown, from: string): void => {
+    // News of an unknown plane is dropped: when it goes, nothing would remove what it had open.
+    if (neighbours.others().includes(from)) caps.heard(from, news as CapNews)
+  }
+  neighbours.serve(name, heard)
+  neighbours.serve(`${name}.all`, () => caps.allNews())
+  whenMoved(neighbours, (came, left) => {
+    for (const plane of left) caps.lost(plane)
+    // Pending news is sent before the caps are shared with the changed set of planes.
+    gathering.now()
+    const planes = neighbours.others().length + 1
+    if (planes === 1) return stop()
+    caps.share({ planes, onNews })
+    // Fetched rather than sent: a plane drops news from one that it does not know yet.
+    for (const plane of came) {
+      neighbours.ask(plane, `${name}.all`, null).then(
+        (news) => heard(news, plane),
+        () => {}, // it is gone again
+      )
+    }
+  })
+  return stop
+}
+
+function* parts({ sources, ...all }: CapNews): Generator<CapNews, void> {
+  yield { ...all, sources: sources.slice(0, MAX_SOURCES) }
+  for (let at = MAX_SOURCES; at < sources.length; at += MAX_SOURCES) {
+    yield { handshakes: 0, sources: sources.slice(at, at + MAX_SOURCES) }
+  }
+}

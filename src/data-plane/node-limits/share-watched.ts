@@ -1,0 +1,76 @@
+/** Shows requests to watchers of their endpoint at other data planes. */
+import type { ServedRequest } from '../../model/served-request.ts'
+import { Gathering } from './gather-changes.ts'
+import { type Neighbours, tellAll, whenMoved } from './worker-peers.ts'
+
+/** The watched requests of this plane. */
+interface Watched {
+  watched(): readonly string[]
+  whenWatched(heard: (endpointId: string, isWatched: boolean) => void): void
+  watchElsewhere(endpointId: string, watcher: (request: ServedRequest) => void): () => void
+  sawElsewhere(endpointId: string, request: ServedRequest): void
+}
+
+type Seen = readonly [endpointId: string, request: ServedRequest]
+
+/** Most requests that wait to be sent to one plane; the newest are kept, since a screen shows only a few dozen. */
+const MAX_UNTOLD = 200
+
+/** Gives a function that stops sharing. */
+export function shareWatched(neighbours: Neighbours, watched: Watched): () => void {
+  const untold = new Map<string, Seen[]>()
+  /** How to stop watching, by plane and endpoint. */
+  const stops = new Map<string, Map<string, () => void>>()
+  const gathering = new Gathering(() => {
+    for (const [plane, seen] of untold) neighbours.tell(plane, 'watched.saw', seen.slice(-MAX_UNTOLD))
+    untold.clear()
+  })
+  const note = (plane: string, endpointId: string, { method, path, status, durationMs }: ServedRequest): void => {
+    const seen = untold.get(plane) ?? []
+    untold.set(plane, seen)
+    seen.push([endpointId, { method, path, status, durationMs }])
+    if (seen.length > 2 * MAX_UNTOLD) seen.splice(0, MAX_UNTOLD)
+    gathering.soon()
+  }
+  const change = (plane: string, endpointId: string, isWatched: boolean): void => {
+    // A watch by an unknown plane is ignored: when that plane goes, nothing would end it.
+    if (!neighbours.others().includes(plane)) return
+    const own = stops.get(plane) ?? new Map<string, () => void>()
+    stops.set(plane, own)
+    own.get(endpointId)?.()
+    own.delete(endpointId)
+    if (!isWatched) return
+    own.set(
+      endpointId,
+      watched.watchElsewhere(endpointId, (request) => note(plane, endpointId, request)),
+    )
+  }
+  const forget = (plane: string): void => {
+    for (const stop of stops.get(plane)?.values() ?? []) stop()
+    stops.delete(plane)
+    untold.delete(plane)
+  }
+
+  watched.whenWatched((endpointId, isWatched) => tellAll(neighbours, 'watched.change', [endpointId, isWatched]))
+  neighbours.serve('watched.change', (argument, from) => change(from, ...(argument as [string, boolean])))
+  neighbours.serve('watched.all', () => watched.watched())
+  neighbours.serve('watched.saw', (seen) => {
+    for (const [endpointId, request] of seen as Seen[]) watched.sawElsewhere(endpointId, request)
+  })
+  whenMoved(neighbours, (came, left) => {
+    for (const plane of left) forget(plane)
+    for (const plane of came) {
+      neighbours.ask(plane, 'watched.all', null).then(
+        (ids) => {
+          for (const id of ids as string[]) change(plane, id, true)
+        },
+        () => {}, // it is gone again
+      )
+    }
+  })
+  return () => {
+    gathering.close()
+    watched.whenWatched(() => {})
+    for (const plane of [...stops.keys()]) forget(plane)
+  }
+}

@@ -1,0 +1,195 @@
+/**
+ * Circuit breakers of a whole node: each plane sends the others its counts, in batches, and at once when a circuit opens or
+ * closes. While a circuit is half open, the plane that owns its key grants one trial request in all.
+ */
+import type { BreakerTwins, TwinBreaker, TwinLink } from '../../modules/circuit_breaker/twins.ts'
+import { Gathering } from './gather-changes.ts'
+import { Owners } from './key-owners.ts'
+import { type Neighbours, tellAll, whenMoved } from './worker-peers.ts'
+
+/** `[key, total, failed]` each. */
+type Counted = readonly (readonly [string, number, number])[]
+/** `[key, waitMs]` each. */
+type Opened = readonly (readonly [string, number])[]
+
+/** How long the owner of a key may take to grant a trial request, in milliseconds; then this plane decides. */
+const GRANT_MS = 250
+
+/** Breakers with pending counts that make this plane send them at once. */
+const MAX_GATHERED = 1000
+
+/** Most open circuits that are kept without a breaker here: edges are compiled only when their first visitor comes. */
+const MAX_AHEAD = 10_000
+
+interface SharedBreakersOptions {
+  /** A clock that never goes back, in milliseconds. */
+  readonly now?: () => number
+  readonly grantMs?: number
+}
+
+export class SharedBreakers implements BreakerTwins {
+  readonly #neighbours: Neighbours
+  readonly #owners: Owners
+  readonly #now: () => number
+  readonly #grantMs: number
+  readonly #breakers = new Map<string, TwinBreaker>()
+  readonly #untold = new Map<string, { total: number; failed: number }>()
+  readonly #gathering = new Gathering(() => this.#tell())
+  /** Until when circuits without a breaker here are open. */
+  readonly #ahead = new Map<string, number>()
+  /** For keys that this plane owns, the plane that makes the trial request. */
+  readonly #probing = new Map<string, string>()
+  #isAlone = true
+
+  constructor(
+    neighbours: Neighbours,
+    { now = () => performance.now(), grantMs = GRANT_MS }: SharedBreakersOptions = {},
+  ) {
+    this.#neighbours = neighbours
+    this.#owners = new Owners(neighbours)
+    this.#now = now
+    this.#grantMs = grantMs
+    neighbours.serve('breakers.counted', (counted) => {
+      for (const [key, total, failed] of counted as Counted) this.#breakers.get(key)?.counted(total, failed)
+    })
+    neighbours.serve('breakers.opened', (opened) => {
+      for (const [key, waitMs] of opened as Opened) this.#heardOpened(key, waitMs)
+    })
+    neighbours.serve('breakers.closed', (key) => {
+      this.#decided(key as string)
+      this.#breakers.get(key as string)?.closed()
+    })
+    neighbours.serve('breakers.grant', (key, from) => this.#grant(key as string, from))
+    neighbours.serve('breakers.over', (key, from) => this.#over(key as string, from))
+    whenMoved(neighbours, (came, left) => {
+      this.#isAlone = neighbours.others().length === 0
+      this.#owners.use(neighbours.others())
+      for (const [key, plane] of this.#probing) if (left.includes(plane)) this.#probing.delete(key)
+      this.#tellOpen(came)
+    })
+  }
+
+  join(key: string, breaker: TwinBreaker): TwinLink {
+    this.#breakers.set(key, breaker)
+    const until = this.#ahead.get(key)
+    if (until !== undefined) {
+      this.#ahead.delete(key)
+      breaker.opened(Math.max(0, until - this.#now()))
+    }
+    return {
+      counted: (hasFailed) => {
+        if (!this.#isAlone) this.#count(key, hasFailed)
+      },
+      opened: (waitMs) => {
+        this.#decided(key)
+        if (!this.#isAlone) tellAll(this.#neighbours, 'breakers.opened', [[key, waitMs]])
+      },
+      closed: () => {
+        this.#decided(key)
+        if (!this.#isAlone) tellAll(this.#neighbours, 'breakers.closed', key)
+      },
+      mayProbe: () => this.#isAlone || this.#mayProbe(key),
+      probeOver: () => this.#probeOver(key),
+      leave: () => {
+        // The next version of the breaker may have joined already.
+        if (this.#breakers.get(key) === breaker) this.#breakers.delete(key)
+      },
+    }
+  }
+
+  close(): void {
+    this.#gathering.close()
+  }
+
+  #count(key: string, hasFailed: boolean): void {
+    const untold = this.#untold.get(key)
+    if (untold) {
+      untold.total++
+      if (hasFailed) untold.failed++
+      return
+    }
+    this.#untold.set(key, { total: 1, failed: hasFailed ? 1 : 0 })
+    if (this.#untold.size < MAX_GATHERED) this.#gathering.soon()
+    else this.#gathering.now()
+  }
+
+  #tell(): void {
+    if (this.#untold.size === 0) return
+    const counted: Counted = [...this.#untold].map(([key, { total, failed }]) => [key, total, failed])
+    this.#untold.clear()
+    tellAll(this.#neighbours, 'breakers.counted', counted)
+  }
+
+  /** A circuit has opened or closed: earlier counts are void, and the trial request is over. */
+  #decided(key: string): void {
+    this.#untold.delete(key)
+    this.#probing.delete(key)
+    this.#ahead.delete(key)
+  }
+
+  #heardOpened(key: string, waitMs: number): void {
+    this.#decided(key)
+    const breaker = this.#breakers.get(key)
+    if (breaker) {
+      breaker.opened(waitMs)
+      return
+    }
+    this.#ahead.set(key, this.#now() + waitMs)
+    const [first] = this.#ahead.keys()
+    if (this.#ahead.size > MAX_AHEAD && first !== undefined) this.#ahead.delete(first)
+  }
+
+  /** Tells planes that have just come which circuits are open. */
+  #tellOpen(planes: readonly string[]): void {
+    if (planes.length === 0) return
+    const open: (readonly [string, number])[] = []
+    for (const [key, breaker] of this.#breakers) {
+      const waitMs = breaker.waitMs()
+      if (waitMs !== undefined) open.push([key, Math.max(0, waitMs)])
+    }
+    if (open.length > 0) for (const plane of planes) this.#neighbours.tell(plane, 'breakers.opened', open)
+  }
+
+  #mayProbe(key: string): boolean | Promise<boolean> {
+    const owner = this.#owners.elsewhere(key)
+    if (owner === undefined) return this.#grant(key, this.#neighbours.self)
+    const { promise, resolve } = Promise.withResolvers<boolean>()
+    let isLate = false
+    const decide = (): void => {
+      isLate = true
+      resolve(true)
+    }
+    // Without an answer this plane makes the trial: its breaker lets one through at a time, and a circuit must not stay open.
+    const timer = setTimeout(decide, this.#grantMs)
+    this.#neighbours.ask(owner, 'breakers.grant', key).then(
+      (isGranted) => {
+        clearTimeout(timer)
+        if (!isLate) resolve(isGranted === true)
+        else if (isGranted === true) this.#neighbours.tell(owner, 'breakers.over', key)
+      },
+      () => {
+        clearTimeout(timer)
+        decide()
+      },
+    )
+    return promise
+  }
+
+  /** The plane that holds the grant may ask again: its breaker lets one request through at a time. */
+  #grant(key: string, plane: string): boolean {
+    const holder = this.#probing.get(key)
+    if (holder !== undefined && holder !== plane) return false
+    this.#probing.set(key, plane)
+    return true
+  }
+
+  #over(key: string, plane: string): void {
+    if (this.#probing.get(key) === plane) this.#probing.delete(key)
+  }
+
+  #probeOver(key: string): void {
+    this.#over(key, this.#neighbours.self)
+    const owner = this.#owners.elsewhere(key)
+    if (owner !== undefined) this.#neighbours.tell(owner, 'breakers.over', key)
+  }
+}

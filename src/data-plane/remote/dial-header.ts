@@ -1,0 +1,119 @@
+/**
+ * The beginning of a relayed stream: a request for a tunnel, and the answer that it is reached or why not. Each is a length in
+ * two bytes and a JSON object; the answer for success has length 0.
+ */
+
+import { parseMessage } from '../../link/wire/agent-rpc.ts'
+import { typeHead } from '../../link/wire/stream-types.ts'
+import { WireError } from '../../link/wire/wire-error.ts'
+import type { WireStream } from '../../link/wire/wire-stream.ts'
+import { DialFault, type DialReason, type DialRequest, VERSION_CHARACTERS } from '../../model/dial.ts'
+
+/**
+ * The type number of a relayed stream; no agent's session uses it. During an upgrade old and new planes relay to each other:
+ * fields may be added, since unknown ones are ignored, but an incompatible request needs another number.
+ */
+export const RELAY_TYPE = 0x72656c31
+
+/** The type number of an empty stream, by which a plane says that it is leaving and wants no new streams. */
+export const LEAVE_TYPE = 0x72656c39
+
+/** Longest preamble or answer, in bytes; a session sends it in one frame. */
+export const PREAMBLE_BYTES = 8 * 1024
+
+/** Most characters of a fault's message that are sent. */
+const MESSAGE_CHARACTERS = 1000
+
+const LENGTH_BYTES = 2
+
+const protos: readonly string[] = ['http', 'https', 'tcp', 'tls'] satisfies DialRequest['proto'][]
+const edges: readonly string[] = ['none', 'tcp', 'tls', 'https'] satisfies DialRequest['edge'][]
+/** The reasons that a plane may send. It was reached, so `unreachable` is not among them: only the dialling end finds that. */
+const reasons: readonly string[] = ['offline', 'busy', 'timeout', 'refused'] satisfies DialReason[]
+
+/** The answer for a tunnel that was reached. */
+export const REACHED = Buffer.alloc(LENGTH_BYTES)
+
+/** The head of a relayed stream, for `Mux.open`; undefined when the request is too long. */
+export function buildPreamble(request: DialRequest): Buffer | undefined {
+  const part = buildPart(request)
+  if (!part) return undefined
+  return Buffer.concat([typeHead(RELAY_TYPE), part])
+}
+
+export function buildFault({ reason, message }: DialFault): Buffer {
+  const told = isReason(reason) ? reason : 'offline'
+  const part = buildPart({ reason: told, message: message.slice(0, MESSAGE_CHARACTERS) })
+  return part ?? Buffer.alloc(0) // never: the message is cut
+}
+
+function buildPart(value: object): Buffer | undefined {
+  const json = JSON.stringify(value)
+  const length = Buffer.byteLength(json)
+  if (length > PREAMBLE_BYTES) return undefined
+  const part = Buffer.allocUnsafe(LENGTH_BYTES + length)
+  part.writeUInt16BE(length)
+  part.write(json, LENGTH_BYTES)
+  return part
+}
+
+/**
+ * Reads one preamble or answer from a stream without a sink and calls `done` once: with its bytes, or with undefined when
+ * the stream ended within it or its length is not allowed. The bytes after it are left to whoever attaches.
+ */
+export function readPart(stream: WireStream, done: (bytes: Buffer | undefined) => void): void {
+  let length: number | undefined
+  const finish = (bytes: Buffer | undefined): void => {
+    stream.onArrival = undefined
+    done(bytes)
+  }
+  const proceed = (): void => {
+    length ??= stream.take(LENGTH_BYTES)?.readUInt16BE(0)
+    const isAllowed = length === undefined || length <= PREAMBLE_BYTES
+    const bytes = length !== undefined && isAllowed ? takeAll(stream, length) : undefined
+    if (bytes || !isAllowed || stream.isClosed || stream.isEndReceived) finish(bytes)
+  }
+  stream.onArrival = proceed
+  proceed()
+}
+
+function takeAll(stream: WireStream, length: number): Buffer | undefined {
+  return length === 0 ? Buffer.alloc(0) : stream.take(length)
+}
+
+/** Undefined when the bytes are not a request. */
+export function parseRequest(bytes: Buffer): DialRequest | undefined {
+  const message = parseMessage(bytes)
+  if (message instanceof WireError) return undefined
+  const { tunnelId, ip, port, proto, edge, passthroughTls, requestId, version } = message
+  if (typeof tunnelId !== 'string' || typeof ip !== 'string' || typeof passthroughTls !== 'boolean') return undefined
+  if (typeof port !== 'number' || !Number.isInteger(port) || port < 0 || port > 65_535) return undefined
+  if (!isProto(proto) || !isEdge(edge)) return undefined
+  if (requestId !== undefined && typeof requestId !== 'string') return undefined
+  if (version !== undefined && (typeof version !== 'string' || version.length > VERSION_CHARACTERS)) return undefined
+  return {
+    ...{ tunnelId, ip, port, proto, edge, passthroughTls },
+    ...(requestId !== undefined && { requestId }),
+    ...(version !== undefined && { version }),
+  }
+}
+
+/** Undefined when the bytes are not a fault. */
+export function parseFault(bytes: Buffer): DialFault | undefined {
+  const fields = parseMessage(bytes)
+  if (fields instanceof WireError) return undefined
+  const { reason, message } = fields
+  return isReason(reason) && typeof message === 'string' ? new DialFault(reason, message) : undefined
+}
+
+function isProto(value: unknown): value is DialRequest['proto'] {
+  return typeof value === 'string' && protos.includes(value)
+}
+
+function isEdge(value: unknown): value is DialRequest['edge'] {
+  return typeof value === 'string' && edges.includes(value)
+}
+
+function isReason(value: unknown): value is DialReason {
+  return typeof value === 'string' && reasons.includes(value)
+}

@@ -1,0 +1,89 @@
+/** Dials tunnels whose sessions other planes of this node hold, over one session to each, opened when it is first needed. */
+import { connect } from 'node:net'
+import type { ByteStream } from '../../lib/bytes/byte-stream.ts'
+import type { Logger } from '../../lib/log/create-log.ts'
+import { MinuteLog } from '../../lib/log/minute-log.ts'
+import { DialFault, type DialRequest } from '../../model/dial.ts'
+import { buildPreamble } from './dial-header.ts'
+import { LinkBook } from './link-table.ts'
+import { RelayLink } from './relay-link.ts'
+import { relaySession } from './relay-session.ts'
+
+interface RelayLinksOptions {
+  /** The path of the socket on which a plane's `RelayDoor` listens; undefined for an unknown plane. */
+  readonly pathOf: (planeId: string) => string | undefined
+  readonly log: Logger
+  /** Instead of `ANSWER_MS`, for tests. */
+  readonly answerMs?: number
+  /** See `RelayLink`, for tests. */
+  readonly sessionStreams?: number
+}
+
+/** How long the other plane may take to answer, in milliseconds. Dialling some agents may wait for a second there. */
+const ANSWER_MS = 5000
+
+export class RelayLinks {
+  readonly #pathOf: RelayLinksOptions['pathOf']
+  readonly #log: Logger
+  readonly #answerMs: number
+  readonly #sessionStreams: number | undefined
+  readonly #lost: MinuteLog<{ readonly plane: string; readonly err: Error }>
+  readonly #links = new LinkBook()
+  #dialled = 0
+  #isClosed = false
+
+  constructor({ pathOf, log, answerMs = ANSWER_MS, sessionStreams }: RelayLinksOptions) {
+    this.#pathOf = pathOf
+    this.#log = log
+    this.#answerMs = answerMs
+    this.#sessionStreams = sessionStreams
+    this.#lost = new MinuteLog((fields, count) => log.warn({ ...fields, count }, 'relay session to another plane lost'))
+  }
+
+  /** Dials of tunnels at other planes. */
+  get dialled(): number {
+    return this.#dialled
+  }
+
+  /** Dials a tunnel at another plane. Never rejects. */
+  dial(planeId: string, request: DialRequest): Promise<ByteStream | DialFault> {
+    this.#dialled++
+    const head = buildPreamble(request)
+    if (!head) return Promise.resolve(new DialFault('refused', 'the request is too long to be relayed'))
+    const link = this.#links.to(planeId) ?? this.#connect(planeId)
+    if (!link) return Promise.resolve(new DialFault('offline', `the plane ${planeId} is not known`))
+    return link.dial(head, { withinMs: this.#answerMs })
+  }
+
+  /** Forgets a plane that is gone: its session takes no new streams, and closes with its last open stream. */
+  forget(planeId: string): void {
+    this.#links.retire(planeId)
+  }
+
+  /** Closes all sessions and their open streams. */
+  close(): void {
+    this.#isClosed = true
+    this.#links.close()
+    this.#lost.close()
+  }
+
+  #connect(planeId: string): RelayLink | undefined {
+    if (this.#isClosed) return undefined
+    const path = this.#pathOf(planeId)
+    if (path === undefined) return undefined
+    // Streams opened before the socket is connected wait for it.
+    const session = relaySession(connect({ path, allowHalfOpen: true }), {
+      opens: true,
+      onStream: (stream) => stream.reset(),
+      onClosed: (err) => {
+        this.#links.remove(planeId, link)
+        if (err) this.#lost.note({ plane: planeId, err }, planeId)
+      },
+    })
+    const name = `the plane ${planeId}`
+    const link = new RelayLink({ session, name, lostReason: 'offline', sessionStreams: this.#sessionStreams })
+    this.#links.add(planeId, link)
+    this.#log.debug({ plane: planeId }, 'relay session to another plane opened')
+    return link
+  }
+}

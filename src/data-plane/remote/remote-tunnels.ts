@@ -1,0 +1,255 @@
+/** Composes how this data plane reaches what is online at others, of this node and of other nodes. */
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
+import type { Movable } from '../../lib/bytes/close-when-idle.ts'
+import { type LimitPart, limitPartOf, undivided } from '../../lib/limits/divided-counters.ts'
+import type { Logger } from '../../lib/log/create-log.ts'
+import type { ListenOn } from '../../lib/net/listen-on.ts'
+import type { Authority } from '../../lib/x509/certificate-authority.ts'
+import type { ControlLink } from '../../link/planes/control-link.ts'
+import type { OtherNode, PlaneCalls } from '../../link/planes/plane-calls.ts'
+import { type Dial, DialFault } from '../../model/dial.ts'
+import type { EdgeConfig } from '../../model/edge-config.ts'
+import type { LookUp } from '../../model/look-up.ts'
+import type { ElsewhereNumbers } from '../../model/plane-metrics.ts'
+import type { Edges } from '../edge/edge-table.ts'
+import type { SharedEdges } from '../edge/endpoint-holders.ts'
+import { LOOKUP_MS } from '../mirrored/control-queries.ts'
+import type { Online } from '../tunnel/online-tunnels.ts'
+import { keepLast } from './address-cache.ts'
+import { createNodeIdentity } from './node-identity.ts'
+import { NodeLinks } from './node-links.ts'
+import { NodeDoor } from './node-listener.ts'
+import { OtherNodes, type ServedHere } from './node-tunnels.ts'
+import { RelayLinks } from './relay-links.ts'
+import { RelayDoor } from './worker-listener.ts'
+import { OtherPlanes } from './worker-tunnels.ts'
+
+interface ReachElsewhereOptions {
+  readonly nodeId: string
+  readonly planeId: string
+  /** The folder with the Unix sockets of the node's data planes; undefined when there is only one. */
+  readonly folder: string | undefined
+  /** Where other nodes connect; undefined for a node on its own. */
+  readonly clusterListen: ListenOn | undefined
+  readonly control: ControlLink
+  readonly authority: Authority
+  readonly edges: Edges
+  readonly shared: SharedEdges
+  readonly online: () => Online
+  readonly isLeaving: () => boolean
+  /** Whether an endpoint is being opened at this plane. */
+  readonly isOpening: (endpointId: string) => boolean
+  /** Called when a tunnel is reached another way from now on. */
+  readonly moved: (tunnelId: string) => void
+  readonly log: Logger
+}
+
+/** How long a call to another node may take, in milliseconds: agents have 10 s to obey a command. */
+const CALL_MS = 12_000
+
+/** The holder of endpoints that are served here for tunnels at other nodes; other holders are ids of tunnels. */
+const OTHER_NODES = 'other nodes'
+
+export type ReachElsewhere = ReturnType<typeof openElsewhere>
+
+export function openElsewhere(options: ReachElsewhereOptions) {
+  const { nodeId, planeId, folder, clusterListen, control, authority, edges, shared, online, log } = options
+  const links = new RelayLinks({ pathOf: (id) => folder && join(folder, `${id}.relay`), log })
+  const others = new OtherPlanes({
+    edges: {
+      compile: (config) => shared.compile(config),
+      serve: (config, compiled, tunnelId) => shared.serve(config, compiled, tunnelId),
+      serveIdle: (config, tunnelId) => shared.serveIdle(config, tunnelId),
+      letGo: (id, tunnelId) => shared.letGo(id, tunnelId),
+    },
+    groups: {
+      add: (tunnel) => online().registry.groups.add(tunnel),
+      delete: (tunnel) => online().registry.groups.delete(tunnel),
+      find: (labels) => online().registry.groups.find(labels),
+    },
+    relay: (id, request) => links.dial(id, request),
+    leg: (sessionId, request) => online().legs.open(sessionId, request),
+    isHere: (tunnelId) => online().registry.liveTunnel(tunnelId) !== undefined,
+    isLeaving: options.isLeaving,
+    handOver: (tunnelId) => {
+      online().registry.handOver(tunnelId)
+      ended(tunnelId)
+    },
+    moved: options.moved,
+  })
+  /** Tells those that reached a tunnel here, or through here, to look it up again. */
+  const ended = (tunnelId: string): void => nodeDoor?.tunnelEnded(tunnelId)
+  const relayDoor = new RelayDoor({ dial: (request) => online().registry.dialHere(request), log })
+
+  // The same for other nodes.
+  const isOfThisNode = (tunnelId: string): boolean =>
+    online().registry.liveTunnel(tunnelId) !== undefined || others.holderOf(tunnelId) !== undefined
+  /** Dials tunnels of this node for visitors at another node; never goes on to a third node. */
+  const dialForNode: Dial = (request) =>
+    online().registry.liveTunnel(request.tunnelId) ? online().registry.dialHere(request) : others.dialOnce(request)
+  const identity = clusterListen && createNodeIdentity({ nodeId, planeId }, authority)
+  let known: ReadonlyMap<string, OtherNode> = new Map()
+  /** Nodes that are gone: what they had is tried there while nothing can be looked up. */
+  const gone = new Map<string, OtherNode>()
+  let limitPart = undivided
+  const nodeLinks =
+    identity &&
+    new NodeLinks({
+      ...{ identity, log },
+      addressOf: (id): OtherNode['address'] | undefined =>
+        (known.get(id) ?? (nodes?.isBlind ? gone.get(id) : undefined))?.address,
+      onGone: (tunnelIds) => nodes?.gone(tunnelIds),
+    })
+  const nodeDoor =
+    identity &&
+    new NodeDoor({
+      ...{ identity, dial: dialForNode, log },
+      answer: (from, value) => control.ask('answerNode', { nodeId: from.nodeId, value }, { withinMs: CALL_MS }),
+    })
+  const nodes: OtherNodes | undefined =
+    nodeLinks &&
+    new OtherNodes({
+      edges: {
+        exact: (listener, name) => edges.exact(listener, name),
+        onPort: (port) => edges.holder('tcp', { port }),
+        serves: (listener, name) => edges.serves(name, listener),
+        serveIdle: (config) => shared.serveIdle(config, OTHER_NODES),
+        letGo: (id) => shared.letGo(id, OTHER_NODES),
+      },
+      groups: {
+        add: (tunnel) => online().registry.groups.add(tunnel),
+        delete: (tunnel) => online().registry.groups.delete(tunnel),
+      },
+      followGroup: (labels) => online().registry.followGroup(labels),
+      lookUpPlaces: (places) => control.ask('lookUpPlaces', places, { withinMs: LOOKUP_MS }),
+      lookUpGroup: (labels) => control.ask('lookUpGroup', labels, { withinMs: LOOKUP_MS }),
+      dial: (at, request) => nodeLinks.dial(at, request),
+      isHere: isOfThisNode,
+      isOpening: options.isOpening,
+      moved: options.moved,
+      log,
+    })
+  shared.whenRemoved(() => void nodes?.edgeRemoved())
+  /** Where nodes that are not leaving accept agents. */
+  const agentAddresses = (): string[] =>
+    [...known.values()].flatMap(({ isLeaving, agentAddresses: accept }) => (isLeaving ? [] : accept))
+  const lookUp: LookUp | undefined = nodes && ((...asked) => nodes.lookUp(...asked))
+
+  return {
+    links,
+    others,
+    nodes,
+    lookUp,
+    /** The session of a tunnel at another plane or node, if known. */
+    sessionOf: (tunnelId: string) => others.holderOf(tunnelId) ?? nodes?.sessionOf(tunnelId),
+    followGroup: (labels: Readonly<Record<string, string>>) =>
+      nodes ? nodes.follow(labels) : online().registry.followGroup(labels),
+    /** Dials a tunnel at another plane or node. */
+    dial: (async (request) => {
+      const outcome = await nodes?.dial(request)
+      if (outcome && !(outcome instanceof DialFault && isOfThisNode(request.tunnelId))) return outcome
+      return others.dial(request)
+    }) satisfies Dial,
+    /** A tunnel has come online at this plane. */
+    cameHere(tunnelId: string, config: EdgeConfig | undefined): void {
+      others.cameHere(tunnelId)
+      nodes?.cameHere(tunnelId, config)
+    },
+    /** A tunnel of this plane has ended or moved away. */
+    tunnelEnded(tunnelId: string, labels: Readonly<Record<string, string>> | undefined): void {
+      ended(tunnelId)
+      if (labels) nodes?.labelsGone(tunnelId, labels)
+    },
+    /** Streams that this plane carries for visitors at others. */
+    relayed: {
+      get streams(): number {
+        return relayDoor.streams + (nodeDoor?.streams ?? 0)
+      },
+      get open(): Movable[] {
+        return [...relayDoor.open, ...(nodeDoor?.open ?? [])]
+      },
+      /** Asks other nodes to use other planes of this node. */
+      stop: () => nodeDoor?.stop(),
+    },
+    /** For the metrics. */
+    get numbers(): ElsewhereNumbers {
+      const lookUps = nodes?.lookUps
+      return {
+        totals: {
+          relayed: links.dialled,
+          toNodes: nodeLinks?.dialled ?? 0,
+          unreachedNodes: nodeLinks?.unreached ?? 0,
+          fromNodes: nodeDoor?.accepted ?? 0,
+          lookUps: lookUps?.total ?? 0,
+          failedLookUps: lookUps?.failed ?? 0,
+        },
+        present: {
+          linksToNodes: nodeLinks?.links ?? 0,
+          linksFromNodes: nodeDoor?.links ?? 0,
+          streamsToNodes: nodeLinks?.streams ?? 0,
+          streamsFromNodes: nodeDoor?.streams ?? 0,
+        },
+      }
+    },
+    /** A tunnel has left this plane, which may be draining. */
+    leftHere(tunnelId: string, served: ServedHere): void {
+      if (options.isLeaving()) nodes?.leftHere(tunnelId, served)
+    },
+    /** Whether a connection to a tunnel may be kept for the next request. */
+    mayKeep: (tunnelId: string) => others.mayKeep(tunnelId) && nodes?.mayKeep(tunnelId) !== false,
+    /** This node's share of limits that all nodes share. */
+    get limitPart(): LimitPart {
+      return limitPart
+    },
+    /** What agents are told of nodes; undefined for a node on its own. */
+    agentNodes: identity && { id: nodeId, addresses: agentAddresses },
+    calls: {
+      async elsewhere(change) {
+        for (const id of [...change.removed, ...change.lost]) {
+          ended(id)
+          const labels = others.labelsOf(id)
+          if (labels) nodes?.labelsGone(id, labels)
+        }
+        await others.change(change)
+        // Last, so that an address that another node had is served without a gap: closing a port resets visitors.
+        for (const { tunnelId, config } of change.added) nodes?.cameHere(tunnelId, config)
+      },
+      nodes(given) {
+        const before = known
+        const told = agentAddresses()
+        known = new Map(given.map((each) => [each.nodeId, each]))
+        limitPart = limitPartOf(nodeId, known.keys())
+        nodes?.nodesChanged(given)
+        const addresses = agentAddresses()
+        // Agents of a draining plane learn the addresses when they are asked to move.
+        if (!isDeepStrictEqual(addresses, told) && !options.isLeaving()) void online().tellNodes(addresses)
+        for (const id of known.keys()) gone.delete(id)
+        for (const [id, node] of before) {
+          if (known.has(id)) continue
+          keepLast(gone, id, node)
+          nodes?.nodeGone(id)
+        }
+        for (const id of gone.keys()) nodeLinks?.forget(id)
+      },
+      distantPorts: async (change) => nodes?.portsChanged(change),
+      callNode: async ({ nodeId: to, value }) => {
+        if (!nodeLinks) throw new Error('this node is not part of a cluster')
+        return nodeLinks.call(to, value, { withinMs: CALL_MS })
+      },
+    } satisfies Partial<PlaneCalls>,
+    /** Listens for other planes of this node, and then for other nodes; resolves with the address for nodes. */
+    async listen(): Promise<AddressInfo | undefined> {
+      if (folder !== undefined) await relayDoor.listen(join(folder, `${planeId}.relay`))
+      return clusterListen && nodeDoor?.listen(clusterListen)
+    },
+    async close(): Promise<void> {
+      await nodeDoor?.close()
+      await relayDoor.close()
+      nodes?.close()
+      nodeLinks?.close()
+      links.close()
+    },
+  }
+}

@@ -1,0 +1,84 @@
+/** The door where other planes of this node reach the tunnels whose sessions this plane holds. */
+import { rm } from 'node:fs/promises'
+import { createServer, type Server, type Socket } from 'node:net'
+import type { Movable } from '../../lib/bytes/close-when-idle.ts'
+import type { Logger } from '../../lib/log/create-log.ts'
+import type { Mux } from '../../link/wire/mux.ts'
+import { RELAY_TYPE } from './dial-header.ts'
+import { relaySession } from './relay-session.ts'
+import { RelayedDials, type RelayedDialsOptions } from './relayed-dials.ts'
+
+/** `dial` reaches tunnels of this plane only: what comes through here is not relayed again. */
+type RelayDoorOptions = RelayedDialsOptions
+
+/** Most connections at once: each other plane has one, and a few more that are ending. */
+const MAX_CONNECTIONS = 4096
+
+export class RelayDoor {
+  readonly #dials: RelayedDials
+  readonly #log: Logger
+  readonly #server: Server
+  readonly #sessions = new Set<Mux>()
+  #closed: Promise<void> | undefined
+
+  constructor(options: RelayDoorOptions) {
+    this.#dials = new RelayedDials(options)
+    this.#log = options.log
+    this.#server = createServer({ allowHalfOpen: true }, (socket) => this.#accept(socket))
+    this.#server.maxConnections = MAX_CONNECTIONS
+  }
+
+  /** Streams that are open or being opened. */
+  get streams(): number {
+    return this.#dials.streams
+  }
+
+  /** Streams that carry bytes now. */
+  get open(): Iterable<Movable> {
+    return this.#dials.open
+  }
+
+  /** Listens on a Unix socket, in a folder that only this user can enter. A socket left there by a dead process is removed. */
+  async listen(path: string): Promise<void> {
+    await rm(path, { force: true })
+    await new Promise<void>((resolve, reject) => {
+      this.#server.once('error', reject)
+      this.#server.listen(path, () => {
+        this.#server.off('error', reject)
+        this.#server.on('error', (err) => this.#log.warn({ err }, 'cannot accept relay connections from other planes'))
+        resolve()
+      })
+    })
+  }
+
+  /** Accepts no new streams; open ones go on. */
+  stop(): void {
+    this.#dials.stop()
+    this.#closed ??= new Promise((resolve) => {
+      this.#server.close(() => resolve())
+    })
+  }
+
+  /** Closes the streams that are still open. */
+  async close(): Promise<void> {
+    this.stop()
+    for (const session of this.#sessions) session.close()
+    this.#dials.close()
+    await this.#closed
+  }
+
+  #accept(socket: Socket): void {
+    const session = relaySession(socket, {
+      opens: false,
+      onStream: (stream, type) => {
+        if (type === RELAY_TYPE) this.#dials.accept(stream)
+        else this.#dials.refuse(stream, 'unknown stream type')
+      },
+      onClosed: (err) => {
+        this.#sessions.delete(session)
+        this.#log.debug({ err }, 'relay session of another plane closed')
+      },
+    })
+    this.#sessions.add(session)
+  }
+}

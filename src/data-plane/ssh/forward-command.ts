@@ -1,0 +1,120 @@
+/** Reads the command of a client: the kind of its tunnels, and their flags. */
+import { nearest } from '../../lib/text/nearest.ts'
+import { type DescribedTunnel, readDescription, readKind } from '../../link/options/described-tunnel.ts'
+import type { TunnelKind } from '../../link/options/endpoint-options.ts'
+import { isContent } from '../../link/options/file-values.ts'
+import { OptionReader, type Problem } from '../../link/options/option-reader.ts'
+import { flagFor, flagsOf, flagValue, isRepeatable, setFlag } from '../../link/options/take-flags.ts'
+import type { BindRefusal } from '../tunnel/interfaces.ts'
+import { splitWords } from './split-words.ts'
+import { sshRefusals } from './ssh-refusals.ts'
+import { whyUnsupported } from './unsupported-flags.ts'
+
+export interface SshTunnelCommand extends DescribedTunnel {
+  /** The flag that names the address. */
+  readonly namedBy: string | undefined
+  /** Whether a flag chooses between http and https. */
+  readonly isSchemeGiven: boolean
+  /** Given by the user, shown in the API. */
+  readonly name: string
+  readonly description: string
+}
+
+const kinds: readonly TunnelKind[] = ['http', 'tls', 'tcp', 'labeled']
+
+/** Options that name the address. */
+const nameKeys = ['domain', 'hostname', 'subdomain', 'remote_addr', 'url'] as const
+
+/** The most words of one command. */
+const MAX_WORDS = 500
+
+/** `help`: asks for the usage of one kind, or of all. */
+export function readCommand(text: string): SshTunnelCommand | BindRefusal | { readonly help: TunnelKind | undefined } {
+  const words = splitWords(text)
+  if (!words) return sshRefusals.badFlag('a quote is not closed')
+  if (words.length > MAX_WORDS) return sshRefusals.badFlag(`it has more than ${MAX_WORDS} words`)
+  const [first, ...rest] = words
+  if (first === undefined) return sshRefusals.noCommand()
+  if (first === 'help' || isHelp(first)) return { help: undefined }
+  const kind = kinds.find((each) => each === first)
+  if (!kind) return first.startsWith('-') ? sshRefusals.noCommand() : sshRefusals.unknownCommand(first)
+  if (rest.some(isHelp)) return { help: kind }
+  const tunnel = readFlags(kind, rest)
+  return 'ngrok' in tunnel ? tunnel : describe(kind, tunnel.values)
+}
+
+/** The flags as a tunnel in the spelling of `postern-agent.yml`. */
+function readFlags(
+  kind: TunnelKind,
+  words: readonly string[],
+): BindRefusal | { readonly values: Readonly<Record<string, unknown>> } {
+  const known = flagsOf('gateway', kind)
+  const values: Record<string, unknown> = {}
+  const seen = new Set<string>()
+  const queue = [...words]
+  for (let word = queue.shift(); word !== undefined; word = queue.shift()) {
+    const [, name, given] = /^--?([a-z][a-z0-9-]*)(?:=(.*))?$/s.exec(word) ?? []
+    // The port of the service, which the agent's command needs. It is ignored here, since the forward has it.
+    if (name === undefined && /^\d{1,5}$/.test(word)) continue
+    if (name === undefined) return sshRefusals.badFlag(`it has the word \`${word.slice(0, 100)}\` instead of a flag`)
+    const flag = known.find((each) => each.name === name)
+    if (!flag) return unknownFlag(name, kind)
+    // If a guard were given twice, nobody would know which one applies.
+    if (seen.has(name) && !isRepeatable(flag, 'gateway')) return sshRefusals.badFlag(`--${name} is given twice`)
+    seen.add(name)
+    const value = given ?? (flag.takes === undefined ? 'true' : queue.shift())
+    if (value === undefined) return sshRefusals.badFlag(`--${name} needs a value: --${name} <${flag.takes}>`)
+    if (flag.takes === undefined && value !== 'true' && value !== 'false') {
+      return sshRefusals.badFlag(`--${name} takes no value`)
+    }
+    setFlag(values, flag, flagValue(flag, value))
+  }
+  return { values }
+}
+
+function describe(command: TunnelKind, values: Readonly<Record<string, unknown>>): SshTunnelCommand | BindRefusal {
+  if (command === 'labeled' && values.labels === undefined) {
+    return sshRefusals.badFlag('labeled needs at least one --label name=value')
+  }
+  const problems: Problem[] = []
+  // With labels the edge decides which protocol visitors use.
+  const reader = new OptionReader(values.labels === undefined ? { proto: command, ...values } : values, problems)
+  const described = readDescription(reader, readKind(reader), { readText: contentAlone, ownHost: undefined })
+  const isSchemeGiven = reader.has('schemes')
+  const name = reader.text('name') ?? ''
+  const description = reader.text('description') ?? ''
+  reader.finish()
+  if (problems.length > 0) return sshRefusals.badFlag(problems.map(faultOf).join('; '))
+  const nameKey = nameKeys.find((key) => reader.has(key))
+  return { ...described, namedBy: nameKey && flagFor([nameKey], 'gateway'), isSchemeGiven, name, description }
+}
+
+/** Accepts content only: a file name would mean a file on the client's disk. */
+function contentAlone(text: string): string {
+  if (isContent(text)) return text
+  throw new Error('must be the content itself, in quotes: this server cannot read your files')
+}
+
+function faultOf({ path, fault }: Problem): string {
+  return `${flagFor(path, 'gateway') ?? path.join('.')} ${fault}`
+}
+
+function unknownFlag(name: string, kind: TunnelKind): BindRefusal {
+  const elsewhere = kinds.filter((each) => flagsOf('gateway', each).some((flag) => flag.name === name))
+  if (elsewhere.length > 0) {
+    return sshRefusals.unsupportedFlag(`--${name}`, `is for ${elsewhere.join(' and ')}, not for ${kind}`)
+  }
+  const why = whyUnsupported(name)
+  if (why !== undefined) return sshRefusals.unsupportedFlag(`--${name}`, why)
+  const offered = flagsOf('gateway', kind)
+  const guess = nearest(
+    name,
+    offered.map((flag) => flag.name),
+  )
+  const hint = guess === undefined ? `see ${kind} --help` : `did you mean --${guess}?`
+  return sshRefusals.unsupportedFlag(`--${name}`, `is not a flag of ${kind}; ${hint}`)
+}
+
+function isHelp(word: string): boolean {
+  return word === '--help' || word === '-h' || word === '-help'
+}

@@ -1,0 +1,68 @@
+/** Turns a forward and the command of its connection into a bind, or a request for labels. */
+import { Secret } from '../../lib/secrets/secret.ts'
+import type { Proto } from '../../link/options/described-tunnel.ts'
+import { BindRefusal } from '../tunnel/interfaces.ts'
+import type { BindRequest, LabelRequest } from '../tunnel/tunnel-request.ts'
+import type { SshTunnelCommand } from './forward-command.ts'
+import { sshRefusals } from './ssh-refusals.ts'
+
+/** Where a client wants the server to listen, as it spelled it. */
+export interface ForwardPlace {
+  readonly address: string
+  readonly port: number
+}
+
+type Plan = { readonly bind: BindRequest } | { readonly labels: LabelRequest }
+
+/** D49: addresses in a forward that ask for no name; `ssh` itself sends `localhost` by default. */
+const noNames: ReadonlySet<string> = new Set(['', 'localhost', '127.0.0.1', '::1', '0.0.0.0', '::', '*'])
+
+export function planOf(place: ForwardPlace, command: SshTunnelCommand): Plan | BindRefusal {
+  const { kind, metadata, forwardsProto, labels, protos } = command
+  // SSH does not tell the server where the client forwards to.
+  const served = { forwardsTo: '', forwardsProto, metadata }
+  if (labels) return { labels: { ...served, labels } }
+  const [asked = 'https'] = protos
+  const proto = kind === 'http' ? schemeOf(place, asked, command) : asked
+  if (proto instanceof BindRefusal) return proto
+  const name = kind === 'tcp' ? tcpAddress(place, command) : nameOf(place, command)
+  if (name instanceof BindRefusal) return name
+  const { name: called, description } = command
+  const opts = { ...command.opts, ...name }
+  const asking = { id: '', proto, opts, token: new Secret(''), bindings: [], poolingEnabled: false }
+  return { bind: { ...served, ...asking, name: called, description } }
+}
+
+/** The port that a client is told for a forward of port 0, except for TCP, which has a real port. */
+export function usualPort(proto: string): number {
+  return proto === 'http' ? 80 : 443
+}
+
+function schemeOf({ port }: ForwardPlace, asked: Proto, { isSchemeGiven }: SshTunnelCommand): Proto | BindRefusal {
+  if (port === 0) return asked
+  const ofPort = port === 80 ? 'http' : port === 443 ? 'https' : undefined
+  if (ofPort === undefined) return sshRefusals.badPort('http', port, '80 for http or 443 for https')
+  if (isSchemeGiven && ofPort !== asked) return sshRefusals.badPort(asked, port, String(usualPort(asked)))
+  return ofPort
+}
+
+function nameOf(
+  { address, port }: ForwardPlace,
+  { kind, namedBy }: SshTunnelCommand,
+): Record<string, string> | BindRefusal {
+  if (kind === 'tls' && port !== 0 && port !== 443) return sshRefusals.badPort('tls', port, '443')
+  if (noNames.has(address)) return {}
+  return namedBy === undefined ? { Domain: address } : sshRefusals.namedTwice(namedBy)
+}
+
+/** D49: any port of the server's range may be asked for, with a name or without. */
+function tcpAddress(
+  { address, port }: ForwardPlace,
+  { namedBy }: SshTunnelCommand,
+): Record<string, string> | BindRefusal {
+  const name = noNames.has(address) ? '' : address
+  if (name === '' && port === 0) return {}
+  if (namedBy !== undefined) return sshRefusals.namedTwice(namedBy)
+  if (port === 0) return sshRefusals.portMissing(name)
+  return { Addr: `${name}:${port}` }
+}

@@ -1,0 +1,82 @@
+/** The forwards of one connection: the addresses that the client asked us to listen on, and the tunnels they became. */
+import type { Tunnel } from '../tunnel/session-types.ts'
+import { type ForwardPlace, usualPort } from './forward-plan.ts'
+import type { ForwardReply } from './ssh-link.ts'
+
+export interface Forward {
+  readonly asked: ForwardPlace
+  readonly reply: ForwardReply
+  /** Set once it is online. */
+  tunnel?: Tunnel
+  /** The same place, with the port that the client was told. */
+  told?: ForwardPlace
+  isCancelled?: boolean
+}
+
+/** The first of the made-up ports that clients are told when the number does not matter, so that each forward has its own. */
+const MADE_UP_PORTS = 40_000
+
+export class Forwards {
+  readonly #all = new Set<Forward>()
+  /** By tunnel id, because they are looked up for every visitor. */
+  readonly #online = new Map<string, Forward>()
+
+  get size(): number {
+    return this.#all.size
+  }
+
+  [Symbol.iterator](): IterableIterator<Forward> {
+    return this.#all.values()
+  }
+
+  add(forward: Forward): void {
+    this.#all.add(forward)
+  }
+
+  /** Whether the client asks for the same place again; port 0 is a new one each time. */
+  has({ address, port }: ForwardPlace): boolean {
+    return port !== 0 && [...this.#all].some(({ asked }) => asked.address === address && asked.port === port)
+  }
+
+  /** The forward that the client knows by this place. */
+  at({ address, port }: ForwardPlace): Forward | undefined {
+    return [...this.#all].find(({ asked, told = asked }) => told.address === address && told.port === port)
+  }
+
+  /** Where the client listens for a tunnel. */
+  placeOf(tunnelId: string): ForwardPlace | undefined {
+    return this.#online.get(tunnelId)?.told
+  }
+
+  /** Notes that a forward is online as `tunnel`; returns the port to tell the client. */
+  begin(forward: Forward, tunnel: Tunnel): number {
+    const { address, port } = forward.asked
+    const told = port === 0 ? this.#portFor(tunnel) : port
+    forward.tunnel = tunnel
+    forward.told = { address, port: told }
+    this.#online.set(tunnel.id, forward)
+    return told
+  }
+
+  delete(forward: Forward): void {
+    this.#all.delete(forward)
+    if (forward.tunnel) this.#online.delete(forward.tunnel.id)
+  }
+
+  deleteOf(tunnel: Tunnel): void {
+    const forward = this.#online.get(tunnel.id)
+    if (forward) this.delete(forward)
+  }
+
+  /** For TCP the real port. Otherwise any port that is not in use: the usual one first. */
+  #portFor({ endpoint }: Tunnel): number {
+    const [, real] = endpoint?.proto === 'tcp' ? (/:(\d+)$/.exec(endpoint.open.hostport) ?? []) : []
+    if (real !== undefined) return Number(real)
+    const taken = new Set([...this.#online.values()].map(({ told }) => told?.port))
+    const usual = usualPort(endpoint?.proto ?? '')
+    if (!taken.has(usual)) return usual
+    let port = MADE_UP_PORTS
+    while (taken.has(port)) port++
+    return port
+  }
+}

@@ -1,0 +1,32 @@
+/** What all parts of the SSH gateway share. */
+import type { Clock } from '../../lib/clock.ts'
+import type { IdSource } from '../../lib/ids.ts'
+import type { Logger } from '../../lib/log/create-log.ts'
+import type { AgentCredential } from '../tunnel/interfaces.ts'
+import type { Online } from '../tunnel/online-tunnels.ts'
+import type { SshLimits } from './ssh-limits.ts'
+
+export interface SshUserCertificate {
+  readonly id: string
+  readonly authorityBlob: Buffer
+}
+
+export interface SshCredentials {
+  /** The credential whose public key has this fingerprint; throws when the store is unavailable. */
+  find(fingerprint: string): Promise<AgentCredential | undefined>
+  /** The user certificate with this digest, and the public key of the authority that issued it; throws likewise. */
+  certificate(digest: string): Promise<SshUserCertificate | undefined>
+  /** The same credential, looked up again. */
+  current(id: string): Promise<AgentCredential | undefined>
+}
+
+export interface SshContext {
+  readonly online: Online
+  readonly credentials: SshCredentials
+  readonly ids: IdSource
+  readonly now: Clock
+  readonly log: Logger
+  readonly limits: SshLimits
+  /** Whether the IP restriction of agents admits an address; without it everybody is admitted. */
+  readonly admits?: ((peer: { readonly ip: string }) => boolean) | undefined
+}

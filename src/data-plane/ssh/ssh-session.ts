@@ -1,0 +1,315 @@
+/** One client's session over SSH: its command, its forwards and their tunnels, and its end. */
+import type { ByteStream } from '../../lib/bytes/byte-stream.ts'
+import { timestamp } from '../../lib/clock.ts'
+import type { Peer } from '../../lib/net/peer.ts'
+import { printable } from '../../lib/text/printable.ts'
+import { DialFault, type DialRequest } from '../../model/dial.ts'
+import { Refusal } from '../../model/errors.ts'
+import type { AgentCommand, PresentSession } from '../../model/presence.ts'
+import { BindRefusal } from '../tunnel/interfaces.ts'
+import { LabelIds } from '../tunnel/label-ids.ts'
+import type { LiveSession, Tunnel } from '../tunnel/session-types.ts'
+import { TunnelTable } from '../tunnel/tunnel-table.ts'
+import { readCommand, type SshTunnelCommand } from './forward-command.ts'
+import { type ForwardPlace, planOf } from './forward-plan.ts'
+import { type Forward, Forwards } from './forwards.ts'
+import { SshDisplay } from './request-display.ts'
+import type { SshContext } from './ssh-context.ts'
+import { helpText } from './ssh-help.ts'
+import type { ForwardReply, SshLink } from './ssh-link.ts'
+import { refusalText, sshRefusals } from './ssh-refusals.ts'
+import type { Asked, SshTerminal } from './ssh-terminal.ts'
+
+interface SshSessionOptions {
+  readonly link: SshLink
+  readonly peer: Peer
+  readonly door: SshContext
+  readonly credentialId: string
+  /** The SSH certificate that the client logged in with, if it used one. */
+  readonly certificateId?: string | undefined
+  readonly user: string
+  /** The command that its certificate prescribes, whatever the client asks for. */
+  readonly forced?: string | undefined
+}
+
+/** The most characters of the client's software name that are kept. */
+const MAX_SAID = 255
+
+export class SshSession implements LiveSession {
+  readonly id: string
+  readonly credentialId: string
+  readonly certificateId: string | undefined
+  readonly present: PresentSession
+  readonly tunnels = new TunnelTable()
+  readonly #options: SshSessionOptions
+  readonly #labelIds: LabelIds
+  readonly #forwards = new Forwards()
+  readonly #display: SshDisplay
+  #terminal: SshTerminal | undefined
+  #command: SshTunnelCommand | undefined
+  #overdue: NodeJS.Timeout | undefined
+  #isEnded = false
+  #isLeaving = false
+
+  constructor(options: SshSessionOptions) {
+    const { link, peer, door, credentialId } = options
+    const startedAt = door.now()
+    this.id = door.ids.next('ts_')
+    this.credentialId = credentialId
+    this.certificateId = options.certificateId
+    this.#options = options
+    this.present = {
+      id: this.id,
+      agentVersion: link.software.slice(0, MAX_SAID).toWellFormed(),
+      credentialId,
+      ip: peer.ip,
+      metadata: '',
+      os: '',
+      region: door.online.region,
+      startedAt: timestamp(startedAt),
+      transport: 'ssh',
+    }
+    this.#labelIds = new LabelIds(this.id, { isResumed: false, former: [] })
+    this.#display = new SshDisplay({
+      region: door.online.region,
+      requests: door.online.requests,
+      figures: () => this,
+      measure: () => link.roundTrips.measure(),
+    })
+    door.online.registry.addSession(this)
+    this.#awaitRequests()
+    door.log.info(
+      {
+        session: this.id,
+        credential: credentialId,
+        ...(this.certificateId !== undefined && { certificate: this.certificateId }),
+        peer: peer.ip,
+        agent: printable(this.present.agentVersion),
+      },
+      'agent online',
+    )
+  }
+
+  get isEnded(): boolean {
+    return this.#isEnded
+  }
+
+  get connections(): number {
+    return this.#options.link.channels
+  }
+
+  get bytesIn(): number {
+    return this.#options.link.bytesIn
+  }
+
+  get bytesOut(): number {
+    return this.#options.link.bytesOut
+  }
+
+  get latencyMs(): number | undefined {
+    return this.#options.link.roundTrips.lastMs
+  }
+
+  async proveAlive(): Promise<void> {
+    const { link, door } = this.#options
+    if (await link.isAlive(door.limits.signOfLifeMs)) return
+    this.left('its client gave no sign of life when another agent asked for its address')
+    link.drop('it gave no sign of life')
+  }
+
+  open(tunnel: Tunnel, { ip, port }: DialRequest): Promise<ByteStream | DialFault> {
+    const place = this.#forwards.placeOf(tunnel.id)
+    if (!place) return Promise.resolve(new DialFault('offline', 'the client does not listen for the tunnel'))
+    this.#display.connected()
+    return this.#options.link.open(place, { ip, port })
+  }
+
+  /** D44: an SSH client can be stopped, but not restarted or updated. */
+  async command(command: AgentCommand): Promise<void> {
+    if (command !== 'stop') {
+      throw new Refusal('SSH_COMMAND_UNSUPPORTED', `an SSH session cannot be told to ${command}; it can be stopped`)
+    }
+    this.end('it was stopped through the API')
+    this.#options.door.log.info({ session: this.id, command }, 'agent took a command')
+  }
+
+  tellStopped(tunnel: Tunnel, { message, ngrok }: { readonly message: string; readonly ngrok: number }): void {
+    this.#forwards.deleteOf(tunnel)
+    this.#display.remove(tunnel)
+    const refusal = new BindRefusal(ngrok, `A tunnel was stopped: ${message}.`)
+    if (this.tunnels.size === 0) this.#fail(refusal)
+    else this.#display.note(refusalText(refusal))
+  }
+
+  end(reason: string): void {
+    this.#display.close()
+    this.left(reason)
+    this.#options.link.disconnect(`The session was ended: ${reason}.`)
+  }
+
+  /** The connection is over: frees everything that the session held. */
+  left(reason: string): void {
+    if (this.#isEnded) return
+    this.#isEnded = true
+    clearTimeout(this.#overdue)
+    this.#display.close()
+    const { online, log } = this.#options.door
+    online.registry.removeSession(this)
+    const { bytesIn, bytesOut } = this
+    log.info({ session: this.id, reason: printable(reason), bytesIn, bytesOut }, 'agent offline')
+  }
+
+  /** The client wants us to listen. */
+  forward(asked: ForwardPlace, reply: ForwardReply): void {
+    const { forwards: max } = this.#options.door.limits
+    const isTwice = this.#forwards.has(asked)
+    if (this.#forwards.size >= max || isTwice) {
+      reply.reject()
+      this.#fail(isTwice ? sshRefusals.sameForward(asked.port) : sshRefusals.tooManyForwards(max))
+      return
+    }
+    const forward: Forward = { asked, reply }
+    this.#forwards.add(forward)
+    if (this.#command) void this.#start(forward, this.#command)
+  }
+
+  cancel(place: ForwardPlace): void {
+    const forward = this.#forwards.at(place)
+    if (!forward) return
+    forward.isCancelled = true
+    this.#forwards.delete(forward)
+    if (!forward.tunnel) return
+    this.#display.remove(forward.tunnel)
+    this.#options.door.online.unbind(forward.tunnel)
+    if (this.#forwards.size === 0) this.#awaitRequests()
+  }
+
+  terminal(terminal: SshTerminal): void {
+    terminal.serve({
+      asked: (asked) => this.#asked(terminal, asked),
+      quit: () => {
+        if (terminal === this.#terminal) this.#quit()
+      },
+      resized: () => {
+        if (terminal === this.#terminal) this.#display.redraw()
+      },
+    })
+  }
+
+  /** Tells the client that something is not served; the session goes on. */
+  complain(refusal: BindRefusal): void {
+    this.#display.note(refusalText(refusal))
+  }
+
+  #asked(terminal: SshTerminal, asked: Asked): void {
+    if (this.#terminal) {
+      terminal.complain(`${refusalText(sshRefusals.oneCommand())}\n`)
+      terminal.exit(1)
+      return
+    }
+    this.#terminal = terminal
+    const { user, forced } = this.#options
+    const isOldVersion = /^v\d+$/.test(user) && user !== 'v2'
+    if (isOldVersion) this.#fail(sshRefusals.unknownVersion(user))
+    else if (forced !== undefined) this.#run(terminal, forced)
+    else if ('shell' in asked) this.#fail(sshRefusals.noCommand())
+    else if ('subsystem' in asked) this.#fail(sshRefusals.unknownCommand(asked.subsystem))
+    else this.#run(terminal, asked.exec)
+  }
+
+  #run(terminal: SshTerminal, text: string): void {
+    const command = readCommand(text)
+    if (command instanceof BindRefusal) {
+      this.#fail(command)
+      return
+    }
+    if ('help' in command) {
+      terminal.print(helpText(command.help))
+      this.#leave(0, { logged: 'it asked for help', told: 'The help was printed. Nothing is forwarded.' })
+      return
+    }
+    this.#command = command
+    this.#display.show(terminal)
+    for (const forward of [...this.#forwards]) void this.#start(forward, command)
+  }
+
+  async #start(forward: Forward, command: SshTunnelCommand): Promise<void> {
+    const { door } = this.#options
+    try {
+      const tunnel = await this.#serve(forward.asked, command)
+      if (tunnel instanceof BindRefusal) {
+        forward.reply.reject()
+        this.#forwards.delete(forward)
+        if (!this.#isEnded && !forward.isCancelled) this.#fail(tunnel)
+        return
+      }
+      if (this.#isEnded || forward.isCancelled) {
+        door.online.unbind(tunnel)
+        forward.reply.reject()
+        return
+      }
+      this.#begin(forward, tunnel)
+    } catch (error) {
+      door.log.error({ session: this.id, error }, 'forward of an SSH client failed')
+      this.end('the server failed; its log says why')
+    }
+  }
+
+  async #serve(place: ForwardPlace, command: SshTunnelCommand): Promise<Tunnel | BindRefusal> {
+    const { online } = this.#options.door
+    const plan = planOf(place, command)
+    if (plan instanceof BindRefusal) return plan
+    if ('labels' in plan) return online.startLabels(this, plan.labels, this.#labelIds)
+    const bound = await online.bind(this, plan.bind)
+    return bound instanceof BindRefusal ? bound : bound.tunnel
+  }
+
+  #begin(forward: Forward, tunnel: Tunnel): void {
+    clearTimeout(this.#overdue)
+    forward.reply.accept(this.#forwards.begin(forward, tunnel))
+    this.#display.add(tunnel)
+  }
+
+  /** Tells the client what is wrong, and ends the session. */
+  #fail(refusal: BindRefusal): void {
+    if (this.#isLeaving || this.#isEnded) return
+    const text = refusalText(refusal)
+    this.#display.close()
+    this.#terminal?.complain(`${text}\n`)
+    // The log does not get the text, which may quote a password from a malformed command.
+    this.#leave(1, { logged: `it was refused with ERR_NGROK_${refusal.ngrok}`, told: text })
+  }
+
+  /** `logged` is for the log, which may name no secret; `told` is what the client shows. */
+  #leave(status: number, { logged, told }: { readonly logged: string; readonly told: string }): void {
+    if (this.#isLeaving) return
+    this.#isLeaving = true
+    const terminal = this.#terminal
+    this.left(logged)
+    if (!terminal) {
+      this.#options.link.disconnect(told)
+      return
+    }
+    terminal.exit(status)
+    // Later: clients that get a disconnect before they have read the exit status report a broken connection.
+    setTimeout(() => this.#options.link.disconnect(told), this.#options.door.limits.refusalMs).unref()
+  }
+
+  #quit(): void {
+    if (this.#isLeaving || this.#isEnded) return
+    this.#display.close()
+    this.#leave(0, { logged: 'its client left', told: 'You ended the session. Nothing is forwarded any more.' })
+  }
+
+  /** Ends the session of a client that sends no command or no forward in time, because it takes up a place. */
+  #awaitRequests(): void {
+    const { requestMs } = this.#options.door.limits
+    clearTimeout(this.#overdue)
+    this.#overdue = setTimeout(() => {
+      const seconds = requestMs / 1000
+      if (!this.#command) this.#fail(sshRefusals.commandMissing(seconds))
+      else if (this.#forwards.size === 0) this.#fail(sshRefusals.forwardMissing(seconds))
+    }, requestMs)
+    this.#overdue.unref()
+  }
+}

@@ -1,0 +1,134 @@
+/** The listener for agents: accepts TCP and TLS connections that are not authenticated yet. */
+import { constants } from 'node:crypto'
+import type { AddressInfo, Socket } from 'node:net'
+import {
+  createSecureContext,
+  createServer,
+  type SecureContext,
+  type SecureVersion,
+  type Server,
+  type TLSSocket,
+} from 'node:tls'
+import type { ListenOn } from '../../lib/net/listen-on.ts'
+import { modernSuites } from '../../lib/x509/tls-suites.ts'
+import { socketTransport, type Transport } from '../../link/wire/transport.ts'
+import type { Admission } from './admission.ts'
+import type { Trial } from './pending-login.ts'
+import { Doorstep, type DoorstepOptions } from './unauthenticated.ts'
+
+/** Called without a context, it uses the listener's own certificate. */
+type ChooseContext = (error: Error | null, context?: SecureContext) => void
+
+/** The certificate and key of the listener, in PEM. */
+export interface DoorCertificate {
+  readonly cert: string
+  readonly key: string
+}
+
+interface AcceptorOptions extends Omit<DoorstepOptions, 'onTrial'> {
+  readonly certificate: DoorCertificate
+  /** The certificate for the name that an agent asks for, if not the listener's own; an unchanged one is the same object. */
+  readonly certificateFor?: ((name: string) => DoorCertificate | undefined) | undefined
+  /** The lowest TLS version accepted. */
+  readonly tlsMinVersion: SecureVersion
+  readonly onConnection: (transport: Transport, trial: Trial) => void
+}
+
+export class Acceptor {
+  readonly #options: AcceptorOptions
+  readonly #doorstep: Doorstep
+  readonly #tls: Server
+  readonly #trials = new Map<string, Trial>()
+  #tlsMinVersion: SecureVersion
+  /** Made once for each certificate. */
+  #contexts = new WeakMap<DoorCertificate, SecureContext>()
+
+  constructor(options: AcceptorOptions) {
+    this.#options = options
+    // A server of its own for TLS, so that a connection can be refused before TLS costs anything. No ALPN: agents send none.
+    this.#doorstep = new Doorstep({ ...options, onTrial: (socket, trial) => this.#shake(socket, trial) })
+    this.#tlsMinVersion = options.tlsMinVersion
+    this.#tls = createServer({
+      ...tlsOptions(options.certificate, options.tlsMinVersion),
+      ...(options.certificateFor && {
+        SNICallback: (name: string, done: ChooseContext) => done(null, this.#contextFor(name)),
+      }),
+    })
+    this.#tls.on('secureConnection', (socket) => this.#begin(socket))
+    this.#tls.on('tlsClientError', (error, socket) => {
+      this.#trials.get(pathOf(socket))?.failed(`no TLS handshake: ${error.message}`, { isFault: false })
+      socket.destroy()
+    })
+  }
+
+  /** Unauthenticated connections: how many there are, how many had to make room, how many failed. */
+  get numbers(): Pick<Admission, 'unproven' | 'turnedAway' | 'failures'> {
+    return this.#doorstep.numbers
+  }
+
+  /** All connections, authenticated or not. */
+  get connections(): number {
+    return this.#doorstep.connections
+  }
+
+  listen(on: ListenOn): Promise<AddressInfo> {
+    return this.#doorstep.listen(on)
+  }
+
+  /** Uses another certificate and minimum TLS version from the next handshake on. */
+  use(certificate: DoorCertificate, tlsMinVersion: SecureVersion): void {
+    this.#tls.setSecureContext(tlsOptions(certificate, tlsMinVersion))
+    if (tlsMinVersion !== this.#tlsMinVersion) this.#contexts = new WeakMap()
+    this.#tlsMinVersion = tlsMinVersion
+  }
+
+  /** Accepts no more connections, and closes unauthenticated ones. */
+  stop(): void {
+    this.#doorstep.stop()
+  }
+
+  /** Resolves when the last connection is closed. */
+  closed(): Promise<void> {
+    return this.#doorstep.closed()
+  }
+
+  /** Undefined means the listener's own certificate. */
+  #contextFor(name: string): SecureContext | undefined {
+    const certificate = this.#options.certificateFor?.(name.toLowerCase())
+    if (!certificate) return undefined
+    const known = this.#contexts.get(certificate)
+    if (known) return known
+    try {
+      const context = createSecureContext(tlsOptions(certificate, this.#tlsMinVersion))
+      this.#contexts.set(certificate, context)
+      return context
+    } catch (err) {
+      this.#options.log.error({ err, name }, 'cannot load a certificate for agents; using that of the listener')
+      return undefined
+    }
+  }
+
+  #shake(socket: Socket, trial: Trial): void {
+    const path = pathOf(socket)
+    this.#trials.set(path, trial)
+    trial.whenOver(() => this.#trials.delete(path))
+    this.#tls.emit('connection', socket)
+  }
+
+  #begin(socket: TLSSocket): void {
+    const trial = this.#trials.get(pathOf(socket))
+    if (trial) this.#options.onConnection(socketTransport(socket), trial)
+    else socket.destroy()
+  }
+}
+
+function tlsOptions({ cert, key }: DoorCertificate, minVersion: SecureVersion) {
+  // Each renegotiation would cost the server a handshake and the peer next to nothing.
+  const secureOptions = constants.SSL_OP_NO_RENEGOTIATION | constants.SSL_OP_PRIORITIZE_CHACHA
+  return { cert, key, minVersion, ciphers: modernSuites, secureOptions } as const
+}
+
+/** The addresses of both ends, which a socket and the TLS socket over it have in common. */
+function pathOf({ remoteAddress, remotePort, localAddress, localPort }: Socket): string {
+  return `${remoteAddress} ${remotePort} ${localAddress} ${localPort}`
+}

@@ -1,0 +1,269 @@
+/** Binds: an agent asks for a public address, by name or at random, and gets a tunnel that serves it. */
+import type { Clock } from '../../lib/clock.ts'
+import type { IdSource } from '../../lib/ids.ts'
+import type { Logger } from '../../lib/log/create-log.ts'
+import { option } from '../../link/wire/messages/bind-options.ts'
+import { mayBindAddress, mayBindAnything, mayBindName, namesIt } from '../../model/acl.ts'
+import { MAX_BIND_OPTIONS } from '../../model/endpoint.ts'
+import { memberLabels } from '../../model/pool.ts'
+import { refusals } from './bind-refusals.ts'
+import { type BindToken, openBindToken, sealBindToken } from './bind-token.ts'
+import {
+  BindRefusal,
+  type CurrentCredentials,
+  type Elsewhere,
+  type EndpointRequest,
+  type Endpoints,
+  type OpenEndpoint,
+} from './interfaces.ts'
+import { type RandomBytes, randomName } from './random-names.ts'
+import type { Registry } from './registry.ts'
+import { type Address, isProto, requestedAddress, type ServedAddresses } from './requested-address.ts'
+import type { Seal } from './sealed.ts'
+import { sessionCredential } from './session-credential.ts'
+import type { LiveSession, Tunnel } from './session-types.ts'
+import { boundTexts, MAX_TUNNELS } from './tunnel-bounds.ts'
+import type { BindRequest } from './tunnel-request.ts'
+
+/** What binding needs. */
+export interface Binding extends ServedAddresses {
+  readonly credentials: CurrentCredentials
+  readonly endpoints: Endpoints
+  readonly registry: Registry
+  readonly elsewhere: Elsewhere
+  readonly seal: Seal
+  readonly ids: IdSource
+  readonly now: Clock
+  readonly random: RandomBytes
+  readonly log: Logger
+  /** Ids of tunnels that the server stopped; their agents may not know that and ask for them again. */
+  readonly stopped: { has(id: string): boolean }
+}
+
+export interface Bound {
+  readonly tunnel: Tunnel
+  readonly address: Address
+  readonly url: string
+  readonly token: string
+}
+
+/** How many random addresses are tried before the agent is told that none is free. */
+const MAX_TRIES = 100
+
+/** Longest id that an agent may give a bind, in characters. */
+const MAX_WIRE_ID = 128
+
+/** Gives an agent an address and serves it, or says why not. */
+export async function bind(session: LiveSession, request: BindRequest, binding: Binding): Promise<Bound | BindRefusal> {
+  const { proto, id: wireId } = request
+  if (!isProto(proto)) return proto === '' ? refusals.noLabels() : refusals.unknownProtocol(proto)
+  const fault = faultOf(session, request) ?? boundTexts(request)
+  if (fault) return fault
+  const asked = requestedAddress(proto, request.opts, binding)
+  if (asked instanceof BindRefusal) return asked
+
+  const release = session.tunnels.reserve(wireId)
+  if (release === undefined) return refusals.bindInvalid('another tunnel of this session has the same id')
+  try {
+    return await bindAllowed({ session, request, proto, asked, binding })
+  } finally {
+    release()
+  }
+}
+
+interface Wanted {
+  readonly session: LiveSession
+  readonly request: BindRequest
+  readonly proto: EndpointRequest['proto']
+  readonly asked: Address | undefined
+  readonly binding: Binding
+}
+
+interface Attempt extends Wanted {
+  readonly acl: readonly string[]
+  readonly ownerId: string
+  readonly token: BindToken | undefined
+  /** Whether no particular address was asked for. */
+  readonly isRandom: boolean
+}
+
+async function bindAllowed(wanted: Wanted, { isSecond = false } = {}): Promise<Bound | BindRefusal> {
+  const { session, request, asked, binding } = wanted
+  const credential = await sessionCredential(session, binding)
+  if (credential instanceof BindRefusal) return credential
+  // A credential without a known owner shares addresses only with itself.
+  const { acl, ownerId = credential.id } = credential
+  const token = await readToken(session, request, asked, binding)
+  if (session.isEnded) return refusals.stopping()
+  if (token && binding.stopped.has(token.tunnelId)) return refusals.tunnelStopped()
+  const chosen = asked ?? token
+  const attempt = { ...wanted, acl, ownerId, token, isRandom: !chosen }
+  if (!chosen) return bindAnywhere(attempt)
+  const bound = await bindAt(chosen, attempt)
+  if (isSecond || !(bound instanceof BindRefusal) || !bound.isTaken) return bound
+  // Tried only once more, so that of two waiters one is refused; everything is checked again, since seconds have passed.
+  return (await isFreed(chosen, attempt)) ? bindAllowed(wanted, { isSecond: true }) : bound
+}
+
+/** A name, a port, or the address of an earlier token: the ACL must cover it and nobody else may hold it. */
+async function bindAt({ host, port }: Address, attempt: Attempt): Promise<Bound | BindRefusal> {
+  const { acl, session } = attempt
+  if (port === undefined && !mayBindName(acl, host)) return refusals.nameNotAllowed(session.credentialId, host)
+  if (port !== undefined && !mayBindAddress(acl, { host, port })) {
+    return refusals.addressNotAllowed(session.credentialId, `${host}:${port}`)
+  }
+  return serve({ host, port }, attempt)
+}
+
+/**
+ * Asks the holders of an address for a sign of life, and tells whether it is free afterwards: an agent that vanished must not
+ * keep it from its successor. Called only for agents that may have the address.
+ */
+async function isFreed(address: Address, { session, proto, binding }: Attempt): Promise<boolean> {
+  const { registry, elsewhere } = binding
+  const place = placeOf(proto, address)
+  const holders = registry.holdersOf(place)
+  if (holders.includes(session)) return false
+  if (holders.length === 0) return (await elsewhere.proveAlive(place)) && !session.isEnded
+  await Promise.all(holders.map((holder) => holder.proveAlive()))
+  return !registry.holdersOf(place).some((holder) => holders.includes(holder)) && !session.isEnded
+}
+
+/**
+ * The key that two endpoints cannot share: a port, whatever name its URL shows, or a name on one of the two listeners.
+ */
+function placeOf(proto: Attempt['proto'], { host, port }: Address): string {
+  if (port !== undefined) return `:${port}`
+  return `${proto === 'http' ? 'plain' : 'secure'}:${host}`
+}
+
+/** D48: a random address needs a rule that covers every possible one. */
+async function bindAnywhere(attempt: Attempt): Promise<Bound | BindRefusal> {
+  const { acl, session, proto, binding } = attempt
+  const { domain } = binding
+  if (proto === 'tcp' && !mayBindAnything(acl)) return refusals.randomPortNotAllowed(session.credentialId)
+  if (!mayBindName(acl, `*.${domain}`)) return refusals.randomNameNotAllowed(session.credentialId, domain)
+  let tries = 0
+  for (const address of proto === 'tcp' ? randomPorts(binding) : randomNames(binding)) {
+    const bound = await serve(address, attempt)
+    if (!(bound instanceof BindRefusal) || !bound.isTaken || session.isEnded) return bound
+    if (++tries >= MAX_TRIES) break
+  }
+  return refusals.nothingFree(proto === 'tcp' ? 'TCP port' : 'name')
+}
+
+function* randomNames({ domain, random }: Binding): Generator<Address> {
+  for (;;) yield { host: randomName(domain, random), port: undefined }
+}
+
+function* randomPorts({ domain, tcpPorts }: Binding): Generator<Address> {
+  for (const port of tcpPorts.choices()) yield { host: domain, port }
+}
+
+async function serve(address: Address, attempt: Attempt): Promise<Bound | BindRefusal> {
+  const { session, request, proto, token, isRandom, acl, ownerId, binding } = attempt
+  const { ids, registry, now, seal } = binding
+  const { host, port } = address
+  // An id in use is not given twice, even to an agent that can prove it held the id; but its session may move with it.
+  const former = token && registry.mayStart(token.tunnelId, session.id) ? token : undefined
+  const id = former?.tunnelId ?? ids.next('tn_')
+  // Tunnel and endpoint ids differ only in their prefix, so that each can be told from the other.
+  const endpointId = `ep_${id.slice('tn_'.length)}`
+  const httpVersion: 1 | 2 = request.forwardsProto === 'http2' ? 2 : 1
+  const plan = { kind: 'tunnel', tunnelId: id, httpVersion, proxyHeader: proxyHeader(request) ?? 0 } as const
+  const isNamed = port === undefined && namesIt(acl, host)
+  const { credentialId, id: sessionId } = session
+  const opts = request.opts
+  const place = placeOf(proto, address)
+  const who = { credentialId, sessionId, ownerId }
+  const pool = request.poolingEnabled && { pool: { ownerId, httpVersion } }
+  const asking = { id: endpointId, proto, host, port, place, isRandom, isNamed, tunnel: plan, ...pool, ...who, opts }
+  const open = await opened(asking, attempt)
+  if (open instanceof BindRefusal) return open
+  if (session.isEnded) {
+    open.close()
+    return refusals.stopping()
+  }
+  if (port !== undefined) binding.tcpPorts.use(port)
+  const startedAt = former?.startedAt ?? now()
+  const labels = memberLabels(open.served)
+  const tunnel: Tunnel = {
+    id,
+    wireId: request.id || id,
+    session,
+    startedAt,
+    forwardsTo: request.forwardsTo,
+    httpVersion,
+    endpoint: { id: endpointId, proto, place, open },
+    poolMember: labels && { id, httpVersion, labels },
+    metadata: request.metadata,
+    name: request.name,
+    description: request.description,
+    updatedAt: startedAt,
+    handOver() {
+      if (port !== undefined) binding.tcpPorts.leave(port)
+      open.handOver()
+    },
+    close() {
+      if (port !== undefined) binding.tcpPorts.leave(port)
+      try {
+        open.close()
+      } catch (error) {
+        // The rest of the session must still be released.
+        binding.log.error({ tunnel: id, error }, 'endpoint cannot be closed')
+      }
+    },
+  }
+  registry.addTunnel(tunnel)
+  await binding.elsewhere.tunnelStarted(tunnel)
+  return {
+    tunnel,
+    address,
+    url: open.url,
+    token: sealBindToken(seal, { credentialId, tunnelId: id, startedAt, proto, host, port }),
+  }
+}
+
+async function opened(
+  request: EndpointRequest,
+  { session, binding: { endpoints, log } }: Attempt,
+): Promise<OpenEndpoint | BindRefusal> {
+  try {
+    return await endpoints.open(request)
+  } catch (error) {
+    log.error({ session: session.id, endpoint: request.id, error }, 'endpoint cannot be opened')
+    return refusals.broken()
+  }
+}
+
+function faultOf(session: LiveSession, request: BindRequest): BindRefusal | undefined {
+  const options = Object.keys(request.opts).length
+  if (options > MAX_BIND_OPTIONS) {
+    return refusals.bindInvalid(`it has ${options} options; at most ${MAX_BIND_OPTIONS} are read`)
+  }
+  if (session.tunnels.size >= MAX_TUNNELS) return refusals.tooManyTunnels(MAX_TUNNELS)
+  if (request.id.length > MAX_WIRE_ID) return refusals.bindInvalid(`its id is longer than ${MAX_WIRE_ID} characters`)
+  if (proxyHeader(request) === undefined) return refusals.bindInvalid('`ProxyProto` must be 0, 1 or 2')
+  const other = request.bindings.find((each) => each !== 'public')
+  if (other !== undefined)
+    return refusals.bindInvalid('this server has public endpoints only; use the binding `public`')
+  return undefined
+}
+
+/** The PROXY header version that the agent wants; undefined when invalid. */
+function proxyHeader({ opts }: BindRequest): 0 | 1 | 2 | undefined {
+  const version = option(opts, 'ProxyProto') ?? 0
+  return version === 0 || version === 1 || version === 2 ? version : undefined
+}
+
+/** The token of the request, unless it is for another address than the one asked for. */
+async function readToken(
+  { credentialId }: LiveSession,
+  { proto, token }: BindRequest,
+  asked: Address | undefined,
+  { seal }: Binding,
+): Promise<BindToken | undefined> {
+  const found = await openBindToken(seal, token.reveal(), { credentialId, proto })
+  if (!found || !asked) return found
+  return found.host === asked.host && found.port === asked.port ? found : undefined
+}

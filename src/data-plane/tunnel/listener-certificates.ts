@@ -1,0 +1,83 @@
+/** Chooses the certificate that the agents' door shows, by the name by which an agent reaches it. */
+import type { SecureVersion } from 'node:tls'
+import type { DoorCertificate } from './acceptor.ts'
+import type { AgentDoor } from './agent-listener.ts'
+
+/** The operator's settings. */
+export interface DoorTlsSettings {
+  /** Names and addresses by which agents reach the server, in lower case. */
+  readonly names: readonly string[]
+  /** Whether agents are shown the certificate of the name that they ask for, if it has one. */
+  readonly isPublic: boolean
+  readonly tlsMinVersion: SecureVersion
+}
+
+interface DoorCertificatesOptions {
+  readonly settings: DoorTlsSettings
+  readonly authority: { issue(names: readonly string[]): DoorCertificate }
+  readonly certificates: {
+    /** The certificate for a name, unless it is of our own authority. */
+    findNamed(name: string): DoorCertificate | undefined
+    findOwn(name: string): DoorCertificate
+  }
+  /** `known` resolves when uploaded certificates are known for the first time. */
+  readonly uploaded: { readonly known: Promise<void> }
+  /** Further names, of agent ingresses: whether agents are shown their certificates. */
+  readonly ingresses: { get(name: string): { readonly isPublic: boolean } | undefined; readonly hasPublic: boolean }
+}
+
+/** How often the certificate of the listener is checked for renewal, in milliseconds; it lasts a year. */
+const RENEWAL_LOOK_MS = 24 * 3_600_000
+
+export class DoorCertificates {
+  readonly #options: DoorCertificatesOptions
+  #settings: DoorTlsSettings
+  #door: Pick<AgentDoor, 'useCertificate'> | undefined
+
+  constructor(options: DoorCertificatesOptions) {
+    this.#options = options
+    this.#settings = options.settings
+  }
+
+  /** The TLS options of a door; `certificate` is for agents that send no name, or a name without a certificate. */
+  shown() {
+    const { names, tlsMinVersion } = this.#settings
+    const certificate = this.#options.authority.issue(names)
+    return { certificate, certificateFor: (name: string) => this.#certificateFor(name), tlsMinVersion }
+  }
+
+  /** Resolves when the right certificates are known: an agent that is shown a wrong one does not come back. */
+  async ready(): Promise<void> {
+    const { uploaded, ingresses } = this.#options
+    if (this.#settings.isPublic || ingresses.hasPublic) await uploaded.known
+  }
+
+  /** Renews the certificate of a door in time; returns a function that stops this. */
+  keepUp(door: Pick<AgentDoor, 'useCertificate'>): () => void {
+    this.#door = door
+    const renewal = setInterval(() => this.#renew(), RENEWAL_LOOK_MS).unref()
+    return () => clearInterval(renewal)
+  }
+
+  /** Applies other settings. */
+  use(settings: DoorTlsSettings): void {
+    this.#settings = settings
+    this.#renew()
+  }
+
+  #renew(): void {
+    const { certificate, tlsMinVersion } = this.shown()
+    this.#door?.useCertificate(certificate, tlsMinVersion)
+  }
+
+  /** Undefined means the listener's own certificate. */
+  #certificateFor(name: string): DoorCertificate | undefined {
+    const { certificates, ingresses } = this.#options
+    const { isPublic, names } = this.#settings
+    const named = isPublic ? certificates.findNamed(name) : undefined
+    // D89: agents that were given `ca.pem` for a name of the settings trust nothing else, even if an ingress gets that name.
+    if (named || names.includes(name)) return named
+    const ingress = ingresses.get(name)
+    return ingress && ((ingress.isPublic ? certificates.findNamed(name) : undefined) ?? certificates.findOwn(name))
+  }
+}

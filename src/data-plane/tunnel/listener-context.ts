@@ -1,0 +1,32 @@
+/** What all parts of the agents' door share. */
+import type { Authenticating } from './authenticate-agent.ts'
+import type { Online } from './online-tunnels.ts'
+import type { DoorLimits } from './tunnel-limits.ts'
+
+export interface DoorContext extends Authenticating {
+  readonly online: Online
+  /** The version of this server. */
+  readonly version: string
+  readonly limits: DoorLimits
+  /** This data plane, and how many there are; agents may have a connection to each. */
+  readonly planeId: string
+  readonly planeCount: number
+  /** This node among others, if there may be any. */
+  readonly nodes?: AgentNodes | undefined
+  /** Whether the IP restriction of agents admits an address; undefined admits all. */
+  readonly admits?: ((peer: { readonly ip: string }) => boolean) | undefined
+}
+
+/** The nodes that an agent may choose from. */
+export interface AgentNodes {
+  /** This one's id. */
+  readonly id: string
+  /** Where the others accept agents, as `host:port`. */
+  addresses(): readonly string[]
+}
+
+/** Where a connection comes from. */
+export interface AgentPeer {
+  readonly ip: string
+  readonly port: number
+}

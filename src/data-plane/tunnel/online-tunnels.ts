@@ -1,0 +1,215 @@
+/** Everything online, through any door: sessions and their tunnels, and who may have which address. */
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Clock } from '../../lib/clock.ts'
+import type { IdSource } from '../../lib/ids.ts'
+import type { Logger } from '../../lib/log/create-log.ts'
+import type { FormerLabelTunnel } from '../../model/former-labels.ts'
+import { type AgentPortRange, AgentTcpPorts } from './agent-tcp-ports.ts'
+import { type Binding, type Bound, bind } from './bind-tunnel.ts'
+import { type BindRefusal, type CurrentCredentials, type Elsewhere, type Endpoints, nowhere } from './interfaces.ts'
+import type { LabelIds } from './label-ids.ts'
+import { LegTable } from './leg-table.ts'
+import type { RandomBytes } from './random-names.ts'
+import { Registry } from './registry.ts'
+import type { Seal } from './sealed.ts'
+import type { LiveSession, Tunnel } from './session-types.ts'
+import { StandbyTable } from './standby-table.ts'
+import { StoppedTunnels } from './stopped-tunnels.ts'
+import { startLabelTunnel } from './tunnel-labels.ts'
+import type { BindRequest, LabelRequest } from './tunnel-request.ts'
+import { WatchedRequests } from './watched-requests.ts'
+
+export interface OnlineOptions {
+  readonly credentials: CurrentCredentials
+  readonly endpoints: Endpoints
+  /** Seals tokens, which must survive a restart. */
+  readonly seal: Seal
+  readonly ids: IdSource
+  readonly now: Clock
+  readonly random: RandomBytes
+  readonly log: Logger
+  /** Shown in sessions, tunnels and endpoints. */
+  readonly region: string
+  /** The domain of random names, and the host in URLs of TCP endpoints. */
+  readonly domain: string
+  readonly tcpPorts: AgentPortRange
+  /** The ports shown in public URLs; asked at each bind, since a port may be known only after listening. */
+  readonly publicPorts: () => { readonly http: number; readonly https: number }
+  /** Other data planes; by default there are none. */
+  readonly elsewhere?: Elsewhere | undefined
+}
+
+/** How many agents are asked to move at once, and the pause before the next, in milliseconds: each begins a handshake. */
+const MOVED_TOGETHER = 50
+const MOVES_APART_MS = 20
+
+const notAdmitted = 'an IP restriction no longer admits its address'
+
+export class Online {
+  readonly registry: Registry
+  /** Legs of sessions that are online elsewhere. */
+  readonly legs: LegTable
+  /** Standbys of agents whose sessions are at other nodes. */
+  readonly standbys: StandbyTable
+  /** Requests, as reported by the edge. */
+  readonly requests = new WatchedRequests()
+  readonly region: string
+  readonly domain: string
+  readonly #log: Logger
+  readonly #binding: Binding
+  readonly #stopped = new StoppedTunnels()
+  /** Sessions, legs and standbys that were asked to move. */
+  readonly #toldToMove = new Set<{ readonly isEnded: boolean }>()
+  /** Rounds of telling agents about other nodes. */
+  #nodesTold = 0
+  readonly #elsewhere: Elsewhere
+
+  constructor({ region, tcpPorts, elsewhere = nowhere, ...given }: OnlineOptions) {
+    this.#elsewhere = elsewhere
+    this.registry = new Registry({ region, elsewhere })
+    this.legs = new LegTable(elsewhere)
+    this.standbys = new StandbyTable(async (id) => (await given.credentials.current(id)) !== undefined)
+    this.region = region
+    this.domain = given.domain
+    this.#log = given.log
+    this.#binding = {
+      ...given,
+      registry: this.registry,
+      elsewhere,
+      tcpPorts: new AgentTcpPorts(tcpPorts, given.random),
+      stopped: this.#stopped,
+    }
+  }
+
+  /** Gives a session an address and serves it, or says why not. */
+  async bind(session: LiveSession, request: BindRequest): Promise<Bound | BindRefusal> {
+    const bound = await bind(session, request, this.#binding)
+    if ('tunnel' in bound) this.#logStart(bound.tunnel, { url: bound.url })
+    return bound
+  }
+
+  /** Starts a tunnel with labels, for tunnel groups, or says why not. */
+  async startLabels(session: LiveSession, request: LabelRequest, labelIds: LabelIds): Promise<Tunnel | BindRefusal> {
+    const tunnel = await startLabelTunnel(session, request, labelIds, this.#binding)
+    if ('session' in tunnel) this.#logStart(tunnel, { labels: tunnel.labels })
+    return tunnel
+  }
+
+  /** Ends a tunnel at the request of its session. */
+  unbind(tunnel: Tunnel): void {
+    this.registry.removeTunnel(tunnel)
+    this.#log.info({ session: tunnel.session.id, tunnel: tunnel.id }, 'tunnel stopped')
+  }
+
+  /** Ends a tunnel and tells its agent why, if possible; false when it is not online. */
+  stopTunnel(tunnelId: string, why: { readonly message: string; readonly ngrok: number }): boolean {
+    const tunnel = this.registry.liveTunnel(tunnelId)
+    if (!tunnel) return false
+    // Some agents miss the message after they reconnected, so the tunnel is removed here and may not come back.
+    this.#stopped.add(tunnelId)
+    this.#elsewhere.tunnelStopped(tunnelId)
+    this.registry.removeTunnel(tunnel)
+    tunnel.session.tellStopped(tunnel, why)
+    this.#log.info({ session: tunnel.session.id, tunnel: tunnelId, reason: why.message }, 'tunnel stopped')
+    return true
+  }
+
+  /** Notes a tunnel that was stopped at another data plane: its agent may not start it here. */
+  noteStopped(tunnelId: string): void {
+    this.#stopped.add(tunnelId)
+  }
+
+  /**
+   * For a session that was elsewhere and begins here: ends its former connection, wherever that is, unless the session is
+   * moving. Resolves with the label tunnels that it had; rejects when the lookup fails.
+   */
+  beginning(sessionId: string, how: { readonly isMoving: boolean }): Promise<readonly FormerLabelTunnel[]> {
+    return this.#elsewhere.returning(sessionId, how)
+  }
+
+  /** The same for an agent that reconnects by itself; a failed lookup does not keep it out. */
+  async returning(sessionId: string, how: { readonly isMoving: boolean }): Promise<readonly FormerLabelTunnel[]> {
+    try {
+      return await this.beginning(sessionId, how)
+    } catch (error) {
+      // It is let in all the same, but its label tunnels get new ids.
+      this.#log.warn(
+        { session: sessionId, error },
+        'cannot look up the former tunnels of a returning agent; its label tunnels get new ids',
+      )
+      return []
+    }
+  }
+
+  /** An agent has changed the name, description or metadata of a tunnel. */
+  changed(tunnel: Tunnel): void {
+    this.#elsewhere.tunnelChanged(tunnel)
+  }
+
+  /** D64: ends sessions from addresses that a changed restriction no longer admits. */
+  dropUnadmitted(admits: (peer: { readonly ip: string }) => boolean): void {
+    for (const session of this.registry.liveSessions()) {
+      if (!admits({ ip: session.present.ip })) session.end(notAdmitted)
+    }
+    for (const other of [...this.legs.all, ...this.standbys.all]) if (!admits({ ip: other.ip })) other.end(notAdmitted)
+  }
+
+  /**
+   * Asks every agent that supports it to reconnect, which must lead elsewhere by now: to one of these nodes, if any are given,
+   * since this node is about to stop. A few agents at a time.
+   */
+  async tellToMove(nodes?: readonly string[]): Promise<void> {
+    // Standbys first and all at once, so that none becomes a session that is not asked.
+    for (const standby of this.standbys.all) if (standby.tellToMove()) this.#toldToMove.add(standby)
+    for (const session of this.registry.liveSessions()) {
+      if (session.isEnded || session.tellToMove?.(nodes) !== true) continue
+      this.#toldToMove.add(session)
+      if (this.#toldToMove.size % MOVED_TOGETHER === 0) await pause(MOVES_APART_MS)
+    }
+    for (const leg of this.legs.all) if (!leg.isEnded && this.legs.moveAway(leg)) this.#toldToMove.add(leg)
+  }
+
+  /** Tells every agent that supports it where other nodes accept agents; a few agents at a time. */
+  async tellNodes(addresses: readonly string[]): Promise<void> {
+    const round = ++this.#nodesTold
+    let told = 0
+    for (const session of this.registry.liveSessions()) {
+      // A later list has replaced this one.
+      if (round !== this.#nodesTold) return
+      if (session.isEnded) continue
+      session.tellNodes?.(addresses)
+      if (++told % MOVED_TOGETHER === 0) await pause(MOVES_APART_MS)
+    }
+  }
+
+  /** Sessions, legs and standbys that were asked to move and are still here. */
+  get moving(): number {
+    let count = 0
+    for (const session of this.#toldToMove) if (!session.isEnded) count++
+    return count
+  }
+
+  /** Ends every session; the doors must be closed before. */
+  endAll(reason: string): void {
+    for (const session of [...this.registry.liveSessions(), ...this.legs.all, ...this.standbys.all]) {
+      session.end(reason)
+    }
+  }
+
+  /** Numbers for metrics; bytes are those of all sessions since the start. */
+  get load() {
+    const totals = { ...this.legs.load }
+    totals.bytesIn += this.registry.past.bytesIn
+    totals.bytesOut += this.registry.past.bytesOut
+    for (const session of this.registry.liveSessions()) {
+      totals.connections += session.connections
+      totals.bytesIn += session.bytesIn
+      totals.bytesOut += session.bytesOut
+    }
+    return { ...this.registry.counts, ...totals }
+  }
+
+  #logStart({ id, session }: Tunnel, fields: Readonly<Record<string, unknown>>): void {
+    this.#log.info({ session: session.id, tunnel: id, ...fields }, 'tunnel started')
+  }
+}

@@ -1,0 +1,87 @@
+/** One unauthenticated connection: its time is limited, and its failure is reported once. */
+import type { Socket } from 'node:net'
+import type { Logger } from '../../lib/log/create-log.ts'
+import type { Admission, Candidate } from './admission.ts'
+import type { AuthenticationOutcome } from './agent-connection.ts'
+import type { AgentPeer } from './listener-context.ts'
+
+interface TrialOptions {
+  readonly socket: Socket
+  readonly peer: AgentPeer
+  readonly admission: Admission
+  /** How long answers to a source that fails too often are delayed, in milliseconds. */
+  readonly lateRefusalMs: number
+  /** How long it may take, TLS handshake included, in milliseconds. */
+  readonly limitMs: number
+  readonly log: Logger
+  /** Called instead of logging a failure when the source fails too often. */
+  readonly onNoisy: (ip: string) => void
+  /** Called when the trial is over: it has passed, or is closed. */
+  readonly onOver: () => void
+}
+
+export class Trial implements AuthenticationOutcome, Candidate {
+  readonly peer: AgentPeer
+  readonly #options: TrialOptions
+  readonly #overdue: NodeJS.Timeout
+  #isTold = false
+  #isOver = false
+  /** Its mistake so far. */
+  #blame: string | undefined
+  #whenOver: (() => void) | undefined
+
+  constructor(options: TrialOptions) {
+    this.peer = options.peer
+    this.#options = options
+    const { socket, limitMs } = options
+    this.#overdue = setTimeout(() => {
+      this.failed('it took too long to authenticate', { isFault: true })
+      socket.destroy()
+    }, limitMs)
+    this.#overdue.unref()
+    socket.once('close', () => {
+      this.failed(this.#blame ?? 'the connection was closed', { isFault: this.#blame !== undefined })
+      this.#end()
+    })
+  }
+
+  /** Calls `done` once, when the trial is over; one listener only. */
+  whenOver(done: () => void): void {
+    this.#whenOver = done
+  }
+
+  /** Notes a mistake after which the connection may still pass; if it closes instead, that counts as a failure. */
+  blame(reason: string): void {
+    this.#blame = reason
+  }
+
+  passed(): void {
+    this.#end()
+  }
+
+  /** Closes the connection without waiting any longer. */
+  drop(): void {
+    this.#options.socket.destroy()
+  }
+
+  failed(reason: string, { isFault }: { readonly isFault: boolean }): number {
+    if (this.#isTold || this.#isOver) return 0
+    this.#isTold = true
+    const { admission, log, lateRefusalMs, onNoisy } = this.#options
+    const { ip } = this.peer
+    const isNoisy = isFault && admission.fail(ip)
+    // Connections that send nothing, such as port scans and health checks, are logged only at debug level.
+    if (isNoisy) onNoisy(ip)
+    else log[isFault ? 'info' : 'debug']({ peer: ip, reason }, 'agent connection refused')
+    return isNoisy ? lateRefusalMs : 0
+  }
+
+  #end(): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    clearTimeout(this.#overdue)
+    this.#options.admission.leave(this)
+    this.#options.onOver()
+    this.#whenOver?.()
+  }
+}

@@ -1,0 +1,20 @@
+/** Looks up the present credential of a session: its ACL may have changed since the agent connected. */
+import type { Logger } from '../../lib/log/create-log.ts'
+import { refusals } from './bind-refusals.ts'
+import type { AgentCredential, BindRefusal, CurrentCredentials } from './interfaces.ts'
+import type { LiveSession } from './session-types.ts'
+
+export async function sessionCredential(
+  session: LiveSession,
+  { credentials, log }: { readonly credentials: CurrentCredentials; readonly log: Logger },
+): Promise<AgentCredential | BindRefusal> {
+  let credential: AgentCredential | undefined
+  try {
+    credential = await credentials.current(session.credentialId)
+  } catch (error) {
+    log.warn({ session: session.id, error }, 'credential cannot be looked up')
+    return refusals.storeAway()
+  }
+  if (session.isEnded) return refusals.stopping()
+  return credential ?? refusals.credentialGone()
+}

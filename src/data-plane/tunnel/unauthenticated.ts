@@ -1,0 +1,135 @@
+/**
+ * Accepts the connections of a door: counts them, finds their source behind trusted hops, and sets a time limit for
+ * authentication.
+ */
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
+import type { Clock } from '../../lib/clock.ts'
+import type { Descriptors } from '../../lib/files/descriptors.ts'
+import type { Logger } from '../../lib/log/create-log.ts'
+import { MinuteLog } from '../../lib/log/minute-log.ts'
+import type { ConnectionCaps } from '../../lib/net/connection-caps.ts'
+import { type ListenOn, listenOn, listenText } from '../../lib/net/listen-on.ts'
+import { type Peer, peerOf } from '../../lib/net/peer.ts'
+import { agentSockets } from '../../lib/net/socket-options.ts'
+import type { MeetVisitor } from '../../lib/net/trusted-hop.ts'
+import { Admission, type Crowd } from './admission.ts'
+import { Trial } from './pending-login.ts'
+import type { DoorLimits } from './tunnel-limits.ts'
+
+export interface DoorstepOptions {
+  /** Finds the source of a connection behind a load balancer. */
+  readonly meet: MeetVisitor
+  readonly caps: ConnectionCaps | undefined
+  readonly limits: DoorLimits
+  readonly now: Clock
+  readonly log: Logger
+  readonly descriptors?: Descriptors | undefined
+  /** Called with a socket from which nothing was read; it is closed when the time limit is over. */
+  readonly onTrial: (socket: Socket, trial: Trial, peer: Peer) => void
+}
+
+export class Doorstep {
+  readonly #options: DoorstepOptions
+  readonly #admission: Admission
+  readonly #tcp: Server
+  readonly #sockets = new Set<Socket>()
+  readonly #trials = new Set<Trial>()
+  /** Connections from a load balancer that has not named the source yet. */
+  readonly #unmet = new Set<Socket>()
+  readonly #crowds: MinuteLog<{ readonly peer: string; readonly reason: Crowd }>
+  readonly #noisy: MinuteLog<{ readonly peer: string }>
+
+  constructor(options: DoorstepOptions) {
+    const { limits, now, log } = options
+    this.#options = options
+    this.#crowds = new MinuteLog((fields, connections) => {
+      log.warn({ ...fields, connections }, 'unauthenticated agent connections dropped to make room for newer ones')
+    })
+    this.#noisy = new MinuteLog((fields, failures) => log.warn({ ...fields, failures }, 'agent logins keep failing'))
+    this.#admission = new Admission(limits, now)
+    this.#tcp = createServer(agentSockets, (socket) => this.#accept(socket))
+  }
+
+  /** Unauthenticated connections: how many there are, how many had to make room, how many failed. */
+  get numbers(): Pick<Admission, 'unproven' | 'turnedAway' | 'failures'> {
+    const { unproven, turnedAway, failures } = this.#admission
+    return { unproven, turnedAway, failures }
+  }
+
+  /** All connections, authenticated or not. */
+  get connections(): number {
+    return this.#sockets.size
+  }
+
+  listen(on: ListenOn): Promise<AddressInfo> {
+    return listenOn(this.#tcp, on, (error) => {
+      const { descriptors, log } = this.#options
+      if (descriptors) descriptors.failed(error, listenText(on))
+      else log.error({ error }, 'agent listener failed')
+    })
+  }
+
+  /** Accepts no more connections, and closes unauthenticated ones. */
+  stop(): void {
+    this.#tcp.close()
+    for (const trial of [...this.#trials]) trial.drop()
+    for (const socket of this.#unmet) socket.destroy()
+    this.#crowds.close()
+    this.#noisy.close()
+  }
+
+  /** Resolves when the last connection is closed. */
+  async closed(): Promise<void> {
+    await Promise.all([...this.#sockets].map((socket) => new Promise((resolve) => socket.once('close', resolve))))
+  }
+
+  #accept(socket: Socket): void {
+    socket.on('error', () => {})
+    if (this.#options.descriptors?.admits(socket, 'agents') === false) return
+    const peer = peerOf(socket, this.#options.now())
+    // A socket without an address is closed already.
+    if (!peer || this.#options.caps?.accept(socket) === false) {
+      socket.destroy()
+      return
+    }
+    this.#sockets.add(socket)
+    this.#unmet.add(socket)
+    socket.once('close', () => {
+      this.#sockets.delete(socket)
+      this.#unmet.delete(socket)
+    })
+    this.#options.meet(socket, peer, (agent) => {
+      this.#unmet.delete(socket)
+      if (agent && this.#isTooMany(socket, agent)) socket.destroy()
+      else if (agent) this.#try(socket, agent)
+      else {
+        socket.destroy()
+        this.#options.log.debug({ peer: peer.ip }, 'trusted proxy sent no valid PROXY header')
+      }
+    })
+  }
+
+  /** D68. Counts handshakes too: each connection begins one. */
+  #isTooMany(socket: Socket, { ip }: Peer): boolean {
+    const { caps } = this.#options
+    return caps !== undefined && !(caps.admit(socket, ip) && caps.shake(ip))
+  }
+
+  #try(socket: Socket, peer: Peer): void {
+    const { limits, log, onTrial } = this.#options
+    const trial = new Trial({
+      socket,
+      peer,
+      admission: this.#admission,
+      limitMs: limits.authenticationMs,
+      lateRefusalMs: limits.lateRefusalMs,
+      log,
+      onNoisy: (ip) => this.#noisy.note({ peer: ip }),
+      onOver: () => this.#trials.delete(trial),
+    })
+    this.#trials.add(trial)
+    const reason = this.#admission.enter(trial)
+    if (reason !== undefined) this.#crowds.note({ peer: peer.ip, reason })
+    onTrial(socket, trial, peer)
+  }
+}

@@ -1,0 +1,152 @@
+/** Reads the logins that a bind asks for: with a well-known provider, or with any that speaks OpenID Connect. */
+import { BadValue } from '../../lib/shape/check.ts'
+import { Type } from '../../lib/shape/type.ts'
+import { MAX_SCOPE_BYTES, MAX_SCOPES } from '../login-settings-form.ts'
+import type { ModuleConfig } from '../module.ts'
+import { oauth } from '../oauth/index.ts'
+import { checkProvider, MAX_ALLOWED, providerNames } from '../oauth/providers.ts'
+import { oidc } from '../oidc/index.ts'
+import { hasLogins } from '../policy/logins.ts'
+import { BadOption, fieldsOf, isEmpty, MALFORMED_BIND, settingsOf } from './values.ts'
+
+/** The vendor's numbers. */
+const UNKNOWN_PROVIDER = 365
+const TOO_MANY_EMAILS = 366
+const TOO_MANY_DOMAINS = 367
+const ID_WITHOUT_SECRET = 383
+const SECRET_WITHOUT_ID = 384
+const NO_OIDC_CLIENT_ID = 385
+const NO_OIDC_CLIENT_SECRET = 386
+const NO_OIDC_ISSUER = 387
+const scopeNumbers = { OAuth: { many: 368, long: 391 }, OIDC: { many: 388, long: 392 } } as const
+
+const text = Type.String({ default: '' })
+const texts = Type.Array(Type.String(), { default: [] })
+const application = {
+  client_id: text,
+  client_secret: text,
+  /** The vendor's server gives this to agents; ours does not, and refuses it. */
+  sealed_client_secret: text,
+  allow_emails: texts,
+  allow_domains: texts,
+  scopes: texts,
+}
+const oauthForm = Type.Object({ provider: text, ...application })
+const oidcForm = Type.Object({ issuer_url: text, ...application })
+
+/** The settings of the `oauth` module; throws `BadOption`, `BadValue` or `Refusal`. */
+export function readOAuth(value: unknown, name: string): unknown {
+  if (isEmpty(value)) return undefined
+  const { provider, ...given } = fieldsOf(oauthForm, value, name)
+  if (!providerNames.includes(provider)) {
+    throw new BadOption(UNKNOWN_PROVIDER, `\`${name}.provider\` must be one of ${providerNames.join(', ')}`)
+  }
+  refuseBorrowed(given, name)
+  const settings = { ...clientOf(given), ...listsOf(given, name, 'OAuth') }
+  return spelled(`${name}.provider.${provider}.`, `${name}.`, () =>
+    settingsOf(oauth, { provider: { [provider]: settings } }, name),
+  )
+}
+
+/** R-3.12: the vendor lends agents its own applications at providers; this server has none to lend. */
+function refuseBorrowed({ client_id, client_secret, sealed_client_secret }: Given, name: string): void {
+  if (client_id !== '' && client_secret !== '') return
+  if (client_secret === '' && sealed_client_secret !== '') throw sealed(name)
+  if (client_id !== '') throw new BadOption(ID_WITHOUT_SECRET, `\`${name}\` has a client id and no client secret`)
+  if (client_secret !== '') throw new BadOption(SECRET_WITHOUT_ID, `\`${name}\` has a client secret and no client id`)
+  throw new BadOption(
+    UNKNOWN_PROVIDER,
+    `\`${name}\` needs an application at this provider, and this server has none to lend; register your own there, and give its \`client_id\` and \`client_secret\``,
+  )
+}
+
+/** The settings of the `oidc` module, plus the allow lists, which its form lacks; throws as `readOAuth` does. */
+export function readOidc(value: unknown, name: string): unknown {
+  if (isEmpty(value)) return undefined
+  const { issuer_url, ...given } = fieldsOf(oidcForm, value, name)
+  const { client_id, client_secret, sealed_client_secret } = given
+  if (issuer_url === '') throw new BadOption(NO_OIDC_ISSUER, `\`${name}.issuer_url\` must not be empty`)
+  if (client_id === '') throw new BadOption(NO_OIDC_CLIENT_ID, `\`${name}.client_id\` must not be empty`)
+  if (client_secret === '' && sealed_client_secret !== '') throw sealed(name)
+  if (client_secret === '') throw new BadOption(NO_OIDC_CLIENT_SECRET, `\`${name}.client_secret\` must not be empty`)
+  const { scopes, ...allow } = listsOf(given, name, 'OIDC')
+  spelled(`${name}.`, `${name}.`, () => checkProvider(`${name}.`, { ...clientOf(given), scopes, ...allow }))
+  const settings = spelled(`${name}.issuer`, `${name}.issuer_url`, () =>
+    settingsOf(oidc, { ...clientOf(given), issuer: issuer_url, scopes }, name),
+  )
+  const isOpen = allow.email_addresses.length + allow.email_domains.length === 0
+  // Settings are what the module stores: an object.
+  return isOpen ? settings : { ...(settings as object), allow }
+}
+
+/** With two logins, it would not be clear which of them decides who is let in. */
+export function refuseTwoLogins({ oauth, oidc, policy }: Readonly<Record<string, unknown>>): void {
+  if (oauth !== undefined && oidc !== undefined) {
+    throw new BadOption(MALFORMED_BIND, '`OAuth` and `OIDC` are both given; keep one')
+  }
+  const option = (oauth !== undefined && 'OAuth') || (oidc !== undefined && 'OIDC')
+  // The settings of a policy have its rules under the same names.
+  if (!option || policy === undefined || !hasLogins(policy as ModuleConfig)) return
+  throw new BadOption(
+    MALFORMED_BIND,
+    `\`${option}\` is given, and a rule of the traffic policy logs visitors in too; keep one of them`,
+  )
+}
+
+interface Given {
+  readonly client_id: string
+  readonly client_secret: string
+  readonly sealed_client_secret: string
+  readonly allow_emails: readonly string[]
+  readonly allow_domains: readonly string[]
+  readonly scopes: readonly string[]
+}
+
+function clientOf({ client_id, client_secret }: Given) {
+  return { client_id, client_secret }
+}
+
+/** The lists under the names that modules use, in the form that they accept: addresses in lower case, no duplicates. */
+function listsOf(given: Given, name: string, option: keyof typeof scopeNumbers) {
+  const bounded = (list: 'allow_emails' | 'allow_domains' | 'scopes', max: number, ngrok: number): string[] => {
+    const entries = given[list]
+    if (entries.length <= max) return [...new Set(list === 'scopes' ? entries : entries.map(lower))]
+    throw new BadOption(ngrok, `\`${name}.${list}\` has ${entries.length} entries; the limit is ${max}`)
+  }
+  const { many, long } = scopeNumbers[option]
+  const scopes = bounded('scopes', MAX_SCOPES, many)
+  if (scopes.some((scope) => Buffer.byteLength(scope) > MAX_SCOPE_BYTES)) {
+    throw new BadOption(long, `\`${name}.scopes\` has an entry of more than ${MAX_SCOPE_BYTES} bytes`)
+  }
+  return {
+    scopes,
+    email_addresses: bounded('allow_emails', MAX_ALLOWED, TOO_MANY_EMAILS),
+    email_domains: bounded('allow_domains', MAX_ALLOWED, TOO_MANY_DOMAINS),
+  }
+}
+
+function lower(entry: string): string {
+  return entry.toLowerCase()
+}
+
+function sealed(name: string): BadOption {
+  return new BadOption(
+    MALFORMED_BIND,
+    `\`${name}\` has a client secret that another server sealed; send it as \`client_secret\``,
+  )
+}
+
+/** Runs `read`, and puts the agent's names for fields into the messages of modules. */
+function spelled<T>(at: string, shown: string, read: () => T): T {
+  try {
+    return read()
+  } catch (error) {
+    if (!(error instanceof BadValue)) throw error
+    const renamed = (words: string): string =>
+      words
+        .replaceAll(at, shown)
+        .replaceAll(`${shown}email_addresses`, `${shown}allow_emails`)
+        .replaceAll(`${shown}email_domains`, `${shown}allow_domains`)
+    throw new BadValue(renamed(error.field), error.kind, renamed(error.message))
+  }
+}

@@ -1,0 +1,69 @@
+/**
+ * Compiles patterns and expressions of edges on another thread, since that takes long; they were checked when they were
+ * written. Takes one list at a time, whoever wrote it. Refuses nothing: an edge whose patterns were refused would let
+ * nobody in until its next change.
+ */
+import { setTimeout as pause } from 'node:timers/promises'
+import type { PatternProgram } from '../lib/patterns/pattern-program.ts'
+import { ownTurn } from '../lib/threads/others-turn.ts'
+import { threadFile } from '../lib/threads/thread-file.ts'
+import { OffLoop, type OffLoopOptions, WorkRefused, WorkTooHeavy } from '../lib/threads/worker-pool.ts'
+import type { PreparedExpression } from './policy/engine/parsed.ts'
+
+export type EdgeTask =
+  | { readonly kind: 'patterns'; readonly patterns: readonly string[] }
+  | { readonly kind: 'expressions'; readonly texts: readonly string[] }
+
+/** The one owner of all this work. */
+const EDGES = 'edges'
+
+/** How often a list that passed its check may time out. */
+const MAX_TRIES = 5
+/** Between two tries, in milliseconds. */
+const REFUSED_PAUSE_MS = 200
+
+export class EdgeWork {
+  readonly #offLoop: OffLoop
+  #last: Promise<unknown> = Promise.resolve()
+  #isClosed = false
+
+  constructor({ limitMs }: Pick<OffLoopOptions, 'limitMs'> = {}) {
+    const entry = threadFile('edge-worker-tasks-thread', import.meta.url)
+    this.#offLoop = new OffLoop({ entry, ...(limitMs !== undefined && { limitMs }) })
+  }
+
+  compilePatterns(patterns: readonly string[]): Promise<PatternProgram> {
+    return this.#queue({ kind: 'patterns', patterns })
+  }
+
+  prepareExpressions(texts: readonly string[]): Promise<readonly PreparedExpression[]> {
+    return this.#queue({ kind: 'expressions', texts })
+  }
+
+  close(): Promise<void> {
+    this.#isClosed = true
+    return this.#offLoop.close()
+  }
+
+  #queue<T>(task: EdgeTask): Promise<T> {
+    const done = this.#last.then(() => this.#retry<T>(task))
+    this.#last = done.catch(() => {})
+    return done
+  }
+
+  /** Tries again after a refusal, and a few times after a timeout, since the work passed its check before. */
+  async #retry<T>(task: EdgeTask): Promise<T> {
+    for (let tries = 1; ; ) {
+      try {
+        // In a separate turn: copying it to the thread takes time.
+        await ownTurn()
+        return (await this.#offLoop.run(EDGES, task)) as T // the thread answers each kind with its type
+      } catch (error) {
+        const mayPass =
+          error instanceof WorkRefused ? !this.#isClosed : error instanceof WorkTooHeavy && tries++ < MAX_TRIES
+        if (!mayPass) throw error
+        await pause(REFUSED_PAUSE_MS)
+      }
+    }
+  }
+}

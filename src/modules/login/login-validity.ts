@@ -1,0 +1,133 @@
+/** Finds out whether a visitor is logged in. It runs for every request, so it usually costs one digest and no wait. */
+import { readCookies } from '../../lib/http/cookies.ts'
+import type { Peer, Refuse, RequestContext } from '../phases.ts'
+import type { ModuleTools } from '../tools.ts'
+import { isFault, type LoginProvider } from './login-provider.ts'
+import { type LoginSettings, placeId } from './login-settings.ts'
+import type { Login, LoginPlace } from './sessions.ts'
+import { storeDown } from './store-down.ts'
+
+/** How many session cookies are tried. A browser has one, unless somebody set another for a parent domain. */
+const MAX_COOKIES = 3
+
+/** How often a visitor's activity is noted, in milliseconds: the precision of the inactivity timeout. */
+const SEEN_EVERY_MS = 1000
+
+/** What the secrets in session cookies look like: 256 bits. */
+const secretForm = /^[\w-]{43}$/
+
+export type Standing = { readonly login: Login } | Refuse | undefined
+
+type Held = { readonly place: LoginPlace; readonly login: Login }
+
+/** The cookies of a request, and the places that they name. */
+interface Shown {
+  readonly cookie: string
+  readonly host: string
+  readonly routeId: string
+  readonly places: readonly LoginPlace[]
+}
+
+/** Undefined: not logged in. */
+export function standingAt(
+  { cookies, inactivityMs, maximumMs, scope }: LoginSettings,
+  provider: LoginProvider,
+  { sessions, now, log, dryRun }: Pick<ModuleTools, 'sessions' | 'now' | 'log' | 'dryRun'>,
+): (ctx: RequestContext) => Standing | Promise<Standing> {
+  if (dryRun?.login) {
+    const times = { createdAt: now(), checkedAt: now(), lastSeenAt: now() }
+    const login: Login = { identity: provider.identity, user: dryRun.login, kept: {}, ...times }
+    return () => ({ login })
+  }
+  /** Running checks by secret and host, so that many requests of one browser ask the provider once. */
+  const checks = new Map<string, Promise<Standing>>()
+
+  const stillHolds = (login: Login | undefined): login is Login =>
+    login !== undefined &&
+    login.identity === provider.identity &&
+    (inactivityMs === 0 || now() - login.lastSeenAt <= inactivityMs) &&
+    (maximumMs === 0 || now() - login.createdAt <= maximumMs)
+
+  const isDue = ({ kept, checkedAt }: Login): boolean =>
+    kept.rules !== provider.rules || (provider.checkEveryMs > 0 && now() - checkedAt >= provider.checkEveryMs)
+
+  const judge = ({ place, login }: Held): Standing | Promise<Standing> => {
+    if (provider.check && isDue(login)) return checked(place, login)
+    if (login.kept.isRefused) return { refuse: 'LOGIN_NOT_ALLOWED' }
+    if (now() - login.lastSeenAt >= SEEN_EVERY_MS) sessions.seen(place, now())
+    return { login }
+  }
+
+  const checked = (place: LoginPlace, login: Login): Promise<Standing> => {
+    const key = `${place.secret} ${place.host}`
+    const check = checks.get(key) ?? askProvider(place, login).finally(() => checks.delete(key))
+    checks.set(key, check)
+    return check
+  }
+
+  const askProvider = async (place: LoginPlace, login: Login): Promise<Standing> => {
+    const outcome = await provider.check?.(login)
+    const times = { checkedAt: now(), lastSeenAt: now() }
+    if (outcome === undefined) return undefined
+    if (!isFault(outcome)) {
+      const renewed = { ...login, ...times, user: outcome.user, kept: { ...outcome.kept, rules: provider.rules } }
+      await sessions.renew(place, renewed)
+      return { login: renewed }
+    }
+    const { fault, reason } = outcome
+    log.info({ edge: place.edgeId, route: place.routeId, provider: provider.name, reason }, 'login ended by a check')
+    if (fault === 'log_in_again') return undefined
+    if (fault === 'LOGIN_NOT_ALLOWED') {
+      // Stored, so that the provider is not asked again with each request of this visitor.
+      const kept = { ...login.kept, rules: provider.rules, isRefused: 'yes' }
+      await sessions.renew(place, { ...login, ...times, kept })
+    }
+    return { refuse: fault }
+  }
+
+  const lookAt = (places: readonly LoginPlace[], from: number): Standing | Promise<Standing> => {
+    for (let i = from; i < places.length; i++) {
+      const place = places[i] as LoginPlace // i < places.length
+      const login = sessions.find(place)
+      if (login instanceof Promise) {
+        return login.then((found) => (stillHolds(found) ? judge({ place, login: found }) : lookAt(places, i + 1)))
+      }
+      if (stillHolds(login)) return judge({ place, login })
+    }
+    return undefined
+  }
+
+  /** The last cookies of each connection: browsers send the same ones with every request. */
+  const shown = new WeakMap<Peer, Shown>()
+
+  const placesOf = (ctx: RequestContext): readonly LoginPlace[] => {
+    const { headers, host, peer, routeId } = ctx
+    const cookie = headers.count('cookie') === 1 ? headers.get('cookie') : undefined
+    const known = cookie === undefined ? undefined : shown.get(peer)
+    if (known && known.cookie === cookie && known.host === host && known.routeId === routeId) return known.places
+    const places = sessionSecrets(ctx, cookies.session).map((secret) => placeOf(ctx, secret, scope))
+    if (cookie !== undefined) shown.set(peer, { cookie, host, routeId, places })
+    return places
+  }
+
+  return (ctx) => {
+    const found = lookAt(placesOf(ctx), 0)
+    return found instanceof Promise ? found.catch((error: unknown) => storeDown(error)) : found
+  }
+}
+
+export function sessionSecrets({ headers }: Pick<RequestContext, 'headers'>, name: string): string[] {
+  const secrets: string[] = []
+  for (const [, value] of readCookies(headers, (each) => each === name)) {
+    if (secrets.length < MAX_COOKIES && secretForm.test(value)) secrets.push(value)
+  }
+  return secrets
+}
+
+export function placeOf(
+  { host, edgeId, routeId }: RequestContext,
+  secret: string,
+  scope: string | undefined,
+): LoginPlace {
+  return { secret, host, edgeId, routeId: placeId(routeId, scope) }
+}

@@ -1,0 +1,205 @@
+/** An OpenID Connect provider as logins see it: the code flow with PKCE, with every part of the ID token checked. */
+import { createHash } from 'node:crypto'
+import type { IDToken, TokenEndpointResponse } from 'openid-client'
+import type { BeginAttempt, Beginning, Callback, LoggedIn, LoginFault, LoginProvider } from '../login/login-provider.ts'
+import type { Login, LoginUser } from '../login/sessions.ts'
+import type { ModuleTools } from '../tools.ts'
+import { isUnverified, readUser } from './claims.ts'
+import { CLOCK_TOLERANCE, type Discovered, discovery } from './discovery.ts'
+import { loadLibraries } from './libraries.ts'
+import { exchangeFault, reasonOf } from './oidc-faults.ts'
+
+export interface OidcClient {
+  readonly issuer: string
+  readonly clientId: string
+  readonly clientSecret: string
+  readonly scopes: readonly string[]
+  readonly params: Readonly<Record<string, string>>
+  /** As in `LoginProvider`. */
+  readonly checkEveryMs: number
+}
+
+/** Parameters of a callback that the exchange of its code depends on. */
+const answerParams = ['code', 'state', 'iss'] as const
+
+export function oidcProvider(
+  client: OidcClient,
+  { fetch, now, log }: Pick<ModuleTools, 'fetch' | 'now' | 'log'>,
+): LoginProvider {
+  const { issuer, clientId, scopes, params: ownParams, checkEveryMs } = client
+  const discovered = discovery(client, loadLibraries, { fetch, now, log })
+  const scope = [...new Set(['openid', ...scopes])].join(' ')
+
+  return {
+    name: 'oidc',
+    url: issuer,
+    clientId,
+    identity: createHash('sha256')
+      .update(JSON.stringify(['oidc', issuer, clientId, scope]))
+      .digest('base64url'),
+    rules: '',
+    checkEveryMs,
+    callbackPaths: ['/oauth2/callback', '/postern/oidc/callback'],
+
+    async begin({ state, redirectUri, isForced }: BeginAttempt): Promise<Beginning | LoginFault> {
+      const { openid } = await loadLibraries()
+      const found = await discovered().catch((error: unknown) => down(error))
+      if ('fault' in found) return found
+      const verifier = openid.randomPKCECodeVerifier()
+      const nonce = openid.randomNonce()
+      const url = openid.buildAuthorizationUrl(found.config, {
+        ...ownParams,
+        redirect_uri: redirectUri,
+        scope,
+        state,
+        nonce,
+        code_challenge: await openid.calculatePKCECodeChallenge(verifier),
+        code_challenge_method: 'S256',
+        ...(isForced && { prompt: 'login' }),
+      })
+      return { location: url.href, kept: { verifier, nonce } }
+    },
+
+    async finish({ redirectUri, state, params, kept }: Callback): Promise<LoggedIn | LoginFault> {
+      const { openid } = await loadLibraries()
+      const found = await discovered().catch((error: unknown) => down(error))
+      if ('fault' in found) return found
+      const { verifier = '', nonce = '' } = kept
+      const answer = new URL(redirectUri)
+      for (const name of answerParams) for (const value of params.getAll(name)) answer.searchParams.append(name, value)
+      if (!answer.searchParams.has('code')) {
+        return { fault: 'LOGIN_PROVIDER_ERROR', reason: 'the provider sent neither a code nor an error' }
+      }
+      try {
+        const tokens = await openid.authorizationCodeGrant(found.config, answer, {
+          pkceCodeVerifier: verifier,
+          expectedNonce: nonce,
+          expectedState: state,
+          idTokenExpected: true,
+        })
+        const claims = tokens.claims()
+        if (!claims) return { fault: 'LOGIN_NO_ID_TOKEN', reason: 'no ID token' }
+        return (await tokenFault(found, tokens, claims)) ?? (await loggedIn(found, tokens, claims))
+      } catch (error) {
+        return exchangeFault(error, openid)
+      }
+    },
+
+    ...(checkEveryMs > 0 && { check: (login: Login) => check(login) }),
+  }
+
+  /** Asks the provider about the user again; renews the access token when it has expired. */
+  async function check({ user, kept: { accessToken = '', refreshToken = '' } }: Login): Promise<LoggedIn | LoginFault> {
+    const { openid } = await loadLibraries()
+    const found = await discovered().catch((error: unknown) => down(error))
+    if ('fault' in found) return found
+    const { config } = found
+    if (config.serverMetadata().userinfo_endpoint === undefined) return again('the provider has no userinfo endpoint')
+    try {
+      const claims = await openid.fetchUserInfo(config, accessToken, user.id)
+      return renewed(user, claims, { accessToken, refreshToken })
+    } catch (error) {
+      if (!isUnauthorized(error)) return userinfoFault(error)
+    }
+    if (refreshToken === '') return again('the token is no longer valid')
+    try {
+      const tokens = await openid.refreshTokenGrant(config, refreshToken)
+      const claims = await openid.fetchUserInfo(config, tokens.access_token, user.id)
+      const next = { accessToken: tokens.access_token, refreshToken: tokens.refresh_token ?? refreshToken }
+      return renewed(user, claims, next)
+    } catch (error) {
+      if (error instanceof openid.ResponseBodyError || isUnauthorized(error))
+        return again('the token is no longer valid')
+      return userinfoFault(error)
+    }
+  }
+
+  /**
+   * Checks what the library does not: it skips the signature, since the token came over TLS, and accepts any `azp` with
+   * a single audience, and any `iat`.
+   */
+  async function tokenFault(
+    { keys, algorithms }: Discovered,
+    { id_token = '' }: TokenEndpointResponse,
+    { azp, iat }: IDToken,
+  ): Promise<LoginFault | undefined> {
+    const { jose } = await loadLibraries()
+    const refused = (reason: string): LoginFault => ({ fault: 'LOGIN_TOKEN_REFUSED', reason })
+    try {
+      await jose.jwtVerify(id_token, keys, {
+        algorithms: [...algorithms],
+        audience: clientId,
+        clockTolerance: CLOCK_TOLERANCE,
+        currentDate: new Date(now()),
+        requiredClaims: ['iss', 'sub', 'exp', 'iat'],
+      })
+    } catch (error) {
+      if (error instanceof jose.errors.JOSEError) return refused(`ID token: ${error.code}`)
+      return { fault: 'LOGIN_EXCHANGE_FAILED', reason: `keys of the provider: ${reasonOf(error)}` }
+    }
+    if (azp !== undefined && azp !== clientId) return refused('ID token: `azp` names another client')
+    if (iat > now() / 1000 + CLOCK_TOLERANCE) return refused('ID token: issued in the future')
+    return undefined
+  }
+
+  /** The user. Asks userinfo when the token has no e-mail address: many providers return it only there. */
+  async function loggedIn(
+    { config }: Discovered,
+    { access_token, refresh_token }: TokenEndpointResponse,
+    claims: IDToken,
+  ): Promise<LoggedIn | LoginFault> {
+    const { openid } = await loadLibraries()
+    const asksMore = claims.email === undefined && config.serverMetadata().userinfo_endpoint !== undefined
+    const more = asksMore ? await openid.fetchUserInfo(config, access_token, claims.sub) : {}
+    // Either can say that the address is not verified.
+    const user = readUser({ ...more, ...claims, ...(isUnverified(more) && { email_verified: false }) })
+    if (!user) return { fault: 'LOGIN_CLAIMS_REFUSED', reason: 'no usable `sub`' }
+    return { user, kept: { accessToken: access_token, ...(refresh_token && { refreshToken: refresh_token }) } }
+  }
+}
+
+/** The user with the claims of a later answer; fields that it lacks stay as they were. */
+function renewed(
+  before: LoginUser,
+  claims: Readonly<Record<string, unknown>>,
+  { accessToken, refreshToken }: { readonly accessToken: string; readonly refreshToken: string },
+): LoggedIn | LoginFault {
+  const now = readUser(claims)
+  if (now?.id !== before.id) return again('the provider answered about another user')
+  const user = {
+    id: before.id,
+    name: now.name || before.name,
+    email: renewedEmail(before, now, claims),
+    username: now.username || before.username,
+  }
+  return { user, kept: { accessToken, ...(refreshToken !== '' && { refreshToken }) } }
+}
+
+function renewedEmail(before: LoginUser, now: LoginUser, claims: Readonly<Record<string, unknown>>): string {
+  if (claims.email === undefined && !isUnverified(claims)) return before.email
+  // It may be empty because the ID token said that the address is not verified, and userinfo need not repeat that.
+  return before.email === '' && claims.email_verified === undefined ? '' : now.email
+}
+
+/** The library reports a 401 in two ways, depending on whether the answer has a challenge. */
+function isUnauthorized(error: unknown): boolean {
+  if (!(error instanceof Error)) return false
+  if ('status' in error) return error.status === 401
+  return error.cause instanceof Response && error.cause.status === 401
+}
+
+/** When the answer is about another user, the login ends; any other error means that the provider is down. */
+function userinfoFault(error: unknown): LoginFault {
+  const reason = reasonOf(error)
+  return reason === 'OAUTH_JSON_ATTRIBUTE_COMPARISON_FAILED'
+    ? again('the provider answered about another user')
+    : down(error)
+}
+
+function again(reason: string): LoginFault {
+  return { fault: 'log_in_again', reason }
+}
+
+function down(error: unknown): LoginFault {
+  return { fault: 'LOGIN_PROVIDER_DOWN', reason: reasonOf(error) }
+}

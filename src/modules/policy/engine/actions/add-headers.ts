@@ -1,0 +1,26 @@
+/** `add-headers`: adds headers to the request or to the response; `host` is replaced. */
+import { toHeaderValue } from '../../../../lib/http/http-header.ts'
+import { checkHeaders } from '../../../../model/header-rules.ts'
+import { closed, defineAction } from '../action.ts'
+import { headerMap } from '../phase-settings.ts'
+
+export const addHeaders = defineAction({
+  phases: ['request', 'response'],
+  sources: { headers: 'template' },
+  config: closed({ headers: headerMap('Headers to add, by name; `host` is replaced.', 1) }),
+  refine: ({ headers }, at) => checkHeaders(`${at}.headers`, headers),
+  compile: ({ headers }, { site, template }) => {
+    const added = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), template(value)] as const)
+    return {
+      run(moment) {
+        for (const [name, value] of added) {
+          const text = toHeaderValue(value.text(moment))
+          if (site.phase === 'response') moment.response?.headers.add(name, text)
+          else if (name !== 'host') moment.change((list) => list.add(name, text))
+          else if (moment.request) moment.request.replacedHost = text
+        }
+        return undefined
+      },
+    }
+  },
+})

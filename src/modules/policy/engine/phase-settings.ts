@@ -1,0 +1,73 @@
+/** Settings that several actions share, and checks that a schema cannot express. */
+import { readCidr } from '../../../lib/net/cidr.ts'
+import { BadInput } from '../../../lib/shape/bad-input.ts'
+import { BadValue } from '../../../lib/shape/check.ts'
+import { Type } from '../../../lib/shape/type.ts'
+import { readDuration } from './duration.ts'
+
+const MAX_HEADERS = 10
+const MAX_HEADER_NAME_BYTES = 256
+const MAX_HEADER_VALUE_BYTES = 4096
+
+export const enforce = Type.Boolean({
+  default: true,
+  description: 'Whether a failed check stops the traffic; when false it is only recorded.',
+})
+
+export const text = (maxBytes: number, description: string) => Type.String({ minLength: 1, maxBytes, description })
+
+export const duration = (fallback: string, description: string) =>
+  Type.String({ default: fallback, maxBytes: 32, description })
+
+export const headerMap = (description: string, minProperties = 0) =>
+  Type.Record(Type.String(), Type.String({ maxBytes: MAX_HEADER_VALUE_BYTES }), {
+    minProperties,
+    maxProperties: MAX_HEADERS,
+    maxKeyBytes: MAX_HEADER_NAME_BYTES,
+    description,
+  })
+
+export const headerList = (description: string) =>
+  Type.Array(Type.String({ maxBytes: MAX_HEADER_NAME_BYTES }), { minItems: 1, maxItems: MAX_HEADERS, description })
+
+/** Throws `BadValue` unless each entry is a network in CIDR form. */
+export function checkCidrs(cidrs: readonly string[], at: string): void {
+  for (const [i, cidr] of cidrs.entries()) read(readCidr, cidr, `${at}[${i}]`)
+}
+
+/** Throws `BadValue` unless `text` is a duration in range; `step` is what it must be a multiple of. */
+export function checkDuration(
+  text: string,
+  at: string,
+  { least, most, step = 1 }: { least: string; most: string; step?: number },
+): void {
+  const seconds = read(readDuration, text, at)
+  if (seconds < readDuration(least) || seconds > readDuration(most) || seconds % step !== 0) {
+    const stepped = step === 1 ? '' : ` and a multiple of \`${step}s\``
+    throw bad(at, `must be between \`${least}\` and \`${most}\`${stepped}`)
+  }
+}
+
+/** Throws `BadValue` for a text with `${…}` where expressions are not evaluated: it would be taken literally. */
+export function refuseExpressions(value: unknown, at: string): void {
+  if (typeof value === 'string' && value.includes('${')) {
+    throw bad(at, 'takes no expressions: who is trusted must not depend on the request; write the value itself')
+  }
+  if (Array.isArray(value)) for (const [i, each] of value.entries()) refuseExpressions(each, `${at}[${i}]`)
+  else if (typeof value === 'object' && value !== null) {
+    for (const [name, each] of Object.entries(value)) refuseExpressions(each, `${at}.${name}`)
+  }
+}
+
+function read<T>(reader: (text: string) => T, text: string, at: string): T {
+  try {
+    return reader(text)
+  } catch (error) {
+    if (!(error instanceof BadInput)) throw error
+    throw bad(at, `cannot be read: ${error.message}`)
+  }
+}
+
+export function bad(at: string, what: string): BadValue {
+  return new BadValue(at, 'value', `\`${at}\` ${what}`)
+}

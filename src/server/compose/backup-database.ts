@@ -1,0 +1,82 @@
+/** Composes `postern backup` and `postern restore`, which work on the database and the key file named by the settings. */
+import { existsSync } from 'node:fs'
+import {
+  type BackupContents,
+  inspectBackup,
+  isSealed,
+  makeBackup,
+  readBackup,
+} from '../../control-plane/records/backup-format.ts'
+import { openStore } from '../../control-plane/store/store.ts'
+import { hasKeyFile, keyText, makeKeyFile, removeKeyFile } from '../../lib/secrets/seal.ts'
+import type { Settings } from '../config/read-settings.ts'
+
+export interface BackUp {
+  readonly version: string
+  readonly passphrase: string | undefined
+  readonly take: (bytes: AsyncIterable<Uint8Array>) => Promise<void>
+  readonly onProgress: (rows: number) => void
+}
+
+/** Makes a backup of one moment, whether a server runs or not. */
+export async function backUp(settings: Settings, { take, ...making }: BackUp): Promise<BackupContents> {
+  const { databaseUrl, keyFile } = settings
+  // Opening a missing database would create one.
+  if (isMissing(databaseUrl))
+    throw new Error(`there is no database at ${filePath(databaseUrl)}; name it with --data-dir`)
+  if (!hasKeyFile(keyFile)) throw new Error(`there is no key file at ${keyFile}; name it with --key-file`)
+  const store = await openStore(databaseUrl)
+  try {
+    return await makeBackup({ store, keyFile, now: Date.now, ...making }, take)
+  } finally {
+    await store.close()
+  }
+}
+
+interface Restore {
+  /** Opens the file from its beginning: it is read to its end once before anything is written. */
+  readonly file: () => AsyncIterable<Uint8Array>
+  readonly passphrase: string | undefined
+}
+
+/** Fills an empty database, and makes its key file; both are as before when that fails. */
+export async function restore(settings: Settings, { file, passphrase }: Restore, key: string): Promise<void> {
+  const { databaseUrl, keyFile } = settings
+  const hadKey = hasKeyFile(keyFile)
+  // The same key may be there, left by a restore that was killed.
+  if (hadKey && keyText(keyFile) !== key) {
+    throw new Error(
+      `there is already a key file at ${keyFile}; restore into an empty place, see --data-dir and --key-file`,
+    )
+  }
+  const store = await openStore(databaseUrl)
+  try {
+    if (!(await store.isEmpty())) {
+      throw new Error('the database is not empty; restore into an empty one, see --data-dir and --database-url')
+    }
+    // The key first: a database without its key would be useless.
+    makeKeyFile(keyFile, key)
+    await store.fill(readBackup(file(), passphrase)).catch((error: unknown) => {
+      if (!hadKey) removeKeyFile(keyFile)
+      throw error
+    })
+  } finally {
+    await store.close()
+  }
+}
+
+/** Reads a whole backup, to check that it can be restored and what it holds. */
+export async function inspect({ file, passphrase }: Restore): Promise<BackupContents> {
+  return inspectBackup(file(), passphrase)
+}
+
+/** Whether a file that begins with these bytes needs a passphrase. */
+export const asksForPassphrase = isSealed
+
+function isMissing(databaseUrl: string): boolean {
+  return databaseUrl.startsWith('sqlite:') && !existsSync(filePath(databaseUrl))
+}
+
+function filePath(databaseUrl: string): string {
+  return databaseUrl.slice('sqlite:'.length)
+}

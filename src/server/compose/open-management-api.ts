@@ -1,0 +1,295 @@
+/** Composes the management API and the metrics: builds, starts and stops them, in the order written here. */
+import { constants } from 'node:crypto'
+import type { Server } from 'node:http'
+import { Registry } from '@prometheus-io/client'
+import { buildApi } from '../../control-plane/api/app.ts'
+import { registerCaps } from '../../control-plane/api/cap-metrics.ts'
+import { registerCertificateFiles, registerCertificates } from '../../control-plane/api/certificate-metrics.ts'
+import { registerCluster } from '../../control-plane/api/cluster-metrics.ts'
+import { encryptConnections } from '../../control-plane/api/encrypt-connections.ts'
+import { ApiMetrics } from '../../control-plane/api/metrics.ts'
+import { OwnCertificate } from '../../control-plane/api/own-certificate.ts'
+import { readPageFiles } from '../../control-plane/api/page-files.ts'
+import { PageSessions } from '../../control-plane/api/page-session.ts'
+import { registerProcess } from '../../control-plane/api/process-metrics.ts'
+import { registerTraffic } from '../../control-plane/api/traffic-metrics.ts'
+import type { Directory } from '../../control-plane/directory/directory.ts'
+import { ApiGuard } from '../../control-plane/records/api-restriction.ts'
+import { EdgeModules } from '../../control-plane/records/edge-modules.ts'
+import { authenticate } from '../../control-plane/records/find-caller.ts'
+import { KeyMaker } from '../../control-plane/records/key-maker.ts'
+import { RateLimit } from '../../control-plane/records/key-rate-limit.ts'
+import { loginsOf } from '../../control-plane/records/listed-logins.ts'
+import { CaptureControl } from '../../control-plane/records/managed-captures.ts'
+import { Records } from '../../control-plane/records/records.ts'
+import { Renewals } from '../../control-plane/records/renewals.ts'
+import { Follower } from '../../control-plane/store/feed-follower.ts'
+import { ExchangeStreams } from '../../control-plane/traffic/exchange-streams.ts'
+import { Explanations } from '../../control-plane/traffic/explanations.ts'
+import { Exchanges } from '../../control-plane/traffic/listed-exchanges.ts'
+import { Explainer } from '../../data-plane/dry-run/explainer.ts'
+import type { Clock } from '../../lib/clock.ts'
+import type { Caller, Descriptors } from '../../lib/files/descriptors.ts'
+import type { IdSource } from '../../lib/ids.ts'
+import { undivided } from '../../lib/limits/divided-counters.ts'
+import { type Logger, lostLines } from '../../lib/log/create-log.ts'
+import { ConnectionCaps } from '../../lib/net/connection-caps.ts'
+import { compileIpRules } from '../../lib/net/ip-rules.ts'
+import { addressText, type ListenOn, listenOn, listenText } from '../../lib/net/listen-on.ts'
+import { Authority } from '../../lib/x509/certificate-authority.ts'
+import { modernSuites } from '../../lib/x509/tls-suites.ts'
+import type { Listeners } from '../config/listeners.ts'
+import { namesOfApi, reachedBy } from '../config/own-names.ts'
+import type { Settings } from '../config/read-settings.ts'
+import type { ControlPlane } from './open-control-plane.ts'
+
+interface ManagementOptions {
+  readonly settings: Settings
+  readonly listeners: Pick<Listeners, 'api' | 'metrics'>
+  readonly control: ControlPlane
+  readonly ids: IdSource
+  readonly now: Clock
+  readonly log: Logger
+  readonly descriptors: Descriptors
+  /** The port that hostports of HTTPS and TLS edges have. */
+  readonly publicHttpsPort: number
+  /** Where the data planes listen, as `host:port`. */
+  readonly planeAddresses: PlaneAddresses
+  /** Counts of the supervisor, when there are several processes. */
+  readonly supervisor?: SupervisorNumbers | undefined
+  readonly version: string
+}
+
+interface SupervisorNumbers {
+  /** Processes that were replaced, by role. */
+  restarts(): Readonly<Record<string, number>>
+  /** Log lines of all processes that could not be written. */
+  lostLines(): number
+}
+
+/** Where agents and visitors connect, as `host:port`. */
+interface PlaneAddresses {
+  readonly agents: string
+  readonly ssh: string
+  readonly https: string
+  readonly http: string
+  /** Where other nodes connect; undefined for a node on its own. */
+  readonly cluster?: string
+}
+
+/** How long `/readyz` waits for the database, in milliseconds: health checks are frequent and give up soon. */
+const READINESS_MS = 2000
+
+/** How often the API gets a new certificate of the server's own authority, in milliseconds: each lasts a year. */
+const RENEWAL_LOOK_MS = 24 * 3_600_000
+
+/** Each renegotiation would cost the server a handshake and the peer next to nothing. */
+const secureOptions = constants.SSL_OP_NO_RENEGOTIATION | constants.SSL_OP_PRIORITIZE_CHACHA
+
+/** Listens for callers; resolves once they are served. */
+export async function openManagementApi(options: ManagementOptions) {
+  const { settings, listeners, control, ids, now, log, descriptors, publicHttpsPort, version } = options
+  const { store, sealer, documents, refused, logins, requestKey, planes, groups, presence, sshHostKey } = control
+  const { directory } = planes
+  const { supervisor } = options
+  const { tcpPorts, domain, region } = settings
+  // Settings that may change while the server runs; see `use`.
+  let { apiUrl, drainTimeoutMs, ngrokErrorHeader, sharedLimits } = settings
+  let isTrusted = isTrustedBy(settings)
+  let ownNames = reachedBy(settings)
+  const opened: (() => Promise<void> | void)[] = []
+  const close = async () => {
+    for (const each of opened.splice(0).reverse()) await each()
+  }
+
+  try {
+    // The operations of the API.
+    const endpointAt: Directory['endpointAt'] = (address) => directory.endpointAt(address)
+    const managesCertificates = settings.acmeDirectory !== ''
+    const { proven } = control
+    const cnameTarget = proven && ((name: string) => proven.recordsFor(name).cnameTarget)
+    const isOwnName = (name: string) => ownNames.has(name)
+    const known = { tcpPorts, publicHttpsPort, domain, region, managesCertificates }
+    const around = { ...known, isOwnName, cnameTarget, endpointAt }
+    const keys = new KeyMaker()
+    opened.push(() => keys.close())
+    const { clusterNodeId: nodeId } = control
+    const records = new Records({
+      store,
+      ids,
+      now,
+      sealer,
+      around,
+      nodeId,
+      presence,
+      checks: documents,
+      keys,
+      requestKey,
+      whyNotProven: proven && ((name) => proven.whyNot(name)),
+    })
+    const renewals = new Renewals({ store, log, managesCertificates })
+    const guard = new ApiGuard(store, refused)
+    const explainer = new Explainer()
+    opened.push(() => explainer.close())
+    const explanations = new Explanations({
+      store,
+      sealer,
+      checks: documents,
+      explain: (owner, work) => explainer.explain(owner, work),
+      region,
+      publicHttpsPort,
+      ngrokErrorHeader: () => ngrokErrorHeader,
+      counted: (edgeId) => planes.counted(edgeId),
+      limitPart: () => (sharedLimits ? control.limitPart() : undivided),
+      presence,
+      endpoint: (id) => directory.endpointConfig(id),
+    })
+
+    const captures = new CaptureControl({
+      ...{ store, records, presence, now, log },
+      endpoint: (id) => directory.endpointConfig(id),
+    })
+    const capturing = new Follower({ store, followed: captures, log })
+    await capturing.start()
+    opened.push(async () => {
+      captures.stop()
+      await capturing.stop()
+    })
+
+    // Numbers.
+    const registry = new Registry()
+    const metrics = new ApiMetrics(registry)
+    let numbers = await planes.numbers()
+    registerTraffic(registry, () => numbers)
+    const { clusterNumbers, certificateNumbers, certificateFileNumbers } = control
+    let certificates = await certificateNumbers?.()
+    if (certificates) registerCertificates(registry, () => certificates)
+    if (certificateFileNumbers) registerCertificateFiles(registry, certificateFileNumbers)
+    if (clusterNumbers) registerCluster(registry, { cluster: clusterNumbers, planes: () => numbers })
+    // The API reads no PROXY header, so all callers behind a trusted proxy share its address.
+    const caps = new ConnectionCaps({ limits: settings, door: 'api', log, isShared: (ip) => isTrusted(ip) })
+    opened.push(() => caps.close())
+    registerCaps(
+      registry,
+      () => [...numbers.doors, caps],
+      () => numbers,
+    )
+    registerProcess(registry, {
+      lostLines: () => supervisor?.lostLines() ?? lostLines(log),
+      ...(supervisor && { restarts: () => supervisor.restarts() }),
+      refusedConnections: () => numbers.totals.refusedConnections + (supervisor ? descriptors.refused : 0),
+    })
+    const metricsServer = metrics.server(async () => {
+      numbers = await planes.numbers()
+      // While the database is down, the last numbers are used.
+      certificates = await certificateNumbers?.().catch(() => certificates)
+    })
+    const metricsAddress = await listen(metricsServer, listeners.metrics, { descriptors, caller: 'metrics' })
+    opened.push(() => closeServer(metricsServer))
+
+    // The API itself.
+    const rateLimit = new RateLimit({ perMinute: settings.apiRateLimit, now: () => performance.now() })
+    const addresses = { api: '', metrics: metricsAddress, ...options.planeAddresses }
+    const opening = {
+      addresses,
+      /** Whether the server is ready; set by the caller. */
+      isServing: false,
+      /** Applies other settings, as far as they can change while the server runs (`isLive` in their table). */
+      use(next: Settings) {
+        caps.use(next)
+        rateLimit.use(next.apiRateLimit)
+        apiUrl = next.apiUrl
+        drainTimeoutMs = next.drainTimeoutMs
+        ngrokErrorHeader = next.ngrokErrorHeader
+        sharedLimits = next.sharedLimits
+        isTrusted = isTrustedBy(next)
+        ownNames = reachedBy(next)
+      },
+      close,
+    }
+    const pageFiles = await readPageFiles()
+    if (!pageFiles) log.warn('dashboard files not found; build them with `npm run page` (the API is not affected)')
+    const exchangeStreams = new ExchangeStreams({ nodes: control.exchangeNodes, log })
+    const api = await buildApi({
+      ids,
+      authenticate: (token) => authenticate(store, token),
+      admits: (part, address) => guard.admits(part, address),
+      records,
+      modules: new EdgeModules({ store, sealer, checks: documents, requestKey }),
+      presence,
+      logins: loginsOf(store, logins),
+      captures,
+      renewals,
+      exchangeStreams,
+      exchanges: new Exchanges({ nodes: control.exchangeNodes, log }),
+      explanations,
+      traffic: (period) => control.traffic(period),
+      brokenEdges: () => control.brokenEdges(),
+      groupsOf: (labels) => groups.serving(labels),
+      metrics,
+      log,
+      caps,
+      readiness: async () => {
+        const isReady = opening.isServing && (await store.answers(READINESS_MS))
+        return { isReady, addresses }
+      },
+      sshHostKey,
+      rateLimit,
+      apiUrl: () => apiUrl,
+      pageSessions: new PageSessions({ sealer, now, apiUrl: () => apiUrl }),
+      pageFiles,
+      version,
+    })
+    api.addHook('onSend', async (_request, reply) => {
+      // While stopping, an answer is the last on its connection, which would otherwise stay open idle.
+      if (!opening.isServing) reply.header('connection', 'close')
+    })
+    await api.ready()
+    let endHandshakes = () => {}
+    if (settings.apiTls) {
+      const issuer = new Authority(control.authority.cert, control.authority.key)
+      const tls = { minVersion: `TLSv${settings.tlsMinVersion}`, ciphers: modernSuites, secureOptions } as const
+      const certificate = new OwnCertificate({ issue: () => issuer.issue(namesOfApi(settings)), tls })
+      await control.followCertificates((byName) => certificate.replace(byName))
+      const encryption = encryptConnections(api.server, { certificate, tls, mayShake: (ip) => caps.shake(ip) })
+      const renewal = setInterval(() => encryption.renew(), RENEWAL_LOOK_MS).unref()
+      opened.push(() => clearInterval(renewal))
+      endHandshakes = () => encryption.stop()
+    }
+    addresses.api = await listen(api.server, listeners.api, { descriptors, caller: 'api' })
+    opened.push(async () => {
+      const overdue = setTimeout(() => {
+        api.server.closeAllConnections()
+        endHandshakes()
+      }, drainTimeoutMs)
+      const closed = api.close()
+      endHandshakes()
+      await closed
+      clearTimeout(overdue)
+    })
+    opened.push(() => exchangeStreams.close())
+    return opening
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
+
+function isTrustedBy({ trustedProxies }: Settings): (ip: string) => boolean {
+  return compileIpRules(trustedProxies.map((network) => ({ action: 'allow', network })))
+}
+
+/** Listens; resolves with the address and the actual port. */
+async function listen(
+  server: Server,
+  on: ListenOn,
+  { descriptors, caller }: { readonly descriptors: Descriptors; readonly caller: Caller },
+): Promise<string> {
+  server.prependListener('connection', (socket) => descriptors.admits(socket, caller))
+  return addressText(await listenOn(server, on, (error) => descriptors.failed(error, listenText(on))))
+}
+
+async function closeServer(server: Server): Promise<void> {
+  server.closeAllConnections()
+  await new Promise((resolve) => server.close(resolve))
+}

@@ -1,0 +1,257 @@
+/** The composition root: builds, starts and stops everything, in the order written here. */
+import { randomBytes } from 'node:crypto'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { rotateKey } from '../../control-plane/records/key-rotation.ts'
+import {
+  createKey,
+  createUser,
+  deleteUser,
+  type FirstStart,
+  listUsers,
+  makeFirstUser,
+  type Role,
+  setUserActive,
+} from '../../control-plane/records/manage-users.ts'
+import { liftRestrictions } from '../../control-plane/records/stored-restrictions.ts'
+import type { RestrictedPart } from '../../control-plane/resources/ip-restrictions.ts'
+import type { StoreLimits } from '../../control-plane/store/limits.ts'
+import { openStore } from '../../control-plane/store/store.ts'
+import { Descriptors } from '../../lib/files/descriptors.ts'
+import { IdSource } from '../../lib/ids.ts'
+import type { Logger } from '../../lib/log/create-log.ts'
+import { type ListenOn, listenText } from '../../lib/net/listen-on.ts'
+import { channelPair } from '../../link/calls/plane-channel.ts'
+import { ControlLink } from '../../link/planes/control-link.ts'
+import { bootstrapTokens } from '../config/bootstrap.ts'
+import { withKnownPorts } from '../config/known-ports.ts'
+import { type Listeners, plainListeners } from '../config/listeners.ts'
+import { newNode, ownNode } from '../config/own-node.ts'
+import { packageVersion } from '../config/product-version.ts'
+import type { Settings } from '../config/read-settings.ts'
+import { type ControlPlaneOptions, openControlPlane } from './open-control-plane.ts'
+import { type DataPlane, type DataPlaneOptions, openDataPlane } from './open-data-plane.ts'
+
+export interface RunningServer {
+  readonly addresses: Addresses
+  /** The fingerprint of the SSH gateway's host key. */
+  readonly sshHostKey: string
+  /** What the very first start created, to be shown once. */
+  readonly firstStart: FirstStart | null
+  /** Applies other settings, as far as they can change while it runs; resolves with the processes that have not done so yet. */
+  use(settings: Settings): Promise<readonly string[]>
+  /** Finishes what is open within the drain time, then closes everything. */
+  stop(): Promise<void>
+}
+
+/** A server of one process. */
+export interface WholeServer extends RunningServer {
+  /** Data planes that come and go while others serve, for tests. */
+  readonly planes: { open(planeId: string): Promise<void>; end(planeId: string): Promise<void> }
+}
+
+/** Where the server listens, as `host:port`. */
+export interface Addresses {
+  readonly api: string
+  readonly metrics: string
+  readonly agents: string
+  readonly ssh: string
+  readonly https: string
+  readonly http: string
+  /** Undefined for a node on its own. */
+  readonly cluster?: string
+}
+
+export interface ServerOptions {
+  readonly log: Logger
+  /** Listeners that are already open; otherwise they are opened as the settings say. */
+  readonly listeners?: Listeners
+  /** A watch on file descriptors that already runs. */
+  readonly descriptors?: Descriptors
+  /** Shorter ones are for tests. */
+  readonly storeLimits?: StoreLimits
+  readonly orderTimes?: ControlPlaneOptions['orderTimes']
+  /** Data planes in this process; more than one are for tests. */
+  readonly planeCount?: number
+}
+
+/** Size of the secret from which TLS ticket keys derive, in bytes. */
+const TICKET_SECRET_BYTES = 32
+
+/**
+ * Starts a whole server in this process; resolves once it is ready. Whatever was opened is closed again when something
+ * fails.
+ *
+ * The most urgent comes first. Agents do, since some that cannot connect wait for minutes before they try again (D50): nothing
+ * is loaded before their door that it can do without. Visitors follow, then callers of the API.
+ */
+export async function startServer(
+  settings: Settings,
+  { log, storeLimits, orderTimes, listeners = plainListeners(settings), planeCount = 1, ...given }: ServerOptions,
+): Promise<WholeServer> {
+  const now = Date.now
+  const ids = new IdSource({ now })
+  const version = packageVersion()
+  const opened: (() => Promise<void>)[] = []
+  const closeAll = async () => {
+    for (const close of opened.splice(0).reverse()) await close()
+  }
+
+  try {
+    const descriptors = given.descriptors ?? new Descriptors({ log })
+    if (!given.descriptors) await descriptors.start()
+    opened.push(() => descriptors.stop())
+
+    // This node, and the ports that it tells others.
+    const isShared = planeCount > 1
+    const known = await withKnownPorts(listeners, settings, { descriptors, isShared })
+    opened.push(async () => known.close())
+    const node = ownNode(newNode({ ids, now }), settings, known.ports)
+
+    // The control plane.
+    const control = await openControlPlane({ ...node, settings, ids, now, log, version, storeLimits, orderTimes })
+    opened.push(() => control.close())
+
+    // The doors of agents and visitors. From here on agents are served, and visitors wait.
+    const shared = { settings, ids, now, log, descriptors, version, nodeId: node.nodeId }
+    const folder = isShared ? await mkdtemp(join(tmpdir(), 'postern-')) : undefined
+    if (folder !== undefined) opened.push(() => rm(folder, { recursive: true, force: true }))
+    const ticketSecret = randomBytes(TICKET_SECRET_BYTES)
+    const planes = new Map<string, { readonly plane: DataPlane; readonly link: ControlLink }>()
+    opened.push(async () => {
+      // All planes at the same time, since visitors at one may be served through another.
+      await Promise.all([...planes.values()].map(({ plane }) => plane.close()))
+      for (const { link } of planes.values()) link.close()
+    })
+    const openPlane = async (planeId: string, given: Pick<DataPlaneOptions, 'listeners' | 'tcpPorts' | 'folder'>) => {
+      const link = new ControlLink({ log })
+      const [ours, theirs] = channelPair()
+      control.planes.take(theirs)
+      void link.use(ours)
+      const plane = await openDataPlane({ ...shared, ...given, planeId, planeCount, ticketSecret, control: link })
+      planes.set(planeId, { plane, link })
+      return plane
+    }
+    const tcpPorts = {
+      handed: [...listeners.tcp.keys()],
+      open: (port: number) => listeners.tcp.get(port) ?? { host: settings.tcpListen, port, isShared },
+      close() {},
+    }
+    const doors = { ...listeners, ...known.listeners }
+    const plane = await openPlane('w1', { tcpPorts, folder, listeners: isShared ? shareable(doors) : doors })
+    const openBeside = (planeId: string) =>
+      openPlane(planeId, { tcpPorts, folder, listeners: beside(plane.addresses, doors.cluster) })
+    for (let n = 2; n <= planeCount; n++) await openBeside(`w${n}`)
+    await Promise.all([...planes.values()].map((each) => each.plane.letVisitorsIn()))
+
+    // The management API, loaded only now.
+    await control.readLists()
+    const { openManagementApi } = await import('./open-management-api.ts')
+    const publicHttpsPort = plane.publicPorts.https
+    const api = await openManagementApi({
+      ...shared,
+      listeners,
+      control,
+      publicHttpsPort,
+      planeAddresses: plane.addresses,
+    })
+    opened.push(() => api.close())
+
+    // Last, since its result is shown once: a start that fails earlier, on a taken port for example, must not use it up.
+    const firstStart = await makeFirstUser({ store: control.store, ids, now }, bootstrapTokens(settings))
+    api.isServing = true
+
+    const { addresses } = api
+    let { stopDelayMs } = settings
+    const database = control.store.dialect
+    log.info({ ...addresses, database, region: settings.region, ...handedIn(listeners) }, 'server ready')
+    await control.orderCertificates()
+    return {
+      addresses,
+      sshHostKey: control.sshHostKey,
+      firstStart,
+      use: async (next) => {
+        for (const each of planes.values()) each.plane.use(next)
+        api.use(next)
+        stopDelayMs = next.stopDelayMs
+        return []
+      },
+      planes: {
+        open: async (planeId) => (await openBeside(planeId)).letVisitorsIn(),
+        async end(planeId) {
+          const ended = planes.get(planeId)
+          await ended?.plane.close()
+          ended?.link.close()
+          planes.delete(planeId)
+        },
+      },
+      stop: async () => {
+        api.isServing = false
+        log.info('server stopping')
+        if (stopDelayMs > 0) await pause(stopDelayMs)
+        await control
+          .leaving()
+          .catch((err: unknown) => log.debug({ err }, 'cannot tell other nodes that this node is leaving'))
+        await closeAll()
+        log.info('server stopped')
+      },
+    }
+  } catch (error) {
+    await closeAll()
+    throw error
+  }
+}
+
+/** Listeners that further data planes can join. */
+function shareable({ agent, ssh, https, http, cluster }: Listeners): DataPlaneOptions['listeners'] {
+  const shared = (on: ListenOn): ListenOn => ('host' in on ? { ...on, isShared: true } : on)
+  return {
+    agent: shared(agent),
+    ssh: shared(ssh),
+    https: shared(https),
+    http: shared(http),
+    cluster: cluster && shared(cluster),
+  }
+}
+
+/** The listeners of a data plane beside the first one. */
+function beside(
+  { agents, ssh, https, http }: DataPlane['addresses'],
+  cluster: ListenOn | undefined,
+): DataPlaneOptions['listeners'] {
+  const at = (address: string): ListenOn => {
+    const colon = address.lastIndexOf(':')
+    const host = address.slice(0, colon).replace(/^\[|\]$/g, '')
+    return { host, port: Number(address.slice(colon + 1)), isShared: true }
+  }
+  return {
+    agent: at(agents),
+    ssh: at(ssh),
+    https: at(https),
+    http: at(http),
+    cluster: cluster && at(listenText(cluster)),
+  }
+}
+
+/** Manages users and keys directly in the database, for when no key is at hand. */
+export async function openAdmin(settings: Settings) {
+  const now = Date.now
+  const store = await openStore(settings.databaseUrl)
+  const making = { store, ids: new IdSource({ now }), now }
+  return {
+    createUser: (user: { name: string; role: Role }) => createUser(making, user),
+    createKey: (key: { ownerId: string; description: string }) => createKey(making, key),
+    listUsers: () => listUsers(making),
+    setUserActive: (id: string, active: boolean) => setUserActive(making, id, active),
+    deleteUser: (id: string) => deleteUser(making, id),
+    liftRestrictions: (parts?: readonly RestrictedPart[]) => liftRestrictions(store, parts),
+    rotateKey: () => rotateKey(store, settings.keyFile),
+    close: () => store.close(),
+  }
+}
+
+function handedIn({ handed }: Listeners): { readonly handed_in?: readonly string[] } {
+  return handed.length > 0 ? { handed_in: handed } : {}
+}

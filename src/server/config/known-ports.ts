@@ -1,0 +1,51 @@
+/** Opens early those listeners whose port the system chooses, since other nodes are told these ports. */
+import type { Descriptors } from '../../lib/files/descriptors.ts'
+import { EarlyListener } from '../../lib/net/early-listener.ts'
+import type { ListenOn } from '../../lib/net/listen-on.ts'
+import { type Listeners, openEarly } from './listeners.ts'
+import type { Settings } from './read-settings.ts'
+import type { ListenerName } from './systemd-sockets.ts'
+
+interface KnownPorts {
+  readonly listeners: Pick<Listeners, 'agent' | 'cluster'>
+  /** 0 for a node on its own, which announces no ports. */
+  readonly ports: { readonly agent: number; readonly cluster: number }
+  /** Closes listeners that were opened here and are still unused. */
+  close(): void
+}
+
+interface Opening {
+  readonly descriptors: Descriptors
+  /** Other processes of this server listen on the same port. */
+  readonly isShared: boolean
+}
+
+/** Rejects with the error of the system when one of them cannot be opened. */
+export async function withKnownPorts(
+  { agent, cluster }: Pick<Listeners, 'agent' | 'cluster'>,
+  { clusterListen }: Pick<Settings, 'clusterListen'>,
+  { descriptors, isShared }: Opening,
+): Promise<KnownPorts> {
+  const opened: EarlyListener[] = []
+  const close = (): void => {
+    for (const each of opened) each.close()
+  }
+  const known = async (name: ListenerName, on: ListenOn): Promise<ListenOn> => {
+    if (on instanceof EarlyListener || on.port !== 0) return on
+    const early = await openEarly(name, { host: on.host, port: 0, reusePort: isShared }, descriptors)
+    opened.push(early)
+    return early
+  }
+  if (!clusterListen || !cluster) return { listeners: { agent, cluster }, ports: { agent: 0, cluster: 0 }, close }
+  try {
+    const listeners = { agent: await known('agent', agent), cluster: await known('cluster', cluster) }
+    return { listeners, ports: { agent: portOf(listeners.agent), cluster: portOf(listeners.cluster) }, close }
+  } catch (error) {
+    close()
+    throw error
+  }
+}
+
+function portOf(on: ListenOn): number {
+  return on instanceof EarlyListener ? on.address.port : on.port
+}

@@ -1,0 +1,34 @@
+/** The names of the server itself, from its settings: for its own certificates, and for those that it orders. */
+import { isIP } from 'node:net'
+import { type AgentNameSettings, namesForAgents } from './agent-names.ts'
+import type { Settings } from './read-settings.ts'
+
+type ApiNames = Pick<Settings, 'apiUrl' | 'apiListen' | 'domain'>
+type OrderedNames = Pick<Settings, 'apiTls' | 'apiUrl' | 'agentCertificate' | 'agentNames' | 'agentAddress'>
+
+/** Wildcard addresses, by which nobody can reach the machine. */
+const everywhere: ReadonlySet<string> = new Set(['0.0.0.0', '::'])
+
+/** Names and addresses by which callers reach the API, for a certificate of the server's own authority. Each once. */
+export function namesOfApi({ apiUrl, apiListen, domain }: ApiNames): string[] {
+  const listened = everywhere.has(apiListen.host) ? [] : [apiListen.host]
+  return [...new Set(['localhost', '127.0.0.1', '::1', domain, ...hostsOf(apiUrl), ...listened])]
+}
+
+/** All names and addresses that are the server's own: nobody may have them for something else. */
+export function reachedBy(settings: ApiNames & AgentNameSettings): ReadonlySet<string> {
+  return new Set([...namesOfApi(settings), ...namesForAgents(settings)].map((name) => name.toLowerCase()))
+}
+
+/** Names for which the server orders certificates, if it does. */
+export function ownNames({ apiTls, apiUrl, agentCertificate, agentNames, agentAddress }: OrderedNames): string[] {
+  const ofApi = apiTls ? hostsOf(apiUrl) : []
+  const ofAgents = agentCertificate === 'public' ? [...agentNames, ...(agentAddress ? [agentAddress.host] : [])] : []
+  const names = [...ofApi, ...ofAgents].filter((host) => isIP(host) === 0)
+  return [...new Set(names.map((name) => name.toLowerCase()))]
+}
+
+/** The host of a URL, if there is one: a name, or an address without brackets. */
+function hostsOf(url: string | null): string[] {
+  return url === null ? [] : [new URL(url).hostname.replace(/^\[(.*)\]$/, '$1')]
+}
