@@ -3,8 +3,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { modules } from '../../src/modules/index.ts'
 import type { Module } from '../../src/modules/module.ts'
-import { resources } from '../../src/resources/index.ts'
-import type { Resource } from '../../src/resources/resource.ts'
+import { resources } from '../../src/control-plane/resources/index.ts'
+import type { Resource } from '../../src/control-plane/resources/resource.ts'
 import { kindsOnPostgres, modulesOnPostgres } from './ways-to-the-store.ts'
 
 /** Whether a part of a resource decides which statements run; the others decide what the rows hold. */
