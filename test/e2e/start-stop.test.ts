@@ -306,8 +306,9 @@ describe('two servers on one PostgreSQL', () => {
         return { url: server.url, apiKey, stop: async () => assertClean(await server.stop()) }
       },
       'one process': async (options) => {
-        const { url, adminId, apiKey, stop } = await startPlatform({ dataDir: newDataDir(), ...options })
-        return { url, apiKey: adminId === '' ? '' : apiKey, stop }
+        const server = await startPlatform({ dataDir: newDataDir(), ...options })
+        const { url, adminId, apiKey } = server
+        return { url, apiKey: adminId === '' ? '' : apiKey, stop: () => server.stop() }
       },
     }
     for (const [where, start] of Object.entries(starts)) {
