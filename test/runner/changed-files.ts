@@ -33,7 +33,8 @@ export function testsReaching(
   const reached = new Set(changed.filter((file) => graph.has(file)))
   // Any other file is read by its name or with its folder: a page of the docs, a file of `deploy/`.
   for (const file of changed.filter((each) => !graph.has(each) && !NONE_DEPEND.test(each))) {
-    const names = [basename(file), join(dirname(file), `*${extname(file)}`)]
+    const [name, ending] = [basename(file), extname(file)]
+    const names = ending === '' ? [name] : [name, join(dirname(file), `*${ending}`)]
     for (const each of code) if (names.some((name) => textOf(each).includes(name))) reached.add(each)
   }
   const files = tests.filter((test) => {

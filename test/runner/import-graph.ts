@@ -10,7 +10,7 @@ export type ImportGraph = ReadonlyMap<string, readonly string[]>
 /** The launcher chooses what it imports. */
 const LAUNCHER = 'bin/postern.js'
 
-const PATH = /(?<!\bfrom |\bimport )['"`]([\w./-]+\.(?:ts|js))['"`]/g
+const PATH = /(?<!\bfrom |\bimport )['"]([\w./-]+\.(?:ts|js))['"]/g
 const THREAD = /\bthreadFile\('([\w-]+)'/g
 
 /** Of imports alone. */
