@@ -44,9 +44,9 @@ export function mirrorCertificates(options: MirrorCertificatesOptions): Followed
   const { store, sealer, files, replace, log } = options
   let choice = new CertificateChoice()
   let isLoaded = false
-  const { load, apply } = mirror<Part>({
+  const stored = mirror<Part>({
     // Certificates are unsealed once, when they are added or changed.
-    ...itemsOf(store, [tlsCertificates, reservedDomains], (stored) => partOf(stored, sealer, log)),
+    ...itemsOf(store, [tlsCertificates, reservedDomains], (each) => partOf(each, sealer, log)),
     send({ isAll, removed, set }) {
       const former = isAll ? choice.served.keys() : []
       if (isAll) choice = new CertificateChoice()
@@ -68,9 +68,9 @@ export function mirrorCertificates(options: MirrorCertificatesOptions): Followed
   return {
     async load() {
       await files?.ready()
-      await load()
+      await stored.load()
     },
-    apply,
+    apply: (changes) => stored.apply(changes),
     stop: () => stop?.(),
   }
 }
