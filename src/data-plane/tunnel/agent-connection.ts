@@ -24,7 +24,7 @@ import type { WireStream } from '../../link/wire/wire-stream.ts'
 import { refusals } from '../../model/agent-errors.ts'
 import type { FormerLabelTunnel } from '../../model/former-labels.ts'
 import { refusalText } from './agent-calls.ts'
-import { AgentSession, type SessionOptions } from './agent-session.ts'
+import { AgentSession } from './agent-session.ts'
 import { type Authenticated, authenticate } from './authenticate-agent.ts'
 import { BindRefusal } from './interfaces.ts'
 import { AgentLeg } from './leg.ts'
@@ -130,7 +130,7 @@ export class AgentConnection {
     if (this.#mux.isClosed) return
     // The restriction may have been enforced while this connection authenticated.
     if (door.admits?.(peer) === false) this.#refuse(stream, refusals.addressRestricted(), { isFault: false })
-    else this.#admit(stream, request, { ...authenticated, former })
+    else this.#admit(stream, request, authenticated, former)
   }
 
   /** Why a leg is refused: its session must be online elsewhere and have no other leg here. */
@@ -161,7 +161,8 @@ export class AgentConnection {
   #admit(
     stream: WireStream,
     request: AuthRequest,
-    { former, ...authenticated }: Authenticated & Pick<SessionOptions, 'former'>,
+    authenticated: Authenticated,
+    former: readonly FormerLabelTunnel[],
   ): void {
     const { door, peer, outcome } = this.#options
     const windowBytes = agreeWindow(request.windowBytes)
@@ -195,7 +196,7 @@ export class AgentConnection {
     const parts = { mux: this.#mux, traits, peer, request, authenticated, door }
     if (as === 'standby') this.#session = new AgentStandby(parts)
     else if (as === 'leg') this.#session = new AgentLeg(parts)
-    else this.#session = new AgentSession({ ...parts, former })
+    else this.#session = new AgentSession(parts, former)
     void this.#checkAgain(this.#session)
   }
 
@@ -241,7 +242,7 @@ export class AgentConnection {
     standby.left('it became a session')
     // Written before the session begins: its heartbeat must not come first.
     answer(stream, buildBeginAnswer({ nodeAddresses: nodes?.addresses() ?? [] }))
-    const session = new AgentSession({ ...standby.parts, former })
+    const session = new AgentSession(standby.parts, former)
     this.#session = session
     void this.#checkAgain(session)
     return session

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { signsOfLife } from './signs-of-life.ts'
+import { signsOfLife } from './agent-link.ts'
 import { doorLimits } from './tunnel-limits.ts'
 
 const rows: [what: string, intervalMs: number, toleranceMs: number, silenceMs: number][] = [
