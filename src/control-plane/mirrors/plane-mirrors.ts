@@ -1,8 +1,9 @@
 /** The feeds of stored configuration to a data plane, in their order. */
 import type { Logger } from '../../lib/log/create-log.ts'
 import type { Sealer } from '../../lib/secrets/seal.ts'
-import { type CallLink, LinkFault } from '../../link/calls/call-link.ts'
+import type { CallLink } from '../../link/calls/call-link.ts'
 import type { ControlCalls, PlaneCalls } from '../../link/planes/plane-calls.ts'
+import { LinkFault } from '../../model/link-fault.ts'
 import { RestrictionFeed } from '../records/stored-restrictions.ts'
 import type { Followed } from '../store/feed-follower.ts'
 import type { Store } from '../store/store.ts'

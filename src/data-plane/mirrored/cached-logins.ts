@@ -9,7 +9,6 @@ import type { Clock } from '../../lib/clock.ts'
 import { Endings } from '../../lib/limits/recently-ended.ts'
 import type { Logger } from '../../lib/log/create-log.ts'
 import { MinuteLog } from '../../lib/log/minute-log.ts'
-import { LinkFault } from '../../link/calls/call-link.ts'
 import {
   LOOKUP_MS,
   type LoginEndings,
@@ -18,6 +17,7 @@ import {
   type StoredLogin,
 } from '../../link/planes/login-store.ts'
 import { Refusal } from '../../model/errors.ts'
+import { LinkFault } from '../../model/link-fault.ts'
 import { browserOf } from '../../modules/login/browser-digest.ts'
 import type {
   Login,

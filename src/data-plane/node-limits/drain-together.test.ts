@@ -5,7 +5,7 @@ import type { Neighbours } from './worker-peers.ts'
 
 /** The neighbours of a plane, driven by the test. */
 function neighbours(others: string[]) {
-  const handlers = new Map<string, (argument: unknown, from: string) => unknown>()
+  const handlers = new Map<string, (nothing: null, from: string) => unknown>()
   const told: string[] = []
   const port: Neighbours = {
     self: 'w1',
@@ -13,7 +13,7 @@ function neighbours(others: string[]) {
     whenChanged() {},
     ask: () => assert.fail(),
     tell: (plane, name) => void told.push(`${plane} ${name}`),
-    serve: (name, handler) => void handlers.set(name, handler),
+    serve: (name, handler) => void handlers.set(name, handler as (nothing: null) => unknown), // only its own are served
   }
   return { port, told, say: (name: string, from: string) => handlers.get(name)?.(null, from) }
 }

@@ -15,7 +15,7 @@ export function shareCaps(
   neighbours: Neighbours,
   caps: Pick<ConnectionCaps, 'door' | 'share' | 'news' | 'allNews' | 'heard' | 'lost'>,
 ): () => void {
-  const name = `caps.${caps.door}`
+  const name = `caps.${caps.door}` as const
   let urgent: NodeJS.Immediate | undefined
   const gathering = new Gathering(() => {
     clearImmediate(urgent)
@@ -33,9 +33,9 @@ export function shareCaps(
     clearImmediate(urgent)
     urgent = undefined
   }
-  const heard = (news: unknown, from: string): void => {
+  const heard = (news: CapNews, from: string): void => {
     // News of an unknown plane is dropped: when it goes, nothing would remove what it had open.
-    if (neighbours.others().includes(from)) caps.heard(from, news as CapNews)
+    if (neighbours.others().includes(from)) caps.heard(from, news)
   }
   neighbours.serve(name, heard)
   neighbours.serve(`${name}.all`, () => caps.allNews())

@@ -7,11 +7,6 @@ import { Gathering } from './gather-changes.ts'
 import { Owners } from './key-owners.ts'
 import { type Neighbours, tellAll, whenMoved } from './worker-peers.ts'
 
-/** `[key, total, failed]` each. */
-type Counted = readonly (readonly [string, number, number])[]
-/** `[key, waitMs]` each. */
-type Opened = readonly (readonly [string, number])[]
-
 /** How long the owner of a key may take to grant a trial request, in milliseconds; then this plane decides. */
 const GRANT_MS = 250
 
@@ -50,17 +45,17 @@ export class SharedBreakers implements BreakerTwins {
     this.#now = now
     this.#grantMs = grantMs
     neighbours.serve('breakers.counted', (counted) => {
-      for (const [key, total, failed] of counted as Counted) this.#breakers.get(key)?.counted(total, failed)
+      for (const [key, total, failed] of counted) this.#breakers.get(key)?.counted(total, failed)
     })
     neighbours.serve('breakers.opened', (opened) => {
-      for (const [key, waitMs] of opened as Opened) this.#heardOpened(key, waitMs)
+      for (const [key, waitMs] of opened) this.#heardOpened(key, waitMs)
     })
     neighbours.serve('breakers.closed', (key) => {
-      this.#decided(key as string)
-      this.#breakers.get(key as string)?.closed()
+      this.#decided(key)
+      this.#breakers.get(key)?.closed()
     })
-    neighbours.serve('breakers.grant', (key, from) => this.#grant(key as string, from))
-    neighbours.serve('breakers.over', (key, from) => this.#over(key as string, from))
+    neighbours.serve('breakers.grant', (key, from) => this.#grant(key, from))
+    neighbours.serve('breakers.over', (key, from) => this.#over(key, from))
     whenMoved(neighbours, (came, left) => {
       this.#isAlone = neighbours.others().length === 0
       this.#owners.use(neighbours.others())
@@ -115,7 +110,7 @@ export class SharedBreakers implements BreakerTwins {
 
   #tell(): void {
     if (this.#untold.size === 0) return
-    const counted: Counted = [...this.#untold].map(([key, { total, failed }]) => [key, total, failed])
+    const counted = [...this.#untold].map(([key, { total, failed }]) => [key, total, failed] as const)
     this.#untold.clear()
     tellAll(this.#neighbours, 'breakers.counted', counted)
   }
@@ -153,26 +148,11 @@ export class SharedBreakers implements BreakerTwins {
   #mayProbe(key: string): boolean | Promise<boolean> {
     const owner = this.#owners.elsewhere(key)
     if (owner === undefined) return this.#grant(key, this.#neighbours.self)
-    const { promise, resolve } = Promise.withResolvers<boolean>()
-    let isLate = false
-    const decide = (): void => {
-      isLate = true
-      resolve(true)
+    const late = (isGranted: boolean): void => {
+      if (isGranted) this.#neighbours.tell(owner, 'breakers.over', key)
     }
     // Without an answer this plane makes the trial: its breaker lets one through at a time, and a circuit must not stay open.
-    const timer = setTimeout(decide, this.#grantMs)
-    this.#neighbours.ask(owner, 'breakers.grant', key).then(
-      (isGranted) => {
-        clearTimeout(timer)
-        if (!isLate) resolve(isGranted === true)
-        else if (isGranted === true) this.#neighbours.tell(owner, 'breakers.over', key)
-      },
-      () => {
-        clearTimeout(timer)
-        decide()
-      },
-    )
-    return promise
+    return this.#neighbours.ask(owner, 'breakers.grant', key, { withinMs: this.#grantMs, late }).catch(() => true)
   }
 
   /** The plane that holds the grant may ask again: its breaker lets one request through at a time. */

@@ -1,10 +1,12 @@
 /** One session to another plane, on which tunnels there are dialled. */
 import type { ByteStream } from '../../lib/bytes/byte-stream.ts'
+import { type Channel, streamChannel } from '../../link/calls/plane-channel.ts'
 import type { Mux } from '../../link/wire/mux.ts'
+import { typeHead } from '../../link/wire/stream-types.ts'
 import { WireError } from '../../link/wire/wire-error.ts'
 import type { WireStream } from '../../link/wire/wire-stream.ts'
 import { DialFault, type DialReason } from '../../model/dial.ts'
-import { parseFault, readPart } from './dial-header.ts'
+import { parseFault, readPart, WORKER_CALLS_TYPE } from './dial-header.ts'
 
 interface RelayLinkOptions {
   readonly session: Mux
@@ -25,6 +27,7 @@ export class RelayLink {
   readonly session: Mux
   readonly #options: RelayLinkOptions
   #opened = 0
+  #calls: WireStream | undefined
 
   constructor(options: RelayLinkOptions) {
     this.session = options.session
@@ -36,9 +39,22 @@ export class RelayLink {
     return this.#opened >= (this.#options.sessionStreams ?? SESSION_STREAMS)
   }
 
+  /** Whether visitors have used it. */
+  get wasDialled(): boolean {
+    return this.#opened > 0
+  }
+
   /** Open streams of visitors. */
   get streams(): number {
-    return this.#options.streams?.() ?? this.session.size
+    return this.#options.streams?.() ?? this.session.size - (this.#calls?.isClosed === false ? 1 : 0)
+  }
+
+  /** Opens the one stream for calls, which does not keep a retired session open. */
+  calls(): Channel | undefined {
+    const stream = this.session.open(typeHead(WORKER_CALLS_TYPE))
+    if (stream instanceof WireError) return undefined
+    this.#calls = stream
+    return streamChannel(stream)
   }
 
   /** Opens a stream that begins with `head`, a preamble; resolves with it once the tunnel is reached. Never rejects. */

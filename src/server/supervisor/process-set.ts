@@ -409,8 +409,7 @@ export class Generation {
       this.#turnControl('ended')
     }
     // Sockets that a killed process leaves behind.
-    const left = [this.#linkPath(id), join(folder, `${id}.relay`), join(folder, `${id}.peers`)]
-    for (const path of left) rmSync(path, { force: true })
+    for (const path of [this.#linkPath(id), join(folder, `${id}.relay`)]) rmSync(path, { force: true })
     if (this.#isStarting) {
       const how = signal === null ? `code ${code}` : signal
       const failure = new StartFailure(reason ?? `the ${role} process ended at once (${said || how})`)
