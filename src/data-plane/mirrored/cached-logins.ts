@@ -6,6 +6,7 @@
  * bounded time.
  */
 import type { Clock } from '../../lib/clock.ts'
+import { inTime } from '../../lib/in-time.ts'
 import { Endings } from '../../lib/limits/recently-ended.ts'
 import type { Logger } from '../../lib/log/create-log.ts'
 import { MinuteLog } from '../../lib/log/minute-log.ts'
@@ -216,14 +217,8 @@ export class KnownLogins implements LoginSessions {
     return cached
   }
 
-  async #rowAt(browser: string, routeId: string): Promise<StoredLogin | undefined> {
-    const late = Promise.withResolvers<never>()
-    const timer = setTimeout(() => late.reject(noAnswer()), this.#answerMs)
-    try {
-      return await Promise.race([answered(this.#rows.loginAt({ browser, routeId })), late.promise])
-    } finally {
-      clearTimeout(timer)
-    }
+  #rowAt(browser: string, routeId: string): Promise<StoredLogin | undefined> {
+    return inTime(answered(this.#rows.loginAt({ browser, routeId })), this.#answerMs, noAnswer)
   }
 
   #forget(ids: readonly string[]): void {

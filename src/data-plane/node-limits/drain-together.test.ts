@@ -10,9 +10,10 @@ function neighbours(others: string[]) {
   const port: Neighbours = {
     self: 'w1',
     others: () => others,
-    whenChanged() {},
+    whenMoved() {},
     ask: () => assert.fail(),
-    tell: (plane, name) => void told.push(`${plane} ${name}`),
+    tell: () => assert.fail(),
+    tellAll: (name) => void told.push(...others.map((plane) => `${plane} ${name}`)),
     serve: (name, handler) => void handlers.set(name, handler as (nothing: null) => unknown), // only its own are served
   }
   return { port, told, say: (name: string, from: string) => handlers.get(name)?.(null, from) }

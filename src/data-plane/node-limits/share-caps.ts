@@ -5,7 +5,7 @@
 import type { CapNews } from '../../lib/net/cap-news.ts'
 import type { ConnectionCaps } from '../../lib/net/connection-caps.ts'
 import { Gathering } from './gather-changes.ts'
-import { type Neighbours, tellAll, whenMoved } from './worker-peers.ts'
+import type { Neighbours } from './worker-peers.ts'
 
 /** Most sources in one message. */
 const MAX_SOURCES = 1000
@@ -21,7 +21,7 @@ export function shareCaps(
     clearImmediate(urgent)
     urgent = undefined
     const news = caps.news()
-    if (news) for (const part of parts(news)) tellAll(neighbours, name, part)
+    if (news) for (const part of parts(news)) neighbours.tellAll(name, part)
   })
   const onNews = (isUrgent: boolean): void => {
     if (isUrgent) urgent ??= setImmediate(() => gathering.now())
@@ -39,7 +39,7 @@ export function shareCaps(
   }
   neighbours.serve(name, heard)
   neighbours.serve(`${name}.all`, () => caps.allNews())
-  whenMoved(neighbours, (came, left) => {
+  neighbours.whenMoved((came, left) => {
     for (const plane of left) caps.lost(plane)
     // Pending news is sent before the caps are shared with the changed set of planes.
     gathering.now()

@@ -1,7 +1,7 @@
 /** Shows requests to watchers of their endpoint at other data planes. */
 import type { ServedRequest } from '../../model/served-request.ts'
 import { Gathering } from './gather-changes.ts'
-import { type Neighbours, tellAll, whenMoved } from './worker-peers.ts'
+import type { Neighbours } from './worker-peers.ts'
 
 /** The watched requests of this plane. */
 interface Watched {
@@ -49,13 +49,13 @@ export function shareWatched(neighbours: Neighbours, watched: Watched): () => vo
     untold.delete(plane)
   }
 
-  watched.whenWatched((endpointId, isWatched) => tellAll(neighbours, 'watched.change', [endpointId, isWatched]))
+  watched.whenWatched((endpointId, isWatched) => neighbours.tellAll('watched.change', [endpointId, isWatched]))
   neighbours.serve('watched.change', (watched, from) => change(from, ...watched))
   neighbours.serve('watched.all', () => watched.watched())
   neighbours.serve('watched.saw', (seen) => {
     for (const [endpointId, request] of seen) watched.sawElsewhere(endpointId, request)
   })
-  whenMoved(neighbours, (came, left) => {
+  neighbours.whenMoved((came, left) => {
     for (const plane of left) forget(plane)
     for (const plane of came) {
       neighbours.ask(plane, 'watched.all', null).then(

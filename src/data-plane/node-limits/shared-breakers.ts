@@ -5,7 +5,7 @@
 import type { BreakerTwins, TwinBreaker, TwinLink } from '../../modules/circuit_breaker/twins.ts'
 import { Gathering } from './gather-changes.ts'
 import { Owners } from './key-owners.ts'
-import { type Neighbours, tellAll, whenMoved } from './worker-peers.ts'
+import type { Neighbours } from './worker-peers.ts'
 
 /** How long the owner of a key may take to grant a trial request, in milliseconds; then this plane decides. */
 const GRANT_MS = 250
@@ -56,7 +56,7 @@ export class SharedBreakers implements BreakerTwins {
     })
     neighbours.serve('breakers.grant', (key, from) => this.#grant(key, from))
     neighbours.serve('breakers.over', (key, from) => this.#over(key, from))
-    whenMoved(neighbours, (came, left) => {
+    neighbours.whenMoved((came, left) => {
       this.#isAlone = neighbours.others().length === 0
       this.#owners.use(neighbours.others())
       for (const [key, plane] of this.#probing) if (left.includes(plane)) this.#probing.delete(key)
@@ -77,11 +77,11 @@ export class SharedBreakers implements BreakerTwins {
       },
       opened: (waitMs) => {
         this.#decided(key)
-        if (!this.#isAlone) tellAll(this.#neighbours, 'breakers.opened', [[key, waitMs]])
+        if (!this.#isAlone) this.#neighbours.tellAll('breakers.opened', [[key, waitMs]])
       },
       closed: () => {
         this.#decided(key)
-        if (!this.#isAlone) tellAll(this.#neighbours, 'breakers.closed', key)
+        if (!this.#isAlone) this.#neighbours.tellAll('breakers.closed', key)
       },
       mayProbe: () => this.#isAlone || this.#mayProbe(key),
       probeOver: () => this.#probeOver(key),
@@ -112,7 +112,7 @@ export class SharedBreakers implements BreakerTwins {
     if (this.#untold.size === 0) return
     const counted = [...this.#untold].map(([key, { total, failed }]) => [key, total, failed] as const)
     this.#untold.clear()
-    tellAll(this.#neighbours, 'breakers.counted', counted)
+    this.#neighbours.tellAll('breakers.counted', counted)
   }
 
   /** A circuit has opened or closed: earlier counts are void, and the trial request is over. */

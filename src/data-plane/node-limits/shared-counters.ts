@@ -13,7 +13,7 @@ import {
 import type { Answer, Argument } from '../../link/calls/call-link.ts'
 import { CounterAsks, OWNER_MS } from './counter-asks.ts'
 import { Owners } from './key-owners.ts'
-import { type Neighbours, tellAll, type WorkerCalls, whenMoved } from './worker-peers.ts'
+import type { Neighbours, WorkerCalls } from './worker-peers.ts'
 
 /** How often a take may be passed on while planes disagree on who is there; then it is counted where it is. */
 const MAX_HOPS = 3
@@ -76,7 +76,7 @@ export class SharedCounters implements Counters {
       void this.#regroup()
     })
     neighbours.serve('counters.counted', (prefix) => this.#own.counted(prefix))
-    whenMoved(neighbours, (came, left) => {
+    neighbours.whenMoved((came, left) => {
       for (const plane of [...came, ...left]) this.#asks.forget(plane)
       for (const plane of left) {
         this.#leaving.delete(plane)
@@ -109,7 +109,7 @@ export class SharedCounters implements Counters {
   /** Hands counting over to the others before this plane stops; resolves when all counts are sent. */
   async leave(): Promise<void> {
     this.#isLeaving = true
-    tellAll(this.#neighbours, 'counters.leaving', null)
+    this.#neighbours.tellAll('counters.leaving', null)
     await this.#regroup()
   }
 

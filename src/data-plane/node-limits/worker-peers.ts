@@ -2,7 +2,6 @@
 import type { CountedWindow } from '../../lib/limits/sliding-counters.ts'
 import type { CapNews } from '../../lib/net/cap-news.ts'
 import type { ConnectionCaps } from '../../lib/net/connection-caps.ts'
-import type { Argument } from '../../link/calls/call-link.ts'
 import type { Peers } from '../../link/calls/peers.ts'
 import type { ServedRequest } from '../../model/served-request.ts'
 
@@ -49,30 +48,7 @@ type CapCalls = { [Name in `caps.${Door}`]: (news: CapNews, from: string) => voi
 export type WorkerCalls = CounterCalls & BreakerCalls & DrainCalls & WatchCalls & CapCalls
 
 /** The other data planes of this node. */
-export type Neighbours = Pick<Peers<WorkerCalls>, 'self' | 'others' | 'whenChanged' | 'ask' | 'tell' | 'serve'>
-
-/** Tells every other plane. */
-export function tellAll<Name extends keyof WorkerCalls>(
-  neighbours: Pick<Neighbours, 'others' | 'tell'>,
-  name: Name,
-  argument: Argument<WorkerCalls, Name>,
-): void {
-  for (const plane of neighbours.others()) neighbours.tell(plane, name, argument)
-}
-
-/** Calls `changed` with the planes that came and those that left, whenever any did. */
-export function whenMoved(
-  neighbours: Pick<Neighbours, 'others' | 'whenChanged'>,
-  changed: (came: readonly string[], left: readonly string[]) => void,
-): void {
-  let known: readonly string[] = []
-  const look = (): void => {
-    const before = known
-    known = [...neighbours.others()]
-    const came = known.filter((plane) => !before.includes(plane))
-    const left = before.filter((plane) => !known.includes(plane))
-    if (came.length + left.length > 0) changed(came, left)
-  }
-  neighbours.whenChanged(look)
-  look()
-}
+export type Neighbours = Pick<
+  Peers<WorkerCalls>,
+  'self' | 'others' | 'whenMoved' | 'ask' | 'tell' | 'tellAll' | 'serve'
+>

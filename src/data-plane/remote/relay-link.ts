@@ -7,6 +7,8 @@ import { WireError } from '../../link/wire/wire-error.ts'
 import type { WireStream } from '../../link/wire/wire-stream.ts'
 import { DialFault, type DialReason } from '../../model/dial.ts'
 import { parseFault, readPart, WORKER_CALLS_TYPE } from './dial-header.ts'
+import type { LinkPulse } from './link-keepalive.ts'
+import { callNode } from './node-calls.ts'
 
 interface RelayLinkOptions {
   readonly session: Mux
@@ -14,8 +16,8 @@ interface RelayLinkOptions {
   readonly name: string
   /** The reason of a dial that was not answered because the session broke. */
   readonly lostReason: DialReason
-  /** Counts the open streams of visitors; by default all streams. */
-  readonly streams?: () => number
+  /** Shows whether the session lives, for a plane of another node. */
+  readonly pulse?: LinkPulse
   /** Instead of `SESSION_STREAMS`, for tests. */
   readonly sessionStreams?: number | undefined
 }
@@ -46,7 +48,7 @@ export class RelayLink {
 
   /** Open streams of visitors. */
   get streams(): number {
-    return this.#options.streams?.() ?? this.session.size - (this.#calls?.isClosed === false ? 1 : 0)
+    return this.#options.pulse?.streams ?? this.session.size - (this.#calls?.isClosed === false ? 1 : 0)
   }
 
   /** Opens the one stream for calls, which does not keep a retired session open. */
@@ -59,7 +61,8 @@ export class RelayLink {
 
   /** Opens a stream that begins with `head`, a preamble; resolves with it once the tunnel is reached. Never rejects. */
   dial(head: Buffer, { withinMs }: { readonly withinMs: number }): Promise<ByteStream | DialFault> {
-    const { name, lostReason } = this.#options
+    const { name, lostReason, pulse } = this.#options
+    pulse?.use()
     const stream = this.session.open(head)
     if (stream instanceof WireError) {
       const reason = stream.code === 'too_many_streams' ? 'busy' : lostReason
@@ -67,6 +70,12 @@ export class RelayLink {
     }
     this.#opened++
     return this.#answer(stream, withinMs)
+  }
+
+  /** Calls the other node; see `callNode`. */
+  call(value: unknown, withinMs: number): Promise<unknown> {
+    this.#options.pulse?.use()
+    return callNode(this.session, value, withinMs)
   }
 
   #answer(stream: WireStream, withinMs: number): Promise<ByteStream | DialFault> {

@@ -11,6 +11,8 @@ interface PeersOptions {
   readonly log: Logger
 }
 
+type WhenMoved = (came: readonly string[], left: readonly string[]) => void
+
 /** Each end of a channel only asks, or only answers. */
 type None = Record<never, never>
 
@@ -19,7 +21,7 @@ export class Peers<Table extends Calls> {
   readonly #options: PeersOptions
   readonly #handlers: Record<string, Calls[string]> = {}
   readonly #links = new Map<string, CallLink<Table, None>>()
-  readonly #heard: (() => void)[] = []
+  readonly #whenMoved: WhenMoved[] = []
   #others: readonly string[] = []
 
   constructor(options: PeersOptions) {
@@ -34,14 +36,17 @@ export class Peers<Table extends Calls> {
 
   /** Sets the other peers. */
   use(others: readonly string[]): void {
+    const before = this.#others
     this.#others = others
-    for (const [id, link] of this.#links) if (!others.includes(id)) link.close()
-    for (const heard of this.#heard) heard()
+    const came = others.filter((id) => !before.includes(id))
+    const left = before.filter((id) => !others.includes(id))
+    for (const id of left) this.#links.get(id)?.close()
+    if (came.length + left.length > 0) for (const moved of this.#whenMoved) moved(came, left)
   }
 
-  /** Calls `heard` whenever `others()` may have changed. */
-  whenChanged(heard: () => void): void {
-    this.#heard.push(heard)
+  /** Calls `moved` with the peers that came and those that left, whenever any do. */
+  whenMoved(moved: WhenMoved): void {
+    this.#whenMoved.push(moved)
   }
 
   /** Rejects with what the other peer threw, or with a `LinkFault`. */
@@ -59,6 +64,11 @@ export class Peers<Table extends Calls> {
   /** What is told arrives in order; what is told to a peer that is gone is lost. */
   tell<Name extends keyof Table & string>(peerId: string, name: Name, argument: Argument<Table, Name>): void {
     this.#linkTo(peerId)?.tell(name, argument)
+  }
+
+  /** Tells every other peer. */
+  tellAll<Name extends keyof Table & string>(name: Name, argument: Argument<Table, Name>): void {
+    for (const id of this.#others) this.tell(id, name, argument)
   }
 
   /** Handles what others ask or tell under this name. */

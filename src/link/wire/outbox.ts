@@ -38,10 +38,7 @@ export class MuxOutbox {
     this.#isScheduled = false
     this.#flush()
   }
-  readonly #runPrompt = (): void => {
-    this.#isPromptDue = false
-    this.#flush()
-  }
+  readonly #runPrompt = (): void => this.#flush()
   readonly #runEarly = (): void => {
     if (this.#gathered >= EAGER_MESSAGES) this.#flush()
   }
@@ -50,7 +47,6 @@ export class MuxOutbox {
   /** How many messages were queued since the last write. */
   #gathered = 0
   #isKickDue = false
-  #isPromptDue = false
   #isScheduled = false
   #isBlocked = false
   #isClosed = false
@@ -67,10 +63,9 @@ export class MuxOutbox {
 
   addReady(stream: MuxStream): void {
     if (this.#isClosed) return
-    if (this.#ready.add(stream)) this.#count()
-    if (stream.isPrompt && !this.#isPromptDue) {
-      this.#isPromptDue = true
-      process.nextTick(this.#runPrompt)
+    if (this.#ready.add(stream)) {
+      this.#count()
+      if (stream.isPrompt) process.nextTick(this.#runPrompt)
     }
     this.#wake()
   }

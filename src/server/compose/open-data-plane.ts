@@ -312,6 +312,12 @@ export async function openDataPlane(options: DataPlaneOptions) {
     })
     const { links, others } = elsewhere
     opened.push(() => elsewhere.close())
+    neighbours.whenMoved((_, left) => {
+      for (const id of left) {
+        links.forget(id)
+        others.isGone(id)
+      }
+    })
     const stored = new StoredEdges({
       edges,
       agents: agentEndpoints,
@@ -337,15 +343,7 @@ export async function openDataPlane(options: DataPlaneOptions) {
           for (const config of applied) await stored.apply(config, { isIdle })
         },
         ...elsewhere.calls,
-        planes: (given) => {
-          const ids = given.map((each) => each.planeId)
-          for (const id of neighbours.others()) {
-            if (ids.includes(id)) continue
-            links.forget(id)
-            others.isGone(id)
-          }
-          neighbours.use(ids)
-        },
+        planes: (given) => neighbours.use(given.map((each) => each.planeId)),
         letVisitorsIn: () => isStocked.resolve(),
         command: async ({ sessionId, command }) => online.registry.command(sessionId, command),
         endSession: ({ sessionId, reason }) => online.registry.liveSession(sessionId)?.end(reason),

@@ -100,8 +100,7 @@ export class TestPlane extends Peers<WorkerCalls> {
   }
 
   changed(): void {
-    const others = [...this.#node.planes.keys()].filter((id) => id !== this.self)
-    if (others.join() !== this.others().join()) this.use(others)
+    this.use([...this.#node.planes.keys()].filter((id) => id !== this.self))
   }
 }
 
