@@ -8,7 +8,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { CountedWindow } from '../../lib/limits/sliding-counters.ts'
 import type { Logger } from '../../lib/log/create-log.ts'
 import type { Sealer } from '../../lib/secrets/seal.ts'
-import { CallLink, LinkFault } from '../../link/calls/call-link.ts'
+import { CallLink } from '../../link/calls/call-link.ts'
 import type { Channel } from '../../link/calls/plane-channel.ts'
 import type { LoginEndings } from '../../link/planes/login-store.ts'
 import type {
@@ -21,6 +21,7 @@ import type {
   PlaneCalls,
 } from '../../link/planes/plane-calls.ts'
 import { Refusal } from '../../model/errors.ts'
+import { LinkFault } from '../../model/link-fault.ts'
 import { type PlaneNumbers, pastOf, sumOf } from '../../model/plane-metrics.ts'
 import type { AgentCommand, Presence } from '../../model/presence.ts'
 import { Directory } from '../directory/directory.ts'

@@ -1,8 +1,9 @@
 /** What data planes mirror of the stored configuration, in the order in which it is sent. */
-import { type CallLink, LinkFault } from '../../link/calls/call-link.ts'
+import type { CallLink } from '../../link/calls/call-link.ts'
 import type { ControlCalls, NameChallenge, PlaneCalls } from '../../link/planes/plane-calls.ts'
 import type { RunningCapture } from '../../model/capture.ts'
 import { readName } from '../../model/hostport.ts'
+import { LinkFault } from '../../model/link-fault.ts'
 import { expiryOf } from '../records/managed-captures.ts'
 import { readPartRestrictions } from '../records/stored-restrictions.ts'
 import { agentIngresses } from '../resources/agent-ingresses.ts'

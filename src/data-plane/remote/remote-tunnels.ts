@@ -7,6 +7,7 @@ import { type LimitPart, limitPartOf, undivided } from '../../lib/limits/divided
 import type { Logger } from '../../lib/log/create-log.ts'
 import type { ListenOn } from '../../lib/net/listen-on.ts'
 import type { Authority } from '../../lib/x509/certificate-authority.ts'
+import type { Channel } from '../../link/calls/plane-channel.ts'
 import type { ControlLink } from '../../link/planes/control-link.ts'
 import type { OtherNode, PlaneCalls } from '../../link/planes/plane-calls.ts'
 import { type Dial, DialFault } from '../../model/dial.ts'
@@ -39,6 +40,8 @@ interface ReachElsewhereOptions {
   readonly shared: SharedEdges
   readonly online: () => Online
   readonly isLeaving: () => boolean
+  /** Answers the calls of another plane of this node. */
+  readonly answer: (channel: Channel) => void
   /** Whether an endpoint is being opened at this plane. */
   readonly isOpening: (endpointId: string) => boolean
   /** Called when a tunnel is reached another way from now on. */
@@ -81,14 +84,15 @@ export function openElsewhere(options: ReachElsewhereOptions) {
   })
   /** Tells those that reached a tunnel here, or through here, to look it up again. */
   const ended = (tunnelId: string): void => nodeDoor?.tunnelEnded(tunnelId)
-  const relayDoor = new RelayDoor({ dial: (request) => online().registry.dialHere(request), log })
+  const dialHere: Dial = (request) => online().registry.dialHere(request)
+  const relayDoor = new RelayDoor({ dial: dialHere, answer: options.answer, log })
 
   // The same for other nodes.
   const isOfThisNode = (tunnelId: string): boolean =>
     online().registry.liveTunnel(tunnelId) !== undefined || others.holderOf(tunnelId) !== undefined
   /** Dials tunnels of this node for visitors at another node; never goes on to a third node. */
   const dialForNode: Dial = (request) =>
-    online().registry.liveTunnel(request.tunnelId) ? online().registry.dialHere(request) : others.dialOnce(request)
+    online().registry.liveTunnel(request.tunnelId) ? dialHere(request) : others.dialOnce(request)
   const identity = clusterListen && createNodeIdentity({ nodeId, planeId }, authority)
   let known: ReadonlyMap<string, OtherNode> = new Map()
   /** Nodes that are gone: what they had is tried there while nothing can be looked up. */

@@ -4,7 +4,6 @@
  * One thing: everything that a data plane opens, in order.
  */
 import { randomBytes } from 'node:crypto'
-import { join } from 'node:path'
 import { Replays } from '../../data-plane/dry-run/replay-exchange.ts'
 import { AccessLog } from '../../data-plane/edge/access-log.ts'
 import { Challenges } from '../../data-plane/edge/acme-challenges.ts'
@@ -33,11 +32,11 @@ import { MirroredMap } from '../../data-plane/mirrored/mirrored-map.ts'
 import { Restrictions } from '../../data-plane/mirrored/part-restrictions.ts'
 import { UploadedCertificates } from '../../data-plane/mirrored/uploaded-certificates.ts'
 import { DrainTogether } from '../../data-plane/node-limits/drain-together.ts'
-import { PeerLinks } from '../../data-plane/node-limits/peer-links.ts'
 import { shareCaps } from '../../data-plane/node-limits/share-caps.ts'
 import { shareWatched } from '../../data-plane/node-limits/share-watched.ts'
 import { SharedBreakers } from '../../data-plane/node-limits/shared-breakers.ts'
 import { SharedCounters } from '../../data-plane/node-limits/shared-counters.ts'
+import type { WorkerCalls } from '../../data-plane/node-limits/worker-peers.ts'
 import { openElsewhere } from '../../data-plane/remote/remote-tunnels.ts'
 import { onlineAt, toldElsewhere } from '../../data-plane/remote/report-online.ts'
 import { PlaneExchanges } from '../../data-plane/requests/plane-exchanges.ts'
@@ -61,6 +60,7 @@ import { type MeetVisitor, meetAdmitted, meetVisitors } from '../../lib/net/trus
 import { Sealer } from '../../lib/secrets/seal.ts'
 import { Secret } from '../../lib/secrets/secret.ts'
 import { Authority } from '../../lib/x509/certificate-authority.ts'
+import { Peers } from '../../link/calls/peers.ts'
 import type { ControlLink } from '../../link/planes/control-link.ts'
 import { linkedLogins } from '../../link/planes/login-calls.ts'
 import type { NameChallenge } from '../../link/planes/plane-calls.ts'
@@ -134,8 +134,7 @@ export async function openDataPlane(options: DataPlaneOptions) {
     }
 
     // The other data planes of this node, which count as one server with this one.
-    const neighbours = new PeerLinks({ self: planeId, pathOf: (id) => join(folder ?? '', `${id}.peers`), log })
-    opened.push(() => neighbours.close())
+    const neighbours = new Peers<WorkerCalls>({ self: planeId, channelTo: (id) => links.calls(id), log })
 
     // Who may connect at all (D64), and who has logged in.
     const refused = new RefusedLog({ log })
@@ -310,11 +309,18 @@ export async function openDataPlane(options: DataPlaneOptions) {
       clusterListen: listeners.cluster,
       online: () => online,
       isLeaving: () => isLeaving,
+      answer: (channel) => neighbours.accept(channel),
       isOpening: (endpointId) => agentEndpoints.isOpening(endpointId),
       moved: (tunnelId) => front.tunnelMoved(tunnelId),
     })
     const { links, others } = elsewhere
     opened.push(() => elsewhere.close())
+    neighbours.whenMoved((_, left) => {
+      for (const id of left) {
+        links.forget(id)
+        others.isGone(id)
+      }
+    })
     const stored = new StoredEdges({
       edges,
       agents: agentEndpoints,
@@ -323,7 +329,6 @@ export async function openDataPlane(options: DataPlaneOptions) {
 
     const together = new DrainTogether(neighbours, (id) => others.drains(id))
     const clusterAddress = await elsewhere.listen()
-    if (folder !== undefined) await neighbours.listen()
 
     // From here on the control plane sends stored configuration; restrictions are known before anybody can connect.
     const isStocked = Promise.withResolvers<void>()
@@ -341,15 +346,7 @@ export async function openDataPlane(options: DataPlaneOptions) {
           for (const config of applied) await stored.apply(config, { isIdle })
         },
         ...elsewhere.calls,
-        planes: (given) => {
-          const ids = given.map((each) => each.planeId)
-          for (const id of neighbours.others()) {
-            if (ids.includes(id)) continue
-            links.forget(id)
-            others.isGone(id)
-          }
-          neighbours.use(ids)
-        },
+        planes: (given) => neighbours.use(given.map((each) => each.planeId)),
         letVisitorsIn: () => isStocked.resolve(),
         command: async ({ sessionId, command }) => online.registry.command(sessionId, command),
         endSession: ({ sessionId, reason }) => online.registry.liveSession(sessionId)?.end(reason),
