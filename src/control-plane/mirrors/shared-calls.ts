@@ -10,6 +10,7 @@ import type { Followed } from '../store/feed-follower.ts'
 export type SharedCalls = Omit<
   ControlCalls,
   | 'attach'
+  | 'bind'
   | 'claim'
   | 'whyTaken'
   | 'unclaim'

@@ -14,7 +14,7 @@ import {
 } from '../../lib/threads/worker-pool.ts'
 import { BindRefusal, type EndpointRequest } from '../../model/endpoint.ts'
 import { Refusal } from '../../model/errors.ts'
-import type { AgentModules } from '../../modules/agent-options/options.ts'
+import { type AgentModules, agentModules, bindPrice } from '../../modules/agent-options/options.ts'
 import type { ModuleForm } from '../../modules/forms.ts'
 import type { Module, ModuleConfig, Where } from '../../modules/module.ts'
 import type { Fields, Resource, Surroundings } from '../resources/resource.ts'
@@ -66,8 +66,13 @@ export class Documents {
     }
   }
 
-  /** The modules that a bind asks for, when its options are expensive to check; rejects with `BindRefusal`. */
+  /** The modules that a bind asks for; rejects with `BindRefusal`. */
   async bindModules(owner: string, { proto, opts }: Pick<EndpointRequest, 'proto' | 'opts'>): Promise<AgentModules> {
+    if (bindPrice(opts) <= LOOP_PRICE) {
+      const modules = agentModules(proto, opts)
+      if (modules instanceof BindRefusal) throw modules
+      return modules
+    }
     try {
       return await this.#run<AgentModules>(owner, { kind: 'bind', proto, opts })
     } catch (error) {

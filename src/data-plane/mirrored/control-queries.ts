@@ -1,10 +1,12 @@
 /** Calls of a data plane to the control plane on behalf of its doors and edges. */
-import { LOOP_PRICE } from '../../lib/patterns/pattern-price.ts'
+import type { Logger } from '../../lib/log/create-log.ts'
 import { Secret } from '../../lib/secrets/secret.ts'
+import { LinkFault } from '../../link/calls/call-link.ts'
 import type { ControlLink } from '../../link/planes/control-link.ts'
-import { BindRefusal, type EndpointRequest, type ServedEndpoint } from '../../model/endpoint.ts'
-import { type AgentModules, agentModules, bindPrice } from '../../modules/agent-options/options.ts'
+import { refusals } from '../../model/bind-refusals.ts'
+import { BindRefusal } from '../../model/endpoint.ts'
 import type { RequestKey } from '../../modules/saml/request-key.ts'
+import type { Binds } from '../edge/agent-endpoints.ts'
 
 /** How long agents and visitors wait for what the control plane looks up, in milliseconds. */
 export const LOOKUP_MS = 6000
@@ -24,32 +26,29 @@ export function requestKeyOf(control: ControlLink): () => Promise<RequestKey> {
   }
 }
 
-/** Asks who holds an address, and claims it. */
-export function addressesOf(control: ControlLink) {
-  const claimOf = ({ place, tunnel: { tunnelId }, sessionId }: EndpointRequest, served: ServedEndpoint) => {
-    return { place, tunnelId, sessionId, ...served }
-  }
-  return {
-    holdersOfName: (name: string) => control.ask('holdersOfName', name, { withinMs: LOOKUP_MS }),
-    holdersOfPort: (port: number) => control.ask('holdersOfPort', port, { withinMs: LOOKUP_MS }),
-    claim: (request: EndpointRequest, served: ServedEndpoint) =>
-      control.ask('claim', claimOf(request, served), { withinMs: LOOKUP_MS }),
-    // A control plane of an earlier version does not know this call.
-    whyTaken: (request: EndpointRequest, served: ServedEndpoint) =>
-      control.ask('whyTaken', claimOf(request, served), { withinMs: LOOKUP_MS }).catch(() => undefined),
-    unclaim: ({ place, tunnel: { tunnelId }, pool }: EndpointRequest) =>
-      control.tell('unclaim', { place, tunnelId, pool }),
-  }
-}
+/**
+ * How long an agent waits for its address, in milliseconds: for what the control plane looks up of its credential, of the address
+ * and at other nodes.
+ */
+const BIND_MS = 3 * LOOKUP_MS
 
-/** The modules that a bind asks for: those that are cheap to check are checked here. */
-export async function bindModules(control: ControlLink, request: EndpointRequest): Promise<AgentModules | BindRefusal> {
-  const { proto, opts, credentialId } = request
-  if (bindPrice(opts) <= LOOP_PRICE) return agentModules(proto, opts)
-  try {
-    return await control.ask('bindModules', { credentialId, proto, opts })
-  } catch (error) {
-    if (error instanceof BindRefusal) return error
-    throw error
+/** Asks for the addresses of agents, and gives up those that are not served. */
+export function bindsAt(control: ControlLink, log: Logger): Binds {
+  const withdraw: Binds['withdraw'] = ({ place, tunnel }) =>
+    control.tell('unclaim', { place, tunnelId: tunnel.tunnelId })
+  return {
+    withdraw,
+    async ask(bind) {
+      try {
+        return await control.ask('bind', bind, { withinMs: BIND_MS, attachedWithinMs: LOOKUP_MS })
+      } catch (error) {
+        if (error instanceof BindRefusal) return error
+        // It may have been granted although its answer was lost.
+        withdraw(bind)
+        if (!(error instanceof LinkFault)) throw error
+        log.warn({ session: bind.sessionId, error }, 'credential cannot be looked up')
+        return refusals.storeAway()
+      }
+    },
   }
 }

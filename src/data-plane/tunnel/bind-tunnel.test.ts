@@ -75,11 +75,9 @@ describe('a bind', () => {
       port: undefined,
       place: 'plain:a.example.com',
       isRandom: false,
-      isNamed: false,
+      isPooled: false,
       tunnel: { kind: 'tunnel', tunnelId: bound.tunnelId, httpVersion: 2, proxyHeader: 2 },
       credentialId: 'cr_test',
-      // The credential has no known owner.
-      ownerId: 'cr_test',
       sessionId: door.registry.liveSessions()[0]?.id,
       opts,
     })
@@ -142,6 +140,14 @@ describe('a bind', () => {
     assert.equal(ports.size, 9)
     assert.equal(refusedWith(await agent.bind({ proto: 'tcp' })), 334)
     assert.equal(refusedWith(await agent.bind({ proto: 'tcp', opts: { Addr: ':20003' } })), 334)
+  })
+
+  test('of a random port is judged by the ACL first, even when none is free', async () => {
+    const { door, agent } = await startAgent()
+    await Promise.all(Array.from({ length: 10 }, async () => ok(await agent.bind({ proto: 'tcp' }))))
+    assert.equal(refusedWith(await agent.bind({ proto: 'tcp' })), 334)
+    door.credentials.restrict('bind:example.test:20001')
+    assert.equal(refusedWith(await agent.bind({ proto: 'tcp' })), 356)
   })
 
   test('of a random port skips those that are taken', async () => {

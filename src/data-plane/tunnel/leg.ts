@@ -12,11 +12,12 @@ import type { Mux } from '../../link/wire/mux.ts'
 import type { PeerTraits } from '../../link/wire/mux-peer.ts'
 import { streamTypes } from '../../link/wire/stream-types.ts'
 import type { WireStream } from '../../link/wire/wire-stream.ts'
+import { refusals } from '../../model/bind-refusals.ts'
 import type { DialFault, DialRequest } from '../../model/dial.ts'
 import type { Authenticated } from './authenticate-agent.ts'
-import { refusals, refusalText } from './bind-refusals.ts'
 import { Dialler } from './dial-tunnel.ts'
 import type { AgentPeer, DoorContext } from './listener-context.ts'
+import { refusalText } from './refusal-text.ts'
 import { signsOfLife } from './signs-of-life.ts'
 
 interface LegOptions {

@@ -2,9 +2,9 @@
 import { isIP } from 'node:net'
 import { BadInput } from '../../lib/shape/bad-input.ts'
 import { requestedName } from '../../link/wire/messages/bind-options.ts'
+import { refusals } from '../../model/bind-refusals.ts'
 import { readHostport, readName } from '../../model/hostport.ts'
 import type { AgentTcpPorts } from './agent-tcp-ports.ts'
-import { refusals } from './bind-refusals.ts'
 import { BindRefusal, type EndpointRequest } from './interfaces.ts'
 
 type Proto = EndpointRequest['proto']

@@ -1,6 +1,6 @@
 /** Looks up the present credential of a session: its ACL may have changed since the agent connected. */
 import type { Logger } from '../../lib/log/create-log.ts'
-import { refusals } from './bind-refusals.ts'
+import { refusals } from '../../model/bind-refusals.ts'
 import type { AgentCredential, BindRefusal, CurrentCredentials } from './interfaces.ts'
 import type { LiveSession } from './session-types.ts'
 

@@ -9,8 +9,9 @@ import { moveMessage } from '../../link/wire/messages/command-messages.ts'
 import { buildAnswer } from '../../link/wire/messages/error-text.ts'
 import { streamTypes } from '../../link/wire/stream-types.ts'
 import type { WireStream } from '../../link/wire/wire-stream.ts'
+import { refusals } from '../../model/bind-refusals.ts'
 import type { SessionOptions } from './agent-session.ts'
-import { refusals, refusalText } from './bind-refusals.ts'
+import { refusalText } from './refusal-text.ts'
 import { signsOfLife } from './signs-of-life.ts'
 
 /** The parts of the future session. */

@@ -18,6 +18,11 @@ interface AttachedPlane {
   readonly attachment: () => Attachment
 }
 
+interface AskOptions extends CallOptions {
+  /** How long to wait until a control plane is there, in milliseconds; by default as long as for its answer. */
+  readonly attachedWithinMs?: number
+}
+
 type Link = CallLink<ControlCalls, PlaneCalls>
 
 export class ControlLink {
@@ -79,11 +84,12 @@ export class ControlLink {
   async ask<Name extends keyof ControlCalls>(
     name: Name,
     argument: Parameters<ControlCalls[Name]>[0],
-    { withinMs = CALL_MS, isOnce = false }: CallOptions = {},
+    { withinMs = CALL_MS, isOnce = false, attachedWithinMs = withinMs }: AskOptions = {},
   ): Promise<Awaited<ReturnType<ControlCalls[Name]>>> {
-    const deadline = performance.now() + withinMs
+    const begun = performance.now()
+    const deadline = begun + withinMs
     for (;;) {
-      const link = this.#current ?? (await this.#awaited(name, deadline))
+      const link = this.#current ?? (await this.#awaited(name, begun + attachedWithinMs))
       try {
         return await link.ask(name, argument, { withinMs: Math.max(1, deadline - performance.now()) })
       } catch (error) {

@@ -38,7 +38,7 @@ import { limitPartOf } from '../../lib/limits/divided-counters.ts'
 import type { Logger } from '../../lib/log/create-log.ts'
 import { recordLookUp } from '../../lib/net/record-look-up.ts'
 import { RefusedLog } from '../../lib/net/refused-addresses.ts'
-import { isFirstForm } from '../../lib/secrets/seal.ts'
+import { isFirstForm, Sealer } from '../../lib/secrets/seal.ts'
 import { Secret } from '../../lib/secrets/secret.ts'
 import { loginCalls } from '../../link/planes/login-calls.ts'
 import type { AgentCredential } from '../../model/agent-credential.ts'
@@ -96,6 +96,7 @@ export async function openControlPlane(options: ControlPlaneOptions) {
     // Keys and certificates of the server itself.
     const sealer = await openSealer(store, settings.keyFile)
     await bindSecrets(store, sealer)
+    const sealingKey = sealer.keyFor(DATA_PLANES)
     const authority = await openAuthority(store, sealer, join(settings.dataDir, 'ca.pem'))
     const requestKey = requestKeyOf(store, sealer, now)
     const hostKey = await openSshHostKey(store, sealer)
@@ -132,12 +133,15 @@ export async function openControlPlane(options: ControlPlaneOptions) {
     const proven = verifyDomains
       ? await openProvenNames({ store, domain, lookUp: recordLookUp(dnsServers), now, log })
       : undefined
-    const holdersOfName = async (name: string): Promise<AddressHolders> => {
+    const findHolders = async (name: string): Promise<AddressHolders> => {
       const held = await addresses.holdersOfName(name)
       // A name was proven when it was reserved, unless an admin reserved it.
       const isHeld = held.edgeId !== undefined || held.reservationId !== undefined || held.wildcard !== undefined
       return isHeld || !proven ? held : { ...held, unproven: await proven.whyNot(name) }
     }
+    const holdersOfName = async (name: string) => (await holders.answer(name, () => findHolders(name))) ?? NOBODY
+    const holdersOfPort = async (port: number) =>
+      (await holders.answer(`:${port}`, () => addresses.holdersOfPort(port))) ?? NOBODY
 
     // The other nodes on this database, and the data planes of this one.
     const node = {
@@ -168,10 +172,17 @@ export async function openControlPlane(options: ControlPlaneOptions) {
         if (endpoint?.present.proto !== 'https' || !endpoint.place.startsWith(NAMED_PLACE)) return
         certificates?.endpointStarted(endpoint.place.slice(NAMED_PLACE.length))
       },
+      bindRules: {
+        credential: inUseNow,
+        modules: (owner, bind) => documents.bindModules(owner, bind),
+        holders: ({ host, port }) => (port === undefined ? holdersOfName(host) : holdersOfPort(port)),
+        digest: new Sealer(Buffer.from(sealingKey)).digestFor('pools'),
+        domain,
+      },
       calls: {
         secrets: () => ({
           authority,
-          sealingKey: sealer.keyFor(DATA_PLANES),
+          sealingKey,
           sshHostKey: hostKey.privateText.reveal(),
         }),
         findCredential: ({ token }) => tokens.fresh(tokenHash(token), () => agentCredentials.find(new Secret(token))),
@@ -186,9 +197,7 @@ export async function openControlPlane(options: ControlPlaneOptions) {
         },
         bindModules: async ({ credentialId, proto, opts }) =>
           documents.bindModules((await inUseNow(credentialId))?.ownerId ?? '', { proto, opts }),
-        holdersOfName: async (name) => (await holders.answer(name, () => holdersOfName(name))) ?? NOBODY,
-        holdersOfPort: async (port) =>
-          (await holders.answer(`:${port}`, () => addresses.holdersOfPort(port))) ?? NOBODY,
+        ...{ holdersOfName, holdersOfPort },
         lookUpPlaces: async (places) => (await cluster?.lookUps.places(places)) ?? [],
         lookUpGroup: async (labels) => (await cluster?.lookUps.group(labels)) ?? [],
         answerNode: async ({ value }) => cluster?.answer(value),

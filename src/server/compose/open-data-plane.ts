@@ -27,7 +27,7 @@ import { TlsServers } from '../../data-plane/edge/tls-servers.ts'
 import { TrafficCount } from '../../data-plane/edge/traffic-count.ts'
 import { holdVisitors } from '../../data-plane/edge/wait-for-load.ts'
 import { KnownLogins } from '../../data-plane/mirrored/cached-logins.ts'
-import { addressesOf, bindModules, LOOKUP_MS, requestKeyOf } from '../../data-plane/mirrored/control-queries.ts'
+import { bindsAt, LOOKUP_MS, requestKeyOf } from '../../data-plane/mirrored/control-queries.ts'
 import { IngressNames } from '../../data-plane/mirrored/ingress-names.ts'
 import { Restrictions } from '../../data-plane/mirrored/part-restrictions.ts'
 import { UploadedCertificates } from '../../data-plane/mirrored/uploaded-certificates.ts'
@@ -281,9 +281,7 @@ export async function openDataPlane(options: DataPlaneOptions) {
     const shared = new SharedEdges(edges)
     const agentEndpoints = new AgentEndpoints({
       ...{ edges, shared },
-      bindModules: (request) => bindModules(control, request),
-      ...addressesOf(control),
-      digest: sealer.digestFor('pools'),
+      binds: bindsAt(control, log),
       isDistant: (id) => elsewhere.nodes?.has(id) === true,
       publicPorts,
     })

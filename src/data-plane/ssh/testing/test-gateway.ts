@@ -14,7 +14,7 @@ import { DialFault } from '../../../model/dial.ts'
 import type { AgentCredential } from '../../tunnel/interfaces.ts'
 import { Online } from '../../tunnel/online-tunnels.ts'
 import type { LiveSession } from '../../tunnel/session-types.ts'
-import { TestEndpoints } from '../../tunnel/testing/test-agent-listener.ts'
+import { DOMAIN, TestEndpoints } from '../../tunnel/testing/test-agent-listener.ts'
 import type { SshUserCertificate } from '../ssh-context.ts'
 import { SshDoor, type SshDoorOptions } from '../ssh-listener.ts'
 
@@ -41,7 +41,7 @@ export class TestGateway {
   readonly credentials = new Map<string, AgentCredential>()
   /** By their digests. */
   readonly certificates = new Map<string, SshUserCertificate>()
-  readonly endpoints = new TestEndpoints()
+  readonly endpoints: TestEndpoints
   readonly logged: Record<string, unknown>[] = []
   readonly online: Online
   readonly door: SshDoor
@@ -70,6 +70,7 @@ export class TestGateway {
       certificate: async (digest: string) => this.certificates.get(digest),
       current: (id: string) => find((each) => each.id === id),
     }
+    this.endpoints = new TestEndpoints(credentials)
     this.online = new Online({
       ...shared,
       credentials,
@@ -77,7 +78,7 @@ export class TestGateway {
       seal: new Sealer(randomBytes(32)),
       random: randomBytes,
       region: 'local',
-      domain: 'example.test',
+      domain: DOMAIN,
       tcpPorts: { from: 20_000, to: 20_009 },
       publicPorts: () => ({ http: 8080, https: 8443 }),
     })

@@ -1,16 +1,19 @@
 /** For tests: a door on a free port, with credentials and endpoints that tests can look into. */
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
+import { whyNotAllowed } from '../../../control-plane/directory/grant-binds.ts'
 import { IdSource } from '../../../lib/ids.ts'
 import { createLog } from '../../../lib/log/create-log.ts'
 import { Sealer } from '../../../lib/secrets/seal.ts'
 import type { Secret } from '../../../lib/secrets/secret.ts'
 import type { AuthAnswer, AuthRequest } from '../../../link/wire/messages/auth.ts'
+import { refusals } from '../../../model/bind-refusals.ts'
 import { FormerLabels } from '../../../model/former-labels.ts'
 import { AgentDoor, type AgentDoorOptions } from '../agent-listener.ts'
 import {
   type AgentCredential,
   BindRefusal,
+  type CurrentCredentials,
   type Elsewhere,
   type EndpointRequest,
   nowhere,
@@ -42,6 +45,10 @@ class TestCredentials {
   }
 }
 
+/** The domain of the server. */
+export const DOMAIN = 'example.test'
+
+/** Decides like the control plane whether a credential allows an address. */
 export class TestEndpoints {
   /** Open endpoints, by protocol and address. */
   readonly served = new Map<string, EndpointRequest>()
@@ -52,9 +59,18 @@ export class TestEndpoints {
   /** Thrown instead of opening anything. */
   failure: Error | undefined
   asked = 0
+  readonly #credentials: CurrentCredentials
+
+  constructor(credentials: CurrentCredentials) {
+    this.#credentials = credentials
+  }
 
   async open(request: EndpointRequest): Promise<OpenEndpoint | BindRefusal> {
-    const { proto, host, port } = request
+    const { proto, host, port, credentialId } = request
+    const credential = await this.#credentials.current(credentialId).catch(() => refusals.storeAway())
+    if (credential instanceof BindRefusal) return credential
+    const refusal = credential ? whyNotAllowed(credential, request, { domain: DOMAIN }) : refusals.credentialGone()
+    if (refusal) return refusal
     this.asked++
     await this.gate
     if (this.failure) throw this.failure
@@ -94,7 +110,7 @@ export type DoorOptions = Partial<
 
 export class TestDoor {
   readonly credentials = new TestCredentials()
-  readonly endpoints = new TestEndpoints()
+  readonly endpoints = new TestEndpoints(this.credentials)
   /** Lines of the log, as objects. */
   readonly logged: Record<string, unknown>[] = []
   readonly tunnels: Online
@@ -116,7 +132,7 @@ export class TestDoor {
       elsewhere: this.#elsewhere(),
       random: randomBytes,
       region: 'local',
-      domain: 'example.test',
+      domain: DOMAIN,
       tcpPorts: { from: 20_000, to: 20_009 },
       publicPorts: () => ({ http: 8080, https: 8443 }),
       ...shared,

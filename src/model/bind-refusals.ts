@@ -1,12 +1,7 @@
 /** Every refusal of an agent: the vendor's numbers, which SDKs look for, and a sentence that says what to do. */
-import { printable } from '../../lib/text/printable.ts'
-import { errorText } from '../../link/wire/messages/error-text.ts'
-import { BindRefusal } from './interfaces.ts'
-
-/** The text that an answer carries. */
-export function refusalText({ message, ngrok }: BindRefusal): string {
-  return errorText(message, `ERR_NGROK_${ngrok}`)
-}
+import { printable } from '../lib/text/printable.ts'
+import { BindRefusal } from './endpoint.ts'
+import type { PoolDifference } from './pool.ts'
 
 export const refusals = {
   // Authentication
@@ -80,6 +75,20 @@ export const refusals = {
       `The ACL of the credential ${credential} allows no random TCP addresses. Ask for an address it allows, or add the rule \`bind:*\`.`,
     ),
   noLabels: () => refuse(394, 'A tunnel needs a protocol or labels, and this one has neither.'),
+  portUnavailable: (port: number | undefined) =>
+    taken(309, `port ${port} cannot be opened on this server; ask for another`),
+  notProven: (why: string) => refuse(320, why),
+  reserved: (hostport: string) => taken(334, `${hostport} is reserved`),
+  alreadyOnline: (hostport: string, difference?: PoolDifference) => taken(334, `${hostport} ${whyNot(difference)}`),
+  heldByEdge: (hostport: string, edgeId: string) => {
+    const whose = edgeId.startsWith('agin_') ? 'the agent ingress' : 'the edge'
+    return taken(381, `${hostport} belongs to ${whose} ${edgeId}; detach it there, or ask for another`)
+  },
+  belowWildcard: (name: string, wildcard: { readonly name: string; readonly holderId: string }) =>
+    refuse(
+      381,
+      `${name} stands below ${wildcard.name}, which ${wildcard.holderId} holds; use a credential whose ACL has the rule bind:${name} or bind:${wildcard.name}`,
+    ),
   labelNotAllowed: (credential: string, label: string) =>
     refuse(399, `${notAllowed(credential)} the label ${shown(label)}. ${allowIt(label)}`),
 } as const
@@ -90,6 +99,35 @@ const allowIt = (target: string): string => `Ask for what it allows, or add the 
 function refuse(ngrok: number, message: string): BindRefusal {
   return new BindRefusal(ngrok, message)
 }
+
+/** The refusal of an address where another may be free. */
+function taken(ngrok: number, message: string): BindRefusal {
+  return new BindRefusal(ngrok, message, { isTaken: true })
+}
+
+/** Why an address that is taken cannot be shared. The vendor has one number for all of it. */
+function whyNot(difference: PoolDifference | undefined): string {
+  const other = 'stop the other tunnel, or ask for another address'
+  switch (difference) {
+    case 'is alone':
+      return `is already online, with a tunnel that does not share its address; start both with pooling, or ${other}`
+    case 'owner':
+      return 'is already online, and belongs to another owner; ask for another address'
+    case 'protocol':
+    case 'policy':
+    case 'guards':
+      return `is already online, and ${differs[difference]} of the tunnels there; start all with the same, or ${other}`
+    case 'asks alone':
+    case undefined:
+      return `is already online; ${other}`
+  }
+}
+
+const differs = {
+  protocol: 'the protocol, or the PROXY header, of this tunnel is not that',
+  policy: 'the traffic policy of this tunnel is not that',
+  guards: 'the guards and other options of this tunnel are not those',
+} as const
 
 /** How much of an agent's text an answer repeats, in characters. */
 const MAX_SHOWN = 100
