@@ -1,5 +1,5 @@
 /** The port through which the agents' door asks the data plane to serve an address that an agent wants to bind. */
-import type { EdgeConfig, TunnelPlan } from './edge-config.ts'
+import type { EdgeConfig, ModuleSettings, TunnelPlan } from './edge-config.ts'
 import type { PoolMember } from './pool.ts'
 
 /** The most options of one bind: far more than agents send, and few enough to search through. */
@@ -70,6 +70,13 @@ export interface ServedEndpoint {
   readonly pool?: PoolMember | undefined
   /** Whether its name must be given up when a wildcard above it is claimed (D66). */
   readonly isUnnamed: boolean
+}
+
+/** The modules that the options of a bind ask for. */
+export interface AgentModules {
+  readonly edge: ModuleSettings
+  /** Empty for `tcp` and `tls`. */
+  readonly route: ModuleSettings
 }
 
 /** The answer to a bind that gets its address. */

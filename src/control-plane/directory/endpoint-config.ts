@@ -1,20 +1,14 @@
 /** What an agent's endpoint serves, and the version of it. */
 import { createHash } from 'node:crypto'
 import { ID_LENGTH } from '../../lib/ids.ts'
-import type { BackendPlan, EdgeConfig, ModuleSettings } from '../../model/edge-config.ts'
-import type { EndpointRequest, ServedEndpoint } from '../../model/endpoint.ts'
+import type { BackendPlan, EdgeConfig } from '../../model/edge-config.ts'
+import type { AgentModules, EndpointRequest, ServedEndpoint } from '../../model/endpoint.ts'
 import { poolLabels, poolVersion } from '../../model/pool.ts'
-
-/** The modules that the options of a bind ask for. */
-export interface BindModules {
-  readonly edge: ModuleSettings
-  readonly route: ModuleSettings
-}
 
 interface Configured {
   /** The owner of the agent's credential. */
   readonly ownerId: string
-  readonly modules: BindModules
+  readonly modules: AgentModules
   /** A digest with a key that all nodes have: base64url of 256 bits. */
   readonly digest: (text: string) => string
 }
@@ -61,7 +55,7 @@ interface Identity {
 /** The configuration of an endpoint; for HTTP, with one route for all paths. */
 function configOf(
   { proto, host, port }: EndpointRequest,
-  modules: BindModules,
+  modules: AgentModules,
   { id, routeId, ownerId, backend }: Identity,
 ): EdgeConfig {
   const isHttp = proto === 'http' || proto === 'https'

@@ -35,19 +35,17 @@ interface Around {
 function start({ key = 'key', guard = '', held, credential, rules }: Around = {}) {
   const directory = new Directory({ added: async () => {}, removed() {}, sessionOver() {} })
   const logged: string[] = []
-  const binds = new Binds({
-    directory,
-    rules: {
-      credential: async (id) => (credential === null ? undefined : (credential ?? { id, acl: [], ownerId: 'usr_1' })),
-      modules: async () => ({ edge: {}, route: guard === '' ? {} : { basic_auth: guard } }),
-      holders: async () => ({ edgeId: undefined, reservationId: undefined, ...held }),
-      digest: (text) => createHmac('sha256', key).update(text).digest('base64url'),
-      domain: 'example.test',
-      ...rules,
-    },
+  const all: BindRules = {
+    credential: async (id) => (credential === null ? undefined : (credential ?? { id, acl: [], ownerId: 'usr_1' })),
+    modules: async () => ({ edge: {}, route: guard === '' ? {} : { basic_auth: guard } }),
+    holders: async () => ({ edgeId: undefined, reservationId: undefined, ...held }),
+    digest: (text) => createHmac('sha256', key).update(text).digest('base64url'),
+    domain: 'example.test',
     whyTakenElsewhere: async () => undefined,
     log: createLog({ level: 'debug', format: 'json', destination: { write: (line) => logged.push(line) } }),
-  })
+    ...rules,
+  }
+  const binds = new Binds(all, directory)
   return { binds, directory, logged, ask: (asked: BindQuestion, planeId = 'w1') => binds.grant(() => planeId, asked) }
 }
 

@@ -6,6 +6,7 @@ import type { AgentCredential } from '../../model/agent-credential.ts'
 import { refusals } from '../../model/bind-refusals.ts'
 import {
   type AddressHolders,
+  type AgentModules,
   type BindQuestion,
   type BindRefusal,
   type EndpointRequest,
@@ -14,36 +15,33 @@ import {
 } from '../../model/endpoint.ts'
 import type { PoolDifference } from '../../model/pool.ts'
 import type { Directory } from './directory.ts'
-import { type BindModules, endpointConfig } from './endpoint-config.ts'
+import { endpointConfig } from './endpoint-config.ts'
 
 /** What binds are decided by, besides the directory. */
 export interface BindRules {
   /** The present credential: its ACL may have changed since the agent connected (R-5.1). Throws when the store is down. */
   readonly credential: (id: string) => Promise<AgentCredential | undefined>
   /** The modules that a bind asks for; rejects with `BindRefusal`. `owner` is charged for the work. */
-  readonly modules: (owner: string, bind: Pick<EndpointRequest, 'proto' | 'opts'>) => Promise<BindModules>
+  readonly modules: (owner: string, bind: Pick<EndpointRequest, 'proto' | 'opts'>) => Promise<AgentModules>
   readonly holders: (address: Pick<EndpointRequest, 'host' | 'port'>) => Promise<AddressHolders>
   /** A digest with a key that all nodes have: base64url of 256 bits. */
   readonly digest: (text: string) => string
   /** The domain of random names. */
   readonly domain: string
-}
-
-interface BindsOptions {
-  readonly rules: BindRules
-  readonly directory: Pick<Directory, 'claim' | 'unclaim' | 'whyTaken'>
   /** Why a tunnel at another node has the place; undefined when none has. */
   readonly whyTakenElsewhere: (claim: PlaceClaim) => Promise<PoolDifference | undefined>
   readonly log: Logger
 }
 
 export class Binds {
-  readonly #options: BindsOptions
+  readonly #rules: BindRules
+  readonly #directory: Directory
   /** Binds that are being decided. */
   readonly #asked = new Set<{ readonly tunnelId: string; isWithdrawn: boolean }>()
 
-  constructor(options: BindsOptions) {
-    this.#options = options
+  constructor(rules: BindRules, directory: Directory) {
+    this.#rules = rules
+    this.#directory = directory
   }
 
   /** Grants the address and has every other data plane serve it; rejects with `BindRefusal`. Asked again, it grants again. */
@@ -51,8 +49,7 @@ export class Binds {
     const asked = { tunnelId: bind.tunnel.tunnelId, isWithdrawn: false }
     this.#asked.add(asked)
     try {
-      const { directory } = this.#options
-      return await this.#decide(bind, async (claim) => !asked.isWithdrawn && directory.claim(planeId(), claim))
+      return await this.#decide(bind, async (claim) => !asked.isWithdrawn && this.#directory.claim(planeId(), claim))
     } finally {
       this.#asked.delete(asked)
     }
@@ -61,15 +58,15 @@ export class Binds {
   /** Withdraws a bind that failed, or whose answer was lost. */
   withdraw(planeId: string, claim: Parameters<Directory['unclaim']>[1]): void {
     for (const asked of this.#asked) if (asked.tunnelId === claim.tunnelId) asked.isWithdrawn = true
-    this.#options.directory.unclaim(planeId, claim)
+    this.#directory.unclaim(planeId, claim)
   }
 
   async whyTaken(claim: PlaceClaim): Promise<PoolDifference | undefined> {
-    return this.#options.directory.whyTaken(claim) ?? this.#options.whyTakenElsewhere(claim)
+    return this.#directory.whyTaken(claim) ?? this.#rules.whyTakenElsewhere(claim)
   }
 
   async #decide(bind: BindQuestion, claim: (claim: PlaceClaim) => Promise<boolean>): Promise<GrantedEndpoint> {
-    const { rules } = this.#options
+    const rules = this.#rules
     const { host, port, hostport, place, tunnel, sessionId, isRandom } = bind
     const credential = await this.#credential(bind)
     const refusal = whyNotAllowed(credential, bind, rules)
@@ -93,8 +90,8 @@ export class Binds {
   }
 
   async #credential({ credentialId, sessionId }: BindQuestion): Promise<AgentCredential> {
-    const { rules, log } = this.#options
-    const found = await rules.credential(credentialId).catch((error: unknown) => {
+    const { log } = this.#rules
+    const found = await this.#rules.credential(credentialId).catch((error: unknown) => {
       log.warn({ session: sessionId, error }, 'credential cannot be looked up')
       throw refusals.storeAway()
     })

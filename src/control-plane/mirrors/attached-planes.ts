@@ -109,12 +109,7 @@ export class AttachedPlanes implements Sessions, CertifiedSessions {
       },
       allNodes: options.nodes?.allNodes,
     })
-    this.#binds = new Binds({
-      directory: this.directory,
-      rules: options.bindRules,
-      whyTakenElsewhere: async (claim) => options.nodes?.whyTaken(claim),
-      log: options.log,
-    })
+    this.#binds = new Binds(options.bindRules, this.directory)
   }
 
   /** Ids of the planes that have all stored configuration. */

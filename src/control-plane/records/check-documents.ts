@@ -12,9 +12,9 @@ import {
   WorkRefused,
   WorkTooHeavy,
 } from '../../lib/threads/worker-pool.ts'
-import { BindRefusal, type EndpointRequest } from '../../model/endpoint.ts'
+import { type AgentModules, BindRefusal, type EndpointRequest } from '../../model/endpoint.ts'
 import { Refusal } from '../../model/errors.ts'
-import { type AgentModules, agentModules, bindPrice } from '../../modules/agent-options/options.ts'
+import { agentModules, bindPrice } from '../../modules/agent-options/options.ts'
 import type { ModuleForm } from '../../modules/forms.ts'
 import type { Module, ModuleConfig, Where } from '../../modules/module.ts'
 import type { Fields, Resource, Surroundings } from '../resources/resource.ts'

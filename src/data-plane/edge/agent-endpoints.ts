@@ -1,5 +1,7 @@
 /** Serves the addresses that agents bind, each as an edge of its own, once the control plane has granted them. */
+import type { Logger } from '../../lib/log/create-log.ts'
 import { publicAuthority } from '../../lib/net/public-authority.ts'
+import { type Control, LinkFault, LOOKUP_MS } from '../../link/planes/control-link.ts'
 import { refusals } from '../../model/bind-refusals.ts'
 import {
   type BindQuestion,
@@ -13,17 +15,17 @@ import {
 import type { Edges } from './edge-table.ts'
 import type { SharedEdges } from './endpoint-holders.ts'
 
-/** Where addresses are given to tunnels. */
-export interface Binds {
-  ask(bind: BindQuestion): Promise<GrantedEndpoint | BindRefusal>
-  /** Gives up an address that was granted. */
-  withdraw(request: EndpointRequest): void
-}
+/**
+ * How long an agent waits for its address, in milliseconds: the control plane looks up its credential, and who holds the address in
+ * the store and at other nodes.
+ */
+const BIND_MS = 3 * LOOKUP_MS
 
 interface AgentEndpointsOptions {
   readonly edges: Edges
   readonly shared: SharedEdges
-  readonly binds: Binds
+  readonly control: Control
+  readonly log: Logger
   /** Whether an endpoint served here belongs to a tunnel at another node: it may be gone, so the claim decides. */
   readonly isDistant?: (endpointId: string) => boolean
   /** The ports shown in URLs. */
@@ -57,24 +59,42 @@ export class AgentEndpoints implements Endpoints {
   }
 
   async #open(request: EndpointRequest): Promise<OpenEndpoint | BindRefusal> {
-    const { binds } = this.#options
-    const { hostport } = this.#shown(request)
-    const granted = await binds.ask({ ...request, hostport, served: this.#served(request) })
+    const granted = await this.#ask(request)
     if (granted instanceof BindRefusal) return granted
     let opened: OpenEndpoint | BindRefusal | undefined
     try {
       opened = await this.#serve(request, granted)
       return opened
     } finally {
-      if (opened === undefined || opened instanceof BindRefusal) binds.withdraw(request)
+      if (opened === undefined || opened instanceof BindRefusal) this.#withdraw(request)
     }
+  }
+
+  async #ask(request: EndpointRequest): Promise<GrantedEndpoint | BindRefusal> {
+    const { control, log } = this.#options
+    const question = { ...request, hostport: this.#shown(request).hostport, served: this.#served(request) }
+    try {
+      return await control.ask('bind', question, { withinMs: BIND_MS, attachedWithinMs: LOOKUP_MS })
+    } catch (error) {
+      if (error instanceof BindRefusal) return error
+      // It may be granted although its answer was lost.
+      this.#withdraw(request)
+      if (!(error instanceof LinkFault)) throw error
+      log.warn({ session: request.sessionId, error }, 'credential cannot be looked up')
+      return refusals.storeAway()
+    }
+  }
+
+  /** Gives up an address. */
+  #withdraw({ place, tunnel: { tunnelId } }: EndpointRequest): void {
+    this.#options.control.tell('unclaim', { place, tunnelId })
   }
 
   async #serve(
     request: EndpointRequest,
     { reservationId: reserved, ...served }: GrantedEndpoint,
   ): Promise<OpenEndpoint | BindRefusal> {
-    const { edges, shared, binds } = this.#options
+    const { edges, shared } = this.#options
     const { id, host, port, tunnel } = request
     const { config, isUnnamed } = served
     const { url, hostport } = this.#shown(request)
@@ -101,7 +121,7 @@ export class AgentEndpoints implements Endpoints {
       close: () => {
         this.#unnamed.delete(id)
         shared.letGo(config.id, holder)
-        binds.withdraw(request)
+        this.#withdraw(request)
       },
     }
   }

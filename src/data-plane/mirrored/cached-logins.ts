@@ -9,7 +9,7 @@ import type { Clock } from '../../lib/clock.ts'
 import { Endings } from '../../lib/limits/recently-ended.ts'
 import type { Logger } from '../../lib/log/create-log.ts'
 import { MinuteLog } from '../../lib/log/minute-log.ts'
-import { LinkFault } from '../../link/calls/call-link.ts'
+import { LinkFault } from '../../link/planes/control-link.ts'
 import {
   LOOKUP_MS,
   type LoginEndings,

@@ -18,10 +18,9 @@ import { MESSAGE_BYTES, UNAUTHENTICATED_BYTES } from '../../link/wire/wire-bound
 import { WireError } from '../../link/wire/wire-error.ts'
 import type { WireStream } from '../../link/wire/wire-stream.ts'
 import { refusals } from '../../model/bind-refusals.ts'
-import { BindRefusal } from './interfaces.ts'
+import { BindRefusal, refusalText } from './interfaces.ts'
 import type { LabelIds } from './label-ids.ts'
 import type { DoorContext } from './listener-context.ts'
-import { refusalText } from './refusal-text.ts'
 import type { LiveSession, Tunnel } from './session-types.ts'
 import { boundTexts } from './tunnel-bounds.ts'
 
@@ -135,7 +134,7 @@ export class AgentCalls {
     tunnel.description = request.description ?? tunnel.description
     tunnel.metadata = request.metadata ?? tunnel.metadata
     tunnel.updatedAt = this.#door.now()
-    this.#door.online.changed(tunnel)
+    this.#door.online.registry.tunnelChanged(tunnel)
     return { reply: buildAnswer() }
   }
 

@@ -25,10 +25,9 @@ import { refusals } from '../../model/bind-refusals.ts'
 import type { FormerLabelTunnel } from '../../model/former-labels.ts'
 import { AgentSession, type SessionOptions } from './agent-session.ts'
 import { type Authenticated, authenticate } from './authenticate-agent.ts'
-import { BindRefusal } from './interfaces.ts'
+import { BindRefusal, refusalText } from './interfaces.ts'
 import { AgentLeg } from './leg.ts'
 import type { AgentPeer, DoorContext } from './listener-context.ts'
-import { refusalText } from './refusal-text.ts'
 import { sealCookie } from './resume.ts'
 import { AgentStandby } from './standby.ts'
 
@@ -249,10 +248,10 @@ export class AgentConnection {
 
   /** The credential may have been deleted between its lookup and now, when the session was not listed yet (D25). */
   async #checkAgain(session: AgentSession | AgentLeg | AgentStandby): Promise<void> {
-    const { credentials, log } = this.#options.door
+    const { online, log } = this.#options.door
     const { credentialId } = session
     try {
-      if (!(await credentials.current(credentialId))) session.end('its credential was deleted')
+      if (!(await online.currentCredential(credentialId))) session.end('its credential was deleted')
     } catch (error) {
       log.warn({ credential: credentialId, error }, 'credential cannot be looked up')
     }

@@ -2,19 +2,13 @@
 import type { Clock } from '../../lib/clock.ts'
 import type { IdSource } from '../../lib/ids.ts'
 import type { Logger } from '../../lib/log/create-log.ts'
+import type { Control } from '../../link/planes/control-link.ts'
 import { option } from '../../link/wire/messages/bind-options.ts'
 import { refusals } from '../../model/bind-refusals.ts'
 import { MAX_BIND_OPTIONS } from '../../model/endpoint.ts'
 import { memberLabels } from '../../model/pool.ts'
 import { type BindToken, openBindToken, sealBindToken } from './bind-token.ts'
-import {
-  BindRefusal,
-  type CurrentCredentials,
-  type Elsewhere,
-  type EndpointRequest,
-  type Endpoints,
-  type OpenEndpoint,
-} from './interfaces.ts'
+import { BindRefusal, type EndpointRequest, type Endpoints } from './interfaces.ts'
 import { type RandomBytes, randomName } from './random-names.ts'
 import type { Registry } from './registry.ts'
 import { type Address, isProto, requestedAddress, type ServedAddresses } from './requested-address.ts'
@@ -26,10 +20,9 @@ import type { BindRequest } from './tunnel-request.ts'
 
 /** What binding needs. */
 export interface Binding extends ServedAddresses {
-  readonly credentials: CurrentCredentials
+  readonly control: Control
   readonly endpoints: Endpoints
   readonly registry: Registry
-  readonly elsewhere: Elsewhere
   readonly seal: Seal
   readonly ids: IdSource
   readonly now: Clock
@@ -105,11 +98,11 @@ async function bindAllowed(wanted: Wanted, { isSecond = false } = {}): Promise<B
  * keep it from its successor. Called only for agents that may have the address.
  */
 async function isFreed(address: Address, { session, proto, binding }: Attempt): Promise<boolean> {
-  const { registry, elsewhere } = binding
+  const { registry, control } = binding
   const place = placeOf(proto, address)
   const holders = registry.holdersOf(place)
   if (holders.includes(session)) return false
-  if (holders.length === 0) return (await elsewhere.proveAlive(place)) && !session.isEnded
+  if (holders.length === 0) return (await control.ask('proveAlive', { place }).catch(() => false)) && !session.isEnded
   await Promise.all(holders.map((holder) => holder.proveAlive()))
   return !registry.holdersOf(place).some((holder) => holders.includes(holder)) && !session.isEnded
 }
@@ -162,7 +155,10 @@ async function serve(address: Address, attempt: Attempt): Promise<Bound | BindRe
   const { opts, poolingEnabled: isPooled } = request
   const place = placeOf(proto, address)
   const asking = { id: endpointId, proto, host, port, place, isRandom, isPooled, tunnel: plan }
-  const open = await opened({ ...asking, credentialId, sessionId, opts }, attempt)
+  const open = await binding.endpoints.open({ ...asking, credentialId, sessionId, opts }).catch((error: unknown) => {
+    binding.log.error({ session: sessionId, endpoint: endpointId, error }, 'endpoint cannot be opened')
+    return refusals.broken()
+  })
   if (open instanceof BindRefusal) return open
   if (session.isEnded) {
     open.close()
@@ -198,25 +194,12 @@ async function serve(address: Address, attempt: Attempt): Promise<Bound | BindRe
       }
     },
   }
-  registry.addTunnel(tunnel)
-  await binding.elsewhere.tunnelStarted(tunnel)
+  await registry.startTunnel(tunnel)
   return {
     tunnel,
     address,
     url: open.url,
     token: sealBindToken(seal, { credentialId, tunnelId: id, startedAt, proto, host, port }),
-  }
-}
-
-async function opened(
-  request: EndpointRequest,
-  { session, binding: { endpoints, log } }: Attempt,
-): Promise<OpenEndpoint | BindRefusal> {
-  try {
-    return await endpoints.open(request)
-  } catch (error) {
-    log.error({ session: session.id, endpoint: request.id, error }, 'endpoint cannot be opened')
-    return refusals.broken()
   }
 }
 

@@ -16,8 +16,8 @@ import { refusals } from '../../model/bind-refusals.ts'
 import type { DialFault, DialRequest } from '../../model/dial.ts'
 import type { Authenticated } from './authenticate-agent.ts'
 import { Dialler } from './dial-tunnel.ts'
+import { refusalText } from './interfaces.ts'
 import type { AgentPeer, DoorContext } from './listener-context.ts'
-import { refusalText } from './refusal-text.ts'
 import { signsOfLife } from './signs-of-life.ts'
 
 interface LegOptions {

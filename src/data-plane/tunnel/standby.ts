@@ -11,7 +11,7 @@ import { streamTypes } from '../../link/wire/stream-types.ts'
 import type { WireStream } from '../../link/wire/wire-stream.ts'
 import { refusals } from '../../model/bind-refusals.ts'
 import type { SessionOptions } from './agent-session.ts'
-import { refusalText } from './refusal-text.ts'
+import { refusalText } from './interfaces.ts'
 import { signsOfLife } from './signs-of-life.ts'
 
 /** The parts of the future session. */

@@ -7,6 +7,14 @@ import { CALL_MS, CallLink, type CallOptions, LinkFault } from '../calls/call-li
 import type { Channel } from '../calls/plane-channel.ts'
 import type { Attachment, ControlCalls, PlaneCalls, PlaneSecrets } from './plane-calls.ts'
 
+export { LinkFault } from '../calls/call-link.ts'
+
+/** How long agents and visitors wait for what the control plane looks up, in milliseconds. */
+export const LOOKUP_MS = 6000
+
+/** What callers need of the link. */
+export type Control = Pick<ControlLink, 'ask' | 'tell'>
+
 interface ControlLinkOptions {
   readonly log: Logger
 }

@@ -133,15 +133,16 @@ export async function openControlPlane(options: ControlPlaneOptions) {
     const proven = verifyDomains
       ? await openProvenNames({ store, domain, lookUp: recordLookUp(dnsServers), now, log })
       : undefined
-    const findHolders = async (name: string): Promise<AddressHolders> => {
+    const holdersOfName = async (name: string): Promise<AddressHolders> => {
       const held = await addresses.holdersOfName(name)
       // A name was proven when it was reserved, unless an admin reserved it.
       const isHeld = held.edgeId !== undefined || held.reservationId !== undefined || held.wildcard !== undefined
       return isHeld || !proven ? held : { ...held, unproven: await proven.whyNot(name) }
     }
-    const holdersOfName = async (name: string) => (await holders.answer(name, () => findHolders(name))) ?? NOBODY
-    const holdersOfPort = async (port: number) =>
-      (await holders.answer(`:${port}`, () => addresses.holdersOfPort(port))) ?? NOBODY
+    const holdersOf = async ({ host, port }: { readonly host: string; readonly port: number | undefined }) =>
+      (await (port === undefined
+        ? holders.answer(host, () => holdersOfName(host))
+        : holders.answer(`:${port}`, () => addresses.holdersOfPort(port)))) ?? NOBODY
 
     // The other nodes on this database, and the data planes of this one.
     const node = {
@@ -175,9 +176,10 @@ export async function openControlPlane(options: ControlPlaneOptions) {
       bindRules: {
         credential: inUseNow,
         modules: (owner, bind) => documents.bindModules(owner, bind),
-        holders: ({ host, port }) => (port === undefined ? holdersOfName(host) : holdersOfPort(port)),
+        holders: holdersOf,
         digest: new Sealer(Buffer.from(sealingKey)).digestFor('pools'),
-        domain,
+        ...{ domain, log },
+        whyTakenElsewhere: async (claim) => cluster?.whyTaken(claim),
       },
       calls: {
         secrets: () => ({
@@ -197,7 +199,8 @@ export async function openControlPlane(options: ControlPlaneOptions) {
         },
         bindModules: async ({ credentialId, proto, opts }) =>
           documents.bindModules((await inUseNow(credentialId))?.ownerId ?? '', { proto, opts }),
-        ...{ holdersOfName, holdersOfPort },
+        holdersOfName: (host) => holdersOf({ host, port: undefined }),
+        holdersOfPort: (port) => holdersOf({ host: domain, port }),
         lookUpPlaces: async (places) => (await cluster?.lookUps.places(places)) ?? [],
         lookUpGroup: async (labels) => (await cluster?.lookUps.group(labels)) ?? [],
         answerNode: async ({ value }) => cluster?.answer(value),

@@ -34,7 +34,8 @@ export class TestNode {
     this.cluster = openCluster({ store, sealer: testSealer, log, node: told, ...around })
     this.planes = new AttachedPlanes({
       ...{ store, sealer: testSealer, log, node, nodes: this.cluster },
-      ...{ calls: {} as SharedCalls, bindRules: {} as BindRules },
+      calls: {} as SharedCalls,
+      bindRules: { whyTakenElsewhere: (claim) => this.cluster.whyTaken(claim) } as BindRules,
       checkCredentials: async () => {},
     })
     const clocks = { now: Date.now, steady: () => performance.now() }

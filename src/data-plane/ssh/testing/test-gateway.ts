@@ -15,6 +15,7 @@ import type { AgentCredential } from '../../tunnel/interfaces.ts'
 import { Online } from '../../tunnel/online-tunnels.ts'
 import type { LiveSession } from '../../tunnel/session-types.ts'
 import { DOMAIN, TestEndpoints } from '../../tunnel/testing/test-agent-listener.ts'
+import { noRemote, testControl } from '../../tunnel/testing/test-control.ts'
 import type { SshUserCertificate } from '../ssh-context.ts'
 import { SshDoor, type SshDoorOptions } from '../ssh-listener.ts'
 
@@ -68,12 +69,13 @@ export class TestGateway {
         return found
       },
       certificate: async (digest: string) => this.certificates.get(digest),
-      current: (id: string) => find((each) => each.id === id),
     }
-    this.endpoints = new TestEndpoints(credentials)
+    const current = (id: string) => find((each) => each.id === id)
+    this.endpoints = new TestEndpoints(current)
     this.online = new Online({
       ...shared,
-      credentials,
+      control: testControl({ currentCredential: ({ id }) => current(id) }),
+      remote: () => noRemote,
       endpoints: this.endpoints,
       seal: new Sealer(randomBytes(32)),
       random: randomBytes,

@@ -13,14 +13,13 @@ import { AgentDoor, type AgentDoorOptions } from '../agent-listener.ts'
 import {
   type AgentCredential,
   BindRefusal,
-  type CurrentCredentials,
-  type Elsewhere,
   type EndpointRequest,
-  nowhere,
   type OpenEndpoint,
+  type RemoteTunnels,
 } from '../interfaces.ts'
 import { Online, type OnlineOptions } from '../online-tunnels.ts'
 import { type AgentOptions, type Outcome, TestAgent, TOKEN } from './raw-agent.ts'
+import { type Answers, noRemote, testControl } from './test-control.ts'
 
 class TestCredentials {
   /** Credentials by their tokens. */
@@ -59,15 +58,15 @@ export class TestEndpoints {
   /** Thrown instead of opening anything. */
   failure: Error | undefined
   asked = 0
-  readonly #credentials: CurrentCredentials
+  readonly #current: (id: string) => Promise<AgentCredential | undefined>
 
-  constructor(credentials: CurrentCredentials) {
-    this.#credentials = credentials
+  constructor(current: (id: string) => Promise<AgentCredential | undefined>) {
+    this.#current = current
   }
 
   async open(request: EndpointRequest): Promise<OpenEndpoint | BindRefusal> {
     const { proto, host, port, credentialId } = request
-    const credential = await this.#credentials.current(credentialId).catch(() => refusals.storeAway())
+    const credential = await this.#current(credentialId).catch(() => refusals.storeAway())
     if (credential instanceof BindRefusal) return credential
     const refusal = credential ? whyNotAllowed(credential, request, { domain: DOMAIN }) : refusals.credentialGone()
     if (refusal) return refusal
@@ -104,20 +103,31 @@ interface Identity {
   readonly privateKeyPem: string
 }
 
-export type DoorOptions = Partial<
-  Omit<AgentDoorOptions & OnlineOptions, 'online' | 'credentials' | 'endpoints' | 'certificate' | 'log'>
->
+export interface DoorOptions
+  extends Partial<
+    Omit<
+      AgentDoorOptions & OnlineOptions,
+      'online' | 'credentials' | 'endpoints' | 'certificate' | 'log' | 'control' | 'remote'
+    >
+  > {
+  /** How the control plane answers. */
+  readonly answers?: Answers
+  readonly remote?: Partial<RemoteTunnels>
+}
 
 export class TestDoor {
   readonly credentials = new TestCredentials()
-  readonly endpoints = new TestEndpoints(this.credentials)
+  readonly endpoints = new TestEndpoints((id) => this.credentials.current(id))
   /** Lines of the log, as objects. */
   readonly logged: Record<string, unknown>[] = []
   readonly tunnels: Online
   readonly door: AgentDoor
   #port = 0
 
-  constructor({ certificatePem: cert, privateKeyPem: key }: Identity, options: DoorOptions = {}) {
+  constructor(
+    { certificatePem: cert, privateKeyPem: key }: Identity,
+    { answers, remote, ...options }: DoorOptions = {},
+  ) {
     const destination = { write: (line: string) => this.logged.push(JSON.parse(line)) }
     const shared = {
       credentials: this.credentials,
@@ -129,7 +139,8 @@ export class TestDoor {
     }
     this.tunnels = new Online({
       endpoints: this.endpoints,
-      elsewhere: this.#elsewhere(),
+      control: testControl({ ...this.#answers(), ...answers }),
+      remote: () => ({ ...noRemote, ...remote }),
       random: randomBytes,
       region: 'local',
       domain: DOMAIN,
@@ -140,18 +151,19 @@ export class TestDoor {
     this.door = new AgentDoor({ certificate: { cert, key }, version: '9.9.9', ...shared, online: this.tunnels })
   }
 
-  /** There is no other data plane; the tunnels of a session are remembered as the control plane does. */
-  #elsewhere(): Elsewhere {
+  /** The tunnels of a session are remembered as the control plane does. */
+  #answers(): Answers {
     const former = new FormerLabels()
     return {
-      ...nowhere,
-      sessionEnded: ({ id, tunnels }) => {
-        const labelled = tunnels
-          .values()
-          .flatMap(({ id: tunnelId, startedAt, labels }) => (labels ? [{ id: tunnelId, startedAt, labels }] : []))
-        former.remember(id, labelled)
+      currentCredential: ({ id }) => this.credentials.current(id),
+      sessionEnded: ({ sessionId }) => {
+        const tunnels = this.registry.liveSession(sessionId)?.tunnels.values() ?? []
+        const labelled = [...tunnels].flatMap(({ id, startedAt, labels }) =>
+          labels ? [{ id, startedAt, labels }] : [],
+        )
+        former.remember(sessionId, labelled)
       },
-      returning: async (sessionId) => {
+      returning: async ({ sessionId }) => {
         this.registry.liveSession(sessionId)?.end('its agent reconnected on another connection')
         return former.take(sessionId)
       },
