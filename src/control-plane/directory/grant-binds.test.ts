@@ -162,9 +162,14 @@ describe('an address', () => {
   })
 
   test('is not granted to a data plane that has gone meanwhile', async () => {
-    const { binds, directory } = start()
-    const gone = () => assert.fail('the data plane is gone')
-    await assert.rejects(binds.grant(gone, bind), /the data plane is gone/)
+    let isGone = false
+    const holders = async () => {
+      isGone = true
+      return { edgeId: undefined, reservationId: undefined }
+    }
+    const { binds, directory } = start({ rules: { holders } })
+    const planeId = () => (isGone ? assert.fail('the data plane is gone') : 'w1')
+    await assert.rejects(binds.grant(planeId, bind), /the data plane is gone/)
     assert.deepEqual(directory.heldPlaces(bind.place), [])
   })
 

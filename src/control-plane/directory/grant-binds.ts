@@ -37,7 +37,7 @@ export class Binds {
   readonly #rules: BindRules
   readonly #directory: Directory
   /** Binds that are being decided. */
-  readonly #asked = new Set<{ readonly tunnelId: string; isWithdrawn: boolean }>()
+  readonly #asked = new Set<{ readonly planeId: string; readonly tunnelId: string; isWithdrawn: boolean }>()
 
   constructor(rules: BindRules, directory: Directory) {
     this.#rules = rules
@@ -46,7 +46,7 @@ export class Binds {
 
   /** Grants the address and has every other data plane serve it; rejects with `BindRefusal`. Asked again, it grants again. */
   async grant(planeId: () => string, bind: BindQuestion): Promise<GrantedEndpoint> {
-    const asked = { tunnelId: bind.tunnel.tunnelId, isWithdrawn: false }
+    const asked = { planeId: planeId(), tunnelId: bind.tunnel.tunnelId, isWithdrawn: false }
     this.#asked.add(asked)
     try {
       return await this.#decide(bind, async (claim) => !asked.isWithdrawn && this.#directory.claim(planeId(), claim))
@@ -57,7 +57,9 @@ export class Binds {
 
   /** Withdraws a bind that failed, or whose answer was lost. */
   withdraw(planeId: string, claim: Parameters<Directory['unclaim']>[1]): void {
-    for (const asked of this.#asked) if (asked.tunnelId === claim.tunnelId) asked.isWithdrawn = true
+    for (const asked of this.#asked) {
+      if (asked.planeId === planeId && asked.tunnelId === claim.tunnelId) asked.isWithdrawn = true
+    }
     this.#directory.unclaim(planeId, claim)
   }
 
