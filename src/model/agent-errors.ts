@@ -4,6 +4,7 @@
  */
 import { printable } from '../lib/text/printable.ts'
 import { BindRefusal } from './endpoint.ts'
+import type { PoolDifference } from './pool.ts'
 
 const EXAMPLE = 'ssh -R 80:localhost:3000 -p 2222 HOST http'
 
@@ -110,7 +111,8 @@ const rows = {
     'The address is online already, reserved, or no random one was free.',
     'Stop the other tunnel, or ask for another address.',
     {
-      addressHeld: (address: string, how: string) => `${address} ${how}`,
+      reserved: (address: string) => `${address} is reserved`,
+      alreadyOnline: (address: string, difference?: PoolDifference) => `${address} ${whyNot(difference)}`,
       nothingFree: (what: string) => `No random ${what} was free. Try again, or ask for a certain one.`,
     },
   ),
@@ -138,8 +140,8 @@ const rows = {
     {
       heldByEdge: (address: string, edge: string) =>
         `${address} belongs to ${edge.startsWith('agin_') ? 'the agent ingress' : 'the edge'} ${edge}; detach it there, or ask for another`,
-      belowWildcard: (name: string, wildcard: string, holder: string) =>
-        `${name} stands below ${wildcard}, which ${holder} holds; use a credential whose ACL has the rule bind:${name} or bind:${wildcard}`,
+      belowWildcard: (name: string, wildcard: { readonly name: string; readonly holderId: string }) =>
+        `${name} stands below ${wildcard.name}, which ${wildcard.holderId} holds; use a credential whose ACL has the rule bind:${name} or bind:${wildcard.name}`,
     },
   ),
   394: row('A tunnel has neither a protocol nor labels.', 'Give it one of them.', {
@@ -371,12 +373,15 @@ type Refusals = {
     : never
 }
 
+/** Refusals of an address where another one may be free. */
+const TAKEN: readonly string[] = ['portUnavailable', 'reserved', 'alreadyOnline', 'heldByEdge']
+
 /** Makes a refusal of each sentence. */
 export const refusals = Object.fromEntries(
   Object.entries(agentErrors).flatMap(([number, { says }]) =>
     Object.entries(says).map(([name, sentence]) => [
       name,
-      (...details: never[]) => new BindRefusal(Number(number), sentence(...details)),
+      (...details: never[]) => new BindRefusal(Number(number), sentence(...details), { isTaken: TAKEN.includes(name) }),
     ]),
   ),
 ) as Refusals // names and parameters are those of the rows
@@ -384,6 +389,30 @@ export const refusals = Object.fromEntries(
 function row<Says extends AgentError['says']>(when: string, remedy: string, says: Says) {
   return { when, remedy, says }
 }
+
+/** Why an address that is taken cannot be shared. The vendor has one number for all of it. */
+function whyNot(difference: PoolDifference | undefined): string {
+  const other = 'stop the other tunnel, or ask for another address'
+  switch (difference) {
+    case 'is alone':
+      return `is already online, with a tunnel that does not share its address; start both with pooling, or ${other}`
+    case 'owner':
+      return 'is already online, and belongs to another owner; ask for another address'
+    case 'protocol':
+    case 'policy':
+    case 'guards':
+      return `is already online, and ${differs[difference]} of the tunnels there; start all with the same, or ${other}`
+    case 'asks alone':
+    case undefined:
+      return `is already online; ${other}`
+  }
+}
+
+const differs = {
+  protocol: 'the protocol, or the PROXY header, of this tunnel is not that',
+  policy: 'the traffic policy of this tunnel is not that',
+  guards: 'the guards and other options of this tunnel are not those',
+} as const
 
 function notAllowed(credential: string): string {
   return `The ACL of the credential ${credential} does not allow`

@@ -25,6 +25,7 @@ import { LinkFault } from '../../model/link-fault.ts'
 import { type PlaneNumbers, pastOf, sumOf } from '../../model/plane-metrics.ts'
 import type { AgentCommand, Presence } from '../../model/presence.ts'
 import { Directory } from '../directory/directory.ts'
+import { type BindRules, Binds } from '../directory/grant-binds.ts'
 import { onlyNode, type StartedNode } from '../records/only-node.ts'
 import { Follower } from '../store/feed-follower.ts'
 import type { Store } from '../store/store.ts'
@@ -40,6 +41,7 @@ interface AttachedPlanesOptions {
   /** The node to which all planes and this control plane belong. */
   readonly node: StartedNode
   readonly calls: SharedCalls
+  readonly bindRules: BindRules
   /** Undefined for a node on its own. */
   readonly nodes?: ClusterOfPlanes | undefined
   /** Called when a plane attaches with sessions, whose credentials may be gone. */
@@ -83,6 +85,7 @@ const MAX_GONE = 64
 export class AttachedPlanes implements CredentialSessions {
   readonly directory: Directory
   readonly #options: AttachedPlanesOptions
+  readonly #binds: Binds
   readonly #planes = new Map<string, Plane>()
   readonly #links = new Set<PlaneLink>()
   /** Totals of planes that are gone, by id; a plane that comes back counts on from there. */
@@ -106,6 +109,7 @@ export class AttachedPlanes implements CredentialSessions {
       },
       allNodes: options.nodes?.allNodes,
     })
+    this.#binds = new Binds(options.bindRules, this.directory)
   }
 
   /** Ids of the planes that have all stored configuration. */
@@ -136,9 +140,10 @@ export class AttachedPlanes implements CredentialSessions {
           if (at.plane) this.#detach(at.plane)
           at.plane = this.#attach(attachment, link)
         },
+        bind: (bind) => this.#binds.grant(id, bind),
         claim: (claim) => directory.claim(id(), claim),
-        whyTaken: async (claim) => directory.whyTaken(claim) ?? this.#options.nodes?.whyTaken(claim),
-        unclaim: (claim) => directory.unclaim(id(), claim),
+        whyTaken: (claim) => this.#binds.whyTaken(claim),
+        unclaim: (claim) => this.#binds.withdraw(id(), claim),
         proveAlive: ({ place }) => this.#proveAlive(place),
         returning: ({ sessionId, isMoving }) => this.#returning(sessionId, isMoving),
         mayHaveLeg: ({ sessionId, credentialId }) => directory.session(sessionId)?.credentialId === credentialId,

@@ -13,9 +13,9 @@ import {
   WorkTooHeavy,
 } from '../../lib/threads/worker-pool.ts'
 import { refusals } from '../../model/agent-errors.ts'
-import type { EndpointRequest } from '../../model/endpoint.ts'
+import { type AgentModules, BindRefusal, type EndpointRequest } from '../../model/endpoint.ts'
 import { Refusal } from '../../model/errors.ts'
-import type { AgentModules } from '../../modules/agent-options/options.ts'
+import { agentModules, bindPrice } from '../../modules/agent-options/options.ts'
 import type { Module, ModuleConfig, Where } from '../../modules/module.ts'
 import type { ModuleForm } from '../../modules/spellings.ts'
 import type { Fields, Resource, Surroundings } from '../resources/resource.ts'
@@ -67,8 +67,13 @@ export class Documents {
     }
   }
 
-  /** The modules that a bind asks for, when its options are expensive to check; rejects with `BindRefusal`. */
+  /** The modules that a bind asks for; rejects with `BindRefusal`. */
   async bindModules(owner: string, { proto, opts }: Pick<EndpointRequest, 'proto' | 'opts'>): Promise<AgentModules> {
+    if (bindPrice(opts) <= LOOP_PRICE) {
+      const modules = agentModules(proto, opts)
+      if (modules instanceof BindRefusal) throw modules
+      return modules
+    }
     try {
       return await this.#run<AgentModules>(owner, { kind: 'bind', proto, opts })
     } catch (error) {

@@ -23,13 +23,17 @@ interface Asking {
   readonly ip: string
 }
 
+interface EntryContext extends Pick<SshContext, 'credentials' | 'now'> {
+  readonly online: Pick<SshContext['online'], 'currentCredential'>
+}
+
 /** The prefix of SSH credential ids. */
 const CREDENTIAL = 'sshcr_'
 
 /** Throws when the store is unavailable. */
 export async function entryBy(
   { blob, user, ip }: Asking,
-  { credentials, now }: Pick<SshContext, 'credentials' | 'now'>,
+  { online, credentials, now }: EntryContext,
 ): Promise<Entry | BindRefusal> {
   const certificate = readOrRefuse(blob)
   if (certificate instanceof BindRefusal) return certificate
@@ -44,7 +48,7 @@ export async function entryBy(
   if (keyBlob.equals(authorityBlob)) return refusals.badCertificate('The certificate is for its own authority.')
   const id = credentialNamed(certificate.principals, user)
   if (id instanceof BindRefusal) return id
-  const credential = await credentials.current(id)
+  const credential = await online.currentCredential(id)
   if (!credential) return refusals.noSuchPrincipal(id)
   return { credential, certificate: { id: issued.id, digest }, forced: criticalOptions['force-command'] }
 }

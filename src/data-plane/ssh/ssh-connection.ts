@@ -152,9 +152,9 @@ export class SshConnection implements LinkOwner {
 
   /** Looks again for the credential: if it was deleted during the login, nothing else would end this new session (D25). */
   async #checkAgain(session: SshSession, { certificate }: Entry): Promise<void> {
-    const { credentials, log } = this.#options.door
+    const { online, credentials, log } = this.#options.door
     try {
-      if (!(await credentials.current(session.credentialId))) session.end('its credential was deleted')
+      if (!(await online.currentCredential(session.credentialId))) session.end('its credential was deleted')
       else if (certificate && !(await credentials.certificate(certificate.digest))) {
         session.end('its SSH certificate was deleted')
       }

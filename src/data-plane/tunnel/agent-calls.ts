@@ -18,7 +18,7 @@ import { MESSAGE_BYTES, UNAUTHENTICATED_BYTES } from '../../link/wire/wire-bound
 import { WireError } from '../../link/wire/wire-error.ts'
 import type { WireStream } from '../../link/wire/wire-stream.ts'
 import { refusals } from '../../model/agent-errors.ts'
-import { BindRefusal } from './interfaces.ts'
+import { BindRefusal, refusalText } from './interfaces.ts'
 import type { LabelIds } from './label-ids.ts'
 import type { DoorContext } from './listener-context.ts'
 import type { LiveSession, Tunnel } from './session-types.ts'
@@ -134,7 +134,7 @@ export class AgentCalls {
     tunnel.description = request.description ?? tunnel.description
     tunnel.metadata = request.metadata ?? tunnel.metadata
     tunnel.updatedAt = this.#door.now()
-    this.#door.online.changed(tunnel)
+    this.#door.online.registry.tunnelChanged(tunnel)
     return { reply: buildAnswer() }
   }
 
@@ -156,9 +156,4 @@ type Call = (message: Message) => Result | Promise<Result>
 
 function refused(refusal: BindRefusal): Done {
   return { reply: buildAnswer(refusalText(refusal)) }
-}
-
-/** The text for an agent that is refused. */
-export function refusalText({ message, ngrok }: BindRefusal): string {
-  return errorText(message, `ERR_NGROK_${ngrok}`)
 }

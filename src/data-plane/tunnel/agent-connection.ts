@@ -23,10 +23,9 @@ import { WireError } from '../../link/wire/wire-error.ts'
 import type { WireStream } from '../../link/wire/wire-stream.ts'
 import { refusals } from '../../model/agent-errors.ts'
 import type { FormerLabelTunnel } from '../../model/former-labels.ts'
-import { refusalText } from './agent-calls.ts'
 import { AgentSession } from './agent-session.ts'
 import { type Authenticated, authenticate } from './authenticate-agent.ts'
-import { BindRefusal } from './interfaces.ts'
+import { BindRefusal, refusalText } from './interfaces.ts'
 import { AgentLeg } from './leg.ts'
 import type { AgentPeer, DoorContext } from './listener-context.ts'
 import { sealCookie } from './resume.ts'
@@ -250,10 +249,10 @@ export class AgentConnection {
 
   /** The credential may have been deleted between its lookup and now, when the session was not listed yet (D25). */
   async #checkAgain(session: AgentSession | AgentLeg | AgentStandby): Promise<void> {
-    const { credentials, log } = this.#options.door
+    const { online, log } = this.#options.door
     const { credentialId } = session
     try {
-      if (!(await credentials.current(credentialId))) session.end('its credential was deleted')
+      if (!(await online.currentCredential(credentialId))) session.end('its credential was deleted')
     } catch (error) {
       log.warn({ credential: credentialId, error }, 'credential cannot be looked up')
     }

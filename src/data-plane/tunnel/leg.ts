@@ -10,9 +10,9 @@ import { streamTypes } from '../../link/wire/stream-types.ts'
 import type { WireStream } from '../../link/wire/wire-stream.ts'
 import { refusals } from '../../model/agent-errors.ts'
 import type { DialFault, DialRequest } from '../../model/dial.ts'
-import { refusalText } from './agent-calls.ts'
 import { AgentLink, type LinkParts } from './agent-link.ts'
 import { Dialler } from './dial-tunnel.ts'
+import { refusalText } from './interfaces.ts'
 
 export class AgentLeg extends AgentLink {
   /** The id of its session. */

@@ -9,8 +9,8 @@ import { buildAnswer } from '../../link/wire/messages/error-text.ts'
 import { streamTypes } from '../../link/wire/stream-types.ts'
 import type { WireStream } from '../../link/wire/wire-stream.ts'
 import { refusals } from '../../model/agent-errors.ts'
-import { refusalText } from './agent-calls.ts'
 import { AgentLink, type LinkParts } from './agent-link.ts'
+import { refusalText } from './interfaces.ts'
 
 export class AgentStandby extends AgentLink {
   /** Requests of its agent while the session begins: streams with their types. */

@@ -8,6 +8,12 @@ import { CALL_MS, CallLink, type CallOptions } from '../calls/call-link.ts'
 import type { Channel } from '../calls/plane-channel.ts'
 import type { Attachment, ControlCalls, PlaneCalls, PlaneSecrets } from './plane-calls.ts'
 
+/** How long agents and visitors wait for what the control plane looks up, in milliseconds. */
+export const LOOKUP_MS = 6000
+
+/** What callers need of the link. */
+export type Control = Pick<ControlLink, 'ask' | 'tell'>
+
 interface ControlLinkOptions {
   readonly log: Logger
 }
@@ -17,6 +23,11 @@ interface AttachedPlane {
   readonly calls: PlaneCalls
   /** What is online here at this moment. */
   readonly attachment: () => Attachment
+}
+
+interface AskOptions extends CallOptions {
+  /** How long to wait until a control plane is there, in milliseconds; by default as long as for its answer. */
+  readonly attachedWithinMs?: number
 }
 
 type Link = CallLink<ControlCalls, PlaneCalls>
@@ -80,11 +91,12 @@ export class ControlLink {
   async ask<Name extends keyof ControlCalls>(
     name: Name,
     argument: Parameters<ControlCalls[Name]>[0],
-    { withinMs = CALL_MS, isOnce = false }: CallOptions = {},
+    { withinMs = CALL_MS, isOnce = false, attachedWithinMs = withinMs }: AskOptions = {},
   ): Promise<Awaited<ReturnType<ControlCalls[Name]>>> {
-    const deadline = performance.now() + withinMs
+    const begun = performance.now()
+    const deadline = begun + withinMs
     for (;;) {
-      const link = this.#current ?? (await this.#awaited(name, deadline))
+      const link = this.#current ?? (await this.#awaited(name, begun + attachedWithinMs))
       try {
         return await link.ask(name, argument, { withinMs: Math.max(1, deadline - performance.now()) })
       } catch (error) {

@@ -8,13 +8,18 @@ import type { AgentCredential } from '../../model/agent-credential.ts'
 import type { BrokenEdge } from '../../model/broken-edge.ts'
 import type { RunningCapture } from '../../model/capture.ts'
 import type { EdgeConfig } from '../../model/edge-config.ts'
-import type { AddressHolders, EndpointRequest, ServedEndpoint } from '../../model/endpoint.ts'
+import type {
+  AddressHolders,
+  BindQuestion,
+  EndpointRequest,
+  GrantedEndpoint,
+  ServedEndpoint,
+} from '../../model/endpoint.ts'
 import type { ExchangeNews, ExchangeQuery, ReplayAsk, SeenExchange, WholeExchange } from '../../model/exchange.ts'
 import type { FormerLabelTunnel } from '../../model/former-labels.ts'
 import type { PlaneNumbers } from '../../model/plane-metrics.ts'
 import type { PoolDifference } from '../../model/pool.ts'
 import type { AgentCommand, PresentEndpoint, PresentSession, PresentTunnel } from '../../model/presence.ts'
-import type { AgentModules } from '../../modules/agent-options/options.ts'
 import type { LoginEndings, LoginRows } from './login-store.ts'
 
 /** A session that is online at a data plane. */
@@ -195,16 +200,20 @@ export type ControlCalls = LoginRows & {
   /** Opens what an earlier version sealed for an agent with the key of the database; undefined when it is not ours. */
   openFormerSeal(sealed: { readonly text: string; readonly context: string }): Promise<string | undefined>
 
-  /** The modules that a bind asks for, when checking them may take long; rejects with `BindRefusal`. */
-  bindModules(bind: Pick<EndpointRequest, 'credentialId' | 'proto' | 'opts'>): Promise<AgentModules>
+  /**
+   * Gives a tunnel its address, and has every other data plane serve it; rejects with `BindRefusal`. Repeated, it gives the
+   * same again. Data planes of earlier versions ask what it decides one by one, with the five calls that follow.
+   */
+  bind(bind: BindQuestion): Promise<GrantedEndpoint>
+  bindModules(bind: Pick<EndpointRequest, 'credentialId' | 'proto' | 'opts'>): Promise<unknown>
   holdersOfName(name: string): Promise<AddressHolders>
   holdersOfPort(port: number): Promise<AddressHolders>
   /** Grants the place and has every other data plane serve it; false when another tunnel has it. */
   claim(claim: PlaceClaim): Promise<boolean>
   /** Why a claim was refused, where a pool is or could be; undefined when the place is free by now. */
   whyTaken(claim: PlaceClaim): Promise<PoolDifference | undefined>
-  /** Withdraws a claim whose bind failed. */
-  unclaim(claim: Pick<PlaceClaim, 'place' | 'tunnelId' | 'pool'>): void
+  /** Withdraws a bind that failed, or whose answer was lost. */
+  unclaim(claim: Pick<PlaceClaim, 'place' | 'tunnelId'>): void
   /** Asks the holders of a place for a sign of life; true when the place is free afterwards. */
   proveAlive(at: { readonly place: string }): Promise<boolean>
 

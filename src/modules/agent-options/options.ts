@@ -3,8 +3,7 @@
 import { NEVER_HERE, patternPrice } from '../../lib/patterns/pattern-price.ts'
 import { BadValue } from '../../lib/shape/check.ts'
 import { refusals } from '../../model/agent-errors.ts'
-import type { ModuleSettings } from '../../model/edge-config.ts'
-import { BindRefusal } from '../../model/endpoint.ts'
+import { type AgentModules, BindRefusal } from '../../model/endpoint.ts'
 import { errors, Refusal } from '../../model/errors.ts'
 import { headerPrice } from '../../model/header-rules.ts'
 import type { BasicAuthSettings } from '../basic_auth/form.ts'
@@ -26,12 +25,6 @@ import {
 } from './values.ts'
 
 type Proto = 'http' | 'https' | 'tcp' | 'tls'
-
-export interface AgentModules {
-  readonly edge: ModuleSettings
-  /** Empty for `tcp` and `tls`. */
-  readonly route: ModuleSettings
-}
 
 interface AgentOption {
   /** As agents spell it in `Opts`, where names may be in any case. */

@@ -37,7 +37,7 @@ import { limitPartOf } from '../../lib/limits/divided-counters.ts'
 import type { Logger } from '../../lib/log/create-log.ts'
 import { recordLookUp } from '../../lib/net/record-look-up.ts'
 import { RefusedLog } from '../../lib/net/refused-addresses.ts'
-import { isFirstForm } from '../../lib/secrets/seal.ts'
+import { isFirstForm, Sealer } from '../../lib/secrets/seal.ts'
 import { Secret } from '../../lib/secrets/secret.ts'
 import { loginCalls } from '../../link/planes/login-calls.ts'
 import type { AgentCredential } from '../../model/agent-credential.ts'
@@ -95,6 +95,7 @@ export async function openControlPlane(options: ControlPlaneOptions) {
     // Keys and certificates of the server itself.
     const sealer = await openSealer(store, settings.keyFile)
     await bindSecrets(store, sealer)
+    const sealingKey = sealer.keyFor(DATA_PLANES)
     const authority = await openAuthority(store, sealer, join(settings.dataDir, 'ca.pem'))
     const requestKey = requestKeyOf(store, sealer, now)
     const hostKey = await openSshHostKey(store, sealer)
@@ -137,6 +138,10 @@ export async function openControlPlane(options: ControlPlaneOptions) {
       const isHeld = held.edgeId !== undefined || held.reservationId !== undefined || held.wildcard !== undefined
       return isHeld || !proven ? held : { ...held, unproven: await proven.whyNot(name) }
     }
+    const holdersOf = async ({ host, port }: { readonly host: string; readonly port: number | undefined }) =>
+      (await (port === undefined
+        ? holders.answer(host, () => holdersOfName(host))
+        : holders.answer(`:${port}`, () => addresses.holdersOfPort(port)))) ?? NOBODY
 
     // The other nodes on this database, and the data planes of this one.
     const node = {
@@ -167,10 +172,18 @@ export async function openControlPlane(options: ControlPlaneOptions) {
         if (endpoint?.present.proto !== 'https' || !endpoint.place.startsWith(NAMED_PLACE)) return
         certificates?.endpointStarted(endpoint.place.slice(NAMED_PLACE.length))
       },
+      bindRules: {
+        credential: inUseNow,
+        modules: (owner, bind) => documents.bindModules(owner, bind),
+        holders: holdersOf,
+        digest: new Sealer(Buffer.from(sealingKey)).digestFor('pools'),
+        ...{ domain, log },
+        whyTakenElsewhere: async (claim) => cluster?.whyTaken(claim),
+      },
       calls: {
         secrets: () => ({
           authority,
-          sealingKey: sealer.keyFor(DATA_PLANES),
+          sealingKey,
           sshHostKey: hostKey.privateText.reveal(),
         }),
         findCredential: ({ token }) => tokens.fresh(tokenHash(token), () => agentCredentials.find(new Secret(token))),
@@ -185,9 +198,8 @@ export async function openControlPlane(options: ControlPlaneOptions) {
         },
         bindModules: async ({ credentialId, proto, opts }) =>
           documents.bindModules((await inUseNow(credentialId))?.ownerId ?? '', { proto, opts }),
-        holdersOfName: async (name) => (await holders.answer(name, () => holdersOfName(name))) ?? NOBODY,
-        holdersOfPort: async (port) =>
-          (await holders.answer(`:${port}`, () => addresses.holdersOfPort(port))) ?? NOBODY,
+        holdersOfName: (host) => holdersOf({ host, port: undefined }),
+        holdersOfPort: (port) => holdersOf({ host: domain, port }),
         lookUpPlaces: async (places) => (await cluster?.lookUps.places(places)) ?? [],
         lookUpGroup: async (labels) => (await cluster?.lookUps.group(labels)) ?? [],
         answerNode: async ({ value }) => cluster?.answer(value),

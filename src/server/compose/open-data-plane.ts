@@ -26,7 +26,7 @@ import { TlsServers } from '../../data-plane/edge/tls-servers.ts'
 import { TrafficCount } from '../../data-plane/edge/traffic-count.ts'
 import { holdVisitors } from '../../data-plane/edge/wait-for-load.ts'
 import { KnownLogins } from '../../data-plane/mirrored/cached-logins.ts'
-import { addressesOf, bindModules, LOOKUP_MS, requestKeyOf } from '../../data-plane/mirrored/control-queries.ts'
+import { requestKeyOf } from '../../data-plane/mirrored/control-queries.ts'
 import { IngressNames } from '../../data-plane/mirrored/ingress-names.ts'
 import { MirroredMap } from '../../data-plane/mirrored/mirrored-map.ts'
 import { Restrictions } from '../../data-plane/mirrored/part-restrictions.ts'
@@ -38,7 +38,6 @@ import { SharedBreakers } from '../../data-plane/node-limits/shared-breakers.ts'
 import { SharedCounters } from '../../data-plane/node-limits/shared-counters.ts'
 import type { WorkerCalls } from '../../data-plane/node-limits/worker-peers.ts'
 import { openElsewhere } from '../../data-plane/remote/remote-tunnels.ts'
-import { onlineAt, toldElsewhere } from '../../data-plane/remote/report-online.ts'
 import { PlaneExchanges } from '../../data-plane/requests/plane-exchanges.ts'
 import { sshLimits } from '../../data-plane/ssh/ssh-limits.ts'
 import { AgentDoor } from '../../data-plane/tunnel/agent-listener.ts'
@@ -61,7 +60,7 @@ import { Sealer } from '../../lib/secrets/seal.ts'
 import { Secret } from '../../lib/secrets/secret.ts'
 import { Authority } from '../../lib/x509/certificate-authority.ts'
 import { Peers } from '../../link/calls/peers.ts'
-import type { ControlLink } from '../../link/planes/control-link.ts'
+import { type ControlLink, LOOKUP_MS } from '../../link/planes/control-link.ts'
 import { linkedLogins } from '../../link/planes/login-calls.ts'
 import type { NameChallenge } from '../../link/planes/plane-calls.ts'
 import type { LookUp } from '../../model/look-up.ts'
@@ -283,16 +282,14 @@ export async function openDataPlane(options: DataPlaneOptions) {
     const shared = new SharedEdges(edges)
     const agentEndpoints = new AgentEndpoints({
       ...{ edges, shared },
-      bindModules: (request) => bindModules(control, request),
-      ...addressesOf(control),
-      digest: sealer.digestFor('pools'),
+      ...{ control, log },
       isDistant: (id) => elsewhere.nodes?.has(id) === true,
       publicPorts,
     })
     const online: Online = new Online({
-      credentials: { current: (id) => control.ask('currentCredential', { id }, { withinMs: LOOKUP_MS }) },
       endpoints: agentEndpoints,
-      elsewhere: toldElsewhere({ control, elsewhere: () => elsewhere, registry: () => online.registry }),
+      control,
+      remote: () => elsewhere,
       seal,
       ids,
       now,
@@ -333,7 +330,7 @@ export async function openDataPlane(options: DataPlaneOptions) {
     // From here on the control plane sends stored configuration; restrictions are known before anybody can connect.
     const isStocked = Promise.withResolvers<void>()
     await control.start({
-      attachment: () => ({ planeId, version, isLeaving, ...onlineAt(online) }),
+      attachment: () => ({ planeId, version, isLeaving, ...online.registry.online, legs: online.legs.sessionIds }),
       calls: {
         ingressNames: (change) => ingresses.take(change),
         restrict: (given) => restrictions.use(given),
@@ -409,7 +406,6 @@ export async function openDataPlane(options: DataPlaneOptions) {
         find: (token) => control.ask('findCredential', { token: token.reveal() }, { withinMs: LOOKUP_MS }),
         recall: (token, sessionId) =>
           control.ask('recallCredential', { token: token.reveal(), sessionId }, { withinMs: LOOKUP_MS }),
-        current: (id) => control.ask('currentCredential', { id }, { withinMs: LOOKUP_MS }),
       },
       seal,
       ids,
@@ -433,7 +429,6 @@ export async function openDataPlane(options: DataPlaneOptions) {
       credentials: {
         find: (fingerprint) => control.ask('findSshCredential', { fingerprint }, { withinMs: LOOKUP_MS }),
         certificate: (digest) => control.ask('findSshCertificate', { digest }, { withinMs: LOOKUP_MS }),
-        current: (id) => control.ask('currentCredential', { id }, { withinMs: LOOKUP_MS }),
       },
       ids,
       now,
