@@ -1,10 +1,9 @@
 /** Answers the calls of an authenticated agent, from a table with one entry for each. */
-
 import { Secret } from '../../lib/secrets/secret.ts'
 import { answer, type Message, readMessage } from '../../link/wire/agent-rpc.ts'
 import { buildBindAnswer, parseBind } from '../../link/wire/messages/bind.ts'
 import { echoOptions } from '../../link/wire/messages/bind-options.ts'
-import { buildAnswer, errorText } from '../../link/wire/messages/error-text.ts'
+import { buildAnswer } from '../../link/wire/messages/error-text.ts'
 import { MessageFields } from '../../link/wire/messages/message-fields.ts'
 import {
   buildLabelAnswer,
