@@ -2,6 +2,8 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { describe, test } from 'node:test'
+import { unusedExports } from './support/exports.ts'
+import { codeLines, countHouse } from './support/house-counts.ts'
 import { readSources } from './support/sources.ts'
 
 /** A longer file says in its header why it is one thing. */
@@ -133,6 +135,29 @@ describe('one name a thing', () => {
       ['src/lib/testing/a.ts', 'export class Port {}'],
     ])
     assert.deepEqual(sharedNames(apart), [])
+  })
+})
+
+describe('the budgets', () => {
+  const { note, ...budgets } = JSON.parse(readFileSync('test/house.budget.json', 'utf8')) as { note: string } & Record<
+    string,
+    number
+  >
+  const counts: Readonly<Record<string, number>> = { ...countHouse() }
+  test('are for what is counted', () => assert.deepEqual(Object.keys(budgets), Object.keys(counts)))
+  for (const [name, most] of Object.entries(budgets)) {
+    test(`${name}: at most ${most}`, () => assert.ok(Number(counts[name]) <= most, `${name}: ${counts[name]}`))
+  }
+
+  test('count lines of code, not blank ones or comments', () => {
+    const text = "/** A. */\nimport 'a'\n\n  // Why.\n  /* so\n   * on */\nconst a = '/*' // b\n"
+    assert.equal(codeLines(text), 2)
+  })
+
+  test('find an export that nothing else uses', () => {
+    const sources = new Map([['src/lib/a.ts', 'export const used = 1\nexport async function unused() {}']])
+    const users = new Map([...sources, ['src/lib/b.ts', "import { used } from './a.ts'"], ['src/c.ts', 'unused()']])
+    assert.deepEqual(unusedExports(sources, users), [{ file: 'src/lib/a.ts', name: 'unused' }])
   })
 })
 

@@ -5,7 +5,7 @@
 import type { Session } from './session.ts'
 import type { Timers } from './timers.ts'
 
-export interface StandbyOptions {
+interface StandbyOptions {
   readonly timers: Timers
   /** Returns a number from 0 up to, but not including, 1. */
   readonly random: () => number

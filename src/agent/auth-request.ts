@@ -14,7 +14,7 @@ export interface Introduction {
   readonly heartbeatToleranceMs?: number
 }
 
-export interface Resumption {
+interface Resumption {
   /** The id of the session to resume; `''` for a new one. */
   readonly clientId: string
   readonly cookie: Secret

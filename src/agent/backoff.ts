@@ -8,7 +8,7 @@ const LONGEST_MS = 30_000
 const FIRST_REFUSED_MS = 15_000
 const LONGEST_REFUSED_MS = 120_000
 
-export interface Retry {
+interface Retry {
   /** How many attempts failed in a row; 0 after a session that lasted. */
   readonly failures: number
   readonly isRefused: boolean

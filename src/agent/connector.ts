@@ -19,7 +19,7 @@ export interface SessionAgent extends Introduction {
 }
 
 /** The role of a connection; by default it is the session itself. */
-export interface Greeting {
+interface Greeting {
   /** It takes over from one that is still open. */
   readonly isMoving?: boolean
   /** A further connection of the session. */
@@ -30,7 +30,7 @@ export interface Greeting {
   readonly onMove?: () => void
 }
 
-export interface ConnectorOptions {
+interface ConnectorOptions {
   readonly agent: SessionAgent
   readonly commands: Commands
   readonly timers: Timers

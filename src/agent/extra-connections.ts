@@ -17,7 +17,7 @@ export interface LegRequest {
   readonly onMove: () => void
 }
 
-export interface LegsOptions {
+interface LegsOptions {
   /** How many the session may have now, with the first one. */
   readonly connections: () => Connections
   readonly timers: Timers

@@ -8,7 +8,7 @@ const v1Start = Buffer.from('PROXY ')
 const v2Start = Buffer.from('\r\n\r\n\0\r\nQUIT\n', 'latin1')
 const V2_FIXED_BYTES = 16
 
-export interface ProxyLine {
+interface ProxyLine {
   /** The header as it came; empty when there was none. */
   readonly header: Buffer
   /** Bytes read after the header while looking for its end. */

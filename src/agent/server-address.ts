@@ -2,7 +2,7 @@
 import { isIPv6 } from 'node:net'
 
 /** The port when none is given. */
-export const DEFAULT_PORT = 7443
+const DEFAULT_PORT = 7443
 
 export const DEFAULT_SERVER = `localhost:${DEFAULT_PORT}`
 

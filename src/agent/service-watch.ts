@@ -10,7 +10,7 @@ const SELDOM_MS = 30_000
 /** The wait before the next attempt, as a share of the time that the service has been down. */
 const SHARE = 0.1
 
-export interface ServiceWatchOptions {
+interface ServiceWatchOptions {
   readonly timers: Timers
   /** A service went down, or is down for another reason than the one reported before. */
   readonly onDown: (tunnel: AgentTunnel, reason: string) => void

@@ -10,7 +10,7 @@ const SLEPT_MS = 10_000
 
 export type WorldChange = 'slept' | 'network'
 
-export interface WatchWorld {
+interface WatchWorld {
   readonly timers: Timers
   /** The addresses of this machine, as text that can be compared. */
   readonly addresses?: () => string

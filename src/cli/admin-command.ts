@@ -14,7 +14,7 @@ import { printFields, printJson, printTable } from './text-table.ts'
 export type Admin = Awaited<ReturnType<typeof openAdmin>>
 type Role = Parameters<Admin['createUser']>[0]['role']
 
-export type OpenAdmin = (settings: Settings) => Promise<Admin>
+type OpenAdmin = (settings: Settings) => Promise<Admin>
 
 interface Work {
   readonly terminal: Terminal

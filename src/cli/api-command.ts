@@ -24,7 +24,7 @@ import type { Terminal } from './terminal.ts'
 import { printFields, printJson, printTable } from './text-table.ts'
 
 /** What this command needs to know about a resource. */
-export interface ApiResource {
+interface ApiResource {
   readonly kind: string
   readonly noun: string
   readonly about: string
@@ -45,7 +45,7 @@ export interface ApiResource {
   readonly replay?: TObject
 }
 
-export interface ApiRegistry {
+interface ApiRegistry {
   readonly resources: readonly ApiResource[]
   readonly modulesAt: (place: Place) => readonly Pick<Module, 'name' | 'about' | 'spellings'>[]
 }

@@ -1,7 +1,7 @@
 /** A command that did not do its job: what to tell the user, and the exit code. */
 
 /** 1: it failed. 2: it was called wrongly. */
-export type ExitCode = 1 | 2
+type ExitCode = 1 | 2
 
 export class Failure extends Error {
   readonly exitCode: ExitCode

@@ -1,6 +1,6 @@
 /** The name under which this copy of Postern can be run, so that printed commands can be pasted. */
 
-export interface Started {
+interface Started {
   readonly env: Readonly<Record<string, string | undefined>>
   /** The program that was started; for a copy that npm installed, a link to it. */
   readonly program?: string | undefined

@@ -7,7 +7,7 @@ import { configReference } from '../server/config/reference.ts'
 import { errorReference } from './error-reference.ts'
 import type { Terminal } from './terminal.ts'
 
-export interface GeneratedPage {
+interface GeneratedPage {
   /** Relative to the root of the repository. */
   readonly path: string
   readonly text: () => string

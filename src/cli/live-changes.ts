@@ -6,7 +6,7 @@ import type { UpgradeStep } from '../server/supervisor/upgrade-server.ts'
 import { reload } from './reload-command.ts'
 import { type Upgrade, type UpgradeOutcome, upgradeRunning } from './upgrade-running.ts'
 
-export interface LiveChangesOptions {
+interface LiveChangesOptions {
   /** The settings that the server started with. */
   readonly settings: Settings
   /** Throws `SettingsError`. */

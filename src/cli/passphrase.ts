@@ -6,7 +6,7 @@ import type { Ask } from './agent/ask.ts'
 import { Failure, misuse } from './command-failure.ts'
 import type { Terminal } from './terminal.ts'
 
-export const passphraseVariable = 'POSTERN_BACKUP_PASSPHRASE'
+const passphraseVariable = 'POSTERN_BACKUP_PASSPHRASE'
 
 /** Shortest passphrase, in characters: whoever steals a backup can try passphrases offline, as fast as they can pay for. */
 const MIN_LENGTH = 12

@@ -14,7 +14,7 @@ export interface Reloading {
   readonly log: Logger
 }
 
-export interface ReloadEnd {
+interface ReloadEnd {
   /** In effect from here on. */
   readonly settings: Settings
   /** What could not be done, and why. */

@@ -10,7 +10,7 @@ export interface SignalSource {
   on(signal: 'SIGTERM' | 'SIGINT' | 'SIGHUP' | 'SIGUSR2', heard: () => void): unknown
 }
 
-export interface StopOptions {
+interface StopOptions {
   readonly source: SignalSource
   /** Whether one signal may arrive twice. */
   readonly echoes: boolean

@@ -5,7 +5,7 @@ import type { Logger } from '../lib/log/create-log.ts'
 /** How long the notification may take, in milliseconds. */
 const TELL_MS = 10_000
 
-export interface SystemdContext {
+interface SystemdContext {
   readonly env: Readonly<Record<string, string | undefined>>
   readonly log: Logger
 }

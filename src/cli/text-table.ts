@@ -5,7 +5,7 @@ import type { Terminal } from './terminal.ts'
 /** Widest cell on a terminal, in characters; programs get the whole value. */
 const MAX_CELL = 48
 
-export type Row = Readonly<Record<string, unknown>>
+type Row = Readonly<Record<string, unknown>>
 
 /** Prints one line per row, with these columns. */
 export function printTable(terminal: Terminal, columns: readonly string[], rows: readonly Row[]): void {

@@ -12,7 +12,7 @@ export type Upgrade = (
   onStep: (step: UpgradeStep) => void,
 ) => Promise<{ readonly from: string; readonly to: string }>
 
-export interface UpgradeRunning extends Reloading {
+interface UpgradeRunning extends Reloading {
   /** Undefined for a server of one process. */
   readonly upgrade: Upgrade | undefined
   readonly onStep: (step: UpgradeStep) => void
@@ -24,7 +24,7 @@ export type UpgradeOutcome =
   | { readonly type: 'reloaded'; readonly needsRestart: readonly string[] }
   | { readonly type: 'failed'; readonly reason: string }
 
-export interface UpgradeEnd {
+interface UpgradeEnd {
   readonly outcome: UpgradeOutcome
   /** In effect from here on. */
   readonly settings: Settings

@@ -149,7 +149,7 @@ export type ErrorCode = keyof typeof table
 /** The whole table, for documentation and translation. */
 export const errors: Readonly<Record<ErrorCode, ErrorEntry>> = table
 
-export interface RefusalOptions {
+interface RefusalOptions {
   readonly headers?: Record<string, string>
   readonly field?: string
   readonly reason?: string

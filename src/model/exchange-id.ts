@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto'
 import { ID_BYTES, idBytes, idText } from '../lib/ids.ts'
 
-export const EXCHANGE_PREFIX = 'ex_'
+const EXCHANGE_PREFIX = 'ex_'
 
 export interface ExchangeId {
   /** When it ended, in milliseconds since 1970. */

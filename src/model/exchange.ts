@@ -38,7 +38,7 @@ export interface SeenExchange {
 }
 
 /** How long each part took, in milliseconds; undefined for parts that were not reached. */
-export interface ExchangeTimings {
+interface ExchangeTimings {
   /** Until all modules had let the request pass. */
   readonly modules: number | undefined
   /** Until there was a connection to the service. */

@@ -53,7 +53,7 @@ const rule = closed({
   ),
 })
 
-export const stepPhases = ['accept', 'handshake', 'request', 'upstream', 'response'] as const
+const stepPhases = ['accept', 'handshake', 'request', 'upstream', 'response'] as const
 export type StepPhase = (typeof stepPhases)[number]
 
 const step = closed({

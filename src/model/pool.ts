@@ -10,7 +10,7 @@ export interface PoolMember {
 }
 
 /** What decides whether a bind may share its address with the tunnels there. */
-export interface PoolTerms {
+interface PoolTerms {
   readonly tunnelId: string
   /** In a pool, the `poolVersion` of its configuration. */
   readonly version: string

@@ -1,7 +1,7 @@
 /** The causes of each error that a visitor can see and what to do about it, for the reference of errors. */
 import type { VisitorErrorCode } from './visitor-errors.ts'
 
-export interface VisitorErrorAdvice {
+interface VisitorErrorAdvice {
   readonly when: string
   /** Addressed to the person who runs the edge or the agent, unless it begins by naming somebody else. */
   readonly remedy: string

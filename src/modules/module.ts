@@ -17,7 +17,7 @@ export type ModuleConfig = { readonly enabled: boolean } & Readonly<Record<strin
 export type Needs = 'bytes' | 'plaintext' | 'http'
 
 /** The field of a module that refers to other resources. It is shown as a Ref for an id, or a list of Ref for a list. */
-export interface Reference {
+interface Reference {
   readonly field: string
   readonly shownAs: string
   /** The kinds of resource that it may refer to, which can depend on the place. */
@@ -32,17 +32,17 @@ export interface Mention {
 }
 
 /** The request form for each place where a module can stand. Unset optional fields without a default are shown as null. */
-export type FormsAt = Readonly<Partial<Record<Place, TObject>>>
+type FormsAt = Readonly<Partial<Record<Place, TObject>>>
 
 /** What is stored for a module with these forms. */
-export type StoredOf<Forms extends FormsAt> = ModuleConfig & Static<NonNullable<Forms[keyof Forms & Place]>>
+type StoredOf<Forms extends FormsAt> = ModuleConfig & Static<NonNullable<Forms[keyof Forms & Place]>>
 
 /**
  * A module in its own types: what it stores follows from its forms, and what `compile` takes is what `resolve` returns.
  * It has methods instead of function fields, to be assignable to `Module`, which does not know these types. The
  * methods must not use `this`.
  */
-export interface ModuleOf<Forms extends FormsAt, Stored extends ModuleConfig, Settings> {
+interface ModuleOf<Forms extends FormsAt, Stored extends ModuleConfig, Settings> {
   readonly name: string
   /** One sentence for the API document. */
   readonly about: string
@@ -95,7 +95,7 @@ export interface ShownAt {
 }
 
 /** Finds the ids that a configuration holds at any depth, and says of which kinds they may be. */
-export interface Mentions<Stored> {
+interface Mentions<Stored> {
   readonly kinds: readonly string[]
   find(this: void, config: Stored): readonly Mention[]
 }

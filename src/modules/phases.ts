@@ -79,7 +79,7 @@ export class Slot<Value> {
 }
 
 /** The request as it goes upstream. */
-export interface Outgoing {
+interface Outgoing {
   readonly headers: HeaderList
 }
 
@@ -176,7 +176,7 @@ export interface Respond {
 }
 
 /** The connection ends, without an answer. */
-export interface Close {
+interface Close {
   readonly close: true
 }
 

@@ -1,6 +1,6 @@
 /** The command that starts an agent against this server. */
 
-export interface AgentCommandOptions {
+interface AgentCommandOptions {
   /** Where agents connect, as the server listens: `0.0.0.0:7443`. */
   readonly agents: string
   /** Where the page was opened: people reach the server there. */

@@ -15,11 +15,11 @@ const COMPARED_BYTES = 16 * 1024
 const SIZE = 'body size'
 
 /** One thing that both answers may have, such as a header. */
-export interface ComparedPart extends LinePair {
+interface ComparedPart extends LinePair {
   readonly name: string
 }
 
-export interface AnswerComparison {
+interface AnswerComparison {
   /** The status, the size of the body and each header. */
   readonly parts: readonly ComparedPart[]
   readonly lines: readonly LinePair[]

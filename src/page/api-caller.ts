@@ -10,7 +10,7 @@ const ANSWER_MS = 30_000
 /** How long a stream may be silent, in milliseconds: servers and agents say something every five seconds. */
 const SILENCE_MS = 15_000
 
-export type CallVerb = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+type CallVerb = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
 /** Why a call failed. */
 export interface CallFault {
@@ -32,7 +32,7 @@ export type CallOutcome<T> =
   | { readonly ok: true; readonly value: T }
   | { readonly ok: false; readonly fault: CallFault }
 
-export interface ApiCallerOptions {
+interface ApiCallerOptions {
   readonly fetch: typeof fetch
   /** The address of the page; paths of the API are relative to it, since a proxy may serve it under a path. */
   readonly base: string

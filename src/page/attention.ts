@@ -8,7 +8,7 @@ import { fromNow } from './time-text.ts'
 /** How long before it expires a certificate is listed, in milliseconds. */
 const SOON_MS = 30 * 86_400_000
 
-export interface AttentionInput {
+interface AttentionInput {
   readonly https: readonly ListedRow[]
   readonly tls: readonly ListedRow[]
   readonly tcp: readonly ListedRow[]
@@ -23,7 +23,7 @@ export interface AttentionInput {
   readonly now: number
 }
 
-export interface AttentionItem {
+interface AttentionItem {
   /** Where to fix it. */
   readonly path: string
   readonly name: string

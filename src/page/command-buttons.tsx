@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks'
 import { Modal } from './modal.tsx'
 import { usePage } from './page-state.ts'
 
-export interface CommandButtonsProps {
+interface CommandButtonsProps {
   /** The path of the session. */
   readonly path: string
   readonly commands: readonly string[]

@@ -8,7 +8,7 @@ import { linkTo } from './page-location.ts'
 import { PlainText } from './plain-text.tsx'
 import { textIn } from './text-in.ts'
 
-export interface EdgeRoutesProps {
+interface EdgeRoutesProps {
   readonly outline: ApiOutline
   /** The path of the edge. */
   readonly path: string

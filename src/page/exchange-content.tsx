@@ -8,7 +8,7 @@ import { usePage } from './page-state.ts'
 import { SideBySide } from './side-by-side.tsx'
 import { CALM_MS, type Live, useLive } from './use-live.ts'
 
-export interface ExchangeContentProps {
+interface ExchangeContentProps {
   readonly exchange: ListedRow
   readonly absent?: AbsenceWords | undefined
 }

@@ -6,7 +6,7 @@ import { CopyButton } from './copy-button.tsx'
 import { Modal } from './modal.tsx'
 import { usePage } from './page-state.ts'
 
-export interface ExchangeExportProps {
+interface ExchangeExportProps {
   readonly id: string
   readonly outline: Pick<ApiOutline, 'paths'>
 }

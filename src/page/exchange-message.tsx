@@ -20,7 +20,7 @@ export const notCaptured: AbsenceWords = {
   body: 'The body was not captured.',
 }
 
-export interface ExchangeMessageProps {
+interface ExchangeMessageProps {
   readonly title: string
   /** As the API shows it; null when it is not there. */
   readonly message: unknown
@@ -87,7 +87,7 @@ export function UnpackedNote({ unpacked }: { readonly unpacked: UnpackedFrom | u
   )
 }
 
-export interface ContentProps {
+interface ContentProps {
   /** `text` or `base64`. */
   readonly encoding: unknown
   readonly content: string

@@ -3,7 +3,7 @@
 import { isRecord } from './api-caller.ts'
 import { textIn } from './text-in.ts'
 
-export type FieldType = 'string' | 'integer' | 'number' | 'boolean' | 'array' | 'object'
+type FieldType = 'string' | 'integer' | 'number' | 'boolean' | 'array' | 'object'
 
 export interface FormSchema {
   /** Undefined where any JSON is allowed. */

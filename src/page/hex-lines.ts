@@ -2,7 +2,7 @@
 
 const LINE_BYTES = 16
 
-export interface HexLines {
+interface HexLines {
   /** `00000010  48 69 00 …  Hi.…`, sixteen bytes each. */
   readonly lines: readonly string[]
   /** How many bytes were left out. */

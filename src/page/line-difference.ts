@@ -14,7 +14,7 @@ export interface LinePair {
 }
 
 /** Equal lines that are not shown. */
-export interface FoldedLines {
+interface FoldedLines {
   readonly folded: number
 }
 

@@ -2,7 +2,7 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useRef } from 'preact/hooks'
 
-export interface ModalProps {
+interface ModalProps {
   readonly title: string
   readonly onClose: () => void
   readonly children: ComponentChildren

@@ -8,7 +8,7 @@ import { HelpText } from './help-text.tsx'
 import { usePage } from './page-state.ts'
 import { SchemaForm } from './schema-form.tsx'
 
-export interface ModuleListProps {
+interface ModuleListProps {
   readonly kind: Pick<ResourceKind, 'modules'>
   /** The path of the edge or route. */
   readonly path: string

@@ -7,7 +7,7 @@ import { type ApiOutline, outlineOf } from './api-outline.ts'
 import { type PageLocation, readHash } from './page-location.ts'
 
 /** Who is signed in. */
-export interface SignedIn {
+interface SignedIn {
   readonly user_id: string
   readonly role: 'admin' | 'member'
   readonly key_id: string

@@ -1,7 +1,7 @@
 /** The places of the page, in the order of its menu. Below each resource, the paths are those of the API. */
 import { isWithin } from './page-location.ts'
 
-export interface MenuPlace {
+interface MenuPlace {
   readonly path: string
   readonly title: string
   /** Whether only admins may see it. */

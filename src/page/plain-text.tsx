@@ -5,7 +5,7 @@ import { cutText } from './visible-text.ts'
 /** How many more characters a click shows. */
 const MORE = 100_000
 
-export interface PlainTextProps {
+interface PlainTextProps {
   readonly text: string
   /** How many characters are shown at first. */
   readonly most?: number

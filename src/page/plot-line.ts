@@ -1,13 +1,13 @@
 /** Turns values over time into the path of a line, in the coordinates of a plot. */
 
-export interface TimedValue {
+interface TimedValue {
   /** In milliseconds since 1970. */
   readonly at: number
   /** Null where there is none, such as the latency of no request. */
   readonly value: number | null
 }
 
-export interface PlotFrame {
+interface PlotFrame {
   readonly from: number
   readonly to: number
   /** The value at the upper edge. */

@@ -4,7 +4,7 @@ import { nearestValue, PLOT_HEIGHT, PLOT_WIDTH, plotLine, plotTop } from './plot
 import { clockTime } from './time-text.ts'
 
 /** Something that has several values at a time. */
-export interface PlottedAt {
+interface PlottedAt {
   readonly at: number
 }
 
@@ -13,7 +13,7 @@ export interface PlotLine<T extends PlottedAt> {
   readonly read: (point: T) => number | null
 }
 
-export interface PlotProps<T extends PlottedAt> {
+interface PlotProps<T extends PlottedAt> {
   readonly title: string
   readonly points: readonly T[]
   readonly lines: readonly PlotLine<T>[]

@@ -4,7 +4,7 @@ import { CompletingText } from './completing-text.tsx'
 import type { PolicyPart } from './policy-part.ts'
 import { useOutline } from './use-live.ts'
 
-export interface PolicyWordsFieldProps {
+interface PolicyWordsFieldProps {
   readonly part: PolicyPart
   readonly text: string
   readonly onChange: (text: string) => void

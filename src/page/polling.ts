@@ -23,7 +23,7 @@ export interface PollingTools {
   readonly after: (ms: number, then: () => void) => () => void
 }
 
-export interface PollingOptions<T> extends PollingTools {
+interface PollingOptions<T> extends PollingTools {
   readonly load: () => Promise<CallOutcome<T>>
   readonly everyMs: number
   readonly onChange: (reading: Reading<T>) => void

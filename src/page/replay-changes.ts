@@ -4,7 +4,7 @@ import { isRecord } from './api-caller.ts'
 import { textIn } from './text-in.ts'
 
 /** A request as it can be edited: headers as lines. */
-export interface EditedRequest {
+interface EditedRequest {
   readonly method: string
   readonly path: string
   readonly headers: string

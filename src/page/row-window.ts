@@ -3,7 +3,7 @@
 /** Rows beyond each edge of the view, so that quick scrolling shows no gap. */
 const MARGIN = 12
 
-export interface RowWindow {
+interface RowWindow {
   readonly from: number
   /** Exclusive. */
   readonly to: number
@@ -12,7 +12,7 @@ export interface RowWindow {
   readonly below: number
 }
 
-export interface Scrolled {
+interface Scrolled {
   readonly count: number
   readonly rowHeight: number
   readonly scrollTop: number

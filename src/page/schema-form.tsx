@@ -8,7 +8,7 @@ import { HelpText } from './help-text.tsx'
 import { usePage } from './page-state.ts'
 import { ObjectFields } from './schema-field.tsx'
 
-export interface SchemaFormProps {
+interface SchemaFormProps {
   readonly schema: FormSchema
   /** Fields that are left out of this form. */
   readonly without?: ReadonlySet<string>

@@ -3,7 +3,7 @@ import type { ListedRow } from './all-rows.ts'
 import { isRecord } from './api-caller.ts'
 import { textIn } from './text-in.ts'
 
-export interface ShownBody {
+interface ShownBody {
   /** `text` or `base64`. */
   readonly encoding: string
   readonly content: string

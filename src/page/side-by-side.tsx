@@ -12,7 +12,7 @@ import { durationText } from './time-text.ts'
 const LINES = 200
 const MORE_LINES = 2000
 
-export interface SideBySideProps {
+interface SideBySideProps {
   readonly first: ListedRow
   readonly replay: ListedRow
 }

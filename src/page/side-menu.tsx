@@ -6,7 +6,7 @@ import type { PlaceGroup } from './places.ts'
 
 const NARROW = '(max-width: 56rem)'
 
-export interface SideMenuProps {
+interface SideMenuProps {
   readonly groups: readonly PlaceGroup[]
   /** The current path. */
   readonly path: string

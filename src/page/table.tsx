@@ -21,7 +21,7 @@ export interface Column {
   readonly order?: OrderKey
 }
 
-export interface TableProps {
+interface TableProps {
   /** What the rows are: `tunnels`. */
   readonly label: string
   readonly live: Live<Rows>

@@ -2,7 +2,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { type Rows, readAllRows } from './all-rows.ts'
 import type { CallOutcome } from './api-caller.ts'
-import { type ApiOutline, type FoundKind, kindAt } from './api-outline.ts'
+import type { ApiOutline } from './api-outline.ts'
 import { usePage } from './page-state.ts'
 import { type Reading, startPolling } from './polling.ts'
 
@@ -82,10 +82,4 @@ export function useOutline(): ApiOutline | undefined {
     }
   }, [page, outline])
   return outline
-}
-
-/** What lives at a path of the API. */
-export function useKind(path: string): { readonly isKnown: boolean; readonly found: FoundKind | undefined } {
-  const outline = useOutline()
-  return { isKnown: outline !== undefined, found: outline && kindAt(outline, path) }
 }

@@ -14,7 +14,7 @@ const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/
 /** The id of a resource. */
 const ID = /^[a-z]+_[0-9A-Za-z]{27}$/
 
-export interface ValueProps {
+interface ValueProps {
   readonly value: unknown
   /** How many characters of a text are shown at first. */
   readonly most?: number
@@ -54,7 +54,7 @@ function List({ values, most }: { readonly values: readonly unknown[]; readonly 
   )
 }
 
-export function When({ time }: { readonly time: string }) {
+function When({ time }: { readonly time: string }) {
   const millis = Date.parse(time)
   return (
     <time dateTime={time} title={dateTime(millis)}>

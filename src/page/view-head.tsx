@@ -3,7 +3,7 @@ import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import { usePage } from './page-state.ts'
 
-export interface ViewHeadProps {
+interface ViewHeadProps {
   readonly title: string
   /** Shown beside the title. */
   readonly note?: ComponentChildren

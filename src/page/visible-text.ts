@@ -11,7 +11,7 @@ export function visibleText(text: string): string {
   })
 }
 
-export interface CutText {
+interface CutText {
   readonly text: string
   /** How many characters were left out. */
   readonly left: number

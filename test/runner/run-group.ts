@@ -115,7 +115,7 @@ function flags({ patterns, isTalkative }: GroupSettings): string[] {
   const reporters = [fileURLToPath(new URL('report-tests.ts', import.meta.url)), ...(isTalkative ? ['spec'] : [])]
   return [
     `--import=${new URL('test-owners.ts', import.meta.url).href}`,
-    // The same flag as the program has (src/cli/v8-heap.ts). Node's compile cache depends on the flags: with different
+    // The same flag as the program has (src/cli/v8-flags.ts). Node's compile cache depends on the flags: with different
     // ones, each server and each test would discard the cache of the other.
     '--no-allocation-site-pretenuring',
     ...reporters.flatMap((each) => [`--test-reporter=${each}`, '--test-reporter-destination=stdout']),

@@ -5,7 +5,7 @@ import { readOne, refusedInTunnels } from './ngrok-file.ts'
 import { localTunnelKeys } from './ngrok-keys.ts'
 import type { TunnelPlans } from './tunnel-options.ts'
 
-export interface LocalTunnel {
+interface LocalTunnel {
   /** Undefined when there are problems. */
   readonly plans: TunnelPlans | undefined
   readonly problems: readonly Problem[]

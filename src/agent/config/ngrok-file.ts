@@ -44,13 +44,13 @@ export const refusedInTunnels: RefusedKeys = {
 const inAgent = 'terminates TLS in the agent, which is not supported; use a `tls` tunnel with `terminate_at: edge`'
 const refusedInEndpoints: RefusedKeys = { agent_tls_termination: inAgent }
 
-export interface NgrokContext {
+interface NgrokContext {
   readonly readText: ReadText
   readonly env: Environment
   readonly problems: Problem[]
 }
 
-export interface NgrokFile {
+interface NgrokFile {
   readonly file: AgentFile
   readonly problems: readonly Problem[]
   /** The settings that are ignored. */
@@ -214,7 +214,7 @@ function takeBindings(
   return rest
 }
 
-export interface NgrokTunnel {
+interface NgrokTunnel {
   readonly name: string
   readonly path: readonly string[]
   readonly table: KeyTable

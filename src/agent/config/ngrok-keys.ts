@@ -61,7 +61,7 @@ export const endpointKeys: KeyTable = [
 /** Keys that are refused with a message of their own, which says why. */
 export type RefusedKeys = Readonly<Record<string, string>>
 
-export interface Translated {
+interface Translated {
   /** By our keys. */
   readonly values: Record<string, unknown>
   readonly problems: readonly Problem[]

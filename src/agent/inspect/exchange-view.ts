@@ -56,7 +56,7 @@ export function socketMessages({ responseHead }: InspectedExchange): SocketMessa
   return new SocketMessages(responseHead === undefined ? '' : listOf(responseHead, 'sec-websocket-extensions'))
 }
 
-export type FrameView = ReturnType<typeof frameView>
+type FrameView = ReturnType<typeof frameView>
 
 /** `message` is the decompressed message that the frame completes, if it could be read. */
 export function frameView(frame: InspectedFrame, message?: Buffer) {

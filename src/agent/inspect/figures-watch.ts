@@ -8,7 +8,7 @@ const PATH_CHARACTERS = 200
 /** The status that the server sends to a visitor whose request the service did not answer. */
 const BAD_GATEWAY = 502
 
-export interface FiguresWatchOptions {
+interface FiguresWatchOptions {
   readonly figures: Figures
   /** The name of the tunnel. */
   readonly tunnel: string

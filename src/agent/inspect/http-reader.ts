@@ -14,7 +14,7 @@ const SIZE_LINE_BYTES = 1024
 export type BodyFraming = number | 'chunked' | 'until-close' | 'other'
 
 /** Receives what is found. All bytes are lent: they change as soon as the call returns. */
-export interface HttpSink {
+interface HttpSink {
   /** A whole head, with its empty line; returns undefined if it is invalid. */
   head(head: Buffer): BodyFraming | undefined
   body(chunk: Buffer): void

@@ -24,7 +24,7 @@ export interface InspectServer {
   close(): Promise<void>
 }
 
-export interface InspectServerOptions extends LocalParts {
+interface InspectServerOptions extends LocalParts {
   readonly address: InspectAddress
   /** Replaces the built page. */
   readonly page?: InspectorPage

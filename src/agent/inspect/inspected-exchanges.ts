@@ -6,7 +6,7 @@ import { type ExchangeKeeper, type ExchangeOrigin, InspectedExchange } from './i
 const MAX_EXCHANGES = 500
 const MAX_BYTES = 32 * 1024 * 1024
 
-export interface InspectedExchangesOptions {
+interface InspectedExchangesOptions {
   readonly now: () => number
   readonly clock: () => number
   readonly maxExchanges?: number
@@ -14,7 +14,7 @@ export interface InspectedExchangesOptions {
 }
 
 /** Called for changes; `removed` means that the exchange is no longer kept. */
-export type ExchangeListener = (exchange: InspectedExchange, change: 'changed' | 'removed') => void
+type ExchangeListener = (exchange: InspectedExchange, change: 'changed' | 'removed') => void
 
 export class InspectedExchanges implements ExchangeKeeper {
   readonly now: () => number

@@ -22,7 +22,7 @@ const KEPT_PER_SECOND = 200
 const KEPT_TOGETHER = 100
 const PAUSE_MS = (1000 * KEPT_TOGETHER) / KEPT_PER_SECOND
 
-export interface InspectorOptions {
+interface InspectorOptions {
   /** Milliseconds, for durations. */
   readonly now?: () => number
   /** Milliseconds since 1970. */

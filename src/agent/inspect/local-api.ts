@@ -52,7 +52,7 @@ export interface InspectorFile {
 /** The page: the file at a path, if there is one. */
 export type InspectorPage = (path: string) => InspectorFile | undefined
 
-export interface LocalApiOptions extends LocalParts {
+interface LocalApiOptions extends LocalParts {
   /** The host that the listener was given. */
   readonly host: string
   readonly page: InspectorPage

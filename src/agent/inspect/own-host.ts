@@ -5,7 +5,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { isIP } from 'node:net'
 
-export interface ForeignOptions {
+interface ForeignOptions {
   /** Whether the request is for the document of the page, which is the same for everybody. */
   readonly isPage?: boolean
 }

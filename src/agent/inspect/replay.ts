@@ -32,7 +32,7 @@ export class ReplayRefused extends Error {
   }
 }
 
-export interface ReplayOptions {
+interface ReplayOptions {
   readonly exchanges: InspectedExchanges
   readonly exchange: InspectedExchange
   readonly tunnel: AgentTunnel

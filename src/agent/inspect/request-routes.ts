@@ -60,7 +60,7 @@ export async function replayRequest(parts: LocalParts, { request, path }: LocalR
   sendNothing(response)
 }
 
-export interface ReplayById {
+interface ReplayById {
   readonly id: string
   readonly path: string
   /** Replaces the tunnel that the request came through. */

@@ -14,7 +14,7 @@ import { plainPage } from '../inspect/plain-page.ts'
 import { openTunnel } from '../open-tunnel.ts'
 import { TestDoor } from './test-server.ts'
 
-export interface LocalAnswer {
+interface LocalAnswer {
   readonly status: number
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
   readonly text: string
@@ -22,20 +22,20 @@ export interface LocalAnswer {
   readonly json: any
 }
 
-export interface LocalAsk {
+interface LocalAsk {
   readonly headers?: Readonly<Record<string, string>>
   /** Sent as JSON, or as it is when it is text. */
   readonly body?: unknown
 }
 
-export type DoorIdentity = Parameters<typeof TestDoor.start>[0] & { readonly ca: string }
+type DoorIdentity = Parameters<typeof TestDoor.start>[0] & { readonly ca: string }
 
 export interface TestOwner {
   after(close: () => unknown): void
 }
 
 /** Calls the local API at `url`. */
-export async function askLocal(url: string, method: string, path: string, ask: LocalAsk = {}): Promise<LocalAnswer> {
+async function askLocal(url: string, method: string, path: string, ask: LocalAsk = {}): Promise<LocalAnswer> {
   const { headers, body } = ask
   const sent = request(`${url}${path}`, {
     method,

@@ -13,7 +13,7 @@ const UNPACKED_BYTES = 512 * 1024 * 1024
 const FILE_BYTES = 64 * 1024 * 1024
 const ENTRIES = 50_000
 
-export interface TarFile {
+interface TarFile {
   /** Relative to the root of the package, with `/` between its parts. */
   readonly path: string
   readonly isExecutable: boolean

@@ -1,6 +1,6 @@
 /** Versions of releases: three numbers, compared as such. */
 
-export type Version = readonly [major: number, minor: number, patch: number]
+type Version = readonly [major: number, minor: number, patch: number]
 
 /** Undefined for anything but a release, such as a preview. */
 export function parseVersion(text: string): Version | undefined {

@@ -7,7 +7,7 @@ import { releaseSource } from '../../agent/update/release-source.ts'
 import { Updater, type UpdaterOptions } from '../../agent/update/updater.ts'
 import { misuse } from '../command-failure.ts'
 
-export interface CommandActions {
+interface CommandActions {
   readonly env: Readonly<Record<string, string | undefined>>
   readonly version: string
   readonly onStop: () => void

@@ -7,8 +7,8 @@ import { Secret } from '../../lib/secrets/secret.ts'
 import { SettingsError } from '../../server/config/settings-error.ts'
 import type { Terminal } from '../terminal.ts'
 
-export const outputFormats = ['auto', 'lines', 'json'] as const
-export const outputLevels = ['info', 'debug'] as const
+const outputFormats = ['auto', 'lines', 'json'] as const
+const outputLevels = ['info', 'debug'] as const
 
 export interface Output {
   readonly format: (typeof outputFormats)[number]

@@ -3,7 +3,7 @@ import type { AgentEvent } from '../../agent/events.ts'
 import type { UpdaterOptions } from '../../agent/update/updater.ts'
 import type { Reloaded } from './reload.ts'
 
-export type UpdateResult = Parameters<UpdaterOptions['onDone']>[0]
+type UpdateResult = Parameters<UpdaterOptions['onDone']>[0]
 
 export interface Display {
   event(event: AgentEvent): void

@@ -6,7 +6,7 @@ import type { InspectAddress } from '../../agent/inspect/listen-address.ts'
 import { Failure } from '../command-failure.ts'
 import type { Display } from './display.ts'
 
-export interface InspectJob {
+interface InspectJob {
   readonly address: InspectAddress
   readonly agent: Agent
   readonly inspector: Inspector

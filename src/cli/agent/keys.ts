@@ -27,7 +27,7 @@ const signals: ReadonlyMap<number, KeySignal> = new Map([
   [0x1a, 'SIGTSTP'],
 ])
 
-export interface KeysOptions {
+interface KeysOptions {
   readonly input: Pick<ReadStream, 'isTTY' | 'setRawMode' | 'on' | 'off' | 'resume' | 'pause'>
   readonly isForeground: () => boolean
   readonly send: (signal: KeySignal) => void

@@ -14,7 +14,7 @@ import type { Display } from './display.ts'
 const FAILURES_A_MINUTE = 30
 const MINUTE_MS = 60_000
 
-export interface LinesOptions extends Output {
+interface LinesOptions extends Output {
   readonly openLines: Terminal['openLines']
   readonly now?: () => number
 }

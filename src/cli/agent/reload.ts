@@ -15,7 +15,7 @@ export interface Reloaded {
   readonly fields: Record<string, unknown>
 }
 
-export interface AgentReload {
+interface AgentReload {
   readonly agent: Agent
   readonly running: AgentConfig
   /** Reads the file again; rejects with what is wrong. Undefined when the tunnel is described by flags. */

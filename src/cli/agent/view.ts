@@ -16,7 +16,7 @@ const SLOW_MS = 1000
 /** How much of a tunnel's name is shown in the list of requests, in characters. */
 const NAME_WIDTH = 16
 
-export interface ViewOptions {
+interface ViewOptions {
   readonly agent: Agent
   readonly config: Pick<AgentConfig, 'server'>
   readonly version: string

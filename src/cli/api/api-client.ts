@@ -25,7 +25,7 @@ export type Call = (method: CallMethod, path: string, body?: unknown) => Promise
 /** Opens a stream of the API; it ends when the server ends it. */
 export type Follow = (path: string) => AsyncIterable<ServerEvent>
 
-export interface Access {
+interface Access {
   readonly apiUrl?: string | undefined
   readonly apiKey?: string | undefined
   /** A file of certificates in PEM. */
@@ -33,7 +33,7 @@ export interface Access {
 }
 
 /** What flags fall back to or refer to: the environment, and files. */
-export interface Surrounding {
+interface Surrounding {
   readonly env: Readonly<Record<string, string | undefined>>
   readonly cwd: string
 }

@@ -10,7 +10,7 @@ import { bodyOf, type FieldFlag, fieldFlags } from './flags.ts'
 import { columnsOf, queryOf, rowOf } from './list.ts'
 
 /** The input of each verb. */
-export interface ExchangeJob {
+interface ExchangeJob {
   readonly call: Call
   readonly follow: Follow
   readonly options: Readonly<Record<string, unknown>>
@@ -19,7 +19,7 @@ export interface ExchangeJob {
   readonly id: () => string
 }
 
-export interface ExchangeVerbs {
+interface ExchangeVerbs {
   readonly terminal: Terminal
   readonly view: TObject
   readonly columns: readonly string[] | undefined

@@ -8,7 +8,7 @@ import type { Terminal } from '../terminal.ts'
 import { dashed } from './command-names.ts'
 
 /** A schema with its description. */
-export type FieldNode = SchemaNode & { readonly description?: string }
+type FieldNode = SchemaNode & { readonly description?: string }
 
 export interface FieldFlag {
   readonly field: string

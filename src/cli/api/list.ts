@@ -29,7 +29,7 @@ export function queryOf(
 }
 
 /** What to list, and how much of it. */
-export interface ListAsk {
+interface ListAsk {
   readonly path: string
   readonly listKey: string
   readonly limit?: number | undefined

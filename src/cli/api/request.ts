@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http'
 import { request as requestSecure } from 'node:https'
 import { request as requestPlain } from '../../lib/http/node-http.ts'
 
-export interface SentRequest {
+interface SentRequest {
   readonly method: string
   readonly headers: Readonly<Record<string, string>>
   readonly body?: string | undefined

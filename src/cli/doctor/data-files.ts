@@ -5,7 +5,7 @@ import { readSmallFile } from '../../lib/files/read-small-file.ts'
 import { readKeyFile } from '../../lib/secrets/seal.ts'
 import { type Finding, toDo, unknown, well } from './finding.ts'
 
-export interface ServerFiles {
+interface ServerFiles {
   /** The certificate of the server's own authority. */
   readonly caFile: string
   readonly keyFile: string

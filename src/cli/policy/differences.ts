@@ -42,7 +42,7 @@ export function differencesOf(expected: ExpectedOutcome, explanation: Explanatio
 }
 
 /** The names of the rules that matched, in the order in which they ran. */
-export function matchedRules({ steps }: Explanation): string[] {
+function matchedRules({ steps }: Explanation): string[] {
   return steps.flatMap(({ rules }) => rules.filter(({ matched }) => matched).map(({ name }) => name))
 }
 

@@ -11,7 +11,7 @@ import type { Store } from '../store/store.ts'
 import { type AcmeAuthority, openAuthorityAt } from './acme-authority.ts'
 import { AcmeFault } from './order-fault.ts'
 
-export interface AccountOptions {
+interface AccountOptions {
   readonly store: Store
   readonly sealer: Sealer
   readonly now: Clock

@@ -33,14 +33,14 @@ export interface AcmeChallenge {
 }
 
 /** Whether a name is proven, or how it can be proven. */
-export interface AcmeAuthorization {
+interface AcmeAuthorization {
   readonly status: string
   readonly name: string
   readonly challenges: readonly AcmeChallenge[]
   readonly problem: AcmeFault | undefined
 }
 
-export interface AcmeAuthorityOptions {
+interface AcmeAuthorityOptions {
   readonly directory: string
   readonly accountKey: string
   /** Empty when there is no account yet. */

@@ -23,7 +23,7 @@ const codes: Readonly<Record<string, AcmeFaultCode>> = {
 /** Longest time that an authority can make us wait, in milliseconds: a week. */
 const LONGEST_WAIT_MS = 7 * 86_400_000
 
-export interface AcmeProblem {
+interface AcmeProblem {
   /** Without the prefix; empty if there is none. */
   readonly type: string
   readonly detail: string

@@ -13,7 +13,7 @@ import { orderRoom } from './order-pace.ts'
 import { OrderWork, type OrderWorkOptions, type WorkOutcome } from './order-work.ts'
 import type { WantedName, WantedNames } from './wanted-names.ts'
 
-export interface CertificateOrdersOptions extends Omit<OrderWorkOptions, 'issuedFor'> {
+interface CertificateOrdersOptions extends Omit<OrderWorkOptions, 'issuedFor'> {
   readonly store: Store
   readonly wanted: WantedNames
   readonly names: KeptNames

@@ -2,7 +2,7 @@
 import { execFile } from 'node:child_process'
 import type { DnsRecords } from './dns-records.ts'
 
-export interface DnsCommandOptions {
+interface DnsCommandOptions {
   /** The path of an executable. */
   readonly command: string
   /** Our environment, of which the program gets a part. */

@@ -5,7 +5,7 @@ import { tlsCertificates } from '../resources/tls-certificates.ts'
 import type { Store } from '../store/store.ts'
 import type { WantedNames } from './wanted-names.ts'
 
-export interface ExpiredCertificatesOptions {
+interface ExpiredCertificatesOptions {
   readonly store: Store
   readonly wanted: Pick<WantedNames, 'leftOver'>
   readonly now: Clock

@@ -3,7 +3,7 @@
 import { fieldsOf } from './acme-problem.ts'
 import { AcmeFault } from './order-fault.ts'
 
-export interface ListedOrders {
+interface ListedOrders {
   /** Sends a request signed by the account. */
   readonly ask: (url: string) => Promise<{ readonly headers: Readonly<Record<string, string>>; readonly data: unknown }>
   readonly isSought: (order: Readonly<Record<string, unknown>>) => boolean

@@ -4,7 +4,7 @@
  */
 import type { NameCounts } from '../store/certificate-reader.ts'
 
-export interface CountedNamesOptions {
+interface CountedNamesOptions {
   readonly count: () => Promise<NameCounts>
   /** A monotonic clock, in milliseconds. */
   readonly steady: () => number

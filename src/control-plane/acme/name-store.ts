@@ -32,7 +32,7 @@ export class TakenOver extends Error {
   override readonly name = 'TakenOver'
 }
 
-export interface KeptNamesOptions {
+interface KeptNamesOptions {
   readonly store: Store
   readonly sealer: Sealer
   readonly ids: IdSource
@@ -43,7 +43,7 @@ export interface KeptNamesOptions {
 }
 
 /** What is kept after a step. */
-export interface NameStep {
+interface NameStep {
   readonly stage: NameStage
   readonly dueInMs: number
   readonly state: NameState

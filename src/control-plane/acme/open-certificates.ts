@@ -20,7 +20,7 @@ import { HOUR_MS } from './order-pace.ts'
 import { type OrderTimes, orderTimes } from './order-times.ts'
 import { isOrdered, WantedNames } from './wanted-names.ts'
 
-export interface CertificatesByThemselvesOptions {
+interface CertificatesByThemselvesOptions {
   readonly store: Store
   readonly sealer: Sealer
   readonly ids: IdSource
@@ -56,7 +56,7 @@ export interface CertificatesByThemselvesOptions {
   readonly orderTimes?: OrderTimes | undefined
 }
 
-export interface ManagedCertificates {
+interface ManagedCertificates {
   /** Must be followed before work starts. */
   readonly wanted: Followed
   start(): Promise<void>
@@ -67,7 +67,7 @@ export interface ManagedCertificates {
 }
 
 /** For the metrics. */
-export interface CertificateNumbers extends OrderCounts, NameCounts {
+interface CertificateNumbers extends OrderCounts, NameCounts {
   readonly ordersWithinHour: number
 }
 

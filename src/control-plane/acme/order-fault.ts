@@ -1,7 +1,7 @@
 /** Why there is no certificate for a name, as the API, the log and the metrics report it. */
 
 /** The sentence for each code; details from the authority follow it. */
-export const faultTexts = {
+const faultTexts = {
   AUTHORITY_UNAVAILABLE: 'The certificate authority cannot be reached or does not work at the moment.',
   AUTHORITY_RATE_LIMIT: 'The certificate authority issues no more certificates for now: its rate limit is reached.',
   ACME_ACCOUNT_REFUSED:

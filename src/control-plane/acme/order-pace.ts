@@ -4,7 +4,7 @@
  */
 import type { CertificateReader } from '../store/certificate-reader.ts'
 
-export interface OrderRoom {
+interface OrderRoom {
   /** Orders that are urgent. */
   readonly urgent: number
   /** Renewals that may wait; never more than `urgent`. */

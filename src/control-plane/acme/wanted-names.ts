@@ -25,7 +25,7 @@ export interface WantedName {
   readonly perWeek?: number
 }
 
-export interface WantedNamesOptions {
+interface WantedNamesOptions {
   readonly store: Store
   readonly onChange: () => void
   /** A wildcard that is always wanted; names of edges that it covers get no certificate of their own. */

@@ -48,7 +48,7 @@ const MAX_PARAM = 16_384
 /** Answered even at a cap: otherwise a flood would look like a dead process, and the server would be restarted. */
 const probes: ReadonlySet<string | undefined> = new Set(['/healthz', '/readyz'])
 
-export interface ApiOptions extends Omit<ApiDoor, 'pageKey'>, DashboardOptions, Behind, PublicPages {
+interface ApiOptions extends Omit<ApiDoor, 'pageKey'>, DashboardOptions, Behind, PublicPages {
   readonly ids: IdSource
   readonly metrics: ApiMetrics
   readonly log: FastifyBaseLogger

@@ -11,7 +11,7 @@ export const MAX_BODY_BYTES = 1024 * 1024
 const MAX_DEPTH = 32
 
 /** The body as it arrived. */
-export interface RawBody {
+interface RawBody {
   readonly bytes: Buffer
   readonly contentType: string | undefined
   /** Parameters of the path, which a body may repeat. */

@@ -10,7 +10,7 @@ const MAX_WAITING = 64
 const WAITING_MS = 1000
 
 /** Headers of the answer to a refused request. */
-export type RefusalHeaders = Readonly<Record<string, string>>
+type RefusalHeaders = Readonly<Record<string, string>>
 
 /** Counts the connections of `server`. The result gives the headers for a request over a cap, and undefined for others. */
 export function capConnections(

@@ -3,7 +3,7 @@ import { Gauge, type Registry } from '@prometheus-io/client'
 import { registerReadCounter } from './read-counter.ts'
 
 /** The counts; those of names are for all nodes together, those of results for this node. */
-export interface CertificateReads {
+interface CertificateReads {
   readonly ordering: number
   readonly first: number
   readonly renewal: number

@@ -3,7 +3,7 @@ import { Counter, Gauge, type Registry } from '@prometheus-io/client'
 import type { ClusterNumbers, PlaneNumbers } from '../../model/plane-metrics.ts'
 import { registerReadCounter } from './read-counter.ts'
 
-export interface ClusterReads {
+interface ClusterReads {
   readonly cluster: () => ClusterNumbers
   readonly planes: () => PlaneNumbers
 }

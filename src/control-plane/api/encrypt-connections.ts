@@ -10,7 +10,7 @@ const HANDSHAKE_MS = 10_000
 /** The most handshakes at once; further connections are closed before TLS costs anything. */
 const MAX_SHAKING = 1024
 
-export interface EncryptOptions {
+interface EncryptOptions {
   readonly certificate: OwnCertificate
   readonly tls: SecureContextOptions
   /** Whether this address may start another handshake. */

@@ -6,7 +6,7 @@ import type { Links } from '../resources/resource-links.ts'
 import type { ExchangeStreams } from '../traffic/exchange-streams.ts'
 import type { Exchanges } from '../traffic/listed-exchanges.ts'
 
-export interface ExchangeStreamOptions {
+interface ExchangeStreamOptions {
   readonly streams: ExchangeStreams
   readonly exchanges: Pick<Exchanges, 'show'>
   readonly links: Links

@@ -5,7 +5,7 @@ import { othersTurn } from '../../lib/threads/others-turn.ts'
 /** The size of a piece, in characters. */
 const PIECE = 64 * 1024
 
-export interface JsonAnswer {
+interface JsonAnswer {
   readonly bytes: number
   readonly body: string | Readable
 }

@@ -4,7 +4,7 @@ import { Counter, collectDefaultMetrics, Histogram, Registry } from '@prometheus
 import { createServer } from '../../lib/http/node-http.ts'
 import { metricsPage } from './metrics-page.ts'
 
-export interface Served {
+interface Served {
   readonly method: string
   readonly route: string
   readonly status: number

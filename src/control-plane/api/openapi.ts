@@ -13,7 +13,7 @@ import { answered, type PublishedSchema, sent } from './openapi-schemas.ts'
 import { filtersOf } from './query.ts'
 import type { ApiRoute } from './routes.ts'
 
-export type OpenApiDocument = Readonly<Record<string, unknown>>
+type OpenApiDocument = Readonly<Record<string, unknown>>
 
 /** The resources in the document. */
 const documented: readonly Resource[] = [...resources, policyExplanations, trafficHistory, brokenEdges]

@@ -5,7 +5,7 @@ import type { ServedCertificate } from '../../link/planes/plane-calls.ts'
 /** Any certificate with its key, in PEM. */
 type Pair = Pick<ServedCertificate, 'cert' | 'key'>
 
-export interface OwnCertificateOptions {
+interface OwnCertificateOptions {
   /** Makes a certificate of the server's own authority. */
   readonly issue: () => Pair
   /** TLS versions and ciphers of every context. */

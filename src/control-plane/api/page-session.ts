@@ -18,7 +18,7 @@ const LIFETIME_MS = 12 * 3_600_000
 /** Longest cookie that is opened, in characters; longer ones are not ours. */
 const MAX_COOKIE = 1024
 
-export interface PageSessionOptions {
+interface PageSessionOptions {
   readonly sealer: Pick<Sealer, 'seal' | 'open'>
   readonly now: Clock
   /** How callers reach the API; null when only addresses and `localhost` do. */
@@ -26,7 +26,7 @@ export interface PageSessionOptions {
 }
 
 /** An API key that somebody signed in with, and until when, in milliseconds since 1970. */
-export interface PageSession {
+interface PageSession {
   readonly key: string
   readonly until: number
 }

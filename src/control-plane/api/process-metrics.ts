@@ -2,7 +2,7 @@
 import { Counter, type Registry } from '@prometheus-io/client'
 import { registerReadCounter } from './read-counter.ts'
 
-export interface ProcessNumbers {
+interface ProcessNumbers {
   readonly lostLines: () => number
   readonly refusedConnections: () => number
   /** Processes that were replaced, by role; left out where there is one process. */

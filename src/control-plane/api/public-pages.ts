@@ -6,7 +6,7 @@ import { openApiDocument } from './openapi.ts'
 import type { ApiRoute } from './routes.ts'
 
 /** Whether the server can serve, and where. */
-export interface Readiness {
+interface Readiness {
   readonly isReady: boolean
   readonly addresses: Readonly<Record<string, string>>
 }

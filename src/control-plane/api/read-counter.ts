@@ -1,7 +1,7 @@
 /** A counter metric whose value another part of the program counts; it is read at each scrape. */
 import { Counter, type Registry } from '@prometheus-io/client'
 
-export interface ReadCounter {
+interface ReadCounter {
   readonly name: string
   readonly help: string
   readonly read: () => number

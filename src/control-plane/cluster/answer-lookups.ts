@@ -24,7 +24,7 @@ const APART_MS = 20
 /** How many ports are read at once. */
 const PORTS_TOGETHER = 1000
 
-export interface LookUpsOptions {
+interface LookUpsOptions {
   readonly store: Store
   readonly sealer: Sealer
   readonly nodeId: string

@@ -28,7 +28,7 @@ const names: readonly string[] = ['command', 'endSession', 'proveAlive'] satisfi
 const commands: readonly string[] = ['restart', 'stop', 'update'] satisfies AgentCommand[]
 
 /** Sends a call to another node; rejects when it cannot be reached. */
-export type CarryCall = (nodeId: string, value: unknown) => Promise<unknown>
+type CarryCall = (nodeId: string, value: unknown) => Promise<unknown>
 
 /** The services of another node. */
 export function servicesOf(nodeId: string, carry: CarryCall): NodeServices {

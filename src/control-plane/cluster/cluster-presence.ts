@@ -5,7 +5,7 @@ import type { LiveNode, StoredOnlineTunnel } from '../store/online-rows.ts'
 import type { Store } from '../store/store.ts'
 import type { KeptTunnel } from './write-online-rows.ts'
 
-export interface ClusterPresenceOptions {
+interface ClusterPresenceOptions {
   readonly store: Store
   /** Resolves when all changes here so far are written. */
   readonly written: () => Promise<void>

@@ -30,7 +30,7 @@ import { DistantPorts } from './remote-ports.ts'
 import { type HeldHere, type KeptTunnel, NODE_LEAVES, OnlineRows, SESSION_MOVED } from './write-online-rows.ts'
 
 /** What the cluster needs of this node's own data planes. */
-export interface Here extends NodeServices {
+interface Here extends NodeServices {
   readonly held: HeldHere
   /** How many sessions are online here. */
   sessions(): number
@@ -43,7 +43,7 @@ export interface Here extends NodeServices {
   callNode(nodeId: string, value: unknown): Promise<unknown>
 }
 
-export interface ClusterOptions {
+interface ClusterOptions {
   readonly store: Store
   readonly sealer: Sealer
   readonly log: Logger

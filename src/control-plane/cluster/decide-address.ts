@@ -2,7 +2,7 @@
 import { type PoolDifference, poolDifference } from '../../model/pool.ts'
 
 /** A tunnel that has a place, or wants it. */
-export interface Holder {
+interface Holder {
   readonly tunnelId: string
   readonly sessionId: string
   readonly nodeId: string
@@ -29,7 +29,7 @@ export interface JudgedPlace<Held extends JudgedHolder> {
   readonly holders: readonly Held[]
 }
 
-export type Decision<Held extends JudgedHolder> =
+type Decision<Held extends JudgedHolder> =
   | { readonly isGranted: false; readonly difference: PoolDifference }
   | {
       readonly isGranted: true

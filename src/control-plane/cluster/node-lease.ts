@@ -9,7 +9,7 @@ import type { Store } from '../store/store.ts'
 /** What a node says of itself with each renewal. */
 export type NodeFacts = StoredNode
 
-export interface NodeLeaseOptions {
+interface NodeLeaseOptions {
   readonly store: Store
   readonly log: Logger
   /** What this node is at the moment. */

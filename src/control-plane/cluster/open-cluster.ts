@@ -10,7 +10,7 @@ import { Cluster } from './cluster.ts'
 import type { NodeFacts } from './node-lease.ts'
 import { readChallenge } from './read-challenge.ts'
 
-export interface OpenClusterOptions {
+interface OpenClusterOptions {
   readonly store: Store
   readonly sealer: Sealer
   readonly log: Logger

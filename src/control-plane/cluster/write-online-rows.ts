@@ -30,7 +30,7 @@ export interface HeldHere {
   tunnelsOf(sessionId: string): readonly { readonly id: string; readonly place: string | undefined }[]
 }
 
-export interface OnlineRowsOptions {
+interface OnlineRowsOptions {
   readonly store: Store
   readonly sealer: Sealer
   readonly nodeId: string
@@ -64,7 +64,7 @@ const MAX_MOVES = 10_000
 /** Pause between retries while the database is down, in milliseconds. */
 const RETRY_MS = 500
 
-export class LeaseLost extends Error {
+class LeaseLost extends Error {
   constructor() {
     super('the lease of this node has expired')
     this.name = 'LeaseLost'

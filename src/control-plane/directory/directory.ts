@@ -57,12 +57,12 @@ const alone: AllNodes = {
 }
 
 /** What a plane has online although another plane has it by now: ids of sessions and tunnels. */
-export interface Superseded {
+interface Superseded {
   readonly sessions: readonly string[]
   readonly tunnels: readonly string[]
 }
 
-export interface DirectoryOptions {
+interface DirectoryOptions {
   /** Tells every other data plane of a tunnel; resolves when each serves it or is disconnected. */
   readonly added: (tunnel: ElsewhereTunnel) => Promise<void>
   /** `isLost`: its data plane is gone, and its agent may come back. */

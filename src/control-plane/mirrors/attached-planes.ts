@@ -32,7 +32,7 @@ import { type PlaneFeedsOptions, planeFeeds } from './plane-mirrors.ts'
 import type { ClusterOfPlanes, SharedCalls } from './shared-calls.ts'
 import type { CertifiedSessions } from './ssh-certificate-mirror.ts'
 
-export interface AttachedPlanesOptions {
+interface AttachedPlanesOptions {
   readonly store: Store
   readonly sealer: Sealer
   readonly files?: PlaneFeedsOptions['files']
@@ -48,7 +48,7 @@ export interface AttachedPlanesOptions {
   readonly tunnelStarted?: (tunnel: OnlineTunnel) => void
 }
 
-export interface AskEachOptions {
+interface AskEachOptions {
   readonly isAsked?: (planeId: string) => boolean
   readonly withinMs?: number
 }

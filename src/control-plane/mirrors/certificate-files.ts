@@ -16,7 +16,7 @@ import type { ServedCertificate } from '../../link/planes/plane-calls.ts'
 import { coveredBy } from '../../model/certificate-names.ts'
 import { readNames } from '../../model/hostport.ts'
 
-export interface CertificateFilesOptions {
+interface CertificateFilesOptions {
   readonly folder: string
   readonly now: Clock
   readonly log: Logger
@@ -25,7 +25,7 @@ export interface CertificateFilesOptions {
 }
 
 /** How many pairs are served, and how many are faulty. */
-export interface CertificateFileNumbers {
+interface CertificateFileNumbers {
   readonly served: number
   readonly bad: number
 }

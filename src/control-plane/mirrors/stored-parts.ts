@@ -3,7 +3,7 @@ import type { Change } from '../store/feed.ts'
 import type { StoredResource } from '../store/reader.ts'
 import type { Store } from '../store/store.ts'
 
-export interface StoredPartsOptions<Part> {
+interface StoredPartsOptions<Part> {
   readonly store: Store
   readonly kinds: readonly string[]
   /** Undefined leaves a resource out. */

@@ -6,7 +6,7 @@ import type { Store } from '../store/store.ts'
 import { type CompiledRestrictions, readRestrictions } from './stored-restrictions.ts'
 
 /** Parts that the API listener serves. */
-export type ApiPart = Extract<RestrictedPart, 'api' | 'dashboard'>
+type ApiPart = Extract<RestrictedPart, 'api' | 'dashboard'>
 
 export class ApiGuard {
   readonly #store: Store

@@ -13,7 +13,7 @@ import type { Store } from '../store/store.ts'
 import { KEY_ID } from './sealing.ts'
 
 /** What a backup says about itself. */
-export interface BackupFacts {
+interface BackupFacts {
   /** Of the program that made it. */
   readonly version: string
   readonly createdAt: string
@@ -38,7 +38,7 @@ const MARK_BYTES = 64
 /** Longest row: a request body of 1 MiB, escaped twice. */
 const MAX_LINE = 8 * 1024 * 1024
 
-export interface BackupRequest {
+interface BackupRequest {
   readonly store: Store
   readonly keyFile: string
   readonly version: string

@@ -21,7 +21,7 @@ import type { Fields, Resource, Surroundings } from '../resources/resource.ts'
 import { type HeavyResult, type HeavyWork, outcomeOf } from './worker-tasks.ts'
 
 /** A module to be checked, as it was written. */
-export interface WrittenModule {
+interface WrittenModule {
   readonly module: Module
   /** The spelling in which it was written. */
   readonly form: ModuleForm

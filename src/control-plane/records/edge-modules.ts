@@ -24,7 +24,7 @@ export interface ModuleTarget {
   readonly form: ModuleForm
 }
 
-export interface EdgeModulesOptions extends ShowingModules {
+interface EdgeModulesOptions extends ShowingModules {
   readonly sealer: Sealer
   readonly checks: ModuleChecks
 }

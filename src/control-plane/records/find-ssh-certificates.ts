@@ -6,7 +6,7 @@ import type { Store } from '../store/store.ts'
 import { LOOKUP_MS } from './find-agent-credentials.ts'
 
 /** A certificate that was issued here and is not deleted. */
-export interface StoredSshCertificate {
+interface StoredSshCertificate {
   readonly id: string
   /** The public key of its authority, in wire form. */
   readonly authorityBlob: Buffer

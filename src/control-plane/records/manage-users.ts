@@ -23,7 +23,7 @@ const AT_A_TIME = 500
 
 export type Role = 'admin' | 'member'
 
-export type User = Readonly<{ id: string; name: string; role: Role; active: boolean; created_at: string }>
+type User = Readonly<{ id: string; name: string; role: Role; active: boolean; created_at: string }>
 
 /** What the first start created; shown once. */
 export interface FirstStart {
@@ -32,7 +32,7 @@ export interface FirstStart {
   readonly authtoken: string
 }
 
-export interface UserTools {
+interface UserTools {
   readonly store: Store
   readonly ids: IdSource
   readonly now: Clock

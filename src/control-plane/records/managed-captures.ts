@@ -17,7 +17,7 @@ import type { ResourceTarget } from './ownership.ts'
 import type { Records } from './records.ts'
 import type { Complete } from './show-resource.ts'
 
-export interface CaptureControlOptions {
+interface CaptureControlOptions {
   readonly store: Store
   readonly records: Records
   readonly presence: Pick<Presence, 'endpoint' | 'tunnel' | 'session'>

@@ -14,7 +14,7 @@ import { moduleAt, openFields, sealFields } from './sealed-fields.ts'
 import { holdKey } from './sealing.ts'
 
 /** A module and the configuration to write for it. */
-export interface ModuleWrite {
+interface ModuleWrite {
   readonly module: Module
   readonly config: ModuleConfig
   /** Prefix of its fields in messages: empty for its own PUT, `policy.` inside a body. */
@@ -32,7 +32,7 @@ export interface ModuleChecks {
 }
 
 /** The caller and the checks; these run outside of any transaction, since they may take seconds. */
-export interface Checking {
+interface Checking {
   readonly checks: ModuleChecks
   readonly principal: Pick<Principal, 'id'>
 }

@@ -10,7 +10,7 @@ import { LOST_PROOF, type NameProof, proofKey, readProof, VOUCHED } from '../../
 import type { Store } from '../store/store.ts'
 import type { Writer } from '../store/writer.ts'
 
-export interface ProvenNamesOptions {
+interface ProvenNamesOptions {
   readonly store: Store
   readonly domain: string
   readonly lookUp: RecordLookUp
@@ -19,7 +19,7 @@ export interface ProvenNamesOptions {
 }
 
 /** The records that prove a name; one of them is enough. */
-export interface ProofRecords {
+interface ProofRecords {
   readonly txtName: string
   readonly txtValue: string
   /** What a CNAME record must point to; a wildcard cannot be proven by one. */

@@ -28,7 +28,7 @@ import { placed, type ShowingModules } from './shown-at.ts'
 import { checkRules } from './write-rules.ts'
 
 /** What records need. */
-export interface RecordsOptions {
+interface RecordsOptions {
   readonly store: Store
   readonly ids: IdSource
   readonly now: Clock

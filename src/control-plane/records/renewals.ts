@@ -6,7 +6,7 @@ import type { Store } from '../store/store.ts'
 import type { Principal } from './find-caller.ts'
 import { type ResourceTarget, visible } from './ownership.ts'
 
-export interface RenewalsOptions {
+interface RenewalsOptions {
   readonly store: Store
   readonly log: Logger
   readonly managesCertificates: boolean

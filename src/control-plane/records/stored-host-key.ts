@@ -19,7 +19,7 @@ interface Kept {
   readonly key: string
 }
 
-export interface OpenHostKey {
+interface OpenHostKey {
   readonly privateText: Secret
   /** As clients show it when they connect for the first time. */
   readonly fingerprint: string

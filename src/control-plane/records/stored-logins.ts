@@ -41,7 +41,7 @@ export interface StoredLoginsOptions {
 }
 
 /** Takes endings; if it returns a promise, they take effect when that settles, which must be within a bounded time. */
-export type HearEndings = (endings: LoginEndings) => void | Promise<void>
+type HearEndings = (endings: LoginEndings) => void | Promise<void>
 
 /** The only argument of a call, by its name. */
 type Given<Name extends keyof LoginRows> = Parameters<LoginRows[Name]>[0]

@@ -9,7 +9,7 @@ import type { Reader, StoredResource } from '../store/reader.ts'
 import type { Store } from '../store/store.ts'
 
 /** One restriction, compiled. */
-export interface Restriction {
+interface Restriction {
   /** When false, addresses that it does not admit are let in and logged. */
   readonly isEnforced: boolean
   readonly admits: (address: string) => boolean
@@ -28,7 +28,7 @@ export async function readRestrictions(reader: Reader): Promise<CompiledRestrict
 }
 
 /** Reads every restriction, as plain data. */
-export async function readPartRestrictions(
+async function readPartRestrictions(
   reader: Reader,
 ): Promise<readonly (PartRestriction & { readonly part: RestrictedPart })[]> {
   const stored = await reader.page({ kind: ipRestrictions.kind, limit: MAX_RESTRICTIONS })

@@ -1,6 +1,6 @@
 /** Reads the header `User-Agent` for display in lists of sessions; no decision depends on it. */
 
-export interface ShownUserAgent {
+interface ShownUserAgent {
   readonly raw: string
   readonly browser_name: string
   readonly browser_version: string

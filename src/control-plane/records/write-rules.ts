@@ -14,7 +14,7 @@ import { keepAnAdmin } from './manage-users.ts'
 import { isEnforced } from './stored-restrictions.ts'
 
 /** One write of one resource. */
-export interface Write {
+interface Write {
   readonly resource: Resource
   readonly principal: Pick<Principal, 'id' | 'role'>
   readonly parentId: string | null

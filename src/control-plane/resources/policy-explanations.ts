@@ -10,7 +10,7 @@ import type { Resource } from './resource.ts'
 const id = (what: string) => Type.Optional(Type.String({ minLength: 1, maxBytes: 64, description: what }))
 
 /** The request body: the edge, route or policy to explain, and the traffic. */
-export const explainForm = closed({
+const explainForm = closed({
   edge_id: id('Id of the edge that the traffic goes through, or of the endpoint of an agent (`ep_…`).'),
   route_id: id('Id of the route that the request goes through.'),
   ...Object.fromEntries(formsOf(policy, 'route').map(({ name, body }) => [name, Type.Optional(body)])),

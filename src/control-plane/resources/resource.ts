@@ -55,7 +55,7 @@ export interface Making {
 }
 
 /** The resource that this one belongs to and is deleted with: named in the path (edge) or in the body (IP policy). */
-export interface Parent {
+interface Parent {
   readonly kind: string
   readonly field: string
   readonly in: 'path' | 'body'
@@ -64,7 +64,7 @@ export interface Parent {
 }
 
 /** A second name of a resource: the same resources under another path. */
-export interface OtherName extends Pick<Resource, 'noun' | 'about' | 'path' | 'listKey'> {
+interface OtherName extends Pick<Resource, 'noun' | 'about' | 'path' | 'listKey'> {
   /** The name in operations: `service_user`. */
   readonly name: string
 }
@@ -141,7 +141,7 @@ export interface Resource {
 }
 
 /** How a file of this folder describes a stored resource; everything else is derived from this. */
-export interface StoredSpec<Form extends TProperties, Kept extends Fields>
+interface StoredSpec<Form extends TProperties, Kept extends Fields>
   extends Pick<Resource, 'kind' | 'noun' | 'about' | 'prefix' | 'path' | 'listKey' | 'access'>,
     Partial<Pick<Resource, 'otherName' | 'parent' | 'embeds' | 'place' | 'mints' | 'columns' | 'actions'>> {
   /** Fields of the create body. Those with a default, or required, are always shown; others are null when unset. */

@@ -57,7 +57,7 @@ export const certificateShows = {
   certificate: Type.String({ description: 'The signed certificate, as the line of a `-cert.pub` file.' }),
 }
 
-export interface SshCertificateFields {
+interface SshCertificateFields {
   readonly ssh_certificate_authority_id: string
   readonly public_key: string
   readonly principals: readonly string[]

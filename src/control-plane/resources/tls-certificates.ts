@@ -74,7 +74,7 @@ export const tlsCertificates = stored({
 })
 
 /** For a certificate that this server got from an authority: when, and for which name. */
-export interface Issuing {
+interface Issuing {
   readonly issued_at: string | null
   readonly issued_for: string | null
 }

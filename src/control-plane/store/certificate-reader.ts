@@ -4,7 +4,7 @@ import type { DialectFacts } from './dialect.ts'
 import type { Tables } from './tables.ts'
 
 export type StoredChallenge = Readonly<Selectable<Tables['acme_challenges']>>
-export type StoredAcmeAccount = Readonly<Selectable<Tables['acme_accounts']>>
+type StoredAcmeAccount = Readonly<Selectable<Tables['acme_accounts']>>
 
 /**
  * What is to be done for a name: continue an order, get a first certificate, check whether to renew one, or renew it when its

@@ -16,7 +16,7 @@ import {
 } from './certificate-reader.ts'
 
 /** The stored state of a name after a step. */
-export interface KeptName {
+interface KeptName {
   readonly stage: NameStage
   /** From now, in milliseconds. */
   readonly dueInMs: number

@@ -20,7 +20,7 @@ import {
 import type { Tables } from './tables.ts'
 
 /** Which places with a port to read, in the order of their ports. */
-export interface PortPage {
+interface PortPage {
   /** Only those after this one, which need not exist. */
   readonly after?: { readonly port: number; readonly place: string } | undefined
   readonly limit: number

@@ -5,7 +5,7 @@ import { endClient, limitedQuery } from './postgres-pool.ts'
 
 const RECONNECT_MS = 1000
 
-export interface NoticesOptions {
+interface NoticesOptions {
   readonly connect: () => pg.Client
   readonly channel: string
   readonly limits: Pick<StoreLimits, 'connectionMs' | 'pollMs'>

@@ -6,7 +6,7 @@ import { Overdue, type StoreLimits } from './limits.ts'
 /** How long closing a connection waits for the database, in milliseconds. */
 const GOODBYE_MS = 1000
 
-export interface LimitedPoolOptions {
+interface LimitedPoolOptions {
   readonly config: pg.PoolConfig
   readonly limits: Pick<StoreLimits, 'connectionMs' | 'statementMs'>
   /** Runs on each connection before its first use. */

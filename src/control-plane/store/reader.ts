@@ -30,7 +30,7 @@ export interface StoredModule {
   readonly config: Readonly<Record<string, unknown>>
 }
 
-export interface PageOf {
+interface PageOf {
   readonly kind: string
   readonly ownerId?: string
   /** Only ids that sort before this one; it need not exist. */
@@ -39,14 +39,14 @@ export interface PageOf {
 }
 
 /** A resource that refers to another, and the field or module that refers. */
-export interface Referrer {
+interface Referrer {
   readonly id: string
   readonly kind: string
   readonly slot: string
 }
 
 /** How to follow references upwards: through which kinds of referrers, and how far at most. */
-export interface Way {
+interface Way {
   readonly through: readonly string[]
   readonly levels: number
 }

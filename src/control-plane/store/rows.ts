@@ -26,7 +26,7 @@ const tables = {
   acme_accounts: { columns: ['directory', 'key', 'url'], key: 1 },
 } as const
 
-export type TableName = keyof typeof tables
+type TableName = keyof typeof tables
 
 /** Columns of `resources` that refer to another resource, which may come later in the backup. */
 const LINKS = ['parent_id', 'owner_id'] as const

@@ -19,7 +19,7 @@ export class ThreadGone extends Error {
   }
 }
 
-export interface ThreadOptions {
+interface ThreadOptions {
   readonly path: string
   /** How long opening waits for another process, in milliseconds. */
   readonly openMs: number

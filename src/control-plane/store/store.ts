@@ -36,7 +36,7 @@ export class StoreConflict extends Error {
 const UNCONFIRMED =
   'The database did not confirm this write in time: it may be stored or not. Check before you repeat it.'
 
-export interface StoreOptions {
+interface StoreOptions {
   /** Tests set shorter ones. */
   readonly limits?: StoreLimits
 }

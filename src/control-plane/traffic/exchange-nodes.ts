@@ -7,7 +7,7 @@ import type { ExchangeNode } from './listed-exchanges.ts'
 import { type AskExchanges, exchangesHere } from './node-exchanges.ts'
 
 /** The other nodes; undefined for a node on its own. */
-export interface OtherExchanges {
+interface OtherExchanges {
   readonly others: readonly OtherNode[]
   exchangesAt(nodeId: string, ask: ExchangeAsk): Promise<unknown>
 }

@@ -8,13 +8,13 @@ import { type ExchangeFilter, isThrough, type SeenExchange } from '../../model/e
 import type { Principal } from '../records/find-caller.ts'
 import { type ExchangeNode, maySee } from './listed-exchanges.ts'
 
-export interface ExchangeStreamsOptions {
+interface ExchangeStreamsOptions {
   readonly nodes: () => readonly ExchangeNode[]
   readonly log: Logger
   readonly everyMs?: number
 }
 
-export interface FollowingReader {
+interface FollowingReader {
   /** The watcher; read at each poll, since a role may change. */
   readonly principal: () => Principal
   readonly filter: ExchangeFilter

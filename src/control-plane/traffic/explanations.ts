@@ -28,7 +28,7 @@ import type { Fields } from '../resources/resource.ts'
 import type { Reader, StoredResource } from '../store/reader.ts'
 import type { Store } from '../store/store.ts'
 
-export interface ExplanationsOptions {
+interface ExplanationsOptions {
   readonly store: Store
   readonly sealer: Sealer
   readonly checks: Pick<ModuleChecks, 'readModule'>

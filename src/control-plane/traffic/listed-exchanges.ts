@@ -25,14 +25,14 @@ export interface ExchangeNode {
   readonly ask: AskExchanges
 }
 
-export interface ExchangesOptions {
+interface ExchangesOptions {
   /** This node and all others that are online. */
   readonly nodes: () => readonly ExchangeNode[]
   readonly log: Logger
 }
 
 /** A page of exchanges, before it is shown. */
-export interface ExchangePage {
+interface ExchangePage {
   readonly filter: ExchangeFilter
   readonly beforeId?: string | undefined
   readonly limit: number

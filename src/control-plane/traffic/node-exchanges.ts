@@ -17,7 +17,7 @@ export interface ExchangeAnswers {
   news: Readonly<Record<string, ExchangeNews>>
 }
 
-export type ExchangeKind = ExchangeAsk['kind']
+type ExchangeKind = ExchangeAsk['kind']
 
 /** Asks a node, this one or another. */
 export type AskExchanges = <Kind extends ExchangeKind>(

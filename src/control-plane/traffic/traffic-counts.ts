@@ -40,7 +40,7 @@ export function isPeriod(text: unknown): text is Period {
   return typeof text === 'string' && Object.hasOwn(periods, text)
 }
 
-export interface TrafficHistoryOptions {
+interface TrafficHistoryOptions {
   readonly read: () => Promise<PlaneNumbers>
   readonly now: () => number
   /** A clock that never jumps, in milliseconds. */

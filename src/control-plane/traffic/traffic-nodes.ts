@@ -5,7 +5,7 @@ import type { OtherNode } from '../../link/planes/plane-calls.ts'
 import type { Fields } from '../resources/resource.ts'
 import { type Period, showTraffic, type TrafficPoint } from './traffic-counts.ts'
 
-export interface TrafficNodes {
+interface TrafficNodes {
   readonly name: string
   readonly own: (period: Period) => readonly TrafficPoint[]
   /** The other nodes; undefined for a node on its own. */
@@ -13,7 +13,7 @@ export interface TrafficNodes {
   readonly log: Logger
 }
 
-export interface OtherTraffic {
+interface OtherTraffic {
   readonly others: readonly OtherNode[]
   trafficAt(nodeId: string, period: Period): Promise<readonly TrafficPoint[]>
 }

@@ -2,7 +2,7 @@
 import { X509Certificate } from 'node:crypto'
 import type { TlsDemands, TlsFacts } from '../../modules/phases.ts'
 
-export interface DescribedHandshakeFault {
+interface DescribedHandshakeFault {
   /** The module that makes the demand. */
   readonly module: string
   readonly reason: string

@@ -13,7 +13,7 @@ import { makeRequestKey, type RequestKey } from '../../modules/saml/request-key.
 import { doSamlWork, samlDocuments } from '../../modules/saml/saml-documents.ts'
 import type { DryRun, ModuleTools } from '../../modules/tools.ts'
 
-export interface DryToolsOptions {
+interface DryToolsOptions {
   readonly asked: Described
   readonly policy: DryRun['policy']
   readonly region: string

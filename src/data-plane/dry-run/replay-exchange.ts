@@ -14,7 +14,7 @@ import type { BodyReader, BodyWriter, Exchange, RequestHead } from '../requests/
 import type { Captures } from '../requests/running-captures.ts'
 import { bodyOf } from './described-exchange.ts'
 
-export interface ReplaysOptions {
+interface ReplaysOptions {
   readonly edges: FindEdge
   readonly captures: Pick<Captures, 'keep'>
   /** Has the proxy answer a request. */

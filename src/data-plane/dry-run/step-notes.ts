@@ -8,7 +8,7 @@ import type { RuleNotes } from '../../modules/policy/policy-dry-run.ts'
 /** What a phase may return. */
 type Verdict = RequestVerdict | ResponseVerdict | { readonly refuse: VisitorErrorCode }
 
-export interface StepNotesOptions {
+interface StepNotesOptions {
   readonly policy: Pick<RuleNotes, 'take'>
   /** What modules wanted to fetch so far, each as part of a sentence. */
   readonly asked: readonly string[]

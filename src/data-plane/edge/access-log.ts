@@ -3,7 +3,7 @@ import { cutText } from '../../lib/text/cut-text.ts'
 import type { AccessRecord } from '../requests/access-record.ts'
 import type { ConnectionRecord } from './relay-connection.ts'
 
-export interface AccessLogOptions {
+interface AccessLogOptions {
   /** Takes whole lines, several in one text. */
   readonly write: (lines: string) => void
   readonly isOn: () => boolean

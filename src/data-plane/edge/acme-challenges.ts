@@ -11,7 +11,7 @@ import { type ClientHello, normalServerName } from './client-hello.ts'
 import type { CertificatePair } from './served-certificates.ts'
 
 /** A challenge to answer for a name. */
-export interface AskedChallenge {
+interface AskedChallenge {
   readonly name: string
   readonly kind: 'http-01' | 'tls-alpn-01'
   readonly token: string

@@ -16,7 +16,7 @@ import type { AgentModules } from '../../modules/agent-options/options.ts'
 import type { Edges } from './edge-table.ts'
 import type { SharedEdges } from './endpoint-holders.ts'
 
-export interface AgentEndpointsOptions {
+interface AgentEndpointsOptions {
   readonly edges: Edges
   readonly shared: SharedEdges
   /** The modules that a bind asks for; expensive ones are checked off the event loop. */

@@ -3,7 +3,7 @@ import type { EdgeConfig } from '../../model/edge-config.ts'
 import type { AgentEndpoints } from './agent-endpoints.ts'
 import type { Edges } from './edge-table.ts'
 
-export interface StoredEdgesOptions {
+interface StoredEdgesOptions {
   readonly edges: Pick<Edges, 'apply' | 'remove' | 'storedIds' | 'endpointAt'>
   readonly agents: Pick<AgentEndpoints, 'below'>
   /** Ends the tunnel of an agent and tells the agent why. */

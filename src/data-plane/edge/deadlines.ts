@@ -21,7 +21,7 @@ interface Entry extends Deadline {
   place: number
 }
 
-export interface SweepOptions {
+interface SweepOptions {
   readonly now?: () => number
   readonly everyMs?: number
 }

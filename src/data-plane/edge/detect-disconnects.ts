@@ -30,7 +30,7 @@ interface Watched extends Aged<Watched> {
   missingChecks: number
 }
 
-export interface DepartedVisitorsOptions {
+interface DepartedVisitorsOptions {
   readonly everyMs?: number
   readonly readTable?: (family: 4 | 6) => Promise<TcpTable | undefined>
 }

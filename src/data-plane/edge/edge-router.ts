@@ -28,7 +28,7 @@ export interface HttpVisit {
   readonly edge: Edge | undefined
 }
 
-export interface PublicDoorOptions {
+interface PublicDoorOptions {
   readonly edges: Edges
   readonly tls: TlsServers
   readonly serveHttp: (visit: HttpVisit) => void

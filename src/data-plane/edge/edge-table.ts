@@ -16,7 +16,7 @@ export interface Ports {
   close(port: number, owner: string): void
 }
 
-export interface EdgesOptions extends CompilerOptions {
+interface EdgesOptions extends CompilerOptions {
   readonly ports: Ports
   readonly log: Logger
   /** Called when an edge is removed, so that its connections can be ended. */

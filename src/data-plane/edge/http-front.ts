@@ -28,7 +28,7 @@ import type { VisitorConnection } from './proxy/pick-edge.ts'
 import type { EdgeCount, TrafficCount } from './traffic-count.ts'
 import { UpstreamPool } from './upstream-pool.ts'
 
-export interface HttpFrontOptions {
+interface HttpFrontOptions {
   readonly edges: Edges
   /** Asks other nodes who serves a name; left out when there are none. */
   readonly lookUp?: LookUp | undefined

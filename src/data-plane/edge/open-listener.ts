@@ -9,7 +9,7 @@ import { type Peer, peerOf } from '../../lib/net/peer.ts'
 import { visitorSockets } from '../../lib/net/socket-options.ts'
 import { type MeetVisitor, meetVisitors } from '../../lib/net/trusted-hop.ts'
 
-export interface ListenerOptions {
+interface ListenerOptions {
   readonly on: ListenOn
   /** An error thrown here ends that connection and no other. */
   readonly onConnection: (socket: Socket, visitor: Peer) => void

@@ -8,7 +8,7 @@ import { type ClientHello, type HelloFault, HelloReader } from './client-hello.t
 export type PeekFault = HelloFault | 'no_name' | 'timeout' | 'closed'
 
 /** How long a hello may take from accept to its last byte, in milliseconds. */
-export const HELLO_TIMEOUT_MS = 3000
+const HELLO_TIMEOUT_MS = 3000
 
 /** How long a visitor that is turned away has to read why, in milliseconds; closing at once could discard it. */
 const LINGER_MS = 1000

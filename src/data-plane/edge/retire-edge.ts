@@ -1,12 +1,12 @@
 /** Retires a removed edge: it gets no new visitors, and those present get the drain time (D42). */
 
 /** Who holds connections of visitors. */
-export interface HoldsVisitors {
+interface HoldsVisitors {
   /** Call it when the edge is gone. The result ends the connections that it had until now. */
   retire(edgeId: string): () => void
 }
 
-export interface Retiring {
+interface Retiring {
   /** Connections of TCP and TLS edges. */
   readonly streams: HoldsVisitors
   /** Connections that carry requests. */

@@ -18,7 +18,7 @@ export interface ServerCertificate extends CertificatePair {
   readonly sharedId: string
 }
 
-export interface CertificatesOptions {
+interface CertificatesOptions {
   readonly authority: { issue(names: readonly string[]): IssuedCertificate }
   readonly now?: Clock
   readonly maxIssued?: number

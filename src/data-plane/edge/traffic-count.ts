@@ -29,7 +29,7 @@ export interface EdgeCount {
   refused: number
 }
 
-export interface TrafficCountOptions {
+interface TrafficCountOptions {
   /** An edge that is no longer served gets no new count: requests may end after their edge is gone. */
   readonly isServed?: (edgeId: string) => boolean
   readonly addressOf?: (endpointId: string) => string

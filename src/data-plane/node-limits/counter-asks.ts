@@ -20,7 +20,7 @@ const SILENT_MS = 1000
 /** Most takes in one message; a full message is sent at once. */
 const MAX_TAKES = 500
 
-export interface CounterAsksOptions {
+interface CounterAsksOptions {
   readonly neighbours: Pick<Neighbours, 'ask' | 'tell'>
   readonly local: (key: string, rate: Rate) => Taken
   /** A clock that never goes back, in milliseconds. */
@@ -35,7 +35,7 @@ interface Ask {
   readonly resolve: (taken: Taken) => void
 }
 
-export const allowed: Taken = { isAllowed: true, waitMs: 0 }
+const allowed: Taken = { isAllowed: true, waitMs: 0 }
 
 export class CounterAsks {
   readonly #options: CounterAsksOptions

@@ -5,7 +5,7 @@ import { CallLink } from '../../link/calls/call-link.ts'
 import { socketChannel } from '../../link/calls/plane-channel.ts'
 import type { Neighbours } from './worker-peers.ts'
 
-export interface PeerLinksOptions {
+interface PeerLinksOptions {
   readonly self: string
   /** The path of the socket on which a plane listens for the others. */
   readonly pathOf: (planeId: string) => string

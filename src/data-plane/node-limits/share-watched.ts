@@ -4,7 +4,7 @@ import { Gathering } from './gather-changes.ts'
 import { type Neighbours, tellAll, whenMoved } from './worker-peers.ts'
 
 /** The watched requests of this plane. */
-export interface Watched {
+interface Watched {
   watched(): readonly string[]
   whenWatched(heard: (endpointId: string, isWatched: boolean) => void): void
   watchElsewhere(endpointId: string, watcher: (request: ServedRequest) => void): () => void

@@ -21,7 +21,7 @@ const MAX_GATHERED = 1000
 /** Most open circuits that are kept without a breaker here: edges are compiled only when their first visitor comes. */
 const MAX_AHEAD = 10_000
 
-export interface SharedBreakersOptions {
+interface SharedBreakersOptions {
   /** A clock that never goes back, in milliseconds. */
   readonly now?: () => number
   readonly grantMs?: number

@@ -27,7 +27,7 @@ const MOVE_LATER_MS = 1000
 /** Most keys that are remembered as fetched by a new owner; beyond that, the first is forgotten. */
 const MAX_FETCHED = 10_000
 
-export interface SharedCountersOptions {
+interface SharedCountersOptions {
   readonly own?: SlidingCounters
   /** A clock that never goes back, in milliseconds. */
   readonly now?: () => number

@@ -4,7 +4,7 @@
  */
 import { keepLast } from './address-cache.ts'
 
-export interface FormerlyOptions {
+interface FormerlyOptions {
   /** A clock that never jumps, in milliseconds. */
   readonly now: () => number
   /** After how long it is forgotten, in milliseconds. */

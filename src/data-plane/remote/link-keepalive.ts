@@ -10,7 +10,7 @@ import { streamTypes, typeHead } from '../../link/wire/stream-types.ts'
 import { WireError } from '../../link/wire/wire-error.ts'
 import type { WireStream } from '../../link/wire/wire-stream.ts'
 
-export interface LinkPulseOptions {
+interface LinkPulseOptions {
   /** How long the session may be without streams, in milliseconds. */
   readonly idleMs: number
   readonly onIdle: () => void

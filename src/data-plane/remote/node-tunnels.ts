@@ -30,7 +30,7 @@ import { DistantGroups, type DistantGroupsOptions } from './remote-groups.ts'
 
 type Labels = Readonly<Record<string, string>>
 
-export interface OtherNodesOptions extends Omit<DistantGroupsOptions, 'asking' | 'isUnsure' | 'forgetMs'> {
+interface OtherNodesOptions extends Omit<DistantGroupsOptions, 'asking' | 'isUnsure' | 'forgetMs'> {
   readonly edges: {
     /** The id of the edge that is served at exactly this name, if any. */
     exact(listener: Listener, name: string): string | undefined

@@ -7,7 +7,7 @@ import type { Mux } from '../../link/wire/mux.ts'
 import { callNode } from './node-calls.ts'
 
 /** The message to the other node. */
-export interface GoneTunnels {
+interface GoneTunnels {
   /** Ids of tunnels. */
   readonly gone: readonly string[]
 }

@@ -6,7 +6,7 @@ import type { WireStream } from '../../link/wire/wire-stream.ts'
 import { DialFault, type DialReason } from '../../model/dial.ts'
 import { parseFault, readPart } from './dial-header.ts'
 
-export interface RelayLinkOptions {
+interface RelayLinkOptions {
   readonly session: Mux
   /** What to call the other end in messages, such as `the plane w2`. */
   readonly name: string

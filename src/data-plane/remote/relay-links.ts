@@ -9,7 +9,7 @@ import { LinkBook } from './link-table.ts'
 import { RelayLink } from './relay-link.ts'
 import { relaySession } from './relay-session.ts'
 
-export interface RelayLinksOptions {
+interface RelayLinksOptions {
   /** The path of the socket on which a plane's `RelayDoor` listens; undefined for an unknown plane. */
   readonly pathOf: (planeId: string) => string | undefined
   readonly log: Logger

@@ -23,7 +23,7 @@ import { socketTransport } from '../../link/wire/transport.ts'
 import { GROWN_WINDOW_BYTES, WINDOW_BYTES } from '../../link/wire/wire-bounds.ts'
 
 /** Most open streams of one session. Each buffers at most a window of 256 KiB for a slow reader. */
-export const RELAY_STREAMS = 65_536
+const RELAY_STREAMS = 65_536
 
 /** Streams for pings, and to say that a plane is leaving; between nodes, the side that accepts streams opens these too. */
 const OWN_STREAMS = 8
@@ -44,7 +44,7 @@ const near: PeerTraits = {
  */
 const far: PeerTraits = { ...near, maxStreams: RELAY_STREAMS + OWN_STREAMS, windowBytes: GROWN_WINDOW_BYTES }
 
-export interface RelaySessionOptions extends Pick<MuxOptions, 'onStream' | 'onClosed'> {
+interface RelaySessionOptions extends Pick<MuxOptions, 'onStream' | 'onClosed'> {
   /** Whether this side opens the streams of visitors, in the role of a server; the other side has the role of an agent. */
   readonly opens: boolean
   /** Whether the other plane is at another node. */

@@ -21,7 +21,7 @@ export interface RelayedDialsOptions {
 const PREAMBLE_MS = 10_000
 
 /** Notes which tunnels the other end reaches. */
-export interface ReachedTunnels {
+interface ReachedTunnels {
   add(tunnelId: string): void
 }
 

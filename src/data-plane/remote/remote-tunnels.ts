@@ -26,7 +26,7 @@ import { RelayLinks } from './relay-links.ts'
 import { RelayDoor } from './worker-listener.ts'
 import { OtherPlanes } from './worker-tunnels.ts'
 
-export interface ReachElsewhereOptions {
+interface ReachElsewhereOptions {
   readonly nodeId: string
   readonly planeId: string
   /** The folder with the Unix sockets of the node's data planes; undefined when there is only one. */

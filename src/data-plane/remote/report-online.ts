@@ -14,7 +14,7 @@ const TOLD_MS = 5000
 /** How long an agent that comes back waits until its former session has ended, in milliseconds. */
 const RETURNING_MS = 3000
 
-export interface ToldElsewhere {
+interface ToldElsewhere {
   readonly control: ControlLink
   readonly elsewhere: () => Pick<ReachElsewhere, 'others' | 'dial' | 'cameHere' | 'tunnelEnded' | 'leftHere'>
   readonly registry: () => Registry

@@ -9,7 +9,7 @@ import { relaySession } from './relay-session.ts'
 import { RelayedDials, type RelayedDialsOptions } from './relayed-dials.ts'
 
 /** `dial` reaches tunnels of this plane only: what comes through here is not relayed again. */
-export type RelayDoorOptions = RelayedDialsOptions
+type RelayDoorOptions = RelayedDialsOptions
 
 /** Most connections at once: each other plane has one, and a few more that are ending. */
 const MAX_CONNECTIONS = 4096

@@ -5,7 +5,7 @@ import { DialFault, type DialRequest } from '../../model/dial.ts'
 import type { EdgeConfig } from '../../model/edge-config.ts'
 import type { LabelledTunnel } from '../../model/label-groups.ts'
 
-export interface OtherPlanesOptions<Compiled extends { release(): void }> {
+interface OtherPlanesOptions<Compiled extends { release(): void }> {
   /** Serves the endpoints of agents at other planes. */
   readonly edges: {
     /** Undefined when there is nothing to compile. */

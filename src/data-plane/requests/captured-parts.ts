@@ -11,7 +11,7 @@ import type { KeptBody, KeptHeader, KeptMessage, SeenExchange } from '../../mode
 /** The kinds of parts. */
 export const partKinds = { requestHead: 0, requestBody: 1, responseHead: 2, responseBody: 3 } as const
 
-export type PartKind = (typeof partKinds)[keyof typeof partKinds]
+type PartKind = (typeof partKinds)[keyof typeof partKinds]
 
 /** In front of each part: the number of the one before, and the kind. */
 const PART_HEAD = 9

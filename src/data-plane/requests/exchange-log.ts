@@ -7,7 +7,7 @@ import { type ExchangeId, exchangeId, readExchangeId } from '../../model/exchang
 import type { AccessRecord } from './access-record.ts'
 import { ReadRecord, RecordWriter } from './exchange-record.ts'
 
-export interface ExchangeLogOptions {
+interface ExchangeLogOptions {
   /** Memory for everything, in bytes. */
   readonly bytes: number
   /** Of this node and data plane; see `tagOf`. */
@@ -17,7 +17,7 @@ export interface ExchangeLogOptions {
 }
 
 /** An exchange, and where its heads and bodies are if they were kept. */
-export interface FoundExchange {
+interface FoundExchange {
   readonly exchange: SeenExchange
   /** The number of the last part that was kept; -1 when there is none. */
   readonly lastPart: number

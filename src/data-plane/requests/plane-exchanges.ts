@@ -16,7 +16,7 @@ import { messagesOf } from './captured-parts.ts'
 import { ExchangeLog } from './exchange-log.ts'
 import { Captures } from './running-captures.ts'
 
-export interface PlaneExchangesOptions {
+interface PlaneExchangesOptions {
   /** Memory for everything, in bytes. */
   readonly bytes: number
   readonly nodeId: string

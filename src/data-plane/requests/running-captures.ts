@@ -16,7 +16,7 @@ export interface EdgeCaptures {
 
 export const noCaptures: EdgeCaptures = { isOff: true, begin: () => undefined }
 
-export interface CapturesOptions {
+interface CapturesOptions {
   /** Memory for what is kept, in bytes. */
   readonly bytes: number
   readonly now: Clock
@@ -66,7 +66,7 @@ export class Captures implements EdgeCaptures {
 }
 
 /** What is kept of an exchange. */
-export type KeptAs = Pick<RunningCapture, 'id' | 'bodies' | 'maxBodyBytes' | 'unmask'>
+type KeptAs = Pick<RunningCapture, 'id' | 'bodies' | 'maxBodyBytes' | 'unmask'>
 
 /** What is kept of one exchange in progress. */
 export class ExchangeCapture implements KeptParts {

@@ -12,7 +12,7 @@ export interface ForwardPlace {
   readonly port: number
 }
 
-export type Plan = { readonly bind: BindRequest } | { readonly labels: LabelRequest }
+type Plan = { readonly bind: BindRequest } | { readonly labels: LabelRequest }
 
 /** D49: addresses in a forward that ask for no name; `ssh` itself sends `localhost` by default. */
 const noNames: ReadonlySet<string> = new Set(['', 'localhost', '127.0.0.1', '::1', '0.0.0.0', '::', '*'])

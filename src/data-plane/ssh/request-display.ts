@@ -10,7 +10,7 @@ import type { SshTerminal } from './ssh-terminal.ts'
 /** The terminal that it is shown on. */
 type Surface = Pick<SshTerminal, 'window' | 'isBusy' | 'print' | 'complain'>
 
-export interface DisplayOptions {
+interface DisplayOptions {
   readonly region: string
   readonly requests: Pick<WatchedRequests, 'watch'>
   /** Called for each drawing. */

@@ -11,7 +11,7 @@ export interface ScreenFigures {
   readonly latencyMs: number | undefined
 }
 
-export interface ScreenContent {
+interface ScreenContent {
   readonly region: string
   readonly addresses: readonly string[]
   readonly figures: ScreenFigures

@@ -12,7 +12,7 @@ import { refusalText, sshRefusals } from './ssh-refusals.ts'
 import { SshSession } from './ssh-session.ts'
 import type { SshTerminal } from './ssh-terminal.ts'
 
-export interface SshConnectionOptions {
+interface SshConnectionOptions {
   readonly link: SshLink
   readonly trial: Trial
   readonly peer: Peer

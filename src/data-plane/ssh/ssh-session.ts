@@ -20,7 +20,7 @@ import type { ForwardReply, SshLink } from './ssh-link.ts'
 import { refusalText, sshRefusals } from './ssh-refusals.ts'
 import type { Asked, SshTerminal } from './ssh-terminal.ts'
 
-export interface SshSessionOptions {
+interface SshSessionOptions {
   readonly link: SshLink
   readonly peer: Peer
   readonly door: SshContext

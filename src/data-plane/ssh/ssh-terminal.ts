@@ -1,7 +1,7 @@
 /** A client's terminal: takes its command, and shows it lines or a screen. */
 import type { Channel, Session } from 'ssh2'
 
-export interface WindowSize {
+interface WindowSize {
   readonly columns: number
   readonly rows: number
 }

@@ -25,7 +25,7 @@ export interface DoorCertificate {
   readonly key: string
 }
 
-export interface AcceptorOptions extends Omit<DoorstepOptions, 'onTrial'> {
+interface AcceptorOptions extends Omit<DoorstepOptions, 'onTrial'> {
   readonly certificate: DoorCertificate
   /** The certificate for the name that an agent asks for, if not the listener's own; an unchanged one is the same object. */
   readonly certificateFor?: ((name: string) => DoorCertificate | undefined) | undefined

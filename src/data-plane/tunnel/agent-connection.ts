@@ -42,7 +42,7 @@ export interface AuthenticationOutcome {
   failed(reason: string, options: { readonly isFault: boolean }): number
 }
 
-export interface ConnectionOptions {
+interface ConnectionOptions {
   readonly transport: Transport
   readonly peer: AgentPeer
   readonly outcome: AuthenticationOutcome

@@ -3,7 +3,7 @@
  * memory; half begun, they would fill it.
  */
 
-export interface BeginTurnsOptions {
+interface BeginTurnsOptions {
   readonly atOnce: number
   /** How long a turn lasts at most, in milliseconds, even while its work goes on: a slow session must not hold up the others. */
   readonly longestMs: number

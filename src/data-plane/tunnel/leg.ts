@@ -19,7 +19,7 @@ import { Dialler } from './dial-tunnel.ts'
 import type { AgentPeer, DoorContext } from './listener-context.ts'
 import { signsOfLife } from './signs-of-life.ts'
 
-export interface LegOptions {
+interface LegOptions {
   readonly mux: Mux
   readonly traits: PeerTraits
   readonly peer: AgentPeer

@@ -12,7 +12,7 @@ export interface DoorTlsSettings {
   readonly tlsMinVersion: SecureVersion
 }
 
-export interface DoorCertificatesOptions {
+interface DoorCertificatesOptions {
   readonly settings: DoorTlsSettings
   readonly authority: { issue(names: readonly string[]): DoorCertificate }
   readonly certificates: {

@@ -5,7 +5,7 @@ import type { Admission, Candidate } from './admission.ts'
 import type { AuthenticationOutcome } from './agent-connection.ts'
 import type { AgentPeer } from './listener-context.ts'
 
-export interface TrialOptions {
+interface TrialOptions {
   readonly socket: Socket
   readonly peer: AgentPeer
   readonly admission: Admission

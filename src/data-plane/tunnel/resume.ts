@@ -14,7 +14,7 @@ export function sealCookie(seal: Seal, cookie: Cookie): string {
 }
 
 /** What an agent says about its previous session; `leg` numbers the connections of one session, from 0. */
-export interface Return {
+interface Return {
   readonly clientId: string
   readonly cookie: string
   readonly leg: number

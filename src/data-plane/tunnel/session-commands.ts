@@ -11,7 +11,7 @@ import { Refusal } from '../../model/errors.ts'
 import type { AgentCommand } from '../../model/presence.ts'
 
 /** For each command: `''` when the agent supports it, the reason why not, or null when the agent does not know it. */
-export type CommandSupport = Readonly<Record<AgentCommand, string | null>>
+type CommandSupport = Readonly<Record<AgentCommand, string | null>>
 
 export function commandSupport(auth: AuthRequest): CommandSupport {
   return { restart: auth.restartUnsupported, stop: auth.stopUnsupported, update: auth.updateUnsupported }

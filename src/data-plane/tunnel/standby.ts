@@ -14,7 +14,7 @@ import { refusals, refusalText } from './bind-refusals.ts'
 import { signsOfLife } from './signs-of-life.ts'
 
 /** The parts of the future session. */
-export type StandbyParts = Omit<SessionOptions, 'former'>
+type StandbyParts = Omit<SessionOptions, 'former'>
 
 export class AgentStandby {
   readonly credentialId: string

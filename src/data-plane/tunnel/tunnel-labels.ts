@@ -12,7 +12,7 @@ import type { LiveSession, Tunnel } from './session-types.ts'
 import { boundTexts, MAX_TUNNELS } from './tunnel-bounds.ts'
 import type { LabelRequest } from './tunnel-request.ts'
 
-export interface Labelling {
+interface Labelling {
   readonly credentials: CurrentCredentials
   readonly registry: Registry
   readonly elsewhere: Elsewhere

@@ -4,7 +4,7 @@
  */
 import type { ServedRequest } from '../../model/served-request.ts'
 
-export type Watcher = (request: ServedRequest) => void
+type Watcher = (request: ServedRequest) => void
 
 export class WatchedRequests {
   /** By endpoint id: an endpoint has one tunnel, and so at most one watcher. */

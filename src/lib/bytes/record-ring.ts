@@ -3,7 +3,7 @@
  * that the garbage collector has nothing to trace.
  */
 
-export interface RecordRingOptions {
+interface RecordRingOptions {
   /** Memory for everything, in bytes. */
   readonly bytes: number
   /** Size of a small record, in bytes; it decides how many places for records there are. */

@@ -18,7 +18,7 @@ export interface RelayOptions {
  * Watches a relay. It is not a stream around one of the two: if only some streams were wrapped, V8 would have to handle
  * both kinds at each call.
  */
-export interface RelayWatch {
+interface RelayWatch {
   /** Lent bytes of the first stream, and of the second: they change as soon as the call returns. */
   fromVisitor(chunk: Buffer): void
   fromService(chunk: Buffer): void

@@ -8,7 +8,7 @@ import { StagedWrites } from './buffered-writes.ts'
 import { type ByteSink, type ByteStream, kept } from './byte-stream.ts'
 import { noteRead } from './read-memory.ts'
 
-export interface SocketStreamOptions {
+interface SocketStreamOptions {
   /**
    * Whether the stream reads everything the other end has sent before a failed write ends it. For connections to
    * services: a service that refuses an upload answers and closes, so the next write fails, but the answer must not be

@@ -15,7 +15,7 @@ export interface DnsExchangeLimits {
   readonly tcpMs: number
 }
 
-export const dnsExchangeLimits: DnsExchangeLimits = { udpMs: [1500, 3000, 5000], tcpMs: 10_000 }
+const dnsExchangeLimits: DnsExchangeLimits = { udpMs: [1500, 3000, 5000], tcpMs: 10_000 }
 
 /** RFC 1035 §4.2.1: the longest message over UDP; longer ones go over TCP. */
 const MAX_UDP_BYTES = 512

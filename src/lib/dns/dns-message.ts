@@ -5,7 +5,7 @@
  * cannot be checked.
  */
 
-export interface DnsQuestion {
+interface DnsQuestion {
   /** Lower case, without a dot at its end; empty for the root. */
   readonly name: string
   readonly type: number
@@ -17,7 +17,7 @@ export interface DnsRecord extends DnsQuestion {
   readonly data: Buffer
 }
 
-export interface DnsMessage {
+interface DnsMessage {
   readonly id: number
   readonly isAnswer: boolean
   readonly opcode: number

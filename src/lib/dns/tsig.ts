@@ -35,9 +35,9 @@ interface Signature {
 }
 
 /** Why a signed answer is not accepted; undefined when it is. */
-export type TsigFault = string | undefined
+type TsigFault = string | undefined
 
-export interface SignedDnsMessage {
+interface SignedDnsMessage {
   readonly bytes: Buffer
   /** The MAC of the answer covers this one. */
   readonly mac: Buffer

@@ -12,7 +12,7 @@ export interface CertificateFilePair {
   readonly stamp: string
 }
 
-export interface FoundPairs {
+interface FoundPairs {
   readonly pairs: readonly CertificateFilePair[]
   /** Whether there was more than is searched. */
   readonly isCut: boolean

@@ -10,7 +10,7 @@ import type { Logger } from '../log/create-log.ts'
 import { MinuteLog } from '../log/minute-log.ts'
 
 /** How many descriptors each kind of connection leaves free. Metrics leave fewest, so an operator can still look. */
-export const spareDescriptors = { visitors: 64, agents: 32, api: 24, metrics: 8 } as const
+const spareDescriptors = { visitors: 64, agents: 32, api: 24, metrics: 8 } as const
 export type Caller = keyof typeof spareDescriptors
 
 /** The largest part of the limit that is kept free, for systems with a small limit. */
@@ -19,13 +19,13 @@ const MAX_SPARE_PART = 0.25
 /** How often the limit is read again, and a file opened to check that this still works, in milliseconds. */
 const CHECK_MS = 1000
 
-export interface DescriptorsOptions {
+interface DescriptorsOptions {
   readonly log: Logger
   readonly system?: DescriptorSystem
 }
 
 /** The functions of the operating system that are used here. */
-export interface DescriptorSystem {
+interface DescriptorSystem {
   /** The text of `/proc/self/limits`, read without opening another descriptor; empty where there is no such file. */
   limits(): Promise<string>
   /** Fails when no file can be opened. */

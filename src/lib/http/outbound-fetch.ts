@@ -47,7 +47,7 @@ export class FetchFault extends Error {
   }
 }
 
-export interface OutboundOptions {
+interface OutboundOptions {
   /** Whether the operator allows requests to this address although it is not public (`--outbound-allow`). */
   readonly isAllowed: (address: string) => boolean
   /** Whether a listener of this server has that address: it may trust local requests, which users must not make. */

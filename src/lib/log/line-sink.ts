@@ -15,7 +15,7 @@ export interface LinePort {
   writeLast(text: string, limitMs: number): void
 }
 
-export interface LineSinkOptions {
+interface LineSinkOptions {
   readonly port: LinePort
   /** Makes the line that reports `lost` dropped ones. */
   readonly notice: (lost: number) => string

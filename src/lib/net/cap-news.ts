@@ -14,7 +14,7 @@ export interface CapNews {
 }
 
 /** The open connections of a source at this plane, and its requests and handshakes since the last news. */
-export type SourceNews = readonly [name: string, open: number, requests: number, handshakes: number]
+type SourceNews = readonly [name: string, open: number, requests: number, handshakes: number]
 
 /**
  * The part of a limit that all planes together may use before they tell each other; more than that is reported at the
@@ -28,7 +28,7 @@ interface Unreported {
   handshakes: number
 }
 
-export interface UntoldNewsOptions {
+interface UntoldNewsOptions {
   readonly limits: CapLimits
   /** How many planes share the limits, including this one. */
   readonly planes: number

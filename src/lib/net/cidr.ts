@@ -7,7 +7,7 @@
 import { isIPv4, isIPv6 } from 'node:net'
 import { BadInput } from '../shape/bad-input.ts'
 
-export interface Cidr {
+interface Cidr {
   /** The lowest address of the range, as `canonical` spells it. */
   readonly network: string
   readonly bits: number

@@ -10,13 +10,13 @@ import { sourceOf } from './client-key.ts'
 /** How many sources without a connection are remembered; the first to leave is forgotten first. */
 const MAX_ABSENT = 16_384
 
-export interface SourceRates {
+interface SourceRates {
   /** Per second; 0 for no limit. */
   readonly requests: number
   readonly handshakes: number
 }
 
-export class Source {
+class Source {
   /** Open connections. */
   open = 0
   readonly rates: SourceRates

@@ -31,9 +31,9 @@ const settings = {
   maxHandshakesPerSource: 'max-handshakes-per-source',
 } as const satisfies Record<keyof CapLimits, string>
 
-export type Cap = keyof typeof settings
+type Cap = keyof typeof settings
 
-export interface ConnectionCapsOptions {
+interface ConnectionCapsOptions {
   readonly limits: CapLimits
   /** Each door counts separately, so that a flood at one leaves the others open. */
   readonly door: 'visitors' | 'agents' | 'ssh' | 'api'
@@ -50,7 +50,7 @@ interface Elsewhere {
   readonly bySource: Map<string, number>
 }
 
-export interface Sharing {
+interface Sharing {
   /** How many planes share the limits, including this one. */
   readonly planes: number
   /** Called when `news` has something to report: within the usual time, or, if urgent, at the end of this turn. */

@@ -6,7 +6,7 @@ import { EarlyListener } from './early-listener.ts'
 /** An address to open, with port 0 for any free port, or a listener that is open. */
 export type ListenOn = ListenAddress | EarlyListener
 
-export interface ListenAddress {
+interface ListenAddress {
   readonly host: string
   readonly port: number
   /** Whether other processes of ours listen on it too; the system then spreads connections among them. */

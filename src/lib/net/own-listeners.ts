@@ -1,7 +1,7 @@
 /** Checks whether an address and port belong to a listener of this process. */
 import { networkInterfaces } from 'node:os'
 
-export interface OwnPorts {
+interface OwnPorts {
   readonly ports: readonly number[]
   /** Ports that may be opened at any time, both ends included. */
   readonly range: { readonly from: number; readonly to: number }

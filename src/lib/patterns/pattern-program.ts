@@ -62,11 +62,6 @@ export function compileProgram(patterns: readonly string[]): PatternProgram {
   }
 }
 
-/** The size of a program in bytes. */
-export function programBytes({ kinds, outs, args, masks, spans, ranges }: PatternProgram): number {
-  return [kinds, outs, args, masks, spans, ranges].reduce((sum, { byteLength }) => sum + byteLength, 0)
-}
-
 /** The buffers to transfer, so that a program reaches another thread without being copied. */
 export function programBuffers({ kinds, outs, args, masks, spans, ranges }: PatternProgram): ArrayBuffer[] {
   return [kinds, outs, args, masks, spans, ranges].map(({ buffer }) => buffer as ArrayBuffer) // as made above

@@ -1,6 +1,6 @@
 /** An error for input that cannot be read: the fault of the sender, not a defect of ours. */
 
-export interface BadInputOptions {
+interface BadInputOptions {
   /** One word for what is wrong, for callers that distinguish such errors. */
   readonly reason?: string
   readonly cause?: unknown

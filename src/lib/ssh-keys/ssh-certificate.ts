@@ -10,7 +10,7 @@ import { isSignedSsh, publicBlobOf, signSsh } from './ssh-signature.ts'
 import { SshWireReader, sshStrings, sshUint32, sshUint64 } from './ssh-wire.ts'
 
 /** The longest certificate, in bytes: it must fit into one packet of any SSH program (RFC 4253 §6.1). */
-export const MAX_SSH_CERTIFICATE_BYTES = 30 * 1024
+const MAX_SSH_CERTIFICATE_BYTES = 30 * 1024
 
 /** The most that OpenSSH accepts (SSHKEY_CERT_MAX_PRINCIPALS). */
 export const MAX_SSH_PRINCIPALS = 256

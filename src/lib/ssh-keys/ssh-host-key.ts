@@ -1,7 +1,7 @@
 /** Makes the host key of an SSH server in the form of `ssh-keygen` (openssh/PROTOCOL.key). */
 import { generateKeyPairSync, randomBytes } from 'node:crypto'
 
-export interface SshHostKey {
+interface SshHostKey {
   /** One line, as after the host in `known_hosts`: `ssh-ed25519 AAAA…`. */
   readonly publicLine: string
   /** A private key file in OpenSSH's own format, without a passphrase. */

@@ -10,7 +10,7 @@ import { BadInput } from '../shape/bad-input.ts'
 import { SshWireReader, sshMpint, sshStrings } from './ssh-wire.ts'
 
 /** The accepted RSA sizes, in bits: under 2048 is breakable, over 8192 only slows the handshake. */
-export const RSA_BITS = { min: 2048, max: 8192 } as const
+const RSA_BITS = { min: 2048, max: 8192 } as const
 
 const curves = [
   { type: 'ecdsa-sha2-nistp256', name: 'nistp256', openssl: 'prime256v1', crv: 'P-256', bytes: 32 },

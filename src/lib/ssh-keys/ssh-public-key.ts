@@ -9,7 +9,7 @@ import { advice, blobOf, blobType, keyOfBlob, sshKeyTypes } from './ssh-key-blob
 /** The most UTF-8 bytes in the text of a key; an 8192-bit RSA key needs under 2 KiB. */
 export const MAX_PUBLIC_KEY_BYTES = 16 * 1024
 
-export interface SshPublicKey {
+interface SshPublicKey {
   readonly type: string
   /** As printed by `ssh-keygen -l`: `SHA256:` and the unpadded base64 hash of `blob`. */
   readonly fingerprint: string

@@ -15,7 +15,7 @@ export class BadJson extends Error {
   }
 }
 
-export interface JsonBounds {
+interface JsonBounds {
   readonly maxDepth: number
   /** Values and keys in all. Reading time grows with their number: 1 MiB of brackets takes 0.2 s. */
   readonly maxValues: number

@@ -15,7 +15,7 @@ import {
   writeCertificate,
 } from './x509-writer.ts'
 
-export interface AuthorityOptions {
+interface AuthorityOptions {
   readonly now?: Clock
   readonly random?: (bytes: number) => Buffer
 }

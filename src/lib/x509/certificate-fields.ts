@@ -7,7 +7,7 @@
 import { BadInput } from '../shape/bad-input.ts'
 import { type DerElement, derElements, derOnly, derTag, dottedOid } from './der.ts'
 
-export interface CertificateFields {
+interface CertificateFields {
   readonly commonName: string
   readonly isCa: boolean
   readonly keyUsages: string[]

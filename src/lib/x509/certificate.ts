@@ -11,7 +11,7 @@ export const MAX_CA_CERTIFICATES = 64
 /** The most UTF-8 bytes in one bundle, including text around the certificates. */
 export const MAX_CA_PEM_BYTES = 256 * 1024
 
-export interface CaCertificates {
+interface CaCertificates {
   /** Each certificate in its plain PEM form, with the SHA-256 of its DER in lower-case hex. */
   readonly certificates: readonly { readonly pem: string; readonly fingerprint: string }[]
   readonly first: {

@@ -11,7 +11,7 @@ export interface Channel {
   close(): void
 }
 
-export interface ChannelEvents {
+interface ChannelEvents {
   message(message: unknown): void
   closed(): void
 }
@@ -31,7 +31,7 @@ const MAX_WAITING = 512 * 1024 * 1024
 /** How long the other side may take to close its end, in milliseconds. One that is stuck would keep the channel open. */
 const CLOSE_MS = 2000
 
-export interface SocketChannelOptions {
+interface SocketChannelOptions {
   /** In bytes; smaller ones are for tests. */
   readonly maxMessage?: number
   readonly maxWaiting?: number

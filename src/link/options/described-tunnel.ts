@@ -20,7 +20,7 @@ export interface DescribedTunnel {
   readonly isPooled: boolean
 }
 
-export interface DescriptionContext {
+interface DescriptionContext {
   readonly readText: ReadText
   /** Environment variables, which may hold secrets that are not in the file or flags. */
   readonly env?: Readonly<Record<string, string | undefined>> | undefined

@@ -9,7 +9,7 @@ export type TunnelKind = 'http' | 'tcp' | 'tls' | 'labeled'
 /** Fields of the options of a bind. */
 export type Opts = Record<string, unknown>
 
-export interface EndpointOption {
+interface EndpointOption {
   readonly key: string
   readonly for: readonly TunnelKind[]
   readonly read: (reader: OptionReader, key: string, context: Context) => Opts
@@ -28,7 +28,7 @@ const tls: readonly TunnelKind[] = ['tls']
 const all: readonly TunnelKind[] = ['http', 'tcp', 'tls']
 
 /** In the order in which they are read. */
-export const endpointOptions: readonly EndpointOption[] = [
+const endpointOptions: readonly EndpointOption[] = [
   { key: 'url', for: all, read: (reader, key) => given('URL', reader.word(key)) },
   { key: 'domain', for: named, read: (reader, key) => given('Domain', reader.word(key)) },
   { key: 'hostname', for: named, read: (reader, key) => given('Hostname', reader.word(key)) },

@@ -7,12 +7,12 @@ import { CALL_MS, CallLink, type CallOptions, LinkFault } from '../calls/call-li
 import type { Channel } from '../calls/plane-channel.ts'
 import type { Attachment, ControlCalls, PlaneCalls, PlaneSecrets } from './plane-calls.ts'
 
-export interface ControlLinkOptions {
+interface ControlLinkOptions {
   readonly log: Logger
 }
 
 /** What the link needs once the data plane is built. */
-export interface AttachedPlane {
+interface AttachedPlane {
   readonly calls: PlaneCalls
   /** What is online here at this moment. */
   readonly attachment: () => Attachment

@@ -143,7 +143,7 @@ export interface IngressNameChange {
 }
 
 /** Why a tunnel is stopped, as told to its agent. */
-export interface StopReason {
+interface StopReason {
   readonly message: string
   readonly ngrok: number
 }
@@ -171,7 +171,7 @@ export interface Attachment {
 }
 
 /** Another data plane. */
-export interface OtherPlane {
+interface OtherPlane {
   readonly planeId: string
 }
 

@@ -45,7 +45,7 @@ export function answerPings(stream: WireStream): void {
   })
 }
 
-export interface HeartbeatOptions {
+interface HeartbeatOptions {
   readonly intervalMs?: number
   readonly toleranceMs?: number
   /** Called when there was no answer in time, or a wrong one. */

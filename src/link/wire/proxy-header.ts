@@ -8,7 +8,7 @@ import { WireError } from './wire-error.ts'
 import type { WireStream } from './wire-stream.ts'
 
 /** The kind of edge, as the wire spells it; `none` is an endpoint of an agent. */
-export const edgeTypes = { none: '0', tcp: '1', tls: '2', https: '3' } as const
+const edgeTypes = { none: '0', tcp: '1', tls: '2', https: '3' } as const
 
 export type EdgeType = keyof typeof edgeTypes
 
@@ -72,7 +72,7 @@ function readLength(stream: WireStream): number | undefined {
   return bytes && Number(bytes.readBigInt64LE(0))
 }
 
-export function parseProxyHeader(bytes: Buffer): ProxyHeader | WireError {
+function parseProxyHeader(bytes: Buffer): ProxyHeader | WireError {
   const message = parseMessage(bytes)
   if (message instanceof WireError) return message
   return MessageFields.parse(message, (fields) => {

@@ -23,13 +23,6 @@ export const streamTypes = {
 
 export type StreamType = (typeof streamTypes)[keyof typeof streamTypes]
 
-/** What an agent may open before it is authenticated. */
-export const untrustedTypes: ReadonlySet<number> = new Set([
-  streamTypes.auth,
-  streamTypes.serverInfo,
-  streamTypes.heartbeat,
-])
-
 export const TYPE_BYTES = 4
 
 /** The head of a stream of this type, which is one of `streamTypes` or the caller's own. */

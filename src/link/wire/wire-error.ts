@@ -24,9 +24,9 @@ export const wireCodes = {
 export type WireCode = keyof typeof wireCodes
 
 /** Our own codes, which no frame carries. */
-export type LocalCode = 'too_many_streams' | 'message_invalid' | 'message_too_large' | 'timed_out' | 'dead_peer'
+type LocalCode = 'too_many_streams' | 'message_invalid' | 'message_too_large' | 'timed_out' | 'dead_peer'
 
-export type WireErrorCode = WireCode | LocalCode
+type WireErrorCode = WireCode | LocalCode
 
 /** What caused it: this end, the peer, or the connection. */
 export type Side = 'us' | 'peer' | 'connection'

@@ -9,7 +9,7 @@ export interface HeaderSettings {
   readonly remove: readonly string[]
 }
 
-export type HeaderChanges = (headers: HeaderList, moment: TemplateMoment) => void
+type HeaderChanges = (headers: HeaderList, moment: TemplateMoment) => void
 
 export function compileHeaderChanges({ add, remove }: HeaderSettings): HeaderChanges {
   const removed = new Set(remove.map((name) => name.toLowerCase()))

@@ -32,7 +32,7 @@ export function headerForm({ adding }: { adding: string }) {
   )
 }
 
-export type HeaderForm = Static<ReturnType<typeof headerForm>>
+type HeaderForm = Static<ReturnType<typeof headerForm>>
 
 /**
  * Throws `BadValue` for headers that must not be changed, and for duplicates. `kept` gets a lower-case name and all names

@@ -20,14 +20,14 @@ export interface AttemptPlace {
 }
 
 /** The part of an attempt that travels in the state. */
-export interface StatePart {
+interface StatePart {
   readonly id: string
   readonly host: string
   readonly startedAt: number
 }
 
 /** The part of an attempt that is in the cookie. */
-export interface CookiePart {
+interface CookiePart {
   /** The provider at which it began. If the module uses another one by the end, that one must not see the code. */
   readonly identity: string
   /** A path of the same host. */

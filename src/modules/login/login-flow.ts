@@ -25,7 +25,7 @@ const errorForm = /^[\w.-]{1,64}$/
 
 type Pair = readonly [string, string]
 
-export interface LoginFlow {
+interface LoginFlow {
   /** Sends the visitor to the provider, and afterwards to `to`, a path of this host. */
   begin(ctx: RequestContext, to: string, isForced: boolean): Promise<Respond | Refuse>
   /** Handles the return from the provider. */

@@ -1,7 +1,7 @@
 /** Adapts our `fetch` to the web's interface for libraries, so that all their requests obey D53. */
 import type { Fetch } from '../../lib/http/outbound-fetch.ts'
 
-export interface WebRequest {
+interface WebRequest {
   readonly method?: string | undefined
   readonly headers?: ConstructorParameters<typeof Headers>[0]
   readonly body?: unknown

@@ -12,7 +12,7 @@ import type { ProviderSettings } from './providers.ts'
 const MAX_MEMBERSHIPS = 50
 const MAX_NAME_LENGTH = 80
 
-export interface OAuthClient {
+interface OAuthClient {
   readonly name: string
   readonly kind: OAuthKind
   readonly application: ProviderSettings

@@ -5,7 +5,7 @@ import { field, type Json } from './kind.ts'
 /** The longest token that is stored, in characters. */
 const MAX_TOKEN_LENGTH = 16_384
 
-export interface TokenClient {
+interface TokenClient {
   readonly tokenUrl: string
   readonly clientId: string
   readonly clientSecret: string

@@ -5,7 +5,7 @@ import { ownLists } from './engine/policy-phases.ts'
 import type { Shape } from './engine/policy-shape.ts'
 import { variables } from './engine/variables.ts'
 
-export interface PolicyWords {
+interface PolicyWords {
   readonly actions: readonly string[]
   /** With their fields: `req.url.path`. */
   readonly variables: readonly string[]

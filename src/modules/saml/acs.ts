@@ -40,7 +40,7 @@ interface Sealed {
   readonly endsAt?: number | undefined
 }
 
-export interface AcsParts {
+interface AcsParts {
   readonly provider: () => Promise<IdentityProvider>
   /** The owner of the work on a visitor's document: the work of one owner does not delay that of another. */
   readonly ownerOf: (ctx: RequestContext) => string
@@ -52,7 +52,7 @@ export interface AcsParts {
   readonly seal: string
 }
 
-export interface Acs {
+interface Acs {
   readonly pages: readonly ProviderPage[]
   /** Ends the attempt of `state` with the sealed answer in the query of the GET. */
   finish(answer: string, state: string): Promise<LoggedIn | LoginFault>

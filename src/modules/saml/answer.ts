@@ -30,7 +30,7 @@ export interface Assertion {
   readonly attributes: readonly { readonly name: string; readonly values: readonly string[] }[]
 }
 
-export interface Confirmation {
+interface Confirmation {
   readonly method: string
   readonly recipient: string | undefined
   readonly inResponseTo: string | undefined
@@ -38,7 +38,7 @@ export interface Confirmation {
   readonly notOnOrAfter: string | undefined
 }
 
-export interface Conditions {
+interface Conditions {
   readonly notBefore: string | undefined
   readonly notOnOrAfter: string | undefined
   /** The audiences of each restriction; all restrictions must be met. */
@@ -47,7 +47,7 @@ export interface Conditions {
   readonly hasOthers: boolean
 }
 
-export interface Statement {
+interface Statement {
   readonly sessionIndex: string | undefined
   readonly authnInstant: string | undefined
   readonly sessionNotOnOrAfter: string | undefined

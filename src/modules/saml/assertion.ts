@@ -22,7 +22,7 @@ export interface Expected {
 }
 
 /** A login as an assertion describes it. */
-export interface Told {
+interface Told {
   readonly assertionId: string
   readonly user: LoginUser
   readonly groups: ReadonlySet<string>

@@ -21,7 +21,7 @@ const REQUEST_MS = 10 * 60_000
 /** The longest relay state that is sent back, in characters; SAML bindings §3.4.3 allows 80. */
 const MAX_RELAY_STATE = 1024
 
-export interface LogoutParts {
+interface LogoutParts {
   readonly provider: () => Promise<IdentityProvider>
   /** The owner of the work on a visitor's document: the work of one owner does not delay that of another. */
   readonly ownerOf: (ctx: RequestContext) => string

@@ -15,7 +15,7 @@ const ALGORITHM = 'http://www.w3.org/2001/04/xmldsig-more#rsa-sha256'
 const deflate = promisify(deflateRaw)
 const signLater = promisify<string, Buffer, string, Buffer>(sign)
 
-export interface Sending {
+interface Sending {
   /** The URL at the provider. */
   readonly to: string
   readonly addresses: SamlAddresses
@@ -24,7 +24,7 @@ export interface Sending {
   readonly now: number
 }
 
-export interface LoginRequest {
+interface LoginRequest {
   readonly id: string
   readonly nameIdFormat: string
   readonly isForced: boolean

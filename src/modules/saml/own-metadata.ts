@@ -3,7 +3,7 @@ import type { SamlAddresses } from './addresses.ts'
 import { escaped } from './escaped.ts'
 import { binding, METADATA, PROTOCOL, SIGNATURE } from './xml-names.ts'
 
-export interface OwnMetadata {
+interface OwnMetadata {
   readonly addresses: SamlAddresses
   /** In PEM. */
   readonly certificate: string

@@ -12,7 +12,7 @@ import { ownMetadata } from './own-metadata.ts'
 import { xmlPage } from './responses.ts'
 import { asDown } from './saml-faults.ts'
 
-export interface SamlClient extends MetadataSource {
+interface SamlClient extends MetadataSource {
   readonly forcesAuthn: boolean
   readonly allowsUnsolicited: boolean
   /** Empty: everybody. */

@@ -20,7 +20,7 @@ export async function readForm(
 }
 
 /** Undefined when a name occurs twice, since two parsers could choose different values. */
-export function readParams(params: URLSearchParams, names: readonly string[]): ReadonlyMap<string, string> | undefined {
+function readParams(params: URLSearchParams, names: readonly string[]): ReadonlyMap<string, string> | undefined {
   const found = new Map<string, string>()
   for (const name of names) {
     const [value, another] = params.getAll(name)

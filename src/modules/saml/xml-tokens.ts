@@ -6,7 +6,7 @@
  */
 import { BadInput } from '../../lib/shape/bad-input.ts'
 
-export type XmlToken = OpenTag | CloseTag | Characters
+type XmlToken = OpenTag | CloseTag | Characters
 
 export interface OpenTag {
   readonly kind: 'open'
@@ -21,13 +21,13 @@ export interface OpenTag {
   readonly isEmpty: boolean
 }
 
-export interface CloseTag {
+interface CloseTag {
   readonly kind: 'close'
   readonly at: number
   readonly written: string
 }
 
-export interface Characters {
+interface Characters {
   readonly kind: 'characters'
   readonly at: number
   /** Whether it is white space, which may also occur outside of the root. */
@@ -36,7 +36,7 @@ export interface Characters {
   readonly text: string
 }
 
-export interface XmlAttribute {
+interface XmlAttribute {
   readonly prefix: string
   readonly name: string
   readonly value: string

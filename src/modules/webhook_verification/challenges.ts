@@ -3,7 +3,7 @@ import { createHmac } from 'node:crypto'
 import type { RequestContext, Respond } from '../phases.ts'
 import { jsonFields } from './body-fields.ts'
 
-export interface Challenge {
+interface Challenge {
   /** Answers a challenge that comes without a signature, before the body is read. */
   readonly unsigned?: (ctx: RequestContext, secret: string) => Respond | undefined
   /** Answers a challenge that comes as a correctly signed webhook. */

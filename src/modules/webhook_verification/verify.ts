@@ -11,7 +11,7 @@ import { type HmacScheme, type Scheme, type Timestamp, webhookSchemes } from './
 import { urlsOf } from './url.ts'
 
 /** Whether the secret signed `body` and all else that the scheme names, and not too long ago. */
-export type Verify = (ctx: RequestContext, body: Buffer, now: number) => boolean | Promise<boolean>
+type Verify = (ctx: RequestContext, body: Buffer, now: number) => boolean | Promise<boolean>
 
 /** R-3.18 */
 const MAX_BODY_BYTES = 10 * 1024 * 1024
@@ -19,7 +19,7 @@ const MAX_BODY_BYTES = 10 * 1024 * 1024
 /** A secret that this sender cannot have given; the message says what is expected. */
 export class BadSecret extends Error {}
 
-export interface Verifier {
+interface Verifier {
   /**
    * Whether the signature can be right, judging by the head of the request. With a header that is missing, malformed or
    * out of date, the body is not even read, so that nobody can make us hold it.

@@ -23,7 +23,7 @@ const MASK_BYTES = 4
 const MAX_HEAD_BYTES = MIN_HEAD_BYTES + 8 + MASK_BYTES
 
 /** Called for the visitor's frames. */
-export interface FrameEvents {
+interface FrameEvents {
   /** Bytes of a message as they arrive; a message is never held as a whole. */
   data(bytes: Buffer): void
   ping(payload: Buffer): void

@@ -15,7 +15,7 @@ import { ExchangeFrames } from './exchange-frames.tsx'
 /** An agent keeps every head and body, so what is absent never existed. */
 const absent = { message: 'No response.', body: 'No body.' }
 
-export interface AgentExchangeProps {
+interface AgentExchangeProps {
   readonly id: string
   /** As the list shows it now; undefined once the agent has dropped it. */
   readonly listed: ListedRow | undefined

@@ -13,7 +13,7 @@ export interface FrameLog {
 
 export const noFrames: FrameLog = { frames: [], missed: 0 }
 
-export interface MoreFrames {
+interface MoreFrames {
   readonly frames?: readonly ListedRow[]
   readonly missed?: number
 }

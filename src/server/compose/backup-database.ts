@@ -33,7 +33,7 @@ export async function backUp(settings: Settings, { take, ...making }: BackUp): P
   }
 }
 
-export interface Restore {
+interface Restore {
   /** Opens the file from its beginning: it is read to its end once before anything is written. */
   readonly file: () => AsyncIterable<Uint8Array>
   readonly passphrase: string | undefined

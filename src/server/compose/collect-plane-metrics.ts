@@ -8,7 +8,7 @@ import type { Online } from '../../data-plane/tunnel/online-tunnels.ts'
 import type { ConnectionCaps } from '../../lib/net/connection-caps.ts'
 import type { ElsewhereNumbers, PlaneNumbers } from '../../model/plane-metrics.ts'
 
-export interface CountingParts {
+interface CountingParts {
   readonly counts: TrafficCount
   readonly doors: readonly ConnectionCaps[]
   readonly online: Pick<Online, 'load' | 'standbys'>

@@ -43,7 +43,7 @@ import { namesOfApi, reachedBy } from '../config/own-names.ts'
 import type { Settings } from '../config/read-settings.ts'
 import type { ControlPlane } from './open-control-plane.ts'
 
-export interface ManagementOptions {
+interface ManagementOptions {
   readonly settings: Settings
   readonly listeners: Pick<Listeners, 'api' | 'metrics'>
   readonly control: ControlPlane
@@ -60,7 +60,7 @@ export interface ManagementOptions {
   readonly version: string
 }
 
-export interface SupervisorNumbers {
+interface SupervisorNumbers {
   /** Processes that were replaced, by role. */
   restarts(): Readonly<Record<string, number>>
   /** Log lines of all processes that could not be written. */
@@ -68,7 +68,7 @@ export interface SupervisorNumbers {
 }
 
 /** Where agents and visitors connect, as `host:port`. */
-export interface PlaneAddresses {
+interface PlaneAddresses {
   readonly agents: string
   readonly ssh: string
   readonly https: string

@@ -8,7 +8,7 @@ export const MAX_WORKERS = 64
 const BASE_BYTES = 256 * 1024 ** 2
 const WORKER_BYTES = 192 * 1024 ** 2
 
-export interface Machine {
+interface Machine {
   readonly cores: number
   /** How much this process and its children may use together, in bytes. */
   readonly memory: number

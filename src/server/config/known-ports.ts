@@ -6,7 +6,7 @@ import { type Listeners, openEarly } from './listeners.ts'
 import type { Settings } from './read-settings.ts'
 import type { ListenerName } from './systemd-sockets.ts'
 
-export interface KnownPorts {
+interface KnownPorts {
   readonly listeners: Pick<Listeners, 'agent' | 'cluster'>
   /** 0 for a node on its own, which announces no ports. */
   readonly ports: { readonly agent: number; readonly cluster: number }

@@ -21,12 +21,12 @@ const faults: Readonly<Record<string, string>> = {
   EACCES: 'the user that runs Postern is not allowed to read it',
 }
 
-export interface ConfigFile {
+interface ConfigFile {
   readonly entries: ReadonlyMap<string, Given>
   readonly problems: readonly string[]
 }
 
-export interface FilePlace {
+interface FilePlace {
   readonly named: string | undefined
   readonly cwd: string
   readonly isServing: boolean

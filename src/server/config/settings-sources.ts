@@ -16,7 +16,7 @@ export interface SettingSources {
   readonly isServing?: boolean
 }
 
-export interface Gathered {
+interface Gathered {
   /** By setting name; only the text that takes precedence. */
   readonly given: ReadonlyMap<string, Given>
   readonly problems: readonly string[]

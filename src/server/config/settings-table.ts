@@ -426,7 +426,7 @@ export const table = {
   }),
 } as const
 
-export type Field = keyof typeof table
+type Field = keyof typeof table
 
 /** What each setting parses to. */
 export type Values = { readonly [F in Field]: ReturnType<(typeof table)[F]['parse']> }

@@ -6,7 +6,7 @@ import { nearest } from '../../lib/text/nearest.ts'
 import { SettingsError } from './settings-error.ts'
 
 /** The settings of listeners without their `-listen`, and `tcp` for the port of a TCP edge or endpoint. */
-export const listenerNames = ['api', 'metrics', 'agent', 'ssh', 'https', 'http', 'cluster'] as const
+const listenerNames = ['api', 'metrics', 'agent', 'ssh', 'https', 'http', 'cluster'] as const
 export type ListenerName = (typeof listenerNames)[number]
 
 export interface HandedSocket {
@@ -14,7 +14,7 @@ export interface HandedSocket {
   readonly fd: number
 }
 
-export interface Handed {
+interface Handed {
   readonly sockets: readonly HandedSocket[]
   /** The process that they are for, if it is not this one. */
   readonly otherPid: number | undefined

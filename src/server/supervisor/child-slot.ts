@@ -4,7 +4,7 @@ import type { Child, ChildEnd, Launch } from './launch.ts'
 import type { ChildRole, FromChild, ToChild } from './process-messages.ts'
 import { RestartPause } from './restart-pause.ts'
 
-export interface SeatOptions {
+interface SeatOptions {
   readonly role: ChildRole
   /** The slot of a worker; 0 for the control process. */
   readonly slot: number

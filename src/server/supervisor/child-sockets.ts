@@ -24,7 +24,7 @@ interface Answer {
   readonly isEarly: boolean
 }
 
-export interface ChildSocketsOptions {
+interface ChildSocketsOptions {
   readonly send: (message: FromChild) => void
   readonly descriptors: Descriptors
 }

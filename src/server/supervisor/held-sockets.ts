@@ -11,7 +11,7 @@ import type { ListenerName } from '../config/systemd-sockets.ts'
 /** A listener, or the port of a TCP edge. */
 export type SocketName = ListenerName | `tcp ${number}`
 
-export interface HeldSocket {
+interface HeldSocket {
   readonly address: AddressInfo
   close(): void
 }

@@ -21,7 +21,7 @@ export interface ChildEnd {
   readonly said?: string
 }
 
-export interface ChildEvents {
+interface ChildEvents {
   message(message: FromChild): void
   /** The last call. */
   ended(end: ChildEnd): void
@@ -29,7 +29,7 @@ export interface ChildEvents {
 
 export type Launch = (role: ChildRole, events: ChildEvents) => Child
 
-export interface LaunchOptions {
+interface LaunchOptions {
   /** The arguments of Node that run a child of this role. */
   readonly args: (role: ChildRole) => readonly string[]
   readonly env: Readonly<Record<string, string | undefined>>

@@ -161,7 +161,7 @@ export interface ControlReady {
   readonly firstStart: FirstCredentials | null
 }
 
-export interface WorkerReady {
+interface WorkerReady {
   readonly type: 'ready'
   readonly role: 'worker'
   readonly addresses: WorkerAddresses

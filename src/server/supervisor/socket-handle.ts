@@ -16,7 +16,7 @@ export interface BoundSocket {
   close(): void
 }
 
-export interface BindOptions {
+interface BindOptions {
   /** Whether several sockets may have this address, so that the system spreads connections over them. */
   readonly isSpread: boolean
 }

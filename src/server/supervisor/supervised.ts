@@ -9,7 +9,7 @@ import { ChildSockets } from './child-sockets.ts'
 import { type FromChild, type StartMessage, SUPERVISION, type ToChild, type UseMessage } from './process-messages.ts'
 
 /** The channel to the supervisor: `process`, in a child. */
-export interface ParentChannel {
+interface ParentChannel {
   on(event: 'message', heard: (message: ToChild, handle: ServerHandle | undefined) => void): unknown
   send(message: FromChild, sent: () => void): void
   /** Whether the supervisor is still there. */
@@ -29,7 +29,7 @@ export interface ChildParts {
 }
 
 /** What a child of either role begins with. */
-export interface ChildBeginning {
+interface ChildBeginning {
   readonly start: StartMessage
   readonly settings: Settings
   readonly log: Logger
@@ -48,7 +48,7 @@ export interface RunningChild {
 }
 
 /** The part of a child's work that depends on its role. */
-export interface ChildWork {
+interface ChildWork {
   /** Resolves when its code is loaded. */
   load(): Promise<unknown>
   /** Resolves when it is ready; `announce` reports that. */

@@ -25,7 +25,7 @@ export interface SupervisorOptions {
   readonly answerMs?: number
 }
 
-export interface Supervised extends GenerationReport {
+interface Supervised extends GenerationReport {
   /** Resolves when all processes use the settings, or with the ids of those that took too long; these use them once they can. */
   use(settings: Settings): Promise<readonly string[]>
   /** Starts the installed version beside the running one, and switches to it; rejects with `UpgradeFailure` if that fails. */
@@ -37,7 +37,7 @@ export interface Supervised extends GenerationReport {
   readonly folder: string
 }
 
-export interface Upgraded {
+interface Upgraded {
   readonly from: string
   readonly to: string
   /** The processes that serve now. */

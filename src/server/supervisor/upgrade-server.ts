@@ -9,7 +9,7 @@ import type { Generation, GenerationReport } from './process-set.ts'
 
 export type UpgradeStep = 'starting' | 'control' | 'workers' | 'back'
 
-export interface Upgrading {
+interface Upgrading {
   readonly from: Generation
   readonly to: Generation
   readonly log: Logger

@@ -5,7 +5,7 @@ import { StringDecoder } from 'node:string_decoder'
 const MAX_LINE_CHARACTERS = 256 * 1024
 
 /** The parts of a child's output that are used here. */
-export interface OutputStream {
+interface OutputStream {
   on(event: 'data', heard: (chunk: Buffer) => void): unknown
   on(event: 'end' | 'error', heard: () => void): unknown
 }

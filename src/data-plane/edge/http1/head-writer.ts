@@ -18,7 +18,7 @@ export function requestHead({ method, target, headers, body, upgrade }: Upstream
   return `${text}\r\nConnection: Upgrade\r\nUpgrade: ${upgrade}\r\n\r\n`
 }
 
-export interface ResponseHeadOptions {
+interface ResponseHeadOptions {
   /** The body that is announced; see `announced`. */
   readonly body: BodyLength
   readonly closes: boolean

@@ -22,7 +22,7 @@ export class HeadFields {
   expectsContinue = false
 }
 
-export interface FieldRules {
+interface FieldRules {
   readonly maxFields: number
   /** Requests only. */
   readonly dropsUnderscores: boolean

@@ -8,7 +8,7 @@ import type { Head } from './head-reader.ts'
 import { type HeadFields, parseFields } from './header-fields.ts'
 
 /** How the body ends on the wire; with `none` no byte follows, whatever is announced. */
-export type ResponseFraming = 'none' | 'length' | 'chunked' | 'until_close'
+type ResponseFraming = 'none' | 'length' | 'chunked' | 'until_close'
 
 export interface ParsedResponse extends ResponseHead {
   readonly framing: ResponseFraming

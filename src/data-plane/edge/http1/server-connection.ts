@@ -29,13 +29,13 @@ import { Http1Outbox } from './response-outbox.ts'
 import { type ExchangeOwner, Http1Exchange } from './server-exchange.ts'
 import { UpgradedStream } from './upgraded-stream.ts'
 
-export interface BadAnswer {
+interface BadAnswer {
   /** Its length is that of `body`. */
   readonly head: ResponseHead
   readonly body: Buffer
 }
 
-export interface Http1ConnectionOptions {
+interface Http1ConnectionOptions {
   readonly stream: ByteStream
   readonly sweep: Sweep
   readonly limits?: Http1Limits

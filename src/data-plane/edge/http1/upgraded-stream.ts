@@ -1,7 +1,7 @@
 /** A connection after its last head: raw bytes, starting with those that arrived with the head. */
 import { type ByteSink, type ByteStream, kept, writeLent } from '../../../lib/bytes/byte-stream.ts'
 
-export interface Handover {
+interface Handover {
   /** Bytes that arrived already. */
   readonly rest: Buffer | undefined
   /** Whether the other end has ended its side. */

@@ -36,7 +36,7 @@ import { UpgradedStream } from './upgraded-stream.ts'
 
 const RESPONSE_BEGIN_BYTE = RESPONSE_BEGIN.charCodeAt(0)
 
-export interface Http1UpstreamOptions {
+interface Http1UpstreamOptions {
   readonly stream: ByteStream
   readonly sweep: Sweep
   /** How long the upstream may take to answer a complete request, in milliseconds; no limit by default. */

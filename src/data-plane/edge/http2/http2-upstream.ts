@@ -39,7 +39,7 @@ import { IdleWatch } from './idle-watch.ts'
 import { readFields, writeFields } from './raw-headers.ts'
 import { noBody, StreamReader, StreamWriter } from './stream-body.ts'
 
-export interface Http2UpstreamOptions {
+interface Http2UpstreamOptions {
   readonly stream: ByteStream
   readonly sweep: Sweep
   /** How long it is kept without a request, in milliseconds. */

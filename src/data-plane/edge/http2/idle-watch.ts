@@ -14,7 +14,7 @@ const CHECKS = 8
 /** Checks of a finished session before its connection is closed by force. */
 const LAST_CHECKS = 2
 
-export interface IdleWatchOptions {
+interface IdleWatchOptions {
   readonly session: { readonly destroyed: boolean }
   /** The socket below the session. */
   readonly connection: Duplex

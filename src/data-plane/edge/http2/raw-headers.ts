@@ -5,7 +5,7 @@ import { isFieldContent } from '../../../lib/http/http-header.ts'
 import type { BodyLength } from '../../requests/http-exchange.ts'
 
 /** What HTTP/2 carries besides headers: pseudo-headers, and the length of the body. */
-export interface RawFields {
+interface RawFields {
   /** By name, colon included; each at most once. */
   readonly pseudo: ReadonlyMap<string, string>
   readonly headers: HeaderList

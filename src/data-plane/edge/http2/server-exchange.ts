@@ -6,7 +6,7 @@ import type { BodyReader, BodyWriter, Exchange, RequestHead, ResponseHead } from
 import { fieldObject, writeFields } from './raw-headers.ts'
 import { noBody, StreamReader, StreamWriter } from './stream-body.ts'
 
-export interface Http2ExchangeOptions {
+interface Http2ExchangeOptions {
   readonly stream: ServerHttp2Stream
   readonly head: RequestHead
   /** A callback threw. */

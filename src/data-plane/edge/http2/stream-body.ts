@@ -6,7 +6,7 @@ import type { HeaderList } from '../../../lib/http/header-list.ts'
 import type { BodyLength, BodyReader, BodySink, BodyWriter } from '../../requests/http-exchange.ts'
 import { fieldObject, readFields } from './raw-headers.ts'
 
-export interface StreamReaderOptions {
+interface StreamReaderOptions {
   /** The length that the head announced. */
   readonly length: BodyLength
   /** A reader has attached. */
@@ -100,7 +100,7 @@ export const noBody: BodyReader = {
   resume() {},
 }
 
-export interface StreamWriterOptions {
+interface StreamWriterOptions {
   /** A message without a body: writes are dropped. */
   readonly isEmpty: boolean
   /** Whether the stream was started so that trailers can follow. */

@@ -1,7 +1,7 @@
 /** The error page for browsers: self-contained, readable without scripts, in the colours that the reader prefers. */
 import { createHash } from 'node:crypto'
 
-export interface PageContent {
+interface PageContent {
   readonly status: number
   readonly text: string
   /** The error code, which the reader can report. */

@@ -7,7 +7,7 @@ import { asSent, hasOtherReadings, splitTarget } from './path-readings.ts'
 import type { UnreadBody, VisitorBody } from './request-body.ts'
 
 /** A request as it arrived. */
-export interface Arrival {
+interface Arrival {
   readonly head: RequestHead
   readonly body: VisitorBody
   readonly connection: { readonly peer: Peer; readonly tls: TlsFacts | undefined }
@@ -16,7 +16,7 @@ export interface Arrival {
 }
 
 /** Where a request goes. */
-export interface Destination {
+interface Destination {
   readonly edgeId: string
   readonly routeId: string
   readonly host: string

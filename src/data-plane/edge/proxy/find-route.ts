@@ -48,7 +48,7 @@ const notWaited = { hasWaited: false }
 /** For a request that was not routed. */
 export const nothingFound: Found = found({})
 
-export function isRouted(result: Found): result is Routed {
+function isRouted(result: Found): result is Routed {
   return result.ctx !== undefined
 }
 

@@ -115,7 +115,7 @@ function marksOf(name: HeaderName): number {
  * D42b: services trust these because only the edge sets them. This covers every separator after our name, since some
  * servers treat all characters but letters and digits alike.
  */
-export function isOurs(key: string): boolean {
+function isOurs(key: string): boolean {
   return key.startsWith('postern') && key.length > 7 && !/[a-z0-9]/.test(key.charAt(7))
 }
 

@@ -54,7 +54,7 @@ export const noRequestBody: VisitorBody = {
   stop() {},
 }
 
-export interface RequestBodyOptions {
+interface RequestBodyOptions {
   readonly body: BodyReader
   /** Neither `none` nor 0. */
   readonly length: RequestHead['body']

@@ -1,7 +1,7 @@
 /** Counts the bytes of a stream and reports its end to the owner that handed it on. */
 import { type ByteSink, type ByteStream, writeLent } from '../../../lib/bytes/byte-stream.ts'
 
-export interface StreamWatch {
+interface StreamWatch {
   /** Bytes moved in either direction. */
   readonly onMoved: () => void
   /** Both directions are closed. */

@@ -8,7 +8,7 @@ import type { TestContext } from 'node:test'
 import { socketStream } from '../../../lib/bytes/socket-stream.ts'
 import { caPem, type Plane } from './test-http-plane.ts'
 
-export type Version = '1.1' | '2'
+type Version = '1.1' | '2'
 export const versions: readonly Version[] = ['1.1', '2']
 
 /** Accepts the server's certificate for any name that a test makes up. */
@@ -17,7 +17,7 @@ const trust = { ca: caPem, checkServerIdentity: () => undefined }
 /** Node's client reads no answers while it holds more than its limit; this raises the limit. */
 const roomy = { maxSessionMemory: 64 }
 
-export interface Ask {
+interface Ask {
   readonly host?: string
   /** The name in the handshake, when it is another. */
   readonly serverName?: string
@@ -27,7 +27,7 @@ export interface Ask {
   readonly body?: string | Buffer
 }
 
-export interface Answer {
+interface Answer {
   readonly status: number
   /** Names in lower case; several values are joined in their order. */
   readonly headers: Readonly<Record<string, string | string[] | undefined>>

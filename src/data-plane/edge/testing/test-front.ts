@@ -11,7 +11,7 @@ import { PublicListener, type PublicListenerOptions } from '../public-listener.t
 import { Certificates } from '../served-certificates.ts'
 import { type HandshakeFault, type Secured, type TlsEdge, TlsServers, type TlsServersOptions } from '../tls-servers.ts'
 
-export type Outcome = Secured | HandshakeFault
+type Outcome = Secured | HandshakeFault
 
 export interface FrontOptions {
   readonly edges?: Readonly<Record<string, TlsEdge>>

@@ -16,6 +16,7 @@ import type { AccessRecord } from '../../requests/access-record.ts'
 import { BodyMemory } from '../body-memory.ts'
 import type { Edge, Route } from '../compiled-edge.ts'
 import { Sweep } from '../deadlines.ts'
+import type { Backend, DialTarget, Target } from '../dial.ts'
 import { Http1Connection } from '../http1/server-connection.ts'
 import { Http1Upstream } from '../http1/upstream-connection.ts'
 import { Http2Upstream } from '../http2/http2-upstream.ts'
@@ -24,7 +25,6 @@ import { errorPages } from '../pages/error-page.ts'
 import { HttpProxy, type HttpProxyOptions } from '../proxy/http-proxy.ts'
 import { reservedPaths } from '../reserved-paths.ts'
 import { routeOfEveryPath, routeTable } from '../route-table.ts'
-import type { Backend, DialTarget, Target } from '../target.ts'
 import { UpstreamPool, type UpstreamPoolOptions } from '../upstream-pool.ts'
 
 export interface TestRoute extends Partial<Route> {
@@ -201,7 +201,7 @@ const authority = createAuthority()
 const issuer = new Authority(authority.certPem, authority.keyPem)
 export const caPem = authority.certPem
 
-export interface PlaneOptions extends Partial<HttpProxyOptions> {
+interface PlaneOptions extends Partial<HttpProxyOptions> {
   readonly poolOptions?: Partial<UpstreamPoolOptions>
 }
 

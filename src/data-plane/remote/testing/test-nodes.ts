@@ -10,7 +10,7 @@ import { NodeLinks, type NodeLinksOptions } from '../node-links.ts'
 import { NodeDoor, type NodeDoorOptions } from '../node-listener.ts'
 import { TestTunnel } from './test-tunnel.ts'
 
-export const log = createLog({ level: 'silent' })
+const log = createLog({ level: 'silent' })
 
 export function newAuthority(): Authority {
   const { certPem, keyPem } = createAuthority()

@@ -126,7 +126,7 @@ export class TestGateway {
 }
 
 /** What a client was told by the end of its command. */
-export interface Told {
+interface Told {
   readonly out: string
   readonly err: string
   readonly status: number | undefined
@@ -188,7 +188,7 @@ export class TestClient {
   }
 }
 
-export class RunningCommand {
+class RunningCommand {
   readonly channel: Channel
   readonly told: Promise<Told>
   out = ''

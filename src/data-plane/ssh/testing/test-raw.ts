@@ -136,7 +136,7 @@ interface RawOptions {
 }
 
 /** Sends one message as it is, with whatever cipher the connection has. */
-export function sendPayload({ _protocol: protocol }: Client, payload: Buffer): void {
+function sendPayload({ _protocol: protocol }: Client, payload: Buffer): void {
   const { _packetRW: packets, _cipher: cipher } = protocol
   const packet = packets.write.alloc(payload.length, true)
   packet.set(payload, packets.write.allocStartKEX)
@@ -206,7 +206,7 @@ export function kexInit({
   ])
 }
 
-export type KeyKind = 'ed25519' | 'rsa'
+type KeyKind = 'ed25519' | 'rsa'
 
 /** A key that can sign, with SHA-512 where the key type does not define a hash. */
 export function makeKey(kind: KeyKind = 'ed25519'): SigningKey {

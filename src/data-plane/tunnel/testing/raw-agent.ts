@@ -148,7 +148,7 @@ function outcome<R extends { readonly error: string }, T>(result: R | WireError,
   return { ngrok: Number(code.replace('ERR_NGROK_', '')), message }
 }
 
-export const authRequest: AuthRequest = {
+const authRequest: AuthRequest = {
   versions: ['3', '2'],
   clientId: '',
   authtoken: new Secret(TOKEN),

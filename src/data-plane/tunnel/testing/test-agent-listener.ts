@@ -19,7 +19,7 @@ import {
 import { Online, type OnlineOptions } from '../online-tunnels.ts'
 import { type AgentOptions, type Outcome, TestAgent, TOKEN } from './raw-agent.ts'
 
-export class TestCredentials {
+class TestCredentials {
   /** Credentials by their tokens. */
   readonly all = new Map<string, AgentCredential>([[TOKEN, { id: 'cr_test', acl: [] }]])
   isAway = false
@@ -83,7 +83,7 @@ export class TestEndpoints {
   }
 }
 
-export interface Identity {
+interface Identity {
   readonly certificatePem: string
   readonly privateKeyPem: string
 }

@@ -14,7 +14,7 @@ const required: Readonly<Record<string, Options>> = {
 const nameFields = ['URL', 'Domain', 'Hostname', 'Subdomain'] as const
 const addressFields = ['URL', 'Addr'] as const
 
-export type NameField = (typeof nameFields)[number] | (typeof addressFields)[number]
+type NameField = (typeof nameFields)[number] | (typeof addressFields)[number]
 
 /** The name that `opts` asks for and its field; undefined leaves the choice to the server. */
 export function requestedName(proto: string, opts: Options): { field: NameField; value: string } | undefined {

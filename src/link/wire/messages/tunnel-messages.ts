@@ -48,7 +48,7 @@ export function parseUnbind(message: Message): { id: string } | WireError {
 export const unbindAnswer: Message = { Error: '', Extra: null }
 
 /** Null leaves a field unchanged. */
-export interface PatchRequest {
+interface PatchRequest {
   readonly tunnelId: string
   readonly name: string | null
   readonly description: string | null

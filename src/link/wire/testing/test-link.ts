@@ -50,7 +50,7 @@ class Pipe {
   }
 }
 
-export class Link {
+class Link {
   readonly pipes = { server: new Pipe(), agent: new Pipe() }
 
   /** The transport of one side; `pipes[side]` carries what that side writes. */

@@ -2,13 +2,13 @@
 import { createHash } from 'node:crypto'
 import { type Fetch, type FetchAnswer, FetchFault, type FetchRequest } from '../../../lib/http/outbound-fetch.ts'
 
-export interface Asked {
+interface Asked {
   readonly url: URL
   readonly request: FetchRequest
 }
 
 /** By host and path; a list comes page by page. */
-export type Answers = Record<string, unknown>
+type Answers = Record<string, unknown>
 
 const CODE = 'code-1'
 

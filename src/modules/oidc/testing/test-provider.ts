@@ -6,7 +6,7 @@ import { type Fetch, type FetchAnswer, FetchFault, type FetchRequest } from '../
 export const ISSUER = 'https://id.example.com'
 export const CLIENT = { client_id: 'app', client_secret: 'hush-hush' }
 
-export interface SigningKey {
+interface SigningKey {
   readonly key: KeyObject
   readonly jwk: JWK
   readonly alg: string

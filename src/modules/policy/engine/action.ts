@@ -38,7 +38,7 @@ export interface Step {
 }
 
 /** A guard that a module of the server provides, made for the settings of one action. */
-export interface Guard {
+interface Guard {
   readonly readsPath?: boolean | undefined
   readonly request?: ((request: never) => Outcome | Promise<Outcome>) | undefined
   readonly response?: ((response: never, request: never) => unknown) | undefined

@@ -9,7 +9,7 @@ import { type Expr, literal } from './tree.ts'
 /** Prefix of a path for which the expression only checks whether it exists. */
 export const HAS = '@has '
 
-export interface BoundVariables {
+interface BoundVariables {
   readonly expr: Expr
   /** The paths of variables that it reads, some with `HAS` before them. */
   readonly paths: readonly string[]
@@ -118,7 +118,7 @@ function rootOf(expr: Expr, locals: ReadonlySet<string>): string | undefined {
   return of && rootOf(of, locals)
 }
 
-export function shapeAt(path: string, variables: Readonly<Record<string, Shape>>): Shape | undefined {
+function shapeAt(path: string, variables: Readonly<Record<string, Shape>>): Shape | undefined {
   const [root = '', ...fields] = path.split('.')
   let shape = Object.hasOwn(variables, root) ? variables[root] : undefined
   for (const field of fields)

@@ -23,7 +23,7 @@ export class BudgetSpent extends Error {
 }
 
 /** The CPU time that the thread has used so far, in microseconds. */
-export type ThreadClock = () => number
+type ThreadClock = () => number
 
 export class Budget {
   readonly #clock: ThreadClock

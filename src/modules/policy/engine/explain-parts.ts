@@ -10,7 +10,7 @@ import { type Expr, literal, pathOf } from './tree.ts'
 /** The function of a mark; its name cannot be written in source. */
 export const NOTE = '@note'
 
-export interface Marked {
+interface Marked {
   readonly expr: Expr
   /** The source of each part, by its number: from the outside in, and from left to right. */
   readonly texts: readonly string[]

@@ -8,7 +8,7 @@ import { type ExpressionSource, sources } from './sources.ts'
 type Rules = Readonly<Record<Direction, readonly Rule[]>>
 
 /** An expression, and whether it decides about a retry, when it may read more variables. */
-export interface FoundExpression {
+interface FoundExpression {
   readonly text: string
   readonly isRetry: boolean
 }

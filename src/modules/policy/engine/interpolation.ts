@@ -3,7 +3,7 @@ import { BadExpression } from './cel.ts'
 import { isOpenString, nesting, tokens } from './cel-tokens.ts'
 
 /** A string in pieces: text as it is, and the CEL source of each `${…}`. */
-export type Piece = { readonly text: string } | { readonly expression: string }
+type Piece = { readonly text: string } | { readonly expression: string }
 
 /** Splits a string at its `${…}`, one by one; throws `BadExpression` when one is not closed. */
 export function* pieces(template: string): Generator<Piece> {

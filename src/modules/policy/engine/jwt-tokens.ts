@@ -14,7 +14,7 @@ const MAX_TOKEN_LENGTH = 16 * 1024
 export type Unread = 'too_large' | 'no_memory'
 
 /** Reads a body once for all tokens of a request. */
-export type BodyFields = () => Promise<ReadonlyMap<string, readonly unknown[]> | Unread>
+type BodyFields = () => Promise<ReadonlyMap<string, readonly unknown[]> | Unread>
 
 /** The token at `place`. Undefined when there is none, or several: the upstream might use another one than we checked. */
 export async function findToken(

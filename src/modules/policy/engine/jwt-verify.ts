@@ -12,7 +12,7 @@ const MAX_TRIED_KEYS = 10
 const MAX_VALUES = 2000
 const MAX_DEPTH = 16
 
-export interface TokenRules {
+interface TokenRules {
   readonly issuers: readonly string[]
   /** Undefined: any audience. */
   readonly audiences: readonly string[] | undefined
@@ -45,7 +45,7 @@ async function loadJose(): Promise<Jose> {
 }
 
 /** Rejects with `BadToken` or `KeysUnavailable`. `type` is the `type` of the settings. */
-export type VerifyToken = (token: string, type: string) => Promise<ReadToken>
+type VerifyToken = (token: string, type: string) => Promise<ReadToken>
 
 export function tokenVerifier(rules: TokenRules): VerifyToken {
   const ringOf = keyRings()

@@ -70,7 +70,7 @@ export const loginFields = {
   ),
 }
 
-export type LoginFields = Static<ReturnType<typeof Type.Object<typeof loginFields>>>
+type LoginFields = Static<ReturnType<typeof Type.Object<typeof loginFields>>>
 
 /** Parameters that the login sets itself; setting them by hand could weaken it. */
 const ownParams: ReadonlySet<string> = new Set([

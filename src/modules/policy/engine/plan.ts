@@ -15,7 +15,7 @@ import type { Library } from './load-cel.ts'
 import { itemsOf, MAX_ITEMS } from './operators.ts'
 import { type Expr, literal, type Node, qualifiedName } from './tree.ts'
 
-export interface PlanOptions {
+interface PlanOptions {
   readonly library: Library
   readonly impls: Impls
   /** The function that reads a variable; undefined when there is no such variable. */

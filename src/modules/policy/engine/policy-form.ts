@@ -8,7 +8,7 @@ import { type Direction, type ListNames, ownLists } from './policy-phases.ts'
 const MAX_RULES = 100
 const MAX_EXPRESSIONS = 20
 const MAX_ACTIONS = 20
-export const MAX_EXPRESSION_BYTES = 4096
+const MAX_EXPRESSION_BYTES = 4096
 
 const action = Type.Object(
   {

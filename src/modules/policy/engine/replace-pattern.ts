@@ -13,7 +13,7 @@ const MAX_REPLACED_PRICE = 2000
 const WALKED_NANOS = 50
 
 /** Returns the text with all matches replaced. Throws `BudgetSpent`, or an error that says what is wrong. */
-export type Replace = (text: string, moment: Moment) => string
+type Replace = (text: string, moment: Moment) => string
 
 /** The price of a pattern that is small enough for replacing; throws `BadPattern` for a larger one. */
 export function replaceable(pattern: string): number {

@@ -54,7 +54,7 @@ export const httpRequestForm = closed({
   }),
 })
 
-export type HttpRequest = Static<typeof httpRequestForm>
+type HttpRequest = Static<typeof httpRequestForm>
 
 /** Throws `BadValue` for what the form cannot express. */
 export function checkHttpRequest({ url, method, headers = {}, body, timeout }: HttpRequest, at: string): void {

@@ -1,6 +1,6 @@
 /** Parses the usual forms of the `User-Agent` header: a hint for rules, never a proof. */
 
-export interface UserAgent {
+interface UserAgent {
   readonly text: string
   readonly name: string
   readonly version: string

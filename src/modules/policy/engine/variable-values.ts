@@ -8,7 +8,7 @@ import type { PolicyRequest, PolicyResponse, PolicyTls } from './policy-traffic.
 import { readUserAgent } from './user-agent.ts'
 
 /** Undefined: the variable is absent, and an expression that needs it fails. */
-export type ReadVariable = (moment: Moment) => unknown
+type ReadVariable = (moment: Moment) => unknown
 
 /** A time, which the evaluator turns into its own kind of value. */
 export class Instant {

@@ -13,7 +13,7 @@ export const idp = await TestIdp.make()
 export const HOST = 'app.example.com'
 export const ROUTE = '/postern/saml/edghtsrt_1'
 
-export const settings: SamlSettings = {
+const settings: SamlSettings = {
   options_passthrough: false,
   cookie_prefix: '',
   inactivity_timeout: 0,

@@ -15,7 +15,7 @@ export function post(body: string): string {
   return `POST /b HTTP/1.1\r\nHost: a\r\nContent-Length: ${body.length}\r\n\r\n${body}`
 }
 
-export interface VisitorOptions {
+interface VisitorOptions {
   /** Takes each exchange; without it they wait in `exchanges`. */
   readonly handle?: (exchange: Http1Exchange) => void
   readonly limits?: Http1Limits

@@ -6,7 +6,7 @@ import type { BodyReader, BodySink, BodyWriter, Exchange, UpstreamConnection } f
 
 const connectionHeaders = new Set(['connection', 'upgrade', 'keep-alive', 'te', 'expect', 'proxy-connection'])
 
-export interface ForwardOptions {
+interface ForwardOptions {
   /** Receives the body of the request too, after it was forwarded. */
   readonly heard?: BodySink
 }

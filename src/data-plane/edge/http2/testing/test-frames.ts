@@ -15,7 +15,7 @@ export const frameTypes = {
 
 export const flags = { endStream: 1, ack: 1, endHeaders: 4 } as const
 
-export interface Frame {
+interface Frame {
   readonly type: number
   readonly flags: number
   readonly stream: number
@@ -32,7 +32,7 @@ export function frame(type: number, flag: number, stream: number, payload: Buffe
 }
 
 /** RFC 7541 §6.2.2: literals that are not indexed, not compressed. */
-export function headerBlock(pairs: readonly (readonly [string, string])[]): Buffer {
+function headerBlock(pairs: readonly (readonly [string, string])[]): Buffer {
   return Buffer.concat(pairs.flatMap(([name, value]) => [Buffer.from([0]), text(name), text(value)]))
 }
 

@@ -10,7 +10,7 @@ import { errorPages } from '../../pages/error-page.ts'
 import { Http2Connection, type Http2ConnectionOptions } from '../server-connection.ts'
 import type { Http2Exchange } from '../server-exchange.ts'
 
-export interface Harness {
+interface Harness {
   readonly port: number
   readonly exchanges: Http2Exchange[]
   readonly connections: Http2Connection[]
