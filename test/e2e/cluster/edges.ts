@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import type { Json } from '../../support/api-client.ts'
-import { agentAt, type ClusterNode, onThreeNodes } from '../../support/cluster.ts'
+import { agentAt, type ClusterNode, type TestCluster } from '../../support/cluster.ts'
 import { until } from '../../support/until.ts'
 import { httpUpstream, tcpUpstream } from '../../support/upstream.ts'
 import { dialTcp, exchange, visit } from '../../support/visitor.ts'
 
-onThreeNodes((cluster) => {
+export function edgeTests(cluster: () => TestCluster): void {
   /** An HTTPS edge whose only route has these modules. */
   const httpsEdge = async ({ api }: ClusterNode, name: string, modules: Json): Promise<string> => {
     const { id } = await api.create('/edges/https', { hostports: [`${name}:443`] })
@@ -139,4 +139,4 @@ onThreeNodes((cluster) => {
     await nodes[0].api.delete(route)
     await inForce('ERR_NO_ROUTE')
   })
-})
+}

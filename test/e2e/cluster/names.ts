@@ -5,7 +5,7 @@ import { AgentFault } from '../../../src/agent/library.ts'
 import { TestAgent } from '../../../src/data-plane/tunnel/testing/raw-agent.ts'
 import { Secret } from '../../../src/lib/secrets/secret.ts'
 import type { AuthAnswer } from '../../../src/link/wire/messages/auth.ts'
-import { AUTHTOKEN, agentAt, type ClusterNode, onThreeNodes } from '../../support/cluster.ts'
+import { AUTHTOKEN, agentAt, type ClusterNode, type TestCluster } from '../../support/cluster.ts'
 import { until } from '../../support/until.ts'
 import { httpUpstream, tcpUpstream } from '../../support/upstream.ts'
 import { beginVisit, dialTcp, exchange, visit } from '../../support/visitor.ts'
@@ -13,7 +13,7 @@ import { beginVisit, dialTcp, exchange, visit } from '../../support/visitor.ts'
 /** The vendor's number for an address that is online. */
 const ALREADY_ONLINE = 'ERR_NGROK_334'
 
-onThreeNodes((cluster) => {
+export function nameTests(cluster: () => TestCluster): void {
   const saying = (t: TestContext, text: string) => httpUpstream(t, (_, response) => response.end(text))
   const isOnline = (error: unknown): boolean => error instanceof AgentFault && error.serverCode === ALREADY_ONLINE
 
@@ -85,8 +85,11 @@ onThreeNodes((cluster) => {
       t.after(() => late.destroy())
       await until(`a visitor of ${node.name} comes`, () => second.agent.visitors.length === i + 1)
     }
-    const { region, tunnel_session: session } = await nodes[2].api.get(`/tunnels/${bound.tunnelId}`)
-    assert.deepEqual([region, session.id], ['r2', first.auth.sessionId])
+    const session = await until('the third node lists it at the second', async () => {
+      const { body } = await nodes[2].api.send('GET', `/tunnels/${bound.tunnelId}`)
+      return body.region === 'r2' && body.tunnel_session
+    })
+    assert.equal(session.id, first.auth.sessionId)
   })
 
   test('apply guards of an agent at all nodes', async (t) => {
@@ -137,7 +140,7 @@ onThreeNodes((cluster) => {
       assert.deepEqual(await statuses({ authorization: authorization('ada:correct horse') }), [200, 200, 200])
     }
   })
-})
+}
 
 function authorization(credentials: string): string {
   return `Basic ${Buffer.from(credentials).toString('base64')}`

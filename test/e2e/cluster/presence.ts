@@ -5,13 +5,13 @@ import { type TestContext, test } from 'node:test'
 import type { ConnectionEvent } from '../../../src/agent/library.ts'
 import { startAgent } from '../../support/agent-process.ts'
 import type { Json } from '../../support/api-client.ts'
-import { AUTHTOKEN, agentAt, type ClusterNode, listed, onThreeNodes } from '../../support/cluster.ts'
+import { AUTHTOKEN, agentAt, type ClusterNode, listed, type TestCluster } from '../../support/cluster.ts'
 import { openLogins } from '../../support/logins.ts'
 import { until } from '../../support/until.ts'
 import { httpUpstream } from '../../support/upstream.ts'
 import { visit } from '../../support/visitor.ts'
 
-onThreeNodes((cluster) => {
+export function presenceTests(cluster: () => TestCluster): void {
   const web = (t: TestContext) => httpUpstream(t, (_, response) => response.end('hello'))
   const ids = (all: readonly Json[]): string[] => all.map(({ id }) => id)
   /** All pages of a list, with two items each, followed as by a client. */
@@ -171,4 +171,4 @@ onThreeNodes((cluster) => {
     await nodes[2].api.update(`/bot_users/${bot.id}`, { active: false })
     await until('it is gone', async () => (await nodes[1].api.send('GET', `/tunnels/${id}`)).status === 404)
   })
-})
+}

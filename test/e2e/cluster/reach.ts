@@ -6,7 +6,7 @@ import { test } from 'node:test'
 import type { Channel } from 'ssh2'
 import { clientKey, TestClient } from '../../../src/data-plane/ssh/testing/test-gateway.ts'
 import { startOfficialAgent } from '../../chaos/official-agent.ts'
-import { AUTHTOKEN, agentAt, onThreeNodes } from '../../support/cluster.ts'
+import { AUTHTOKEN, agentAt, type TestCluster } from '../../support/cluster.ts'
 import { tlsIdentity } from '../../support/tls-identity.ts'
 import { until } from '../../support/until.ts'
 import { http2Upstream, httpUpstream, tcpUpstream, tlsUpstream } from '../../support/upstream.ts'
@@ -15,7 +15,7 @@ import { echoMessages, WebSocketVisitor } from '../../support/websocket.ts'
 
 const LARGE_BYTES = 20_000_000
 
-onThreeNodes((cluster) => {
+export function reachTests(cluster: () => TestCluster): void {
   test('serve HTTP of an agent at any of them', async (t) => {
     const web = await httpUpstream(t, (_, response) => response.end('hello'), echoMessages)
     const { nodes, ca } = cluster()
@@ -149,7 +149,7 @@ onThreeNodes((cluster) => {
       assert.equal(status, 404, node.name)
     }
   })
-})
+}
 
 function sha256(bytes: Buffer): string {
   return createHash('sha256').update(bytes).digest('hex')

@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Json } from '../../support/api-client.ts'
-import { agentAt, type ClusterNode, onThreeNodes } from '../../support/cluster.ts'
+import { agentAt, type ClusterNode, type TestCluster } from '../../support/cluster.ts'
 import { until } from '../../support/until.ts'
 import { httpUpstream } from '../../support/upstream.ts'
 import { visit } from '../../support/visitor.ts'
 
-onThreeNodes((cluster) => {
+export function exchangeTests(cluster: () => TestCluster): void {
   /** An HTTPS edge that answers by itself, in force at all nodes. */
   const edgeOf = async (name: string): Promise<string> => {
     const { nodes } = cluster()
@@ -87,4 +87,4 @@ onThreeNodes((cluster) => {
     await two.api.delete(`/captures/${capture.id}`)
     assert.deepEqual((await one.api.get('/captures')).captures, [])
   })
-})
+}
