@@ -8,7 +8,6 @@ import { flagFor, flagsOf, flagValue, isRepeatable, setFlag } from '../../link/o
 import { refusals } from '../../model/agent-errors.ts'
 import type { BindRefusal } from '../tunnel/interfaces.ts'
 import { splitWords } from './split-words.ts'
-import { whyUnsupported } from './unsupported-flags.ts'
 
 export interface SshTunnelCommand extends DescribedTunnel {
   /** The flag that names the address. */
@@ -104,7 +103,7 @@ function unknownFlag(name: string, kind: TunnelKind): BindRefusal {
   if (elsewhere.length > 0) {
     return refusals.unsupportedFlag(`--${name}`, `is for ${elsewhere.join(' and ')}, not for ${kind}`)
   }
-  const why = whyUnsupported(name)
+  const [, why] = unsupported.find(([names]) => names.test(name)) ?? []
   if (why !== undefined) return refusals.unsupportedFlag(`--${name}`, why)
   const offered = flagsOf('gateway', kind)
   const guess = nearest(
@@ -114,6 +113,23 @@ function unknownFlag(name: string, kind: TunnelKind): BindRefusal {
   const hint = guess === undefined ? `see ${kind} --help` : `did you mean --${guess}?`
   return refusals.unsupportedFlag(`--${name}`, `is not a flag of ${kind}; ${hint}`)
 }
+
+/** Flags of the agent that do not work over SSH, with what to do instead. */
+const unsupported: readonly (readonly [names: RegExp, why: string])[] = [
+  [
+    /^traffic-policy-file$/,
+    'names a file, and this server cannot read your files; give the policy itself with --traffic-policy',
+  ],
+  [/^traffic-policy-url$/, 'is not supported; give the policy itself with --traffic-policy'],
+  [/^upstream-/, 'is for services with TLS, and ssh connects to yours in plain TCP; use our agent'],
+  [/^pooling/, 'is not supported over SSH; use our agent, or the command `labeled` and a tunnel group'],
+  [/^inspect$/, 'is for the agent; here `ssh -t` shows requests'],
+  [/^authtoken$/, 'is for the agent; here your SSH key identifies you'],
+  [/^server$/, 'is for the agent; here the server is the one that ssh connects to'],
+  [/^ca$/, 'is for the agent; here ssh checks the host key'],
+  [/^config$/, 'is for the agent; here use flags'],
+  [/^log(-|$)/, 'is for the agent; here `ssh` shows lines, and `ssh -t` a screen'],
+]
 
 function isHelp(word: string): boolean {
   return word === '--help' || word === '-h' || word === '-help'
