@@ -2,8 +2,7 @@
 
 import { keepCompiledCode } from './cli/compile-cache.ts'
 import { followLauncher } from './cli/launcher.ts'
-import { keepObjectsYoung } from './cli/v8-heap.ts'
-import { inlineMore } from './cli/v8-inlining.ts'
+import { inlineMore, keepObjectsYoung } from './cli/v8-flags.ts'
 
 keepObjectsYoung()
 inlineMore()

@@ -7,7 +7,6 @@ import { socketStream } from '../lib/bytes/socket-stream.ts'
 import type { ProxyHeader } from '../link/wire/proxy-header.ts'
 import type { WireStream } from '../link/wire/wire-stream.ts'
 import { type DialUpstream, type ServiceDial, ServiceFault } from './dial-upstream.ts'
-import { firstBytes } from './first-bytes.ts'
 import { ConnectionWatch, type ExchangeWatcher } from './inspect/connection-watch.ts'
 import { HEAD_BYTES } from './inspect/http-reader.ts'
 import { readProxyLine } from './proxy-line.ts'
@@ -138,4 +137,22 @@ export function forwardConnection(
       }
     })
   } else dial()
+}
+
+/** How long to wait for the first bytes, in milliseconds: a stream is usually opened when there is a request to send. */
+const WAIT_MS = 500
+
+/** Calls `done` once with at most the first `bytes` bytes; with none if nothing arrives in time. */
+function firstBytes(stream: WireStream, bytes: number, done: (first: Buffer) => void): void {
+  const finish = (): void => {
+    clearTimeout(timer)
+    stream.onArrival = undefined
+    done(stream.take(Math.min(stream.unread, bytes)) ?? Buffer.alloc(0))
+  }
+  const look = (): void => {
+    if (stream.unread > 0 || stream.isClosed || stream.isEndReceived) finish()
+  }
+  const timer = setTimeout(finish, WAIT_MS).unref()
+  stream.onArrival = look
+  look()
 }

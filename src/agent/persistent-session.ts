@@ -12,7 +12,6 @@ import { Standby } from './agent-standby.ts'
 import { retryDelay } from './backoff.ts'
 import { Connector, type SessionAgent } from './connector.ts'
 import { Legs } from './extra-connections.ts'
-import { FormerSessions } from './former-sessions.ts'
 import type { ServerAddress } from './server-address.ts'
 import { ServerNodes } from './server-nodes.ts'
 import type { Session, SessionVisitor } from './session.ts'
@@ -445,5 +444,29 @@ export class KeptSession {
       this.#retryNow = done
       if (signal.aborted) done()
     })
+  }
+}
+
+/** How many there may be; beyond that, the oldest is closed. A server drains at most a few at the same time. */
+const MAX_FORMER = 8
+
+class FormerSessions {
+  readonly #sessions = new Set<Session>()
+
+  get all(): readonly Session[] {
+    return [...this.#sessions]
+  }
+
+  /** Another connection takes over from this one; `bound` resolves when all tunnels are served there. */
+  add(session: Session, bound: Promise<unknown>): void {
+    this.#sessions.add(session)
+    void session.ended.then(() => this.#sessions.delete(session))
+    const [oldest] = this.#sessions
+    if (this.#sessions.size > MAX_FORMER && oldest) void oldest.close()
+    void bound.then(() => session.leave())
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#sessions].map((session) => session.close()))
   }
 }

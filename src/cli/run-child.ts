@@ -9,7 +9,7 @@ import { runWorker } from '../server/supervisor/worker-child.ts'
 import { misuse } from './command-failure.ts'
 import { logProcess } from './process-log.ts'
 import { startFault } from './start-fault.ts'
-import { collectLoaded } from './v8-heap.ts'
+import { collectLoaded } from './v8-flags.ts'
 
 /** The control process yields to workers where cores are scarce: visitors come before callers of the API. */
 const CONTROL_NICENESS = 5

@@ -1,9 +1,11 @@
 /** The dashboard: the sign-in, or the menu and the current view. */
 import { useEffect, useState } from 'preact/hooks'
 import { Away } from './away.tsx'
-import { Menu } from './menu.tsx'
 import { usePage } from './page-state.ts'
+import { groups } from './places.ts'
+import { SideMenu } from './side-menu.tsx'
 import { SignIn } from './sign-in.tsx'
+import { ThemeSwitch } from './theme-switch.tsx'
 import { View } from './view.tsx'
 
 /** How often a server that does not respond is tried again, in milliseconds. */
@@ -44,5 +46,25 @@ export function App() {
         <View />
       </main>
     </div>
+  )
+}
+
+/** The menu of the dashboard, with the theme switch and the sign-out. */
+function Menu() {
+  const page = usePage()
+  const isAdmin = page.signedIn.value?.role === 'admin'
+  const seen = groups.map(({ title, places }) => ({
+    title,
+    places: places.filter((place) => isAdmin || !place.isForAdmins),
+  }))
+  return (
+    <SideMenu groups={seen} path={page.location.value.path}>
+      <ThemeSwitch />
+      <a href="docs">API reference</a>
+      <p class="soft small">Signed in as {isAdmin ? 'an admin' : 'a member'}</p>
+      <button type="button" onClick={() => void page.signOut()}>
+        Sign out
+      </button>
+    </SideMenu>
   )
 }

@@ -1,10 +1,13 @@
 /** One exchange: request, response and timings, with ways to capture, replay and export it. */
-import { CaptureButton } from './capture-button.tsx'
+
+import { useState } from 'preact/hooks'
+import type { ListedRow } from './all-rows.ts'
 import { ExchangeContent, useExchange } from './exchange-content.tsx'
 import { ExchangeExport } from './exchange-export.tsx'
 import { ExchangeFacts } from './exchange-facts.tsx'
 import { Freshness, ReadingFault } from './freshness.tsx'
 import { linkTo } from './page-location.ts'
+import { usePage } from './page-state.ts'
 import { ReplayForm } from './replay-form.tsx'
 import { textIn } from './text-in.ts'
 import { useOutline } from './use-live.ts'
@@ -35,6 +38,29 @@ export function ExchangeView({ id }: { readonly id: string }) {
           <ExchangeContent exchange={value} />
         </>
       )}
+    </>
+  )
+}
+
+const SECONDS = 600
+
+/** Starts a capture that keeps heads and bodies of the same edge or endpoint for ten minutes. */
+function CaptureButton({ exchange: { edge_id, endpoint_id } }: { readonly exchange: ListedRow }) {
+  const { api } = usePage()
+  const [said, setSaid] = useState('')
+  const begin = async () => {
+    const of = typeof edge_id === 'string' ? { edge_id } : { endpoint_id }
+    const outcome = await api.call('POST', '/captures', { ...of, bodies: true, duration: SECONDS })
+    setSaid(outcome.ok ? 'Capturing new requests for ten minutes.' : outcome.fault.text)
+  }
+  return (
+    <>
+      <button type="button" onClick={() => void begin()}>
+        Capture headers and bodies
+      </button>
+      <span role="status" class="small">
+        {said}
+      </span>
     </>
   )
 }

@@ -1,14 +1,14 @@
 /** The form that creates a resource, and the token that is shown once. */
-
 import { useState } from 'preact/hooks'
 import type { ListedRow } from './all-rows.ts'
 import type { FoundKind } from './api-outline.ts'
+import { CopyButton } from './copy-button.tsx'
 import { type Draft, emptyDraft } from './draft.ts'
 import type { FormSchema } from './form-schema.ts'
+import { Modal } from './modal.tsx'
 import { linkTo } from './page-location.ts'
 import { usePage } from './page-state.ts'
 import { SchemaForm } from './schema-form.tsx'
-import { ShownOnce } from './shown-once.tsx'
 import { textIn } from './text-in.ts'
 import { ViewHead } from './view-head.tsx'
 
@@ -47,4 +47,27 @@ export function NewResource({ kind, listPath }: Pick<FoundKind, 'kind' | 'listPa
 function beginning({ fields, required }: FormSchema): Draft {
   const lists = [...(fields ?? [])].filter(([name, { type }]) => type === 'array' && required.has(name))
   return Object.fromEntries(lists.map(([name, { entries }]) => [name, entries ? [emptyDraft(entries)] : []]))
+}
+
+interface ShownOnceProps {
+  /** What it is: `token`. */
+  readonly what: string
+  readonly secret: string
+  readonly onClose: () => void
+}
+
+/** A dialog for a secret that the API shows only once. */
+function ShownOnce({ what, secret, onClose }: ShownOnceProps) {
+  return (
+    <Modal title={`Save this ${what}`} onClose={onClose}>
+      <p>It will not be shown again. The server keeps only a hash of it.</p>
+      <pre class="secret">{secret}</pre>
+      <div class="actions">
+        <CopyButton text={secret} what={what} />
+        <button type="button" class="primary" onClick={onClose}>
+          I have saved it
+        </button>
+      </div>
+    </Modal>
+  )
 }

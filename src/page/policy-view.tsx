@@ -1,11 +1,12 @@
 /** A dry run of a policy on a request that the user describes. Nothing is stored, and nothing is sent. */
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import type { CallFault } from './api-caller.ts'
+import type { PolicyWord } from './api-outline.ts'
+import { COMPLETION_HELP, CompletingText } from './completing-text.tsx'
 import type { Draft } from './draft.ts'
 import { ExplanationView, type ShownExplanation } from './explanation.tsx'
 import { HelpText } from './help-text.tsx'
 import { usePage } from './page-state.ts'
-import { PolicyEditor } from './policy-editor.tsx'
 import { SchemaField } from './schema-field.tsx'
 import { useOutline } from './use-live.ts'
 import { ViewHead } from './view-head.tsx'
@@ -94,5 +95,33 @@ export function PolicyView() {
         </section>
       </div>
     </>
+  )
+}
+
+interface PolicyEditorProps {
+  readonly text: string
+  readonly onChange: (text: string) => void
+  readonly words: readonly PolicyWord[]
+  /** Whether the server refused what is written. */
+  readonly isFaulty: boolean
+}
+
+/** An editor for whole policies that completes actions, variables and functions. */
+function PolicyEditor({ text, onChange, words, isFaulty }: PolicyEditorProps) {
+  const id = useId()
+  const area = {
+    id: `${id}-text`,
+    rows: 18,
+    'aria-describedby': `${id}-help`,
+    ...(isFaulty && { 'aria-invalid': 'true' as const }),
+  }
+  return (
+    <div class="field">
+      <label for={area.id}>Policy (YAML or JSON)</label>
+      <CompletingText text={text} onChange={onChange} words={words} area={area} />
+      <p class="help" id={`${id}-help`}>
+        {COMPLETION_HELP}
+      </p>
+    </div>
   )
 }

@@ -1,23 +1,24 @@
 /** One resource: what it is, its modules, and forms to change or delete it. */
 import { useState } from 'preact/hooks'
 import type { ListedRow } from './all-rows.ts'
+import { isRecord } from './api-caller.ts'
 import type { ApiOutline, FoundKind } from './api-outline.ts'
 import { CommandButtons } from './command-buttons.tsx'
 import { changesIn, type Draft, draftOf } from './draft.ts'
 import { EdgeRoutes } from './edge-routes.tsx'
-import { endingOf } from './ending.ts'
 import { Freshness, ReadingFault } from './freshness.tsx'
 import { HelpText } from './help-text.tsx'
 import { inSentence } from './in-sentence.ts'
+import { PublicUrl } from './live-lists.tsx'
 import { Modal } from './modal.tsx'
 import { ModuleList } from './module-list.tsx'
 import { linkTo } from './page-location.ts'
 import { usePage } from './page-state.ts'
 import { nameOf } from './reference-list.tsx'
 import { SchemaForm } from './schema-form.tsx'
-import { SessionTunnels } from './session-tunnels.tsx'
-import { CALM_MS, LIVE_MS, useLive } from './use-live.ts'
-import { Value } from './value.tsx'
+import { textIn } from './text-in.ts'
+import { CALM_MS, LIVE_MS, useLive, useRows } from './use-live.ts'
+import { ResourceLink, Value } from './value.tsx'
 import { ViewHead } from './view-head.tsx'
 import { visibleText } from './visible-text.ts'
 
@@ -148,5 +149,60 @@ function DeleteDialog({ found: { kind, listPath, id }, value, onClose }: DeleteD
         </button>
       </div>
     </Modal>
+  )
+}
+
+/** What removing a resource is called: most are deleted, a capture is ended. */
+interface ResourceEnding {
+  readonly verb: string
+  readonly question: string
+  /** Follows the name of the resource. */
+  readonly outcome: string
+}
+
+const deletion: ResourceEnding = {
+  verb: 'Delete',
+  question: 'Delete this?',
+  outcome: 'will be deleted immediately. This cannot be undone.',
+}
+
+/** By the path of the list. */
+const others: Readonly<Record<string, ResourceEnding>> = {
+  '/captures': {
+    verb: 'End',
+    question: 'End this capture?',
+    outcome: 'will end immediately. What it captured stays until newer exchanges need the space.',
+  },
+}
+
+function endingOf(path: string): ResourceEnding {
+  return Object.hasOwn(others, path) ? (others[path] ?? deletion) : deletion
+}
+
+/** `id` is that of the session. */
+function SessionTunnels({ id }: { readonly id: string }) {
+  const live = useRows('/tunnels', LIVE_MS)
+  const { value } = live
+  const own = value?.rows.filter(({ tunnel_session: session }) => isRecord(session) && session.id === id) ?? []
+  return (
+    <section class="card">
+      <div class="view-head">
+        <h2>Tunnels</h2>
+        <Freshness reading={live} />
+      </div>
+      <ReadingFault reading={live} />
+      {value && own.length === 0 && <p class="soft">This agent has no tunnels.</p>}
+      <ul class="routes">
+        {own.map((tunnel) => (
+          <li key={textIn(tunnel.id)}>
+            {tunnel.public_url ? <PublicUrl url={tunnel.public_url} /> : <Value value={tunnel.labels} />}
+            <span>
+              <span class="soft small">forwards to</span> <Value value={tunnel.forwards_to} />
+            </span>
+            <ResourceLink path={`/tunnels/${textIn(tunnel.id)}`} id={textIn(tunnel.id)} />
+          </li>
+        ))}
+      </ul>
+    </section>
   )
 }

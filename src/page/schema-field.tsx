@@ -1,5 +1,4 @@
 /** A field of a form, made from its schema: one input, or several in a frame. */
-
 import { useState } from 'preact/hooks'
 import { isRecord } from './api-caller.ts'
 import { type Draft, emptyDraft, isFaultAt } from './draft.ts'
@@ -7,7 +6,6 @@ import type { FormSchema } from './form-schema.ts'
 import { HelpText } from './help-text.tsx'
 import { policyPartAt } from './policy-part.ts'
 import { PolicyWordsField } from './policy-words-field.tsx'
-import { choicesFor } from './reference-choices.ts'
 import { ReferenceChoices } from './reference-list.tsx'
 import { textIn } from './text-in.ts'
 
@@ -337,4 +335,33 @@ function described(path: string, { description }: FormSchema, fault: FieldFault 
     ...(ids.length > 0 && { 'aria-describedby': ids.join(' ') }),
     ...(isFault && { 'aria-invalid': 'true' as const }),
   }
+}
+
+/** Which resources a field of a form refers to, so that their ids can be offered. */
+const backends = [
+  '/backends/tunnel_group',
+  '/backends/static',
+  '/backends/http_response',
+  '/backends/weighted',
+  '/backends/failover',
+]
+
+/** The lists of the API by the name of the field. */
+const lists: Readonly<Record<string, readonly string[]>> = {
+  backend_id: backends,
+  backends,
+  ip_policy_id: ['/ip_policies'],
+  ip_policy_ids: ['/ip_policies'],
+  certificate_authority_ids: ['/certificate_authorities'],
+  certificate_id: ['/tls_certificates'],
+  ssh_certificate_authority_id: ['/ssh_certificate_authorities'],
+  // Of a capture, which is only for HTTP.
+  edge_id: ['/edges/https'],
+  endpoint_id: ['/endpoints'],
+}
+
+/** `path` is that of the field in its form, such as `ip_policy_ids[0]`. */
+function choicesFor(path: string): readonly string[] {
+  const [, name = ''] = /(\w+)(\[[^\]]*\])?$/.exec(path) ?? []
+  return Object.hasOwn(lists, name) ? (lists[name] ?? []) : []
 }

@@ -4,10 +4,10 @@
  */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import { refusedActions } from '../../src/modules/policy/engine/accept.ts'
 import { type ActionName, actionNames } from '../../src/modules/policy/engine/action-names.ts'
 import { actions } from '../../src/modules/policy/engine/actions.ts'
 import type { Phase } from '../../src/modules/policy/engine/policy-phases.ts'
-import { refusedActions } from '../../src/modules/policy/engine/refused-actions.ts'
 import { until } from '../support/until.ts'
 import { type Recorder, recorder } from './edges/upstreams.ts'
 import { World } from './edges/world.ts'

@@ -78,7 +78,7 @@ function flags(patterns: readonly string[], isTalkative: boolean, atOnce: number
     isTalkative || process.stdout.isTTY ? 'spec' : fileURLToPath(new URL('compact-reporter.ts', import.meta.url))
   return [
     ...['file-limit.ts', 'test-owners.ts'].map((file) => `--import=${new URL(file, import.meta.url).href}`),
-    // The same flag as the program has (src/cli/v8-heap.ts). Node's compile cache depends on the flags: with different
+    // The same flag as the program has (src/cli/v8-flags.ts). Node's compile cache depends on the flags: with different
     // ones, each server and each test would discard the cache of the other.
     '--no-allocation-site-pretenuring',
     '--test',

@@ -1,4 +1,6 @@
 /** Runs an agent until a signal, a command from the server, or a refusal ends it. */
+
+import { spawnSync } from 'node:child_process'
 import { isatty } from 'node:tty'
 import { fileURLToPath } from 'node:url'
 import { Agent } from '../../agent/agent.ts'
@@ -14,7 +16,6 @@ import { hasLauncher } from '../launcher.ts'
 import { eachSignal, type SignalSource, stopSignal } from '../signals.ts'
 import type { Terminal } from '../terminal.ts'
 import { posternVersion } from '../version-command.ts'
-import { become } from './become.ts'
 import { agentCommands } from './commands.ts'
 import type { Output } from './connection-flags.ts'
 import { openInspector } from './inspect.ts'
@@ -167,4 +168,14 @@ function heartbeat({ heartbeatIntervalMs, heartbeatToleranceMs }: AgentConfig) {
 function sentence({ code, message, serverCode }: AgentFault): string {
   const said = code === 'refused' ? `the server refused: ${message.replaceAll('\n', ' ')}` : message
   return serverCode === '' ? said : `${said} (${serverCode})`
+}
+
+/** Starts `launcher` with Node in place of this process. Everything it holds open must be closed before. */
+export function become(launcher: string, args: readonly string[]): void {
+  const argv = [...process.execArgv, launcher, ...args]
+  // Under a launcher, the launcher starts the new process, since it has to know its child.
+  if (hasLauncher()) process.send?.({ start: launcher }, () => process.exit(0))
+  // The process id stays the same, so a service manager keeps track of it.
+  else if (process.execve) process.execve(process.execPath, [process.execPath, ...argv], process.env)
+  else process.exit(spawnSync(process.execPath, argv, { stdio: 'inherit' }).status ?? 1)
 }

@@ -8,7 +8,7 @@
  */
 import { type RawBuilder, type SqlBool, sql } from 'kysely'
 import { inBatches, sortedBy } from './batches.ts'
-import { rowsOf } from './many-rows.ts'
+import type { DialectFacts } from './dialect.ts'
 import { OnlineReader } from './online-reader.ts'
 import {
   holderOf,
@@ -458,4 +458,35 @@ function runs(nowMs: RawBuilder<number>): RawBuilder<number> {
 function isOneOf(columns: readonly string[], keys: readonly (readonly string[])[]): RawBuilder<SqlBool> {
   const values = sql.join(keys.map((key) => sql`(${sql.join(key)})`))
   return sql<SqlBool>`(${sql.join(columns.map((name) => sql.ref(name)))}) in (values ${values})`
+}
+
+type Value = string | number | null
+
+/** How the columns of a table are filled from arrays. */
+interface FilledColumns<Name extends string> {
+  readonly names: readonly Name[]
+  /** The columns that are not text. */
+  readonly numbers?: readonly Name[]
+}
+
+/**
+ * Many rows in one parameter of a statement: an array of arrays, as JSON. With a parameter for every value, building and parsing
+ * the statement would be most of the cost of writing a thousand rows.
+ *
+ * Returns the rows as a query, for an `insert`.
+ */
+export function rowsOf<Name extends string>(
+  facts: DialectFacts,
+  { names, numbers = [] }: FilledColumns<Name>,
+  rows: readonly Readonly<Record<Name, Value>>[],
+): RawBuilder<unknown> {
+  const values = rows.map((row) => names.map((name) => row[name]))
+  const columns = names.map((name, i) => (numbers.includes(name) ? sql`cast(${valueAt(i)} as integer)` : valueAt(i)))
+  // Without `where`, SQLite would take the `on` of an upsert for that of a join.
+  return sql`select ${sql.join(columns)} from ${facts.eachOf(JSON.stringify(values))} where 1 = 1`
+}
+
+/** One value of an array; its index is a literal in the statement. */
+function valueAt(index: number): RawBuilder<unknown> {
+  return sql`(each.value ->> ${sql.lit(index)})`
 }

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import { DialFault, type GroupMember, type TunnelGroup } from '../../model/dial.ts'
 import type { BackendPlan } from '../../model/edge-config.ts'
 import { createBackend, type Reach } from './backend.ts'
-import type { Backend, Target } from './target.ts'
+import type { Backend, Target } from './dial.ts'
 
 type Labels = Readonly<Record<string, string>>
 

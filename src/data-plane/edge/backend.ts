@@ -3,8 +3,8 @@
 import { flatText } from '../../lib/text/flat-text.ts'
 import type { Dial, FollowGroup, GroupMember } from '../../model/dial.ts'
 import type { BackendPlan, TunnelPlan } from '../../model/edge-config.ts'
-import { dialStatic } from './static-dial.ts'
-import type { Backend, DialTarget, FixedTarget, Target } from './target.ts'
+import type { Backend, DialTarget, FixedTarget, Target } from './dial.ts'
+import { dialStatic } from './dial.ts'
 
 /** How targets are reached. */
 export interface Reach {

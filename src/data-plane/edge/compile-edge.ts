@@ -7,9 +7,9 @@ import type { Phases, TlsDemands } from '../../modules/phases.ts'
 import type { ModuleTools } from '../../modules/tools.ts'
 import { createBackend, type Reach } from './backend.ts'
 import type { Edge, Route } from './compiled-edge.ts'
+import type { Backend } from './dial.ts'
 import { type Reserving, reservedPaths } from './reserved-paths.ts'
 import { routeOfEveryPath, routeTable } from './route-table.ts'
-import type { Backend } from './target.ts'
 
 /** A compiled edge, with the parts that its next version may reuse. */
 export interface CompiledEdge extends Edge {

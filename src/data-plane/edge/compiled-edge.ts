@@ -1,8 +1,8 @@
 /** An edge ready for traffic: its configuration compiled once, so that connections and requests look nothing up. */
 import type { EdgeKind } from '../../model/edge-config.ts'
 import type { Phases, TlsDemands } from '../../modules/phases.ts'
+import type { Backend } from './dial.ts'
 import type { ReservedPaths } from './reserved-paths.ts'
-import type { Backend } from './target.ts'
 
 export interface Edge {
   readonly id: string

@@ -4,8 +4,8 @@ import { type RelayResult, relay } from '../../lib/bytes/relay.ts'
 import type { VisitorErrorCode } from '../../model/visitor-errors.ts'
 import type { Peer } from '../../modules/phases.ts'
 import type { Edge } from './compiled-edge.ts'
-import { dialFirst } from './dial-first.ts'
-import type { Visit } from './target.ts'
+import type { Visit } from './dial.ts'
+import { dialFirst } from './dial.ts'
 
 /** The outcome of a connection: one line of the access log. */
 export interface ConnectionRecord {

@@ -3,7 +3,7 @@ import { connect, type Socket } from 'node:net'
 import { describe, test } from 'node:test'
 import { DialFault } from '../../model/dial.ts'
 import type { UpstreamConnection } from '../requests/http-exchange.ts'
-import type { DialTarget, Visit } from './target.ts'
+import type { DialTarget, Visit } from './dial.ts'
 import { ask } from './testing/http-visitor.ts'
 import {
   closingTarget,

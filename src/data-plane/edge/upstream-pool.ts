@@ -5,8 +5,8 @@ import { type Aged, AgeList } from '../../lib/limits/age-list.ts'
 import type { Ends } from '../../lib/net/proxy-protocol.ts'
 import { DialFault } from '../../model/dial.ts'
 import type { UpstreamConnection } from '../requests/http-exchange.ts'
-import { dialTarget } from './dial-target.ts'
-import type { DialTarget, Visit } from './target.ts'
+import type { DialTarget, Visit } from './dial.ts'
+import { dialTarget } from './dial.ts'
 
 /** A connection that carries many requests at once. */
 export interface SharedUpstream {

@@ -103,7 +103,7 @@ function unknownFlag(name: string, kind: TunnelKind): BindRefusal {
   if (elsewhere.length > 0) {
     return refusals.unsupportedFlag(`--${name}`, `is for ${elsewhere.join(' and ')}, not for ${kind}`)
   }
-  const [, why] = unsupported.find(([names]) => names.test(name)) ?? []
+  const why = whyUnsupported(name)
   if (why !== undefined) return refusals.unsupportedFlag(`--${name}`, why)
   const offered = flagsOf('gateway', kind)
   const guess = nearest(
@@ -114,8 +114,12 @@ function unknownFlag(name: string, kind: TunnelKind): BindRefusal {
   return refusals.unsupportedFlag(`--${name}`, `is not a flag of ${kind}; ${hint}`)
 }
 
+function isHelp(word: string): boolean {
+  return word === '--help' || word === '-h' || word === '-help'
+}
+
 /** Flags of the agent that do not work over SSH, with what to do instead. */
-const unsupported: readonly (readonly [names: RegExp, why: string])[] = [
+const reasons: readonly (readonly [names: RegExp, why: string])[] = [
   [
     /^traffic-policy-file$/,
     'names a file, and this server cannot read your files; give the policy itself with --traffic-policy',
@@ -131,6 +135,6 @@ const unsupported: readonly (readonly [names: RegExp, why: string])[] = [
   [/^log(-|$)/, 'is for the agent; here `ssh` shows lines, and `ssh -t` a screen'],
 ]
 
-function isHelp(word: string): boolean {
-  return word === '--help' || word === '-h' || word === '-help'
+function whyUnsupported(name: string): string | undefined {
+  return reasons.find(([names]) => names.test(name))?.[1]
 }

@@ -16,7 +16,7 @@ import { type NodeLife, type OwnNode, ownNode } from '../config/own-node.ts'
 import type { Listen } from '../config/parse-value.ts'
 import type { Settings } from '../config/read-settings.ts'
 import { type Ending, Seat } from './child-slot.ts'
-import type { HeldSockets, SocketName } from './held-sockets.ts'
+import type { HeldSockets, SocketName, SocketPlace } from './held-sockets.ts'
 import type { Launch } from './launch.ts'
 import {
   type ChildRole,
@@ -29,7 +29,6 @@ import {
   type WorkerAddresses,
 } from './process-messages.ts'
 import { UseAnswers } from './reload-acks.ts'
-import { placeIn } from './slot-sockets.ts'
 import type { BoundSocket } from './socket-handle.ts'
 
 interface GenerationOptions {
@@ -485,4 +484,32 @@ async function inTime<T>(promise: Promise<T>, what: string): Promise<T> {
   } finally {
     clearTimeout(timer)
   }
+}
+
+/** The address of each listening socket, from the settings. */
+function placeIn(settings: Settings, name: SocketName): SocketPlace {
+  switch (name) {
+    case 'api':
+      return settings.apiListen
+    case 'metrics':
+      return settings.metricsListen
+    case 'agent':
+      return settings.agentListen
+    case 'ssh':
+      return settings.sshListen
+    case 'https':
+      return settings.httpsListen
+    case 'http':
+      return settings.httpListen
+    case 'cluster':
+      return clusterPlace(settings)
+    default:
+      return { host: settings.tcpListen, port: Number(name.slice('tcp '.length)) }
+  }
+}
+
+/** The address for other nodes, which only a node in a cluster opens. */
+function clusterPlace({ clusterListen }: Settings): SocketPlace {
+  if (!clusterListen) throw new Error('a node on its own has no socket for other nodes')
+  return clusterListen
 }

@@ -14,9 +14,9 @@ import type {
   UpstreamSending,
   UpstreamSink,
 } from '../../requests/http-exchange.ts'
-import { dialCode } from '../dial-target.ts'
+import type { DialTarget, FixedTarget, Target, Visit } from '../dial.ts'
+import { dialCode } from '../dial.ts'
 import { isIdempotent } from '../idempotent.ts'
-import type { DialTarget, FixedTarget, Target, Visit } from '../target.ts'
 import type { UpstreamPool } from '../upstream-pool.ts'
 import type { VisitorBody } from './request-body.ts'
 

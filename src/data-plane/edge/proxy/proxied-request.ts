@@ -6,24 +6,23 @@
 import type { ByteStream } from '../../../lib/bytes/byte-stream.ts'
 import { relay } from '../../../lib/bytes/relay.ts'
 import { HeaderList } from '../../../lib/http/header-list.ts'
+import type { Logger } from '../../../lib/log/create-log.ts'
 import type { VisitorErrorCode } from '../../../model/visitor-errors.ts'
-import type { Phases, RequestVerdict } from '../../../modules/phases.ts'
-import type { BodyReader, Exchange, RequestHead, ResponseHead } from '../../requests/http-exchange.ts'
+import type { Peer, Phases, RequestContext, RequestVerdict, Summary } from '../../../modules/phases.ts'
+import type { BodyReader, Exchange, RequestHead, ResponseHead, UpstreamRequest } from '../../requests/http-exchange.ts'
 import type { ExchangeCapture } from '../../requests/running-captures.ts'
+import type { Route } from '../compiled-edge.ts'
 import type { Deadline, Expiring } from '../deadlines.ts'
-import { dialFirst } from '../dial-first.ts'
-import type { Backend, FixedTarget, Visit } from '../target.ts'
+import { type Backend, dialFirst, type FixedTarget, type Visit } from '../dial.ts'
 import { type Found, findRoute, nothingFound, offlineCode, type Routed, routed, type Search } from './find-route.ts'
 import { Forwarding, type ForwardingOwner } from './forwarding.ts'
-import { outgoingRequest, visitOf } from './outgoing.ts'
 import { splitTarget } from './path-readings.ts'
 import type { VisitorConnection } from './pick-edge.ts'
-import { cleanResponse, removedAsTrailers, stripResponse } from './proxied-headers.ts'
+import { cleanResponse, forwardedHeaders, removedAsTrailers, stripResponse } from './proxied-headers.ts'
 import type { ProxyTools } from './proxy-tools.ts'
 import { type GivenAnswer, givenBy, Reply } from './reply.ts'
 import { noRequestBody, RequestBody, type VisitorBody } from './request-body.ts'
 import type { AnswerOwner } from './send-answer.ts'
-import { tellDone } from './tell-done.ts'
 import { WatchedStream } from './watched-stream.ts'
 import { acceptWebSocket } from './websocket.ts'
 
@@ -500,5 +499,38 @@ export class Passage implements Search, ForwardingOwner, AnswerOwner, Expiring {
     } catch (error) {
       this.broke(error)
     }
+  }
+}
+
+/** Tells all modules the outcome of a request, even when one throws. */
+function tellDone(route: Route, summary: Summary, ctx: RequestContext, log: Logger): void {
+  for (const phase of route.done) {
+    try {
+      phase(summary, ctx)
+    } catch (error) {
+      log.error({ edge: ctx.edgeId, route: route.id, err: error }, 'module failed after a request')
+    }
+  }
+}
+
+/** A request as it goes upstream, and what its agent learns about the visitor. */
+function outgoingRequest(head: RequestHead, { route, ctx }: Routed): UpstreamRequest {
+  const { method, target, body, upgrade } = head
+  const headers = forwardedHeaders(ctx)
+  // Last, so that no other module sees the changes, and so that they can remove what was just added.
+  for (const phase of route.upstream) phase({ headers }, ctx)
+  if (ctx.replacedHost !== undefined) headers.set('Host', ctx.replacedHost)
+  else if (!headers.has('host')) headers.prepend('Host', ctx.authority)
+  return { method, target: ctx.replacedTarget ?? target, headers, body, upgrade }
+}
+
+function visitOf({ edge, ctx }: Routed, { ip, port }: Peer): Visit {
+  return {
+    ip,
+    port,
+    proto: edge.kind === 'http' ? 'http' : 'https',
+    edge: edge.isEndpoint ? 'none' : 'https',
+    passthroughTls: false,
+    requestId: ctx.requestId,
   }
 }

@@ -12,7 +12,6 @@ import { checkExpression } from './expression.ts'
 import { pieces } from './interpolation.ts'
 import { type Action, listNames, listPath, type Policy, type Rule } from './policy-form.ts'
 import { type Direction, directions, type ListNames, phaseOf, placeName, type Site } from './policy-phases.ts'
-import { refusalOf } from './refused-actions.ts'
 import { replaceable } from './replace-pattern.ts'
 import { type ExpressionSource, sources } from './sources.ts'
 
@@ -157,4 +156,16 @@ function* pricesOf({ kind, text, at }: ExpressionSource, site: Site): Generator<
 function refuse(at: string, what: string, cause?: unknown): Refusal {
   // The part after the colon is a place inside the text of the field.
   return new Refusal('BAD_POLICY', `\`${at}\` ${what}`, { field: at.replace(/:.*/s, ''), cause })
+}
+
+/** Each reason follows the name of the action. */
+export const refusedActions: Readonly<Record<string, string>> = {
+  'forward-internal':
+    'is not supported, since there are no internal endpoints here: give the edge or route a `backend` that leads to the service, and paths that go elsewhere a route of their own',
+  'terminate-tls':
+    'is not supported as a rule: set the module `tls_termination` of a TLS edge, and `mutual_tls` for client certificates',
+}
+
+export function refusalOf(type: string): string | undefined {
+  return Object.hasOwn(refusedActions, type) ? refusedActions[type] : undefined
 }

@@ -2,17 +2,23 @@
 import type { CelValue } from '@bufbuild/cel'
 import { bindVariables, HAS } from './bind-variables.ts'
 import type { Budget } from './budget.ts'
-import { ownFunctions } from './cel-functions.ts'
 import { payFor, plainValue, textOf } from './cel-values.ts'
-import { Fault, type Frame } from './evaluation-frame.ts'
+import { conversions } from './conversions.ts'
+import { encodings } from './encodings.ts'
+import { Fault, type Frame, type Impls } from './evaluation-frame.ts'
 import { markParts } from './explain-parts.ts'
 import type { NotePart } from './explain-watch.ts'
+import { listFunctions } from './list-functions.ts'
 import { Library } from './load-cel.ts'
 import type { Moment } from './moment.ts'
+import { operators } from './operators.ts'
 import type { ParsedExpression } from './parsed.ts'
 import { Patterns } from './patterns.ts'
 import { planExpression } from './plan.ts'
 import type { Site } from './policy-phases.ts'
+import { Networks, requestFunctions } from './request-functions.ts'
+import { textFunctions } from './text-functions.ts'
+import { timeFunctions, Zones } from './times.ts'
 import type { Cel } from './tree.ts'
 import { entryReader, variableReader } from './variable-readers.ts'
 import { variables } from './variables.ts'
@@ -82,5 +88,18 @@ export class Evaluator {
 
   plain(value: CelValue): unknown {
     return plainValue(this.#library, value)
+  }
+}
+
+/** All functions of expressions that we implement ourselves, in one table; the CEL library provides the others. */
+function ownFunctions(): Impls {
+  return {
+    ...operators,
+    ...conversions,
+    ...textFunctions,
+    ...listFunctions,
+    ...encodings,
+    ...requestFunctions(new Networks()),
+    ...timeFunctions(new Zones()),
   }
 }

@@ -1,6 +1,5 @@
 /** `jwt-validation`: lets in requests that carry tokens of a trusted issuer. */
 import { defineAction, type Outcome } from '../action.ts'
-import { jsonInput } from '../json-input.ts'
 import { KeysUnavailable, keySource } from '../jwt-keys.ts'
 import { checkJwt, jwtForm, type TokenPlace } from '../jwt-settings.ts'
 import { bodyFields, findToken, type Unread } from '../jwt-tokens.ts'
@@ -90,4 +89,14 @@ function resultOf(
   return new Map<string, unknown>(
     Object.entries({ ...plain, location: method, location_property: name, verified: true }),
   )
+}
+
+/** JSON as expressions read it: objects are maps, and whole numbers are integers. */
+function jsonInput(json: unknown): unknown {
+  if (typeof json === 'number' && Number.isSafeInteger(json)) return BigInt(json)
+  if (Array.isArray(json)) return json.map(jsonInput)
+  if (typeof json === 'object' && json !== null) {
+    return new Map(Object.entries(json).map(([name, value]) => [name, jsonInput(value)]))
+  }
+  return json
 }
