@@ -106,7 +106,7 @@ export class SharedCounters implements Counters {
     return [...own, ...found.flatMap((windows) => windows ?? [])]
   }
 
-  /** Hands counting over to the others before this plane stops; resolves when all counts are sent. */
+  /** Hands counting over to the others before this plane stops; resolves when they have all counts. */
   async leave(): Promise<void> {
     this.#isLeaving = true
     this.#neighbours.tellAll('counters.leaving', null)
@@ -162,9 +162,11 @@ export class SharedCounters implements Counters {
   /** Gets what unsettled planes have of a key. */
   async #fetch(key: string, windowMs: number): Promise<void> {
     // Counts are added even when they arrive late, so that nothing is lost.
-    const late = (window: CountedWindow | null): void => this.#own.add(window ? [window] : [])
-    const fetched = this.#unsettled.map((plane) => this.#within(plane, 'counters.fetch', [key, windowMs], late))
-    for (const window of await Promise.all(fetched)) late(window ?? null)
+    const add = (window: CountedWindow | null | undefined): void => this.#own.add(window ? [window] : [])
+    const fetched = this.#unsettled.map((plane) =>
+      this.#within(plane, 'counters.fetch', [key, windowMs], add).then(add),
+    )
+    await Promise.all(fetched)
   }
 
   #fetched(key: string, windowMs: number, from: string): CountedWindow | null {

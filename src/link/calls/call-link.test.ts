@@ -177,6 +177,24 @@ describe('a link', () => {
     asking.close()
   })
 
+  test('gives a late answer to a caller that still wants it, once', async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] })
+    const answers = [Promise.withResolvers<number>(), Promise.withResolvers<number>()]
+    const { asking } = linked({ ...far(), later: ({ turns }) => answers[turns]?.promise ?? assert.fail() })
+    const late: number[] = []
+    const asked = [0, 1].map((turns) =>
+      asking.ask('later', { turns, value: 1 }, { withinMs: 50, late: (value) => late.push(value) }),
+    )
+    answers[1]?.resolve(8)
+    assert.equal(await asked[1], 8)
+    t.mock.timers.tick(50)
+    await assert.rejects(asked[0] ?? assert.fail(), { reason: 'timeout' })
+    answers[0]?.resolve(7)
+    await asking.ask('echo', 1)
+    assert.deepEqual(late, [7])
+    asking.close()
+  })
+
   test('rejects calls that wait when either side closes, and those after', async () => {
     for (const side of ['asking', 'answering'] as const) {
       const ends = linked()

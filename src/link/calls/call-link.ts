@@ -1,4 +1,4 @@
-/** Calls between two planes, by name: some are answered, others only tell something. */
+/** Calls between two processes, by the names of a typed table: some are answered, others only tell something. */
 import type { Logger } from '../../lib/log/create-log.ts'
 import { unanswered } from '../../model/link-fault.ts'
 import { errorOf, isPlainError, type PlainError, plainError } from '../../model/plain-error.ts'
@@ -30,10 +30,6 @@ interface Asked {
   readonly resolve: Take
   readonly reject: (error: Error) => void
   readonly timer: NodeJS.Timeout
-}
-
-interface Expected extends Omit<Asked, 'timer'> {
-  readonly late?: Take | undefined
 }
 
 /** `[0, name, argument]` tells, `[id, name, argument]` asks. */
@@ -92,7 +88,8 @@ export class CallLink<Theirs extends Calls, Ours extends Calls> {
     if (this.#isClosed) return Promise.reject(unanswered('closed', name))
     const id = ++this.#lastId
     const { promise, resolve, reject } = Promise.withResolvers<Answer<Theirs, Name>>()
-    this.#expect(id, withinMs, { name, resolve: resolve as Take, reject, late: late as Take | undefined }) // as the type says
+    // The other side's type says what the answer is.
+    this.#expect(id, withinMs, { name, resolve: resolve as Take, reject }, late as Take | undefined)
     try {
       this.#channel.send([id, name, argument])
     } catch (error) {
@@ -131,13 +128,13 @@ export class CallLink<Theirs extends Calls, Ours extends Calls> {
   }
 
   /** Lists a call that waits for its answer, and after that time perhaps for a late one. */
-  #expect(id: number, withinMs: number, { name, resolve, reject, late }: Expected): void {
+  #expect(id: number, withinMs: number, call: Omit<Asked, 'timer'>, late?: Take): void {
     const timer = setTimeout(() => {
       this.#settled(id)
-      reject(unanswered('timeout', name))
-      if (late) this.#expect(id, CALL_MS, { name, resolve: late, reject() {} })
+      call.reject(unanswered('timeout', call.name))
+      if (late) this.#expect(id, CALL_MS, { name: call.name, resolve: late, reject() {} })
     }, withinMs).unref()
-    this.#asked.set(id, { name, resolve, reject, timer })
+    this.#asked.set(id, { ...call, timer })
   }
 
   /** Takes a call off the list of those that wait for an answer. */

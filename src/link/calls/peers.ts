@@ -40,7 +40,10 @@ export class Peers<Table extends Calls> {
     this.#others = others
     const came = others.filter((id) => !before.includes(id))
     const left = before.filter((id) => !others.includes(id))
-    for (const id of left) this.#links.get(id)?.close()
+    for (const id of left) {
+      this.#links.get(id)?.close()
+      this.#links.delete(id)
+    }
     if (came.length + left.length > 0) for (const moved of this.#whenMoved) moved(came, left)
   }
 
