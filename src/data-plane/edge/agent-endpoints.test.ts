@@ -76,7 +76,8 @@ test('an address that was granted is given up when it cannot be served, and when
   ]
   for (const [around, text] of rows) {
     const { outcome, withdrawn } = await open(around)
-    assert.match(String(outcome), text)
+    assert.ok(outcome instanceof Error)
+    assert.match(`${outcome}`, text)
     assert.deepEqual(withdrawn, OURS, String(text))
   }
   const { outcome, withdrawn } = await open({})
@@ -100,6 +101,7 @@ test('an address whose answer was lost is given up, and the agent is told to try
   assert.deepEqual(withdrawn, OURS)
   assert.match(logged.join(), /credential cannot be looked up/)
   const failed = await open({ error: new Error('no more memory') })
-  assert.match(String(failed.outcome), /^Error: no more memory/)
+  assert.ok(failed.outcome instanceof Error)
+  assert.match(`${failed.outcome}`, /^Error: no more memory/)
   assert.deepEqual(failed.withdrawn, OURS)
 })

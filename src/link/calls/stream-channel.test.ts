@@ -100,7 +100,7 @@ describe('a channel over a stream', () => {
     const before = writes.length
     for (let i = 0; i < 10; i++) asking.send(i)
     assert.equal(writes.length, before)
-    await Promise.resolve().then(() => new Promise(process.nextTick))
+    await Promise.resolve().then(() => new Promise<void>((resolve) => process.nextTick(resolve)))
     assert.equal(writes.length, before + 1)
     ends.turn('server')
     assert.equal(writes.length, before + 1)
