@@ -1,8 +1,9 @@
-/** What three nodes do together while none of them fails. All of it is tested on one cluster: to start one takes seconds. */
+/** What three nodes do together while none of them fails, all on one cluster: to start one takes seconds. */
 import { describe } from 'node:test'
 import { onThreeNodes, type TestCluster } from '../../support/cluster.ts'
 import { edgeTests } from './edges.ts'
 import { exchangeTests } from './exchanges.ts'
+import { limitTests } from './limits.ts'
 import { nameTests } from './names.ts'
 import { poolTests } from './pools.ts'
 import { presenceTests } from './presence.ts'
@@ -16,8 +17,13 @@ const suites: Readonly<Record<string, (cluster: () => TestCluster) => void>> = {
   'addresses of three nodes': reachTests,
   'a pool at three nodes': poolTests,
   'exchanges on three nodes': exchangeTests,
+  // Last, since it stops a node.
+  'limits of three nodes': limitTests,
 }
 
-onThreeNodes((cluster) => {
-  for (const [name, define] of Object.entries(suites)) describe(name, () => define(cluster))
-})
+onThreeNodes(
+  (cluster) => {
+    for (const [name, define] of Object.entries(suites)) describe(name, () => define(cluster))
+  },
+  { flags: { 'shared-limits': 'on' } },
+)
