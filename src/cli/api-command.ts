@@ -4,7 +4,6 @@ import type { TObject, TProperties } from 'typebox'
 import type { Verb } from '../control-plane/resources/resource.ts'
 import { Type } from '../lib/shape/type.ts'
 import { nearest } from '../lib/text/nearest.ts'
-import type { Module, Place } from '../modules/module.ts'
 import {
   type ApiAnswer,
   apiCaller,
@@ -34,7 +33,7 @@ interface ApiResource {
   readonly commands: readonly string[]
   readonly actions?: readonly { readonly name: string; readonly about: string }[]
   readonly clears?: readonly { readonly name: string }[]
-  readonly place?: Place
+  readonly modules?: readonly ApiModule[]
   readonly create: TObject
   readonly update: TObject
   readonly view: TObject
@@ -45,9 +44,9 @@ interface ApiResource {
   readonly replay?: TObject
 }
 
-interface ApiRegistry {
-  readonly resources: readonly ApiResource[]
-  readonly modulesAt: (place: Place) => readonly Pick<Module, 'name' | 'about' | 'spellings'>[]
+interface ApiModule {
+  readonly name: string
+  readonly spellings?: readonly { readonly name: string }[]
 }
 
 /** What one command does; its options have been parsed and its ids checked. */
@@ -71,7 +70,7 @@ Examples:
 The key comes from POSTERN_API_KEY or --api-key, the address from POSTERN_API_URL or --api-url, and the CA of a server with
 --api-tls from POSTERN_API_CA or --ca.`
 
-export function apiCommand(terminal: Terminal, { resources, modulesAt }: ApiRegistry): Command {
+export function apiCommand(terminal: Terminal, resources: readonly ApiResource[]): Command {
   const api = new Command('api').description('call the management API of a running server')
   api.usage('<resource> <verb> [id] [options]').addHelpText('after', examples)
   group(api, () => printTable(terminal, ['resource', 'verbs', 'about'], resources.map(summary)))
@@ -79,9 +78,7 @@ export function apiCommand(terminal: Terminal, { resources, modulesAt }: ApiRegi
   for (const resource of resources) {
     const aliases = resourceAliases(resource).filter((alias) => !taken.has(alias))
     for (const alias of aliases) taken.add(alias)
-    api.addCommand(
-      resourceCommand(terminal, resource, resource.place ? modulesAt(resource.place) : []).aliases(aliases),
-    )
+    api.addCommand(resourceCommand(terminal, resource).aliases(aliases))
   }
   return api
 }
@@ -92,11 +89,8 @@ function summary(resource: ApiResource): Record<string, unknown> {
   return { resource: resourceName(resource), verbs: all.join(' '), about }
 }
 
-function resourceCommand(
-  terminal: Terminal,
-  resource: ApiResource,
-  modules: readonly Pick<Module, 'name' | 'spellings'>[],
-): Command {
+function resourceCommand(terminal: Terminal, resource: ApiResource): Command {
+  const { modules = [] } = resource
   const name = resourceName(resource)
   const command = new Command(name).description(resource.about).usage('<verb> [id] [options]')
   group(command)

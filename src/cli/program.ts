@@ -141,13 +141,11 @@ function asVersion(args: readonly string[]): readonly string[] {
 }
 
 async function registry() {
-  const [{ resources }, { modulesAt }, { exchanges, replayForm }] = await Promise.all([
+  const [{ resources }, { exchanges, replayForm }] = await Promise.all([
     import('../control-plane/resources/index.ts'),
-    import('../modules/forms.ts'),
     import('../control-plane/resources/exchanges.ts'),
   ])
-  const known = resources.map((each) => (each.kind === exchanges.kind ? { ...each, replay: replayForm } : each))
-  return { resources: known, modulesAt }
+  return resources.map((each) => (each.kind === exchanges.kind ? { ...each, replay: replayForm } : each))
 }
 
 /** commander passes these settings on only to subcommands that it creates itself. */

@@ -1,8 +1,9 @@
 /** Stored IP restrictions: the part of the server that each guards, and the addresses that it admits (D64). */
 import { compileIpRules, type IpRule } from '../../lib/net/ip-rules.ts'
 import type { PartRestriction } from '../../link/planes/plane-calls.ts'
+import { type RestrictedPart, restrictedParts } from '../../model/restricted-part.ts'
 import { ipPolicyRules } from '../resources/ip-policy-rules.ts'
-import { ipRestrictions, type RestrictedPart, restrictedParts } from '../resources/ip-restrictions.ts'
+import { ipRestrictions } from '../resources/ip-restrictions.ts'
 import type { Change } from '../store/feed.ts'
 import type { Followed } from '../store/feed-follower.ts'
 import type { Reader, StoredResource } from '../store/reader.ts'
