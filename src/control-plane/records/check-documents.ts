@@ -12,9 +12,9 @@ import {
   WorkRefused,
   WorkTooHeavy,
 } from '../../lib/threads/worker-pool.ts'
+import type { AgentModules } from '../../model/edge-config.ts'
 import { BindRefusal, type EndpointRequest } from '../../model/endpoint.ts'
 import { Refusal } from '../../model/errors.ts'
-import type { AgentModules } from '../../modules/agent-options/options.ts'
 import type { Module, ModuleConfig, Where } from '../../modules/module.ts'
 import type { ModuleForm } from '../../modules/spellings.ts'
 import type { Fields, Resource, Surroundings } from '../resources/resource.ts'

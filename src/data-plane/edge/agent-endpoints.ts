@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { ID_LENGTH } from '../../lib/ids.ts'
 import { publicAuthority } from '../../lib/net/public-authority.ts'
-import type { BackendPlan, EdgeConfig, ModuleSettings } from '../../model/edge-config.ts'
+import type { AgentModules, BackendPlan, EdgeConfig, ModuleSettings } from '../../model/edge-config.ts'
 import {
   type AddressHolders,
   BindRefusal,
@@ -12,7 +12,6 @@ import {
   type ServedEndpoint,
 } from '../../model/endpoint.ts'
 import { type PoolDifference, poolLabels, poolVersion } from '../../model/pool.ts'
-import type { AgentModules } from '../../modules/agent-options/options.ts'
 import type { Edges } from './edge-table.ts'
 import type { SharedEdges } from './endpoint-holders.ts'
 

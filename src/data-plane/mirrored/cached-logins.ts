@@ -18,7 +18,6 @@ import {
   type StoredLogin,
 } from '../../link/planes/login-store.ts'
 import { Refusal } from '../../model/errors.ts'
-import { browserOf } from '../../modules/login/browser-digest.ts'
 import type {
   Login,
   LoginOrigin,
@@ -26,7 +25,8 @@ import type {
   LoginPlace,
   LoginSessions,
   UsedAnswer,
-} from '../../modules/login/sessions.ts'
+} from '../../model/login-sessions.ts'
+import { browserOf } from '../../modules/login/browser-digest.ts'
 import { type CachedLogin, keyOf, LoginCache } from './login-cache.ts'
 import { SeenLogins } from './seen-logins.ts'
 

@@ -2,8 +2,9 @@
 import { LOOP_PRICE } from '../../lib/patterns/pattern-price.ts'
 import { Secret } from '../../lib/secrets/secret.ts'
 import type { ControlLink } from '../../link/planes/control-link.ts'
+import type { AgentModules } from '../../model/edge-config.ts'
 import { BindRefusal, type EndpointRequest, type ServedEndpoint } from '../../model/endpoint.ts'
-import { type AgentModules, agentModules, bindPrice } from '../../modules/agent-options/options.ts'
+import { agentModules, bindPrice } from '../../modules/agent-options/options.ts'
 import type { RequestKey } from '../../modules/saml/request-key.ts'
 
 /** How long agents and visitors wait for what the control plane looks up, in milliseconds. */

@@ -2,10 +2,11 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import { makeIdentity } from '../../../test/support/make-certificate.ts'
+import type { AgentModules } from '../../model/edge-config.ts'
 import { BindRefusal } from '../../model/endpoint.ts'
 import { testTools } from '../testing/test-tools.ts'
 import { modulesInOrder } from '../traffic.ts'
-import { type AgentModules, agentModules } from './options.ts'
+import { agentModules } from './options.ts'
 
 type Opts = Readonly<Record<string, unknown>>
 const protos = ['http', 'https', 'tcp', 'tls'] as const

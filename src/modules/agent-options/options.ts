@@ -2,7 +2,7 @@
 
 import { NEVER_HERE, patternPrice } from '../../lib/patterns/pattern-price.ts'
 import { BadValue } from '../../lib/shape/check.ts'
-import type { ModuleSettings } from '../../model/edge-config.ts'
+import type { AgentModules } from '../../model/edge-config.ts'
 import { BindRefusal } from '../../model/endpoint.ts'
 import { errors, Refusal } from '../../model/errors.ts'
 import { headerPrice } from '../../model/header-rules.ts'
@@ -27,12 +27,6 @@ import {
 } from './values.ts'
 
 type Proto = 'http' | 'https' | 'tcp' | 'tls'
-
-export interface AgentModules {
-  readonly edge: ModuleSettings
-  /** Empty for `tcp` and `tls`. */
-  readonly route: ModuleSettings
-}
 
 interface AgentOption {
   /** As agents spell it in `Opts`, where names may be in any case. */
