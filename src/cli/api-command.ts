@@ -33,7 +33,7 @@ interface ApiResource {
   readonly commands: readonly string[]
   readonly actions?: readonly { readonly name: string; readonly about: string }[]
   readonly clears?: readonly { readonly name: string }[]
-  readonly modules?: readonly ApiModule[]
+  readonly modules: readonly ApiModule[]
   readonly create: TObject
   readonly update: TObject
   readonly view: TObject
@@ -90,7 +90,7 @@ function summary(resource: ApiResource): Record<string, unknown> {
 }
 
 function resourceCommand(terminal: Terminal, resource: ApiResource): Command {
-  const { modules = [] } = resource
+  const { modules } = resource
   const name = resourceName(resource)
   const command = new Command(name).description(resource.about).usage('<verb> [id] [options]')
   group(command)

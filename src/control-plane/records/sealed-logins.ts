@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { type Sealer, SealFault } from '../../lib/secrets/seal.ts'
 import { cutText } from '../../lib/text/cut-text.ts'
-import type { Login, LoginOrigin, LoginOwner, LoginPlace, LoginUser, UsedAnswer } from '../../model/login-sessions.ts'
+import type { Login, LoginOrigin, LoginOwner, LoginPlace, LoginUser, UsedAnswer } from '../../model/logins.ts'
 import { browserOf } from '../../modules/login/browser-digest.ts'
 import type { StoredAnswer, StoredLoginSession, StoredLoginUser } from '../store/login-reader.ts'
 import type { Writer } from '../store/writer.ts'

@@ -13,7 +13,7 @@ import {
   type SeenLogin,
   type StoredLogin,
 } from '../../link/planes/login-store.ts'
-import type { UsedAnswer } from '../../model/login-sessions.ts'
+import type { UsedAnswer } from '../../model/logins.ts'
 import { browserOf } from '../../modules/login/browser-digest.ts'
 import { applicationSessions } from '../resources/application-sessions.ts'
 import { applicationUsers } from '../resources/application-users.ts'

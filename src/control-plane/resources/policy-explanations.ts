@@ -35,6 +35,7 @@ export const policyExplanations: Resource = {
   read: () => ({}),
   claims: () => [],
   mentions: () => [],
+  modules: [],
   secrets: [],
   clears: [],
   renews: [],

@@ -103,8 +103,8 @@ export interface Resource {
   readonly embeds?: { readonly field: string; readonly kind: string }
   /** Modules attach to this place. */
   readonly place?: Place
-  /** The modules that attach there: fields of the resource. */
-  readonly modules?: readonly Module[]
+  /** The modules that attach there, in order: fields of the resource. */
+  readonly modules: readonly Module[]
   /** A secret that is made at creation, shown once in the answer, and stored only as a hash in this scope of claims. */
   readonly mints?: { readonly field: 'token'; readonly scope: string }
   /** The whole bodies of create and update, and the whole response. */
@@ -191,6 +191,7 @@ export function stored<Form extends TProperties, Kept extends Fields = Static<TO
   const owner = spec.access === 'owner' ? { owner_id: Type.Optional(ownerField) } : {}
   const modules = moduleFields(spec)
   return {
+    modules: [],
     secrets: [],
     clears: [],
     renews: [],
@@ -220,7 +221,7 @@ export function stored<Form extends TProperties, Kept extends Fields = Static<TO
 }
 
 /** The modules at a place, as fields of the body and of the response. */
-function moduleFields({ place, modules = [] }: Pick<Resource, 'place' | 'modules'>): {
+function moduleFields({ place, modules = [] }: Partial<Pick<Resource, 'place' | 'modules'>>): {
   forms: TProperties
   views: TProperties
 } {
@@ -287,6 +288,7 @@ function unwritten(
     read: () => ({}),
     claims: () => [],
     mentions: () => [],
+    modules: [],
     secrets: [],
     clears: [],
     renews: [],

@@ -18,14 +18,7 @@ import {
   type StoredLogin,
 } from '../../link/planes/login-store.ts'
 import { Refusal } from '../../model/errors.ts'
-import type {
-  Login,
-  LoginOrigin,
-  LoginOwner,
-  LoginPlace,
-  LoginSessions,
-  UsedAnswer,
-} from '../../model/login-sessions.ts'
+import type { Login, LoginOrigin, LoginOwner, LoginPlace, LoginSessions, UsedAnswer } from '../../model/logins.ts'
 import { browserOf } from '../../modules/login/browser-digest.ts'
 import { type CachedLogin, keyOf, LoginCache } from './login-cache.ts'
 import { SeenLogins } from './seen-logins.ts'

@@ -2,7 +2,7 @@
 import { readCookies } from '../../lib/http/cookies.ts'
 import { type HeaderName, headerName } from '../../lib/http/header-name.ts'
 import { toHeaderValue } from '../../lib/http/http-header.ts'
-import type { Login } from '../../model/login-sessions.ts'
+import type { Login } from '../../model/logins.ts'
 import type { PathClaim, Phases, RequestContext, RequestVerdict, Reserved, ReservedRequest } from '../phases.ts'
 import { pathOfRoute, Slot } from '../phases.ts'
 import type { ModuleTools } from '../tools.ts'

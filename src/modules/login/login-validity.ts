@@ -1,6 +1,6 @@
 /** Finds out whether a visitor is logged in. It runs for every request, so it usually costs one digest and no wait. */
 import { readCookies } from '../../lib/http/cookies.ts'
-import type { Login, LoginPlace } from '../../model/login-sessions.ts'
+import type { Login, LoginPlace } from '../../model/logins.ts'
 import type { Peer, Refuse, RequestContext } from '../phases.ts'
 import type { ModuleTools } from '../tools.ts'
 import { isFault, type LoginProvider } from './login-provider.ts'

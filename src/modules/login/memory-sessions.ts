@@ -1,13 +1,6 @@
 /** Keeps logins in the memory of this process. */
 
-import type {
-  Login,
-  LoginOrigin,
-  LoginOwner,
-  LoginPlace,
-  LoginSessions,
-  UsedAnswer,
-} from '../../model/login-sessions.ts'
+import type { Login, LoginOrigin, LoginOwner, LoginPlace, LoginSessions, UsedAnswer } from '../../model/logins.ts'
 import { browserOf } from './browser-digest.ts'
 
 /** How many browsers are remembered; the least recently seen is forgotten first. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Refusal } from '../../model/errors.ts'
-import type { LoginOrigin, LoginSessions } from '../../model/login-sessions.ts'
+import type { LoginOrigin, LoginSessions } from '../../model/logins.ts'
 import { testTools } from '../testing/test-tools.ts'
 import { compileLogin } from './compile-login.ts'
 import type { LoginProvider } from './login-provider.ts'

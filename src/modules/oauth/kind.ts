@@ -1,6 +1,6 @@
 /** What differs between OAuth providers: URLs, scopes, and how each identifies a user. */
 
-import type { LoginUser } from '../../model/login-sessions.ts'
+import type { LoginUser } from '../../model/logins.ts'
 import type { AllowLists, Belongings } from '../login/allow-list.ts'
 
 export interface OAuthKind {

@@ -1,7 +1,7 @@
 /** An OpenID Connect provider as logins see it: the code flow with PKCE, with every part of the ID token checked. */
 import { createHash } from 'node:crypto'
 import type { IDToken, TokenEndpointResponse } from 'openid-client'
-import type { Login, LoginUser } from '../../model/login-sessions.ts'
+import type { Login, LoginUser } from '../../model/logins.ts'
 import type { BeginAttempt, Beginning, Callback, LoggedIn, LoginFault, LoginProvider } from '../login/login-provider.ts'
 import type { ModuleTools } from '../tools.ts'
 import { isUnverified, readUser } from './claims.ts'

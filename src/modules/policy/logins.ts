@@ -1,6 +1,6 @@
 /** The logins of a policy: the actions' settings, passed to the same code that the `oauth` and `oidc` modules use. */
 
-import type { Login } from '../../model/login-sessions.ts'
+import type { Login } from '../../model/logins.ts'
 import type { LoginPhases } from '../login/compile-login.ts'
 import type { OAuthSettings } from '../oauth/form.ts'
 import type { OidcSettings } from '../oidc/form.ts'

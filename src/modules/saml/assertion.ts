@@ -1,6 +1,6 @@
 /** Checks that a signed assertion is about a login here and now, and reads the user. */
 
-import type { LoginUser } from '../../model/login-sessions.ts'
+import type { LoginUser } from '../../model/logins.ts'
 import type { LoginFault } from '../login/login-provider.ts'
 import type { Assertion, SamlAnswer } from './answer.ts'
 import { readGroups, readPerson } from './attributes.ts'
