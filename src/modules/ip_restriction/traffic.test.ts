@@ -18,7 +18,7 @@ function resolve(...ip_policy_ids: string[]): IpRestrictionSettings {
     authority: () => assert.fail(),
     backend: () => assert.fail(),
   }
-  return ipRestriction.resolve({ enabled: true, ip_policy_ids }, lookup, 'route') as IpRestrictionSettings
+  return ipRestriction.resolve({ enabled: true, ip_policy_ids }, lookup, 'route')
 }
 
 const vectors: readonly [policies: string[], ip: string, passes: boolean][] = [

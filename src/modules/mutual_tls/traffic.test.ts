@@ -5,7 +5,6 @@ import type { JsonGeneralNames } from '@peculiar/x509'
 import { type IdentityOptions, loadX509, makeIdentity } from '../../../test/support/make-certificate.ts'
 import { HeaderList } from '../../lib/http/header-list.ts'
 import { door, handshake, request, visitor } from '../testing/test-request.ts'
-import type { MutualTlsSettings } from './form.ts'
 import { mutualTls } from './form.ts'
 import { compileMutualTls } from './traffic.ts'
 
@@ -32,7 +31,7 @@ test('names the certificates of every authority', () => {
     backend: () => assert.fail(),
   }
   const config = { enabled: true, certificate_authority_ids: ['ca_1', 'ca_2'] }
-  const settings = mutualTls.resolve(config, lookup, 'route') as MutualTlsSettings
+  const settings = mutualTls.resolve(config, lookup, 'route')
   assert.deepEqual(compileMutualTls(settings, { now: () => 0 }).tls, {
     clientAuthorities: ['PEM of ca_1', 'PEM of ca_2'],
   })

@@ -9,7 +9,7 @@ const tools = testTools()
 const lookup = { ipRules: () => assert.fail(), authority: () => assert.fail(), backend: () => assert.fail() }
 
 function compile({ add = {}, remove = [] }: { add?: Record<string, string>; remove?: string[] }) {
-  return compileRequestHeaders(requestHeaders.resolve({ enabled: true, add, remove }, lookup, 'route') as never, tools)
+  return compileRequestHeaders(requestHeaders.resolve({ enabled: true, add, remove }, lookup, 'route'), tools)
 }
 
 function sent(changes: Parameters<typeof compile>[0], headers: Record<string, string | string[]>): [string, string][] {

@@ -17,7 +17,7 @@ function changed(settings: HeaderSettings, headers: Record<string, string | stri
 
 test('removes, then adds, with values filled in', () => {
   const config = { enabled: true, add: { 'X-Status': '${http.response.status_code}' }, remove: ['Server'] }
-  const settings = responseHeaders.resolve(config, lookup, 'route') as HeaderSettings
+  const settings = responseHeaders.resolve(config, lookup, 'route')
   assert.deepEqual(changed(settings, { server: 'nginx', 'x-a': 'b' }), [
     ['x-a', 'b'],
     ['x-status', '201'],
