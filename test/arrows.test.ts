@@ -54,8 +54,7 @@ const rules: Record<string, (sources: Sources, exists: (path: string) => boolean
   'no files import each other in a circle': cycleFaults,
   'no file only passes on the exports of others': barrelFaults,
   'the wall of the control plane: it never reaches what carries traffic': (s) => wallFaults(s, controlWall),
-  'the wall of the forms: the control plane never reaches what modules do to traffic': (s) =>
-    wallFaults(s, formsWall),
+  'the wall of the forms: the control plane never reaches what modules do to traffic': (s) => wallFaults(s, formsWall),
   'the wall of the data plane: what is stored reaches it through the link alone': (s) => wallFaults(s, dataWall),
   'the wall of the page: it reaches no server code, and nothing of Node': (s) => wallFaults(s, pageWall),
   'the wall of the agent: it never reaches server code or a heavy library': (s) => wallFaults(s, agentWall),

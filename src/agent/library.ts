@@ -10,8 +10,8 @@
  */
 // Lets projects without a `types` setting find the types of Node, which our declarations use.
 /// <reference types="node" preserve="true" />
-import { readFileSync } from 'node:fs'
 import type { Duplex } from 'node:stream'
+import { packageVersion } from '../lib/files/package-file.ts'
 import { Secret } from '../lib/secrets/secret.ts'
 import { certificatesPem } from '../link/options/file-values.ts'
 import { OptionReader, type Problem } from '../link/options/option-reader.ts'
@@ -138,7 +138,7 @@ async function start({ wait = false, session_metadata = '', onEvent, ...given }:
     authtoken: new Secret(authtoken),
     connections: checked('connections', () => parseConnections(String(given.connections ?? 'auto'))),
     metadata: session_metadata,
-    version: ownVersion(),
+    version: packageVersion(),
     clientType: 'postern-library',
     onEvent(event) {
       const told = shown(event)
@@ -226,11 +226,3 @@ function shown(event: AgentEvent): ConnectionEvent | undefined {
 
 /** Paths are relative to the working directory. */
 const readText = textReader('.')
-
-/** `package.json` is at the same relative path from `src` and from `dist`. */
-function ownVersion(): string {
-  const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
-    version: string
-  }
-  return version
-}

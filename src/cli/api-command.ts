@@ -1,7 +1,7 @@
 /** `postern api <resource> <verb>`: every operation of the management API, generated from the registries. */
 import { Command, InvalidArgumentError, Option } from 'commander'
-import type { TObject, TProperties } from 'typebox'
-import type { Verb } from '../control-plane/resources/resource.ts'
+import { resources } from '../control-plane/resources/index.ts'
+import type { Resource } from '../control-plane/resources/resource.ts'
 import { Type } from '../lib/shape/type.ts'
 import { nearest } from '../lib/text/nearest.ts'
 import {
@@ -14,40 +14,13 @@ import {
   type Follow,
 } from './api/api-client.ts'
 import { dashed, pathParameters, resourceAliases, resourceName } from './api/command-names.ts'
-import { addExchangeVerbs } from './api/exchange-verbs.ts'
 import { bodyOf, type FieldFlag, fieldFlags, readData } from './api/flags.ts'
-import { columnsOf, headingOf, listAll, rowOf } from './api/list.ts'
+import { columnsOf, headingOf, listAll, queryOf, rowOf } from './api/list.ts'
+import { printStream } from './api/stream.ts'
 import { misuse } from './command-failure.ts'
 import { group } from './group.ts'
 import type { Terminal } from './terminal.ts'
 import { printFields, printJson, printTable } from './text-table.ts'
-
-/** What this command needs to know about a resource. */
-interface ApiResource {
-  readonly kind: string
-  readonly noun: string
-  readonly about: string
-  readonly path: string
-  readonly listKey: string | null
-  readonly verbs: readonly Verb[]
-  readonly commands: readonly string[]
-  readonly actions?: readonly { readonly name: string; readonly about: string }[]
-  readonly clears?: readonly { readonly name: string }[]
-  readonly modules: readonly ApiModule[]
-  readonly create: TObject
-  readonly update: TObject
-  readonly view: TObject
-  readonly columns?: readonly string[]
-  /** The filters that a list accepts. */
-  readonly filters?: TProperties
-  /** The body of a replay; only exchanges have one. */
-  readonly replay?: TObject
-}
-
-interface ApiModule {
-  readonly name: string
-  readonly spellings?: readonly { readonly name: string }[]
-}
 
 /** What one command does; its options have been parsed and its ids checked. */
 interface Job {
@@ -70,7 +43,7 @@ Examples:
 The key comes from POSTERN_API_KEY or --api-key, the address from POSTERN_API_URL or --api-url, and the CA of a server with
 --api-tls from POSTERN_API_CA or --ca.`
 
-export function apiCommand(terminal: Terminal, resources: readonly ApiResource[]): Command {
+export function apiCommand(terminal: Terminal): Command {
   const api = new Command('api').description('call the management API of a running server')
   api.usage('<resource> <verb> [id] [options]').addHelpText('after', examples)
   group(api, () => printTable(terminal, ['resource', 'verbs', 'about'], resources.map(summary)))
@@ -83,14 +56,13 @@ export function apiCommand(terminal: Terminal, resources: readonly ApiResource[]
   return api
 }
 
-function summary(resource: ApiResource): Record<string, unknown> {
+function summary(resource: Resource): Record<string, unknown> {
   const { verbs, commands, actions = [], about } = resource
   const all = [...verbs, ...commands, ...actions.map(({ name }) => name)]
   return { resource: resourceName(resource), verbs: all.join(' '), about }
 }
 
-function resourceCommand(terminal: Terminal, resource: ApiResource): Command {
-  const { modules } = resource
+function resourceCommand(terminal: Terminal, resource: Resource): Command {
   const name = resourceName(resource)
   const command = new Command(name).description(resource.about).usage('<verb> [id] [options]')
   group(command)
@@ -114,29 +86,22 @@ function resourceCommand(terminal: Terminal, resource: ApiResource): Command {
     return leaf
   }
   addVerbs(terminal, resource, add)
-  if (resource.replay) addVerbsOfExchanges(terminal, { ...resource, replay: resource.replay }, add)
-  for (const verb of resource.commands) {
-    add(verb, `tell the agent of the ${resource.noun} to ${verb}`, async ({ call, path, args: [id] }) => {
-      await call('POST', `${path}/${checkedId(id)}/${verb}`, {})
-    }).argument('<id>', `id of the ${resource.noun}`)
+  addRouteVerbs(terminal, resource, add)
+  addStreamVerbs(terminal, resource, add)
+  const { noun, commands, actions = [], clears } = resource
+  const addSilent = (verb: string, about: string, method: CallMethod, at: string) => {
+    add(verb, about, async ({ call, path, args: [id] }) => {
+      await call(method, `${path}/${checkedId(id)}/${at}`, method === 'POST' ? {} : undefined)
+    }).argument('<id>', `id of the ${noun}`)
   }
-  for (const { name: action, about } of resource.actions ?? []) {
-    add(action, lowerFirst(about), async ({ call, path, args: [id] }) => {
-      await call('POST', `${path}/${checkedId(id)}/${action}`, {})
-    }).argument('<id>', `id of the ${resource.noun}`)
-  }
-  for (const { name: field } of resource.clears ?? []) {
-    add(`clear-${dashed(field)}`, `clear the ${field} of one ${resource.noun}`, async ({ call, path, args: [id] }) => {
-      await call('DELETE', `${path}/${checkedId(id)}/${field}`)
-    }).argument('<id>', `id of the ${resource.noun}`)
-  }
-  if (modules.length > 0)
-    addModuleVerbs(
-      terminal,
-      resource,
-      modules.flatMap(({ name, spellings = [] }) => [name, ...spellings.map((spelling) => spelling.name)]),
-      add,
-    )
+  for (const command of commands) addSilent(command, `tell the agent of the ${noun} to ${command}`, 'POST', command)
+  for (const { name, about } of actions) addSilent(name, lowerFirst(about), 'POST', name)
+  for (const { name } of clears) addSilent(`clear-${dashed(name)}`, `clear the ${name} of one ${noun}`, 'DELETE', name)
+  const names = resource.modules.flatMap(({ name, spellings = [] }) => [
+    name,
+    ...spellings.map((spelling) => spelling.name),
+  ])
+  if (names.length > 0) addModuleVerbs(terminal, resource, names, add)
   return command
 }
 
@@ -144,7 +109,7 @@ type Add = (verb: string, about: string, run: (job: Job) => Promise<void>) => Co
 
 function addVerbs(
   terminal: Terminal,
-  { noun, verbs, listKey, create, update, view, columns, path, filters = {} }: ApiResource,
+  { noun, verbs, listKey, create, update, view, columns, path, filters = {} }: Resource,
   add: Add,
 ): void {
   const idArgument = ['<id>', `id of the ${noun}`] as const
@@ -195,20 +160,37 @@ function addVerbs(
   }
 }
 
-function addVerbsOfExchanges(
-  terminal: Terminal,
-  { view, columns, filters = {}, replay }: ApiResource & Required<Pick<ApiResource, 'replay'>>,
-  add: Add,
-): void {
-  addExchangeVerbs({
-    ...{ terminal, view, columns, replay, addBodyFlags },
-    filters: fieldFlags(Type.Object(filters)),
-    show: (answer, { options }) => printAnswer(terminal, answer, options.json === true),
-    add: (verb, about, run) => add(verb, about, (job) => run({ ...job, id: () => checkedId(job.args[0]) })),
-  })
+/** The verbs of routes that the resource brings itself. */
+function addRouteVerbs(terminal: Terminal, { noun, routes = [] }: Resource, add: Add): void {
+  for (const { at, method, body, verb, events } of routes) {
+    if (!verb || events !== undefined) continue
+    const { about, prints } = verb
+    const flags = body ? fieldFlags(body) : []
+    const leaf = add(lastWord(at), about, async ({ call, options, path, args: [id] }) => {
+      const sent = body && (await bodyOf(flags, options, terminal))
+      const answer = await call(method, `${path}${at.replace('{id}', () => checkedId(id))}`, sent)
+      if (typeof prints !== 'object' || options.json) printAnswer(terminal, answer, Boolean(options.json ?? prints))
+      else terminal.out(`${String(answer?.[prints.field])}\n`)
+    })
+    if (at.includes('{id}')) leaf.argument('<id>', `id of the ${noun}`)
+    if (body) addBodyFlags(leaf, flags)
+  }
 }
 
-function addModuleVerbs(terminal: Terminal, { noun }: ApiResource, modules: readonly string[], add: Add): void {
+function addStreamVerbs(terminal: Terminal, { kind, noun, view, columns, routes = [] }: Resource, add: Add): void {
+  for (const { at, filters = {}, verb, events } of routes) {
+    if (!verb || events === undefined) continue
+    const flags = fieldFlags(Type.Object(filters))
+    const leaf = add(lastWord(at), verb.about, async ({ follow, path, options }) => {
+      const stream = follow(`${path}${at}${queryOf(flags, options)}`)
+      const shown = columnsOf(view, columns)
+      await printStream(terminal, stream, { kind, noun, ...(options.json !== true && { shown }) })
+    })
+    for (const { option } of flags) leaf.addOption(option)
+  }
+}
+
+function addModuleVerbs(terminal: Terminal, { noun }: Resource, modules: readonly string[], add: Add): void {
   const verbs: readonly [verb: string, method: CallMethod, about: string][] = [
     ['set-module', 'PUT', 'replace one module'],
     ['get-module', 'GET', 'show one module'],
@@ -244,6 +226,11 @@ function moduleNamed(word: string, modules: readonly string[]): string {
   throw misuse(
     `there is no module \`${word}\` here; ${meant ? `did you mean \`${meant}\`?` : `the modules are ${modules.join(', ')}`}`,
   )
+}
+
+/** `replay` of `/{id}/replay`. */
+function lastWord(at: string): string {
+  return at.slice(at.lastIndexOf('/') + 1)
 }
 
 function pathOf(path: string, options: Readonly<Record<string, unknown>>): string {

@@ -1,6 +1,7 @@
 /** `postern backup`: the database and its key in one file, consistent while the server runs. */
 import { resolve } from 'node:path'
 import { Command } from 'commander'
+import { packageVersion } from '../lib/files/package-file.ts'
 import { counted } from '../lib/text/plural.ts'
 import { printable } from '../lib/text/printable.ts'
 import type { BackUp } from '../server/compose/backup-database.ts'
@@ -13,7 +14,6 @@ import { newPassphrase, type PassphraseOptions } from './passphrase.ts'
 import { addSettingsFlags, settingsOf } from './settings-flags.ts'
 import { startFault } from './start-fault.ts'
 import type { Terminal } from './terminal.ts'
-import { posternVersion } from './version-command.ts'
 
 const examples = `
 The file is encrypted with a passphrase from POSTERN_BACKUP_PASSPHRASE, --passphrase-file or a prompt. Without the
@@ -60,7 +60,7 @@ async function write(
   const { backUp } = await import('../server/compose/backup-database.ts')
   let bytes = 0
   const making: BackUp = {
-    version: posternVersion(),
+    version: packageVersion(),
     passphrase,
     take: async (pieces) => {
       bytes = await writeWhole(path, pieces, { force })

@@ -2,19 +2,21 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { readSources } from '../../test/support/sources.ts'
+import { packageFile } from '../lib/files/package-file.ts'
+import { agentErrors } from '../model/agent-errors.ts'
 import { errors } from '../model/errors.ts'
 import { visitorErrors } from '../model/visitor-errors.ts'
 import { cookieNames } from '../modules/login/login-cookies.ts'
-import { generatedPages, pageFile } from './docs-command.ts'
+import { generatedPages } from './docs-command.ts'
 
 for (const { path, text } of generatedPages) {
   test(`${path} is up to date; if not, run \`npm run docs\``, () => {
-    assert.equal(readFileSync(pageFile(path), 'utf8'), text())
+    assert.equal(readFileSync(packageFile(path), 'utf8'), text())
   })
 }
 
 test('docs/errors.md has a row for each code of the API and for each that visitors see, with its status', () => {
-  const page = readFileSync(pageFile('docs/errors.md'), 'utf8')
+  const page = readFileSync(packageFile('docs/errors.md'), 'utf8')
   const [ofApi = '', , ofVisitors = ''] = page.split(/\n## What (?:agents are told|visitors see)\n/)
   const rows = (part: string) => part.matchAll(/^\| `ERR_(\w+)` \| (\d+) \| \d+ \| [A-Z`].+ \|$/gm)
   const told = (part: string) =>
@@ -26,7 +28,7 @@ test('docs/errors.md has a row for each code of the API and for each that visito
 })
 
 test('docs/errors.md has every number that agents are refused with, and no other', () => {
-  const page = readFileSync(pageFile('docs/errors.md'), 'utf8')
+  const page = readFileSync(packageFile('docs/errors.md'), 'utf8')
   const told = new Set(Array.from(page.matchAll(/^\| `ERR_NGROK_(\d+)` \|/gm), ([, number]) => Number(number)))
   const given = new Set(agentNumbers())
   // Errors that options share with the API are in the table of the API.
@@ -36,29 +38,21 @@ test('docs/errors.md has every number that agents are refused with, and no other
   assert.deepEqual({ missing, unused }, { missing: [], unused: [] })
 })
 
-/** Every number in the code that refuses agents and binds: in a call, a constant or a table. */
+/** Every number that the code refuses agents and binds with: by the name of a sentence, or by itself. */
 function agentNumbers(): number[] {
-  const isRoom =
-    /^src\/(data-plane\/(tunnel|ssh|edge\/agent-endpoints)|modules\/agent-options|control-plane\/records\/check-documents)\b/
-  const refuses = /\b(BindRefusal|BadOption)\b/
-  const files = [...readSources('src')].filter(
-    ([file, text]) => isRoom.test(file) && refuses.test(text) && !/\/testing\/|\.test\.ts$/.test(file),
+  const files = [...readSources('src')].filter(([file]) => !/\/testing\/|\.test\.ts$/.test(file))
+  const used = (place: RegExp) => files.flatMap(([, text]) => Array.from(text.matchAll(place), ([, name = '']) => name))
+  const names = new Set(used(/\brefusals\.(\w+)/g))
+  const ofNames = Object.entries(agentErrors).flatMap(([number, { says }]) =>
+    Object.keys(says).flatMap((name) => (names.delete(name) ? [Number(number)] : [])),
   )
-  const places = [
-    /\b(?:refuse|BadOption|BindRefusal)\(\s*(\d{3,4}),/g,
-    /^const (?!M(?:AX|IN)_)[A-Z_]+(?<!_MS) = (\d{3,4})$/gm,
-    /^ {2}\[.*, (\d{3,4})\],$/gm,
-    /^ {2}'--[a-z-]+': (\d{3,4}),$/gm,
-    /\b(?:pair|name|many|long): (\d{3,4})\b/g,
-    /\? (\d{3,4}) : MALFORMED_BIND\b/g,
-  ]
-  return files.flatMap(([, text]) => places.flatMap((place) => Array.from(text.matchAll(place), ([, n]) => Number(n))))
+  return [...ofNames, ...used(/\bBindRefusal\(\s*(\d{3,4}),/g).map(Number)]
 }
 
 test('the docs use the real names of the login cookies', () => {
   const { session, nonce } = cookieNames('<prefix>')
   for (const path of ['docs/decisions.md', 'docs/logins.md']) {
-    const text = readFileSync(pageFile(path), 'utf8')
+    const text = readFileSync(packageFile(path), 'utf8')
     for (const name of [session, `${nonce}<id>`]) assert.ok(text.includes(`\`${name}\``), `${path} lacks ${name}`)
     const told = Array.from(text.matchAll(/`([^`]*(?:session|nonce)[^`]*)`/g), ([, name = '']) => name)
     for (const name of told.filter((each) => /^<prefix>|^postern\./.test(each))) assert.fail(`${path} has ${name}`)

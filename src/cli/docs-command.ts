@@ -1,8 +1,8 @@
 /** `postern docs`: writes the generated pages of the documentation. */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { Command } from 'commander'
+import { packageFile } from '../lib/files/package-file.ts'
 import { configReference } from '../server/config/reference.ts'
 import { errorReference } from './error-reference.ts'
 import type { Terminal } from './terminal.ts'
@@ -21,15 +21,10 @@ export const generatedPages: readonly GeneratedPage[] = [
 export function docsCommand(terminal: Terminal): Command {
   return new Command('docs').action(() => {
     for (const { path, text } of generatedPages) {
-      const file = pageFile(path)
+      const file = packageFile(path)
       mkdirSync(dirname(file), { recursive: true })
       writeFileSync(file, text())
       terminal.out(`${path}\n`)
     }
   })
-}
-
-/** The path of a page on disk. */
-export function pageFile(path: string): string {
-  return fileURLToPath(new URL(`../../${path}`, import.meta.url))
 }

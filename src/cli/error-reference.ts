@@ -1,23 +1,22 @@
 /** The error reference, generated from the error tables: for callers of the API, for agents, and for visitors. */
 import { agentErrors } from '../model/agent-errors.ts'
 import { errors } from '../model/errors.ts'
-import { visitorErrorAdvice } from '../model/visitor-error-advice.ts'
 import { visitorErrors } from '../model/visitor-errors.ts'
 
 export function errorReference(): string {
   const rows = sorted(errors).map(
     ([code, { status, ngrok, text }]) => `| \`ERR_${code}\` | ${status} | ${ngrok} | ${text} |`,
   )
-  const visitorRows = sorted(visitorErrors).map(([code, { status, ngrok, text }]) => {
-    const { when, remedy } = visitorErrorAdvice[code]
-    return `| \`ERR_${code}\` | ${status} | ${ngrok} | ${text} | ${when} | ${remedy} |`
-  })
+  const visitorRows = sorted(visitorErrors).map(
+    ([code, { status, ngrok, text, when, remedy }]) =>
+      `| \`ERR_${code}\` | ${status} | ${ngrok} | ${text} | ${when} | ${remedy} |`,
+  )
   const agentRows = Object.entries(agentErrors).map(
     ([number, { when, remedy }]) => `| \`ERR_NGROK_${number}\` | ${when} | ${remedy} |`,
   )
   return `# Errors
 
-<!-- Made from src/model/errors.ts, agent-errors.ts, visitor-errors.ts and visitor-error-advice.ts by \`npm run docs\`; change it there. -->
+<!-- Made from src/model/errors.ts, agent-errors.ts and visitor-errors.ts by \`npm run docs\`; change it there. -->
 
 Codes of the [management API](#the-management-api), numbers that [agents](#what-agents-are-told) are told, and codes that
 [visitors](#what-visitors-see) of public addresses see.

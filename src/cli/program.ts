@@ -59,7 +59,7 @@ const commands: readonly Entry[] = [
   {
     name: 'api',
     about: 'call the management API of a running server',
-    load: async (terminal) => (await import('./api-command.ts')).apiCommand(terminal, await registry()),
+    load: async (terminal) => (await import('./api-command.ts')).apiCommand(terminal),
   },
   {
     name: 'policy',
@@ -138,14 +138,6 @@ async function load(args: readonly string[], terminal: Terminal): Promise<Comman
 
 function asVersion(args: readonly string[]): readonly string[] {
   return args[0] === '-V' || args[0] === '--version' ? ['version', ...args.slice(1)] : args
-}
-
-async function registry() {
-  const [{ resources }, { exchanges, replayForm }] = await Promise.all([
-    import('../control-plane/resources/index.ts'),
-    import('../control-plane/resources/exchanges.ts'),
-  ])
-  return resources.map((each) => (each.kind === exchanges.kind ? { ...each, replay: replayForm } : each))
 }
 
 /** commander passes these settings on only to subcommands that it creates itself. */

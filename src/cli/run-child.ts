@@ -1,7 +1,7 @@
 /** `postern run-control` and `postern run-worker`: the processes that `postern serve --workers` starts. */
 import { getPriority, setPriority } from 'node:os'
 import { Command } from 'commander'
-import { packageVersion } from '../server/config/product-version.ts'
+import { packageVersion } from '../lib/files/package-file.ts'
 import { runControl } from '../server/supervisor/control-child.ts'
 import { ownParent } from '../server/supervisor/own-parent.ts'
 import type { ChildParts } from '../server/supervisor/supervised.ts'

@@ -35,13 +35,6 @@ export interface RouteConfig {
 /** The enabled modules by name; each value is the argument of that module's `compile`. */
 export type ModuleSettings = Readonly<Record<string, unknown>>
 
-/** The modules that an agent asks for with a bind. */
-export interface AgentModules {
-  readonly edge: ModuleSettings
-  /** Empty for `tcp` and `tls`. */
-  readonly route: ModuleSettings
-}
-
 /** Where traffic goes: the settings of the `backend` module. */
 export type BackendPlan =
   | TunnelPlan

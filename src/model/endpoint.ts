@@ -1,11 +1,11 @@
 /** The port through which the agents' door asks the data plane to serve an address that an agent wants to bind. */
-import type { EdgeConfig, TunnelPlan } from './edge-config.ts'
+import type { EdgeConfig, ModuleSettings, TunnelPlan } from './edge-config.ts'
 import type { PoolMember } from './pool.ts'
 
 /** The most options of one bind: far more than agents send, and few enough to search through. */
 export const MAX_BIND_OPTIONS = 200
 
-/** A bind whose address is already chosen and allowed by the credential's ACL. */
+/** A bind whose address is already chosen. */
 export interface EndpointRequest {
   /** `ep_…` */
   readonly id: string
@@ -17,19 +17,33 @@ export interface EndpointRequest {
   /** The key that two endpoints cannot share. */
   readonly place: string
   /** The server chose the name or port, so it must not be a reserved one. */
-  readonly isRandom?: boolean
-  /** An ACL rule names this exact name or a wildcard above it; required below a reserved wildcard (D66). */
-  readonly isNamed?: boolean
+  readonly isRandom: boolean
   readonly tunnel: TunnelPlan
-  /** Set when the tunnel may share its address with others of this owner. */
-  readonly pool?: PoolMember | undefined
+  /** Whether it may share its address with other tunnels of its owner. */
+  readonly isPooled: boolean
   /** The session and the credential of the agent. */
   readonly sessionId: string
   readonly credentialId: string
-  /** The owner of the credential. */
-  readonly ownerId?: string | undefined
   /** The options of the bind, as the agent spelled them. */
   readonly opts: Readonly<Record<string, unknown>>
+}
+
+/** A bind as a data plane asks its control plane, which alone decides it. */
+export interface BindQuestion extends EndpointRequest {
+  /** Its address as agents see it. */
+  readonly hostport: string
+  /**
+   * What the data plane serves at the address by now: the control plane may have started just now, and not know it yet. A distant
+   * one belongs to a tunnel at another node that may be gone, so that the claim decides.
+   */
+  readonly served: { readonly edgeId: string; readonly isDistant: boolean } | undefined
+}
+
+/** Whether a bind that would serve the edge `id` may have its address, whatever the data plane serves there. */
+export function isFreeFor(id: string, { served, isPooled, isRandom }: Omit<BindQuestion, 'hostport'>): boolean {
+  // A random choice never joins a pool.
+  if (served?.edgeId === id) return !(isPooled && isRandom)
+  return served === undefined || served.isDistant
 }
 
 /** The holders of an address in the store. */
@@ -56,6 +70,19 @@ export interface ServedEndpoint {
   readonly pool?: PoolMember | undefined
   /** Whether its name must be given up when a wildcard above it is claimed (D66). */
   readonly isUnnamed: boolean
+}
+
+/** The modules that the options of a bind ask for. */
+export interface AgentModules {
+  readonly edge: ModuleSettings
+  /** Empty for `tcp` and `tls`. */
+  readonly route: ModuleSettings
+}
+
+/** The answer to a bind that gets its address. */
+export interface GrantedEndpoint extends ServedEndpoint {
+  /** The reserved domain or reserved address that it uses. */
+  readonly reservationId: string | undefined
 }
 
 export interface OpenEndpoint {

@@ -102,7 +102,7 @@ async function serveAll(owner: Owner, cluster: TestCluster, nodes: readonly Clus
     }
     await until('the port is open', () => dialTcp(node.at(tcp)).catch(() => undefined)).then((it) => it.destroy())
   }
-  return { webs, tcp }
+  return { webs, tcps: [tcp] }
 }
 
 /** The numbers from 0 to `count - 1` in random order. */

@@ -30,6 +30,8 @@ const bodies: readonly [what: string, sending: Sending][] = [
 eachTarget((target) => {
   for (const command of COMMANDS) {
     for (const [what, sending] of bodies) {
+      // No body is looked at, so one store is enough for all but the first.
+      if (target.name === 'postgres' && what !== 'no body') continue
       test(`${command} with ${what} to an unknown session is 404`, async () => {
         const answer = await target.api.send('POST', `/tunnel_sessions/${NOBODY}/${command}`, sending)
         assertEnvelope(answer, 404, 'ERR_NOT_FOUND')
@@ -43,6 +45,9 @@ eachTarget((target) => {
         assert.deepEqual(comparable(answer), comparable(unknown), id)
       }
     })
+
+    // Refused before the store is used, so one store is enough.
+    if (target.name === 'postgres') continue
 
     test(`${command} is a POST and nothing else`, async () => {
       for (const method of ['GET', 'PUT', 'PATCH', 'DELETE']) {

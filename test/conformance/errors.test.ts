@@ -59,12 +59,16 @@ eachTarget((target) => {
       ['a hundred thousand levels', json('['.repeat(100_000)), 400],
     ]
     for (const [what, sending, status] of cases) {
+      // Refused before the store is used, so one store is enough.
+      if (target.name === 'postgres' && status >= 400) continue
       test(`${what} is ${status}`, async () => {
         const answer = await target.api.send('POST', '/ip_policies', sending)
         if (status < 400) assert.equal(answer.status, status, answer.text)
         else assertEnvelope(answer, status)
       })
     }
+
+    if (target.name === 'postgres') return
 
     test('32 levels are not too deep', async () => {
       const deep = (levels: number) => `{"metadata":${'['.repeat(levels - 1)}${']'.repeat(levels - 1)}}`
@@ -116,6 +120,8 @@ eachTarget((target) => {
       ['/captures', { edge_id: 'edghts_nobody' }, 'edge_id'],
     ]
     for (const [path, body, field] of cases) {
+      // Refused before the store is used, but for ids that it does not have.
+      if (target.name === 'postgres' && !/_id$/.test(field)) continue
       test(`${field} of ${path}, ${JSON.stringify(body)}`, async () => {
         const answer = await target.api.send('POST', path, { body })
         assertEnvelope(answer, 400)
@@ -142,6 +148,8 @@ eachTarget((target) => {
   })
 
   describe('on the wire', () => {
+    // Refused before the store is used, so one store is enough.
+    if (target.name === 'postgres') return
     const chunk = (size: number) => `${size.toString(16)}\r\n${' '.repeat(size)}\r\n`
     const post = (...lines: string[]) => ['POST /ip_policies HTTP/1.1', 'Content-Type: application/json', ...lines]
     type Wire = (common: readonly string[]) => string
@@ -226,6 +234,7 @@ eachTarget((target) => {
       ['GET', '/api_keys?limit=0', 400, 'ERR_BAD_LIMIT'],
     ]
     for (const [method, path, status, code] of cases) {
+      if (target.name === 'postgres' && code !== 'ERR_NOT_FOUND') continue
       test(`${method} ${path} is ${code}`, async () => {
         assertEnvelope(await target.api.send(method, path), status, code)
       })

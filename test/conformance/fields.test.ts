@@ -1,10 +1,17 @@
 /** Shared fields of resources: limits in bytes, what a PATCH keeps, ids in bodies (D8 to D11, contract part 8). */
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
+import type { Json } from '../support/api-client.ts'
 import { eachTarget } from './target.ts'
-import { kindNames, kinds, unknownId, World } from './world.ts'
+import { kindsOn } from './ways-to-the-store.ts'
+import { kinds, unknownId, World } from './world.ts'
 
 const limits = { description: 255, metadata: 4096 }
+const fields = ['description', 'metadata'] as const
+
+function words({ description, metadata }: Json): Json {
+  return { description, metadata }
+}
 
 /** Texts of exactly this many bytes, made of two-byte and of four-byte characters. */
 function texts(bytes: number): string[] {
@@ -30,20 +37,21 @@ eachTarget((target) => {
     world = new World(target.api)
   })
 
-  for (const kind of kindNames.filter((name) => kinds[name].isDescribed)) {
-    describe(kind, () => {
-      for (const [field, limit] of Object.entries(limits)) {
-        test(`${field} takes up to ${limit} bytes`, async () => {
-          const { path } = await world.make(kind)
-          for (const text of texts(limit)) {
-            assert.equal(Buffer.byteLength(text), limit)
-            assert.equal((await world.make(kind, { [field]: text })).body[field], text)
-            assert.equal((await target.api.update(path, { [field]: text }))[field], text)
-          }
-          const kept = await target.api.get(path)
-          const least = await world.least(kind)
-          const collection = await world.collection(kind)
-          for (const text of texts(limit + 1)) {
+  for (const kind of kindsOn(target).filter((name) => kinds[name].isDescribed)) {
+    describe(`description and metadata of ${kind}`, () => {
+      test('take up to 255 and 4096 bytes', async () => {
+        const { path } = await world.make(kind)
+        for (const i of [0, 1]) {
+          const longest = { description: texts(limits.description)[i] ?? '', metadata: texts(limits.metadata)[i] ?? '' }
+          for (const field of fields) assert.equal(Buffer.byteLength(longest[field]), limits[field])
+          assert.deepEqual(words((await world.make(kind, longest)).body), longest)
+          assert.deepEqual(words(await target.api.update(path, longest)), longest)
+        }
+        const kept = await target.api.get(path)
+        const least = await world.least(kind)
+        const collection = await world.collection(kind)
+        for (const field of fields) {
+          for (const text of texts(limits[field] + 1)) {
             const tries = [
               ['POST', collection, { ...least, [field]: text }],
               ['PATCH', path, { [field]: text }],
@@ -51,39 +59,46 @@ eachTarget((target) => {
             for (const [method, address, body] of tries) {
               const { msg, status_code } = await target.api.refused('ERR_FIELD_TOO_LONG', method, address, { body })
               assert.equal(status_code, 400)
-              assert.match(msg, RegExp(`\`${field}\`.*${limit}`))
+              assert.match(msg, RegExp(`\`${field}\`.*${limits[field]}`))
             }
           }
-          assert.deepEqual(await target.api.get(path), kept)
-        })
+        }
+        assert.deepEqual(await target.api.get(path), kept)
+      })
 
-        test(`${field} is an empty string while unset, kept by a PATCH without it or with null, cleared by ""`, async () => {
-          const { path, body } = await world.make(kind)
-          assert.equal(body[field], '')
-          assert.equal((await world.make(kind, { [field]: null })).body[field], '')
+      test('are empty strings while unset, kept by a PATCH without them or with null, cleared by ""', async () => {
+        const { path, body } = await world.make(kind)
+        const unset = { description: '', metadata: '' }
+        assert.deepEqual(words(body), unset)
+        assert.deepEqual(words((await world.make(kind, { description: null, metadata: null })).body), unset)
+        for (const [field, other] of [fields, fields.toReversed()] as [string, string][]) {
           assert.equal((await target.api.update(path, { [field]: 'set' }))[field], 'set')
-          const other = field === 'metadata' ? 'description' : 'metadata'
           for (const patch of [{}, { [other]: 'other' }, { [field]: null }]) {
             assert.equal((await target.api.update(path, patch))[field], 'set', JSON.stringify(patch))
           }
           const cleared = await target.api.update(path, { [field]: '' })
           assert.deepEqual([cleared[field], cleared[other]], ['', 'other'])
           assert.equal((await target.api.get(path))[field], '')
-        })
+        }
+      })
 
-        test(`${field} is text, kept exactly as sent`, async () => {
-          const { path } = await world.make(kind)
-          for (const text of awkward) assert.equal((await target.api.update(path, { [field]: text }))[field], text)
+      test('are texts, kept exactly as sent', async () => {
+        const { path } = await world.make(kind)
+        for (const text of awkward) {
+          const sent = { description: text, metadata: text }
+          assert.deepEqual(words(await target.api.update(path, sent)), sent)
+        }
+        for (const field of fields) {
           for (const value of [1, true, {}, ['a']]) {
             const { msg } = await target.api.refused('ERR_INVALID_VALUE', 'PATCH', path, { body: { [field]: value } })
             assert.match(msg, RegExp(`\`${field}\``))
           }
-        })
-      }
+        }
+      })
     })
   }
 
-  for (const kind of kindNames) {
+  for (const kind of kindsOn(target)) {
     describe(`the body of a ${kind}`, () => {
       test('may hold the ids of the path in a PATCH, and no others', async () => {
         const { id, path, body } = await world.make(kind)

@@ -104,6 +104,9 @@ eachTarget(
           await world.make(kind, { hostports: [hostport] })
         })
 
+        // Refused before the store is used, so one store is enough.
+        if (target.name === 'postgres') return
+
         test('refuses bad syntax and names the entry, in POST and PATCH', async () => {
           const { path } = await world.make(kind, { hostports: [fresh()] })
           const before = await target.api.get(path)

@@ -6,7 +6,7 @@ import { type ApiRoute, type RouteAction, routeTable } from '../../src/control-p
 import { ApiClient } from '../support/api-client.ts'
 import { startPlatform } from '../support/platform.ts'
 import { assertEnvelope } from './envelope.ts'
-import { collectionPath, createSample, sampleBody, sampleModule } from './samples.ts'
+import { collectionPath, createBareHost, createSample, sampleBody, sampleModule } from './samples.ts'
 import { eachTarget, type Target, unique } from './target.ts'
 
 type Access = 'owner' | 'account' | 'admin' | 'online' | 'node' | 'passed' | 'dry_run'
@@ -76,14 +76,29 @@ const expectations: Readonly<Record<Access, Readonly<Partial<Record<RouteAction,
     delete_module: forAll,
     // The test's certificates were uploaded, and only ordered ones can be renewed.
     renew: [409, 409, 409],
-    broken: forAll,
+    list_broken_edges: forAll,
   },
-  admin: { create: forAdmin, list: forAdmin, get: forAdmin, update: forAdmin, delete: forAdmin, traffic: forAdmin },
+  admin: {
+    create: forAdmin,
+    list: forAdmin,
+    get: forAdmin,
+    update: forAdmin,
+    delete: forAdmin,
+    get_traffic_minutes: forAdmin,
+    get_traffic_day: forAdmin,
+  },
   // Ours, beyond the contract: the addresses of machines are for admins. The one of the test does not exist.
   node: { list: forAdmin, get: forAdminMissing },
-  dry_run: { explain: forAll },
+  dry_run: { explain_policy: forAll },
   // There have been no visitors, so there are no exchanges.
-  passed: { list: forAll, get: forNobody, stream: forAll, replay: forNobody, har: forNobody, curl: forNobody },
+  passed: {
+    list: forAll,
+    get: forNobody,
+    stream_exchanges: forAll,
+    replay_exchange: forNobody,
+    get_exchange_har: forNobody,
+    get_exchange_curl: forNobody,
+  },
   // No agent is online here and no visitor is logged in, so these are 404; what matters is that no caller gets 403.
   online: { list: forAll, get: forNobody, delete: forNobody, command: forNobody },
 }
@@ -93,6 +108,8 @@ const publicPages = /^\/(healthz|readyz|openapi\.json|docs(\/.*)?|page\/(:file|s
 
 eachTarget((target) => {
   const callers = new Map<string, ApiClient>()
+  /** An edge or route of each kind for modules to be set on. */
+  const hosts = new Map<string, string>()
   let ownerId = ''
 
   before(async () => {
@@ -122,22 +139,29 @@ eachTarget((target) => {
         ['an admin', admin],
       ])
       let ready: Prepared | undefined
+      let refused: string[] = []
+      const areUntouched = async () => {
+        if (ready?.instance && refused.length > 0) await untouched(target, ready.instance, refused)
+        refused = []
+      }
       for (const [who, status] of statuses) {
-        ready ??= await prepared(target, route, ownerId)
-        const { path, body, instance } = ready
+        if (status === 'ok') await areUntouched()
+        ready ??= await prepared(target, route, ownerId, hosts)
+        const { path, body } = ready
         const api = callers.get(who)
         assert.ok(api)
         const answer = await api.send(route.method, path, body === undefined ? {} : { body })
         const wanted = status === 'ok' ? route.status : status
         assert.equal(answer.status, wanted, `${who}: ${answer.text}`)
         if (status === 'ok') {
-          // After a read the next caller can use the same resource; after a write it needs a new one.
-          if (route.method !== 'GET') ready = undefined
+          // After these the next caller needs a new one.
+          if (['create', 'delete', 'delete_module'].includes(route.action)) ready = undefined
           continue
         }
         assertEnvelope(answer, wanted)
-        if (instance !== null) await untouched(target, instance)
+        refused.push(who)
       }
+      await areUntouched()
     })
   }
 })
@@ -212,26 +236,31 @@ async function prepared(
   { api }: Target,
   { resource, action, form, path: pattern }: ApiRoute,
   ownerId: string,
+  hosts: Map<string, string>,
 ): Promise<Prepared> {
-  if (action === 'explain') return { path: pattern, body: { policy: {}, request: {} }, instance: null }
-  if (resource.source !== 'store' && resource.kind !== 'capture') {
+  if (action === 'explain_policy') return { path: pattern, body: { policy: {}, request: {} }, instance: null }
+  if (!resource.verbs.includes('create')) {
     return { path: pattern.replace('{id}', `${resource.prefix}${'1'.repeat(27)}`), instance: null }
   }
   if (action === 'list') return { path: resource.path, instance: null }
   if (action === 'create') {
     return { path: await collectionPath(api, resource), body: await sampleBody(api, resource), instance: null }
   }
+  if (form) {
+    const host = hosts.get(resource.kind) ?? (await createBareHost(api, resource))
+    hosts.set(resource.kind, host)
+    const config = await sampleModule(api, form.name)
+    const at = `${host}/${form.name}`
+    await api.put(at, config)
+    return { path: at, ...(action === 'put_module' && { body: config }), instance: at }
+  }
   const { path } = await createSample(api, resource, resource.access === 'owner' ? { owner_id: ownerId } : {})
   if (action === 'clear' || action === 'renew') return { path: `${path}/${pattern.split('/').at(-1)}`, instance: path }
-  if (!form) return { path, ...(action === 'update' && { body: {} }), instance: path }
-  const config = await sampleModule(api, form.name)
-  const at = `${path}/${form.name}`
-  await api.put(at, config)
-  return { path: at, ...(action === 'put_module' && { body: config }), instance: at }
+  return { path, ...(action === 'update' && { body: {} }), instance: path }
 }
 
-async function untouched({ api }: Target, instance: string): Promise<void> {
-  assert.equal((await api.send('GET', instance)).status, 200, `${instance} is gone`)
+async function untouched({ api }: Target, instance: string, refused: readonly string[]): Promise<void> {
+  assert.equal((await api.send('GET', instance)).status, 200, `${instance} is gone after ${refused.join(', ')}`)
 }
 
 /** A new bot, which counts as a member, with its own key. */

@@ -41,6 +41,8 @@ eachTarget((target) => {
   })
 
   describe('an enabled module needs', () => {
+    // Refused before the store is used, so one store is enough.
+    if (target.name === 'postgres') return
     for (const field of Object.keys(complete)) {
       for (const [what, value] of [
         ['missing', undefined],
@@ -80,8 +82,10 @@ eachTarget((target) => {
   })
 
   for (const [issuer, isFine] of issuers) {
+    // Checked before the store is used, so one store is enough.
+    if (target.name === 'postgres') continue
     test(`issuer ${issuer} is ${isFine ? 'kept as sent' : 'refused'}`, async () => {
-      const { path } = await world.make('https_edge_route')
+      const { path } = await world.shared('https_edge_route')
       const body = { ...complete, issuer }
       if (isFine) return assert.equal((await target.api.put(`${path}/oidc`, body)).issuer, issuer)
       const { msg } = await target.api.refused('ERR_INVALID_VALUE', 'PUT', `${path}/oidc`, { body })
@@ -92,8 +96,10 @@ eachTarget((target) => {
 
   for (const field of ['inactivity_timeout', 'maximum_duration']) {
     for (const [value, isFine] of times) {
+      // PostgreSQL has to keep what is accepted.
+      if (target.name === 'postgres' && !isFine) continue
       test(`${field} ${JSON.stringify(value)} is ${isFine ? 'accepted' : 'refused'}`, async () => {
-        const { path } = await world.make('https_edge_route')
+        const { path } = await world.shared('https_edge_route')
         const body = { ...complete, [field]: value }
         if (isFine) return assert.equal((await target.api.put(`${path}/oidc`, body))[field], value)
         const { msg } = await target.api.refused('ERR_INVALID_VALUE', 'PUT', `${path}/oidc`, { body })

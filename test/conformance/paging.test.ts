@@ -8,11 +8,13 @@ import { head, type RawAnswer, sendRaw } from '../support/raw-http.ts'
 import { assertEnvelope, comparable } from './envelope.ts'
 import { createSample } from './samples.ts'
 import { eachTarget, type Target } from './target.ts'
+import { kindsOn } from './ways-to-the-store.ts'
 
 const lists = routeTable().filter(({ action }) => action === 'list')
 const gets = routeTable().filter(({ action }) => action === 'get')
-const ITEMS = 250
-const CREATIONS = 300
+/** More than one page has at most. */
+const ITEMS = 120
+const CREATIONS = 100
 
 eachTarget((target) => {
   describe('pages', () => {
@@ -132,6 +134,8 @@ eachTarget((target) => {
       'before_id=x',
       'before_id=%00',
     ]
+    /** One for each way in which they are wrong. */
+    const few = ['limit=0', 'limit=101', 'limit=1.5', 'limit=5&limit=6', 'page=2', '__proto__=x', 'before_id=x']
     for (const { path, resource } of lists) {
       const { prefix } = resource
       const other = prefix === 'ipp_' ? 'ak_' : 'ipp_'
@@ -159,7 +163,9 @@ eachTarget((target) => {
       if (target.name === 'postgres') continue
       test(`${path} refuses unknown and wrong parameters`, async () => {
         const twice = `before_id=${prefix}${'1'.repeat(27)}&before_id=${prefix}${'1'.repeat(27)}`
-        for (const query of [...bad, twice, ...ids.map((id) => `before_id=${id}`)]) {
+        // All lists read their query in one way, which knows only the prefix of their ids and their filters.
+        const wrong = path === '/ip_policies' || resource.filters ? bad : few
+        for (const query of [...wrong, twice, ...ids.map((id) => `before_id=${id}`)]) {
           const answer = await target.api.send('GET', `${path}?${query}`)
           assert.equal(answer.status, 400, `${query}: ${answer.text.slice(0, 200)}`)
           assertEnvelope(answer, 400)
@@ -181,6 +187,7 @@ eachTarget((target) => {
   })
 
   describe('ids', () => {
+    const kindsHere = new Set<string>(kindsOn(target))
     test(`${CREATIONS} creations have ids of one form that strictly increase`, async () => {
       let last = ''
       for (let i = 0; i < CREATIONS; i++) {
@@ -197,7 +204,7 @@ eachTarget((target) => {
     })
 
     for (const { path, resource } of gets) {
-      if (resource.source !== 'store') continue
+      if (!resource.verbs.includes('create') || !kindsHere.has(resource.kind)) continue
       test(`${path} of the wrong form is 404, like an id that does not exist`, async () => {
         const { path: address, made, collection } = await createSample(target.api, resource)
         assert.match(made.id, new RegExp(`^${resource.prefix}[0-9A-Za-z]{27}$`))
@@ -240,6 +247,8 @@ eachTarget((target) => {
   describe('addresses', () => {
     const hosts = ['api.example.com', 'api.example.com:8080', 'API.Example.com', '127.0.0.1:1', '[::1]:7400', 'a_b-c']
     for (const host of hosts) {
+      // How addresses are shown does not depend on the store, so one host is enough for the second.
+      if (target.name === 'postgres' && host !== hosts[0]) continue
       test(`a caller that sends Host: ${host} gets addresses under it`, async () => {
         const id = await policy(target)
         const base = `http://${host}/ip_policies`
@@ -282,6 +291,8 @@ eachTarget((target) => {
       'a..b/../c',
     ]
     for (const host of badHosts) {
+      // Refused before the store is used, so one store is enough.
+      if (target.name === 'postgres') continue
       test(`Host: ${JSON.stringify(host)} is refused`, async () => {
         assertEnvelope(await asHost(target, host, '/ip_policies?limit=1'), 400)
       })

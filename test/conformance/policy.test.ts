@@ -163,7 +163,7 @@ eachTarget((target) => {
     if (target.name === 'postgres') return
     for (const [module, body, at] of badValues) {
       test(`${module} ${JSON.stringify(body).slice(0, 60)}`, async () => {
-        const { path } = await world.make('https_edge_route')
+        const { path } = await world.shared('https_edge_route')
         await refuses('PUT', `${path}/${module}`, body, at && `\`${at}\``)
         await refuses('PATCH', path, { [module]: body }, at && `\`${module}.${at}\``)
         await target.api.refused('ERR_MODULE_NOT_SET', 'GET', `${path}/${module}`)

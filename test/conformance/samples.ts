@@ -18,6 +18,13 @@ export async function createSample(
   return { made, path: `${collection}/${made.id}`, collection }
 }
 
+/** Creates an edge or route without modules, for one to be set on it; returns its path. */
+export async function createBareHost(api: ApiClient, resource: Resource): Promise<string> {
+  const collection = await collectionPath(api, resource)
+  const isRoute = resource.place === 'route'
+  return `${collection}/${(await api.create(collection, isRoute ? { match_type: 'path_prefix', match: '/' } : {})).id}`
+}
+
 /** The path at which to create one of `resource`; creates the edge if the path contains one. */
 export async function collectionPath(api: ApiClient, { path }: Pick<Resource, 'path'>): Promise<string> {
   if (!path.includes('{edge_id}')) return path
@@ -73,9 +80,9 @@ const bodies: Readonly<Record<string, Make>> = {
   certificate_authority: async () => ({ ...words, ca_pem: EXAMPLE_ROOT }),
   weighted_backend: async (api) => ({
     ...words,
-    backends: { [await tunnelGroup(api)]: 10, [await tunnelGroup(api)]: 0 },
+    backends: { [await tunnelGroup(api, 'a')]: 10, [await tunnelGroup(api, 'b')]: 0 },
   }),
-  failover_backend: async (api) => ({ ...words, backends: [await tunnelGroup(api), await tunnelGroup(api)] }),
+  failover_backend: async (api) => ({ ...words, backends: [await tunnelGroup(api, 'a'), await tunnelGroup(api, 'b')] }),
   static_backend: async () => ({ ...words, address: 'db.example.com:5432', tls: { enabled: true } }),
   tls_certificate: async () => ({ ...words, ...tlsPair }),
   reserved_addr: async () => ({ ...words, region: 'us' }),
@@ -83,7 +90,7 @@ const bodies: Readonly<Record<string, Make>> = {
     ...words,
     domain: uniqueName().replace(':443', ''),
     region: 'us',
-    certificate_id: (await api.create('/tls_certificates', tlsPair)).id,
+    certificate_id: await referred(api, '/tls_certificates', tlsPair),
   }),
   agent_ingress: async () => ({
     ...words,
@@ -105,7 +112,7 @@ const bodies: Readonly<Record<string, Make>> = {
     for (const { id, type } of (await api.get('/ip_restrictions')).ip_restrictions) {
       if (type === 'dashboard') await api.delete(`/ip_restrictions/${id}`)
     }
-    return { ...words, type: 'dashboard', ip_policy_ids: [(await api.create('/ip_policies')).id] }
+    return { ...words, type: 'dashboard', ip_policy_ids: [await referred(api, '/ip_policies')] }
   },
 }
 
@@ -127,12 +134,11 @@ const ROUTE_MODULES = [
 ]
 
 const modules: Readonly<Record<string, Make>> = {
-  backend: async (api) => ({ backend_id: await tunnelGroup(api) }),
-  ip_restriction: async (api) => ({ ip_policy_ids: [(await api.create('/ip_policies')).id] }),
-  mutual_tls: async (api) => {
-    const { id } = await api.create('/certificate_authorities', { ca_pem: EXAMPLE_ROOT })
-    return { certificate_authority_ids: [id] }
-  },
+  backend: async (api) => ({ backend_id: await tunnelGroup(api, 'a') }),
+  ip_restriction: async (api) => ({ ip_policy_ids: [await referred(api, '/ip_policies')] }),
+  mutual_tls: async (api) => ({
+    certificate_authority_ids: [await referred(api, '/certificate_authorities', { ca_pem: EXAMPLE_ROOT })],
+  }),
   tls_termination: async () => ({ terminate_at: 'edge', min_version: '1.3' }),
   policy: async () => ({ inbound: [{ name: 'no', expressions: [], actions: [{ type: 'deny' }] }], outbound: [] }),
   oidc: async () => ({ issuer: 'https://id.example.com', client_id: 'app', client_secret: 'hush', scopes: ['email'] }),
@@ -166,19 +172,31 @@ const modules: Readonly<Record<string, Make>> = {
 /** What every SSH certificate needs. */
 async function toSign(api: ApiClient): Promise<Json> {
   return {
-    ssh_certificate_authority_id: (await api.create('/ssh_certificate_authorities')).id,
+    ssh_certificate_authority_id: await referred(api, '/ssh_certificate_authorities'),
     public_key: sshPublicKey(),
     valid_after: '2026-01-01T00:00:00Z',
     valid_until: '2036-01-01T00:00:00Z',
   }
 }
 
-async function tunnelGroup(api: ApiClient): Promise<string> {
-  return (await api.create('/backends/tunnel_group', { labels: { a: 'b' } })).id
+function tunnelGroup(api: ApiClient, label: 'a' | 'b'): Promise<string> {
+  return referred(api, '/backends/tunnel_group', { labels: { [label]: 'x' } })
+}
+
+/** What a client made for its samples to refer to, by path and body; all its samples share these. */
+const made = new WeakMap<ApiClient, Map<string, Promise<Json>>>()
+
+async function referred(api: ApiClient, path: string, body: Json = {}): Promise<string> {
+  const ofClient = made.get(api) ?? new Map<string, Promise<Json>>()
+  made.set(api, ofClient)
+  const key = path + JSON.stringify(body)
+  const one = ofClient.get(key) ?? api.create(path, body)
+  ofClient.set(key, one)
+  return (await one).id
 }
 
 async function withModules(api: ApiClient, names: readonly string[]): Promise<Json> {
-  const made: Record<string, Json> = {}
-  for (const name of names) made[name] = await sampleModule(api, name)
-  return made
+  const all: Record<string, Json> = {}
+  for (const name of names) all[name] = await sampleModule(api, name)
+  return all
 }

@@ -37,6 +37,8 @@ eachTarget((target) => {
       [{ private_key_type: 'rsa' }, 'ssh-rsa', 'rsa'],
     ]
     for (const [sent, type, keyType] of choices) {
+      // Keys are made and used before the store sees them as text, so one store is enough for all but one kind.
+      if (target.name === 'postgres' && keyType !== 'ecdsa') continue
       test(`${JSON.stringify(sent)} makes a key of type ${type}, which signs`, async () => {
         const made = await target.api.create(authorities, sent)
         assert.equal(made.key_type, keyType)
@@ -65,6 +67,8 @@ eachTarget((target) => {
       [{ public_key: 'x' }, 'ERR_UNKNOWN_FIELD', 'public_key'],
     ]
     for (const [sent, code, field] of refused) {
+      // Refused before the store is used, so one store is enough.
+      if (target.name === 'postgres') continue
       test(`${JSON.stringify(sent)} is refused`, async () => {
         const { msg } = await target.api.refused(code, 'POST', authorities, { body: sent })
         assert.ok(msg.includes(`\`${field}\``), msg)
@@ -153,6 +157,8 @@ eachTarget((target) => {
         ],
       ]
       for (const [what, more, code, says] of refused) {
+        // Refused before the store is used, but for what it has to find.
+        if (target.name === 'postgres' && code !== 'ERR_UNKNOWN_REFERENCE') continue
         test(`of ${path} with ${what} is refused`, async () => {
           assert.match((await target.api.refused(code, 'POST', path, { body: body(more) })).msg, says)
         })
@@ -227,6 +233,7 @@ eachTarget((target) => {
       ['too many extensions', { extensions: many(65) }, /64/],
     ]
     for (const [what, more, says] of bad) {
+      if (target.name === 'postgres') continue
       test(`with ${what} is refused`, async () => {
         assert.match((await target.api.refused('ERR_INVALID_VALUE', 'POST', path, { body: body(more) })).msg, says)
       })

@@ -38,6 +38,8 @@ eachTarget((target) => {
   })
 
   for (const [what, describeModule] of Object.entries(blind)) {
+    // The modules that are stored and the one that is written are compared in one way, whichever needs to read inside.
+    if (target.name === 'postgres' && what !== 'mutual TLS') continue
     describe(`with \`upstream\`, ${what} is refused`, () => {
       const atEdge = async () => {
         const { name, config } = describeModule(refs)
@@ -159,8 +161,10 @@ eachTarget((target) => {
     }
 
     for (const min_version of ['1.4', '1', 'TLSv1.2', 'tls1.2', ' 1.2', 1.2, true]) {
+      // Refused before the store is used, so one store is enough.
+      if (target.name === 'postgres') continue
       test(`min_version ${JSON.stringify(min_version)} of ${host} is refused`, async () => {
-        const { path } = await world.make(host)
+        const { path } = await world.shared(host)
         const { msg } = await target.api.refused('ERR_INVALID_VALUE', 'PUT', `${path}/tls_termination`, {
           body: { min_version },
         })
@@ -186,8 +190,10 @@ eachTarget((target) => {
   })
 
   for (const terminate_at of ['agent', 'Edge', '', 1]) {
+    // Refused before the store is used, so one store is enough.
+    if (target.name === 'postgres') continue
     test(`terminate_at ${JSON.stringify(terminate_at)} of a TLS edge is refused`, async () => {
-      const { path } = await world.make('tls_edge')
+      const { path } = await world.shared('tls_edge')
       const { msg } = await target.api.refused('ERR_INVALID_VALUE', 'PUT', `${path}/tls_termination`, {
         body: { terminate_at },
       })

@@ -5,6 +5,7 @@ import type { Json } from '../support/api-client.ts'
 import { databaseContents } from '../support/database-contents.ts'
 import { type HostKind, spellingCases } from './module-table.ts'
 import { eachTarget, unique } from './target.ts'
+import { isModuleOn } from './ways-to-the-store.ts'
 import { unknownId, World } from './world.ts'
 
 const rules = [{ name: 'n', expressions: ['true'], actions: [{ type: 'deny', config: {} }] }]
@@ -124,7 +125,7 @@ eachTarget((target) => {
     world = new World(target.api)
   })
 
-  for (const { host, least, full } of spellingCases) {
+  for (const { host, least, full } of spellingCases.filter((each) => isModuleOn(target, each))) {
     const first = phase[host] ?? ''
 
     describe(`the policy of ${host}`, () => {

@@ -93,6 +93,8 @@ eachTarget((target) => {
 
   describe('public_key', () => {
     for (const type of ['ed25519', 'ecdsa', 'rsa'] satisfies SshKeyType[]) {
+      // A key is claimed by its digest, so one type is enough for the second store.
+      if (target.name === 'postgres' && type !== 'ed25519') continue
       test(`${type}: every form is accepted, echoed unchanged, and counts as the same key`, async () => {
         const key = newPublicKey(type)
         const forms = [
@@ -130,6 +132,8 @@ eachTarget((target) => {
       'two lines': () => `${openSshLine(newPublicKey('ed25519'))}\n${openSshLine(newPublicKey('ed25519'))}`,
     }
     for (const [what, value] of Object.entries(refused)) {
+      // Refused before the store is used, so one store is enough.
+      if (target.name === 'postgres') continue
       test(`${what} is refused`, async () => {
         const { msg, status_code } = await target.api.refused('ERR_BAD_PUBLIC_KEY', 'POST', '/ssh_credentials', {
           body: { public_key: value() },
@@ -149,6 +153,8 @@ eachTarget((target) => {
   })
 
   for (const kind of ['ssh_credential', 'credential'] as const) {
+    // Both have the same field, so one is enough for the second store.
+    if (target.name === 'postgres' && kind === 'ssh_credential') continue
     describe(`acl of ${kind}`, () => {
       test('is an empty list by default, and is cleared by an empty list', async () => {
         const { path, body } = await world.make(kind)

@@ -5,6 +5,7 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync }
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { ownLauncher } from '../support/own-launcher.ts'
 import { until } from '../support/until.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
@@ -18,7 +19,7 @@ process.once('exit', () => {
 /** What a program prints once it is ready: a server, an agent, or our own service. */
 const READY = /^Listening: |tunnel online|^up$/m
 
-/** How long a command may take, in milliseconds: it starts programs from source, and the machine may be busy. */
+/** How long a command may take, in milliseconds: it starts programs, and the machine may be busy. */
 const LIMIT_MS = 60_000
 
 /** Servers on a page take any free port, and listen on this machine only. */
@@ -43,7 +44,7 @@ export class Reader {
 
   constructor(env: Readonly<Record<string, string>> = {}) {
     this.#env = { ...anyPort, ...env }
-    this.program('postern', `exec '${process.execPath}' '${join(root, 'bin', 'postern.js')}' "$@"`)
+    this.program('postern', `exec '${process.execPath}' '${ownLauncher}' "$@"`)
     // In a clone `npx` runs the clone itself.
     this.program('npx', '[ "$1" = postern ] || exit 127\nshift\nexec postern "$@"')
     this.program('node', `exec '${process.execPath}' "$@"`)

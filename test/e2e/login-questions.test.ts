@@ -6,12 +6,11 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
-import { fileURLToPath } from 'node:url'
+import { ownLauncher } from '../support/own-launcher.ts'
 import { type Platform, startPlatform } from '../support/platform.ts'
 import { screenOf } from '../support/screen.ts'
 import { until } from '../support/until.ts'
 
-const program = fileURLToPath(new URL('../../bin/postern.js', import.meta.url))
 const missing = !/util-linux/.test(spawnSync('script', ['--version'], { encoding: 'utf8' }).stdout ?? '')
 const why = missing && '`script` of util-linux, which makes a terminal, is missing'
 
@@ -26,7 +25,7 @@ describe('on a terminal', { skip: why }, () => {
   after(() => rmSync(home, { recursive: true, force: true }))
 
   test('each question is shown while it waits, and stays before its answer', async (t) => {
-    const command = `'${process.execPath}' '${program}' login`
+    const command = `'${process.execPath}' '${ownLauncher}' login`
     const { PATH = '' } = process.env
     const child = spawn('script', ['-qec', command, '/dev/null'], {
       env: { HOME: home, PATH, TERM: 'xterm' },

@@ -6,7 +6,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, test } from 'node:test'
-import { postern, type ServeOptions, serve, serveArgs } from '../support/server-process.ts'
+import { refusedHere } from '../support/postern-here.ts'
+import { type Ended, postern, type ServeOptions, serve, serveArgs } from '../support/server-process.ts'
 import { smallDisk } from '../support/small-disk.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'postern-faults-'))
@@ -16,8 +17,13 @@ const newFolder = () => mkdtempSync(join(root, 'run-'))
 /** How long a start may take, in milliseconds; then it is killed, and fails the test by its exit code. */
 const GIVE_UP_MS = 60_000
 
+/** What the program prints, which then ends with `code`. */
 async function refusal(options: ServeOptions, code = 1): Promise<string> {
   const ended = await postern(serveArgs(options), { signal: AbortSignal.timeout(GIVE_UP_MS) })
+  return lineOf(ended, code)
+}
+
+function lineOf(ended: Pick<Ended, 'code' | 'err'>, code: number): string {
   assert.equal(ended.code, code, ended.err)
   assert.match(ended.err, /^error: [^\n]+\n$/, 'one line')
   return ended.err
@@ -85,8 +91,14 @@ const places: readonly [name: string, options: () => ServeOptions, says: RegExp,
   ['endless settings', () => ({ dataDir: newFolder(), flags: { config: '/dev/zero' } }), /more than 1048576 bytes/, 2],
   ['settings below a file', () => ({ dataDir: newFolder(), flags: { config: '/dev/null/x' } }), /no such file/, 2],
 ]
-for (const [name, options, says, code] of places) {
-  test(`${name} is reported at once`, async () => assert.match(await refusal(options(), code), says))
+/** The program itself is started where a mistake would make it wait for ever, once for each exit code. */
+const ends = ['a pipe without writer as key file', 'a pipe as settings']
+
+for (const [name, options, says, code = 1] of places) {
+  test(`${name} is reported at once`, async () => {
+    const line = ends.includes(name) ? refusal(options(), code) : refusedHere(options()).then((it) => lineOf(it, code))
+    assert.match(await line, says)
+  })
 }
 
 test('a full disk is reported with the file and what to do, and a start works once there is space', async (t) => {
@@ -103,5 +115,5 @@ test('a full disk is reported with the file and what to do, and a start works on
   disk.fill()
   const { bavail } = statfsSync(disk.path)
   assert.equal(bavail, 0)
-  assert.match(await refusal({ dataDir }), /the disk of .*postern\.db.* is full; free some space/)
+  assert.match(lineOf(await refusedHere({ dataDir }), 1), /the disk of .*postern\.db.* is full; free some space/)
 })

@@ -12,6 +12,8 @@ import { text } from 'node:stream/consumers'
 import { after, describe, test } from 'node:test'
 import { ApiClient } from '../support/api-client.ts'
 import { eachStore } from '../support/databases.ts'
+import { startPlatform } from '../support/platform.ts'
+import { posternHere, refusedHere } from '../support/postern-here.ts'
 import {
   type Ended,
   postern,
@@ -35,15 +37,23 @@ function credentials(out: string): { apiKey: string; authtoken: string } {
 
 /** Starts a server that cannot start; returns the line that it prints. */
 async function refusal(options: ServeOptions, { code = 1 }: { code?: number } = {}): Promise<string> {
-  const ended = await postern(serveArgs(options), options)
-  assert.equal(ended.code, code, ended.err)
-  assert.match(ended.err, /^error: [^\n]+\n(\(Did you mean [^\n]+\?\)\n)?$/, 'one line, and perhaps a hint')
-  assert.doesNotMatch(ended.out, /Listening/)
-  return ended.err
+  return lineOf(await postern(serveArgs(options), options), code)
+}
+
+/** The same without a program of its own. */
+async function refusalHere(options: ServeOptions, { code = 1 }: { code?: number } = {}): Promise<string> {
+  return lineOf(await refusedHere(options), code)
+}
+
+function lineOf({ code, out, err }: Pick<Ended, 'code' | 'out' | 'err'>, wanted: number): string {
+  assert.equal(code, wanted, err)
+  assert.match(err, /^error: [^\n]+\n(\(Did you mean [^\n]+\?\)\n)?$/, 'one line, and perhaps a hint')
+  assert.doesNotMatch(out, /Listening/)
+  return err
 }
 
 /** Asserts that it exited with 0 and printed no warnings or errors. */
-function assertClean({ code, err }: Ended): void {
+function assertClean({ code, err }: Pick<Ended, 'code' | 'err'>): void {
   const complaints = err.split('\n').filter((line) => line !== '' && !line.startsWith('{"level":"info"'))
   assert.deepEqual({ code, complaints }, { code: 0, complaints: [] })
 }
@@ -67,6 +77,9 @@ async function clusterAddress(server: ServerProcess): Promise<string | undefined
 
 describe('the program', () => {
   eachStore((store) => {
+    // Processes that share a file lock it; those that share a PostgreSQL have only its connections, as one process has.
+    const command = store.name === 'sqlite' ? postern : posternHere
+
     test('starts without configuration, serves, keeps its files private, shows its credentials once, and ends on SIGTERM', async () => {
       const options = { dataDir: newDataDir(), databaseUrl: await store.url() }
       const first = await serve(options)
@@ -89,63 +102,63 @@ describe('the program', () => {
       assertPrivate(options)
       assertClean(await first.stop())
 
-      const second = await serve(options)
+      const second = await startPlatform(options)
       await new ApiClient(second.url, apiKey).get('/api_keys')
-      const { out } = await second.stop()
-      assert.doesNotMatch(out, /API key|authtoken|first start/i)
-      for (const secret of [apiKey, authtoken]) assert.ok(!out.includes(secret))
+      assert.equal(second.adminId, '', 'it makes no further credentials')
+      await second.stop()
     })
 
     test('`postern admin` creates users and keys without a key, whether the server runs or not', async () => {
       const options = { dataDir: newDataDir(), databaseUrl: await store.url() }
       const place = ['--data-dir', options.dataDir, '--database-url', options.databaseUrl]
-      const admin = async (...args: string[]) => {
-        const ended = await postern(['admin', ...args, '--json', ...place])
+      const admin = async (run: typeof command, ...args: string[]) => {
+        const ended = await run(['admin', ...args, '--json', ...place])
         assertClean(ended)
         return JSON.parse(ended.out)
       }
-      const keyOf = async (name: string) => {
-        const user = await admin('create-user', '--name', name, '--role', 'admin')
-        return admin('create-key', '--owner', user.id)
+      const keyOf = async (name: string, run: typeof command) => {
+        const user = await admin(run, 'create-user', '--name', name, '--role', 'admin')
+        return admin(run, 'create-key', '--owner', user.id)
       }
-      const early = await keyOf('Early')
-      const server = await serve(options)
-      const late = await keyOf('Late')
+      const early = await keyOf('Early', command)
+      const server = await (store.name === 'sqlite' ? serve(options) : startPlatform(options))
+      const late = await keyOf('Late', posternHere)
       for (const { id, token } of [early, late]) {
         assert.equal((await new ApiClient(server.url, token).get(`/api_keys/${id}`)).id, id)
       }
-      const users = await admin('list-users')
+      const users = await admin(posternHere, 'list-users')
       assert.deepEqual(users.map(({ name }: { name: string }) => name).sort(), ['Early', 'Late', 'admin'])
-      const nobody = await postern(['admin', 'create-key', '--owner', 'usr_none', ...place])
+      const nobody = await command(['admin', 'create-key', '--owner', 'usr_none', ...place])
       assert.equal(nobody.code, 1)
       assert.match(nobody.err, /^error: [^\n]*no user or bot[^\n]*\n$/)
-      assertClean(await server.stop())
+      const ended = await server.stop()
+      if (ended) assertClean(ended)
     })
 
     test('commands that run at the same time on an empty database all succeed', async () => {
       const place = ['--data-dir', newDataDir(), '--database-url', await store.url()]
       const made = await Promise.all(
-        ['a', 'b', 'c'].map((name) => postern(['admin', 'create-user', '--name', name, ...place])),
+        ['a', 'b', 'c'].map((name) => command(['admin', 'create-user', '--name', name, ...place])),
       )
       for (const ended of made) assertClean(ended)
-      const { out } = await postern(['admin', 'list-users', '--json', ...place])
+      const { out } = await posternHere(['admin', 'list-users', '--json', ...place])
       assert.equal(JSON.parse(out).length, 3)
     })
   })
 
-  test('a second server on one SQLite folder is refused, commands are not, and a killed server leaves no lock', async () => {
+  test('a second server on one SQLite folder is refused, commands are not, and a killed server leaves no lock, nor shows its credentials again', async () => {
     const dataDir = newDataDir()
     const first = await serve({ dataDir })
-    const { apiKey } = credentials(first.out())
+    const { apiKey, authtoken } = credentials(first.out())
     const line = await refusal({ dataDir })
     assert.ok(line.includes(dataDir), line)
     assert.match(line, /another server, process \d+, uses the SQLite database .*--data-dir/)
     const link = join(mkdtempSync(join(root, 'link-')), 'same')
     symlinkSync(dataDir, link)
-    assert.match(await refusal({ dataDir: link }), /another server/, 'by whatever name')
+    assert.match(await refusalHere({ dataDir: link }), /another server/, 'by whatever name')
     const elsewhere = { dataDir: newDataDir(), databaseUrl: `sqlite:${join(dataDir, 'postern.db')}` }
-    assert.match(await refusal(elsewhere), /another server/, 'the database counts, not the folder of the key')
-    const { out } = await postern(['admin', 'list-users', '--json', '--data-dir', dataDir])
+    assert.match(await refusalHere(elsewhere), /another server/, 'the database counts, not the folder of the key')
+    const { out } = await posternHere(['admin', 'list-users', '--json', '--data-dir', dataDir])
     assert.equal(JSON.parse(out).length, 1)
     await new ApiClient(first.url, apiKey).get('/api_keys')
 
@@ -153,35 +166,30 @@ describe('the program', () => {
     await first.ended
     const again = await serve({ dataDir })
     await new ApiClient(again.url, apiKey).get('/api_keys')
-    assertClean(await again.stop())
-  })
-
-  test('preset credentials work and are not printed', async () => {
-    const apiKey = `preset_api_key_${randomBytes(12).toString('hex')}`
-    const authtoken = `preset_authtoken_${randomBytes(12).toString('hex')}`
-    const env = { POSTERN_BOOTSTRAP_API_KEY: apiKey, POSTERN_BOOTSTRAP_AUTHTOKEN: authtoken }
-    const server = await serve({ dataDir: newDataDir(), env })
-    const api = new ApiClient(server.url, apiKey)
-    const { credentials: made } = await api.get('/credentials')
-    assert.equal(made.length, 1)
-    const { out, err } = await server.stop()
-    for (const secret of [apiKey, authtoken]) assert.ok(!out.includes(secret) && !err.includes(secret))
+    const ended = await again.stop()
+    assertClean(ended)
+    assert.doesNotMatch(ended.out, /API key|authtoken|first start/i)
+    for (const secret of [apiKey, authtoken]) assert.ok(!ended.out.includes(secret))
   })
 
   for (const variable of ['POSTERN_BOOTSTRAP_API_KEY', 'POSTERN_BOOTSTRAP_AUTHTOKEN']) {
     test(`a short ${variable} is refused before anything is created`, async () => {
       const dataDir = newDataDir()
-      const line = await refusal({ dataDir, env: { [variable]: 'short_secret' } }, { code: 2 })
+      const line = await refusalHere({ dataDir, env: { [variable]: 'short_secret' } }, { code: 2 })
       assert.match(line, new RegExp(`${variable}.*32`))
       assert.ok(!line.includes('short_secret'))
       assert.ok(!existsSync(dataDir))
     })
   }
 
-  test('a request under way at shutdown is answered, and nothing new is accepted', async () => {
-    const options = { dataDir: newDataDir(), flags: { 'drain-timeout': '10m' } }
-    const server = await serve(options)
-    const { apiKey } = credentials(server.out())
+  test('preset credentials are not printed; a request under way at shutdown is answered, and nothing new is accepted', async () => {
+    const apiKey = `preset_api_key_${randomBytes(12).toString('hex')}`
+    const authtoken = `preset_authtoken_${randomBytes(12).toString('hex')}`
+    const env = { POSTERN_BOOTSTRAP_API_KEY: apiKey, POSTERN_BOOTSTRAP_AUTHTOKEN: authtoken }
+    const dataDir = newDataDir()
+    const server = await serve({ dataDir, env, flags: { 'drain-timeout': '10m' } })
+    const { credentials: made } = await new ApiClient(server.url, apiKey).get('/credentials')
+    assert.equal(made.length, 1)
     const slow = await slowCreate(server.url, apiKey)
     server.kill('SIGTERM')
     await server.says(/server stopping/)
@@ -189,9 +197,11 @@ describe('the program', () => {
     const answer = await slow.finish()
     assert.equal(answer.status, 201, answer.body)
     assert.equal(answer.connection, 'close', 'the caller is told to close it, so it does not stay idle')
-    assertClean(await server.ended)
+    const ended = await server.ended
+    assertClean(ended)
+    for (const secret of [apiKey, authtoken]) assert.ok(!ended.out.includes(secret) && !ended.err.includes(secret))
 
-    const again = await serve(options)
+    const again = await startPlatform({ dataDir })
     const { id } = JSON.parse(answer.body)
     assert.equal((await new ApiClient(again.url, apiKey).get(`/ip_policies/${id}`)).description, 'slow')
     await again.stop()
@@ -222,12 +232,14 @@ describe('the program', () => {
     const { port } = other.address() as AddressInfo
     const dataDir = newDataDir()
     for (const flag of ['api-listen', 'metrics-listen', 'agent-listen', 'ssh-listen', 'https-listen', 'http-listen']) {
-      const line = await refusal({ dataDir, flags: { [flag]: `127.0.0.1:${port}` } })
+      const refused = flag === 'http-listen' ? refusal : refusalHere
+      const line = await refused({ dataDir, flags: { [flag]: `127.0.0.1:${port}` } })
       assert.match(line, new RegExp(`127\\.0\\.0\\.1:${port} is in use .*--${flag}`))
     }
     other.close()
-    const server = await serve({ dataDir })
-    await new ApiClient(server.url, credentials(server.out()).apiKey).get('/api_keys')
+    const server = await startPlatform({ dataDir })
+    assert.notEqual(server.adminId, '', 'it made the first credentials')
+    await server.admin.get('/api_keys')
     await server.stop()
   })
 
@@ -242,27 +254,27 @@ describe('the program', () => {
   }
 
   test('a PostgreSQL that does not answer is reported', async () => {
-    const line = await refusal({ dataDir: newDataDir(), databaseUrl: 'postgres://u:hunter2@127.0.0.1:1/db' })
+    const line = await refusalHere({ dataDir: newDataDir(), databaseUrl: 'postgres://u:hunter2@127.0.0.1:1/db' })
     assert.match(line, /nothing is listening at the address of the database.*--database-url/)
     assert.ok(!line.includes('hunter2'))
   })
 
   test('a key file that is missing, damaged or of another database is reported, and the right one still works', async () => {
     const options = { dataDir: newDataDir() }
-    await (await serve(options)).stop()
+    await (await startPlatform(options)).stop()
     const file = join(options.dataDir, 'secret.key')
     const right = readFileSync(file)
     rmSync(file)
-    assert.match(await refusal(options), /secret\.key is missing.*restore it from a backup.*--key-file/)
+    assert.match(await refusalHere(options), /secret\.key is missing.*restore it from a backup.*--key-file/)
     assert.ok(!existsSync(file), 'no new one is created')
     for (const wrong of ['', 'not a key\n', randomBytes(31).toString('base64')]) {
       writeFileSync(file, wrong)
-      assert.match(await refusal(options), /secret\.key is not a key file/)
+      assert.match(await refusalHere(options), /secret\.key is not a key file/)
     }
     writeFileSync(file, randomBytes(32).toString('base64'))
-    assert.match(await refusal(options), /secret\.key is not the one that seals this database/)
+    assert.match(await refusalHere(options), /secret\.key is not the one that seals this database/)
     writeFileSync(file, right)
-    assertClean(await (await serve(options)).stop())
+    await (await startPlatform(options)).stop()
   })
 
   test('runs under an older Node on PATH', async (t) => {
@@ -281,13 +293,31 @@ describe('two servers on one PostgreSQL', () => {
   eachStore((store) => {
     if (store.name === 'sqlite') return
 
-    test('that start at the same moment on an empty database create one set of credentials and serve the same data', async () => {
-      for (let round = 0; round < 2; round++) {
+    type Start = (options: { databaseUrl: string; flags: Record<string, string> }) => Promise<{
+      readonly url: string
+      /** Empty when it shows none. */
+      readonly apiKey: string
+      readonly stop: () => Promise<void>
+    }>
+    const starts: Readonly<Record<string, Start>> = {
+      'two processes': async (options) => {
+        const server = await serve({ dataDir: newDataDir(), ...options })
+        const { apiKey } = credentials(server.out())
+        return { url: server.url, apiKey, stop: async () => assertClean(await server.stop()) }
+      },
+      'one process': async (options) => {
+        const server = await startPlatform({ dataDir: newDataDir(), ...options })
+        const { url, adminId, apiKey } = server
+        return { url, apiKey: adminId === '' ? '' : apiKey, stop: () => server.stop() }
+      },
+    }
+    for (const [where, start] of Object.entries(starts)) {
+      test(`that start at the same moment in ${where} on an empty database create one set of credentials and serve the same data`, async () => {
         const databaseUrl = await store.url()
         const flags = { 'key-file': join(newDataDir(), 'shared.key') }
-        const [one, two] = await Promise.all([0, 1].map(() => serve({ dataDir: newDataDir(), databaseUrl, flags })))
+        const [one, two] = await Promise.all([0, 1].map(() => start({ databaseUrl, flags })))
         assert.ok(one && two)
-        const firsts = [one, two].map((server) => credentials(server.out()).apiKey).filter((key) => key !== '')
+        const firsts = [one, two].map(({ apiKey }) => apiKey).filter((key) => key !== '')
         assert.equal(firsts.length, 1, 'exactly one shows credentials')
         const [here, there] = [one, two].map(({ url }) => new ApiClient(url, firsts[0] ?? ''))
         assert.ok(here && there)
@@ -302,14 +332,14 @@ describe('two servers on one PostgreSQL', () => {
         for (const client of clients) await client.get('/api_keys')
         await there.delete(`/api_keys/${id}`)
         for (const client of clients) assert.equal((await client.send('GET', '/api_keys')).status, 401)
-        for (const ended of await Promise.all([one.stop(), two.stop()])) assertClean(ended)
-      }
-    })
+        await Promise.all([one.stop(), two.stop()])
+      })
+    }
 
     test('with different key files: the second refuses to start', async () => {
       const databaseUrl = await store.url()
-      const first = await serve({ dataDir: newDataDir(), databaseUrl })
-      const line = await refusal({ dataDir: newDataDir(), databaseUrl })
+      const first = await startPlatform({ databaseUrl })
+      const line = await refusalHere({ dataDir: newDataDir(), databaseUrl })
       assert.match(line, /not the one that seals this database|is missing/)
       await first.stop()
     })

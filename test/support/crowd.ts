@@ -5,21 +5,21 @@ import { until } from './until.ts'
 import { type WayToAsk, waysToAskWeb, wayToAskTcp } from './ways-to-ask.ts'
 
 /** Requests of one visitor per second. */
-const PER_VISITOR = 20
+const PER_VISITOR = 10
 
 /** Requests that must be answered to every visitor after a change before it counts as survived. */
-const ENOUGH = 10
+const ENOUGH = 6
 
 /** The addresses that are visited at each node; every service answers `served`. */
 export interface Visited {
   /** Visited with every version of HTTP. */
   readonly webs: readonly string[]
-  readonly tcp: string
+  readonly tcps: readonly string[]
 }
 
 export interface CrowdOptions {
   readonly ca: string
-  /** Requests of all visitors per second, if the machine keeps up; by default 20 for each. */
+  /** Requests of all visitors per second, if the machine keeps up; by default 10 for each. */
   readonly perSecond?: number
   /** How many visitors there are for each way, except for new TLS connections; one by default. */
   readonly ofEach?: number
@@ -38,12 +38,12 @@ export class Crowd {
   readonly #betweenMs: number
   #isStopped = false
 
-  constructor(node: ClusterNode, { webs, tcp }: Visited, { ca, perSecond, ofEach = 1 }: CrowdOptions) {
+  constructor(node: ClusterNode, { webs, tcps }: Visited, { ca, perSecond, ofEach = 1 }: CrowdOptions) {
     this.#node = node
     const waysOfOne = (isFirst: boolean): readonly WayToAsk[] => [
       // New TLS connections cost so much more than the rest that only one visitor of each name opens them.
       ...webs.flatMap((url) => waysToAskWeb(node.at(url), ca).slice(isFirst ? 0 : 1)),
-      wayToAskTcp(node.at(tcp), 'served'),
+      ...tcps.map((tcp) => wayToAskTcp(node.at(tcp), 'served')),
     ]
     const ways = Array.from({ length: ofEach }, (_, i) => waysOfOne(i === 0)).flat()
     this.#betweenMs = (1000 * ways.length) / (perSecond ?? PER_VISITOR * ways.length)

@@ -1,12 +1,12 @@
 /** Runs the real program in a separate process, through its launcher. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { fileURLToPath } from 'node:url'
 import { databaseFlags } from './database-flags.ts'
+import { ownLauncher, sourceLauncher } from './own-launcher.ts'
 import { testWorkers } from './test-workers.ts'
 
 export interface Run {
-  /** The `bin/postern.js` of another `postern` than that of this clone. */
+  /** The `bin/postern.js` of another `postern` than ours. */
   readonly launcher?: string
   /** By default the Node that runs the tests. */
   readonly node?: string
@@ -107,10 +107,11 @@ export function serveArgs({ dataDir, databaseUrl, flags }: ServeOptions): string
 export function start(
   args: readonly string[],
   {
-    launcher = ownLauncher,
     node = process.execPath,
     env = {},
     nodeFlags = [],
+    // With its own flags a test looks into the program, or loads code into it, which knows the sources.
+    launcher = nodeFlags.length > 0 ? sourceLauncher : ownLauncher,
     hasChannel = false,
     signal,
     files,
@@ -140,8 +141,6 @@ export function start(
     says: (text: RegExp) => untilPrinted(child, printed, text),
   }
 }
-
-const ownLauncher = fileURLToPath(new URL('../../bin/postern.js', import.meta.url))
 
 function untilPrinted(child: ChildProcess, printed: { out: string; err: string }, text: RegExp): Promise<void> {
   return new Promise((resolve, reject) => {

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { createInterface } from 'node:readline'
-import { fileURLToPath } from 'node:url'
+import { ownLauncher } from './own-launcher.ts'
 import { until } from './until.ts'
 
 /** A socket that is passed under a name. */
@@ -31,8 +31,6 @@ const script = `
     echo "ended $?"
   done`
 
-const launcher = fileURLToPath(new URL('../../bin/postern.js', import.meta.url))
-
 /** Keeps the sockets open: the caller may close its own. `args` are those of `postern`. */
 export function serviceManager(
   sockets: readonly Handed[],
@@ -42,7 +40,7 @@ export function serviceManager(
     names = sockets.map(({ name }) => name).join(':'),
   }: { node?: string; names?: string } = {},
 ): ServiceManager {
-  const child = spawn('sh', ['-c', script, 'sh', node, launcher, ...args], {
+  const child = spawn('sh', ['-c', script, 'sh', node, ownLauncher, ...args], {
     stdio: ['pipe', 'pipe', 'pipe', ...sockets.map(({ fd }) => fd)],
     cwd: '/',
     env: { ...withoutSettings(), LISTEN_FDS: String(sockets.length), LISTEN_FDNAMES: names },

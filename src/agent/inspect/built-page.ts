@@ -1,12 +1,9 @@
 /** The agent's page as `npm run page` built it; the plain page if it was not built, as in a program that embeds an agent. */
 import { readdir, readFile } from 'node:fs/promises'
 import { extname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { packageFile } from '../../lib/files/package-file.ts'
 import type { InspectorFile, InspectorPage } from './local-api.ts'
 import { plainPage } from './plain-page.ts'
-
-/** Beside `src/` in a clone and beside `dist/` in a package. */
-const BUILT = fileURLToPath(new URL('../../../built/agent-page', import.meta.url))
 
 /**
  * The page may run its own script and styles and talk to this agent. No markup from a string, no frame around it, nothing
@@ -22,7 +19,7 @@ const types: Readonly<Record<string, string>> = {
 }
 
 /** Reads all files: they are few and small, and an agent that updates itself may find others there later. */
-export async function readBuiltPage(folder = BUILT): Promise<InspectorPage> {
+export async function readBuiltPage(folder = packageFile('built/agent-page')): Promise<InspectorPage> {
   const files = new Map<string, InspectorFile>()
   const add = async (path: string, type: string, name: string): Promise<void> =>
     void files.set(path, { type, bytes: await readFile(join(folder, name)), policy: POLICY })

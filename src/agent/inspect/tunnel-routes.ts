@@ -1,5 +1,6 @@
 /** `/api/tunnels` and `/api/status` of the local API: lists tunnels, and starts and stops them while the agent runs. */
 import type { ServerResponse } from 'node:http'
+import { inTime } from '../../lib/in-time.ts'
 import type { Problem } from '../../link/options/option-reader.ts'
 import type { Agent } from '../agent.ts'
 import { AgentFault } from '../agent-fault.ts'
@@ -102,20 +103,15 @@ function isInspected({ plan: { asks, target } }: AgentTunnel): boolean {
 
 async function opened(agent: Agent, plans: TunnelPlans): Promise<readonly AgentTunnel[]> {
   const [{ name }] = plans
-  const late = Promise.withResolvers<never>()
-  const timer = setTimeout(() => late.reject(new AgentFault('lost', 'the server did not respond in time')), START_MS)
-  const opening = openTunnel(agent, plans)
-  opening.catch(() => {})
+  const late = (): Error => new AgentFault('lost', 'the server did not respond in time')
   try {
-    return await Promise.race([opening, late.promise])
+    return await inTime(openTunnel(agent, plans), START_MS, late)
   } catch (error) {
     // Of two addresses, the first may be open already.
     const begun = [...agent.tunnels].filter(({ plan }) => plan.name === name)
     await Promise.all(begun.map((tunnel) => agent.closeTunnel(tunnel)))
     if (!(error instanceof AgentFault)) throw error
     throw notStarted(error.serverCode === '' ? error.message : `${error.message} (${error.serverCode})`)
-  } finally {
-    clearTimeout(timer)
   }
 }
 

@@ -1,19 +1,13 @@
 /** Finds WebSocket frames in the passing bytes of one direction of a connection (RFC 6455). */
+import { FrameHead, opcodes } from '../../lib/http/websocket-frame.ts'
 import { KeptBytes } from './kept-bytes.ts'
 
 /** How much of one frame or event is kept, in bytes. */
 export const FRAME_BYTES = 64 * 1024
 
-const frameTypes = {
-  0: 'continuation',
-  1: 'text',
-  2: 'binary',
-  8: 'close',
-  9: 'ping',
-  10: 'pong',
-} as const
+const frameTypes = Object.keys(opcodes) as (keyof typeof opcodes)[] // an object literal
 
-export type WebSocketFrameType = (typeof frameTypes)[keyof typeof frameTypes]
+export type WebSocketFrameType = keyof typeof opcodes
 
 export interface WebSocketFrame {
   readonly type: WebSocketFrameType
@@ -29,13 +23,9 @@ export interface WebSocketFrame {
   readonly mask: Buffer | undefined
 }
 
-/** The longest head of a frame, in bytes. */
-const HEAD_BYTES = 14
-
 export class WebSocketReader {
   readonly #onFrame: (frame: WebSocketFrame) => void
-  readonly #head = Buffer.alloc(HEAD_BYTES)
-  #headLength = 0
+  readonly #head = new FrameHead()
   #frame: { readonly content: KeptBytes; left: number; readonly mask: Buffer | undefined } | undefined
   #isLost = false
 
@@ -53,18 +43,14 @@ export class WebSocketReader {
   }
 
   #begin(chunk: Buffer, at: number): number {
-    this.#head[this.#headLength++] = chunk[at] ?? 0
-    const [, second = 0] = this.#head
-    const short = second & 0x7f
-    const lengthBytes = short === 126 ? 2 : short === 127 ? 8 : 0
-    const isMasked = second >= 0x80
-    if (this.#headLength < 2 || this.#headLength < 2 + lengthBytes + (isMasked ? 4 : 0)) return at + 1
-    const size = lengthBytes === 0 ? short : readSize(this.#head, lengthBytes)
-    const mask = isMasked ? Buffer.from(this.#head.subarray(2 + lengthBytes, 6 + lengthBytes)) : undefined
+    const end = this.#head.take(chunk, at)
+    if (!this.#head.isWhole) return end
+    const { size, isMasked } = this.#head
+    const mask = isMasked ? this.#head.mask() : undefined
     if (this.#type === undefined || size > Number.MAX_SAFE_INTEGER) this.#isLost = true
     this.#frame = { content: new KeptBytes(FRAME_BYTES), left: size, mask }
     if (size === 0) this.#finish()
-    return at + 1
+    return end
   }
 
   #content(chunk: Buffer, at: number): number {
@@ -80,26 +66,21 @@ export class WebSocketReader {
   #finish(): void {
     const frame = this.#frame
     const type = this.#type
+    const { isFinal, reserved } = this.#head
     this.#frame = undefined
-    this.#headLength = 0
+    this.#head.clear()
     if (!frame || type === undefined) return
-    const [first = 0] = this.#head
     const { content, mask } = frame
     this.#onFrame({
       ...{ type, mask, size: content.size, bytes: content.bytes },
-      isLast: first >= 0x80,
-      isCompressed: (first & 0x40) !== 0,
+      isLast: isFinal,
+      isCompressed: (reserved & 0x40) !== 0,
     })
   }
 
   get #type(): WebSocketFrameType | undefined {
-    const opcode = (this.#head[0] ?? 0) & 0x0f
-    return Object.hasOwn(frameTypes, opcode) ? frameTypes[opcode as keyof typeof frameTypes] : undefined // a key of it
+    return frameTypes.find((type) => opcodes[type] === this.#head.opcode)
   }
-}
-
-function readSize(head: Buffer, lengthBytes: number): number {
-  return lengthBytes === 2 ? head.readUInt16BE(2) : Number(head.readBigUInt64BE(2))
 }
 
 /** The content of a frame without its mask. */

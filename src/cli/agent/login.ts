@@ -8,13 +8,13 @@ import { homeFile } from '../../agent/config/find-file.ts'
 import { textReader } from '../../agent/config/text-files.ts'
 import { type SavedLogin, writeLogin } from '../../agent/config/write-login.ts'
 import { DEFAULT_SERVER, formatServer, parseServer } from '../../agent/server-address.ts'
+import { packageVersion } from '../../lib/files/package-file.ts'
 import { Secret } from '../../lib/secrets/secret.ts'
 import { printable } from '../../lib/text/printable.ts'
 import { certificatesPem } from '../../link/options/file-values.ts'
 import { SettingsError } from '../../server/config/settings-error.ts'
 import { Failure, misuse } from '../command-failure.ts'
 import type { Terminal } from '../terminal.ts'
-import { posternVersion } from '../version-command.ts'
 import { type Ask, processAsk } from './ask.ts'
 import { addConnectionFlags } from './connection-flags.ts'
 
@@ -79,7 +79,7 @@ async function tryOut(login: SavedLogin): Promise<string> {
   let region = ''
   const agent = new Agent({
     ...login,
-    version: posternVersion(),
+    version: packageVersion(),
     clientType: 'postern-login',
     onEvent(event) {
       if (event.type === 'online') ({ region } = event)

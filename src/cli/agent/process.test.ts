@@ -10,8 +10,8 @@ import { type TlsIdentity, tlsIdentity } from '../../../test/support/tls-identit
 import { until } from '../../../test/support/until.ts'
 import { TestDoor } from '../../agent/testing/test-server.ts'
 import { signedText } from '../../agent/update/releases.ts'
+import { packageVersion } from '../../lib/files/package-file.ts'
 import { streamTypes } from '../../link/wire/stream-types.ts'
-import { posternVersion } from '../version-command.ts'
 
 const launcher = join(import.meta.dirname, '../../../bin/postern.js')
 const root = mkdtempSync(join(tmpdir(), 'postern-agent-process-'))
@@ -132,7 +132,7 @@ for (const [name, node, skip] of nodes) {
     })
 
     test('updates itself to a signed release, and a restart runs it with the same arguments', async () => {
-      const [major, minor, patch] = posternVersion().split('.').map(Number)
+      const [major, minor, patch] = packageVersion().split('.').map(Number)
       const version = `${major}.${minor}.${(patch ?? 0) + 1}`
       const { source, publicKey } = release(version, 'console.log("NEW", ...process.argv.slice(2, 4)); process.exit(7)')
       const config = `update: {source: ${source}, public_key: ${publicKey}}\n`
@@ -150,7 +150,7 @@ for (const [name, node, skip] of nodes) {
 }
 
 test('later starts run the release that an update installed', async () => {
-  const [major, minor] = posternVersion().split('.').map(Number)
+  const [major, minor] = packageVersion().split('.').map(Number)
   const version = `${major}.${(minor ?? 0) + 1}.0`
   const home = mkdtempSync(join(root, 'home-'))
   const folder = join(home, '.local/share/postern/versions')

@@ -2,7 +2,6 @@
 
 import { spawnSync } from 'node:child_process'
 import { isatty } from 'node:tty'
-import { fileURLToPath } from 'node:url'
 import { Agent } from '../../agent/agent.ts'
 import { AgentFault } from '../../agent/agent-fault.ts'
 import type { AgentConfig } from '../../agent/config/connection.ts'
@@ -10,12 +9,12 @@ import type { TunnelPlans } from '../../agent/config/tunnel-options.ts'
 import { Inspector } from '../../agent/inspect/inspector.ts'
 import { openTunnel } from '../../agent/open-tunnel.ts'
 import { type InstalledRelease, installedUpdate, versionsFolder } from '../../agent/update/installed.ts'
+import { packageFile, packageVersion } from '../../lib/files/package-file.ts'
 import { printable } from '../../lib/text/printable.ts'
 import { Failure, misuse } from '../command-failure.ts'
 import { hasLauncher } from '../launcher.ts'
 import { eachSignal, type SignalSource, stopSignal } from '../signals.ts'
 import type { Terminal } from '../terminal.ts'
-import { posternVersion } from '../version-command.ts'
 import { agentCommands } from './commands.ts'
 import type { Output } from './connection-flags.ts'
 import { openInspector } from './inspect.ts'
@@ -42,8 +41,6 @@ export interface RunParts {
   readonly version: string
 }
 
-const ownLauncher = fileURLToPath(new URL('../../../bin/postern.js', import.meta.url))
-
 type Outcome = 'stop' | 'restart' | 'nothing left' | 'nobody reads'
 
 const STDIN = 0
@@ -65,7 +62,7 @@ export async function runAgent(
     screen: processScreen,
     isAttended: isatty(STDIN),
     become: (launcher) => become(launcher, process.argv.slice(2)),
-    version: posternVersion(),
+    version: packageVersion(),
     ...given,
   }
   const { authtoken } = config
@@ -140,7 +137,7 @@ export async function runAgent(
     await close()
     if (ended === 'nobody reads') return parts.exit(NOBODY_READS)
     if (ended === 'nothing left') throw new Failure('the server stopped the last tunnel')
-    if (ended === 'restart') parts.become(update()?.launcher ?? ownLauncher)
+    if (ended === 'restart') parts.become(update()?.launcher ?? packageFile('bin/postern.js'))
     else parts.exit(0)
   } catch (error) {
     await close()

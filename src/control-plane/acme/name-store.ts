@@ -6,7 +6,6 @@ import { isDeepStrictEqual } from 'node:util'
 import { type Clock, timestamp } from '../../lib/clock.ts'
 import type { IdSource } from '../../lib/ids.ts'
 import type { Sealer } from '../../lib/secrets/seal.ts'
-import { CHALLENGE } from '../mirrors/challenge-mirror.ts'
 import { orderAt } from '../records/acme-keys.ts'
 import { RENEWAL_ASKED } from '../records/renewals.ts'
 import { resourceAt, sealFields } from '../records/sealed-fields.ts'
@@ -15,7 +14,13 @@ import { agentIngresses } from '../resources/agent-ingresses.ts'
 import { CERTIFICATE_SLOT, type ManagedCertificate, type ManagedStatus } from '../resources/managed-certificate.ts'
 import { reservedDomains } from '../resources/reserved-domains.ts'
 import { issuedCertificate, tlsCertificates } from '../resources/tls-certificates.ts'
-import type { CertificateReader, ManagedName, NameStage, StoredChallenge } from '../store/certificate-reader.ts'
+import {
+  type CertificateReader,
+  CHALLENGE,
+  type ManagedName,
+  type NameStage,
+  type StoredChallenge,
+} from '../store/certificate-reader.ts'
 import type { Store } from '../store/store.ts'
 import type { Writer } from '../store/writer.ts'
 import { type NameState, statusOf } from './name-state.ts'

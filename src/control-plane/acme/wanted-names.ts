@@ -4,11 +4,11 @@ import { Groups } from '../../lib/multi-map.ts'
 import { coveredBy, wildcardOver } from '../../model/certificate-names.ts'
 import { readHostport, readName } from '../../model/hostport.ts'
 import { namesOf } from '../mirrors/certificate-mirror.ts'
-import { type PartChange, StoredParts } from '../mirrors/stored-parts.ts'
+import { itemsOf, type MirrorChange, mirror } from '../mirrors/mirror.ts'
 import { agentIngresses } from '../resources/agent-ingresses.ts'
 import { httpsEdges } from '../resources/https-edges.ts'
-import type { ManagedCertificate } from '../resources/managed-certificate.ts'
 import { reservedDomains } from '../resources/reserved-domains.ts'
+import { fieldsOf } from '../resources/resource.ts'
 import { tlsCertificates } from '../resources/tls-certificates.ts'
 import { tlsEdges } from '../resources/tls-edges.ts'
 import type { Change } from '../store/feed.ts'
@@ -48,10 +48,10 @@ interface Part {
   readonly notAfter?: number
 }
 
-const kinds = [httpsEdges, tlsEdges, reservedDomains, agentIngresses, tlsCertificates].map(({ kind }) => kind)
-
 export class WantedNames implements Followed {
-  readonly #stored: StoredParts<Part>
+  readonly #followed: Followed
+  /** By the id of the resource. */
+  #parts: ReadonlyMap<string, Part> = new Map()
   /** Ids of certificates by the name that they were issued for. */
   readonly #issued = new Groups<string>()
   /** Ids of resources that want a certificate for a name, and of those that provide one. */
@@ -70,7 +70,10 @@ export class WantedNames implements Followed {
 
   constructor(options: WantedNamesOptions) {
     const { store, wildcard, ownNames = [] } = options
-    this.#stored = new StoredParts({ store, kinds, partOf })
+    this.#followed = mirror({
+      ...itemsOf(store, [httpsEdges, tlsEdges, reservedDomains, agentIngresses, tlsCertificates], partOf),
+      send: (change) => this.#take(change),
+    })
     this.#options = options
     this.#own = new Set([wildcard ?? [], ownNames.filter(isOrdered)].flat())
     this.#isBelow = coveredBy(new Set(wildcard === undefined ? [] : [wildcard]))
@@ -96,8 +99,7 @@ export class WantedNames implements Followed {
 
   /** Names that got a certificate since a time, in milliseconds since 1970, although no resource wants one. */
   issuedAlone(since: number): string[] {
-    const { byId } = this.#stored
-    const isRecent = (id: string): boolean => (byId.get(id)?.issuedAt ?? 0) >= since
+    const isRecent = (id: string): boolean => (this.#parts.get(id)?.issuedAt ?? 0) >= since
     const issued = [...this.#issued.entries()].filter(([name]) => !this.#wanted.has(name))
     return issued.filter(([, ids]) => [...ids].some(isRecent)).map(([name]) => name)
   }
@@ -106,45 +108,37 @@ export class WantedNames implements Followed {
   leftOver(before: number): string[] {
     const isOver = ([, { issuedFor, notAfter = Number.POSITIVE_INFINITY }]: readonly [string, Part]) =>
       issuedFor !== undefined && notAfter < before && !this.#wanted.has(issuedFor)
-    return [...this.#stored.byId].filter(isOver).map(([id]) => id)
+    return [...this.#parts].filter(isOver).map(([id]) => id)
   }
 
-  async load(): Promise<void> {
-    await this.#stored.load()
-    for (const groups of [this.#issued, this.#wants, this.#covers, this.#below]) groups.clear()
-    for (const [id, part] of this.#stored.byId) this.#note(id, part)
-    for (const name of [...this.#own, ...this.#wanted.keys()]) this.#touched.add(name)
-    await this.#settle({ isLoad: true })
+  load(): Promise<void> {
+    return this.#followed.load()
   }
 
-  async apply(changes: readonly Change[]): Promise<void> {
-    const change = await this.#stored.apply(changes)
-    if (!change) return
-    const { before, after } = change
-    for (const [id, part] of before) this.#forget(id, part)
-    for (const [id, part] of after) this.#note(id, part)
-    const gone = before.flatMap(([, { issuedFor }]) => issuedFor ?? []).filter((name) => !this.#issued.has(name))
-    await this.#settle({ gone, asking: newlyAsking(before, after) })
+  apply(changes: readonly Change[]): Promise<void> {
+    return this.#followed.apply(changes)
   }
 
-  #note(id: string, part: Part): void {
-    const { issuedFor, wants = [], covers = [] } = part
-    if (issuedFor !== undefined) this.#issued.add(issuedFor, id)
-    for (const name of covers) this.#covers.add(name, id)
-    for (const name of wants) {
-      this.#wants.add(name, id)
-      this.#below.add(wildcardOver(name), name)
+  async #take({ isAll, removed, set, all }: MirrorChange<Part>): Promise<void> {
+    this.#parts = all
+    if (isAll) {
+      for (const groups of [this.#issued, this.#wants, this.#covers, this.#below]) groups.clear()
+      for (const name of [...this.#own, ...this.#wanted.keys()]) this.#touched.add(name)
     }
-    this.#touch(part)
+    for (const [id, part] of removed) this.#note('delete', id, part)
+    for (const [id, part] of set) this.#note('add', id, part)
+    const issued = [...removed.values()].flatMap(({ issuedFor }) => issuedFor ?? [])
+    const gone = issued.filter((name) => !this.#issued.has(name))
+    await this.#settle({ lookAgain: isAll ? [] : [...gone, ...newlyAsking(removed, set)], isLoad: isAll })
   }
 
-  #forget(id: string, part: Part): void {
+  #note(how: 'add' | 'delete', id: string, part: Part): void {
     const { issuedFor, wants = [], covers = [] } = part
-    if (issuedFor !== undefined) this.#issued.delete(issuedFor, id)
-    for (const name of covers) this.#covers.delete(name, id)
+    if (issuedFor !== undefined) this.#issued[how](issuedFor, id)
+    for (const name of covers) this.#covers[how](name, id)
     for (const name of wants) {
-      this.#wants.delete(name, id)
-      if (!this.#wants.has(name)) this.#below.delete(wildcardOver(name), name)
+      this.#wants[how](name, id)
+      this.#below[this.#wants.has(name) ? 'add' : 'delete'](wildcardOver(name), name)
     }
     this.#touch(part)
   }
@@ -160,29 +154,20 @@ export class WantedNames implements Followed {
   }
 
   /** Decides which of the touched names are wanted now, and registers new ones. */
-  async #settle({
-    gone = [],
-    asking = [],
-    isLoad = false,
-  }: {
-    gone?: readonly string[]
-    asking?: readonly string[]
-    isLoad?: boolean
-  }): Promise<void> {
+  async #settle({ lookAgain, isLoad }: { lookAgain: readonly string[]; isLoad: boolean }): Promise<void> {
     const { store } = this.#options
-    const parts = this.#stored.byId
     const touched = [...this.#touched]
     const now = new Map(touched.flatMap((name) => this.#wantedAs(name) ?? []).map((each) => [each.name, each]))
     const added = [...now.keys()].filter((name) => !this.#wanted.has(name))
     if (added.length > 0) await store.write(({ certificates }) => certificates.manage(added))
     const untold = [...now.values()].filter(({ name, domainIds }) =>
       isLoad
-        ? domainIds.some((id) => parts.get(id)?.policy?.isUntold)
+        ? domainIds.some((id) => this.#parts.get(id)?.policy?.isUntold)
         : domainIds.length > (this.#wanted.get(name)?.domainIds.length ?? 0),
     )
     const isWanted = (name: string): boolean => now.has(name) || (this.#wanted.has(name) && !this.#touched.has(name))
     // A reserved domain that joins an edge needs the status of the name.
-    const again = [...gone, ...asking, ...untold.map(({ name }) => name)].filter(isWanted)
+    const again = [...lookAgain, ...untold.map(({ name }) => name)].filter(isWanted)
     if (again.length > 0) await store.write(({ certificates }) => certificates.lookAgain(again))
     // Only after all writes: if one fails, the retry must write everything again.
     for (const name of touched) {
@@ -201,7 +186,7 @@ export class WantedNames implements Followed {
     const isBelow = this.#isBelow(name) && !this.#issued.has(name)
     // Sorted, so that all nodes agree.
     for (const id of [...this.#wants.get(name)].sort()) {
-      const policy = this.#stored.byId.get(id)?.policy
+      const policy = this.#parts.get(id)?.policy
       if (isBelow && !policy) continue
       const { keyType = 'ecdsa', domainIds = [] } = wanted ?? {}
       wanted = { name, keyType: policy?.keyType ?? keyType, domainIds: policy ? [...domainIds, id] : domainIds }
@@ -211,36 +196,34 @@ export class WantedNames implements Followed {
 }
 
 /** Names of resources that newly ask for a certificate, even if they replace one that asked for the same name. */
-function newlyAsking(before: PartChange<Part>['before'], after: PartChange<Part>['after']): string[] {
-  const waiting = new Set(before.filter(([, { policy }]) => policy?.isUntold).map(([id]) => id))
-  return after.flatMap(([id, { wants = [], policy }]) => (policy?.isUntold && !waiting.has(id) ? wants : []))
+function newlyAsking(before: ReadonlyMap<string, Part>, after: ReadonlyMap<string, Part>): string[] {
+  return [...after].flatMap(([id, { wants = [], policy }]) =>
+    policy?.isUntold && !before.get(id)?.policy?.isUntold ? wants : [],
+  )
 }
 
-function partOf({ kind, fields, modules }: StoredResource): Part | undefined {
-  switch (kind) {
-    case tlsCertificates.kind:
-      return typeof fields.issued_for === 'string'
-        ? {
-            issuedFor: fields.issued_for,
-            issuedAt: Date.parse(String(fields.issued_at)),
-            notAfter: Date.parse(String(fields.not_after)),
-          }
-        : { covers: namesOf({ fields }) }
+function partOf(stored: StoredResource): Part | undefined {
+  switch (stored.kind) {
+    case tlsCertificates.kind: {
+      const { issued_for: issuedFor, issued_at, not_after } = fieldsOf(tlsCertificates, stored)
+      if (typeof issuedFor !== 'string') return { covers: namesOf(stored) }
+      return { issuedFor, issuedAt: Date.parse(String(issued_at)), notAfter: Date.parse(not_after) }
+    }
     case reservedDomains.kind:
     case agentIngresses.kind: {
-      // What is stored has passed the form of its resource.
-      const policy = fields.certificate_management_policy as { private_key_type: 'ecdsa' | 'rsa' } | null | undefined
-      const name = readName(String(fields.domain))
+      // An agent ingress keeps the same, but never a certificate of its own choice.
+      const { domain, managed, ...fields } = fieldsOf(reservedDomains, stored)
+      const policy = fields.certificate_management_policy
+      const name = readName(domain)
       if (fields.certificate_id) return { covers: [name] }
       if (!policy) return undefined
-      const managed = fields.managed as ManagedCertificate | undefined // written by us alone
       const isUntold = !managed?.status || managed.certificate_id === null
       return { wants: [name].filter(isOrdered), policy: { keyType: policy.private_key_type, isUntold } }
     }
     case tlsEdges.kind:
-      return endsTls(modules) ? { wants: hostsOf(fields) } : undefined
+      return endsTls(stored.modules) ? { wants: hostsOf(stored) } : undefined
     default:
-      return { wants: hostsOf(fields) }
+      return { wants: hostsOf(stored) }
   }
 }
 
@@ -251,9 +234,10 @@ function endsTls(modules: StoredResource['modules']): boolean {
   return modules.get('mutual_tls')?.enabled === true
 }
 
-function hostsOf(fields: StoredResource['fields']): string[] {
-  // What is stored has passed the form of its resource.
-  return (fields.hostports as readonly string[]).map((each) => readHostport(each).host).filter(isOrdered)
+/** The names of an edge; HTTPS and TLS edges keep them alike. */
+function hostsOf(stored: StoredResource): string[] {
+  const { hostports } = fieldsOf(httpsEdges, stored)
+  return hostports.map((each) => readHostport(each).host).filter(isOrdered)
 }
 
 /** Whether an authority can issue for a name; local names belong to each machine itself (RFC 6761 §6.3). */

@@ -10,6 +10,8 @@ import type { ApiRoute } from './routes.ts'
 export interface CheckedCall extends Showing {
   readonly route: ApiRoute
   readonly principal: Principal
+  /** Checks the caller again; undefined when its key is no longer valid. */
+  readonly recognise: () => Promise<Principal | undefined>
   readonly target: ResourceTarget
   readonly parentId: string | null
   readonly page: Page

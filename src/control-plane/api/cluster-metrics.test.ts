@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { Registry } from '@prometheus-io/client'
 import { sumOf } from '../../model/plane-metrics.ts'
 import { registerCluster } from './cluster-metrics.ts'
-import { metricsPage } from './metrics-page.ts'
+import { metricsPage } from './metrics.ts'
 
 const { totals, present, ...rest } = sumOf([])
 const planes = {

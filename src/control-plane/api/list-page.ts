@@ -9,6 +9,17 @@ export function missing({ noun }: Resource): Refusal {
   return new Refusal('NOT_FOUND', `there is no ${noun} with this id`)
 }
 
+/** `found`, unless it is undefined: then throws the refusal. */
+export function there<T>(resource: Resource, found: T | undefined): T {
+  if (found === undefined) throw missing(resource)
+  return found
+}
+
+/** What to look for: one more than the limit shows whether there is a next page. */
+export function oneMore(page: Page): Page {
+  return { ...page, limit: page.limit + 1 }
+}
+
 /** A page of `found`, which holds one entry more than the limit when there is a next page. */
 export function pageOf(
   found: readonly Readonly<Record<string, unknown>>[],

@@ -2,7 +2,7 @@
 import type { Server } from 'node:http'
 import { Counter, collectDefaultMetrics, Histogram, Registry } from '@prometheus-io/client'
 import { createServer } from '../../lib/http/node-http.ts'
-import { metricsPage } from './metrics-page.ts'
+import { othersTurn } from '../../lib/threads/others-turn.ts'
 
 interface Served {
   readonly method: string
@@ -61,3 +61,14 @@ export class ApiMetrics {
 }
 
 const methods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
+
+/** The page for Prometheus, written metric by metric: with a thousand edges, all at once would block the event loop. */
+export async function metricsPage(registry: Registry): Promise<string> {
+  const breath = othersTurn()
+  const parts: string[] = []
+  for (const { name } of registry.getMetricsAsArray()) {
+    parts.push(await registry.getSingleMetricAsString(name))
+    await breath()
+  }
+  return `${parts.join('\n\n')}\n`
+}

@@ -3,20 +3,13 @@ import { plural } from '../../lib/text/plural.ts'
 import { errors } from '../../model/errors.ts'
 import { modules } from '../../modules/forms.ts'
 import { policyWords } from '../../modules/policy/policy-words.ts'
-import { brokenEdges } from '../resources/broken-edges.ts'
-import { resources } from '../resources/index.ts'
-import { policyExplanations } from '../resources/policy-explanations.ts'
+import { documented } from '../resources/index.ts'
 import type { Resource } from '../resources/resource.ts'
-import { trafficHistory } from '../resources/traffic-history.ts'
 import { exampleOf } from './openapi-examples.ts'
 import { answered, type PublishedSchema, sent } from './openapi-schemas.ts'
-import { filtersOf } from './query.ts'
 import type { ApiRoute } from './routes.ts'
 
 type OpenApiDocument = Readonly<Record<string, unknown>>
-
-/** The resources in the document. */
-const documented: readonly Resource[] = [...resources, policyExplanations, trafficHistory, brokenEdges]
 
 /** Describes `routes` as a document. */
 export function openApiDocument(
@@ -94,20 +87,20 @@ function paths(routes: readonly ApiRoute[]): Record<string, Record<string, unkno
 }
 
 function operation(route: ApiRoute) {
-  const { operation, summary, action, resource, status, body, response, command } = route
+  const { operation, summary, action, resource, status, body, response, command, events } = route
+  const parameters = [...(action === 'list' ? pageParameters(resource) : []), ...filterParameters(route)]
   return {
     operationId: operation,
     summary,
     tags: [title(resource.noun)],
-    ...(action === 'list' && { parameters: [...pageParameters(resource), ...filterParameters(route)] }),
-    ...(action === 'stream' && { parameters: filterParameters(route) }),
+    ...(parameters.length > 0 && { parameters }),
     ...(body && { requestBody: bodyOf(route, sent(body)) }),
     ...(command && { requestBody: { required: false, content: json({ type: 'object' }) } }),
     responses: {
       [status]: {
-        description: action === 'stream' ? streamed : outcomes[status],
+        description: events ?? outcomes[status],
         ...(response && { content: json(answerOf(route, response)) }),
-        ...(action === 'stream' && { content: { 'text/event-stream': { schema: { type: 'string' } } } }),
+        ...(events !== undefined && { content: { 'text/event-stream': { schema: { type: 'string' } } } }),
       },
       '4XX': ref('responses', 'error'),
       default: ref('responses', 'error'),
@@ -124,9 +117,6 @@ function answerOf({ resource, action }: ApiRoute, response: NonNullable<ApiRoute
   const key = resource.listKey ?? ''
   return { ...schema, properties: { ...properties, [key]: { ...properties[key], items: one } } }
 }
-
-const streamed =
-  'Events: `following`, once nothing is left out from then on; `exchange`, each with an exchange as in a list; and `missed`, with the `count` of those that were left out, whatever the filter.'
 
 const outcomes = { 200: 'Done.', 201: 'Created.', 204: 'Done; the answer has no body.' } as const
 
@@ -158,8 +148,8 @@ function pageParameters({ noun, prefix }: Resource) {
   ]
 }
 
-function filterParameters(route: ApiRoute) {
-  return Object.entries(filtersOf(route)).map(([name, schema]) => {
+function filterParameters({ filters = {} }: ApiRoute) {
+  return Object.entries(filters).map(([name, schema]) => {
     const { description, ...rest } = answered(schema)
     return { name, in: 'query', schema: rest, description }
   })

@@ -1,4 +1,4 @@
-/** Carries out each action of the route table, after the caller, the path, the query and the body were checked. */
+/** The handlers of the route table: each carries out one action, after the caller, the path, the query and the body were checked. */
 
 import { othersTurn } from '../../lib/threads/others-turn.ts'
 import type { Presence } from '../../model/presence.ts'
@@ -10,16 +10,15 @@ import { type Presenting, presentOne, presentPage } from '../records/online-list
 import type { Records } from '../records/records.ts'
 import type { Renewals } from '../records/renewals.ts'
 import { show } from '../records/show-resource.ts'
-import { captures } from '../resources/captures.ts'
 import type { Fields } from '../resources/resource.ts'
 import type { Explanations } from '../traffic/explanations.ts'
 import type { Period } from '../traffic/traffic-counts.ts'
 import type { CheckedCall } from './checked-call.ts'
-import { envelope, missing, pageOf } from './list-page.ts'
-import { type PassedTraffic, whatPassed } from './passed-traffic.ts'
+import { type ExchangeSources, exchangeOperations } from './exchange-operations.ts'
+import { envelope, missing, oneMore, pageOf, there } from './list-page.ts'
 import type { RouteAction } from './routes.ts'
 
-export interface Behind extends PassedTraffic {
+export interface Behind extends ExchangeSources {
   readonly records: Records
   readonly modules: EdgeModules
   readonly presence: Presence
@@ -33,23 +32,13 @@ export interface Behind extends PassedTraffic {
   readonly groupsOf: Presenting['groupsOf']
 }
 
-/** Runs the action of a call's route and returns the body of the answer; undefined where it has none. */
+/** Runs the handler of a call's route and returns the body of the answer; undefined where it has none. */
 export function perform(behind: Behind, call: CheckedCall): Promise<unknown> {
-  switch (call.route.resource.source) {
-    case 'presence':
-      return onPresence(behind, call)
-    case 'logins':
-      return onLogins(behind, call)
-    case 'traffic':
-      return (call.route.resource === captures ? onCaptures : whatPassed)(behind, call)
-    case 'dry_run':
-    case 'numbers':
-    case 'store':
-      return actions[call.route.action](behind, call)
-  }
+  const { action, handler = action } = call.route
+  return handlers[handler](behind, call)
 }
 
-const actions: Record<RouteAction, (behind: Behind, call: CheckedCall) => Promise<unknown>> = {
+const handlers: Readonly<Record<RouteAction, (behind: Behind, call: CheckedCall) => Promise<unknown>>> = {
   async create({ records }, call) {
     const { resource } = call.route
     return show(resource, await records.create(resource, call.principal, call.body, call.parentId), call)
@@ -92,76 +81,46 @@ const actions: Record<RouteAction, (behind: Behind, call: CheckedCall) => Promis
   async delete_module({ modules }, call) {
     await modules.remove(moduleOf(call))
   },
-  async explain({ explanations }, { principal, body }) {
-    return explanations.explain(principal, body)
+
+  async list_present({ presence, groupsOf }, { route: { resource }, page, links }) {
+    const found = await presentPage(presence, resource, oneMore(page), { links, groupsOf })
+    return pageOf(found, resource, page, links)
   },
-  async traffic({ traffic }, { route: { period = 'minutes' } }) {
-    return traffic(period)
+  async get_present({ presence, groupsOf }, { route: { resource }, target, links }) {
+    return there(resource, await presentOne(presence, resource, target.id, { links, groupsOf }))
   },
+  async command({ presence }, { route: { resource, command }, target }) {
+    there(resource, await presence.session(target.id))
+    if (command) await presence.command(target.id, command)
+  },
+
+  async list_logins({ logins }, { route: { resource }, page, links }) {
+    return pageOf(await loginPage(logins, resource, oneMore(page), links), resource, page, links)
+  },
+  async get_login({ logins }, { route: { resource }, target, links }) {
+    return there(resource, await loginOne(logins, resource, target.id, links))
+  },
+  async end_login({ logins }, { route: { resource }, target }) {
+    if (!(await logins.revoke(resource, target.id))) throw missing(resource)
+  },
+
+  async start_capture({ captures }, call) {
+    return show(call.route.resource, await captures.create(call.principal, call.body), call)
+  },
+  async end_capture({ captures }, { principal, target }) {
+    await captures.remove(principal, target)
+  },
+  ...exchangeOperations,
+
   async renew({ renewals }, { principal, target }) {
     await renewals.ask(principal, target)
   },
-  async broken({ brokenEdges }) {
-    return brokenEdges()
+  async explain_policy({ explanations }, { principal, body }) {
+    return explanations.explain(principal, body)
   },
-  replay: onlyForExchanges,
-  stream: onlyForExchanges,
-  har: onlyForExchanges,
-  curl: onlyForExchanges,
-  async command() {
-    throw new Error('only resources that are online take commands')
-  },
-}
-
-async function onlyForExchanges(): Promise<never> {
-  throw new Error('only exchanges have this action')
-}
-
-/** What is online comes from presence, not from the store. */
-async function onPresence(
-  { presence, groupsOf }: Behind,
-  { route, target, page, links }: CheckedCall,
-): Promise<unknown> {
-  const { resource, action, command } = route
-  if (command) {
-    if (!(await presence.session(target.id))) throw missing(resource)
-    await presence.command(target.id, command)
-    return undefined
-  }
-  if (action === 'list') {
-    // One more than the limit shows whether there is a next page.
-    const found = await presentPage(presence, resource, { ...page, limit: page.limit + 1 }, { links, groupsOf })
-    return pageOf(found, resource, page, links)
-  }
-  const one = await presentOne(presence, resource, target.id, { links, groupsOf })
-  if (!one) throw missing(resource)
-  return one
-}
-
-/** Captures are stored, but starting or ending one takes more than writing a row. */
-async function onCaptures(behind: Behind, call: CheckedCall): Promise<unknown> {
-  const { route, principal, body, target } = call
-  if (route.action === 'create') {
-    return show(captures, await behind.captures.create(principal, body), call)
-  }
-  if (route.action === 'delete') return behind.captures.remove(principal, target)
-  return actions[route.action](behind, call)
-}
-
-/** Logins are read from the store; deleting one ends it at once. */
-async function onLogins({ logins }: Behind, { route, target, page, links }: CheckedCall): Promise<unknown> {
-  const { resource, action } = route
-  if (action === 'list') {
-    const found = await loginPage(logins, resource, { ...page, limit: page.limit + 1 }, links)
-    return pageOf(found, resource, page, links)
-  }
-  if (action === 'delete') {
-    if (!(await logins.revoke(resource, target.id))) throw missing(resource)
-    return undefined
-  }
-  const one = await loginOne(logins, resource, target.id, links)
-  if (!one) throw missing(resource)
-  return one
+  get_traffic_minutes: ({ traffic }) => traffic('minutes'),
+  get_traffic_day: ({ traffic }) => traffic('day'),
+  list_broken_edges: ({ brokenEdges }) => brokenEdges(),
 }
 
 function moduleOf({ route, principal, target }: CheckedCall): ModuleTarget {

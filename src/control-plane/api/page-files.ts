@@ -1,12 +1,9 @@
 /** The files of the dashboard, as `npm run page` built them: read once, compressed on first use, sent from memory. */
 import { readdir, readFile } from 'node:fs/promises'
 import { extname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { packageFile } from '../../lib/files/package-file.ts'
 import { type KeptContent, type KeptPage, keepPage, sendPage } from './kept-page.ts'
-
-/** Beside `src/` in a clone and beside `dist/` in a package. */
-const BUILT = fileURLToPath(new URL('../../../built/page', import.meta.url))
 
 /** The name of a file has a hash of its content, so its content never changes. */
 const FOREVER = 'public, max-age=31536000, immutable'
@@ -61,7 +58,7 @@ export const INDEX = 'index.html'
 const VARY = 'accept, accept-encoding, authorization, origin'
 
 /** Undefined when the page was not built. */
-export async function readPageFiles(folder = BUILT): Promise<PageFiles | undefined> {
+export async function readPageFiles(folder = packageFile('built/page')): Promise<PageFiles | undefined> {
   const contents = new Map<string, KeptContent>()
   try {
     const index = await readFile(join(folder, INDEX))

@@ -22,7 +22,7 @@ const MAX_LIMIT = 100
 
 /** Reads the query of a request to `route`; throws `Refusal`. */
 export function readQuery(route: ApiRoute, search: string, { queryAliases, ignoresEmptyQuery }: Dialect): Page {
-  const filtered = filtersOf(route)
+  const { filters: filtered = {} } = route
   const known = [...(route.action === 'list' ? ['limit', 'before_id'] : []), ...Object.keys(filtered)]
   const query = new URLSearchParams()
   for (const [name, value] of new URLSearchParams(search)) {
@@ -44,11 +44,6 @@ export function readQuery(route: ApiRoute, search: string, { queryAliases, ignor
   if (!isId(beforeId, prefix))
     throw new Refusal('BAD_CURSOR', `\`before_id\` must be an id of ${plural(noun)}: \`${prefix}…\``)
   return { limit, beforeId, ...filters }
-}
-
-/** The query parameters of a route other than those for paging. */
-export function filtersOf({ action, resource }: ApiRoute): TProperties {
-  return ((action === 'list' || action === 'stream') && resource.filters) || {}
 }
 
 function readFilters(filtered: TProperties, query: URLSearchParams): Pick<Page, 'filters'> {

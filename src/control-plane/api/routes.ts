@@ -1,5 +1,5 @@
 /** The route table: every operation of the API, derived from the registries. Server, document and tests all use it. */
-import type { TObject, TSchema } from 'typebox'
+import type { TObject, TProperties, TSchema } from 'typebox'
 import { closed, nullable } from '../../lib/shape/schema.ts'
 import { Type } from '../../lib/shape/type.ts'
 import { plural } from '../../lib/text/plural.ts'
@@ -7,32 +7,13 @@ import type { AgentCommand } from '../../model/presence.ts'
 import { modulesAt } from '../../modules/forms.ts'
 import type { Module } from '../../modules/module.ts'
 import { formsOf, type ModuleForm } from '../../modules/spellings.ts'
-import { brokenEdges } from '../resources/broken-edges.ts'
-import { curlView, exchanges, harView, replayForm } from '../resources/exchanges.ts'
-import { resources } from '../resources/index.ts'
-import { policyExplanations } from '../resources/policy-explanations.ts'
-import type { Resource, ResourceAction, Verb } from '../resources/resource.ts'
-import { trafficHistory } from '../resources/traffic-history.ts'
-import type { Period } from '../traffic/traffic-counts.ts'
+import { documented, resources } from '../resources/index.ts'
+import type { HandlerName, Resource, Verb } from '../resources/resource.ts'
 
-export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
-/** What a route does, and so which handler of `operations.ts` serves it. */
-export type RouteAction =
-  | Verb
-  | 'clear'
-  | 'put_module'
-  | 'get_module'
-  | 'delete_module'
-  | 'command'
-  | ResourceAction['name']
-  | 'explain'
-  | 'traffic'
-  | 'broken'
-  | 'replay'
-  | 'har'
-  | 'stream'
-  | 'curl'
+/** What a route does. */
+export type RouteAction = Verb | 'clear' | 'put_module' | 'get_module' | 'delete_module' | 'command' | HandlerName
 
 export interface ApiRoute {
   readonly method: Method
@@ -42,15 +23,19 @@ export interface ApiRoute {
   readonly operation: string
   readonly summary: string
   readonly action: RouteAction
+  /** The handler in `operations.ts`; named like the action by default. */
+  readonly handler?: HandlerName | undefined
   readonly resource: Resource
   readonly module?: Module
   /** The spelling in which the route reads and writes the module. */
   readonly form?: ModuleForm
   readonly command?: AgentCommand
-  /** How far a history goes back. */
-  readonly period?: Period
   /** The field that is cleared. */
   readonly field?: string
+  /** Query parameters besides those for paging. */
+  readonly filters?: TProperties | undefined
+  /** Which server-sent events come, where the answer is a stream of them. */
+  readonly events?: string
   readonly status: 200 | 201 | 204
   /** Schema of the body; null when none is taken. */
   readonly body: TObject | null
@@ -69,104 +54,34 @@ export function routeTable(): readonly ApiRoute[] {
       ...commands(resource),
       ...actions(resource),
     ]),
-    ...ofExchanges(exchanges),
-    explain(policyExplanations),
-    ...histories(trafficHistory),
-    broken(brokenEdges),
+    ...documented.flatMap(ownRoutes),
   ]
 }
 
-function broken(resource: Resource): ApiRoute {
-  return {
-    method: 'GET',
-    path: resource.path,
-    operation: 'list_broken_edges',
-    summary: 'List edges and routes that refuse traffic, and why',
-    action: 'broken',
-    resource,
-    status: 200,
-    body: null,
-    response: resource.view,
-  }
+/** The methods of the routes that match `url`, in the order of the table. The path of `url` must be decodable. */
+export function methodsAt(routes: readonly ApiRoute[], url: string): readonly Method[] {
+  const path = decodeURI(url.split('?')[0] ?? '')
+    .replace(/\/{2,}/g, '/')
+    .replace(/(?<=.)\/$/, '')
+  return [...new Set(routes.filter((route) => fits(route.path, path)).map(({ method }) => method))]
 }
 
-function histories(resource: Resource): ApiRoute[] {
-  const about: Record<Period, string> = { minutes: 'of the last 15 minutes', day: 'of the last day' }
-  return Object.entries(about).map(([name, time]) => ({
-    method: 'GET',
-    path: `${resource.path}/${name}`,
-    operation: `get_traffic_${name}`,
-    summary: `Get the numbers ${time}`,
-    action: 'traffic',
+function fits(pattern: string, path: string): boolean {
+  const wanted = pattern.split('/')
+  const given = path.split('/')
+  return wanted.length === given.length && wanted.every((part, i) => part.startsWith('{') || part === given[i])
+}
+
+function ownRoutes(resource: Resource): ApiRoute[] {
+  return (resource.routes ?? []).map(({ at, status = 200, body = null, response = resource.view, ...route }) => ({
+    ...route,
+    action: route.operation,
+    path: `${resource.path}${at}`,
     resource,
-    period: name as Period, // a key of `about`
-    status: 200,
-    body: null,
-    response: resource.view,
+    status,
+    body,
+    response: route.events === undefined ? response : null,
   }))
-}
-
-function explain(resource: Resource): ApiRoute {
-  return {
-    method: 'POST',
-    path: resource.path,
-    operation: 'explain_policy',
-    summary: 'Explain what would happen to a request or connection',
-    action: 'explain',
-    resource,
-    status: 200,
-    body: resource.create,
-    response: resource.view,
-  }
-}
-
-function ofExchanges(resource: Resource): ApiRoute[] {
-  return [
-    {
-      method: 'GET',
-      path: `${resource.path}/stream`,
-      operation: 'stream_exchanges',
-      summary: 'Follow exchanges as they come, as server-sent events',
-      action: 'stream',
-      resource,
-      status: 200,
-      body: null,
-      response: null,
-    },
-    {
-      method: 'POST',
-      path: `${resource.path}/{id}/replay`,
-      operation: 'replay_exchange',
-      summary: 'Send the request of an exchange again',
-      action: 'replay',
-      resource,
-      status: 201,
-      body: replayForm,
-      response: resource.view,
-    },
-    {
-      method: 'GET',
-      path: `${resource.path}/{id}/har`,
-      operation: 'get_exchange_har',
-      summary: 'Get an exchange as a HAR document',
-      action: 'har',
-      resource,
-      status: 200,
-      body: null,
-      response: harView,
-    },
-    {
-      method: 'GET',
-      path: `${resource.path}/{id}/curl`,
-      operation: 'get_exchange_curl',
-      summary: 'Get the request of an exchange as a command for curl',
-      action: 'curl',
-      resource,
-      status: 200,
-      body: null,
-      response: curlView,
-    },
-  ]
 }
 
 function routesOfOtherName(resource: Resource): ApiRoute[] {
@@ -176,7 +91,7 @@ function routesOfOtherName(resource: Resource): ApiRoute[] {
 }
 
 function resourceRoutes(resource: Resource, name = resource.kind): ApiRoute[] {
-  const { noun, path, verbs, create, update, view } = resource
+  const { noun, path, verbs, handlers, create, update, view, filters } = resource
   const one = `${path}/{id}`
   const all: Record<Verb, Omit<ApiRoute, 'action' | 'resource'>> = {
     create: {
@@ -196,6 +111,7 @@ function resourceRoutes(resource: Resource, name = resource.kind): ApiRoute[] {
       status: 200,
       body: null,
       response: listView(resource),
+      filters,
     },
     get: {
       method: 'GET',
@@ -220,12 +136,10 @@ function resourceRoutes(resource: Resource, name = resource.kind): ApiRoute[] {
       path: one,
       operation: `delete_${name}`,
       summary: `Delete ${article(noun)}`,
-      status: 204,
-      body: null,
-      response: null,
+      ...unanswered,
     },
   }
-  return verbs.map((verb) => ({ ...all[verb], action: verb, resource }))
+  return verbs.map((verb) => ({ ...all[verb], action: verb, handler: handlers?.[verb], resource }))
 }
 
 function clearRoutes(resource: Resource): ApiRoute[] {
@@ -237,9 +151,7 @@ function clearRoutes(resource: Resource): ApiRoute[] {
     action: 'clear',
     resource,
     field,
-    status: 204,
-    body: null,
-    response: null,
+    ...unanswered,
   }))
 }
 
@@ -283,9 +195,7 @@ function formRoutes(of: Required<Pick<ApiRoute, 'resource' | 'module' | 'form'>>
       action: 'delete_module',
       operation: `delete_${kind}_${name}`,
       summary: `Delete ${what}`,
-      status: 204,
-      body: null,
-      response: null,
+      ...unanswered,
     },
   ]
 }
@@ -299,10 +209,8 @@ function commands(resource: Resource): ApiRoute[] {
     action: 'command',
     resource,
     command,
-    status: 204,
     // D43: any body is accepted and ignored.
-    body: null,
-    response: null,
+    ...unanswered,
   }))
 }
 
@@ -314,11 +222,12 @@ function actions(resource: Resource): ApiRoute[] {
     summary: about,
     action: name,
     resource,
-    status: 204,
-    body: null,
-    response: null,
+    ...unanswered,
   }))
 }
+
+/** What a route without an answer has. */
+const unanswered = { status: 204, body: null, response: null } as const
 
 function listView({ listKey, noun, view }: Resource): TObject {
   return closed({

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Registry } from '@prometheus-io/client'
 import { type PlaneNumbers, sumOf } from '../../model/plane-metrics.ts'
-import { metricsPage } from './metrics-page.ts'
+import { metricsPage } from './metrics.ts'
 import { registerTraffic } from './traffic-metrics.ts'
 
 const row = {

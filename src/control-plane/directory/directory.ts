@@ -210,13 +210,12 @@ export class Directory {
     return this.#places.difference(claim)
   }
 
-  unclaim(planeId: string, claim: Pick<PlaceClaim, 'place' | 'tunnelId' | 'pool'>): void {
-    const { tunnelId } = claim
-    const coming = this.#coming.get(slotOf(claim))
-    if (coming?.tunnelId === tunnelId && coming.planeId === planeId) this.#coming.delete(slotOf(claim))
-    const held = this.#places.get(claim)
-    if (held?.tunnelId !== tunnelId || held.planeId !== planeId) return
-    this.#free(held, { isLost: false })
+  unclaim(planeId: string, { place, tunnelId }: Pick<PlaceClaim, 'place' | 'tunnelId'>): void {
+    const isIt = (each: HeldPlace): boolean =>
+      each.place === place && each.tunnelId === tunnelId && each.planeId === planeId
+    for (const [slot, claim] of this.#coming) if (isIt(claim)) this.#coming.delete(slot)
+    const held = this.#places.at(place).find(isIt)
+    if (held) this.#free(held, { isLost: false })
   }
 
   /** A tunnel is online; resolves when every plane can reach it. */

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, afterEach, before, beforeEach, describe, test } from 'node:test'
 import { eachStore } from '../../../test/support/databases.ts'
 import { createLog } from '../../lib/log/create-log.ts'
+import type { BindRules } from '../directory/grant-binds.ts'
 import { onlineSession } from '../directory/testing/test-online.ts'
 import { sealedBy, testSealer } from '../records/testing/test-rows.ts'
 import { openStore, type Store } from '../store/store.ts'
@@ -29,8 +30,17 @@ describe('legs at the planes of a control plane', () => {
     after(() => store.close())
     beforeEach(() => {
       const calls = { secrets: () => assert.fail() } as unknown as SharedCalls
+      const bindRules = {} as BindRules
       const checkCredentials = async () => {}
-      planes = new AttachedPlanes({ store, sealer: testSealer, log, node: testNode, calls, checkCredentials })
+      planes = new AttachedPlanes({
+        store,
+        sealer: testSealer,
+        log,
+        node: testNode,
+        calls,
+        bindRules,
+        checkCredentials,
+      })
     })
     afterEach(() => planes.close())
 

@@ -3,6 +3,7 @@ import { after, afterEach, before, beforeEach, describe, type TestContext, test 
 import { eachStore } from '../../../test/support/databases.ts'
 import { createLog } from '../../lib/log/create-log.ts'
 import { Refusal } from '../../model/errors.ts'
+import type { BindRules } from '../directory/grant-binds.ts'
 import { endpointTunnel, labelTunnel, onlineSession, placeClaim } from '../directory/testing/test-online.ts'
 import { edge, sealedBy, storeRows, type TestRow, testSealer } from '../records/testing/test-rows.ts'
 import { openStore, type Store } from '../store/store.ts'
@@ -47,6 +48,7 @@ describe('the planes of a control plane', () => {
       let checked: number
       let made = 0
       const calls = { secrets: () => assert.fail() } as unknown as SharedCalls
+      const bindRules = {} as BindRules
 
       const attach = async (id: string, given?: Parameters<TestPlane['attach']>[0], own?: object) => {
         const plane = await new TestPlane(planes, id, own).attach(given)
@@ -89,7 +91,15 @@ describe('the planes of a control plane', () => {
         const checkCredentials = async (): Promise<void> => {
           checked++
         }
-        planes = new AttachedPlanes({ store, sealer: testSealer, log, node: testNode, calls, checkCredentials })
+        planes = new AttachedPlanes({
+          store,
+          sealer: testSealer,
+          log,
+          node: testNode,
+          calls,
+          bindRules,
+          checkCredentials,
+        })
       })
       afterEach(() => planes.close())
 

@@ -8,7 +8,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { CountedWindow } from '../../lib/limits/sliding-counters.ts'
 import type { Logger } from '../../lib/log/create-log.ts'
 import type { Sealer } from '../../lib/secrets/seal.ts'
-import { CallLink, LinkFault } from '../../link/calls/call-link.ts'
+import { CallLink } from '../../link/calls/call-link.ts'
 import type { Channel } from '../../link/calls/plane-channel.ts'
 import type { LoginEndings } from '../../link/planes/login-store.ts'
 import type {
@@ -21,25 +21,27 @@ import type {
   PlaneCalls,
 } from '../../link/planes/plane-calls.ts'
 import { Refusal } from '../../model/errors.ts'
+import { LinkFault } from '../../model/link-fault.ts'
 import { type PlaneNumbers, pastOf, sumOf } from '../../model/plane-metrics.ts'
 import type { AgentCommand, Presence } from '../../model/presence.ts'
 import { Directory } from '../directory/directory.ts'
+import { type BindRules, Binds } from '../directory/grant-binds.ts'
 import { onlyNode, type StartedNode } from '../records/only-node.ts'
 import { Follower } from '../store/feed-follower.ts'
 import type { Store } from '../store/store.ts'
-import type { Sessions } from './credential-mirror.ts'
-import { type PlaneFeedsOptions, planeFeeds } from './plane-mirrors.ts'
+import { type PlaneMirrorsOptions, planeMirrors } from './plane-mirrors.ts'
+import type { CredentialSessions } from './session-credentials.ts'
 import type { ClusterOfPlanes, SharedCalls } from './shared-calls.ts'
-import type { CertifiedSessions } from './ssh-certificate-mirror.ts'
 
 interface AttachedPlanesOptions {
   readonly store: Store
   readonly sealer: Sealer
-  readonly files?: PlaneFeedsOptions['files']
+  readonly files?: PlaneMirrorsOptions['files']
   readonly log: Logger
   /** The node to which all planes and this control plane belong. */
   readonly node: StartedNode
   readonly calls: SharedCalls
+  readonly bindRules: BindRules
   /** Undefined for a node on its own. */
   readonly nodes?: ClusterOfPlanes | undefined
   /** Called when a plane attaches with sessions, whose credentials may be gone. */
@@ -80,9 +82,10 @@ const ORPHAN_MS = 10_000
 /** How many planes that are gone are remembered by id, since they may come back; more than a node has workers. */
 const MAX_GONE = 64
 
-export class AttachedPlanes implements Sessions, CertifiedSessions {
+export class AttachedPlanes implements CredentialSessions {
   readonly directory: Directory
   readonly #options: AttachedPlanesOptions
+  readonly #binds: Binds
   readonly #planes = new Map<string, Plane>()
   readonly #links = new Set<PlaneLink>()
   /** Totals of planes that are gone, by id; a plane that comes back counts on from there. */
@@ -106,6 +109,7 @@ export class AttachedPlanes implements Sessions, CertifiedSessions {
       },
       allNodes: options.nodes?.allNodes,
     })
+    this.#binds = new Binds(options.bindRules, this.directory)
   }
 
   /** Ids of the planes that have all stored configuration. */
@@ -136,9 +140,10 @@ export class AttachedPlanes implements Sessions, CertifiedSessions {
           if (at.plane) this.#detach(at.plane)
           at.plane = this.#attach(attachment, link)
         },
+        bind: (bind) => this.#binds.grant(id, bind),
         claim: (claim) => directory.claim(id(), claim),
-        whyTaken: async (claim) => directory.whyTaken(claim) ?? this.#options.nodes?.whyTaken(claim),
-        unclaim: (claim) => directory.unclaim(id(), claim),
+        whyTaken: (claim) => this.#binds.whyTaken(claim),
+        unclaim: (claim) => this.#binds.withdraw(id(), claim),
         proveAlive: ({ place }) => this.#proveAlive(place),
         returning: ({ sessionId, isMoving }) => this.#returning(sessionId, isMoving),
         mayHaveLeg: ({ sessionId, credentialId }) => directory.session(sessionId)?.credentialId === credentialId,
@@ -388,7 +393,7 @@ export class AttachedPlanes implements Sessions, CertifiedSessions {
   /** Sends a plane all stored configuration, and then its changes. */
   async #feed(plane: Plane): Promise<void> {
     const { store, log } = this.#options
-    for (const each of planeFeeds(plane.link, this.#options)) {
+    for (const each of planeMirrors(plane.link, this.#options)) {
       const follower = new Follower({ store, followed: each, log })
       while (!(await this.#begun(plane, follower))) {
         if (plane.link.isClosed || this.#isClosed) return

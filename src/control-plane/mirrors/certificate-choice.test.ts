@@ -64,20 +64,20 @@ test('after any series of changes each name has the certificate that the rules g
           choice.useFiles(files)
         } else if (each.type === 'domain') {
           const before = domains.get(each.name)
-          if (before) choice.removeDomain(before)
+          if (before) choice.put('delete', before)
           domains.delete(each.name)
           if (each.isThere) {
             domains.set(each.name, each)
-            choice.addDomain(each)
+            choice.put('add', each)
           }
         } else {
           const before = certificates.get(each.id)
-          if (before) choice.removeCertificate(before)
+          if (before) choice.put('delete', before)
           certificates.delete(each.id)
           if (each.isThere) {
             const made = { names: each.names, isIssued: each.isIssued, served: served(each.id) }
             certificates.set(each.id, made)
-            choice.addCertificate(made)
+            choice.put('add', made)
           }
         }
         const changed = choice.settle()

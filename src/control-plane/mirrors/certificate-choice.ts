@@ -42,47 +42,33 @@ export class CertificateChoice {
     return this.#served
   }
 
-  addCertificate(certificate: StoredCertificate): void {
-    const { names, served, isIssued } = certificate
-    this.#byId.set(served.id, certificate)
-    for (const name of names) {
-      ;(isIssued ? this.#issued : this.#uploaded).add(name, served)
-      if (isIssued) this.#below.add(wildcardOver(name), name)
+  /** Adds a certificate, or a reserved domain that names one; or deletes what was added. */
+  put(how: 'add' | 'delete', part: StoredCertificate | NamingDomain): void {
+    if ('certificateId' in part) {
+      this.#domains[how](part.name, part)
+      this.#namedBy[how](part.certificateId, part.name)
+      this.#touched.add(part.name)
+      return
     }
-    this.#touchCertificate(certificate)
-  }
-
-  removeCertificate(certificate: StoredCertificate): void {
-    const { names, served, isIssued } = certificate
-    this.#byId.delete(served.id)
+    const { names, served, isIssued } = part
+    if (how === 'add') this.#byId.set(served.id, part)
+    else this.#byId.delete(served.id)
     for (const name of names) {
-      ;(isIssued ? this.#issued : this.#uploaded).delete(name, served)
-      if (isIssued && !this.#issued.has(name) && !this.#files.has(name)) this.#below.delete(wildcardOver(name), name)
+      ;(isIssued ? this.#issued : this.#uploaded)[how](name, served)
+      if (isIssued) this.#noteBelow(name)
+      else this.#touchBelow(name)
+      this.#touched.add(name)
     }
-    this.#touchCertificate(certificate)
-  }
-
-  addDomain(domain: NamingDomain): void {
-    this.#domains.add(domain.name, domain)
-    this.#namedBy.add(domain.certificateId, domain.name)
-    this.#touched.add(domain.name)
-  }
-
-  removeDomain(domain: NamingDomain): void {
-    this.#domains.delete(domain.name, domain)
-    this.#namedBy.delete(domain.certificateId, domain.name)
-    this.#touched.add(domain.name)
+    for (const name of this.#namedBy.get(served.id)) this.#touched.add(name)
   }
 
   useFiles(files: CertificatesByName): void {
-    for (const name of this.#files.keys()) {
-      this.#touch(name)
-      if (!this.#issued.has(name)) this.#below.delete(wildcardOver(name), name)
-    }
+    const former = this.#files
     this.#files = files
-    for (const name of files.keys()) {
-      this.#below.add(wildcardOver(name), name)
-      this.#touch(name)
+    for (const name of [...former.keys(), ...files.keys()]) {
+      this.#noteBelow(name)
+      this.#touchBelow(name)
+      this.#touched.add(name)
     }
   }
 
@@ -100,17 +86,13 @@ export class CertificateChoice {
     return changed
   }
 
-  #touchCertificate({ names, served, isIssued }: StoredCertificate): void {
-    for (const name of names) {
-      if (isIssued) this.#touched.add(name)
-      else this.#touch(name)
-    }
-    for (const name of this.#namedBy.get(served.id)) this.#touched.add(name)
+  #noteBelow(name: string): void {
+    const isThere = this.#issued.has(name) || this.#files.has(name)
+    this.#below[isThere ? 'add' : 'delete'](wildcardOver(name), name)
   }
 
-  /** Marks a name, and the names that it covers. */
-  #touch(name: string): void {
-    this.#touched.add(name)
+  /** Marks the names that a wildcard covers. */
+  #touchBelow(name: string): void {
     if (name.startsWith('*.')) for (const below of this.#below.get(name)) this.#touched.add(below)
   }
 

@@ -9,7 +9,7 @@ import { reservedDomains } from '../resources/reserved-domains.ts'
 import { tlsCertificates } from '../resources/tls-certificates.ts'
 import { openStore, type Store } from '../store/store.ts'
 import type { CertificatesByName } from './certificate-choice.ts'
-import { LiveCertificates } from './certificate-mirror.ts'
+import { mirrorCertificates } from './certificate-mirror.ts'
 
 /** Counts what is unsealed, the most expensive step. */
 class CountingSealer extends Sealer {
@@ -29,7 +29,7 @@ describe('the certificates that are served', () => {
   eachStore((databases) => {
     let store: Store
     let sealer: CountingSealer
-    let live: LiveCertificates
+    let live: ReturnType<typeof mirrorCertificates>
     let served: CertificatesByName
     let told: number
     const lines: string[] = []
@@ -48,7 +48,7 @@ describe('the certificates that are served', () => {
         served = all
         told++
       }
-      live = new LiveCertificates({ store, sealer, replace, log })
+      live = mirrorCertificates({ store, sealer, replace, log })
       await live.load()
       sealer.opened = 0
       told = 0

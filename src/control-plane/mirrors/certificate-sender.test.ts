@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { UploadedCertificates } from '../../data-plane/mirrored/uploaded-certificates.ts'
 import type { CertificateChange, ServedCertificate } from '../../link/planes/plane-calls.ts'
-import { CertificateFeed } from './certificate-sender.ts'
+import { certificateSender } from './certificate-sender.ts'
 
 const names = ['a.example.com', 'b.example.com', '*.example.com', 'c.example.com']
 const ids = ['cert_1', 'cert_2', 'cert_3']
@@ -21,13 +21,13 @@ function fed() {
   const uploaded = new UploadedCertificates((served) => {
     replaced = served
   })
-  const feed = new CertificateFeed((change) => {
+  const send = certificateSender((change) => {
     sent.push(change)
     uploaded.take(structuredClone(change))
   })
   /** Sends all names as changed. */
   const replace = (served: ReadonlyMap<string, ServedCertificate>): void =>
-    feed.replace(served, new Set([...served.keys(), ...replaced.keys()]))
+    send(served, new Set([...served.keys(), ...replaced.keys()]))
   return { replace, sent, at: () => new Map(replaced) }
 }
 
@@ -100,7 +100,7 @@ test('a plane that is sent the state of another control plane forgets that of th
   const uploaded = new UploadedCertificates((served) => {
     replaced = served
   })
-  new CertificateFeed((change) => uploaded.take(change)).replace(new Map([['old', certificate('cert_1', 0)]]), ['old'])
-  new CertificateFeed((change) => uploaded.take(change)).replace(new Map([['new', certificate('cert_1', 1)]]), ['new'])
+  certificateSender((change) => uploaded.take(change))(new Map([['old', certificate('cert_1', 0)]]), ['old'])
+  certificateSender((change) => uploaded.take(change))(new Map([['new', certificate('cert_1', 1)]]), ['new'])
   assert.deepEqual([...replaced], [['new', certificate('cert_1', 1)]])
 })

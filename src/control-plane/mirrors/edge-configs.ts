@@ -6,16 +6,28 @@ import type { BackendPlan, EdgeConfig, EdgeKind, ModuleSettings, RouteConfig } f
 import { readHostport } from '../../model/hostport.ts'
 import type { Lookup } from '../../modules/module.ts'
 import { openModules } from '../records/module-rows.ts'
+import { rulesByPolicy } from '../records/stored-restrictions.ts'
+import { certificateAuthorities } from '../resources/certificate-authorities.ts'
+import { failoverBackends } from '../resources/failover-backends.ts'
+import { httpResponseBackends } from '../resources/http-response-backends.ts'
 import { httpsEdgeRoutes } from '../resources/https-edge-routes.ts'
 import { httpsEdges } from '../resources/https-edges.ts'
-import { ipPolicyRules } from '../resources/ip-policy-rules.ts'
-import type { Resource } from '../resources/resource.ts'
+import { ipPolicies } from '../resources/ip-policies.ts'
+import { fieldsOf, type Resource } from '../resources/resource.ts'
+import { staticBackends } from '../resources/static-backends.ts'
 import { tcpEdges } from '../resources/tcp-edges.ts'
 import { tlsEdges } from '../resources/tls-edges.ts'
+import { tunnelGroupBackends } from '../resources/tunnel-group-backends.ts'
+import { weightedBackends } from '../resources/weighted-backends.ts'
 import type { Reader, StoredResource } from '../store/reader.ts'
 
+interface EdgeResource {
+  readonly resource: typeof tcpEdges | typeof tlsEdges | typeof httpsEdges
+  readonly kind: EdgeKind
+}
+
 /** The resources that are edges, and what the data plane calls them. */
-export const edgeResources: ReadonlyMap<string, { resource: Resource; kind: EdgeKind }> = new Map([
+export const edgeResources: ReadonlyMap<string, EdgeResource> = new Map<string, EdgeResource>([
   [tcpEdges.kind, { resource: tcpEdges, kind: 'tcp' }],
   [tlsEdges.kind, { resource: tlsEdges, kind: 'tls' }],
   [httpsEdges.kind, { resource: httpsEdges, kind: 'https' }],
@@ -56,13 +68,12 @@ export async function readEdgeConfigs(
 
 function edgeConfig(
   edge: StoredResource,
-  { resource, kind }: { resource: Resource; kind: EdgeKind },
+  { resource, kind }: EdgeResource,
   routes: readonly RouteConfig[],
   sealer: Sealer,
   lookup: Lookup,
 ): EdgeConfig {
-  // What is stored has passed the form of its resource.
-  const hostports = (edge.fields.hostports as readonly string[]).map(readHostport)
+  const hostports = fieldsOf(resource, edge).hostports.map(readHostport)
   return {
     id: edge.id,
     kind,
@@ -74,12 +85,8 @@ function edgeConfig(
 }
 
 function routeConfig(route: StoredResource, sealer: Sealer, lookup: Lookup): RouteConfig {
-  return {
-    id: route.id,
-    matchType: route.fields.match_type === 'exact_path' ? 'exact_path' : 'path_prefix',
-    match: String(route.fields.match),
-    ...settingsOf(httpsEdgeRoutes, route, sealer, lookup),
-  }
+  const { match_type: matchType, match } = fieldsOf(httpsEdgeRoutes, route)
+  return { id: route.id, matchType, match, ...settingsOf(httpsEdgeRoutes, route, sealer, lookup) }
 }
 
 /** The enabled modules; if one cannot be resolved, the reason why nothing passes. */
@@ -105,7 +112,7 @@ function settingsOf(
 
 interface Named {
   readonly resources: ReadonlyMap<string, StoredResource>
-  readonly rules: ReadonlyMap<string, readonly StoredResource[]>
+  readonly rules: Awaited<ReturnType<typeof rulesByPolicy>>
 }
 
 /** Everything that `from` refer to, over any number of steps: backends name further backends. */
@@ -117,16 +124,14 @@ async function readNamed(reader: Reader, from: readonly StoredResource[]): Promi
     for (const resource of await reader.resources(next)) resources.set(resource.id, resource)
     ids = next
   }
-  const policies = [...resources.values()].filter(({ kind }) => kind === 'ip_policy').map(({ id }) => id)
-  const rules = await reader.children(ipPolicyRules.kind, policies)
-  return { resources, rules: Map.groupBy(rules, ({ parentId }) => parentId ?? '') }
+  const policies = [...resources.values()].filter(({ kind }) => kind === ipPolicies.kind).map(({ id }) => id)
+  return { resources, rules: await rulesByPolicy(reader, policies) }
 }
 
 /** Reads the IP policies that a policy document names; the policy itself is not stored, and the IP policies exist. */
 export async function readIpRules(reader: Reader, ids: readonly string[]): Promise<Lookup> {
   const resources = new Map((await reader.resources(ids)).map((each) => [each.id, each]))
-  const rules = await reader.children(ipPolicyRules.kind, ids)
-  return lookupIn({ resources, rules: Map.groupBy(rules, ({ parentId }) => parentId ?? '') })
+  return lookupIn({ resources, rules: await rulesByPolicy(reader, ids) })
 }
 
 function lookupIn({ resources, rules }: Named): Lookup {
@@ -137,38 +142,30 @@ function lookupIn({ resources, rules }: Named): Lookup {
   }
   const backend = (id: string): BackendPlan => planOf(find(id), backend)
   return {
-    ipRules: (id) =>
-      (rules.get(find(id).id) ?? []).map(({ fields }) => ({
-        cidr: String(fields.cidr),
-        action: fields.action === 'deny' ? 'deny' : 'allow',
-      })),
-    authority: (id) => String(find(id).fields.ca_pem),
+    ipRules: (id) => (rules.get(find(id).id) ?? []).map(({ cidr, action }) => ({ cidr, action })),
+    authority: (id) => fieldsOf(certificateAuthorities, find(id)).ca_pem,
     backend,
   }
 }
 
-/** The casts below hold because what is stored has passed the form of its resource. */
-function planOf({ id, kind, fields }: StoredResource, backend: (id: string) => BackendPlan): BackendPlan {
-  switch (kind) {
-    case 'tunnel_group_backend':
-      return { kind: 'tunnel_group', id, labels: fields.labels as Record<string, string> }
-    case 'http_response_backend':
-      return {
-        kind: 'http_response',
-        id,
-        status: Number(fields.status_code),
-        headers: fields.headers as Record<string, string>,
-        body: String(fields.body),
-      }
-    case 'static_backend': {
-      const { host, port } = readHostport(String(fields.address))
-      const { enabled: tls } = fields.tls as { enabled: boolean }
-      return { kind: 'static', id, host: host.replace(/^\[|\]$/g, ''), port, tls }
+function planOf(stored: StoredResource, backend: (id: string) => BackendPlan): BackendPlan {
+  const { id } = stored
+  switch (stored.kind) {
+    case tunnelGroupBackends.kind:
+      return { kind: 'tunnel_group', id, labels: fieldsOf(tunnelGroupBackends, stored).labels }
+    case httpResponseBackends.kind: {
+      const { status_code: status, headers, body } = fieldsOf(httpResponseBackends, stored)
+      return { kind: 'http_response', id, status, headers, body }
     }
-    case 'failover_backend':
-      return { kind: 'failover', id, children: (fields.backends as string[]).map(backend) }
-    case 'weighted_backend': {
-      const children = Object.entries(fields.backends as Record<string, number>)
+    case staticBackends.kind: {
+      const { address, tls } = fieldsOf(staticBackends, stored)
+      const { host, port } = readHostport(address)
+      return { kind: 'static', id, host: host.replace(/^\[|\]$/g, ''), port, tls: tls.enabled }
+    }
+    case failoverBackends.kind:
+      return { kind: 'failover', id, children: fieldsOf(failoverBackends, stored).backends.map(backend) }
+    case weightedBackends.kind: {
+      const children = Object.entries(fieldsOf(weightedBackends, stored).backends)
       return { kind: 'weighted', id, children: children.map(([id, weight]) => ({ weight, plan: backend(id) })) }
     }
     default:

@@ -1,18 +1,15 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, test } from 'node:test'
+import { afterEach, beforeEach, describe, test } from 'node:test'
 import { eachStore } from '../../../test/support/databases.ts'
 import { isId } from '../../lib/ids.ts'
 import { createLog } from '../../lib/log/create-log.ts'
 import type { PresentEndpoint } from '../../model/presence.ts'
 import { nobodyPresent } from '../records/online-lists.ts'
-import type { StoredResource } from '../store/reader.ts'
+import { sealedBy, storeRows } from '../records/testing/test-rows.ts'
 import { openStore, type Store } from '../store/store.ts'
-import { EdgeEndpoints } from './edge-endpoints.ts'
+import { edgeEndpoints } from './edge-endpoints.ts'
 
-function edge(id: string, kind: string, hostports: readonly string[]): StoredResource {
-  const fields = { hostports, metadata: 'm', description: '' }
-  return { id, kind, fields, createdAt: '2026-01-01T00:00:00Z', parentId: null, ownerId: null, modules: new Map() }
-}
+const fieldsWith = (hostports: readonly string[]) => ({ hostports, metadata: 'm', description: '' })
 
 const a = `edghts_${'a'.repeat(27)}`
 const b = `edgtcp_${'b'.repeat(27)}`
@@ -20,15 +17,23 @@ const b = `edgtcp_${'b'.repeat(27)}`
 eachStore((databases) => {
   describe('the endpoints of edges', () => {
     let store: Store
-    before(async () => {
-      store = await openStore(await databases.url())
+    beforeEach(async () => {
+      store = await sealedBy(await openStore(await databases.url()))
     })
-    after(() => store.close())
-    const fresh = () => new EdgeEndpoints({ store, region: 'local', log: createLog({ level: 'silent' }) })
+    afterEach(() => store.close())
+    const put = (id: string, kind: string, hostports: readonly string[]) =>
+      storeRows(store, [{ id, kind, fields: fieldsWith(hostports) }])
+    const change = (id: string, hostports: readonly string[]) =>
+      store.write((writer) => writer.replaceFields(id, fieldsWith(hostports)))
+    const loaded = async () => {
+      const endpoints = edgeEndpoints({ store, region: 'local', log: createLog({ level: 'silent' }) })
+      await endpoints.load()
+      return endpoints
+    }
 
     test('there is one for each hostport, with an id that does not change', async () => {
-      const endpoints = fresh()
-      endpoints.set(edge(a, 'https_edge', ['x.example.com:443', 'y.example.com:8443']))
+      await put(a, 'https_edge', ['x.example.com:443', 'y.example.com:8443'])
+      const endpoints = await loaded()
       const found = await endpoints.beside(nobodyPresent).endpoints({ limit: 10 })
       assert.deepEqual(
         found
@@ -45,23 +50,24 @@ eachStore((databases) => {
         assert.ok(isId(id, 'ep_'), id)
         assert.equal((await endpoints.beside(nobodyPresent).endpoint(id))?.id, id)
       }
-      const again = fresh()
-      again.set(edge(a, 'https_edge', ['x.example.com:443']))
+      await change(a, ['x.example.com:443'])
+      const again = await loaded()
       const ids = (await again.beside(nobodyPresent).endpoints({ limit: 10 })).map(({ id }) => id)
       assert.ok(found.some(({ id }) => id === ids[0]))
     })
 
     test('endpoints of hostports that an edge gave up are gone', async () => {
-      const endpoints = fresh()
-      endpoints.set(edge(a, 'https_edge', ['x.example.com:443']))
-      endpoints.set(edge(a, 'https_edge', []))
+      await put(a, 'https_edge', ['x.example.com:443'])
+      const endpoints = await loaded()
+      await change(a, [])
+      await endpoints.apply([{ kind: 'https_edge', id: a, revision: 1 }])
       assert.deepEqual(await endpoints.beside(nobodyPresent).endpoints({ limit: 10 }), [])
     })
 
     test('pages list endpoints of agents and of edges in one order', async () => {
-      const endpoints = fresh()
-      endpoints.set(edge(a, 'https_edge', ['x.example.com:443']))
-      endpoints.set(edge(b, 'tcp_edge', ['h:20001']))
+      await put(a, 'https_edge', ['x.example.com:443'])
+      await put(b, 'tcp_edge', ['h:20001'])
+      const endpoints = await loaded()
       const agent = { id: `ep_aZ${'0'.repeat(25)}`, type: 'ephemeral' } as unknown as PresentEndpoint // all that is looked at
       const presence = endpoints.beside({
         ...nobodyPresent,

@@ -16,9 +16,10 @@ import {
   type TestRow,
   testSealer,
 } from '../records/testing/test-rows.ts'
+import type { Followed } from '../store/feed-follower.ts'
 import { openStore, type Store } from '../store/store.ts'
-import { EdgeEndpoints } from './edge-endpoints.ts'
-import { type EdgeSink, LiveEdges } from './edge-mirror.ts'
+import { edgeEndpoints } from './edge-endpoints.ts'
+import { type EdgeSink, mirrorEdges } from './edge-mirror.ts'
 
 /** Serves nothing, and records its calls in order. */
 class NotingSink {
@@ -53,16 +54,16 @@ describe('live edges', () => {
     const log = createLog({ level: 'warn', format: 'json', destination: { write: (line) => lines.push(line) } })
     let store: Store
     let sink: NotingSink
-    let endpoints: EdgeEndpoints
-    let live: LiveEdges
+    let endpoints: ReturnType<typeof edgeEndpoints>
+    let live: Followed
 
     beforeEach(async () => {
       lines.length = 0
       store = await sealedBy(await openStore(await databases.url()))
       opened.push(store)
       sink = new NotingSink()
-      endpoints = new EdgeEndpoints({ store, region: 'local', log })
-      live = new LiveEdges({ store, sealer: testSealer, sink, log })
+      endpoints = edgeEndpoints({ store, region: 'local', log })
+      live = mirrorEdges({ store, sealer: testSealer, sink, log })
     })
     after(() => Promise.all(opened.map((each) => each.close())))
 

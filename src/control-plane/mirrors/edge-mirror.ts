@@ -1,15 +1,22 @@
-/** Keeps a data plane up to date with the stored edges: all of them at first, then those that a change affects. */
+/**
+ * Keeps a data plane up to date with the stored edges: all of them at first, then those that a change affects.
+ *
+ * Not a `mirror`: an edge changes with everything that it refers to, there may be a hundred thousand of them, so they are sent in
+ * batches and not kept here, and the plane itself says which it serves.
+ */
 import type { Logger } from '../../lib/log/create-log.ts'
 import type { Sealer } from '../../lib/secrets/seal.ts'
 import { ownTurn } from '../../lib/threads/others-turn.ts'
-import type { EdgeConfig } from '../../model/edge-config.ts'
+import type { PlaneCalls } from '../../link/planes/plane-calls.ts'
 import { referredByModules } from '../../modules/forms.ts'
 import { NESTING_KINDS } from '../resources/backend-lists.ts'
+import { httpsEdgeRoutes } from '../resources/https-edge-routes.ts'
 import type { Change } from '../store/feed.ts'
 import type { Followed } from '../store/feed-follower.ts'
-import type { Reader } from '../store/reader.ts'
+import type { Reader, StoredResource } from '../store/reader.ts'
 import type { Store } from '../store/store.ts'
 import { edgeResources, readEdgeConfigs } from './edge-configs.ts'
+import { pagesOf } from './mirror.ts'
 
 /** Takes the edges that are to be served. */
 export interface EdgeSink {
@@ -17,13 +24,16 @@ export interface EdgeSink {
    * Serves the applied edges from now on in place of their former versions, and the removed ones no longer. A broken edge does
    * not hold up the others. `isIdle` leaves compiling to the first visitor.
    */
-  change(change: {
-    readonly applied: readonly EdgeConfig[]
-    readonly removed: readonly string[]
-    readonly isIdle: boolean
-  }): Promise<unknown>
+  change(change: Parameters<PlaneCalls['edges']>[0]): Promise<unknown>
   /** Ids of the stored edges that are served now. */
   storedIds(): Promise<readonly string[]>
+}
+
+interface MirrorEdgesOptions {
+  readonly store: Store
+  readonly sealer: Sealer
+  readonly sink: EdgeSink
+  readonly log: Logger
 }
 
 /** How many edges are read at once; each may have many routes. */
@@ -37,50 +47,29 @@ const edgeKinds = [...edgeResources.keys()]
 /** Kinds that edges and routes refer to; a change of one affects all edges that refer to it. */
 const referredKinds = new Set([...referredByModules(), ...NESTING_KINDS])
 
-export class LiveEdges implements Followed {
-  readonly #store: Store
-  readonly #sealer: Sealer
-  readonly #sink: EdgeSink
-  readonly #log: Logger
-
-  constructor(options: { store: Store; sealer: Sealer; sink: EdgeSink; log: Logger }) {
-    this.#store = options.store
-    this.#sealer = options.sealer
-    this.#sink = options.sink
-    this.#log = options.log
-  }
-
-  async load(): Promise<void> {
-    const gone = new Set(await this.#sink.storedIds())
-    for (const kind of edgeKinds) {
-      let beforeId: string | undefined
-      do {
-        const configs = await this.#store.read(async (reader) => {
-          const some = await reader.page({ kind, limit: AT_A_TIME, ...(beforeId !== undefined && { beforeId }) })
-          beforeId = some.at(-1)?.id
-          return readEdgeConfigs(reader, this.#sealer, some)
-        })
-        for (const { id } of configs) gone.delete(id)
-        if (configs.length > 0) await this.#sink.change({ applied: configs, removed: [], isIdle: true })
-        // SQLite answers synchronously: without a pause no visitor would be served until all is read.
-        await ownTurn()
-      } while (beforeId !== undefined)
-    }
-    if (gone.size > 0) await this.#sink.change({ applied: [], removed: [...gone], isIdle: false })
-  }
-
-  async apply(changes: readonly Change[]): Promise<void> {
-    const ids = await this.#store.read((reader) => touched(reader, changes))
-    for (let from = 0; from < ids.length; from += AT_A_TIME) {
-      const some = ids.slice(from, from + AT_A_TIME)
-      const applied = await this.#store.read(async (reader) =>
-        readEdgeConfigs(reader, this.#sealer, await reader.resources(some)),
-      )
-      const found = new Set(applied.map(({ id }) => id))
-      await this.#sink.change({ applied, removed: some.filter((id) => !found.has(id)), isIdle: false })
-      this.#log.debug({ edges: some }, 'edges changed')
-      if (from + AT_A_TIME < ids.length) await ownTurn()
-    }
+export function mirrorEdges({ store, sealer, sink, log }: MirrorEdgesOptions): Followed {
+  const configsOf = (edges: readonly StoredResource[]) => store.read((reader) => readEdgeConfigs(reader, sealer, edges))
+  return {
+    async load() {
+      const gone = new Set(await sink.storedIds())
+      for await (const edges of pagesOf(store, edgeKinds)) {
+        const applied = await configsOf(edges)
+        for (const { id } of applied) gone.delete(id)
+        await sink.change({ applied, removed: [], isIdle: true })
+      }
+      if (gone.size > 0) await sink.change({ applied: [], removed: [...gone], isIdle: false })
+    },
+    async apply(changes) {
+      const ids = await store.read((reader) => touched(reader, changes))
+      for (let from = 0; from < ids.length; from += AT_A_TIME) {
+        const some = ids.slice(from, from + AT_A_TIME)
+        const applied = await configsOf(await store.read((reader) => reader.resources(some)))
+        const found = new Set(applied.map(({ id }) => id))
+        await sink.change({ applied, removed: some.filter((id) => !found.has(id)), isIdle: false })
+        log.debug({ edges: some }, 'edges changed')
+        if (from + AT_A_TIME < ids.length) await ownTurn()
+      }
+    },
   }
 }
 
@@ -90,9 +79,9 @@ async function touched(reader: Reader, changes: readonly Change[]): Promise<stri
   for (const { kind, id } of changes) {
     if (edgeResources.has(kind)) ids.add(id)
     if (!referredKinds.has(kind)) continue
-    const referrers = await reader.referrersThrough(id, WAY_UP, [...edgeKinds, 'https_edge_route'])
+    const referrers = await reader.referrersThrough(id, WAY_UP, [...edgeKinds, httpsEdgeRoutes.kind])
     for (const referrer of referrers) {
-      ids.add(referrer.kind === 'https_edge_route' ? (referrer.parentId ?? '') : referrer.id)
+      ids.add(referrer.kind === httpsEdgeRoutes.kind ? (referrer.parentId ?? '') : referrer.id)
     }
   }
   return [...ids]

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { eachStore } from '../../../test/support/databases.ts'
 import { openStore, type Store } from '../store/store.ts'
-import { StoredTunnelGroups } from './group-index.ts'
+import { tunnelGroupIndex } from './group-index.ts'
 
 const KIND = 'tunnel_group_backend'
 
@@ -36,7 +36,7 @@ describe('the groups that a tunnel serves', () => {
       })
 
     test('are those whose labels it carries, all of them', async () => {
-      const groups = new StoredTunnelGroups(store)
+      const groups = tunnelGroupIndex(store)
       await groups.load()
       assert.deepEqual(groups.serving({ app: 'a', dc: '1', more: 'x' }), ['bkdtg_4', 'bkdtg_2', 'bkdtg_1'])
       assert.deepEqual(groups.serving({ app: 'a' }), ['bkdtg_1'])
@@ -44,7 +44,7 @@ describe('the groups that a tunnel serves', () => {
     })
 
     test('follow changes and deletions', async () => {
-      const groups = new StoredTunnelGroups(store)
+      const groups = tunnelGroupIndex(store)
       await groups.load()
       await put('bkdtg_5', { app: 'a' })
       await store.write((writer) => writer.replaceFields('bkdtg_1', { labels: { app: 'z' } }))

@@ -1,75 +1,38 @@
 /** Finds the tunnel groups that a labelled tunnel serves; indexed by label, so that not all groups are searched. */
+import { Groups } from '../../lib/multi-map.ts'
+import { labelTexts } from '../../model/label-groups.ts'
+import { fieldsOf } from '../resources/resource.ts'
 import { tunnelGroupBackends } from '../resources/tunnel-group-backends.ts'
-import type { Change } from '../store/feed.ts'
-import type { Followed } from '../store/feed-follower.ts'
-import type { StoredResource } from '../store/reader.ts'
 import type { Store } from '../store/store.ts'
+import { itemsOf, mirror } from './mirror.ts'
 
 type Labels = Readonly<Record<string, string>>
 
-const AT_A_TIME = 1000
-
-export class StoredTunnelGroups implements Followed {
-  readonly #store: Store
-  readonly #labels = new Map<string, Labels>()
-  /** Groups by their first label. */
-  readonly #byLabel = new Map<string, Set<string>>()
-
-  constructor(store: Store) {
-    this.#store = store
-  }
-
-  /** Ids of the groups whose labels are all among `labels`, newest first. */
-  serving(labels: Labels): string[] {
-    const ids = Object.entries(labels).flatMap(([key, value]) => [...(this.#byLabel.get(`${key}=${value}`) ?? [])])
-    return ids
-      .filter((id) => Object.entries(this.#labels.get(id) ?? {}).every(([key, value]) => labels[key] === value))
-      .sort((a, b) => (a < b ? 1 : -1))
-  }
-
-  async load(): Promise<void> {
-    this.#labels.clear()
-    this.#byLabel.clear()
-    let beforeId: string | undefined
-    do {
-      const some = await this.#store.read((reader) =>
-        reader.page({ kind: tunnelGroupBackends.kind, limit: AT_A_TIME, ...(beforeId !== undefined && { beforeId }) }),
-      )
-      for (const group of some) this.#add(group)
-      beforeId = some.at(-1)?.id
-    } while (beforeId !== undefined)
-  }
-
-  async apply(changes: readonly Change[]): Promise<void> {
-    const ids = [...new Set(changes.filter(({ kind }) => kind === tunnelGroupBackends.kind).map(({ id }) => id))]
-    if (ids.length === 0) return
-    const found = await this.#store.read((reader) => reader.resources(ids))
-    for (const id of ids) this.#remove(id)
-    for (const group of found) this.#add(group)
-  }
-
-  #add({ id, fields }: StoredResource): void {
-    // What is stored has passed the form of its resource.
-    const labels = fields.labels as Labels
-    const key = keyOf(labels)
-    this.#labels.set(id, labels)
-    const sharing = this.#byLabel.get(key)
-    if (sharing) sharing.add(id)
-    else this.#byLabel.set(key, new Set([id]))
-  }
-
-  #remove(id: string): void {
-    const labels = this.#labels.get(id)
-    if (!labels) return
-    const key = keyOf(labels)
-    this.#labels.delete(id)
-    const sharing = this.#byLabel.get(key)
-    sharing?.delete(id)
-    if (sharing?.size === 0) this.#byLabel.delete(key)
+export function tunnelGroupIndex(store: Store) {
+  let groups: ReadonlyMap<string, Labels> = new Map()
+  /** Ids of groups by their first label. */
+  const byLabel = new Groups<string>()
+  const followed = mirror<Labels>({
+    ...itemsOf(store, [tunnelGroupBackends], (stored) => fieldsOf(tunnelGroupBackends, stored).labels),
+    send({ isAll, removed, set, all }) {
+      groups = all
+      if (isAll) byLabel.clear()
+      for (const [id, labels] of removed) byLabel.delete(firstOf(labels), id)
+      for (const [id, labels] of set) byLabel.add(firstOf(labels), id)
+    },
+  })
+  return {
+    ...followed,
+    /** Ids of the groups whose labels are all among `labels`, newest first. */
+    serving(labels: Labels): string[] {
+      const ids = labelTexts(labels).flatMap((text) => [...byLabel.get(text)])
+      return ids
+        .filter((id) => Object.entries(groups.get(id) ?? {}).every(([key, value]) => labels[key] === value))
+        .sort((a, b) => (a < b ? 1 : -1))
+    },
   }
 }
 
-function keyOf(labels: Labels): string {
-  const [key, value] = Object.entries(labels)[0] ?? []
-  return `${key}=${value}`
+function firstOf(labels: Labels): string {
+  return labelTexts(labels)[0] ?? ''
 }

@@ -1,66 +1,111 @@
-/** The feeds of stored configuration to a data plane, in their order. */
-import type { Logger } from '../../lib/log/create-log.ts'
-import type { Sealer } from '../../lib/secrets/seal.ts'
-import { type CallLink, LinkFault } from '../../link/calls/call-link.ts'
-import type { ControlCalls, PlaneCalls } from '../../link/planes/plane-calls.ts'
-import { RestrictionFeed } from '../records/stored-restrictions.ts'
+/** What data planes mirror of the stored configuration, in the order in which it is sent. */
+import type { CallLink } from '../../link/calls/call-link.ts'
+import type { ControlCalls, NameChallenge, PlaneCalls } from '../../link/planes/plane-calls.ts'
+import type { RunningCapture } from '../../model/capture.ts'
+import { readName } from '../../model/hostport.ts'
+import { LinkFault } from '../../model/link-fault.ts'
+import { expiryOf } from '../records/managed-captures.ts'
+import { readPartRestrictions } from '../records/stored-restrictions.ts'
+import { agentIngresses } from '../resources/agent-ingresses.ts'
+import { captures } from '../resources/captures.ts'
+import { ipPolicies } from '../resources/ip-policies.ts'
+import { ipRestrictions } from '../resources/ip-restrictions.ts'
+import { fieldsOf } from '../resources/resource.ts'
+import { CHALLENGE } from '../store/certificate-reader.ts'
 import type { Followed } from '../store/feed-follower.ts'
 import type { Store } from '../store/store.ts'
-import { CaptureFeed } from './capture-mirror.ts'
-import { type FileCertificates, LiveCertificates, type ReplaceCertificates } from './certificate-mirror.ts'
-import { CertificateFeed } from './certificate-sender.ts'
-import { LiveChallenges } from './challenge-mirror.ts'
-import { LiveEdges } from './edge-mirror.ts'
-import { IngressNameFeed } from './ingress-name-mirror.ts'
+import { type MirrorCertificatesOptions, mirrorCertificates } from './certificate-mirror.ts'
+import { certificateSender } from './certificate-sender.ts'
+import { type EdgeSink, mirrorEdges } from './edge-mirror.ts'
+import { itemsOf, mirror } from './mirror.ts'
 import type { ClusterOfPlanes } from './shared-calls.ts'
 
-type PlaneLink = CallLink<PlaneCalls, ControlCalls>
+/** Sends a plane the argument of a call; resolves when it is in force there. */
+type Send<Name extends keyof PlaneCalls> = (argument: Parameters<PlaneCalls[Name]>[0]) => Promise<unknown>
 
-export interface PlaneFeedsOptions {
-  readonly store: Store
-  readonly sealer: Sealer
-  /** Undefined when no certificates are in files. */
-  readonly files?: (FileCertificates & { whenChanged(listener: () => void): () => void }) | undefined
-  readonly log: Logger
+/** The names of agent ingresses. */
+export function ingressNames(store: Store, send: Send<'ingressNames'>): Followed {
+  return mirror({
+    ...itemsOf(store, [agentIngresses], (stored) => {
+      const { domain, certificate_management_policy: policy } = fieldsOf(agentIngresses, stored)
+      return { name: readName(domain), isPublic: Boolean(policy) }
+    }),
+    send({ isAll, removed, set }) {
+      return send({ isAll, removed: [...removed.values()].map(({ name }) => name), set: [...set.values()] })
+    },
+  })
+}
+
+/** The IP restrictions, each with its rules. */
+export function partRestrictions(store: Store, send: Send<'restrict'>): Followed {
+  return mirror({
+    // A change of a rule is announced under its policy, which any of them may have.
+    kinds: [ipRestrictions.kind, ipPolicies.kind],
+    read: () => store.read(readPartRestrictions),
+    send: ({ all }) => send([...all.values()]),
+  })
+}
+
+/** The challenges by which authorities check that a name is served here; their id is the name. */
+export function nameChallenges(store: Store, send: Send<'challenges'>): Followed {
+  return mirror<NameChallenge>({
+    kinds: [CHALLENGE],
+    async read(names) {
+      const stored = await store.read(({ certificates }) => certificates.challenges(names))
+      // DNS challenges are not answered by a listener.
+      return stored.flatMap(({ name, kind, token, answer }) =>
+        kind === 'http-01' || kind === 'tls-alpn-01' ? [[name, { name, kind, token, answer }] as const] : [],
+      )
+    },
+    // Planes are also shown challenges directly, so that one may be gone before it was sent from here.
+    send: ({ isAll, ids, set }) =>
+      send({ isAll, removed: ids.filter((name) => !set.has(name)), set: [...set.values()] }),
+  })
+}
+
+export function runningCaptures(store: Store, send: Send<'captures'>): Followed {
+  return mirror<RunningCapture>({
+    ...itemsOf(store, [captures], (stored) => {
+      const { edge_id, endpoint_id, bodies, max_body_bytes: maxBodyBytes, unmask } = fieldsOf(captures, stored)
+      const edgeId = edge_id ?? endpoint_id ?? ''
+      return { id: stored.id, edgeId, bodies, maxBodyBytes, unmask, expiresAt: expiryOf(stored) }
+    }),
+    send: ({ all }) => send([...all.values()]),
+  })
+}
+
+export interface PlaneMirrorsOptions extends Omit<MirrorCertificatesOptions, 'replace'> {
   readonly nodes?: Pick<ClusterOfPlanes, 'ports'> | undefined
 }
 
 /** Doors open once they know their names and who may connect; edges come after their certificates. */
-export function planeFeeds(link: PlaneLink, { store, sealer, files, log, nodes }: PlaneFeedsOptions): Followed[] {
-  const certificates = new CertificateFeed((change) => link.tell('certificates', change))
-  const replace: ReplaceCertificates = (served, changed) => certificates.replace(served, changed)
-  const live = new LiveCertificates({ store, sealer, files, replace, log })
-  const forget = files?.whenChanged(() => live.filesChanged())
-  void link.closed.then(forget)
-  return [
-    new IngressNameFeed(store, (change) => link.tell('ingressNames', change)),
-    new RestrictionFeed(store, (restrictions) => sent(link, 'restrict', restrictions)),
-    live,
-    new LiveChallenges(store, (change) => sent(link, 'challenges', change)),
-    new LiveEdges({
-      store,
-      sealer,
-      sink: {
-        change: (change) => sent(link, 'edges', change),
-        storedIds: async () => (await sent(link, 'storedEdges', null)) ?? [],
-      },
-      log,
-    }),
-    new CaptureFeed(store, (running) => link.tell('captures', running)),
-    ...(nodes ? [nodes.ports((change) => sent(link, 'distantPorts', change))] : []),
-  ]
-}
-
-/** Asks a plane; when the plane goes meanwhile, that is no failure. */
-async function sent<Name extends keyof PlaneCalls>(
-  link: PlaneLink,
-  name: Name,
-  argument: Parameters<PlaneCalls[Name]>[0],
-): Promise<Awaited<ReturnType<PlaneCalls[Name]>> | undefined> {
-  try {
-    return await link.ask(name, argument)
-  } catch (error) {
-    if (error instanceof LinkFault && link.isClosed) return undefined
-    throw error
+export function planeMirrors(
+  link: CallLink<PlaneCalls, ControlCalls>,
+  { store, sealer, files, log, nodes }: PlaneMirrorsOptions,
+): Followed[] {
+  const ask = async <Name extends keyof PlaneCalls>(name: Name, argument: Parameters<PlaneCalls[Name]>[0]) => {
+    try {
+      return await link.ask(name, argument)
+    } catch (error) {
+      // When the plane goes meanwhile, that is no failure.
+      if (error instanceof LinkFault && link.isClosed) return undefined
+      throw error
+    }
   }
+  const replace = certificateSender((change) => link.tell('certificates', change))
+  const certificates = mirrorCertificates({ store, sealer, files, replace, log })
+  void link.closed.then(() => certificates.stop())
+  const sink: EdgeSink = {
+    change: (change) => ask('edges', change),
+    storedIds: async () => (await ask('storedEdges', null)) ?? [],
+  }
+  return [
+    ingressNames(store, (change) => ask('ingressNames', change)),
+    partRestrictions(store, (restrictions) => ask('restrict', restrictions)),
+    certificates,
+    nameChallenges(store, (change) => ask('challenges', change)),
+    mirrorEdges({ store, sealer, sink, log }),
+    runningCaptures(store, (running) => ask('captures', running)),
+    ...(nodes ? [nodes.ports((change) => ask('distantPorts', change))] : []),
+  ]
 }

@@ -1,8 +1,7 @@
 /** The calls that the control plane answers alike for every data plane, and what planes need of other nodes. */
 
-import type { ControlCalls, OtherNode, PlaceClaim, PlaneCalls } from '../../link/planes/plane-calls.ts'
+import type { ControlCalls, OtherNode, PlaneCalls } from '../../link/planes/plane-calls.ts'
 import type { FormerLabelTunnel } from '../../model/former-labels.ts'
-import type { PoolDifference } from '../../model/pool.ts'
 import type { AllNodes } from '../directory/directory.ts'
 import type { Followed } from '../store/feed-follower.ts'
 
@@ -10,6 +9,7 @@ import type { Followed } from '../store/feed-follower.ts'
 export type SharedCalls = Omit<
   ControlCalls,
   | 'attach'
+  | 'bind'
   | 'claim'
   | 'whyTaken'
   | 'unclaim'
@@ -34,6 +34,5 @@ export interface ClusterOfPlanes {
   proveAlive(place: string): Promise<boolean>
   /** Whether this node is about to stop, and others know it. */
   isKnownToLeave(): Promise<boolean>
-  whyTaken(claim: PlaceClaim): Promise<PoolDifference | undefined>
   ports(send: (change: Parameters<PlaneCalls['distantPorts']>[0]) => Promise<unknown>): Followed
 }

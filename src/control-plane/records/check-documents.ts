@@ -12,9 +12,10 @@ import {
   WorkRefused,
   WorkTooHeavy,
 } from '../../lib/threads/worker-pool.ts'
-import type { AgentModules } from '../../model/edge-config.ts'
-import { BindRefusal, type EndpointRequest } from '../../model/endpoint.ts'
+import { refusals } from '../../model/agent-errors.ts'
+import { type AgentModules, BindRefusal, type EndpointRequest } from '../../model/endpoint.ts'
 import { Refusal } from '../../model/errors.ts'
+import { agentModules, bindPrice } from '../../modules/agent-options/options.ts'
 import type { Module, ModuleConfig, Where } from '../../modules/module.ts'
 import type { ModuleForm } from '../../modules/spellings.ts'
 import type { Fields, Resource, Surroundings } from '../resources/resource.ts'
@@ -60,13 +61,18 @@ export class Documents {
     }
   }
 
-  /** The modules that a bind asks for, when its options are expensive to check; rejects with `BindRefusal`. */
+  /** The modules that a bind asks for; rejects with `BindRefusal`. */
   async bindModules(owner: string, { proto, opts }: Pick<EndpointRequest, 'proto' | 'opts'>): Promise<AgentModules> {
+    if (bindPrice(opts) <= LOOP_PRICE) {
+      const modules = agentModules(proto, opts)
+      if (modules instanceof BindRefusal) throw modules
+      return modules
+    }
     try {
       return await this.#run<AgentModules>(owner, { kind: 'bind', proto, opts })
     } catch (error) {
-      if (error instanceof WorkTooHeavy) throw new BindRefusal(BIND_TOO_COSTLY, `The options ${tooHeavy(error)}.`)
-      if (error instanceof WorkRefused) throw new BindRefusal(BIND_BUSY, `${BUSY} Try again shortly.`)
+      if (error instanceof WorkTooHeavy) throw refusals.badOption(`The options ${tooHeavy(error)}.`)
+      if (error instanceof WorkRefused) throw refusals.checksBusy()
       throw error
     }
   }
@@ -79,11 +85,6 @@ export class Documents {
   }
 }
 
-/** The vendor's numbers. */
-const BIND_TOO_COSTLY = 301
-const BIND_BUSY = 802
-
-const BUSY = 'Too many of your documents are still being checked.'
 /** How long a caller with too many documents is asked to wait, in seconds. */
 const BUSY_SECONDS = Math.ceil(WORK_LIMIT_MS / 1000)
 

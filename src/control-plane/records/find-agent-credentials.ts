@@ -2,6 +2,7 @@
 import type { Secret } from '../../lib/secrets/secret.ts'
 import type { AgentCredential } from '../../model/agent-credential.ts'
 import { AUTHTOKENS, credentials } from '../resources/credentials.ts'
+import { fieldsOf } from '../resources/resource.ts'
 import { SSH_KEYS, sshCredentials } from '../resources/ssh-credentials.ts'
 import { AskedTogether } from '../store/asked-together.ts'
 import type { OwnedResource, Reader } from '../store/reader.ts'
@@ -68,6 +69,5 @@ function among(found: ReadonlyMap<string, OwnedResource>): (key: string) => Foun
 /** Credentials of an inactive owner are invalid, as are its keys. */
 function usable({ held, owner }: OwnedResource): Found {
   if (!kinds.has(held.kind) || owner.fields.active === false) return undefined
-  // What is stored has passed the form of its resource.
-  return { id: held.id, acl: held.fields.acl as readonly string[], ownerId: owner.id }
+  return { id: held.id, acl: fieldsOf(credentials, held).acl, ownerId: owner.id }
 }

@@ -1,5 +1,6 @@
 /** Finds SSH user certificates for the SSH gateway. */
 import { readSshPublicKey } from '../../lib/ssh-keys/ssh-public-key.ts'
+import { fieldsOf } from '../resources/resource.ts'
 import { sshCertificateAuthorities } from '../resources/ssh-certificate-authorities.ts'
 import { SSH_USER_CERTIFICATES, sshUserCertificates } from '../resources/ssh-user-certificates.ts'
 import type { Store } from '../store/store.ts'
@@ -19,11 +20,11 @@ export async function findSshCertificate(store: Store, digest: string): Promise<
       const id = await reader.holder(SSH_USER_CERTIFICATES, digest)
       const certificate = id === undefined ? undefined : await reader.resource(sshUserCertificates.kind, id)
       if (!certificate) return undefined
-      // What is stored has passed the forms of its resources.
-      const authorityId = certificate.fields.ssh_certificate_authority_id as string
+      const { ssh_certificate_authority_id: authorityId } = fieldsOf(sshUserCertificates, certificate)
       const authority = await reader.resource(sshCertificateAuthorities.kind, authorityId)
       if (!authority) return undefined
-      return { id: certificate.id, authorityBlob: readSshPublicKey(authority.fields.public_key as string).blob }
+      const { public_key: key } = fieldsOf(sshCertificateAuthorities, authority)
+      return { id: certificate.id, authorityBlob: readSshPublicKey(key).blob }
     },
     { withinMs: LOOKUP_MS },
   )

@@ -1,11 +1,13 @@
 /** Manages users without the API: the first start creates one, and `postern admin` helps when no key is at hand. */
 import { type Clock, timestamp } from '../../lib/clock.ts'
 import { type IdSource, randomText } from '../../lib/ids.ts'
+import type { Secret } from '../../lib/secrets/secret.ts'
 import { Refusal } from '../../model/errors.ts'
 import { API_KEY_TOKENS, apiKeys } from '../resources/api-keys.ts'
 import { AUTHTOKENS, credentials } from '../resources/credentials.ts'
 import type { Fields, Resource } from '../resources/resource.ts'
 import { users } from '../resources/users.ts'
+import { everyPage } from '../store/every-page.ts'
 import type { Reader, StoredResource } from '../store/reader.ts'
 import { type Store, StoreConflict } from '../store/store.ts'
 import type { Writer } from '../store/writer.ts'
@@ -41,7 +43,7 @@ interface UserTools {
 /** Creates the first admin with a key and an authtoken, preset or random; null when there is a user already. */
 export async function makeFirstUser(
   making: UserTools,
-  preset: { apiKey: string | null; authtoken: string | null },
+  preset: { readonly apiKey: Secret | null; readonly authtoken: Secret | null },
 ): Promise<FirstStart | null> {
   const { store } = making
   const isMade = async (reader: Reader) =>
@@ -111,12 +113,9 @@ export async function keepAnAdmin(writer: Writer, before: StoredResource, after:
 
 /** Whether there is an active admin other than `exceptId`. */
 async function hasActiveAdmin(reader: Reader, exceptId: string): Promise<boolean> {
-  let beforeId: string | undefined
-  do {
-    const some = await reader.page({ kind: users.kind, limit: AT_A_TIME, ...(beforeId !== undefined && { beforeId }) })
+  for await (const some of everyPage(AT_A_TIME, (page) => reader.page({ kind: users.kind, ...page }))) {
     if (some.some(({ id, fields }) => id !== exceptId && isActiveAdmin(fields))) return true
-    beforeId = some.at(-1)?.id
-  } while (beforeId !== undefined)
+  }
   return false
 }
 
@@ -174,10 +173,10 @@ async function insertToken(
   scope: string,
   ownerId: string,
   own: Record<string, unknown>,
-  preset: string | null,
+  preset: Secret | null,
 ): Promise<{ id: string; token: string }> {
   const id = ids.next(resource.prefix)
-  const token = preset ?? `${id.slice(resource.prefix.length)}_${randomText()}`
+  const token = preset?.reveal() ?? `${id.slice(resource.prefix.length)}_${randomText()}`
   const fields = { description: '', metadata: '', ...own }
   await writer.insert({ id, kind: resource.kind, parentId: null, ownerId, createdAt: timestamp(now()), fields })
   await writer.setClaims(id, scope, [tokenHash(token)], true)

@@ -28,7 +28,7 @@ interface CaptureControlOptions {
 }
 
 /** Most captures at once, on all nodes together. */
-export const MAX_CAPTURES = 100
+const MAX_CAPTURES = 100
 
 /** Pause between two tries to remove expired captures, in milliseconds. Data planes stop on time by themselves. */
 const RETRY_MS = 10_000

@@ -87,7 +87,7 @@ test('a node is shown with its address, its sessions and the rest of its lease',
 })
 
 test('every resource that presence answers can be read from it, and no other', async () => {
-  for (const resource of resources.filter(({ source }) => source === 'presence')) {
+  for (const resource of resources.filter(({ handlers }) => handlers?.list === 'list_present')) {
     assert.deepEqual(await presentPage(nobodyPresent, resource, { limit: 1 }, presenting), [], resource.kind)
     assert.equal(await presentOne(nobodyPresent, resource, 'x', presenting), undefined, resource.kind)
   }

@@ -1,6 +1,7 @@
 /** Visits every sealed value of a database, so that each can be sealed again. */
 import { modules } from '../../modules/forms.ts'
 import { resources } from '../resources/index.ts'
+import { everyPage } from '../store/every-page.ts'
 import type { StoredModule } from '../store/reader.ts'
 import type { Writer } from '../store/writer.ts'
 import { resealAcmeKeys } from './acme-keys.ts'
@@ -48,15 +49,12 @@ async function resealModules(writer: Writer, reseal: Reseal): Promise<number> {
 async function resealResources(writer: Writer, reseal: Reseal): Promise<number> {
   let count = 0
   for (const { kind, secrets } of resources.filter((resource) => resource.secrets.length > 0)) {
-    let beforeId: string | undefined
-    do {
-      const some = await writer.page({ kind, limit: AT_A_TIME, ...(beforeId !== undefined && { beforeId }) })
+    for await (const some of everyPage(AT_A_TIME, (page) => writer.page({ kind, ...page }))) {
       for (const { id, fields } of some) {
         await writer.replaceFields(id, changeFields(secrets, fields, resourceAt(id), onText(reseal)))
       }
       count += some.length
-      beforeId = some.at(-1)?.id
-    } while (beforeId !== undefined)
+    }
   }
   return count
 }

@@ -4,6 +4,7 @@ import { type Sealer, SealFault } from '../../lib/secrets/seal.ts'
 import { cutText } from '../../lib/text/cut-text.ts'
 import type { Login, LoginOrigin, LoginOwner, LoginPlace, LoginUser, UsedAnswer } from '../../model/logins.ts'
 import { browserOf } from '../../modules/login/browser-digest.ts'
+import { everyPage } from '../store/every-page.ts'
 import type { StoredAnswer, StoredLoginSession, StoredLoginUser } from '../store/login-reader.ts'
 import type { Writer } from '../store/writer.ts'
 import type { Reseal } from './reseal-database.ts'
@@ -105,17 +106,14 @@ const AT_A_TIME = 500
 /** Seals every login again; returns the number of rows. A login that cannot be opened is removed. */
 export async function resealLogins(writer: Writer, reseal: Reseal): Promise<number> {
   let count = 0
-  let beforeId: string | undefined
-  do {
-    const some = await writer.logins.sessions({ beforeId, limit: AT_A_TIME })
+  for await (const some of everyPage(AT_A_TIME, (page) => writer.logins.sessions(page))) {
     for (const { id, kept } of some) {
       const sealed = attempt(() => reseal(kept, keptAt(id)))
       if (sealed === undefined) await writer.logins.removeSession(id)
       else await writer.logins.replaceKept(id, sealed)
     }
     count += some.length
-    beforeId = some.at(-1)?.id
-  } while (beforeId !== undefined)
+  }
   return count
 }
 

@@ -2,6 +2,8 @@
 import { modules } from '../../modules/forms.ts'
 import type { ShownAt } from '../../modules/module.ts'
 import type { RequestKey } from '../../modules/saml/request-key.ts'
+import { httpsEdges } from '../resources/https-edges.ts'
+import { fieldsOf } from '../resources/resource.ts'
 import type { Store } from '../store/store.ts'
 import type { Complete } from './show-resource.ts'
 
@@ -27,8 +29,7 @@ export async function shownAt(
   { store, requestKey }: ShowingModules,
   parent?: Pick<Complete, 'fields'>,
 ): Promise<ShownAt> {
-  const edge = parent ?? (await store.read((reader) => reader.resource('https_edge', parentId ?? '')))
-  // Only the edge's own form writes this field.
-  const hostports = (edge?.fields.hostports ?? []) as readonly string[]
+  const edge = parent ?? (await store.read((reader) => reader.resource(httpsEdges.kind, parentId ?? '')))
+  const { hostports = [] } = edge ? fieldsOf(httpsEdges, edge) : {}
   return { id, hostports, requestCertificate: (await requestKey()).certificate }
 }

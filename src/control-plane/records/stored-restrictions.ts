@@ -1,11 +1,9 @@
 /** Stored IP restrictions: the part of the server that each guards, and the addresses that it admits (D64). */
-import { compileIpRules, type IpRule } from '../../lib/net/ip-rules.ts'
-import type { PartRestriction } from '../../link/planes/plane-calls.ts'
+import { compileIpRules } from '../../lib/net/ip-rules.ts'
 import { type RestrictedPart, restrictedParts } from '../../model/restricted-part.ts'
 import { ipPolicyRules } from '../resources/ip-policy-rules.ts'
 import { ipRestrictions } from '../resources/ip-restrictions.ts'
-import type { Change } from '../store/feed.ts'
-import type { Followed } from '../store/feed-follower.ts'
+import { fieldsOf } from '../resources/resource.ts'
 import type { Reader, StoredResource } from '../store/reader.ts'
 import type { Store } from '../store/store.ts'
 
@@ -25,48 +23,26 @@ const MAX_RESTRICTIONS = 100
 /** Reads and compiles every restriction. */
 export async function readRestrictions(reader: Reader): Promise<CompiledRestrictions> {
   const found = await readPartRestrictions(reader)
-  return new Map(found.map(({ part, isEnforced, rules }) => [part, { isEnforced, admits: compileIpRules(rules) }]))
+  return new Map(found.map(([, { part, isEnforced, rules }]) => [part, { isEnforced, admits: compileIpRules(rules) }]))
 }
 
-/** Reads every restriction, as plain data. */
-async function readPartRestrictions(
-  reader: Reader,
-): Promise<readonly (PartRestriction & { readonly part: RestrictedPart })[]> {
+/** Every restriction by its id, as plain data. */
+export async function readPartRestrictions(reader: Reader) {
   const stored = await reader.page({ kind: ipRestrictions.kind, limit: MAX_RESTRICTIONS })
-  const rules = await reader.children(ipPolicyRules.kind, [...new Set(stored.flatMap(policiesOf))])
-  const byPolicy = Map.groupBy(rules, ({ parentId }) => parentId ?? '')
+  const policies = new Set(stored.flatMap((each) => fieldsOf(ipRestrictions, each).ip_policy_ids))
+  const byPolicy = await rulesByPolicy(reader, [...policies])
   return stored.map((each) => {
-    const own = policiesOf(each).flatMap((id) => byPolicy.get(id) ?? [])
-    // Its form has checked these fields.
-    const asked = own.map(({ fields }) => fields as unknown as IpRule)
-    return {
-      part: partOf(each),
-      isEnforced: isEnforced(each),
-      rules: asked.map(({ action, network }) => ({ action, network })),
-    }
+    const { type: part, enforced: isEnforced, ip_policy_ids: ids } = fieldsOf(ipRestrictions, each)
+    const own = ids.flatMap((id) => byPolicy.get(id) ?? [])
+    return [each.id, { part, isEnforced, rules: own.map(({ action, network }) => ({ action, network })) }] as const
   })
 }
 
-/** Kinds whose changes may change a restriction; a change of a rule is announced under its policy. */
-const followedKinds: ReadonlySet<string> = new Set(['ip_restriction', 'ip_policy'])
-
-/** Sends a data plane the restrictions, at first and whenever they may have changed. */
-export class RestrictionFeed implements Followed {
-  readonly #store: Store
-  readonly #send: (restrictions: readonly PartRestriction[]) => Promise<unknown>
-
-  constructor(store: Store, send: (restrictions: readonly PartRestriction[]) => Promise<unknown>) {
-    this.#store = store
-    this.#send = send
-  }
-
-  async load(): Promise<void> {
-    await this.#send(await this.#store.read(readPartRestrictions))
-  }
-
-  async apply(changes: readonly Change[]): Promise<void> {
-    if (changes.some(({ kind }) => followedKinds.has(kind))) await this.load()
-  }
+/** The rules of IP policies, by the id of the policy. */
+export async function rulesByPolicy(reader: Reader, policyIds: readonly string[]) {
+  const rules = await reader.children(ipPolicyRules.kind, policyIds)
+  const known = rules.map((rule) => ({ policyId: rule.parentId ?? '', ...fieldsOf(ipPolicyRules, rule) }))
+  return Map.groupBy(known, ({ policyId }) => policyId)
 }
 
 /** Stops enforcing the restrictions of `parts`, for an admin who is locked out; returns the parts that had one. */
@@ -86,15 +62,10 @@ export async function liftRestrictions(
 }
 
 /** Whether a stored IP restriction is enforced. */
-export function isEnforced({ fields }: Pick<StoredResource, 'fields'>): boolean {
-  return fields.enforced === true
+export function isEnforced(stored: Pick<StoredResource, 'fields'>): boolean {
+  return fieldsOf(ipRestrictions, stored).enforced
 }
 
-// What is stored has passed the form of its resource.
-function partOf({ fields }: Pick<StoredResource, 'fields'>): RestrictedPart {
-  return fields.type as RestrictedPart
-}
-
-function policiesOf({ fields }: Pick<StoredResource, 'fields'>): readonly string[] {
-  return fields.ip_policy_ids as readonly string[]
+function partOf(stored: Pick<StoredResource, 'fields'>): RestrictedPart {
+  return fieldsOf(ipRestrictions, stored).type
 }

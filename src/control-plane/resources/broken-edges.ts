@@ -1,16 +1,21 @@
-/** Edges that data planes cannot serve. Planes report them and nothing is stored, so this is not in the registry. */
+/** Edges that data planes cannot serve. Planes report them; nothing is stored, so there are no ids. */
 import { closed, nullable } from '../../lib/shape/schema.ts'
 import { Type } from '../../lib/shape/type.ts'
-import { counted } from './resource.ts'
+import { unstored } from './resource.ts'
 
-export const brokenEdges = counted({
+export const brokenEdges = unstored({
   kind: 'broken_edges',
   noun: 'list of broken edges',
   about: 'Edges and routes that refuse traffic, because the server cannot serve them with their present configuration.',
-  prefix: '',
   path: '/broken_edges',
-  listKey: null,
-  access: 'account',
+  routes: [
+    {
+      operation: 'list_broken_edges',
+      summary: 'List edges and routes that refuse traffic, and why',
+      method: 'GET',
+      at: '',
+    },
+  ],
   shows: {
     broken_edges: Type.Array(
       closed({

@@ -10,7 +10,6 @@ export const endpoints = present({
   prefix: 'ep_',
   path: '/endpoints',
   listKey: 'endpoints',
-  commands: [],
   shows: {
     id: Type.String({ description: 'Unique identifier.' }),
     uri: Type.String({ description: 'Address of this resource.' }),

@@ -2,7 +2,7 @@
 import type { TProperties } from 'typebox'
 import { closed, nullable } from '../../lib/shape/schema.ts'
 import { Type } from '../../lib/shape/type.ts'
-import { passed } from './resource.ts'
+import { unstored } from './resource.ts'
 
 const ms = (description: string) => nullable(Type.Integer({ description }))
 const idOf = (what: string) => nullable(Type.String({ description: `Id of the ${what}, if there is one.` }))
@@ -88,7 +88,7 @@ const shows: TProperties = {
   response: message('The answer as the visitor got it; null when it was not kept.'),
 }
 
-/** Filters of a list, as query parameters. */
+/** Filters of a list or stream, as query parameters. */
 const filters: TProperties = {
   edge_id: Type.String({ maxBytes: 64, description: 'Only those of this edge.' }),
   endpoint_id: Type.String({ maxBytes: 64, description: "Only those of this agent's endpoint." }),
@@ -99,14 +99,14 @@ const filters: TProperties = {
   since: Type.String({ maxBytes: 64, description: 'Only those that began at this time or later, RFC 3339.' }),
 }
 
-export const curlView = closed({
+const curlView = closed({
   command: Type.String({
     description: 'A command for a POSIX shell. Masked headers are left out, and named in a comment.',
   }),
 })
 
 /** https://w3c.github.io/web-performance/specs/HAR/Overview.html */
-export const harView = closed({
+const harView = closed({
   log: Type.Unsafe({
     type: 'object',
     additionalProperties: true,
@@ -142,7 +142,7 @@ export const replayForm = closed({
   ),
 })
 
-export const exchanges = passed({
+export const exchanges = unstored({
   kind: 'exchange',
   noun: 'exchange',
   about: 'The latest requests of visitors and their answers. Kept in memory, for a while.',
@@ -151,6 +151,44 @@ export const exchanges = passed({
   listKey: 'exchanges',
   columns: ['method', 'host', 'path', 'status', 'error_code', 'duration_ms', 'client_ip'],
   verbs: ['list', 'get'],
+  handlers: { list: 'list_exchanges', get: 'get_exchange' },
   filters,
+  routes: [
+    {
+      operation: 'stream_exchanges',
+      summary: 'Follow exchanges as they come, as server-sent events',
+      method: 'GET',
+      at: '/stream',
+      filters,
+      events:
+        'Events: `following`, once nothing is left out from then on; `exchange`, each with an exchange as in a list; and `missed`, with the `count` of those that were left out, whatever the filter.',
+      verb: { about: 'show exchanges as they come, one per line' },
+    },
+    {
+      operation: 'replay_exchange',
+      summary: 'Send the request of an exchange again',
+      method: 'POST',
+      at: '/{id}/replay',
+      status: 201,
+      body: replayForm,
+      verb: { about: 'send the request of one exchange again, unchanged or edited' },
+    },
+    {
+      operation: 'get_exchange_har',
+      summary: 'Get an exchange as a HAR document',
+      method: 'GET',
+      at: '/{id}/har',
+      response: harView,
+      verb: { about: 'show one exchange as a HAR document', prints: 'json' },
+    },
+    {
+      operation: 'get_exchange_curl',
+      summary: 'Get the request of an exchange as a command for curl',
+      method: 'GET',
+      at: '/{id}/curl',
+      response: curlView,
+      verb: { about: 'show the request of one exchange as a curl command', prints: { field: 'command' } },
+    },
+  ],
   shows,
 })

@@ -5,6 +5,7 @@ import { apiKeys } from './api-keys.ts'
 import { applicationSessions } from './application-sessions.ts'
 import { applicationUsers } from './application-users.ts'
 import { botUsers } from './bot-users.ts'
+import { brokenEdges } from './broken-edges.ts'
 import { captures } from './captures.ts'
 import { certificateAuthorities } from './certificate-authorities.ts'
 import { credentials } from './credentials.ts'
@@ -18,6 +19,7 @@ import { ipPolicies } from './ip-policies.ts'
 import { ipPolicyRules } from './ip-policy-rules.ts'
 import { ipRestrictions } from './ip-restrictions.ts'
 import { nodes } from './nodes.ts'
+import { policyExplanations } from './policy-explanations.ts'
 import { reservedAddrs } from './reserved-addrs.ts'
 import { reservedDomains } from './reserved-domains.ts'
 import type { Resource } from './resource.ts'
@@ -29,13 +31,14 @@ import { staticBackends } from './static-backends.ts'
 import { tcpEdges } from './tcp-edges.ts'
 import { tlsCertificates } from './tls-certificates.ts'
 import { tlsEdges } from './tls-edges.ts'
+import { trafficHistory } from './traffic-history.ts'
 import { tunnelGroupBackends } from './tunnel-group-backends.ts'
 import { tunnelSessions } from './tunnel-sessions.ts'
 import { tunnels } from './tunnels.ts'
 import { users } from './users.ts'
 import { weightedBackends } from './weighted-backends.ts'
 
-/** In the order in which the API document lists them. */
+/** Resources that have ids, in the order in which the API document lists them. */
 export const resources: readonly Resource[] = [
   apiKeys,
   sshCredentials,
@@ -71,6 +74,9 @@ export const resources: readonly Resource[] = [
   sshUserCertificates,
   sshHostCertificates,
 ]
+
+/** Everything that has routes: the resources, and what has no ids because nothing of it is stored. */
+export const documented: readonly Resource[] = [...resources, policyExplanations, trafficHistory, brokenEdges]
 
 /** The resource of a kind; an unknown kind is a defect in our own code. */
 export function resourceOf(kind: string): Resource {

@@ -11,7 +11,6 @@ export const nodes = present({
   path: '/nodes',
   listKey: 'nodes',
   access: 'admin',
-  commands: [],
   columns: ['name', 'address', 'region', 'version', 'sessions', 'since', 'lease'],
   shows: {
     id: Type.String({ description: 'Unique identifier; it changes with each start of the node.' }),

@@ -1,11 +1,11 @@
-/** Explanations of policies (D55). Nothing is stored, so this is not in the registry of resources. */
+/** Explanations of policies (D55). Nothing is stored, so there are no ids. */
 import { closed } from '../../lib/shape/schema.ts'
 import { Type } from '../../lib/shape/type.ts'
 import { describedFields } from '../../model/described.ts'
 import { explanationView } from '../../model/explanation.ts'
 import { policy } from '../../modules/policy/form.ts'
 import { formsOf } from '../../modules/spellings.ts'
-import type { Resource } from './resource.ts'
+import { unstored } from './resource.ts'
 
 const id = (what: string) => Type.Optional(Type.String({ minLength: 1, maxBytes: 64, description: what }))
 
@@ -17,26 +17,19 @@ const explainForm = closed({
   ...describedFields,
 })
 
-export const policyExplanations: Resource = {
+export const policyExplanations = unstored({
   kind: 'policy_explanation',
   noun: 'policy explanation',
   about: 'What an edge, a route or a policy would do to a described request or connection.',
-  prefix: '',
   path: '/policy/explain',
-  listKey: null,
-  verbs: [],
-  access: 'account',
-  source: 'dry_run',
-  commands: [],
-  create: explainForm,
-  update: closed({}),
-  view: explanationView,
-  settle: (fields) => fields,
-  read: () => ({}),
-  claims: () => [],
-  mentions: () => [],
-  modules: [],
-  secrets: [],
-  clears: [],
-  renews: [],
-}
+  routes: [
+    {
+      operation: 'explain_policy',
+      summary: 'Explain what would happen to a request or connection',
+      method: 'POST',
+      at: '',
+      body: explainForm,
+    },
+  ],
+  shows: explanationView.properties,
+})

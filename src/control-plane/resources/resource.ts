@@ -69,9 +69,57 @@ interface OtherName extends Pick<Resource, 'noun' | 'about' | 'path' | 'listKey'
 }
 
 /** `about` describes the action in the API document and on the command line. */
-export interface ResourceAction {
+interface ResourceAction {
   readonly name: 'renew'
   readonly about: string
+}
+
+/** A handler in `api/operations.ts` that a resource names; the store serves verbs for which it names none. */
+export type HandlerName =
+  | ResourceAction['name']
+  | 'list_present'
+  | 'get_present'
+  | 'list_logins'
+  | 'get_login'
+  | 'end_login'
+  | 'start_capture'
+  | 'end_capture'
+  | 'list_exchanges'
+  | 'get_exchange'
+  | 'stream_exchanges'
+  | 'replay_exchange'
+  | 'get_exchange_har'
+  | 'get_exchange_curl'
+  | 'explain_policy'
+  | 'get_traffic_minutes'
+  | 'get_traffic_day'
+  | 'list_broken_edges'
+
+/** A route that does not follow from the other parts of a resource. */
+interface ResourceRoute {
+  /** Its name in the API document, which is also that of its handler. */
+  readonly operation: HandlerName
+  readonly summary: string
+  readonly method: 'GET' | 'POST'
+  /** What follows the path of the resource: `/{id}/replay`. */
+  readonly at: string
+  /** 200 by default. */
+  readonly status?: 200 | 201
+  readonly body?: TObject
+  /** The answer; the resource itself by default. */
+  readonly response?: TSchema
+  /** Query parameters; all are optional. */
+  readonly filters?: TProperties
+  /** Says which events come, where the answer is a stream of server-sent events. */
+  readonly events?: string
+  /** The verb of the command line, named by the last word of `at`; there is none without this. */
+  readonly verb?: RouteVerb
+}
+
+interface RouteVerb {
+  readonly about: string
+  /** How an answer is printed: the whole as JSON, or one field as it is; field by field by default. */
+  readonly prints?: 'json' | { readonly field: string }
 }
 
 export interface Resource {
@@ -87,14 +135,12 @@ export interface Resource {
   readonly listKey: string | null
   readonly otherName?: OtherName
   readonly verbs: readonly Verb[]
+  /** Handlers of verbs that something else than the store serves. */
+  readonly handlers?: Readonly<Partial<Record<Verb, HandlerName>>>
+  /** Routes besides those that follow from the rest; the document lists them after those of all resources. */
+  readonly routes?: readonly ResourceRoute[]
   /** `owner`: members see only their own. `account`: any valid key. `admin`: admins only. */
   readonly access: 'owner' | 'account' | 'admin'
-  /**
-   * `store`: kept in the database. `presence`: what is online now, read only. `logins`: logins of visitors, which can
-   * be read and ended. `traffic`: recent traffic, in the memory of the nodes. `numbers`: counted by data planes.
-   * `dry_run`: not stored.
-   */
-  readonly source: 'store' | 'presence' | 'logins' | 'traffic' | 'numbers' | 'dry_run'
   readonly commands: readonly AgentCommand[]
   /** Further actions on one of them, by `POST <path>/{id}/<name>`. */
   readonly actions?: readonly ResourceAction[]
@@ -144,7 +190,8 @@ export interface Resource {
 /** How a file of this folder describes a stored resource; everything else is derived from this. */
 interface StoredSpec<Form extends TProperties, Kept extends Fields>
   extends Pick<Resource, 'kind' | 'noun' | 'about' | 'prefix' | 'path' | 'listKey' | 'access'>,
-    Partial<Pick<Resource, 'otherName' | 'parent' | 'embeds' | 'place' | 'modules' | 'mints' | 'columns' | 'actions'>> {
+    Partial<Pick<Resource, 'otherName' | 'parent' | 'embeds' | 'place' | 'modules' | 'mints' | 'columns' | 'actions'>>,
+    Partial<Pick<Resource, 'verbs' | 'handlers' | 'routes'>> {
   /** Fields of the create body. Those with a default, or required, are always shown; others are null when unset. */
   readonly form: Form
   /** Fields of `form` that an update cannot change. */
@@ -169,10 +216,21 @@ interface StoredSpec<Form extends TProperties, Kept extends Fields>
   readonly live?: (fields: Kept, presence: Presence) => ReturnType<NonNullable<Resource['live']>>
 }
 
+/** Carries a type alone. */
+declare const KEPT: unique symbol
+
+/** A resource whose type knows the fields that are stored. */
+type Keeping<Kept> = Resource & { readonly [KEPT]?: Kept }
+
+/** The fields of a stored resource. They have passed the forms of that resource, so the cast is safe. */
+export function fieldsOf<Kept>(_: Keeping<Kept>, { fields }: { readonly fields: Fields }): Kept {
+  return fields as Kept
+}
+
 /** Makes the resource that `spec` describes. */
 export function stored<Form extends TProperties, Kept extends Fields = Static<TObject<Form>> & Fields>(
   spec: StoredSpec<Form, Kept>,
-): Resource {
+): Keeping<Kept> {
   const {
     form,
     fixed = [],
@@ -195,11 +253,10 @@ export function stored<Form extends TProperties, Kept extends Fields = Static<TO
     secrets: [],
     clears: [],
     renews: [],
-    ...rest,
-    source: 'store',
     commands: [],
     verbs:
       spec.listKey === null ? ['create', 'get', 'update', 'delete'] : ['create', 'list', 'get', 'update', 'delete'],
+    ...rest,
     create: closed({ ...form, ...owner, ...modules.forms }),
     update: closed({ ...forUpdate(without(form, fixed)), ...modules.forms }),
     view: closed({
@@ -239,48 +296,35 @@ function moduleFields({ place, modules = [] }: Partial<Pick<Resource, 'place' | 
 }
 
 /** A resource that is read from presence: what is online. */
-export function present({
-  access = 'account',
-  ...spec
-}: UnwrittenSpec & Pick<Resource, 'commands'> & { readonly access?: 'account' | 'admin' }): Resource {
-  return unwritten(spec, {
-    access,
-    source: 'presence',
-    commands: spec.commands,
-    verbs: ['list', 'get'],
-  })
+export function present(spec: UnstoredSpec): Resource {
+  return unstored({ verbs: ['list', 'get'], handlers: { list: 'list_present', get: 'get_present' }, ...spec })
 }
 
 /** A resource that visitors make by logging in. */
-export function loggedIn(spec: UnwrittenSpec): Resource {
-  return unwritten(spec, { access: 'account', source: 'logins', commands: [], verbs: ['list', 'get', 'delete'] })
+export function loggedIn(spec: UnstoredSpec): Resource {
+  return unstored({
+    verbs: ['list', 'get', 'delete'],
+    handlers: { list: 'list_logins', get: 'get_login', delete: 'end_login' },
+    ...spec,
+  })
 }
 
-/** A resource that records traffic. */
-export function passed(spec: UnwrittenSpec & Pick<Resource, 'verbs' | 'filters'>): Resource {
-  return unwritten(spec, { access: 'account', source: 'traffic', commands: [], verbs: spec.verbs })
-}
-
-/** Numbers that data planes have counted. */
-export function counted(spec: UnwrittenSpec & Pick<Resource, 'access'>): Resource {
-  return unwritten(spec, { access: spec.access, source: 'numbers', commands: [], verbs: [] })
-}
-
-/** How a file of this folder describes a resource that the API cannot create or change. */
-type UnwrittenSpec = Pick<Resource, 'kind' | 'noun' | 'about' | 'prefix' | 'path' | 'listKey' | 'columns'> & {
+/** How a file of this folder describes a resource that is not stored. */
+interface UnstoredSpec
+  extends Pick<Resource, 'kind' | 'noun' | 'about' | 'path'>,
+    Partial<Pick<Resource, 'prefix' | 'listKey' | 'columns' | 'filters' | 'access'>>,
+    Partial<Pick<Resource, 'commands' | 'verbs' | 'handlers' | 'routes'>> {
   readonly shows: TProperties
 }
 
-function unwritten(
-  { shows, ...rest }: UnwrittenSpec,
-  { access, source, commands, verbs }: Pick<Resource, 'access' | 'source' | 'commands' | 'verbs'>,
-): Resource {
+/** A resource that is not stored; any valid key may read it unless `access` says otherwise. */
+export function unstored({ shows, ...rest }: UnstoredSpec): Resource {
   return {
-    ...rest,
-    source,
-    commands,
-    verbs,
-    access,
+    prefix: '',
+    listKey: null,
+    verbs: [],
+    access: 'account',
+    commands: [],
     create: closed({}),
     update: closed({}),
     view: closed(shows),
@@ -292,6 +336,7 @@ function unwritten(
     secrets: [],
     clears: [],
     renews: [],
+    ...rest,
   }
 }
 

@@ -1,7 +1,7 @@
-/** Recent traffic in numbers. Data planes keep them, for a day, so this is not in the registry of resources. */
+/** Recent traffic in numbers. Data planes keep them for a day; nothing is stored, so there are no ids. */
 import { closed, nullable } from '../../lib/shape/schema.ts'
 import { Type } from '../../lib/shape/type.ts'
-import { counted } from './resource.ts'
+import { unstored } from './resource.ts'
 
 const count = (description: string) => Type.Integer({ description })
 const took = (description: string) => nullable(Type.Number({ description }))
@@ -22,14 +22,21 @@ const point = closed({
   tunnels: count('Tunnels that were online at its end.'),
 })
 
-export const trafficHistory = counted({
+export const trafficHistory = unstored({
   kind: 'traffic_history',
   noun: 'history of traffic',
   about: 'Traffic numbers of the last minutes and of the last day. Admins only.',
-  prefix: '',
   path: '/traffic',
-  listKey: null,
   access: 'admin',
+  routes: [
+    {
+      operation: 'get_traffic_minutes',
+      summary: 'Get the numbers of the last 15 minutes',
+      method: 'GET',
+      at: '/minutes',
+    },
+    { operation: 'get_traffic_day', summary: 'Get the numbers of the last day', method: 'GET', at: '/day' },
+  ],
   shows: {
     interval: count('Seconds from one point to the next.'),
     nodes: Type.Array(Type.String(), { description: 'Names of the nodes whose numbers are included.' }),

@@ -10,7 +10,6 @@ export const tunnels = present({
   prefix: 'tn_',
   path: '/tunnels',
   listKey: 'tunnels',
-  commands: [],
   shows: {
     id: Type.String({ description: 'Unique identifier.' }),
     started_at: Type.String({ description: 'When the tunnel was started, RFC 3339.' }),

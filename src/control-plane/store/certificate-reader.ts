@@ -3,6 +3,9 @@ import { type Kysely, type Selectable, sql } from 'kysely'
 import type { DialectFacts } from './dialect.ts'
 import type { Tables } from './tables.ts'
 
+/** The kind of changes of challenges in the feed; their id is the name. */
+export const CHALLENGE = 'acme_challenge'
+
 export type StoredChallenge = Readonly<Selectable<Tables['acme_challenges']>>
 type StoredAcmeAccount = Readonly<Selectable<Tables['acme_accounts']>>
 

@@ -8,6 +8,11 @@ export interface Change {
   readonly id: string
 }
 
+/** The ids of what changed of some kinds, each once. */
+export function changedIds(changes: readonly Change[], kinds: readonly string[]): string[] {
+  return [...new Set(changes.filter(({ kind }) => kinds.includes(kind)).map(({ id }) => id))]
+}
+
 /** The last change that was read, or its revision alone. */
 type ReadUpTo = Pick<Change, 'revision'> & Partial<Change>
 

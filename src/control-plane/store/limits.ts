@@ -1,4 +1,5 @@
 /** How long the database may take before the store counts as unavailable (D67). All in milliseconds. */
+import { inTime } from '../../lib/in-time.ts'
 
 export interface StoreLimits {
   /** To connect, and to wait for a free connection or for a lock. */
@@ -30,14 +31,6 @@ export class Overdue extends Error {
 }
 
 /** Waits for `answer`, at most `limitMs`; a later answer is ignored. */
-export async function within<T>(limitMs: number, what: string, answer: Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Overdue(what, limitMs)), limitMs)
-  })
-  try {
-    return await Promise.race([answer, late])
-  } finally {
-    clearTimeout(timer)
-  }
+export function within<T>(limitMs: number, what: string, answer: Promise<T>): Promise<T> {
+  return inTime(answer, limitMs, () => new Overdue(what, limitMs))
 }

@@ -1,5 +1,6 @@
 /** Reads and shows the exchanges of all nodes for the API. */
 import { Unpacker } from '../../lib/bytes/unpacker.ts'
+import { inTime } from '../../lib/in-time.ts'
 import type { Logger } from '../../lib/log/create-log.ts'
 import { Refusal } from '../../model/errors.ts'
 import {
@@ -58,7 +59,7 @@ export class Exchanges {
     const query = { ...page, filter: { ...filter, ...ownOnly(principal) } }
     const pages = this.#options.nodes().map(async ({ id, ask }) => {
       try {
-        return await within(ask({ kind: 'page', query }), ASK_MS)
+        return await inTime(ask({ kind: 'page', query }), ASK_MS, () => new Error(`no answer in ${ASK_MS} ms`))
       } catch (err) {
         this.#options.log.debug({ err, node: id }, 'cannot fetch exchanges from a node')
         return []
@@ -166,14 +167,4 @@ function maskedFor(whole: WholeExchange): WholeExchange {
       ),
     }
   return { ...whole, request: masked(whole.request), response: masked(whole.response) }
-}
-
-async function within<T>(answer: Promise<T>, ms: number): Promise<T> {
-  const { promise, reject } = Promise.withResolvers<never>()
-  const timer = setTimeout(() => reject(new Error(`no answer in ${ms} ms`)), ms).unref()
-  try {
-    return await Promise.race([answer, promise])
-  } finally {
-    clearTimeout(timer)
-  }
 }

@@ -27,23 +27,19 @@ const PROTOCOL = 'acme-tls/1'
 const HANDSHAKE_MS = 10_000
 
 export class Challenges {
-  readonly #asked = new Map<string, AskedChallenge>()
+  /** By name. */
+  readonly #asked: Pick<ReadonlyMap<string, AskedChallenge>, 'get'>
   /** Created on first use. */
   readonly #pairs = new WeakMap<AskedChallenge, CertificatePair>()
 
-  take({ isAll, set, removed }: { isAll: boolean; set: readonly AskedChallenge[]; removed: readonly string[] }): void {
-    if (isAll) this.#asked.clear()
-    for (const name of removed) this.#asked.delete(name)
-    for (const each of set) {
-      const { token, kind } = this.#asked.get(each.name) ?? {}
-      if (token !== each.token || kind !== each.kind) this.#asked.set(each.name, each)
-    }
+  constructor(asked: Pick<ReadonlyMap<string, AskedChallenge>, 'get'>) {
+    this.#asked = asked
   }
 
   /** Answers a request on the plain listener if it checks a challenge; returns whether it did. */
   answerHttp = (exchange: Pick<Exchange, 'head' | 'respond'>): boolean => {
     const { head } = exchange
-    if (this.#asked.size === 0 || !head.target.startsWith(PATH)) return false
+    if (!head.target.startsWith(PATH)) return false
     if (head.method !== 'GET' && head.method !== 'HEAD') return false
     const asked = this.#asked.get(hostOf(head.authority))
     if (asked?.kind !== 'http-01' || head.target !== PATH + asked.token) return false
@@ -60,7 +56,7 @@ export class Challenges {
 
   /** The certificate for a handshake that checks a challenge; undefined for any other handshake. */
   forHandshake({ serverName, alpn }: Pick<ClientHello, 'serverName' | 'alpn'>): CertificatePair | undefined {
-    if (this.#asked.size === 0 || alpn.length !== 1 || alpn[0] !== PROTOCOL) return undefined
+    if (alpn.length !== 1 || alpn[0] !== PROTOCOL) return undefined
     const asked = this.#asked.get(serverName)
     if (asked?.kind !== 'tls-alpn-01') return undefined
     let pair = this.#pairs.get(asked)

@@ -2,9 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { ByteStream } from '../../lib/bytes/byte-stream.ts'
 import { DialFault } from '../../model/dial.ts'
-import { dialFirst } from './dial.ts'
-import { dialCode, dialTarget } from './dial.ts'
 import type { DialTarget, FixedTarget, Visit } from './dial.ts'
+import { dialCode, dialFirst, dialTarget } from './dial.ts'
 
 const visit: Visit = { ip: '192.0.2.7', port: 50_000, proto: 'tcp', edge: 'tcp', passthroughTls: false }
 const ends = { ip: '192.0.2.7', port: 50_000, serverIp: '198.51.100.1', serverPort: 20_001 }

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, test } from 'node:test'
 import { answerOf, loginAt, originOf, placeOf, START } from '../../control-plane/records/testing/test-logins.ts'
 import { createLog } from '../../lib/log/create-log.ts'
-import { LinkFault } from '../../link/calls/call-link.ts'
 import type { LoginRows, SeenLogin, StoredLogin } from '../../link/planes/login-store.ts'
 import { Refusal } from '../../model/errors.ts'
+import { unanswered } from '../../model/link-fault.ts'
 import { browserOf } from '../../modules/login/browser-digest.ts'
 import { KnownLogins } from './cached-logins.ts'
 
@@ -69,7 +69,7 @@ describe('logins known at a data plane', () => {
 
   /** The control plane is away. */
   const cut = () => {
-    const away = (name: string) => () => Promise.reject(new LinkFault('closed', name))
+    const away = (name: string) => () => Promise.reject(unanswered('closed', name))
     for (const name of Object.keys(rowsWith())) Object.assign(replaced, { [name]: away(name) })
   }
 
@@ -101,7 +101,7 @@ describe('logins known at a data plane', () => {
     const late = Promise.withResolvers<StoredLogin | undefined>()
     replaced.loginAt = () => late.promise
     await assert.rejects(async () => impatient.find(placeOf()), isUnavailable)
-    late.reject(new LinkFault('closed', 'loginAt'))
+    late.reject(unanswered('closed', 'loginAt'))
     delete replaced.loginAt
     assert.deepEqual(await impatient.find(placeOf()), row.login)
     await impatient.close()

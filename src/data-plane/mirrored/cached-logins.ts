@@ -6,10 +6,10 @@
  * bounded time.
  */
 import type { Clock } from '../../lib/clock.ts'
+import { inTime } from '../../lib/in-time.ts'
 import { Endings } from '../../lib/limits/recently-ended.ts'
 import type { Logger } from '../../lib/log/create-log.ts'
 import { MinuteLog } from '../../lib/log/minute-log.ts'
-import { LinkFault } from '../../link/calls/call-link.ts'
 import {
   LOOKUP_MS,
   type LoginEndings,
@@ -18,6 +18,7 @@ import {
   type StoredLogin,
 } from '../../link/planes/login-store.ts'
 import { Refusal } from '../../model/errors.ts'
+import { LinkFault } from '../../model/link-fault.ts'
 import type { Login, LoginOrigin, LoginOwner, LoginPlace, LoginSessions, UsedAnswer } from '../../model/logins.ts'
 import { browserOf } from '../../modules/login/browser-digest.ts'
 import { type CachedLogin, keyOf, LoginCache } from './login-cache.ts'
@@ -209,14 +210,8 @@ export class KnownLogins implements LoginSessions {
     return cached
   }
 
-  async #rowAt(browser: string, routeId: string): Promise<StoredLogin | undefined> {
-    const late = Promise.withResolvers<never>()
-    const timer = setTimeout(() => late.reject(noAnswer()), this.#answerMs)
-    try {
-      return await Promise.race([answered(this.#rows.loginAt({ browser, routeId })), late.promise])
-    } finally {
-      clearTimeout(timer)
-    }
+  #rowAt(browser: string, routeId: string): Promise<StoredLogin | undefined> {
+    return inTime(answered(this.#rows.loginAt({ browser, routeId })), this.#answerMs, noAnswer)
   }
 
   #forget(ids: readonly string[]): void {

@@ -1,4 +1,8 @@
-/** Decides which addresses may reach agents' doors and visitors' listeners, by the IP restrictions in force (D64). */
+/**
+ * Decides which addresses may reach agents' doors and visitors' listeners, by the IP restrictions in force (D64).
+ *
+ * Not a `MirroredMap`: the few restrictions are sent together, and compiled into tests that take effect at once.
+ */
 import { compileIpRules } from '../../lib/net/ip-rules.ts'
 import type { RefusedLog } from '../../lib/net/refused-addresses.ts'
 import type { PartRestriction } from '../../link/planes/plane-calls.ts'

@@ -1,4 +1,8 @@
-/** The uploaded certificates by name, kept up to date by the control plane. */
+/**
+ * The uploaded certificates by name, kept up to date by the control plane.
+ *
+ * Not a `MirroredMap`: many names share a certificate, which is sent once and kept as long as a name has it.
+ */
 import type { CertificateChange, ServedCertificate } from '../../link/planes/plane-calls.ts'
 
 interface Known {

@@ -5,12 +5,6 @@
 import type { Rate, Taken } from '../../lib/limits/sliding-counters.ts'
 import type { Neighbours } from './worker-peers.ts'
 
-/** The question: `[key, capacity, windowMs, hops]` for each take. */
-export type TakeCall = readonly (readonly [string, number, number, number])[]
-
-/** The answer: for each take, how long to wait in milliseconds; 0 when it is allowed. */
-export type TakeAnswer = readonly number[]
-
 /** How long the plane that counts may take to answer, in milliseconds: a request waits for it. */
 export const OWNER_MS = 250
 
@@ -74,36 +68,22 @@ export class CounterAsks {
     const asks = this.#waiting.get(plane)
     if (!asks) return
     this.#waiting.delete(plane)
-    const { neighbours, now, withinMs = OWNER_MS } = this.#options
-    let isLate = false
-    const timer = setTimeout(() => {
-      isLate = true
-      this.#silentUntil.set(plane, now() + SILENT_MS)
-      this.#decide(asks)
-    }, withinMs)
-    const call: TakeCall = asks.map(({ key, rate, hops }) => [key, rate.capacity, rate.windowMs, hops])
-    neighbours.ask(plane, 'counters.take', call).then(
-      (answer) => {
-        clearTimeout(timer)
-        const waits = answer as TakeAnswer // both ends are of this class
-        if (isLate) this.#undo(plane, asks, waits)
-        else for (const [i, { resolve }] of asks.entries()) resolve(takenOf(waits[i] ?? 0))
+    const { neighbours, local, now, withinMs = OWNER_MS } = this.#options
+    const takes = asks.map(({ key, rate, hops }) => [key, rate.capacity, rate.windowMs, hops] as const)
+    const late = (waits: readonly number[]): void => this.#undo(plane, asks, waits)
+    neighbours.ask(plane, 'counters.take', takes, { withinMs, late }).then(
+      (waits) => {
+        for (const [i, { resolve }] of asks.entries()) resolve(takenOf(waits[i] ?? 0))
       },
       () => {
-        clearTimeout(timer)
-        if (isLate) return
         this.#silentUntil.set(plane, now() + SILENT_MS)
-        this.#decide(asks)
+        for (const { key, rate, resolve } of asks) resolve(local(key, rate))
       },
     )
   }
 
-  #decide(asks: readonly Ask[]): void {
-    for (const { key, rate, resolve } of asks) resolve(this.#options.local(key, rate))
-  }
-
   /** Gives back takes that a late answer allowed: they were decided here meanwhile, and must count once. */
-  #undo(plane: string, asks: readonly Ask[], waits: TakeAnswer): void {
+  #undo(plane: string, asks: readonly Ask[], waits: readonly number[]): void {
     this.#silentUntil.delete(plane)
     for (const [i, { key, rate }] of asks.entries()) {
       if (waits[i] === 0) this.#options.neighbours.tell(plane, 'counters.giveBack', [key, rate.windowMs])

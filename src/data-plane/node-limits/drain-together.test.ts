@@ -5,15 +5,16 @@ import type { Neighbours } from './worker-peers.ts'
 
 /** The neighbours of a plane, driven by the test. */
 function neighbours(others: string[]) {
-  const handlers = new Map<string, (argument: unknown, from: string) => unknown>()
+  const handlers = new Map<string, (nothing: null, from: string) => unknown>()
   const told: string[] = []
   const port: Neighbours = {
     self: 'w1',
     others: () => others,
-    whenChanged() {},
+    whenMoved() {},
     ask: () => assert.fail(),
-    tell: (plane, name) => void told.push(`${plane} ${name}`),
-    serve: (name, handler) => void handlers.set(name, handler),
+    tell: () => assert.fail(),
+    tellAll: (name) => void told.push(...others.map((plane) => `${plane} ${name}`)),
+    serve: (name, handler) => void handlers.set(name, handler as (nothing: null) => unknown), // only its own are served
   }
   return { port, told, say: (name: string, from: string) => handlers.get(name)?.(null, from) }
 }

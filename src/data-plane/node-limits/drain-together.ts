@@ -3,7 +3,7 @@
  * visitors may use them.
  */
 import { setTimeout as pause } from 'node:timers/promises'
-import { type Neighbours, tellAll } from './worker-peers.ts'
+import type { Neighbours } from './worker-peers.ts'
 
 /** How often to look, in milliseconds. */
 const LOOK_MS = 20
@@ -30,12 +30,12 @@ export class DrainTogether {
 
   /** Tells the others that this plane begins to drain. */
   begun(): void {
-    tellAll(this.#neighbours, 'drain.begun', null)
+    this.#neighbours.tellAll('drain.begun', null)
   }
 
   /** Tells the others that the visitors at this plane are gone. */
   done(): void {
-    tellAll(this.#neighbours, 'drain.done', null)
+    this.#neighbours.tellAll('drain.done', null)
   }
 
   /** Whether another plane does not drain. */

@@ -5,7 +5,7 @@
 import type { CapNews } from '../../lib/net/cap-news.ts'
 import type { ConnectionCaps } from '../../lib/net/connection-caps.ts'
 import { Gathering } from './gather-changes.ts'
-import { type Neighbours, tellAll, whenMoved } from './worker-peers.ts'
+import type { Neighbours } from './worker-peers.ts'
 
 /** Most sources in one message. */
 const MAX_SOURCES = 1000
@@ -15,13 +15,13 @@ export function shareCaps(
   neighbours: Neighbours,
   caps: Pick<ConnectionCaps, 'door' | 'share' | 'news' | 'allNews' | 'heard' | 'lost'>,
 ): () => void {
-  const name = `caps.${caps.door}`
+  const name = `caps.${caps.door}` as const
   let urgent: NodeJS.Immediate | undefined
   const gathering = new Gathering(() => {
     clearImmediate(urgent)
     urgent = undefined
     const news = caps.news()
-    if (news) for (const part of parts(news)) tellAll(neighbours, name, part)
+    if (news) for (const part of parts(news)) neighbours.tellAll(name, part)
   })
   const onNews = (isUrgent: boolean): void => {
     if (isUrgent) urgent ??= setImmediate(() => gathering.now())
@@ -33,13 +33,13 @@ export function shareCaps(
     clearImmediate(urgent)
     urgent = undefined
   }
-  const heard = (news: unknown, from: string): void => {
+  const heard = (news: CapNews, from: string): void => {
     // News of an unknown plane is dropped: when it goes, nothing would remove what it had open.
-    if (neighbours.others().includes(from)) caps.heard(from, news as CapNews)
+    if (neighbours.others().includes(from)) caps.heard(from, news)
   }
   neighbours.serve(name, heard)
   neighbours.serve(`${name}.all`, () => caps.allNews())
-  whenMoved(neighbours, (came, left) => {
+  neighbours.whenMoved((came, left) => {
     for (const plane of left) caps.lost(plane)
     // Pending news is sent before the caps are shared with the changed set of planes.
     gathering.now()

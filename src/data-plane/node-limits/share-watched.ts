@@ -1,7 +1,7 @@
 /** Shows requests to watchers of their endpoint at other data planes. */
 import type { ServedRequest } from '../../model/served-request.ts'
 import { Gathering } from './gather-changes.ts'
-import { type Neighbours, tellAll, whenMoved } from './worker-peers.ts'
+import type { Neighbours } from './worker-peers.ts'
 
 /** The watched requests of this plane. */
 interface Watched {
@@ -11,14 +11,12 @@ interface Watched {
   sawElsewhere(endpointId: string, request: ServedRequest): void
 }
 
-type Seen = readonly [endpointId: string, request: ServedRequest]
-
 /** Most requests that wait to be sent to one plane; the newest are kept, since a screen shows only a few dozen. */
 const MAX_UNTOLD = 200
 
 /** Gives a function that stops sharing. */
 export function shareWatched(neighbours: Neighbours, watched: Watched): () => void {
-  const untold = new Map<string, Seen[]>()
+  const untold = new Map<string, [endpointId: string, request: ServedRequest][]>()
   /** How to stop watching, by plane and endpoint. */
   const stops = new Map<string, Map<string, () => void>>()
   const gathering = new Gathering(() => {
@@ -51,18 +49,18 @@ export function shareWatched(neighbours: Neighbours, watched: Watched): () => vo
     untold.delete(plane)
   }
 
-  watched.whenWatched((endpointId, isWatched) => tellAll(neighbours, 'watched.change', [endpointId, isWatched]))
-  neighbours.serve('watched.change', (argument, from) => change(from, ...(argument as [string, boolean])))
+  watched.whenWatched((endpointId, isWatched) => neighbours.tellAll('watched.change', [endpointId, isWatched]))
+  neighbours.serve('watched.change', (watched, from) => change(from, ...watched))
   neighbours.serve('watched.all', () => watched.watched())
   neighbours.serve('watched.saw', (seen) => {
-    for (const [endpointId, request] of seen as Seen[]) watched.sawElsewhere(endpointId, request)
+    for (const [endpointId, request] of seen) watched.sawElsewhere(endpointId, request)
   })
-  whenMoved(neighbours, (came, left) => {
+  neighbours.whenMoved((came, left) => {
     for (const plane of left) forget(plane)
     for (const plane of came) {
       neighbours.ask(plane, 'watched.all', null).then(
         (ids) => {
-          for (const id of ids as string[]) change(plane, id, true)
+          for (const id of ids) change(plane, id, true)
         },
         () => {}, // it is gone again
       )

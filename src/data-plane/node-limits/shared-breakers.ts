@@ -5,12 +5,7 @@
 import type { BreakerTwins, TwinBreaker, TwinLink } from '../../modules/circuit_breaker/traffic.ts'
 import { Gathering } from './gather-changes.ts'
 import { Owners } from './key-owners.ts'
-import { type Neighbours, tellAll, whenMoved } from './worker-peers.ts'
-
-/** `[key, total, failed]` each. */
-type Counted = readonly (readonly [string, number, number])[]
-/** `[key, waitMs]` each. */
-type Opened = readonly (readonly [string, number])[]
+import type { Neighbours } from './worker-peers.ts'
 
 /** How long the owner of a key may take to grant a trial request, in milliseconds; then this plane decides. */
 const GRANT_MS = 250
@@ -50,18 +45,18 @@ export class SharedBreakers implements BreakerTwins {
     this.#now = now
     this.#grantMs = grantMs
     neighbours.serve('breakers.counted', (counted) => {
-      for (const [key, total, failed] of counted as Counted) this.#breakers.get(key)?.counted(total, failed)
+      for (const [key, total, failed] of counted) this.#breakers.get(key)?.counted(total, failed)
     })
     neighbours.serve('breakers.opened', (opened) => {
-      for (const [key, waitMs] of opened as Opened) this.#heardOpened(key, waitMs)
+      for (const [key, waitMs] of opened) this.#heardOpened(key, waitMs)
     })
     neighbours.serve('breakers.closed', (key) => {
-      this.#decided(key as string)
-      this.#breakers.get(key as string)?.closed()
+      this.#decided(key)
+      this.#breakers.get(key)?.closed()
     })
-    neighbours.serve('breakers.grant', (key, from) => this.#grant(key as string, from))
-    neighbours.serve('breakers.over', (key, from) => this.#over(key as string, from))
-    whenMoved(neighbours, (came, left) => {
+    neighbours.serve('breakers.grant', (key, from) => this.#grant(key, from))
+    neighbours.serve('breakers.over', (key, from) => this.#over(key, from))
+    neighbours.whenMoved((came, left) => {
       this.#isAlone = neighbours.others().length === 0
       this.#owners.use(neighbours.others())
       for (const [key, plane] of this.#probing) if (left.includes(plane)) this.#probing.delete(key)
@@ -82,11 +77,11 @@ export class SharedBreakers implements BreakerTwins {
       },
       opened: (waitMs) => {
         this.#decided(key)
-        if (!this.#isAlone) tellAll(this.#neighbours, 'breakers.opened', [[key, waitMs]])
+        if (!this.#isAlone) this.#neighbours.tellAll('breakers.opened', [[key, waitMs]])
       },
       closed: () => {
         this.#decided(key)
-        if (!this.#isAlone) tellAll(this.#neighbours, 'breakers.closed', key)
+        if (!this.#isAlone) this.#neighbours.tellAll('breakers.closed', key)
       },
       mayProbe: () => this.#isAlone || this.#mayProbe(key),
       probeOver: () => this.#probeOver(key),
@@ -115,9 +110,9 @@ export class SharedBreakers implements BreakerTwins {
 
   #tell(): void {
     if (this.#untold.size === 0) return
-    const counted: Counted = [...this.#untold].map(([key, { total, failed }]) => [key, total, failed])
+    const counted = [...this.#untold].map(([key, { total, failed }]) => [key, total, failed] as const)
     this.#untold.clear()
-    tellAll(this.#neighbours, 'breakers.counted', counted)
+    this.#neighbours.tellAll('breakers.counted', counted)
   }
 
   /** A circuit has opened or closed: earlier counts are void, and the trial request is over. */
@@ -153,26 +148,11 @@ export class SharedBreakers implements BreakerTwins {
   #mayProbe(key: string): boolean | Promise<boolean> {
     const owner = this.#owners.elsewhere(key)
     if (owner === undefined) return this.#grant(key, this.#neighbours.self)
-    const { promise, resolve } = Promise.withResolvers<boolean>()
-    let isLate = false
-    const decide = (): void => {
-      isLate = true
-      resolve(true)
+    const late = (isGranted: boolean): void => {
+      if (isGranted) this.#neighbours.tell(owner, 'breakers.over', key)
     }
     // Without an answer this plane makes the trial: its breaker lets one through at a time, and a circuit must not stay open.
-    const timer = setTimeout(decide, this.#grantMs)
-    this.#neighbours.ask(owner, 'breakers.grant', key).then(
-      (isGranted) => {
-        clearTimeout(timer)
-        if (!isLate) resolve(isGranted === true)
-        else if (isGranted === true) this.#neighbours.tell(owner, 'breakers.over', key)
-      },
-      () => {
-        clearTimeout(timer)
-        decide()
-      },
-    )
-    return promise
+    return this.#neighbours.ask(owner, 'breakers.grant', key, { withinMs: this.#grantMs, late }).catch(() => true)
   }
 
   /** The plane that holds the grant may ask again: its breaker lets one request through at a time. */

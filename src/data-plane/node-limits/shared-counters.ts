@@ -10,9 +10,10 @@ import {
   SlidingCounters,
   type Taken,
 } from '../../lib/limits/sliding-counters.ts'
-import { CounterAsks, OWNER_MS, type TakeAnswer, type TakeCall } from './counter-asks.ts'
+import type { Answer, Argument } from '../../link/calls/call-link.ts'
+import { CounterAsks, OWNER_MS } from './counter-asks.ts'
 import { Owners } from './key-owners.ts'
-import { type Neighbours, whenMoved } from './worker-peers.ts'
+import type { Neighbours, WorkerCalls } from './worker-peers.ts'
 
 /** How often a take may be passed on while planes disagree on who is there; then it is counted where it is. */
 const MAX_HOPS = 3
@@ -62,20 +63,20 @@ export class SharedCounters implements Counters {
     this.#withinMs = withinMs
     const local = (key: string, rate: Rate): Taken => this.#countHere(key, rate)
     this.#asks = new CounterAsks({ neighbours, local, now, withinMs })
-    neighbours.serve('counters.take', (call) => this.#taken(call as TakeCall))
-    neighbours.serve('counters.giveBack', (call) => this.giveBack(...(call as [string, number])))
-    neighbours.serve('counters.fetch', (call, from) => this.#fetched(...(call as [string, number]), from))
-    neighbours.serve('counters.move', (windows) => this.#own.add(windows as CountedWindow[]))
+    neighbours.serve('counters.take', (takes) => this.#taken(takes))
+    neighbours.serve('counters.giveBack', ([key, windowMs]) => this.giveBack(key, windowMs))
+    neighbours.serve('counters.fetch', ([key, windowMs], from) => this.#fetched(key, windowMs, from))
+    neighbours.serve('counters.move', (windows) => this.#own.add(windows))
     neighbours.serve('counters.moved', (view, from) => {
-      this.#viewOf.set(from, view as string)
+      this.#viewOf.set(from, view)
       this.#settle()
     })
     neighbours.serve('counters.leaving', (_, from) => {
       this.#leaving.add(from)
       void this.#regroup()
     })
-    neighbours.serve('counters.counted', (prefix) => this.#own.counted(prefix as string))
-    whenMoved(neighbours, (came, left) => {
+    neighbours.serve('counters.counted', (prefix) => this.#own.counted(prefix))
+    neighbours.whenMoved((came, left) => {
       for (const plane of [...came, ...left]) this.#asks.forget(plane)
       for (const plane of left) {
         this.#leaving.delete(plane)
@@ -102,13 +103,13 @@ export class SharedCounters implements Counters {
     const others = this.#neighbours.others()
     if (others.length === 0) return own
     const found = await Promise.all(others.map((plane) => this.#within(plane, 'counters.counted', prefix)))
-    return [...own, ...found.flatMap((windows) => (windows as CountedWindow[] | undefined) ?? [])]
+    return [...own, ...found.flatMap((windows) => windows ?? [])]
   }
 
   /** Hands counting over to the others before this plane stops; resolves when all counts are sent. */
   async leave(): Promise<void> {
     this.#isLeaving = true
-    for (const plane of this.#neighbours.others()) this.#neighbours.tell(plane, 'counters.leaving', null)
+    this.#neighbours.tellAll('counters.leaving', null)
     await this.#regroup()
   }
 
@@ -139,8 +140,8 @@ export class SharedCounters implements Counters {
   }
 
   /** Answers the takes of another plane. */
-  #taken(call: TakeCall): TakeAnswer | Promise<TakeAnswer> {
-    const taken = call.map(([key, capacity, windowMs, hops]) => this.#take(key, { capacity, windowMs }, hops))
+  #taken(takes: Argument<WorkerCalls, 'counters.take'>): readonly number[] | Promise<readonly number[]> {
+    const taken = takes.map(([key, capacity, windowMs, hops]) => this.#take(key, { capacity, windowMs }, hops))
     if (!taken.some((each) => each instanceof Promise)) return (taken as Taken[]).map(({ waitMs }) => waitMs)
     return Promise.all(taken.map((each) => Promise.resolve(each))).then((all) => all.map(({ waitMs }) => waitMs))
   }
@@ -161,38 +162,30 @@ export class SharedCounters implements Counters {
   /** Gets what unsettled planes have of a key. */
   async #fetch(key: string, windowMs: number): Promise<void> {
     // Counts are added even when they arrive late, so that nothing is lost.
-    const add = (window: unknown): void => {
-      if (window) this.#own.add([window as CountedWindow])
-    }
-    await Promise.all(this.#unsettled.map((plane) => this.#within(plane, 'counters.fetch', [key, windowMs], add)))
+    const late = (window: CountedWindow | null): void => this.#own.add(window ? [window] : [])
+    const fetched = this.#unsettled.map((plane) => this.#within(plane, 'counters.fetch', [key, windowMs], late))
+    for (const window of await Promise.all(fetched)) late(window ?? null)
   }
 
-  #fetched(key: string, windowMs: number, from: string): CountedWindow | undefined {
+  #fetched(key: string, windowMs: number, from: string): CountedWindow | null {
     // The other plane owns the key, though this one may not know that yet.
     if (this.#owners.elsewhere(key) === undefined) {
       this.#fetchedBy.set(key, from)
       const [first] = this.#fetchedBy.keys()
       if (this.#fetchedBy.size > MAX_FETCHED && first !== undefined) this.#fetchedBy.delete(first)
     }
-    return this.#own.remove(key, windowMs)
+    return this.#own.remove(key, windowMs) ?? null
   }
 
-  /** Resolves with undefined when there is no answer in time. `answered` gets it even then. */
-  #within(plane: string, name: string, argument: unknown, answered?: (answer: unknown) => void): Promise<unknown> {
-    const { promise, resolve } = Promise.withResolvers<unknown>()
-    const timer = setTimeout(resolve, this.#withinMs)
-    this.#neighbours.ask(plane, name, argument).then(
-      (answer) => {
-        clearTimeout(timer)
-        answered?.(answer)
-        resolve(answer)
-      },
-      () => {
-        clearTimeout(timer)
-        resolve(undefined)
-      },
-    )
-    return promise
+  /** Resolves with undefined when there is no answer in time. */
+  #within<Name extends keyof WorkerCalls>(
+    plane: string,
+    name: Name,
+    argument: Argument<WorkerCalls, Name>,
+    late?: (answer: Answer<WorkerCalls, Name>) => void,
+  ): Promise<Answer<WorkerCalls, Name> | undefined> {
+    const options = { withinMs: this.#withinMs, ...(late && { late }) }
+    return this.#neighbours.ask(plane, name, argument, options).catch(() => undefined)
   }
 
   /** Switches to the present set of planes. */
@@ -225,7 +218,9 @@ export class SharedCounters implements Counters {
       if (round !== this.#round) return
     }
     this.#send(moving)
-    for (const plane of this.#neighbours.others()) this.#neighbours.tell(plane, 'counters.moved', this.#view)
+    // Calls arrive in order, so when this one is answered, the counts are there.
+    const told = this.#neighbours.others().map((plane) => this.#within(plane, 'counters.moved', this.#view))
+    await Promise.all(told)
   }
 
   #gather(moving: Map<string, CountedWindow[]>, owner: string, window: CountedWindow | undefined): void {

@@ -15,6 +15,12 @@ import { DialFault, type DialReason, type DialRequest, VERSION_CHARACTERS } from
  */
 export const RELAY_TYPE = 0x72656c31
 
+/**
+ * The type number of a stream that carries the calls of one plane to another of its node. A plane of an earlier version, during an
+ * upgrade, refuses it.
+ */
+export const WORKER_CALLS_TYPE = 0x72656c70
+
 /** The type number of an empty stream, by which a plane says that it is leaving and wants no new streams. */
 export const LEAVE_TYPE = 0x72656c39
 

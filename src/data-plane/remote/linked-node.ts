@@ -31,12 +31,6 @@ export interface LinkedNodeOptions extends Pick<ConnectNodeOptions, 'identity' |
   readonly lookMs?: number | undefined
 }
 
-/** A link, and the pulse that shows whether its session lives. */
-export interface NodeLink {
-  readonly link: RelayLink
-  readonly pulse: LinkPulse
-}
-
 /** Pause after a failed connection before the next try, in milliseconds. */
 const RETRY_MS = 100
 
@@ -75,13 +69,12 @@ interface Search {
 export class LinkedNode {
   readonly #options: LinkedNodeOptions
   readonly #book = new LinkBook()
-  readonly #pulses = new WeakMap<RelayLink, LinkPulse>()
   readonly #sought = new Map<string, Search>()
   readonly #given = new AbortController()
   readonly #calls: NodeCalls
   readonly #unreached: MinuteLog<{ readonly node: string; readonly err: unknown }>
   readonly #lost: MinuteLog<{ readonly node: string; readonly plane: string; readonly err: Error | undefined }>
-  #connecting: Promise<NodeLink | Error> | undefined
+  #connecting: Promise<RelayLink | Error> | undefined
   #failure: { readonly at: number; readonly error: Error } | undefined
 
   constructor(options: LinkedNodeOptions) {
@@ -113,11 +106,11 @@ export class LinkedNode {
    * Gives the link to a plane; else one to any plane of the node, while the right one is sought; else a new one, as soon as
    * it is made. Undefined means any plane. Gives an error when the node cannot be reached. Never rejects.
    */
-  reach(planeId: string | undefined): NodeLink | Promise<NodeLink | Error> | Error {
+  reach(planeId: string | undefined): RelayLink | Promise<RelayLink | Error> | Error {
     const right = planeId === undefined ? undefined : this.#book.to(planeId)
     const link = right ?? this.#book.leastBusy()
     if (link && !right && planeId !== undefined) this.#seek(planeId)
-    return link ? this.#nodeLink(link) : this.#reachAnew()
+    return link ?? this.#reachAnew()
   }
 
   /** The links take no new streams, and each closes with its last open stream. */
@@ -140,17 +133,11 @@ export class LinkedNode {
     this.#calls.close()
   }
 
-  #nodeLink(link: RelayLink): NodeLink {
-    const pulse = this.#pulses.get(link)
-    if (!pulse) throw new Error('a link without a pulse') // each is made with one
-    return { link, pulse }
-  }
-
   /**
    * Keeps a node that failed from costing visitors much time: now and then one of them tries to connect, and those who come
    * meanwhile wait a moment for that.
    */
-  #reachAnew(): Promise<NodeLink | Error> | Error {
+  #reachAnew(): Promise<RelayLink | Error> | Error {
     const { retryMs = RETRY_MS, othersMs = OTHERS_MS } = this.#options
     const failure = this.#failure
     if (!failure) return this.#connect()
@@ -175,14 +162,14 @@ export class LinkedNode {
     void this.#connect()
   }
 
-  #connect(): Promise<NodeLink | Error> {
+  #connect(): Promise<RelayLink | Error> {
     this.#connecting ??= this.#tryOnce().finally(() => {
       this.#connecting = undefined
     })
     return this.#connecting
   }
 
-  async #tryOnce(): Promise<NodeLink | Error> {
+  async #tryOnce(): Promise<RelayLink | Error> {
     const { identity, nodeId, addressOf, connectMs } = this.#options
     const address = addressOf(nodeId)
     const { signal } = this.#given
@@ -204,14 +191,14 @@ export class LinkedNode {
     return error
   }
 
-  #use(socket: TLSSocket, planeId: string): NodeLink {
+  #use(socket: TLSSocket, planeId: string): RelayLink {
     this.#failure = undefined
     this.#sought.delete(planeId)
     const known = this.#book.to(planeId)
     // A link with streams is known to live, and is kept; one without may have died unnoticed, and is replaced.
     if (known && known.streams > 0) {
       socket.destroy()
-      return this.#nodeLink(known)
+      return known
     }
     const { nodeId, log, idleMs = IDLE_MS, lookMs } = this.#options
     const fields = { node: nodeId, plane: planeId }
@@ -251,12 +238,11 @@ export class LinkedNode {
       session,
       name: `the plane ${planeId} of the node ${nodeId}`,
       lostReason: 'unreachable',
-      streams: () => pulse.streams,
+      pulse,
     })
-    this.#pulses.set(link, pulse)
     if (!known && this.#book.size >= MAX_LINKS) this.#book.retire(this.#book.oldest ?? '')
     this.#book.add(planeId, link)
     log.debug(fields, 'link to another node opened')
-    return { link, pulse }
+    return link
   }
 }

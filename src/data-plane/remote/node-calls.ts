@@ -1,12 +1,13 @@
 /** Calls between nodes: a stream that carries a JSON object `{ask}`, and `{ok}` or `{fault}` back. */
+import { inTime } from '../../lib/in-time.ts'
 import type { Logger } from '../../lib/log/create-log.ts'
 import { MinuteLog } from '../../lib/log/minute-log.ts'
-import { type Message, readMessage } from '../../link/wire/agent-rpc.ts'
+import { call, type Message, readMessage } from '../../link/wire/agent-rpc.ts'
 import type { Mux } from '../../link/wire/mux.ts'
-import { typeHead } from '../../link/wire/stream-types.ts'
 import { MESSAGE_BYTES } from '../../link/wire/wire-bounds.ts'
 import { WireError } from '../../link/wire/wire-error.ts'
 import type { WireStream } from '../../link/wire/wire-stream.ts'
+import { LinkFault } from '../../model/link-fault.ts'
 import type { NodePlane } from './node-identity.ts'
 
 /** The type number of a call; neither an agent's session nor a relayed stream uses it. */
@@ -14,21 +15,6 @@ export const CALL_TYPE = 0x72656c63
 
 /** Answers another node: with one JSON value, or by throwing an error whose message is sent to it. */
 export type AnswerNode = (from: NodePlane, value: unknown) => Promise<unknown>
-
-/** Why a call has no answer. */
-export class NodeCallFault extends Error {
-  /**
-   * `unreachable`: the call was not sent. `closed`: the link broke; `timeout`: no answer came in time; after either, it may
-   * have been carried out. `failed`: the other node says so. `invalid`: the call or its answer is too large or not JSON.
-   */
-  readonly reason: 'unreachable' | 'closed' | 'timeout' | 'failed' | 'invalid'
-
-  constructor(reason: NodeCallFault['reason'], message: string, options?: ErrorOptions) {
-    super(message, options)
-    this.name = 'NodeCallFault'
-    this.reason = reason
-  }
-}
 
 export interface NodeCallsOptions {
   readonly answer: AnswerNode
@@ -105,43 +91,32 @@ export class NodeCalls {
 
   async #answer(from: NodePlane, value: unknown): Promise<object> {
     const { answer, answerMs = ANSWER_MS } = this.#options
-    const { promise: late, resolve } = Promise.withResolvers<object>()
-    const timer = setTimeout(() => resolve({ fault: 'no answer in time' }), answerMs).unref()
     try {
-      return await Promise.race([answer(from, value).then((ok) => ({ ok: ok ?? null })), late])
+      const ok = await inTime(answer(from, value), answerMs, () => new Error('no answer in time'))
+      return { ok: ok ?? null }
     } catch (err) {
       this.#failed.note({ node: from.nodeId, err }, from.nodeId)
       return { fault: (err instanceof Error ? err.message : String(err)).slice(0, MESSAGE_CHARACTERS) }
-    } finally {
-      clearTimeout(timer)
     }
   }
 }
 
-/** Sends a call and gives its answer; rejects with a `NodeCallFault`. */
+/** Sends a call and gives its answer; rejects with a `LinkFault`. */
 export async function callNode(session: Mux, value: unknown, withinMs: number): Promise<unknown> {
   const bytes = encoded({ ask: value })
-  if (bytes instanceof Error) throw new NodeCallFault('invalid', bytes.message, { cause: bytes })
-  const stream = session.open(Buffer.concat([typeHead(CALL_TYPE), bytes]))
-  if (stream instanceof WireError)
-    throw new NodeCallFault('unreachable', 'no stream could be opened', { cause: stream })
-  const { promise, resolve } = Promise.withResolvers<Message | NodeCallFault>()
-  const timer = setTimeout(() => {
-    resolve(new NodeCallFault('timeout', `no answer in ${withinMs} ms`))
-    stream.reset()
-  }, withinMs)
-  readMessage(stream, (message) => resolve(message instanceof WireError ? unanswered(message) : message), bounds)
-  const message = await promise
-  clearTimeout(timer)
-  stream.close()
-  if (message instanceof NodeCallFault) throw message
-  if (typeof message.fault === 'string') throw new NodeCallFault('failed', message.fault)
+  if (bytes instanceof Error) throw new LinkFault('invalid', bytes.message, { cause: bytes })
+  const message = await call(session, CALL_TYPE, bytes, { timeoutMs: withinMs, ...bounds })
+  if (message instanceof WireError) throw unansweredBy(message, withinMs)
+  if (typeof message.fault === 'string') throw new LinkFault('failed', message.fault)
   return message.ok
 }
 
-function unanswered(cause: WireError): NodeCallFault {
-  const isInvalid = cause.code === 'message_invalid' || cause.code === 'message_too_large'
-  return new NodeCallFault(isInvalid ? 'invalid' : 'closed', `no answer: ${cause.message}`, { cause })
+function unansweredBy(cause: WireError, withinMs: number): LinkFault {
+  const { code, side, message } = cause
+  if (code === 'timed_out') return new LinkFault('timeout', `no answer in ${withinMs} ms`)
+  const isInvalid = code === 'message_invalid' || code === 'message_too_large'
+  const lost = side === 'us' ? 'unreachable' : 'closed'
+  return new LinkFault(isInvalid ? 'invalid' : lost, `no answer: ${message}`, { cause })
 }
 
 function reply(stream: WireStream, message: object): void {

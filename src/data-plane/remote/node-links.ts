@@ -1,10 +1,12 @@
 /** Dials tunnels whose sessions other nodes hold, and calls those nodes. */
 import type { ByteStream } from '../../lib/bytes/byte-stream.ts'
+import { inTime } from '../../lib/in-time.ts'
 import { DialFault, type DialRequest } from '../../model/dial.ts'
+import { LinkFault } from '../../model/link-fault.ts'
 import { buildPreamble } from './dial-header.ts'
-import { LinkedNode, type LinkedNodeOptions, type NodeLink } from './linked-node.ts'
-import { callNode, NodeCallFault } from './node-calls.ts'
+import { LinkedNode, type LinkedNodeOptions } from './linked-node.ts'
 import type { NodePlane } from './node-identity.ts'
+import type { RelayLink } from './relay-link.ts'
 
 export interface NodeLinksOptions extends Omit<LinkedNodeOptions, 'nodeId' | 'connectMs'> {
   /** Instead of `DIAL_MS`, for tests. */
@@ -70,7 +72,7 @@ export class NodeLinks {
         return new DialFault('unreachable', reached.message, { cause: reached })
       }
       const result = await dialOn(reached, head, deadline)
-      const isLost = result instanceof DialFault && reached.link.session.isClosed && result.reason === 'unreachable'
+      const isLost = result instanceof DialFault && reached.session.isClosed && result.reason === 'unreachable'
       // Nothing was sent to the service yet, so a retry is safe.
       if (isLost && attempt < ATTEMPTS && !this.#isClosed) continue
       if (result instanceof DialFault && result.reason === 'unreachable') this.#unreached++
@@ -78,13 +80,12 @@ export class NodeLinks {
     }
   }
 
-  /** Calls another node, at any of its planes; rejects with a `NodeCallFault`. */
+  /** Calls another node, at any of its planes; rejects with a `LinkFault`. */
   async call(nodeId: string, value: unknown, { withinMs }: { readonly withinMs: number }): Promise<unknown> {
     const deadline = performance.now() + withinMs
     const reached = await this.#reach(nodeId, undefined, deadline)
-    if (reached instanceof Error) throw new NodeCallFault('unreachable', reached.message, { cause: reached })
-    reached.pulse.use()
-    return callNode(reached.link.session, value, left(deadline))
+    if (reached instanceof Error) throw new LinkFault('unreachable', reached.message, { cause: reached })
+    return reached.call(value, left(deadline))
   }
 
   /** Forgets a node that is gone: its links take no new streams, and each closes with its last open stream. */
@@ -99,18 +100,13 @@ export class NodeLinks {
     for (const node of this.#nodes.values()) node.close()
   }
 
-  async #reach(nodeId: string, planeId: string | undefined, deadline: number): Promise<NodeLink | Error> {
+  async #reach(nodeId: string, planeId: string | undefined, deadline: number): Promise<RelayLink | Error> {
     const node = this.#nodeOf(nodeId)
     if (!node) return new Error(`the node ${nodeId} is not known`)
     const reached = node.reach(planeId)
     if (!(reached instanceof Promise)) return reached
-    const { promise: late, resolve } = Promise.withResolvers<Error>()
-    const timer = setTimeout(() => resolve(new Error(`the node ${nodeId} cannot be reached in time`)), left(deadline))
-    try {
-      return await Promise.race([reached, late])
-    } finally {
-      clearTimeout(timer)
-    }
+    const late = (): Error => new Error(`the node ${nodeId} cannot be reached in time`)
+    return inTime(reached, left(deadline), late).catch((error: Error) => error)
   }
 
   #nodeOf(nodeId: string): LinkedNode | undefined {
@@ -123,9 +119,8 @@ export class NodeLinks {
   }
 }
 
-async function dialOn({ link, pulse }: NodeLink, head: Buffer, deadline: number): Promise<ByteStream | DialFault> {
+async function dialOn(link: RelayLink, head: Buffer, deadline: number): Promise<ByteStream | DialFault> {
   const askedAt = performance.now()
-  pulse.use()
   const result = await link.dial(head, { withinMs: left(deadline) })
   const isTimeout = result instanceof DialFault && result.reason === 'timeout'
   // A live node has answered a ping meanwhile.

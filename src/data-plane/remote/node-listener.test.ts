@@ -7,9 +7,10 @@ import { connect as connectTls } from 'node:tls'
 import { until } from '../../../test/support/until.ts'
 import { streamTypes, typeHead } from '../../link/wire/stream-types.ts'
 import type { WireStream } from '../../link/wire/wire-stream.ts'
+import { LinkFault } from '../../model/link-fault.ts'
 import { connectNode } from './connect-node.ts'
 import { buildPreamble, LEAVE_TYPE, RELAY_TYPE } from './dial-header.ts'
-import { CALL_BYTES, CALL_TYPE, NodeCallFault } from './node-calls.ts'
+import { CALL_BYTES, CALL_TYPE } from './node-calls.ts'
 import { createNodeIdentity, tlsOptions } from './node-identity.ts'
 import { relaySession } from './relay-session.ts'
 import { Near, reached, request } from './testing/test-near.ts'
@@ -175,9 +176,9 @@ describe('a call', () => {
     assert.deepEqual(await a.links.call('b', value, { withinMs: 10_000 }), value)
   })
 
-  const rejected = async (call: Promise<unknown>, reason: NodeCallFault['reason'], message: RegExp): Promise<void> => {
+  const rejected = async (call: Promise<unknown>, reason: LinkFault['reason'], message: RegExp): Promise<void> => {
     await assert.rejects(call, (error) => {
-      assert.ok(error instanceof NodeCallFault)
+      assert.ok(error instanceof LinkFault)
       assert.equal(error.reason, reason)
       assert.match(error.message, message)
       return true
@@ -196,7 +197,7 @@ describe('a call', () => {
   test('that fails at the other node rejects with its message, truncated', async () => {
     const { a } = await pair({ b: { answer: () => Promise.reject(new Error(`no: ${'x'.repeat(5000)}`)) } })
     await assert.rejects(a.links.call('b', 1, { withinMs: 10_000 }), (error) => {
-      assert.ok(error instanceof NodeCallFault)
+      assert.ok(error instanceof LinkFault)
       assert.deepEqual([error.reason, error.message.length], ['failed', 1000])
       return true
     })

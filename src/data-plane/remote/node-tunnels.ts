@@ -71,7 +71,7 @@ const TIDY_MS = 30_000
 const MAX_NAMES = 20_000
 
 /** An address of a tunnel of this node, and what is served there. */
-export type ServedHere = Pick<DistantPlace, 'place' | 'config'>
+type ServedHere = Pick<DistantPlace, 'place' | 'config'>
 
 export class OtherNodes {
   readonly #options: OtherNodesOptions

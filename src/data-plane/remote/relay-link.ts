@@ -1,10 +1,14 @@
 /** One session to another plane, on which tunnels there are dialled. */
 import type { ByteStream } from '../../lib/bytes/byte-stream.ts'
+import { type Channel, streamChannel } from '../../link/calls/plane-channel.ts'
 import type { Mux } from '../../link/wire/mux.ts'
+import { typeHead } from '../../link/wire/stream-types.ts'
 import { WireError } from '../../link/wire/wire-error.ts'
 import type { WireStream } from '../../link/wire/wire-stream.ts'
 import { DialFault, type DialReason } from '../../model/dial.ts'
-import { parseFault, readPart } from './dial-header.ts'
+import { parseFault, readPart, WORKER_CALLS_TYPE } from './dial-header.ts'
+import type { LinkPulse } from './link-keepalive.ts'
+import { callNode } from './node-calls.ts'
 
 interface RelayLinkOptions {
   readonly session: Mux
@@ -12,8 +16,8 @@ interface RelayLinkOptions {
   readonly name: string
   /** The reason of a dial that was not answered because the session broke. */
   readonly lostReason: DialReason
-  /** Counts the open streams of visitors; by default all streams. */
-  readonly streams?: () => number
+  /** Shows whether the session lives, for a plane of another node. */
+  readonly pulse?: LinkPulse
   /** Instead of `SESSION_STREAMS`, for tests. */
   readonly sessionStreams?: number | undefined
 }
@@ -25,6 +29,7 @@ export class RelayLink {
   readonly session: Mux
   readonly #options: RelayLinkOptions
   #opened = 0
+  #calls: WireStream | undefined
 
   constructor(options: RelayLinkOptions) {
     this.session = options.session
@@ -36,14 +41,28 @@ export class RelayLink {
     return this.#opened >= (this.#options.sessionStreams ?? SESSION_STREAMS)
   }
 
+  /** Whether visitors have used it. */
+  get wasDialled(): boolean {
+    return this.#opened > 0
+  }
+
   /** Open streams of visitors. */
   get streams(): number {
-    return this.#options.streams?.() ?? this.session.size
+    return this.#options.pulse?.streams ?? this.session.size - (this.#calls?.isClosed === false ? 1 : 0)
+  }
+
+  /** Opens the one stream for calls, which does not keep a retired session open. */
+  calls(): Channel | undefined {
+    const stream = this.session.open(typeHead(WORKER_CALLS_TYPE))
+    if (stream instanceof WireError) return undefined
+    this.#calls = stream
+    return streamChannel(stream)
   }
 
   /** Opens a stream that begins with `head`, a preamble; resolves with it once the tunnel is reached. Never rejects. */
   dial(head: Buffer, { withinMs }: { readonly withinMs: number }): Promise<ByteStream | DialFault> {
-    const { name, lostReason } = this.#options
+    const { name, lostReason, pulse } = this.#options
+    pulse?.use()
     const stream = this.session.open(head)
     if (stream instanceof WireError) {
       const reason = stream.code === 'too_many_streams' ? 'busy' : lostReason
@@ -51,6 +70,12 @@ export class RelayLink {
     }
     this.#opened++
     return this.#answer(stream, withinMs)
+  }
+
+  /** Calls the other node; see `callNode`. */
+  call(value: unknown, withinMs: number): Promise<unknown> {
+    this.#options.pulse?.use()
+    return callNode(this.session, value, withinMs)
   }
 
   #answer(stream: WireStream, withinMs: number): Promise<ByteStream | DialFault> {

@@ -1,8 +1,12 @@
-/** Dials tunnels whose sessions other planes of this node hold, over one session to each, opened when it is first needed. */
+/**
+ * The sessions to the other planes of this node, each opened when it is first needed: tunnels whose agents are connected there are
+ * dialled on it, and it carries the calls of this plane.
+ */
 import { connect } from 'node:net'
 import type { ByteStream } from '../../lib/bytes/byte-stream.ts'
 import type { Logger } from '../../lib/log/create-log.ts'
 import { MinuteLog } from '../../lib/log/minute-log.ts'
+import type { Channel } from '../../link/calls/plane-channel.ts'
 import { DialFault, type DialRequest } from '../../model/dial.ts'
 import { buildPreamble } from './dial-header.ts'
 import { LinkBook } from './link-table.ts'
@@ -50,9 +54,14 @@ export class RelayLinks {
     this.#dialled++
     const head = buildPreamble(request)
     if (!head) return Promise.resolve(new DialFault('refused', 'the request is too long to be relayed'))
-    const link = this.#links.to(planeId) ?? this.#connect(planeId)
+    const link = this.#linkTo(planeId)
     if (!link) return Promise.resolve(new DialFault('offline', `the plane ${planeId} is not known`))
     return link.dial(head, { withinMs: this.#answerMs })
+  }
+
+  /** Opens a channel for calls to another plane; undefined when it is not known. */
+  calls(planeId: string): Channel | undefined {
+    return this.#linkTo(planeId)?.calls()
   }
 
   /** Forgets a plane that is gone: its session takes no new streams, and closes with its last open stream. */
@@ -67,8 +76,9 @@ export class RelayLinks {
     this.#lost.close()
   }
 
-  #connect(planeId: string): RelayLink | undefined {
-    if (this.#isClosed) return undefined
+  #linkTo(planeId: string): RelayLink | undefined {
+    const known = this.#links.to(planeId)
+    if (known || this.#isClosed) return known
     const path = this.#pathOf(planeId)
     if (path === undefined) return undefined
     // Streams opened before the socket is connected wait for it.
@@ -77,7 +87,7 @@ export class RelayLinks {
       onStream: (stream) => stream.reset(),
       onClosed: (err) => {
         this.#links.remove(planeId, link)
-        if (err) this.#lost.note({ plane: planeId, err }, planeId)
+        if (err && link.wasDialled) this.#lost.note({ plane: planeId, err }, planeId)
       },
     })
     const name = `the plane ${planeId}`

@@ -1,5 +1,6 @@
 /**
- * The session between two planes: one connection, with a stream for each visitor whose tunnel the other plane holds.
+ * The session between two planes: one connection, with a stream for each visitor whose tunnel the other plane holds, and between
+ * planes of one node one for the calls of the plane that opened it.
  *
  * The alternative is a connection for each stream. CPU of both processes together, from three or four short runs of a
  * prototype of each on two busy cores, so only large differences mean anything:

@@ -44,6 +44,7 @@ async function planes({ dial, sessionStreams, preambleMs, lastBytesMs }: PlanesO
   const asked: DialRequest[] = []
   const path = freshPath()
   const door = new RelayDoor({
+    answer() {},
     log,
     ...(preambleMs !== undefined && { preambleMs }),
     ...(lastBytesMs !== undefined && { lastBytesMs }),
@@ -138,7 +139,7 @@ describe('a dial at another plane', () => {
     const path = freshPath()
     const tunnel = new TestTunnel()
     const late = Promise.withResolvers<TestTunnel>()
-    const door = new RelayDoor({ log, dial: () => late.promise })
+    const door = new RelayDoor({ answer() {}, log, dial: () => late.promise })
     await door.listen(path)
     const links = new RelayLinks({ log, pathOf: () => path, answerMs: 20 })
     closers.push(
@@ -355,14 +356,14 @@ describe('the door', () => {
 
   test('replaces the socket of a dead process, and leaves none behind', async () => {
     const path = freshPath()
-    const first = new RelayDoor({ log, dial: async () => new TestTunnel() })
+    const first = new RelayDoor({ answer() {}, log, dial: async () => new TestTunnel() })
     await first.listen(path)
-    const second = new RelayDoor({ log, dial: async () => new TestTunnel() })
+    const second = new RelayDoor({ answer() {}, log, dial: async () => new TestTunnel() })
     await second.listen(path)
     await second.close()
     await first.close()
     await assert.rejects(once(connect(path), 'connect'), { code: 'ENOENT' })
-    await new RelayDoor({ log, dial: async () => new TestTunnel() }).close()
+    await new RelayDoor({ answer() {}, log, dial: async () => new TestTunnel() }).close()
   })
 
   const typed = (type: number, rest: Buffer): Buffer => {

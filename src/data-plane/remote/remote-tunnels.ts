@@ -7,7 +7,8 @@ import { type LimitPart, limitPartOf, undivided } from '../../lib/limits/divided
 import type { Logger } from '../../lib/log/create-log.ts'
 import type { ListenOn } from '../../lib/net/listen-on.ts'
 import type { Authority } from '../../lib/x509/certificate-authority.ts'
-import type { ControlLink } from '../../link/planes/control-link.ts'
+import type { Channel } from '../../link/calls/plane-channel.ts'
+import { type ControlLink, LOOKUP_MS } from '../../link/planes/control-link.ts'
 import type { OtherNode, PlaneCalls } from '../../link/planes/plane-calls.ts'
 import { type Dial, DialFault } from '../../model/dial.ts'
 import type { EdgeConfig } from '../../model/edge-config.ts'
@@ -15,13 +16,13 @@ import type { LookUp } from '../../model/look-up.ts'
 import type { ElsewhereNumbers } from '../../model/plane-metrics.ts'
 import type { Edges } from '../edge/edge-table.ts'
 import type { SharedEdges } from '../edge/endpoint-holders.ts'
-import { LOOKUP_MS } from '../mirrored/control-queries.ts'
 import type { Online } from '../tunnel/online-tunnels.ts'
+import type { Tunnel } from '../tunnel/session-types.ts'
 import { keepLast } from './address-cache.ts'
 import { createNodeIdentity } from './node-identity.ts'
 import { NodeLinks } from './node-links.ts'
 import { NodeDoor } from './node-listener.ts'
-import { OtherNodes, type ServedHere } from './node-tunnels.ts'
+import { OtherNodes } from './node-tunnels.ts'
 import { RelayLinks } from './relay-links.ts'
 import { RelayDoor } from './worker-listener.ts'
 import { OtherPlanes } from './worker-tunnels.ts'
@@ -39,6 +40,8 @@ interface ReachElsewhereOptions {
   readonly shared: SharedEdges
   readonly online: () => Online
   readonly isLeaving: () => boolean
+  /** Answers the calls of another plane of this node. */
+  readonly answer: (channel: Channel) => void
   /** Whether an endpoint is being opened at this plane. */
   readonly isOpening: (endpointId: string) => boolean
   /** Called when a tunnel is reached another way from now on. */
@@ -51,8 +54,6 @@ const CALL_MS = 12_000
 
 /** The holder of endpoints that are served here for tunnels at other nodes; other holders are ids of tunnels. */
 const OTHER_NODES = 'other nodes'
-
-export type ReachElsewhere = ReturnType<typeof openElsewhere>
 
 export function openElsewhere(options: ReachElsewhereOptions) {
   const { nodeId, planeId, folder, clusterListen, control, authority, edges, shared, online, log } = options
@@ -81,14 +82,15 @@ export function openElsewhere(options: ReachElsewhereOptions) {
   })
   /** Tells those that reached a tunnel here, or through here, to look it up again. */
   const ended = (tunnelId: string): void => nodeDoor?.tunnelEnded(tunnelId)
-  const relayDoor = new RelayDoor({ dial: (request) => online().registry.dialHere(request), log })
+  const dialHere: Dial = (request) => online().registry.dialHere(request)
+  const relayDoor = new RelayDoor({ dial: dialHere, answer: options.answer, log })
 
   // The same for other nodes.
   const isOfThisNode = (tunnelId: string): boolean =>
     online().registry.liveTunnel(tunnelId) !== undefined || others.holderOf(tunnelId) !== undefined
   /** Dials tunnels of this node for visitors at another node; never goes on to a third node. */
   const dialForNode: Dial = (request) =>
-    online().registry.liveTunnel(request.tunnelId) ? online().registry.dialHere(request) : others.dialOnce(request)
+    online().registry.liveTunnel(request.tunnelId) ? dialHere(request) : others.dialOnce(request)
   const identity = clusterListen && createNodeIdentity({ nodeId, planeId }, authority)
   let known: ReadonlyMap<string, OtherNode> = new Map()
   /** Nodes that are gone: what they had is tried there while nothing can be looked up. */
@@ -157,11 +159,14 @@ export function openElsewhere(options: ReachElsewhereOptions) {
       others.cameHere(tunnelId)
       nodes?.cameHere(tunnelId, config)
     },
-    /** A tunnel of this plane has ended or moved away. */
-    tunnelEnded(tunnelId: string, labels: Readonly<Record<string, string>> | undefined): void {
-      ended(tunnelId)
-      if (labels) nodes?.labelsGone(tunnelId, labels)
+    leftHere({ id, labels, endpoint }: Pick<Tunnel, 'id' | 'labels' | 'endpoint'>): void {
+      ended(id)
+      if (labels) nodes?.labelsGone(id, labels)
+      if (!endpoint || !options.isLeaving()) return
+      nodes?.leftHere(id, { place: endpoint.place, config: endpoint.open.served.config })
     },
+    holderOf: (tunnelId: string) => others.holderOf(tunnelId),
+    legChanged: (sessionId: string) => others.legChanged(sessionId),
     /** Streams that this plane carries for visitors at others. */
     relayed: {
       get streams(): number {
@@ -192,10 +197,6 @@ export function openElsewhere(options: ReachElsewhereOptions) {
           streamsFromNodes: nodeDoor?.streams ?? 0,
         },
       }
-    },
-    /** A tunnel has left this plane, which may be draining. */
-    leftHere(tunnelId: string, served: ServedHere): void {
-      if (options.isLeaving()) nodes?.leftHere(tunnelId, served)
     },
     /** Whether a connection to a tunnel may be kept for the next request. */
     mayKeep: (tunnelId: string) => others.mayKeep(tunnelId) && nodes?.mayKeep(tunnelId) !== false,

@@ -1,21 +1,26 @@
-/** The door where other planes of this node reach the tunnels whose sessions this plane holds. */
+/** The door where other planes of this node reach the tunnels whose sessions this plane holds, and call this plane. */
 import { rm } from 'node:fs/promises'
 import { createServer, type Server, type Socket } from 'node:net'
 import type { Movable } from '../../lib/bytes/close-when-idle.ts'
 import type { Logger } from '../../lib/log/create-log.ts'
+import { type Channel, streamChannel } from '../../link/calls/plane-channel.ts'
 import type { Mux } from '../../link/wire/mux.ts'
-import { RELAY_TYPE } from './dial-header.ts'
+import { RELAY_TYPE, WORKER_CALLS_TYPE } from './dial-header.ts'
 import { relaySession } from './relay-session.ts'
 import { RelayedDials, type RelayedDialsOptions } from './relayed-dials.ts'
 
 /** `dial` reaches tunnels of this plane only: what comes through here is not relayed again. */
-type RelayDoorOptions = RelayedDialsOptions
+interface RelayDoorOptions extends RelayedDialsOptions {
+  /** Answers the calls of another plane. */
+  readonly answer: (channel: Channel) => void
+}
 
 /** Most connections at once: each other plane has one, and a few more that are ending. */
 const MAX_CONNECTIONS = 4096
 
 export class RelayDoor {
   readonly #dials: RelayedDials
+  readonly #answer: RelayDoorOptions['answer']
   readonly #log: Logger
   readonly #server: Server
   readonly #sessions = new Set<Mux>()
@@ -23,6 +28,7 @@ export class RelayDoor {
 
   constructor(options: RelayDoorOptions) {
     this.#dials = new RelayedDials(options)
+    this.#answer = options.answer
     this.#log = options.log
     this.#server = createServer({ allowHalfOpen: true }, (socket) => this.#accept(socket))
     this.#server.maxConnections = MAX_CONNECTIONS
@@ -72,6 +78,7 @@ export class RelayDoor {
       opens: false,
       onStream: (stream, type) => {
         if (type === RELAY_TYPE) this.#dials.accept(stream)
+        else if (type === WORKER_CALLS_TYPE) this.#answer(streamChannel(stream))
         else this.#dials.refuse(stream, 'unknown stream type')
       },
       onClosed: (err) => {

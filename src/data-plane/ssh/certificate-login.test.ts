@@ -51,8 +51,8 @@ const door = {
   credentials: {
     find: async () => undefined,
     certificate: async (digest: string) => issued.get(digest),
-    current: async (id: string) => present.get(id),
   },
+  online: { currentCredential: async (id: string) => present.get(id) },
 }
 
 interface Making {

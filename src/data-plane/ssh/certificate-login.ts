@@ -3,9 +3,9 @@ import { isIP } from 'node:net'
 import { compileIpRules } from '../../lib/net/ip-rules.ts'
 import { BadInput } from '../../lib/shape/bad-input.ts'
 import { readSshCertificate, type SshCertificate, sshCertificateDigest } from '../../lib/ssh-keys/ssh-certificate.ts'
+import { refusals } from '../../model/agent-errors.ts'
 import { type AgentCredential, BindRefusal } from '../tunnel/interfaces.ts'
 import type { SshContext } from './ssh-context.ts'
-import { sshRefusals } from './ssh-refusals.ts'
 
 /** As whom a client is let in. */
 export interface Entry {
@@ -23,13 +23,17 @@ interface Asking {
   readonly ip: string
 }
 
+interface EntryContext extends Pick<SshContext, 'credentials' | 'now'> {
+  readonly online: Pick<SshContext['online'], 'currentCredential'>
+}
+
 /** The prefix of SSH credential ids. */
 const CREDENTIAL = 'sshcr_'
 
 /** Throws when the store is unavailable. */
 export async function entryBy(
   { blob, user, ip }: Asking,
-  { credentials, now }: Pick<SshContext, 'credentials' | 'now'>,
+  { online, credentials, now }: EntryContext,
 ): Promise<Entry | BindRefusal> {
   const certificate = readOrRefuse(blob)
   if (certificate instanceof BindRefusal) return certificate
@@ -37,15 +41,15 @@ export async function entryBy(
   const digest = sshCertificateDigest(blob)
   // The keys of our authorities never leave the server, so every certificate they issued is stored until it is deleted.
   const issued = await credentials.certificate(digest)
-  if (!issued?.authorityBlob.equals(authorityBlob)) return sshRefusals.unknownCertificate()
+  if (!issued?.authorityBlob.equals(authorityBlob)) return refusals.unknownCertificate()
   const refusal = faultOf(certificate, now(), ip)
   if (refusal) return refusal
   // An authority's own key is not meant for logins: whoever holds it could certify anything.
-  if (keyBlob.equals(authorityBlob)) return sshRefusals.badCertificate('The certificate is for its own authority.')
+  if (keyBlob.equals(authorityBlob)) return refusals.badCertificate('The certificate is for its own authority.')
   const id = credentialNamed(certificate.principals, user)
   if (id instanceof BindRefusal) return id
-  const credential = await credentials.current(id)
-  if (!credential) return sshRefusals.noSuchPrincipal(id)
+  const credential = await online.currentCredential(id)
+  if (!credential) return refusals.noSuchPrincipal(id)
   return { credential, certificate: { id: issued.id, digest }, forced: criticalOptions['force-command'] }
 }
 
@@ -53,7 +57,7 @@ function readOrRefuse(blob: Buffer): SshCertificate | BindRefusal {
   try {
     return readSshCertificate(blob)
   } catch (error) {
-    if (error instanceof BadInput) return sshRefusals.badCertificate(error.message)
+    if (error instanceof BadInput) return refusals.badCertificate(error.message)
     throw error
   }
 }
@@ -63,17 +67,17 @@ function faultOf(
   now: number,
   ip: string,
 ): BindRefusal | undefined {
-  if (kind !== 'user') return sshRefusals.badCertificate('The certificate is for a host, not for a user.')
+  if (kind !== 'user') return refusals.badCertificate('The certificate is for a host, not for a user.')
   const seconds = BigInt(Math.floor(now / 1000))
-  if (seconds < validAfter) return sshRefusals.badCertificate('The certificate is not valid yet.')
-  if (seconds >= validBefore) return sshRefusals.badCertificate('The certificate has expired. Have another one signed.')
+  if (seconds < validAfter) return refusals.badCertificate('The certificate is not valid yet.')
+  if (seconds >= validBefore) return refusals.badCertificate('The certificate has expired. Have another one signed.')
   for (const [name, value] of Object.entries(criticalOptions)) {
     if (name === 'force-command') continue // the session runs it
     if (name !== 'source-address') {
-      return sshRefusals.badCertificate('The certificate has a critical option that this server does not know.')
+      return refusals.badCertificate('The certificate has a critical option that this server does not know.')
     }
     if (!admits(value, ip)) {
-      return sshRefusals.badCertificate('The certificate is not valid for the address that you connect from.')
+      return refusals.badCertificate('The certificate is not valid for the address that you connect from.')
     }
   }
   return undefined
@@ -94,9 +98,9 @@ function admits(list: string, ip: string): boolean {
 /** The id of the credential to use: the only one among the principals, or the one that the client gave as its user. */
 function credentialNamed(principals: readonly string[], user: string): string | BindRefusal {
   const [first, ...more] = new Set(principals.filter((each) => each.startsWith(CREDENTIAL)))
-  if (first === undefined) return sshRefusals.noPrincipal()
+  if (first === undefined) return refusals.noPrincipal()
   if (user.startsWith(CREDENTIAL)) {
-    return user === first || more.includes(user) ? user : sshRefusals.noSuchPrincipal(user)
+    return user === first || more.includes(user) ? user : refusals.noSuchPrincipal(user)
   }
-  return more.length === 0 ? first : sshRefusals.severalPrincipals(first)
+  return more.length === 0 ? first : refusals.severalPrincipals(first)
 }

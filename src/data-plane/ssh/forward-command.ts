@@ -5,9 +5,9 @@ import type { TunnelKind } from '../../link/options/endpoint-options.ts'
 import { isContent } from '../../link/options/file-values.ts'
 import { OptionReader, type Problem } from '../../link/options/option-reader.ts'
 import { flagFor, flagsOf, flagValue, isRepeatable, setFlag } from '../../link/options/take-flags.ts'
+import { refusals } from '../../model/agent-errors.ts'
 import type { BindRefusal } from '../tunnel/interfaces.ts'
 import { splitWords } from './split-words.ts'
-import { sshRefusals } from './ssh-refusals.ts'
 
 export interface SshTunnelCommand extends DescribedTunnel {
   /** The flag that names the address. */
@@ -30,13 +30,13 @@ const MAX_WORDS = 500
 /** `help`: asks for the usage of one kind, or of all. */
 export function readCommand(text: string): SshTunnelCommand | BindRefusal | { readonly help: TunnelKind | undefined } {
   const words = splitWords(text)
-  if (!words) return sshRefusals.badFlag('a quote is not closed')
-  if (words.length > MAX_WORDS) return sshRefusals.badFlag(`it has more than ${MAX_WORDS} words`)
+  if (!words) return refusals.badFlag('a quote is not closed')
+  if (words.length > MAX_WORDS) return refusals.badFlag(`it has more than ${MAX_WORDS} words`)
   const [first, ...rest] = words
-  if (first === undefined) return sshRefusals.noCommand()
+  if (first === undefined) return refusals.noCommand()
   if (first === 'help' || isHelp(first)) return { help: undefined }
   const kind = kinds.find((each) => each === first)
-  if (!kind) return first.startsWith('-') ? sshRefusals.noCommand() : sshRefusals.unknownCommand(first)
+  if (!kind) return first.startsWith('-') ? refusals.noCommand() : refusals.unknownCommand(first)
   if (rest.some(isHelp)) return { help: kind }
   const tunnel = readFlags(kind, rest)
   return 'ngrok' in tunnel ? tunnel : describe(kind, tunnel.values)
@@ -55,16 +55,16 @@ function readFlags(
     const [, name, given] = /^--?([a-z][a-z0-9-]*)(?:=(.*))?$/s.exec(word) ?? []
     // The port of the service, which the agent's command needs. It is ignored here, since the forward has it.
     if (name === undefined && /^\d{1,5}$/.test(word)) continue
-    if (name === undefined) return sshRefusals.badFlag(`it has the word \`${word.slice(0, 100)}\` instead of a flag`)
+    if (name === undefined) return refusals.badFlag(`it has the word \`${word.slice(0, 100)}\` instead of a flag`)
     const flag = known.find((each) => each.name === name)
     if (!flag) return unknownFlag(name, kind)
     // If a guard were given twice, nobody would know which one applies.
-    if (seen.has(name) && !isRepeatable(flag, 'gateway')) return sshRefusals.badFlag(`--${name} is given twice`)
+    if (seen.has(name) && !isRepeatable(flag, 'gateway')) return refusals.badFlag(`--${name} is given twice`)
     seen.add(name)
     const value = given ?? (flag.takes === undefined ? 'true' : queue.shift())
-    if (value === undefined) return sshRefusals.badFlag(`--${name} needs a value: --${name} <${flag.takes}>`)
+    if (value === undefined) return refusals.badFlag(`--${name} needs a value: --${name} <${flag.takes}>`)
     if (flag.takes === undefined && value !== 'true' && value !== 'false') {
-      return sshRefusals.badFlag(`--${name} takes no value`)
+      return refusals.badFlag(`--${name} takes no value`)
     }
     setFlag(values, flag, flagValue(flag, value))
   }
@@ -73,7 +73,7 @@ function readFlags(
 
 function describe(command: TunnelKind, values: Readonly<Record<string, unknown>>): SshTunnelCommand | BindRefusal {
   if (command === 'labeled' && values.labels === undefined) {
-    return sshRefusals.badFlag('labeled needs at least one --label name=value')
+    return refusals.badFlag('labeled needs at least one --label name=value')
   }
   const problems: Problem[] = []
   // With labels the edge decides which protocol visitors use.
@@ -83,7 +83,7 @@ function describe(command: TunnelKind, values: Readonly<Record<string, unknown>>
   const name = reader.text('name') ?? ''
   const description = reader.text('description') ?? ''
   reader.finish()
-  if (problems.length > 0) return sshRefusals.badFlag(problems.map(faultOf).join('; '))
+  if (problems.length > 0) return refusals.badFlag(problems.map(faultOf).join('; '))
   const nameKey = nameKeys.find((key) => reader.has(key))
   return { ...described, namedBy: nameKey && flagFor([nameKey], 'gateway'), isSchemeGiven, name, description }
 }
@@ -101,17 +101,17 @@ function faultOf({ path, fault }: Problem): string {
 function unknownFlag(name: string, kind: TunnelKind): BindRefusal {
   const elsewhere = kinds.filter((each) => flagsOf('gateway', each).some((flag) => flag.name === name))
   if (elsewhere.length > 0) {
-    return sshRefusals.unsupportedFlag(`--${name}`, `is for ${elsewhere.join(' and ')}, not for ${kind}`)
+    return refusals.unsupportedFlag(`--${name}`, `is for ${elsewhere.join(' and ')}, not for ${kind}`)
   }
   const why = whyUnsupported(name)
-  if (why !== undefined) return sshRefusals.unsupportedFlag(`--${name}`, why)
+  if (why !== undefined) return refusals.unsupportedFlag(`--${name}`, why)
   const offered = flagsOf('gateway', kind)
   const guess = nearest(
     name,
     offered.map((flag) => flag.name),
   )
   const hint = guess === undefined ? `see ${kind} --help` : `did you mean --${guess}?`
-  return sshRefusals.unsupportedFlag(`--${name}`, `is not a flag of ${kind}; ${hint}`)
+  return refusals.unsupportedFlag(`--${name}`, `is not a flag of ${kind}; ${hint}`)
 }
 
 function isHelp(word: string): boolean {

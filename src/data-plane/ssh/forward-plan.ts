@@ -1,10 +1,10 @@
 /** Turns a forward and the command of its connection into a bind, or a request for labels. */
 import { Secret } from '../../lib/secrets/secret.ts'
 import type { Proto } from '../../link/options/described-tunnel.ts'
+import { refusals } from '../../model/agent-errors.ts'
 import { BindRefusal } from '../tunnel/interfaces.ts'
 import type { BindRequest, LabelRequest } from '../tunnel/tunnel-request.ts'
 import type { SshTunnelCommand } from './forward-command.ts'
-import { sshRefusals } from './ssh-refusals.ts'
 
 /** Where a client wants the server to listen, as it spelled it. */
 export interface ForwardPlace {
@@ -41,8 +41,8 @@ export function usualPort(proto: string): number {
 function schemeOf({ port }: ForwardPlace, asked: Proto, { isSchemeGiven }: SshTunnelCommand): Proto | BindRefusal {
   if (port === 0) return asked
   const ofPort = port === 80 ? 'http' : port === 443 ? 'https' : undefined
-  if (ofPort === undefined) return sshRefusals.badPort('http', port, '80 for http or 443 for https')
-  if (isSchemeGiven && ofPort !== asked) return sshRefusals.badPort(asked, port, String(usualPort(asked)))
+  if (ofPort === undefined) return refusals.badPort('http', port, '80 for http or 443 for https')
+  if (isSchemeGiven && ofPort !== asked) return refusals.badPort(asked, port, String(usualPort(asked)))
   return ofPort
 }
 
@@ -50,9 +50,9 @@ function nameOf(
   { address, port }: ForwardPlace,
   { kind, namedBy }: SshTunnelCommand,
 ): Record<string, string> | BindRefusal {
-  if (kind === 'tls' && port !== 0 && port !== 443) return sshRefusals.badPort('tls', port, '443')
+  if (kind === 'tls' && port !== 0 && port !== 443) return refusals.badPort('tls', port, '443')
   if (noNames.has(address)) return {}
-  return namedBy === undefined ? { Domain: address } : sshRefusals.namedTwice(namedBy)
+  return namedBy === undefined ? { Domain: address } : namedTwice(namedBy)
 }
 
 /** D49: any port of the server's range may be asked for, with a name or without. */
@@ -62,7 +62,19 @@ function tcpAddress(
 ): Record<string, string> | BindRefusal {
   const name = noNames.has(address) ? '' : address
   if (name === '' && port === 0) return {}
-  if (namedBy !== undefined) return sshRefusals.namedTwice(namedBy)
-  if (port === 0) return sshRefusals.portMissing(name)
+  if (namedBy !== undefined) return namedTwice(namedBy)
+  if (port === 0) return refusals.portMissing(name)
   return { Addr: `${name}:${port}` }
+}
+
+/** The vendor has one number for each flag that may repeat the name in `-R`. */
+const refusalsByFlag: Readonly<Record<string, (flag: string) => BindRefusal>> = {
+  '--hostname': refusals.hostnameTwice,
+  '--subdomain': refusals.subdomainTwice,
+  '--remote-addr': refusals.remoteAddrTwice,
+  '--url': refusals.urlTwice,
+}
+
+function namedTwice(flag: string): BindRefusal {
+  return (refusalsByFlag[flag] ?? refusals.domainTwice)(flag)
 }

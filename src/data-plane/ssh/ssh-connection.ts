@@ -1,6 +1,7 @@
 /** One SSH connection: decides its logins, and starts its session once the client has proved that it holds a key. */
 import type { Peer } from '../../lib/net/peer.ts'
 import { fingerprintOf } from '../../lib/ssh-keys/ssh-public-key.ts'
+import { refusals } from '../../model/agent-errors.ts'
 import { BindRefusal } from '../tunnel/interfaces.ts'
 import type { Trial } from '../tunnel/pending-login.ts'
 import { type Entry, entryBy } from './certificate-login.ts'
@@ -8,8 +9,7 @@ import type { ForwardPlace } from './forward-plan.ts'
 import { isCertificate, isProven, isUsable, type KeyOffer } from './proof.ts'
 import type { SshContext } from './ssh-context.ts'
 import type { ForwardReply, LinkOwner, LoginAttempt, SshLink } from './ssh-link.ts'
-import { refusalText, sshRefusals } from './ssh-refusals.ts'
-import { SshSession } from './ssh-session.ts'
+import { refusalText, SshSession } from './ssh-session.ts'
 import type { SshTerminal } from './ssh-terminal.ts'
 
 interface SshConnectionOptions {
@@ -72,7 +72,7 @@ export class SshConnection implements LinkOwner {
   }
 
   unserved(what: 'direct' | 'socket'): void {
-    this.#session?.complain(what === 'direct' ? sshRefusals.notForwarded() : sshRefusals.noSockets())
+    this.#session?.complain(what === 'direct' ? refusals.notForwarded() : refusals.noSockets())
   }
 
   closed(reason: string): void {
@@ -86,8 +86,8 @@ export class SshConnection implements LinkOwner {
       login.reject()
       return
     }
-    if (!login.offer) this.#refuse(login, sshRefusals.keysOnly())
-    else if (!isUsable(login.offer)) this.#refuse(login, sshRefusals.weakKey(login.offer.type))
+    if (!login.offer) this.#refuse(login, refusals.keysOnly())
+    else if (!isUsable(login.offer)) this.#refuse(login, refusals.weakKey(login.offer.type))
     else await this.#decideKey(login, login.offer)
   }
 
@@ -95,7 +95,7 @@ export class SshConnection implements LinkOwner {
     const { door, peer, link, trial } = this.#options
     const fingerprint = fingerprintOf(offer.blob)
     if (offer.proof && !isProven(offer)) {
-      this.#refuse(login, sshRefusals.unknownKey(fingerprint))
+      this.#refuse(login, refusals.unknownKey(fingerprint))
       return
     }
     let entry: Entry | BindRefusal
@@ -104,7 +104,7 @@ export class SshConnection implements LinkOwner {
     } catch (error) {
       door.log.warn({ error }, 'credential cannot be looked up')
       trial.failed('the database is away', { isFault: false })
-      link.disconnect(refusalText(sshRefusals.storeAway()), 'service')
+      link.disconnect(refusalText(refusals.storeAway()), 'service')
       return
     }
     if (entry instanceof BindRefusal) this.#refuse(login, entry)
@@ -112,7 +112,7 @@ export class SshConnection implements LinkOwner {
     else if (door.admits?.(peer) === false) {
       // The restriction was added while this client was logging in.
       trial.failed('an IP restriction does not admit its address', { isFault: false })
-      link.disconnect(refusalText(sshRefusals.addressRestricted()), 'login')
+      link.disconnect(refusalText(refusals.addressRestricted()), 'login')
     } else {
       this.#entry = entry
       this.#user = login.user
@@ -122,7 +122,7 @@ export class SshConnection implements LinkOwner {
 
   /** Each question costs a lookup and needs only the public key, so it counts; a client that holds the key proves it next. */
   #encourage(login: LoginAttempt, fingerprint: string): void {
-    if (++this.#encouraged > this.#options.door.limits.tries) this.#refuse(login, sshRefusals.notProven(fingerprint))
+    if (++this.#encouraged > this.#options.door.limits.tries) this.#refuse(login, refusals.notProven(fingerprint))
     else login.encourage()
   }
 
@@ -130,7 +130,7 @@ export class SshConnection implements LinkOwner {
     const { door, peer } = this.#options
     if (isCertificate(offer)) return entryBy({ blob: offer.blob, user, ip: peer.ip }, door)
     const credential = await door.credentials.find(fingerprint)
-    return credential ? { credential } : sshRefusals.unknownKey(fingerprint)
+    return credential ? { credential } : refusals.unknownKey(fingerprint)
   }
 
   #refuse(login: LoginAttempt, refusal: BindRefusal): void {
@@ -145,16 +145,16 @@ export class SshConnection implements LinkOwner {
       return
     }
     const lateMs = trial.failed(`${this.#failures} logins failed`, { isFault: true })
-    const end = (): void => link.disconnect(refusalText(sshRefusals.tooManyKeys(door.limits.tries)), 'login')
+    const end = (): void => link.disconnect(refusalText(refusals.tooManyKeys(door.limits.tries)), 'login')
     if (lateMs > 0) setTimeout(end, lateMs).unref()
     else end()
   }
 
   /** Looks again for the credential: if it was deleted during the login, nothing else would end this new session (D25). */
   async #checkAgain(session: SshSession, { certificate }: Entry): Promise<void> {
-    const { credentials, log } = this.#options.door
+    const { online, credentials, log } = this.#options.door
     try {
-      if (!(await credentials.current(session.credentialId))) session.end('its credential was deleted')
+      if (!(await online.currentCredential(session.credentialId))) session.end('its credential was deleted')
       else if (certificate && !(await credentials.certificate(certificate.digest))) {
         session.end('its SSH certificate was deleted')
       }

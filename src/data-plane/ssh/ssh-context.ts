@@ -16,8 +16,6 @@ export interface SshCredentials {
   find(fingerprint: string): Promise<AgentCredential | undefined>
   /** The user certificate with this digest, and the public key of the authority that issued it; throws likewise. */
   certificate(digest: string): Promise<SshUserCertificate | undefined>
-  /** The same credential, looked up again. */
-  current(id: string): Promise<AgentCredential | undefined>
 }
 
 export interface SshContext {

@@ -6,6 +6,7 @@ import { makeSshHostKey } from '../../lib/ssh-keys/ssh-host-key.ts'
 import { readSshPublicKey } from '../../lib/ssh-keys/ssh-public-key.ts'
 import { Refusal } from '../../model/errors.ts'
 import { until } from '../tunnel/testing/test-agent-listener.ts'
+import { listed } from '../tunnel/testing/test-control.ts'
 import { assertTold, clientKey, gatewayStarter, serving, theSession } from './testing/test-gateway.ts'
 
 const start = gatewayStarter()
@@ -163,7 +164,7 @@ test('a forward that is cancelled gives its address back', async () => {
 test('a labelled tunnel is found by its labels', async () => {
   const gateway = await start()
   await serving(gateway, { address: 'localhost', port: 0, command: 'labeled --label a=b' })
-  assert.equal((await gateway.online.registry.tunnelsWith({ a: 'b' })).length, 1)
+  assert.equal((await listed(gateway.online.registry).tunnelsWith({ a: 'b' })).length, 1)
 })
 
 const refusals: readonly [what: string, command: string, place: [string, number], acl: string[], ngrok: number][] = [

@@ -3,6 +3,7 @@ import type { ByteStream } from '../../lib/bytes/byte-stream.ts'
 import { timestamp } from '../../lib/clock.ts'
 import type { Peer } from '../../lib/net/peer.ts'
 import { printable } from '../../lib/text/printable.ts'
+import { refusals } from '../../model/agent-errors.ts'
 import { DialFault, type DialRequest } from '../../model/dial.ts'
 import { Refusal } from '../../model/errors.ts'
 import type { AgentCommand, PresentSession } from '../../model/presence.ts'
@@ -17,7 +18,6 @@ import { SshDisplay } from './request-display.ts'
 import type { SshContext } from './ssh-context.ts'
 import { helpText } from './ssh-help.ts'
 import type { ForwardReply, SshLink } from './ssh-link.ts'
-import { refusalText, sshRefusals } from './ssh-refusals.ts'
 import type { Asked, SshTerminal } from './ssh-terminal.ts'
 
 interface SshSessionOptions {
@@ -165,7 +165,7 @@ export class SshSession implements LiveSession {
     const isTwice = this.#forwards.has(asked)
     if (this.#forwards.size >= max || isTwice) {
       reply.reject()
-      this.#fail(isTwice ? sshRefusals.sameForward(asked.port) : sshRefusals.tooManyForwards(max))
+      this.#fail(isTwice ? refusals.sameForward(asked.port) : refusals.tooManyForwards(max))
       return
     }
     const forward: Forward = { asked, reply }
@@ -203,17 +203,17 @@ export class SshSession implements LiveSession {
 
   #asked(terminal: SshTerminal, asked: Asked): void {
     if (this.#terminal) {
-      terminal.complain(`${refusalText(sshRefusals.oneCommand())}\n`)
+      terminal.complain(`${refusalText(refusals.oneCommand())}\n`)
       terminal.exit(1)
       return
     }
     this.#terminal = terminal
     const { user, forced } = this.#options
     const isOldVersion = /^v\d+$/.test(user) && user !== 'v2'
-    if (isOldVersion) this.#fail(sshRefusals.unknownVersion(user))
+    if (isOldVersion) this.#fail(refusals.unknownVersion(user))
     else if (forced !== undefined) this.#run(terminal, forced)
-    else if ('shell' in asked) this.#fail(sshRefusals.noCommand())
-    else if ('subsystem' in asked) this.#fail(sshRefusals.unknownCommand(asked.subsystem))
+    else if ('shell' in asked) this.#fail(refusals.noCommand())
+    else if ('subsystem' in asked) this.#fail(refusals.unknownCommand(asked.subsystem))
     else this.#run(terminal, asked.exec)
   }
 
@@ -307,9 +307,14 @@ export class SshSession implements LiveSession {
     clearTimeout(this.#overdue)
     this.#overdue = setTimeout(() => {
       const seconds = requestMs / 1000
-      if (!this.#command) this.#fail(sshRefusals.commandMissing(seconds))
-      else if (this.#forwards.size === 0) this.#fail(sshRefusals.forwardMissing(seconds))
+      if (!this.#command) this.#fail(refusals.commandMissing(seconds))
+      else if (this.#forwards.size === 0) this.#fail(refusals.forwardMissing(seconds))
     }, requestMs)
     this.#overdue.unref()
   }
+}
+
+/** A refusal as clients show it. */
+export function refusalText({ message, ngrok }: BindRefusal): string {
+  return `${message} (ERR_NGROK_${ngrok})`
 }

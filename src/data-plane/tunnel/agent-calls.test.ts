@@ -6,6 +6,7 @@ import { streamTypes, typeHead } from '../../link/wire/stream-types.ts'
 import { MESSAGE_BYTES } from '../../link/wire/wire-bounds.ts'
 import { WireError } from '../../link/wire/wire-error.ts'
 import { type DoorOptions, ok, TestDoor, until } from './testing/test-agent-listener.ts'
+import { listed } from './testing/test-control.ts'
 
 const identity = await makeIdentity()
 
@@ -70,14 +71,14 @@ describe('a tunnel that is online', () => {
     clock.now += 5000
     const change = { TunnelId: bound.tunnelId, Metadata: 'after', Name: 'n', Description: 'd' }
     assert.deepEqual(await agent.call(streamTypes.patchTunnel, change), { Error: '' })
-    const [tunnel] = await door.registry.tunnels({ limit: 1 })
-    const [endpoint] = await door.registry.endpoints({ limit: 1 })
+    const [tunnel] = await listed(door.registry).tunnels({ limit: 1 })
+    const [endpoint] = await listed(door.registry).endpoints({ limit: 1 })
     assert.equal(tunnel?.metadata, 'after')
     assert.equal(endpoint?.metadata, 'after')
     assert.deepEqual([endpoint?.createdAt, endpoint?.updatedAt], ['1970-01-12T13:46:40Z', '1970-01-12T13:46:45Z'])
     // Absent and null fields stay as they are.
     assert.deepEqual(await agent.call(streamTypes.patchTunnel, { TunnelId: bound.tunnelId, Name: null }), { Error: '' })
-    assert.equal((await door.registry.tunnels({ limit: 1 }))[0]?.metadata, 'after')
+    assert.equal((await listed(door.registry).tunnels({ limit: 1 }))[0]?.metadata, 'after')
   })
 
   const refused: [what: string, change: Record<string, unknown>, ngrok: number][] = [
@@ -93,7 +94,7 @@ describe('a tunnel that is online', () => {
       const bound = ok(await agent.bind({ metadata: 'before' }))
       const { Error: text } = await agent.call(streamTypes.patchTunnel, { TunnelId: bound.tunnelId, ...change })
       assert.match(String(text), new RegExp(`\\n\\nERR_NGROK_${ngrok}\\n$`))
-      assert.equal((await door.registry.tunnels({ limit: 1 }))[0]?.metadata, 'before')
+      assert.equal((await listed(door.registry).tunnels({ limit: 1 }))[0]?.metadata, 'before')
     })
   }
 })

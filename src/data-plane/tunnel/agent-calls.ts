@@ -1,5 +1,4 @@
 /** Answers the calls of an authenticated agent, from a table with one entry for each. */
-
 import { Secret } from '../../lib/secrets/secret.ts'
 import { answer, type Message, readMessage } from '../../link/wire/agent-rpc.ts'
 import { buildBindAnswer, parseBind } from '../../link/wire/messages/bind.ts'
@@ -17,8 +16,8 @@ import { streamTypes } from '../../link/wire/stream-types.ts'
 import { MESSAGE_BYTES, UNAUTHENTICATED_BYTES } from '../../link/wire/wire-bounds.ts'
 import { WireError } from '../../link/wire/wire-error.ts'
 import type { WireStream } from '../../link/wire/wire-stream.ts'
-import { refusals, refusalText } from './bind-refusals.ts'
-import { BindRefusal } from './interfaces.ts'
+import { refusals } from '../../model/agent-errors.ts'
+import { BindRefusal, refusalText } from './interfaces.ts'
 import type { LabelIds } from './label-ids.ts'
 import type { DoorContext } from './listener-context.ts'
 import type { LiveSession, Tunnel } from './session-types.ts'
@@ -134,7 +133,7 @@ export class AgentCalls {
     tunnel.description = request.description ?? tunnel.description
     tunnel.metadata = request.metadata ?? tunnel.metadata
     tunnel.updatedAt = this.#door.now()
-    this.#door.online.changed(tunnel)
+    this.#door.online.registry.tunnelChanged(tunnel)
     return { reply: buildAnswer() }
   }
 

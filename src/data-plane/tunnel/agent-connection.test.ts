@@ -6,6 +6,7 @@ import type { AuthRequest } from '../../link/wire/messages/auth.ts'
 import { streamTypes } from '../../link/wire/stream-types.ts'
 import { bindRequest } from './testing/raw-agent.ts'
 import { type DoorOptions, ok, refusedWith, TestDoor, until } from './testing/test-agent-listener.ts'
+import { listed } from './testing/test-control.ts'
 
 const identity = await makeIdentity()
 
@@ -21,7 +22,7 @@ test('an agent with the token of a credential is let in and listed', async () =>
   assert.match(auth.clientId, /^ts_[0-9A-Za-z]{27}$/)
   assert.equal(auth.sessionId, auth.clientId)
   assert.deepEqual([auth.version, auth.serverVersion, auth.region], ['3', '9.9.9', 'local'])
-  const session = await door.registry.session(auth.clientId)
+  const session = await listed(door.registry).session(auth.clientId)
   assert.match(session?.startedAt ?? '', /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/)
   assert.deepEqual(
     { ...session, startedAt: '' },
@@ -37,7 +38,7 @@ test('an agent with the token of a credential is let in and listed', async () =>
       transport: 'v2',
     },
   )
-  assert.deepEqual(await door.registry.sessions({ limit: 10 }), [session])
+  assert.deepEqual(await listed(door.registry).sessions({ limit: 10 }), [session])
 })
 
 test('an agent that supports only the older version is answered in it', async () => {
@@ -92,7 +93,7 @@ describe('an agent is refused', () => {
     assert.equal(refusedWith(await agent.authenticate()), 109)
     ok(await agent.bind())
     assert.deepEqual(
-      (await door.registry.sessions({ limit: 10 })).map(({ id }) => id),
+      (await listed(door.registry).sessions({ limit: 10 })).map(({ id }) => id),
       [auth.clientId],
     )
   })

@@ -21,11 +21,11 @@ import type { Transport } from '../../link/wire/transport.ts'
 import { UNAUTHENTICATED_BYTES } from '../../link/wire/wire-bounds.ts'
 import { WireError } from '../../link/wire/wire-error.ts'
 import type { WireStream } from '../../link/wire/wire-stream.ts'
+import { refusals } from '../../model/agent-errors.ts'
 import type { FormerLabelTunnel } from '../../model/former-labels.ts'
-import { AgentSession, type SessionOptions } from './agent-session.ts'
+import { AgentSession } from './agent-session.ts'
 import { type Authenticated, authenticate } from './authenticate-agent.ts'
-import { refusals, refusalText } from './bind-refusals.ts'
-import { BindRefusal } from './interfaces.ts'
+import { BindRefusal, refusalText } from './interfaces.ts'
 import { AgentLeg } from './leg.ts'
 import type { AgentPeer, DoorContext } from './listener-context.ts'
 import { sealCookie } from './resume.ts'
@@ -129,7 +129,7 @@ export class AgentConnection {
     if (this.#mux.isClosed) return
     // The restriction may have been enforced while this connection authenticated.
     if (door.admits?.(peer) === false) this.#refuse(stream, refusals.addressRestricted(), { isFault: false })
-    else this.#admit(stream, request, { ...authenticated, former })
+    else this.#admit(stream, request, authenticated, former)
   }
 
   /** Why a leg is refused: its session must be online elsewhere and have no other leg here. */
@@ -160,7 +160,8 @@ export class AgentConnection {
   #admit(
     stream: WireStream,
     request: AuthRequest,
-    { former, ...authenticated }: Authenticated & Pick<SessionOptions, 'former'>,
+    authenticated: Authenticated,
+    former: readonly FormerLabelTunnel[],
   ): void {
     const { door, peer, outcome } = this.#options
     const windowBytes = agreeWindow(request.windowBytes)
@@ -194,7 +195,7 @@ export class AgentConnection {
     const parts = { mux: this.#mux, traits, peer, request, authenticated, door }
     if (as === 'standby') this.#session = new AgentStandby(parts)
     else if (as === 'leg') this.#session = new AgentLeg(parts)
-    else this.#session = new AgentSession({ ...parts, former })
+    else this.#session = new AgentSession(parts, former)
     void this.#checkAgain(this.#session)
   }
 
@@ -240,7 +241,7 @@ export class AgentConnection {
     standby.left('it became a session')
     // Written before the session begins: its heartbeat must not come first.
     answer(stream, buildBeginAnswer({ nodeAddresses: nodes?.addresses() ?? [] }))
-    const session = new AgentSession({ ...standby.parts, former })
+    const session = new AgentSession(standby.parts, former)
     this.#session = session
     void this.#checkAgain(session)
     return session
@@ -248,10 +249,10 @@ export class AgentConnection {
 
   /** The credential may have been deleted between its lookup and now, when the session was not listed yet (D25). */
   async #checkAgain(session: AgentSession | AgentLeg | AgentStandby): Promise<void> {
-    const { credentials, log } = this.#options.door
+    const { online, log } = this.#options.door
     const { credentialId } = session
     try {
-      if (!(await credentials.current(credentialId))) session.end('its credential was deleted')
+      if (!(await online.currentCredential(credentialId))) session.end('its credential was deleted')
     } catch (error) {
       log.warn({ credential: credentialId, error }, 'credential cannot be looked up')
     }

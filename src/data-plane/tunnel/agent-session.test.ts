@@ -8,6 +8,7 @@ import { Secret } from '../../lib/secrets/secret.ts'
 import type { AuthAnswer } from '../../link/wire/messages/auth.ts'
 import { bindRequest, TestAgent, TOKEN } from './testing/raw-agent.ts'
 import { type DoorOptions, ok, refusedWith, TestDoor, until } from './testing/test-agent-listener.ts'
+import { listed } from './testing/test-control.ts'
 
 const identity = await makeIdentity()
 
@@ -92,14 +93,14 @@ describe('a session', () => {
     const clock = { now: 1_000_000_000 }
     const door = await startDoor({ now: () => clock.now })
     const { agent, auth } = await door.online()
-    const before = await door.registry.session(auth.clientId)
+    const before = await listed(door.registry).session(auth.clientId)
     await agent.leave()
     await until(() => door.load.sessions === 0)
-    assert.equal(await door.registry.session(auth.clientId), undefined)
+    assert.equal(await listed(door.registry).session(auth.clientId), undefined)
     clock.now += 3_600_000
     const again = await door.online(back(auth))
     assert.equal(again.auth.clientId, auth.clientId)
-    assert.deepEqual(await door.registry.session(auth.clientId), before)
+    assert.deepEqual(await listed(door.registry).session(auth.clientId), before)
     // Each answer brings a new cookie, which works too.
     await again.agent.leave()
     assert.equal((await door.online(back(again.auth))).auth.clientId, auth.clientId)
@@ -169,7 +170,7 @@ describe('a session', () => {
     await Promise.allSettled(agents.map((agent) => agent.authenticate(back(auth))))
     await until(() => agents.filter(({ mux }) => !mux.isClosed).length === 1)
     assert.equal(door.load.sessions, 1)
-    assert.equal((await door.registry.session(auth.clientId))?.id, auth.clientId)
+    assert.equal((await listed(door.registry).session(auth.clientId))?.id, auth.clientId)
   })
 
   test('has none of its names once its connection is lost', async () => {

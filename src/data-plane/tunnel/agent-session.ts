@@ -2,36 +2,19 @@
 import type { ByteStream } from '../../lib/bytes/byte-stream.ts'
 import { timestamp } from '../../lib/clock.ts'
 import { tell } from '../../link/wire/agent-rpc.ts'
-import { Heartbeat, watchSilence } from '../../link/wire/heartbeat.ts'
-import type { AuthRequest } from '../../link/wire/messages/auth.ts'
 import { buildNodes, buildStopTunnel, moveMessage } from '../../link/wire/messages/command-messages.ts'
-import type { Mux } from '../../link/wire/mux.ts'
-import type { PeerTraits } from '../../link/wire/mux-peer.ts'
 import { streamTypes } from '../../link/wire/stream-types.ts'
 import type { WireStream } from '../../link/wire/wire-stream.ts'
 import type { DialFault, DialRequest } from '../../model/dial.ts'
 import type { FormerLabelTunnel } from '../../model/former-labels.ts'
 import type { AgentCommand, PresentSession } from '../../model/presence.ts'
 import { AgentCalls } from './agent-calls.ts'
-import type { Authenticated } from './authenticate-agent.ts'
+import { AgentLink, type LinkParts } from './agent-link.ts'
 import { Dialler } from './dial-tunnel.ts'
 import { LabelIds } from './label-ids.ts'
-import type { AgentPeer, DoorContext } from './listener-context.ts'
 import { AgentCommands, commandSupport } from './session-commands.ts'
 import type { LiveSession, Tunnel } from './session-types.ts'
-import { signsOfLife } from './signs-of-life.ts'
 import { TunnelTable } from './tunnel-table.ts'
-
-export interface SessionOptions {
-  readonly mux: Mux
-  readonly traits: PeerTraits
-  readonly peer: AgentPeer
-  readonly request: AuthRequest
-  readonly authenticated: Authenticated
-  /** The label tunnels that it had on a former connection. */
-  readonly former: readonly FormerLabelTunnel[]
-  readonly door: DoorContext
-}
 
 /** Most characters kept of each text that an agent sends about itself. */
 const MAX_TEXT = 255
@@ -39,27 +22,24 @@ const MAX_TEXT = 255
 /** The first protocol version in which an agent can be told that a tunnel is over. */
 const STOP_TUNNEL_VERSION = 3
 
-export class AgentSession implements LiveSession {
+export class AgentSession extends AgentLink implements LiveSession {
   readonly id: string
-  readonly credentialId: string
   readonly present: PresentSession
   readonly tunnels = new TunnelTable()
-  readonly #options: SessionOptions
   readonly #dialler: Dialler
   readonly #commands: AgentCommands
   readonly #labelIds: LabelIds
   readonly #calls: AgentCalls
-  readonly #heartbeat: Heartbeat
-  readonly #stopWatching: () => void
-  #isEnded = false
 
-  /** Replaces a former connection of the same session, and is online from now on. */
-  constructor(options: SessionOptions) {
-    const { mux, traits, peer, request, authenticated, door } = options
+  /**
+   * Replaces a former connection of the same session, and is online from now on. `former`: the label tunnels that it had on
+   * that connection.
+   */
+  constructor(parts: LinkParts, former: readonly FormerLabelTunnel[]) {
+    super(parts)
+    const { mux, traits, peer, request, authenticated, door } = parts
     const { sessionId, credentialId, startedAt, isResumed } = authenticated
     this.id = sessionId
-    this.credentialId = credentialId
-    this.#options = options
     this.present = {
       id: sessionId,
       agentVersion: cut(request.version),
@@ -74,32 +54,16 @@ export class AgentSession implements LiveSession {
     this.#dialler = new Dialler(mux, traits)
     this.#commands = new AgentCommands(mux, commandSupport(request), { timeoutMs: door.limits.commandMs })
     door.online.registry.addSession(this)
-    this.#labelIds = new LabelIds(sessionId, { isResumed, former: options.former })
+    this.#labelIds = new LabelIds(sessionId, { isResumed, former })
     this.#calls = new AgentCalls(this, this.#labelIds, door)
-
-    const { silenceMs, intervalMs, toleranceMs } = signsOfLife(request, door.limits)
-    const onDead = (): void => this.end('its agent gave no sign of life')
-    this.#heartbeat = new Heartbeat(mux, { intervalMs, toleranceMs, onDead })
-    this.#stopWatching = watchSilence(mux, { limitMs: silenceMs, onDead })
+    this.watch({ isPinged: true })
     const agent = cut(request.userAgent)
     door.log.info({ session: this.id, credential: credentialId, peer: peer.ip, agent, isResumed }, 'agent online')
   }
 
-  get isEnded(): boolean {
-    return this.#isEnded
-  }
-
   get connections(): number {
     // All streams that we opened, except heartbeat and commands.
-    return Math.max(0, this.#options.mux.opened - 1 - this.#commands.pending)
-  }
-
-  get bytesIn(): number {
-    return this.#options.mux.bytesIn
-  }
-
-  get bytesOut(): number {
-    return this.#options.mux.bytesOut
+    return Math.max(0, this.parts.mux.opened - 1 - this.#commands.pending)
   }
 
   /** Serves a stream that the agent opened, other than a heartbeat; resolves when it is answered. */
@@ -108,8 +72,7 @@ export class AgentSession implements LiveSession {
   }
 
   async proveAlive(): Promise<void> {
-    const isAlive = await this.#heartbeat.ask(this.#options.door.limits.signOfLifeMs)
-    if (!isAlive) this.end('its agent gave no sign of life when another agent asked for its address')
+    if (!(await this.isAlive())) this.end('its agent gave no sign of life when another agent asked for its address')
   }
 
   open(tunnel: Tunnel, request: DialRequest): ByteStream | DialFault | Promise<ByteStream | DialFault> {
@@ -118,41 +81,31 @@ export class AgentSession implements LiveSession {
 
   async command(command: AgentCommand): Promise<void> {
     await this.#commands.send(command)
-    this.#options.door.log.info({ session: this.id, command }, 'agent took a command')
+    this.parts.door.log.info({ session: this.id, command }, 'agent took a command')
   }
 
   tellStopped({ id, wireId }: Tunnel, { message, ngrok }: { readonly message: string; readonly ngrok: number }): void {
     this.#labelIds.ended(id)
     // Older agents would take the message for a visitor's connection.
-    if (Number(this.#options.authenticated.version) < STOP_TUNNEL_VERSION) return
+    if (Number(this.parts.authenticated.version) < STOP_TUNNEL_VERSION) return
     const stop = buildStopTunnel({ id: wireId, message, errorCode: `ERR_NGROK_${ngrok}` })
-    tell(this.#options.mux, streamTypes.stopTunnel, stop)
+    tell(this.parts.mux, streamTypes.stopTunnel, stop)
   }
 
   tellToMove(nodes?: readonly string[]): boolean {
-    const { request, mux } = this.#options
+    const { request, mux } = this.parts
     // Other agents would take the message for a visitor's connection, and older ones of ours would come back to this node.
     if (!(nodes ? request.knowsNodes : request.canMove)) return false
     return tell(mux, streamTypes.move, nodes ? buildNodes(nodes) : moveMessage) === undefined
   }
 
   tellNodes(addresses: readonly string[]): void {
-    const { request, mux } = this.#options
+    const { request, mux } = this.parts
     if (request.knowsNodes) tell(mux, streamTypes.nodes, buildNodes(addresses))
   }
 
-  end(reason: string): void {
-    this.left(reason)
-    this.#options.mux.close('no_error', reason)
-  }
-
-  /** Releases everything at once; called when the connection is closed. */
-  left(reason: string): void {
-    if (this.#isEnded) return
-    this.#isEnded = true
-    this.#stopWatching()
-    this.#heartbeat.stop()
-    const { online, log } = this.#options.door
+  protected release(reason: string): void {
+    const { online, log } = this.parts.door
     online.registry.removeSession(this)
     online.legs.end(this.id, 'its session is over')
     const { bytesIn, bytesOut } = this

@@ -8,6 +8,7 @@ import { type BindMessage, buildBind } from '../../link/wire/messages/bind.ts'
 import { streamTypes } from '../../link/wire/stream-types.ts'
 import { bindRequest } from './testing/raw-agent.ts'
 import { ok, refusedWith, TestDoor, until } from './testing/test-agent-listener.ts'
+import { listed } from './testing/test-control.ts'
 
 const identity = await makeIdentity()
 
@@ -128,7 +129,7 @@ describe('an agent that is alive', () => {
     const all = await Promise.all(Array.from({ length: 50 }, () => agent.bind(name)))
     for (const outcome of all) assert.equal(refusedWith(outcome), 334)
     assert.equal(holder.mux.isClosed, false)
-    assert.equal((await door.registry.tunnel(bound.tunnelId))?.id, bound.tunnelId)
+    assert.equal((await listed(door.registry).tunnel(bound.tunnelId))?.id, bound.tunnelId)
   })
 
   test('keeps its name when it answers no pings but sends anything at all', async () => {

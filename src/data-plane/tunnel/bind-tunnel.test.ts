@@ -7,6 +7,7 @@ import { Secret } from '../../lib/secrets/secret.ts'
 import type { BindMessage } from '../../link/wire/messages/bind.ts'
 import { streamTypes } from '../../link/wire/stream-types.ts'
 import { type DoorOptions, ok, refusedWith, TestDoor, until } from './testing/test-agent-listener.ts'
+import { listed } from './testing/test-control.ts'
 
 const identity = await makeIdentity()
 
@@ -29,7 +30,7 @@ describe('a bind', () => {
     assert.equal(bound.id, bound.tunnelId)
     assert.equal(bound.opts.Hostname, bound.url.slice('https://'.length))
     const { registry } = door.tunnels
-    const [tunnel] = await registry.tunnels({ limit: 10 })
+    const [tunnel] = await listed(registry).tunnels({ limit: 10 })
     assert.deepEqual(
       { ...tunnel, startedAt: '' },
       {
@@ -42,7 +43,7 @@ describe('a bind', () => {
         endpoint: { id: bound.tunnelId.replace('tn_', 'ep_'), proto: 'https', publicUrl: bound.url },
       },
     )
-    const [endpoint] = await registry.endpoints({ limit: 10 })
+    const [endpoint] = await listed(registry).endpoints({ limit: 10 })
     assert.deepEqual(
       { ...endpoint, createdAt: '', updatedAt: '' },
       {
@@ -60,8 +61,8 @@ describe('a bind', () => {
         tunnelId: bound.tunnelId,
       },
     )
-    assert.deepEqual(await registry.tunnel(bound.tunnelId), tunnel)
-    assert.deepEqual(await registry.endpoint(endpoint?.id ?? ''), endpoint)
+    assert.deepEqual(await listed(registry).tunnel(bound.tunnelId), tunnel)
+    assert.deepEqual(await listed(registry).endpoint(endpoint?.id ?? ''), endpoint)
   })
 
   test('passes all fields to the endpoint', async () => {
@@ -75,11 +76,9 @@ describe('a bind', () => {
       port: undefined,
       place: 'plain:a.example.com',
       isRandom: false,
-      isNamed: false,
+      isPooled: false,
       tunnel: { kind: 'tunnel', tunnelId: bound.tunnelId, httpVersion: 2, proxyHeader: 2 },
       credentialId: 'cr_test',
-      // The credential has no known owner.
-      ownerId: 'cr_test',
       sessionId: door.registry.liveSessions()[0]?.id,
       opts,
     })
@@ -142,6 +141,14 @@ describe('a bind', () => {
     assert.equal(ports.size, 9)
     assert.equal(refusedWith(await agent.bind({ proto: 'tcp' })), 334)
     assert.equal(refusedWith(await agent.bind({ proto: 'tcp', opts: { Addr: ':20003' } })), 334)
+  })
+
+  test('of a random port is judged by the ACL first, even when none is free', async () => {
+    const { door, agent } = await startAgent()
+    await Promise.all(Array.from({ length: 10 }, async () => ok(await agent.bind({ proto: 'tcp' }))))
+    assert.equal(refusedWith(await agent.bind({ proto: 'tcp' })), 334)
+    door.credentials.restrict('bind:example.test:20001')
+    assert.equal(refusedWith(await agent.bind({ proto: 'tcp' })), 356)
   })
 
   test('of a random port skips those that are taken', async () => {
@@ -246,7 +253,7 @@ describe('an ACL', () => {
     door.credentials.restrict('bind:y.d.com')
     assert.equal(refusedWith(await agent.bind({ opts: { Domain: 'z.d.com' } })), 316)
     ok(await agent.bind({ opts: { Domain: 'y.d.com' } }))
-    assert.equal((await door.registry.tunnel(bound.tunnelId))?.id, bound.tunnelId)
+    assert.equal((await listed(door.registry).tunnel(bound.tunnelId))?.id, bound.tunnelId)
   })
 })
 
@@ -255,7 +262,7 @@ describe('a token', () => {
     const clock = { now: 1_000_000_000 }
     const { door, agent, auth } = await startAgent({ now: () => clock.now })
     const bounds = [ok(await agent.bind()), ok(await agent.bind({ proto: 'tcp' }))]
-    const before = await door.registry.tunnels({ limit: 10 })
+    const before = await listed(door.registry).tunnels({ limit: 10 })
     await agent.leave()
     await until(() => door.load.sessions === 0)
     clock.now += 60_000
@@ -264,7 +271,7 @@ describe('a token', () => {
       const bound = ok(await again.bind({ id, proto, opts, token }))
       assert.deepEqual([bound.id, bound.url, bound.tunnelId], [id, url, id])
     }
-    assert.deepEqual(await door.registry.tunnels({ limit: 10 }), before)
+    assert.deepEqual(await listed(door.registry).tunnels({ limit: 10 }), before)
   })
 
   test('works after a restart of the server, and when the agent sends nothing else', async () => {

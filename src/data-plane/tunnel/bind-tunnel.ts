@@ -2,20 +2,13 @@
 import type { Clock } from '../../lib/clock.ts'
 import type { IdSource } from '../../lib/ids.ts'
 import type { Logger } from '../../lib/log/create-log.ts'
+import type { Control } from '../../link/planes/control-link.ts'
 import { option } from '../../link/wire/messages/bind-options.ts'
-import { mayBindAddress, mayBindAnything, mayBindName, namesIt } from '../../model/acl.ts'
+import { refusals } from '../../model/agent-errors.ts'
 import { MAX_BIND_OPTIONS } from '../../model/endpoint.ts'
 import { memberLabels } from '../../model/pool.ts'
-import { refusals } from './bind-refusals.ts'
 import { type BindToken, openBindToken, sealBindToken } from './bind-token.ts'
-import {
-  BindRefusal,
-  type CurrentCredentials,
-  type Elsewhere,
-  type EndpointRequest,
-  type Endpoints,
-  type OpenEndpoint,
-} from './interfaces.ts'
+import { BindRefusal, type EndpointRequest, type Endpoints } from './interfaces.ts'
 import { type RandomBytes, randomName } from './random-names.ts'
 import type { Registry } from './registry.ts'
 import { type Address, isProto, requestedAddress, type ServedAddresses } from './requested-address.ts'
@@ -27,10 +20,9 @@ import type { BindRequest } from './tunnel-request.ts'
 
 /** What binding needs. */
 export interface Binding extends ServedAddresses {
-  readonly credentials: CurrentCredentials
+  readonly control: Control
   readonly endpoints: Endpoints
   readonly registry: Registry
-  readonly elsewhere: Elsewhere
   readonly seal: Seal
   readonly ids: IdSource
   readonly now: Clock
@@ -80,8 +72,6 @@ interface Wanted {
 }
 
 interface Attempt extends Wanted {
-  readonly acl: readonly string[]
-  readonly ownerId: string
   readonly token: BindToken | undefined
   /** Whether no particular address was asked for. */
   readonly isRandom: boolean
@@ -89,30 +79,18 @@ interface Attempt extends Wanted {
 
 async function bindAllowed(wanted: Wanted, { isSecond = false } = {}): Promise<Bound | BindRefusal> {
   const { session, request, asked, binding } = wanted
-  const credential = await sessionCredential(session, binding)
-  if (credential instanceof BindRefusal) return credential
-  // A credential without a known owner shares addresses only with itself.
-  const { acl, ownerId = credential.id } = credential
   const token = await readToken(session, request, asked, binding)
-  if (session.isEnded) return refusals.stopping()
-  if (token && binding.stopped.has(token.tunnelId)) return refusals.tunnelStopped()
+  if (token && binding.stopped.has(token.tunnelId)) {
+    const credential = await sessionCredential(session, binding)
+    return credential instanceof BindRefusal ? credential : refusals.tunnelStopped()
+  }
   const chosen = asked ?? token
-  const attempt = { ...wanted, acl, ownerId, token, isRandom: !chosen }
+  const attempt = { ...wanted, token, isRandom: !chosen }
   if (!chosen) return bindAnywhere(attempt)
-  const bound = await bindAt(chosen, attempt)
+  const bound = await serve(chosen, attempt)
   if (isSecond || !(bound instanceof BindRefusal) || !bound.isTaken) return bound
   // Tried only once more, so that of two waiters one is refused; everything is checked again, since seconds have passed.
   return (await isFreed(chosen, attempt)) ? bindAllowed(wanted, { isSecond: true }) : bound
-}
-
-/** A name, a port, or the address of an earlier token: the ACL must cover it and nobody else may hold it. */
-async function bindAt({ host, port }: Address, attempt: Attempt): Promise<Bound | BindRefusal> {
-  const { acl, session } = attempt
-  if (port === undefined && !mayBindName(acl, host)) return refusals.nameNotAllowed(session.credentialId, host)
-  if (port !== undefined && !mayBindAddress(acl, { host, port })) {
-    return refusals.addressNotAllowed(session.credentialId, `${host}:${port}`)
-  }
-  return serve({ host, port }, attempt)
 }
 
 /**
@@ -120,11 +98,11 @@ async function bindAt({ host, port }: Address, attempt: Attempt): Promise<Bound 
  * keep it from its successor. Called only for agents that may have the address.
  */
 async function isFreed(address: Address, { session, proto, binding }: Attempt): Promise<boolean> {
-  const { registry, elsewhere } = binding
+  const { registry, control } = binding
   const place = placeOf(proto, address)
   const holders = registry.holdersOf(place)
   if (holders.includes(session)) return false
-  if (holders.length === 0) return (await elsewhere.proveAlive(place)) && !session.isEnded
+  if (holders.length === 0) return (await control.ask('proveAlive', { place }).catch(() => false)) && !session.isEnded
   await Promise.all(holders.map((holder) => holder.proveAlive()))
   return !registry.holdersOf(place).some((holder) => holders.includes(holder)) && !session.isEnded
 }
@@ -137,12 +115,8 @@ function placeOf(proto: Attempt['proto'], { host, port }: Address): string {
   return `${proto === 'http' ? 'plain' : 'secure'}:${host}`
 }
 
-/** D48: a random address needs a rule that covers every possible one. */
 async function bindAnywhere(attempt: Attempt): Promise<Bound | BindRefusal> {
-  const { acl, session, proto, binding } = attempt
-  const { domain } = binding
-  if (proto === 'tcp' && !mayBindAnything(acl)) return refusals.randomPortNotAllowed(session.credentialId)
-  if (!mayBindName(acl, `*.${domain}`)) return refusals.randomNameNotAllowed(session.credentialId, domain)
+  const { session, proto, binding } = attempt
   let tries = 0
   for (const address of proto === 'tcp' ? randomPorts(binding) : randomNames(binding)) {
     const bound = await serve(address, attempt)
@@ -157,11 +131,17 @@ function* randomNames({ domain, random }: Binding): Generator<Address> {
 }
 
 function* randomPorts({ domain, tcpPorts }: Binding): Generator<Address> {
-  for (const port of tcpPorts.choices()) yield { host: domain, port }
+  let hasChoice = false
+  for (const port of tcpPorts.choices()) {
+    hasChoice = true
+    yield { host: domain, port }
+  }
+  // When all are in use, one is asked for nevertheless: the agent may be refused for another reason, which comes first.
+  if (!hasChoice) yield { host: domain, port: tcpPorts.range.from }
 }
 
 async function serve(address: Address, attempt: Attempt): Promise<Bound | BindRefusal> {
-  const { session, request, proto, token, isRandom, acl, ownerId, binding } = attempt
+  const { session, request, proto, token, isRandom, binding } = attempt
   const { ids, registry, now, seal } = binding
   const { host, port } = address
   // An id in use is not given twice, even to an agent that can prove it held the id; but its session may move with it.
@@ -171,14 +151,14 @@ async function serve(address: Address, attempt: Attempt): Promise<Bound | BindRe
   const endpointId = `ep_${id.slice('tn_'.length)}`
   const httpVersion: 1 | 2 = request.forwardsProto === 'http2' ? 2 : 1
   const plan = { kind: 'tunnel', tunnelId: id, httpVersion, proxyHeader: proxyHeader(request) ?? 0 } as const
-  const isNamed = port === undefined && namesIt(acl, host)
   const { credentialId, id: sessionId } = session
-  const opts = request.opts
+  const { opts, poolingEnabled: isPooled } = request
   const place = placeOf(proto, address)
-  const who = { credentialId, sessionId, ownerId }
-  const pool = request.poolingEnabled && { pool: { ownerId, httpVersion } }
-  const asking = { id: endpointId, proto, host, port, place, isRandom, isNamed, tunnel: plan, ...pool, ...who, opts }
-  const open = await opened(asking, attempt)
+  const asking = { id: endpointId, proto, host, port, place, isRandom, isPooled, tunnel: plan }
+  const open = await binding.endpoints.open({ ...asking, credentialId, sessionId, opts }).catch((error: unknown) => {
+    binding.log.error({ session: sessionId, endpoint: endpointId, error }, 'endpoint cannot be opened')
+    return refusals.broken()
+  })
   if (open instanceof BindRefusal) return open
   if (session.isEnded) {
     open.close()
@@ -214,25 +194,12 @@ async function serve(address: Address, attempt: Attempt): Promise<Bound | BindRe
       }
     },
   }
-  registry.addTunnel(tunnel)
-  await binding.elsewhere.tunnelStarted(tunnel)
+  await registry.startTunnel(tunnel)
   return {
     tunnel,
     address,
     url: open.url,
     token: sealBindToken(seal, { credentialId, tunnelId: id, startedAt, proto, host, port }),
-  }
-}
-
-async function opened(
-  request: EndpointRequest,
-  { session, binding: { endpoints, log } }: Attempt,
-): Promise<OpenEndpoint | BindRefusal> {
-  try {
-    return await endpoints.open(request)
-  } catch (error) {
-    log.error({ session: session.id, endpoint: request.id, error }, 'endpoint cannot be opened')
-    return refusals.broken()
   }
 }
 

@@ -1,16 +1,17 @@
 /** The legs at this data plane: at most one takes visitors for a session, and none outlives its session. */
 import type { ByteStream } from '../../lib/bytes/byte-stream.ts'
 import type { DialFault, DialRequest } from '../../model/dial.ts'
-import type { Elsewhere } from './interfaces.ts'
+import type { Beyond } from './interfaces.ts'
 import type { AgentLeg } from './leg.ts'
 
 /** The highest number of a leg; with its first connection an agent has at most 16. */
 export const MAX_LEG = 15
 
-type LegsElsewhere = Pick<Elsewhere, 'mayHaveLeg' | 'legChanged'>
+/** How long an agent waits until it is known whether its session is online, in milliseconds. */
+const ASK_MS = 3000
 
 export class LegTable {
-  readonly #elsewhere: LegsElsewhere
+  readonly #beyond: Beyond
   /** Legs that take visitors, by session. */
   readonly #bySession = new Map<string, AgentLeg>()
   /** Legs that only keep their present visitors. */
@@ -19,8 +20,8 @@ export class LegTable {
   readonly #coming = new Set<{ readonly sessionId: string; isOver: boolean }>()
   #past = { bytesIn: 0, bytesOut: 0 }
 
-  constructor(elsewhere: LegsElsewhere) {
-    this.#elsewhere = elsewhere
+  constructor(beyond: Beyond) {
+    this.#beyond = beyond
   }
 
   /** Ids of the sessions that have a leg here. */
@@ -48,7 +49,7 @@ export class LegTable {
     const coming = { sessionId: who.sessionId, isOver: false }
     this.#coming.add(coming)
     try {
-      return (await this.#elsewhere.mayHaveLeg(who)) && !coming.isOver
+      return (await this.#beyond.control.ask('mayHaveLeg', who, { withinMs: ASK_MS })) && !coming.isOver
     } finally {
       this.#coming.delete(coming)
     }
@@ -59,7 +60,7 @@ export class LegTable {
     const before = this.#bySession.get(leg.id)
     this.#bySession.set(leg.id, leg)
     before?.end('its agent reconnected on another connection')
-    this.#elsewhere.legChanged(leg.id)
+    this.#beyond.remote().legChanged(leg.id)
   }
 
   remove(leg: AgentLeg): void {
@@ -93,6 +94,6 @@ export class LegTable {
   #stopUsing(leg: AgentLeg): void {
     if (this.#bySession.get(leg.id) !== leg) return
     this.#bySession.delete(leg.id)
-    this.#elsewhere.legChanged(leg.id)
+    this.#beyond.remote().legChanged(leg.id)
   }
 }

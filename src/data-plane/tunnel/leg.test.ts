@@ -8,7 +8,6 @@ import type { AuthAnswer, AuthRequest } from '../../link/wire/messages/auth.ts'
 import { readProxyHeader } from '../../link/wire/proxy-header.ts'
 import { WireError } from '../../link/wire/wire-error.ts'
 import { DialFault, type DialRequest } from '../../model/dial.ts'
-import { nowhere } from './interfaces.ts'
 import { type DoorOptions, ok, refusedWith, TestDoor, until } from './testing/test-agent-listener.ts'
 
 const identity = await makeIdentity()
@@ -48,16 +47,15 @@ async function twoPlanes(options: DoorOptions = {}) {
   const control = { isAway: false, meanwhile() {} }
   const first = await open('w1')
   const second = await open('w2', {
-    elsewhere: {
-      ...nowhere,
-      async mayHaveLeg({ sessionId, credentialId }) {
+    answers: {
+      mayHaveLeg({ sessionId, credentialId }) {
         if (control.isAway) throw new Error('the control plane is away')
         const mayHave = first.registry.liveSession(sessionId)?.credentialId === credentialId
         control.meanwhile()
         return mayHave
       },
-      legChanged: (sessionId) => void changed.push(sessionId),
     },
+    remote: { legChanged: (sessionId) => void changed.push(sessionId) },
     ...options,
   })
   const { agent, auth } = await first.online({ canMove: true })

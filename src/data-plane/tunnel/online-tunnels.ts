@@ -3,10 +3,11 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Clock } from '../../lib/clock.ts'
 import type { IdSource } from '../../lib/ids.ts'
 import type { Logger } from '../../lib/log/create-log.ts'
+import { type Control, LOOKUP_MS } from '../../link/planes/control-link.ts'
 import type { FormerLabelTunnel } from '../../model/former-labels.ts'
 import { type AgentPortRange, AgentTcpPorts } from './agent-tcp-ports.ts'
 import { type Binding, type Bound, bind } from './bind-tunnel.ts'
-import { type BindRefusal, type CurrentCredentials, type Elsewhere, type Endpoints, nowhere } from './interfaces.ts'
+import type { AgentCredential, Beyond, BindRefusal, Endpoints } from './interfaces.ts'
 import type { LabelIds } from './label-ids.ts'
 import { LegTable } from './leg-table.ts'
 import type { RandomBytes } from './random-names.ts'
@@ -19,8 +20,7 @@ import { startLabelTunnel } from './tunnel-labels.ts'
 import type { BindRequest, LabelRequest } from './tunnel-request.ts'
 import { WatchedRequests } from './watched-requests.ts'
 
-export interface OnlineOptions {
-  readonly credentials: CurrentCredentials
+export interface OnlineOptions extends Beyond {
   readonly endpoints: Endpoints
   /** Seals tokens, which must survive a restart. */
   readonly seal: Seal
@@ -35,13 +35,14 @@ export interface OnlineOptions {
   readonly tcpPorts: AgentPortRange
   /** The ports shown in public URLs; asked at each bind, since a port may be known only after listening. */
   readonly publicPorts: () => { readonly http: number; readonly https: number }
-  /** Other data planes; by default there are none. */
-  readonly elsewhere?: Elsewhere | undefined
 }
 
 /** How many agents are asked to move at once, and the pause before the next, in milliseconds: each begins a handshake. */
 const MOVED_TOGETHER = 50
 const MOVES_APART_MS = 20
+
+/** How long an agent that comes back waits until its former session has ended, in milliseconds. */
+const RETURNING_MS = 3000
 
 const notAdmitted = 'an IP restriction no longer admits its address'
 
@@ -62,23 +63,28 @@ export class Online {
   readonly #toldToMove = new Set<{ readonly isEnded: boolean }>()
   /** Rounds of telling agents about other nodes. */
   #nodesTold = 0
-  readonly #elsewhere: Elsewhere
+  readonly #control: Control
 
-  constructor({ region, tcpPorts, elsewhere = nowhere, ...given }: OnlineOptions) {
-    this.#elsewhere = elsewhere
-    this.registry = new Registry({ region, elsewhere })
-    this.legs = new LegTable(elsewhere)
-    this.standbys = new StandbyTable(async (id) => (await given.credentials.current(id)) !== undefined)
+  constructor({ region, tcpPorts, remote, ...given }: OnlineOptions) {
+    const { control } = given
+    this.#control = control
+    this.registry = new Registry({ region, control, remote })
+    this.legs = new LegTable({ control, remote })
+    this.standbys = new StandbyTable(async (id) => (await this.currentCredential(id)) !== undefined)
     this.region = region
     this.domain = given.domain
     this.#log = given.log
     this.#binding = {
       ...given,
       registry: this.registry,
-      elsewhere,
       tcpPorts: new AgentTcpPorts(tcpPorts, given.random),
       stopped: this.#stopped,
     }
+  }
+
+  /** A session's credential, looked up again: its ACL may have changed, or it may be gone. Rejects when the store is down. */
+  currentCredential(id: string): Promise<AgentCredential | undefined> {
+    return this.#control.ask('currentCredential', { id }, { withinMs: LOOKUP_MS })
   }
 
   /** Gives a session an address and serves it, or says why not. */
@@ -107,7 +113,7 @@ export class Online {
     if (!tunnel) return false
     // Some agents miss the message after they reconnected, so the tunnel is removed here and may not come back.
     this.#stopped.add(tunnelId)
-    this.#elsewhere.tunnelStopped(tunnelId)
+    this.#control.tell('tunnelStopped', { tunnelId })
     this.registry.removeTunnel(tunnel)
     tunnel.session.tellStopped(tunnel, why)
     this.#log.info({ session: tunnel.session.id, tunnel: tunnelId, reason: why.message }, 'tunnel stopped')
@@ -124,7 +130,7 @@ export class Online {
    * moving. Resolves with the label tunnels that it had; rejects when the lookup fails.
    */
   beginning(sessionId: string, how: { readonly isMoving: boolean }): Promise<readonly FormerLabelTunnel[]> {
-    return this.#elsewhere.returning(sessionId, how)
+    return this.#control.ask('returning', { sessionId, ...how }, { withinMs: RETURNING_MS })
   }
 
   /** The same for an agent that reconnects by itself; a failed lookup does not keep it out. */
@@ -139,11 +145,6 @@ export class Online {
       )
       return []
     }
-  }
-
-  /** An agent has changed the name, description or metadata of a tunnel. */
-  changed(tunnel: Tunnel): void {
-    this.#elsewhere.tunnelChanged(tunnel)
   }
 
   /** D64: ends sessions from addresses that a changed restriction no longer admits. */

@@ -2,8 +2,7 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
 import { readName } from '../../model/hostport.ts'
-import { randomName } from './random-names.ts'
-import { adjectives, nouns } from './random-words.ts'
+import { adjectives, nouns, randomName } from './random-names.ts'
 
 test('a random name is two words and four hex digits under the domain', () => {
   assert.equal(

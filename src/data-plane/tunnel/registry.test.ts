@@ -4,6 +4,7 @@ import { makeIdentity } from '../../../test/support/make-certificate.ts'
 import type { WireStream } from '../../link/wire/wire-stream.ts'
 import { DialFault } from '../../model/dial.ts'
 import { ok, TestDoor, until } from './testing/test-agent-listener.ts'
+import { listed } from './testing/test-control.ts'
 
 const identity = await makeIdentity()
 
@@ -21,11 +22,11 @@ test('lists are newest first, page by page, and sessions that return keep their 
   const agents = []
   for (let i = 0; i < 5; i++) agents.push(await door.online())
   const ids = agents.map(({ auth }) => auth.clientId).reverse()
-  const listed = async () => (await registry.sessions({ limit: 100 })).map(({ id }) => id)
-  assert.deepEqual(await listed(), ids)
+  const sessionIds = async () => (await listed(registry).sessions({ limit: 100 })).map(({ id }) => id)
+  assert.deepEqual(await sessionIds(), ids)
   const pages: string[][] = []
   for (let beforeId: string | undefined; ; ) {
-    const page = await registry.sessions({ limit: 2, ...(beforeId !== undefined && { beforeId }) })
+    const page = await listed(registry).sessions({ limit: 2, ...(beforeId !== undefined && { beforeId }) })
     if (page.length === 0) break
     pages.push(page.map(({ id }) => id))
     beforeId = page.at(-1)?.id
@@ -36,16 +37,16 @@ test('lists are newest first, page by page, and sessions that return keep their 
   await third.agent.leave()
   await until(() => door.load.sessions === 4)
   assert.deepEqual(
-    await listed(),
+    await sessionIds(),
     ids.filter((id) => id !== third.auth.clientId),
   )
   // The id of a session that is gone still works as a cursor.
   assert.deepEqual(
-    (await registry.sessions({ limit: 1, beforeId: third.auth.clientId })).map(({ id }) => id),
+    (await listed(registry).sessions({ limit: 1, beforeId: third.auth.clientId })).map(({ id }) => id),
     [ids[3]],
   )
   await door.online({ clientId: third.auth.clientId, cookie: third.auth.cookie })
-  assert.deepEqual(await listed(), ids)
+  assert.deepEqual(await sessionIds(), ids)
 })
 
 test('a visitor reaches the agent of its tunnel and no other, both ways, until the tunnel is gone', async () => {

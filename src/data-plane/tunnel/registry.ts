@@ -1,22 +1,23 @@
 /** The sessions online at this data plane and their tunnels: the API lists them, and visitors are routed by them. */
 import { timestamp } from '../../lib/clock.ts'
 import { Shelf } from '../../lib/sorted-id-map.ts'
+import type { Attachment, OnlineSession, OnlineTunnel } from '../../link/planes/plane-calls.ts'
 import { type Dial, DialFault, type FollowGroup } from '../../model/dial.ts'
 import { Refusal } from '../../model/errors.ts'
 import { LabelGroups, type LabelledTunnel } from '../../model/label-groups.ts'
-import type {
-  AgentCommand,
-  Presence,
-  PresencePage,
-  PresentEndpoint,
-  PresentSession,
-  PresentTunnel,
-} from '../../model/presence.ts'
-import { type Elsewhere, nowhere } from './interfaces.ts'
+import type { AgentCommand, PresentEndpoint, PresentTunnel } from '../../model/presence.ts'
+import type { Beyond } from './interfaces.ts'
 import type { LiveSession, Tunnel } from './session-types.ts'
 
-export class Registry implements Omit<Presence, 'nodes' | 'node'> {
-  readonly #region: string
+interface RegistryOptions extends Beyond {
+  readonly region: string
+}
+
+/** How long an agent waits until other planes can reach its tunnel, in milliseconds. */
+const TOLD_MS = 5000
+
+export class Registry {
+  readonly #options: RegistryOptions
   readonly #sessions = new Shelf<LiveSession>()
   readonly #tunnels = new Shelf<Tunnel>()
   /** By the ids of their endpoints. */
@@ -25,12 +26,10 @@ export class Registry implements Omit<Presence, 'nodes' | 'node'> {
   readonly #byPlace = new Map<string, Set<Tunnel>>()
   /** Tunnels with labels, including those at other planes and nodes. */
   readonly groups = new LabelGroups<LabelledTunnel>()
-  readonly #elsewhere: Elsewhere
   #past = { bytesIn: 0, bytesOut: 0 }
 
-  constructor({ region, elsewhere = nowhere }: { readonly region: string; readonly elsewhere?: Elsewhere }) {
-    this.#region = region
-    this.#elsewhere = elsewhere
+  constructor(options: RegistryOptions) {
+    this.#options = options
   }
 
   get counts(): { readonly sessions: number; readonly tunnels: number; readonly endpoints: number } {
@@ -46,13 +45,14 @@ export class Registry implements Omit<Presence, 'nodes' | 'node'> {
   addSession(session: LiveSession): void {
     this.#sessions.get(session.id)?.end('its agent reconnected on another connection')
     this.#sessions.add(session.id, session)
-    this.#elsewhere.sessionStarted(session)
+    this.#options.control.tell('sessionStarted', onlineSession(session))
   }
 
   /** Removes a session with all its tunnels. */
   removeSession(session: LiveSession): void {
     // Another connection may have replaced it.
-    if (this.#sessions.get(session.id) === session) this.#elsewhere.sessionEnded(session)
+    if (this.#sessions.get(session.id) === session)
+      this.#options.control.tell('sessionEnded', { sessionId: session.id })
     for (const tunnel of session.tunnels.values()) this.removeTunnel(tunnel)
     if (this.#sessions.get(session.id) === session) this.#sessions.delete(session.id)
     this.#past.bytesIn += session.bytesIn
@@ -62,11 +62,12 @@ export class Registry implements Omit<Presence, 'nodes' | 'node'> {
   /** Whether a session may start a tunnel with this id: no such tunnel is online, or it moves here with that session. */
   mayStart(tunnelId: string, sessionId: string): boolean {
     if (this.#tunnels.get(tunnelId)) return false
-    const holder = this.#elsewhere.holderOf(tunnelId)
+    const holder = this.#options.remote().holderOf(tunnelId)
     return holder === undefined || holder === sessionId
   }
 
-  addTunnel(tunnel: Tunnel): void {
+  /** Adds a tunnel; resolves when other planes can reach it. */
+  async startTunnel(tunnel: Tunnel): Promise<void> {
     tunnel.session.tunnels.add(tunnel)
     this.#tunnels.add(tunnel.id, tunnel)
     if (tunnel.endpoint) {
@@ -76,12 +77,23 @@ export class Registry implements Omit<Presence, 'nodes' | 'node'> {
     }
     const listed = listedAs(tunnel)
     if (listed) this.groups.add(listed)
+    const { control, remote } = this.#options
+    remote().cameHere(tunnel.id, tunnel.endpoint?.open.served.config)
+    // A control plane that is away is told when it attaches this data plane again.
+    await control.ask('tunnelStarted', this.#onlineTunnel(tunnel), { withinMs: TOLD_MS }).catch(() => {})
+  }
+
+  /** Its agent has changed the name, description or metadata of a tunnel. */
+  tunnelChanged(tunnel: Tunnel): void {
+    this.#options.control.tell('tunnelChanged', this.#onlineTunnel(tunnel))
   }
 
   /** Removes a tunnel: it takes no new visitors, and present ones may go on. */
   removeTunnel(tunnel: Tunnel): void {
     if (!this.#takeOut(tunnel)) return
-    this.#elsewhere.tunnelEnded(tunnel)
+    const { control, remote } = this.#options
+    remote().leftHere(tunnel)
+    control.tell('tunnelEnded', { tunnelId: tunnel.id })
     tunnel.close()
   }
 
@@ -123,7 +135,7 @@ export class Registry implements Omit<Presence, 'nodes' | 'node'> {
   /** Dials a tunnel that is online here, and no other. */
   readonly dialHere: Dial = async (request) => {
     const tunnel = this.#tunnels.get(request.tunnelId)
-    if (!tunnel) return nowhere.dial(request)
+    if (!tunnel) return new DialFault('offline', 'the tunnel is not online')
     const { version } = request
     // The visitor was let in by rules that no longer apply to this address.
     const isOld = version !== undefined && tunnel.endpoint?.open.served.version !== version
@@ -136,42 +148,12 @@ export class Registry implements Omit<Presence, 'nodes' | 'node'> {
   readonly dial: Dial = async (request) => {
     const tunnel = this.#tunnels.get(request.tunnelId)
     if (tunnel) return tunnel.session.open(tunnel, request)
-    const outcome = await this.#elsewhere.dial(request)
+    const outcome = await this.#options.remote().dial(request)
     // Its agent may have come here during the dial.
     return outcome instanceof DialFault && this.#tunnels.get(request.tunnelId) ? this.dialHere(request) : outcome
   }
 
   readonly followGroup: FollowGroup = (labels) => this.groups.follow(labels)
-
-  async sessions(page: PresencePage): Promise<readonly PresentSession[]> {
-    return this.#sessions.page(page).map(({ present }) => present)
-  }
-
-  async session(id: string): Promise<PresentSession | undefined> {
-    return this.#sessions.get(id)?.present
-  }
-
-  async tunnels(page: PresencePage): Promise<readonly PresentTunnel[]> {
-    return this.#tunnels.page(page).map((tunnel) => this.presentTunnel(tunnel))
-  }
-
-  async tunnel(id: string): Promise<PresentTunnel | undefined> {
-    const tunnel = this.#tunnels.get(id)
-    return tunnel && this.presentTunnel(tunnel)
-  }
-
-  async endpoints(page: PresencePage): Promise<readonly PresentEndpoint[]> {
-    return this.#endpoints.page(page).flatMap((tunnel) => this.presentEndpoint(tunnel) ?? [])
-  }
-
-  async endpoint(id: string): Promise<PresentEndpoint | undefined> {
-    const tunnel = this.#endpoints.get(id)
-    return tunnel && this.presentEndpoint(tunnel)
-  }
-
-  async tunnelsWith(labels: Readonly<Record<string, string>>): Promise<readonly string[]> {
-    return this.groups.find(labels).map(({ id }) => id)
-  }
 
   async command(sessionId: string, command: AgentCommand): Promise<void> {
     const session = this.#sessions.get(sessionId)
@@ -183,30 +165,45 @@ export class Registry implements Omit<Presence, 'nodes' | 'node'> {
     return this.#sessions.get(id)
   }
 
-  liveTunnels(): Tunnel[] {
-    return [...this.#tunnels.values()]
+  /** All sessions and tunnels, for a control plane that attaches this data plane. */
+  get online(): Pick<Attachment, 'sessions' | 'tunnels'> {
+    return {
+      sessions: this.liveSessions().map(onlineSession),
+      tunnels: [...this.#tunnels.values()].map((tunnel) => this.#onlineTunnel(tunnel)),
+    }
   }
 
-  presentTunnel({ id, session, startedAt, metadata, forwardsTo, endpoint, labels }: Tunnel): PresentTunnel {
+  #onlineTunnel(tunnel: Tunnel): OnlineTunnel {
+    const { startedAt, httpVersion, endpoint } = tunnel
+    const present = this.#presentEndpoint(tunnel)
+    return {
+      tunnel: this.#presentTunnel(tunnel),
+      startedAt,
+      httpVersion,
+      ...(endpoint && present && { endpoint: { present, place: endpoint.place, ...endpoint.open.served } }),
+    }
+  }
+
+  #presentTunnel({ id, session, startedAt, metadata, forwardsTo, endpoint, labels }: Tunnel): PresentTunnel {
     return {
       id,
       sessionId: session.id,
       startedAt: timestamp(startedAt),
       metadata,
-      region: this.#region,
+      region: this.#options.region,
       forwardsTo,
       ...(endpoint && { endpoint: { id: endpoint.id, proto: endpoint.proto, publicUrl: endpoint.open.url } }),
       ...(labels && { labels }),
     }
   }
 
-  presentEndpoint(tunnel: Tunnel): PresentEndpoint | undefined {
+  #presentEndpoint(tunnel: Tunnel): PresentEndpoint | undefined {
     const { id, startedAt, updatedAt, name, description, metadata, endpoint } = tunnel
     if (!endpoint) return undefined
     const { url, hostport, domainId, tcpAddrId } = endpoint.open
     return {
       id: endpoint.id,
-      region: this.#region,
+      region: this.#options.region,
       createdAt: timestamp(startedAt),
       updatedAt: timestamp(updatedAt),
       publicUrl: url,
@@ -221,6 +218,10 @@ export class Registry implements Omit<Presence, 'nodes' | 'node'> {
       tunnelId: id,
     }
   }
+}
+
+function onlineSession({ present, certificateId }: LiveSession): OnlineSession {
+  return { session: present, certificateId }
 }
 
 /** The entry of a tunnel in groups; the same object each time. */

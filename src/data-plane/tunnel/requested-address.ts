@@ -2,9 +2,9 @@
 import { isIP } from 'node:net'
 import { BadInput } from '../../lib/shape/bad-input.ts'
 import { requestedName } from '../../link/wire/messages/bind-options.ts'
+import { refusals } from '../../model/agent-errors.ts'
 import { readHostport, readName } from '../../model/hostport.ts'
 import type { AgentTcpPorts } from './agent-tcp-ports.ts'
-import { refusals } from './bind-refusals.ts'
 import { BindRefusal, type EndpointRequest } from './interfaces.ts'
 
 type Proto = EndpointRequest['proto']
@@ -37,13 +37,13 @@ export function requestedAddress(
 ): Address | BindRefusal | undefined {
   const asked = requestedName(proto, opts)
   if (!asked) return undefined
-  if (asked.value.length > MAX_ASKED) return refusals.badName(NAME_TOO_LONG, asked.value, 'is too long')
+  if (asked.value.length > MAX_ASKED) return refusals.nameTooLong(asked.value, 'is too long')
   const address = readAddress(proto, asked, around)
   if (address instanceof BindRefusal) return asked.field === 'URL' ? ofUrl(address) : address
   if (address === undefined) return address
   // Agents use `.internal` for endpoints that are not public; a server whose own domain ends in it may serve such names.
   if (address.host.endsWith(INTERNAL) && !around.domain.endsWith(INTERNAL)) {
-    return refusals.badName(TLD_NOT_PUBLIC, address.host, 'is for internal endpoints, which this server does not have')
+    return refusals.internalName(address.host)
   }
   return address
 }
@@ -90,7 +90,7 @@ function tcpAddress(text: string, { domain, tcpPorts }: ServedAddresses): Addres
   try {
     const address = readHostport(`${host || domain}:${port}`)
     if (!address.host.startsWith('*.')) return address
-    return refusals.badName(INVALID_CHARACTER, text, 'cannot have a `*`, since it is an address')
+    return refusals.badCharacter(text, 'cannot have a `*`, since it is an address')
   } catch (error) {
     return badName(host, error)
   }
@@ -99,8 +99,7 @@ function tcpAddress(text: string, { domain, tcpPorts }: ServedAddresses): Addres
 function readable(text: string): Address | BindRefusal {
   try {
     const host = readName(text)
-    if (isIP(host))
-      return refusals.badName(INVALID_CHARACTER, text, 'is an address; endpoints of this kind need a name')
+    if (isIP(host)) return refusals.badCharacter(text, 'is an address; endpoints of this kind need a name')
     return { host, port: undefined }
   } catch (error) {
     return badName(text, error)
@@ -109,34 +108,32 @@ function readable(text: string): Address | BindRefusal {
 
 function badName(text: string, error: unknown): BindRefusal {
   if (!(error instanceof BadInput)) throw error
-  return refusals.badName(nameFaults.find(([matches]) => matches(text))?.[1] ?? INVALID_CHARACTER, text, error.message)
+  const [, refuse] = nameFaults.find(([matches]) => matches(text)) ?? [undefined, refusals.badCharacter]
+  return refuse(text, error.message)
 }
 
 /** The vendor has different numbers for an invalid URL and an invalid name. */
 function ofUrl(refusal: BindRefusal): BindRefusal {
-  return refusal.ngrok === INVALID_CHARACTER ? new BindRefusal(INVALID_URL, refusal.message) : refusal
+  return refusal.ngrok === refusals.badCharacter('', '').ngrok ? refusals.badUrl(refusal.message) : refusal
 }
 
-const INVALID_CHARACTER = 326
-const INVALID_URL = 9037
-const NAME_TOO_LONG = 397
-const TLD_NOT_PUBLIC = 331
 const INTERNAL = '.internal'
 /** Longer than any URL with just a name, in characters. */
 const MAX_ASKED = 1024
 
 const hasLabel = (pattern: RegExp) => (text: string) => text.split('.').some((label) => pattern.test(label))
 
-/** The vendor's numbers for faults of a name; the first that applies counts. */
-const nameFaults: readonly [matches: (text: string) => boolean, ngrok: number][] = [
-  [(text) => text.includes('_'), 355],
-  [(text) => /[^a-z0-9.*\-\u0080-\u{10ffff}]/iu.test(text), INVALID_CHARACTER],
-  [(text) => text.length > 253, NAME_TOO_LONG],
-  [(text) => /^\.|\.\./.test(text), 327],
-  [hasLabel(/^.{64}/u), 396],
-  [hasLabel(/^-/), 328],
-  [hasLabel(/-$/), 329],
-  [hasLabel(/^(?!xn).{2}--/i), 330],
-  // Names in other scripts that have no ASCII form.
-  [(text) => /[^\0-\x7f]|(^|\.)xn--/i.test(text), 347],
-]
+/** Faults of a name; the first that applies counts. */
+const nameFaults: readonly [matches: (text: string) => boolean, refuse: (name: string, what: string) => BindRefusal][] =
+  [
+    [(text) => text.includes('_'), refusals.underscore],
+    [(text) => /[^a-z0-9.*\-\u0080-\u{10ffff}]/iu.test(text), refusals.badCharacter],
+    [(text) => text.length > 253, refusals.nameTooLong],
+    [(text) => /^\.|\.\./.test(text), refusals.badDot],
+    [hasLabel(/^.{64}/u), refusals.labelTooLong],
+    [hasLabel(/^-/), refusals.hyphenFirst],
+    [hasLabel(/-$/), refusals.hyphenLast],
+    [hasLabel(/^(?!xn).{2}--/i), refusals.hyphensLikePunycode],
+    // Names in other scripts that have no ASCII form.
+    [(text) => /[^\0-\x7f]|(^|\.)xn--/i.test(text), refusals.noAsciiForm],
+  ]

@@ -7,7 +7,6 @@ import { Sealer } from '../../lib/secrets/seal.ts'
 import { Secret } from '../../lib/secrets/secret.ts'
 import type { AuthAnswer, AuthRequest } from '../../link/wire/messages/auth.ts'
 import { streamTypes } from '../../link/wire/stream-types.ts'
-import { nowhere } from './interfaces.ts'
 import { TOKEN } from './testing/raw-agent.ts'
 import { type DoorOptions, ok, refusedWith, TestDoor, until } from './testing/test-agent-listener.ts'
 
@@ -96,7 +95,7 @@ describe('a standby', () => {
     const had = { id: 'tn_had', startedAt: 1, labels: { app: 'web' } }
     for (const isMoving of [false, true]) {
       const known = Promise.withResolvers<readonly (typeof had)[]>()
-      const { second, agent } = await withStandby({ elsewhere: { ...nowhere, returning: () => known.promise } })
+      const { second, agent } = await withStandby({ answers: { returning: () => known.promise } })
       const begun = agent.begin({ isMoving })
       const [bound, labelled, again] = [agent.bind(), agent.startLabels({ app: 'web' }), agent.begin({ isMoving })]
       await agent.pinged()
@@ -117,7 +116,7 @@ describe('a standby', () => {
       asked++
       return known.promise
     }
-    const { second, agent, session } = await withStandby({ elsewhere: { ...nowhere, returning } })
+    const { second, agent, session } = await withStandby({ answers: { returning } })
     const { agent: leaving } = await second.online(asStandby(session))
     const { turns } = second.tunnels.standbys
     const others = await Promise.all(Array.from({ length: turns.atOnce }, () => turns.take()))
@@ -141,7 +140,7 @@ describe('a standby', () => {
     const returning = async () => {
       throw new Error('the database is away')
     }
-    const { second, agent } = await withStandby({ elsewhere: { ...nowhere, returning } })
+    const { second, agent } = await withStandby({ answers: { returning } })
     const asked = [agent.begin(), agent.bind()]
     for (const each of asked) await assert.rejects(each)
     await agent.closed

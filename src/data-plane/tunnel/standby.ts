@@ -4,45 +4,28 @@
  */
 
 import { answer, tell } from '../../link/wire/agent-rpc.ts'
-import { watchSilence } from '../../link/wire/heartbeat.ts'
 import { moveMessage } from '../../link/wire/messages/command-messages.ts'
 import { buildAnswer } from '../../link/wire/messages/error-text.ts'
 import { streamTypes } from '../../link/wire/stream-types.ts'
 import type { WireStream } from '../../link/wire/wire-stream.ts'
-import type { SessionOptions } from './agent-session.ts'
-import { refusals, refusalText } from './bind-refusals.ts'
-import { signsOfLife } from './signs-of-life.ts'
+import { refusals } from '../../model/agent-errors.ts'
+import { AgentLink, type LinkParts } from './agent-link.ts'
+import { refusalText } from './interfaces.ts'
 
-/** The parts of the future session. */
-type StandbyParts = Omit<SessionOptions, 'former'>
-
-export class AgentStandby {
-  readonly credentialId: string
-  readonly ip: string
-  readonly parts: StandbyParts
-  readonly #stopWatching: () => void
+export class AgentStandby extends AgentLink {
   /** Requests of its agent while the session begins: streams with their types. */
   readonly waiting: [stream: WireStream, type: number][] = []
   #hasBegun = false
-  #isEnded = false
   #isToldToMove = false
 
-  constructor(parts: StandbyParts) {
-    const { mux, peer, request, authenticated, door } = parts
-    this.credentialId = authenticated.credentialId
-    this.ip = peer.ip
-    this.parts = parts
+  /** `parts` are those of the future session. */
+  constructor(parts: LinkParts) {
+    super(parts)
+    const { peer, authenticated, door } = parts
     // Only the agent pings: a session has one heartbeat of the server, and starts it when this becomes one.
-    this.#stopWatching = watchSilence(mux, {
-      limitMs: signsOfLife(request, door.limits).silenceMs,
-      onDead: () => this.end('its agent gave no sign of life'),
-    })
+    this.watch({ isPinged: false })
     door.online.standbys.add(this)
     door.log.debug({ session: authenticated.sessionId, peer: peer.ip }, 'agent standby online')
-  }
-
-  get isEnded(): boolean {
-    return this.#isEnded
   }
 
   get hasBegun(): boolean {
@@ -70,16 +53,7 @@ export class AgentStandby {
     return tell(this.parts.mux, streamTypes.move, moveMessage) === undefined
   }
 
-  end(reason: string): void {
-    this.left(reason)
-    this.parts.mux.close('no_error', reason)
-  }
-
-  /** Call this when the connection is closed or has become a session. */
-  left(reason: string): void {
-    if (this.#isEnded) return
-    this.#isEnded = true
-    this.#stopWatching()
+  protected release(reason: string): void {
     const { door, peer, authenticated } = this.parts
     door.online.standbys.remove(this)
     door.log.debug({ session: authenticated.sessionId, peer: peer.ip, reason }, 'agent standby offline')

@@ -1,6 +1,6 @@
 /** Limits on the texts of a tunnel. */
 
-import { refusals } from './bind-refusals.ts'
+import { refusals } from '../../model/agent-errors.ts'
 import type { BindRefusal } from './interfaces.ts'
 
 /** Tunnels of one session. */

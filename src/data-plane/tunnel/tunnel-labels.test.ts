@@ -6,6 +6,7 @@ import { isId } from '../../lib/ids.ts'
 import { Sealer } from '../../lib/secrets/seal.ts'
 import type { AuthAnswer } from '../../link/wire/messages/auth.ts'
 import { type DoorOptions, ok, refusedWith, TestDoor, until } from './testing/test-agent-listener.ts'
+import { listed } from './testing/test-control.ts'
 
 const identity = await makeIdentity()
 
@@ -24,7 +25,7 @@ describe('a label tunnel', () => {
     const group = registry.followGroup({ app: 'web' })
     const id = ok(await agent.startLabels({ app: 'web', dc: '1' }, { metadata: 'mine', forwardsProto: 'http2' }))
     assert.ok(isId(id, 'tn_'))
-    const [tunnel] = await registry.tunnels({ limit: 10 })
+    const [tunnel] = await listed(registry).tunnels({ limit: 10 })
     assert.deepEqual(
       { ...tunnel, startedAt: '', labels: { ...tunnel?.labels } },
       {
@@ -37,13 +38,13 @@ describe('a label tunnel', () => {
         labels: { app: 'web', dc: '1' },
       },
     )
-    assert.deepEqual(await registry.endpoints({ limit: 10 }), [])
+    assert.deepEqual(await listed(registry).endpoints({ limit: 10 }), [])
     assert.deepEqual(group.members, [{ tunnelId: id, httpVersion: 2 }])
-    assert.deepEqual(await registry.tunnelsWith({ dc: '1', app: 'web' }), [id])
-    assert.deepEqual(await registry.tunnelsWith({ app: 'web', dc: '2' }), [])
+    assert.deepEqual(await listed(registry).tunnelsWith({ dc: '1', app: 'web' }), [id])
+    assert.deepEqual(await listed(registry).tunnelsWith({ app: 'web', dc: '2' }), [])
     await agent.leave()
     await until(() => group.members.length === 0)
-    assert.deepEqual(await registry.tunnelsWith({ app: 'web' }), [])
+    assert.deepEqual(await listed(registry).tunnelsWith({ app: 'web' }), [])
   })
 
   test('started later sorts later, whatever its labels', async () => {
@@ -52,7 +53,7 @@ describe('a label tunnel', () => {
     for (let i = 0; i < 50; i++) ids.push(ok(await agent.startLabels({ n: String(i % 7) })))
     assert.deepEqual([...ids].sort(), ids)
     assert.equal(new Set(ids).size, 50)
-    const page = await door.registry.tunnels({ limit: 100 })
+    const page = await listed(door.registry).tunnels({ limit: 100 })
     assert.deepEqual(
       page.map(({ id }) => id),
       ids.toReversed(),
@@ -102,14 +103,14 @@ describe('a session that returns', () => {
     const { door, agent, auth } = await startAgent({ now: () => clock.now })
     const sets = [{ a: '1', b: '2' }, { a: '1' }, { b: '2', a: '1' }]
     for (const labels of sets) ok(await agent.startLabels(labels))
-    const before = await door.registry.tunnels({ limit: 10 })
+    const before = await listed(door.registry).tunnels({ limit: 10 })
     await agent.leave()
     await until(() => door.load.sessions === 0)
     clock.now += 60_000
     const { agent: again } = await door.online(back(auth))
     const ids = [...sets].reverse().map(async (labels) => ok(await again.startLabels(labels)))
     assert.deepEqual((await Promise.all(ids)).sort(), before.map(({ id }) => id).sort())
-    assert.deepEqual(await door.registry.tunnels({ limit: 10 }), before)
+    assert.deepEqual(await listed(door.registry).tunnels({ limit: 10 }), before)
     // A further tunnel with the same labels is new.
     const more = ok(await again.startLabels({ a: '1' }))
     assert.ok(!before.some(({ id }) => id === more))
@@ -137,7 +138,7 @@ describe('a session that returns', () => {
     const other = ok(await agent.startLabels({ a: '2' }))
     const id = ok(await agent.startLabels({ a: '1' }))
     assert.notEqual(id, old)
-    const present = async () => (await door.registry.tunnels({ limit: 10 })).map((each) => each.id)
+    const present = async () => (await listed(door.registry).tunnels({ limit: 10 })).map((each) => each.id)
     await agent.unbind(old)
     assert.deepEqual(await present(), [other])
     // Agents send it three times, which must not end the next tunnel with these labels.
@@ -162,7 +163,7 @@ test('ending a tunnel three times never ends the next one with its labels', asyn
     await it.unbind(id)
     await it.unbind(id)
     assert.deepEqual(
-      (await door.registry.tunnels({ limit: 10 })).map((each) => each.id),
+      (await listed(door.registry).tunnels({ limit: 10 })).map((each) => each.id),
       [next],
     )
   }

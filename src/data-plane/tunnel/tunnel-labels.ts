@@ -2,9 +2,10 @@
 import type { Clock } from '../../lib/clock.ts'
 import type { IdSource } from '../../lib/ids.ts'
 import type { Logger } from '../../lib/log/create-log.ts'
+import type { Control } from '../../link/planes/control-link.ts'
 import { mayBindLabel } from '../../model/acl.ts'
-import { refusals } from './bind-refusals.ts'
-import { BindRefusal, type CurrentCredentials, type Elsewhere } from './interfaces.ts'
+import { refusals } from '../../model/agent-errors.ts'
+import { BindRefusal } from './interfaces.ts'
 import type { LabelIds } from './label-ids.ts'
 import type { Registry } from './registry.ts'
 import { sessionCredential } from './session-credential.ts'
@@ -13,9 +14,8 @@ import { boundTexts, MAX_TUNNELS } from './tunnel-bounds.ts'
 import type { LabelRequest } from './tunnel-request.ts'
 
 interface Labelling {
-  readonly credentials: CurrentCredentials
+  readonly control: Control
   readonly registry: Registry
-  readonly elsewhere: Elsewhere
   readonly ids: IdSource
   readonly now: Clock
   readonly log: Logger
@@ -29,14 +29,14 @@ export async function startLabelTunnel(
   session: LiveSession,
   request: LabelRequest,
   labelIds: LabelIds,
-  { credentials, registry, elsewhere, ids, now, log }: Labelling,
+  { control, registry, ids, now, log }: Labelling,
 ): Promise<Tunnel | BindRefusal> {
   const { labels, metadata, forwardsTo, forwardsProto } = request
   const fault = faultOf(session, request) ?? boundTexts(request)
   if (fault) return fault
   const release = session.tunnels.reserve('')
   try {
-    const credential = await sessionCredential(session, { credentials, log })
+    const credential = await sessionCredential(session, { control, log })
     if (credential instanceof BindRefusal) return credential
     const { acl } = credential
     // each label needs a rule that allows it.
@@ -58,8 +58,7 @@ export async function startLabelTunnel(
       close() {},
       handOver() {},
     }
-    registry.addTunnel(tunnel)
-    await elsewhere.tunnelStarted(tunnel)
+    await registry.startTunnel(tunnel)
     return tunnel
   } finally {
     release?.()

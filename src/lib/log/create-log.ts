@@ -10,8 +10,8 @@ export type { Logger } from 'pino'
 
 export const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
 export const logFormats = ['auto', 'json', 'pretty'] as const
-export type LogLevel = (typeof logLevels)[number]
-export type LogFormat = (typeof logFormats)[number]
+type LogLevel = (typeof logLevels)[number]
+type LogFormat = (typeof logFormats)[number]
 
 /** Where lines go. */
 export interface LogDestination {

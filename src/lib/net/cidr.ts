@@ -4,8 +4,8 @@
  * Written by hand: libraries for addresses read `010.1.1.1` as octal, and do not suggest corrections.
  */
 
-import { isIPv4, isIPv6 } from 'node:net'
 import { BadInput } from '../shape/bad-input.ts'
+import { ipBytes, ipText, isMappedIPv4 } from './ip-bytes.ts'
 
 interface Cidr {
   /** The lowest address of the range, as `canonical` spells it. */
@@ -23,31 +23,30 @@ export function readCidr(text: string): Cidr {
   const slash = text.indexOf('/')
   const address = slash < 0 ? text : text.slice(0, slash)
   if (address.includes('%')) throw new BadInput('A network cannot have a zone; leave out the `%` and what follows it.')
-  const family = isIPv4(address) ? 4 : isIPv6(address) ? 6 : undefined
-  if (family === undefined) throw notANetwork()
+  const bytes = ipBytes(address)
+  if (bytes === undefined) throw notANetwork()
 
-  const width = family === 4 ? 32 : 128
-  const value = family === 4 ? readIPv4(address) : readIPv6(address)
-  const mapped = family === 6 && value >> 32n === 0xffffn
+  const width = 8 * bytes.length
+  const isMapped = isMappedIPv4(bytes)
   if (slash < 0) {
-    const whole = family === 4 || mapped ? `${writeIPv4(value)}/32` : `${writeIPv6(value)}/128`
+    const whole = `${ipText(bytes)}/${isMapped ? 32 : width}`
     throw new BadInput(`\`${address}\` has no mask; write \`${whole}\` for this one address.`, { reason: 'no_mask' })
   }
   const bits = readBits(text.slice(slash + 1), width)
-  const lowest = (value >> BigInt(width - bits)) << BigInt(width - bits)
-  if (mapped && bits >= 96) {
+  const lowest = lowestOf(bytes, bits)
+  const network = ipText(lowest)
+  if (isMapped && bits >= 96) {
     // IPv4 visitors are matched as IPv4, so such a rule would never match.
-    throw new BadInput(`\`${text}\` is an IPv4 network; write it as \`${writeIPv4(lowest)}/${bits - 96}\`.`)
+    throw new BadInput(`\`${text}\` is an IPv4 network; write it as \`${network}/${bits - 96}\`.`)
   }
-  const network = family === 4 ? writeIPv4(lowest) : writeIPv6(lowest)
   const canonical = `${network}/${bits}`
-  if (lowest !== value) {
+  if (!lowest.equals(bytes)) {
     throw new BadInput(
       `\`${text}\` is not the lowest address of its range; write \`${canonical}\`, or \`/${width}\` for one address.`,
       { reason: 'not_lowest' },
     )
   }
-  return { network, bits, family, canonical }
+  return { network, bits, family: bytes.length === 4 ? 4 : 6, canonical }
 }
 
 /** The longest possible spelling: an IPv6 address with an IPv4 tail (45 characters) and `/128`. */
@@ -63,45 +62,7 @@ function readBits(text: string, width: number): number {
   return bits
 }
 
-function readIPv4(address: string): bigint {
-  return address.split('.').reduce((value, octet) => (value << 8n) | BigInt(octet), 0n)
-}
-
-export function writeIPv4(value: bigint): string {
-  return [24n, 16n, 8n, 0n].map((shift) => (value >> shift) & 0xffn).join('.')
-}
-
-/** The value of an address that `isIPv6` has accepted. */
-function readIPv6(address: string): bigint {
-  const [head = '', tail] = address.split('::')
-  const left = groups(head)
-  const right = tail === undefined ? [] : groups(tail)
-  const gap = Array<bigint>(8 - left.length - right.length).fill(0n)
-  return [...left, ...gap, ...right].reduce((value, group) => (value << 16n) | group, 0n)
-}
-
-function groups(text: string): bigint[] {
-  if (text === '') return []
-  return text.split(':').flatMap((group) => {
-    if (!group.includes('.')) return [BigInt(`0x${group}`)]
-    const tail = readIPv4(group)
-    return [tail >> 16n, tail & 0xffffn]
-  })
-}
-
-/** RFC 5952 §4: lower case, no leading zeros, `::` for the first longest run of two or more zero groups. */
-export function writeIPv6(value: bigint): string {
-  const hex = Array.from({ length: 8 }, (_, i) => ((value >> BigInt(112 - 16 * i)) & 0xffffn).toString(16))
-  let runStart = 0
-  let runLength = 1
-  for (let start = 0; start < 8; start++) {
-    let end = start
-    while (hex[end] === '0') end++
-    if (end - start > runLength) {
-      runStart = start
-      runLength = end - start
-    }
-  }
-  if (runLength < 2) return hex.join(':')
-  return `${hex.slice(0, runStart).join(':')}::${hex.slice(runStart + runLength).join(':')}`
+/** The lowest address of the range. */
+function lowestOf(bytes: Buffer, bits: number): Buffer {
+  return Buffer.from(bytes.map((byte, i) => byte & (0xff00 >> Math.max(0, Math.min(8, bits - 8 * i)))))
 }

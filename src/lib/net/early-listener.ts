@@ -3,7 +3,9 @@
  * over the listener with all waiting connections.
  */
 import { type AddressInfo, createServer, type Server, type ServerOpts, type Socket } from 'node:net'
-import { BACKLOG } from './backlog.ts'
+
+/** How many connections the system may queue for one listener; its own limit may be lower. */
+export const BACKLOG = 4096
 
 /** A host and a port to open, or a socket that another process opened for us: its descriptor, or Node's handle. */
 export type EarlyPlace =

@@ -1,6 +1,5 @@
 /** Converts IP addresses between text and the bytes used in packets and headers. */
 import { isIPv4, isIPv6 } from 'node:net'
-import { writeIPv6 } from './cidr.ts'
 
 /** The 4 or 16 bytes of `address`; undefined when it is not an IP address. A zone, as in `fe80::1%eth0`, is dropped. */
 export function ipBytes(address: string): Buffer | undefined {
@@ -12,12 +11,33 @@ export function ipBytes(address: string): Buffer | undefined {
 /** The text of an address of 4 or 16 bytes; an IPv4-mapped IPv6 address is written as IPv4. */
 export function ipText(bytes: Buffer): string {
   if (bytes.length === 4) return bytes.join('.')
-  if (bytes.subarray(0, 12).equals(MAPPED)) return bytes.subarray(12).join('.')
-  return writeIPv6(BigInt(`0x${bytes.toString('hex')}`))
+  if (isMappedIPv4(bytes)) return bytes.subarray(12).join('.')
+  return ipv6Text(bytes)
+}
+
+/** RFC 5952 §4: lower case, no leading zeros, `::` for the first longest run of two or more zero groups. */
+export function ipv6Text(bytes: Buffer): string {
+  const hex = Array.from({ length: 8 }, (_, i) => bytes.readUInt16BE(2 * i).toString(16))
+  let runStart = 0
+  let runLength = 1
+  for (let start = 0; start < 8; start++) {
+    let end = start
+    while (hex[end] === '0') end++
+    if (end - start > runLength) {
+      runStart = start
+      runLength = end - start
+    }
+  }
+  if (runLength < 2) return hex.join(':')
+  return `${hex.slice(0, runStart).join(':')}::${hex.slice(runStart + runLength).join(':')}`
 }
 
 /** RFC 4291 §2.5.5.2: the prefix of an IPv4-mapped IPv6 address. */
 const MAPPED = Buffer.from('00000000000000000000ffff', 'hex')
+
+export function isMappedIPv4(bytes: Buffer): boolean {
+  return bytes.length === 16 && bytes.subarray(0, 12).equals(MAPPED)
+}
 
 /** The same address in 16 bytes; IPv4 becomes IPv4-mapped. */
 export function asIPv6(bytes: Buffer): Buffer {

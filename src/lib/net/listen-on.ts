@@ -1,7 +1,6 @@
 /** Makes a server listen at an address, or on a listener that is open already. */
 import type { AddressInfo, Server } from 'node:net'
-import { BACKLOG } from './backlog.ts'
-import { EarlyListener } from './early-listener.ts'
+import { BACKLOG, EarlyListener } from './early-listener.ts'
 
 /** An address to open, with port 0 for any free port, or a listener that is open. */
 export type ListenOn = ListenAddress | EarlyListener

@@ -1,6 +1,6 @@
 /** The names in a certificate, read from its DER: its subject, its issuer, and the hosts it is for. */
 
-import { writeIPv4, writeIPv6 } from '../net/cidr.ts'
+import { ipv6Text } from '../net/ip-bytes.ts'
 import { BadInput } from '../shape/bad-input.ts'
 import { type CertificateParts, certificateParts, extensionOid, nameAttribute, nameOid } from './certificate-fields.ts'
 import { type DerElement, derElements, derOnly, derTag } from './der.ts'
@@ -48,8 +48,7 @@ function dnsName(body: Buffer): string {
 }
 
 function address(body: Buffer): string {
-  const value = BigInt(`0x0${body.toString('hex')}`)
-  if (body.length === 4) return writeIPv4(value)
-  if (body.length === 16) return writeIPv6(value)
+  if (body.length === 4) return body.join('.')
+  if (body.length === 16) return ipv6Text(body)
   throw new BadInput('an IP address has neither 4 nor 16 bytes')
 }

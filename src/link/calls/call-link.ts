@@ -1,46 +1,52 @@
 /** Calls between two planes, by name: some are answered, others only tell something. */
 import type { Logger } from '../../lib/log/create-log.ts'
+import { unanswered } from '../../model/link-fault.ts'
 import { errorOf, isPlainError, type PlainError, plainError } from '../../model/plain-error.ts'
 import type { Channel } from './plane-channel.ts'
 
-/** What one side does for the other, by name: one plain argument, one plain answer. */
+/** What one side does for the other, by name: one plain argument, one plain answer. Handlers may learn who asks. */
 // biome-ignore lint/suspicious/noExplicitAny: handlers of all arguments fit, each checked where it is called
-export type Calls = { readonly [name: string]: (argument: any) => unknown }
+export type Calls = { readonly [name: string]: (argument: any, from: string) => unknown }
 
-/** Why a call got no answer. */
-export class LinkFault extends Error {
-  /** `closed`: the link broke, and the call may or may not have been carried out. `timeout`: no answer in time. */
-  readonly reason: 'closed' | 'timeout'
+export type Argument<Table extends Calls, Name extends keyof Table> = Parameters<Table[Name]>[0]
+export type Answer<Table extends Calls, Name extends keyof Table> = Awaited<ReturnType<Table[Name]>>
 
-  constructor(reason: LinkFault['reason'], name: string) {
-    super(reason === 'closed' ? `the link closed before ${name} was answered` : `${name} was not answered in time`)
-    this.name = 'LinkFault'
-    this.reason = reason
-  }
-}
-
-export interface CallOptions {
+export interface CallOptions<Answered = unknown> {
   /** How long to wait for the answer, in milliseconds. */
   readonly withinMs?: number
   /** Whether a link that reconnects must not repeat the call, since it may have been carried out. */
   readonly isOnce?: boolean
+  /** Gets an answer that comes later, but within `CALL_MS`. Without this, it is dropped. */
+  readonly late?: (answer: Answered) => void
 }
 
 /** How long an answer may take by default, in milliseconds: longer than any wait for a database. */
 export const CALL_MS = 30_000
 
+type Take = (answer: unknown) => void
+
 interface Asked {
   readonly name: string
-  readonly resolve: (value: unknown) => void
+  readonly resolve: Take
   readonly reject: (error: Error) => void
   readonly timer: NodeJS.Timeout
 }
 
+interface Expected extends Omit<Asked, 'timer'> {
+  readonly late?: Take | undefined
+}
+
 /** `[0, name, argument]` tells, `[id, name, argument]` asks. */
-type Call = readonly [id: number, name: string, argument: unknown]
+type CallMessage = readonly [id: number, name: string, argument: unknown]
 
 /** `[-id, value]` and `[-id, null, error]` answer. */
-type Answer = readonly [id: number, value: unknown] | readonly [id: number, value: null, error: PlainError]
+type AnswerMessage = readonly [id: number, value: unknown] | readonly [id: number, value: null, error: PlainError]
+
+interface CallLinkOptions {
+  readonly log: Logger
+  /** Tells the other end who asks, for its handlers. */
+  readonly self?: string
+}
 
 export class CallLink<Theirs extends Calls, Ours extends Calls> {
   readonly #channel: Channel
@@ -48,6 +54,8 @@ export class CallLink<Theirs extends Calls, Ours extends Calls> {
   readonly #log: Logger
   readonly #asked = new Map<number, Asked>()
   readonly #closed = Promise.withResolvers<void>()
+  /** Who is at the other end, if it has said so. */
+  #from = ''
   #lastId = 0
   #isClosed = false
 
@@ -55,7 +63,7 @@ export class CallLink<Theirs extends Calls, Ours extends Calls> {
    * Answers with `ours` from now on; a function gives handlers that exist only later. What a handler throws goes to the
    * caller; when the call was only told, it is logged.
    */
-  constructor(channel: Channel, ours: Ours | (() => Ours | undefined), { log }: { readonly log: Logger }) {
+  constructor(channel: Channel, ours: Ours | (() => Ours | undefined), { log, self }: CallLinkOptions) {
     this.#channel = channel
     this.#ours = typeof ours === 'function' ? ours : () => ours
     this.#log = log
@@ -63,6 +71,7 @@ export class CallLink<Theirs extends Calls, Ours extends Calls> {
       message: (message) => this.#received(message),
       closed: () => this.#onClosed(),
     })
+    if (self !== undefined) channel.send(self)
   }
 
   get isClosed(): boolean {
@@ -77,28 +86,24 @@ export class CallLink<Theirs extends Calls, Ours extends Calls> {
   /** Resolves with the answer; rejects with what the other side threw, or with a `LinkFault`. */
   ask<Name extends keyof Theirs & string>(
     name: Name,
-    argument: Parameters<Theirs[Name]>[0],
-    { withinMs = CALL_MS }: CallOptions = {},
-  ): Promise<Awaited<ReturnType<Theirs[Name]>>> {
-    if (this.#isClosed) return Promise.reject(new LinkFault('closed', name))
+    argument: Argument<Theirs, Name>,
+    { withinMs = CALL_MS, late }: CallOptions<Answer<Theirs, Name>> = {},
+  ): Promise<Answer<Theirs, Name>> {
+    if (this.#isClosed) return Promise.reject(unanswered('closed', name))
     const id = ++this.#lastId
-    const { promise, resolve, reject } = Promise.withResolvers<unknown>()
-    const timer = setTimeout(() => {
-      this.#settled(id)
-      reject(new LinkFault('timeout', name))
-    }, withinMs).unref()
-    this.#asked.set(id, { name, resolve, reject, timer })
+    const { promise, resolve, reject } = Promise.withResolvers<Answer<Theirs, Name>>()
+    this.#expect(id, withinMs, { name, resolve: resolve as Take, reject, late: late as Take | undefined }) // as the type says
     try {
       this.#channel.send([id, name, argument])
     } catch (error) {
       this.#settled(id)
       reject(error)
     }
-    return promise as Promise<Awaited<ReturnType<Theirs[Name]>>> // as the other side's type says
+    return promise
   }
 
   /** Sends a call that needs no answer; does nothing once the link is closed. */
-  tell<Name extends keyof Theirs & string>(name: Name, argument: Parameters<Theirs[Name]>[0]): void {
+  tell<Name extends keyof Theirs & string>(name: Name, argument: Argument<Theirs, Name>): void {
     if (!this.#isClosed) this.#channel.send([0, name, argument])
   }
 
@@ -110,18 +115,29 @@ export class CallLink<Theirs extends Calls, Ours extends Calls> {
   #received(message: unknown): void {
     if (isAnswer(message)) this.#answered(message)
     else if (isCall(message)) this.#called(message)
+    else if (typeof message === 'string') this.#from = message
     else this.#log.error(notHandled)
   }
 
-  #called([id, name, argument]: Call): void {
+  #called([id, name, argument]: CallMessage): void {
     if (id > 0) void this.#answer(id, name, argument)
     else void this.#run(name, argument).catch((err: unknown) => this.#log.error({ err, name }, notHandled))
   }
 
-  #answered(answer: Answer): void {
+  #answered(answer: AnswerMessage): void {
     const asked = this.#settled(-answer[0])
     if (answer.length === 3) asked?.reject(errorOf(answer[2]))
     else asked?.resolve(answer[1])
+  }
+
+  /** Lists a call that waits for its answer, and after that time perhaps for a late one. */
+  #expect(id: number, withinMs: number, { name, resolve, reject, late }: Expected): void {
+    const timer = setTimeout(() => {
+      this.#settled(id)
+      reject(unanswered('timeout', name))
+      if (late) this.#expect(id, CALL_MS, { name, resolve: late, reject() {} })
+    }, withinMs).unref()
+    this.#asked.set(id, { name, resolve, reject, timer })
   }
 
   /** Takes a call off the list of those that wait for an answer. */
@@ -145,14 +161,14 @@ export class CallLink<Theirs extends Calls, Ours extends Calls> {
     const handler = Object.hasOwn(ours, name) ? ours[name] : undefined
     if (!handler)
       throw new Error(`the other process does not know the call ${name}; it runs another version of Postern`)
-    return handler(argument)
+    return handler(argument, this.#from)
   }
 
   #onClosed(): void {
     this.#isClosed = true
     for (const { name, reject, timer } of this.#asked.values()) {
       clearTimeout(timer)
-      reject(new LinkFault('closed', name))
+      reject(unanswered('closed', name))
     }
     this.#asked.clear()
     this.#closed.resolve()
@@ -161,11 +177,11 @@ export class CallLink<Theirs extends Calls, Ours extends Calls> {
 
 const notHandled = 'message from another process could not be handled'
 
-function isCall(message: unknown): message is Call {
+function isCall(message: unknown): message is CallMessage {
   return Array.isArray(message) && Number.isInteger(message[0]) && message[0] >= 0 && typeof message[1] === 'string'
 }
 
-function isAnswer(message: unknown): message is Answer {
+function isAnswer(message: unknown): message is AnswerMessage {
   if (!Array.isArray(message) || !Number.isInteger(message[0]) || message[0] >= 0) return false
   return message.length === 2 || (message.length === 3 && isPlainError(message[2]))
 }

@@ -1,6 +1,7 @@
-/** A channel between two planes: it carries whole plain values in order, over a socket or inside one process. */
+/** A channel between two planes: it carries whole plain values in order, over a socket, a stream or inside one process. */
 import type { Socket } from 'node:net'
 import { deserialize, serialize } from 'node:v8'
+import type { ByteStream } from '../../lib/bytes/byte-stream.ts'
 import { plainCopy } from './plain-copy.ts'
 
 export interface Channel {
@@ -31,7 +32,7 @@ const MAX_WAITING = 512 * 1024 * 1024
 /** How long the other side may take to close its end, in milliseconds. One that is stuck would keep the channel open. */
 const CLOSE_MS = 2000
 
-interface SocketChannelOptions {
+interface ChannelBounds {
   /** In bytes; smaller ones are for tests. */
   readonly maxMessage?: number
   readonly maxWaiting?: number
@@ -40,16 +41,14 @@ interface SocketChannelOptions {
 /** A channel over a socket whose other end does the same; it owns the socket. */
 export function socketChannel(
   socket: Socket,
-  { maxMessage = MAX_MESSAGE, maxWaiting = MAX_WAITING }: SocketChannelOptions = {},
+  { maxMessage = MAX_MESSAGE, maxWaiting = MAX_WAITING }: ChannelBounds = {},
 ): Channel {
   return {
     send(message) {
       // A write after the end would destroy the socket, with what it still has to send.
       if (!socket.writable) return
       const body = serialize(message)
-      if (body.length > maxMessage) throw new RangeError(`a message of ${body.length} bytes is too long to send`)
-      const head = Buffer.allocUnsafe(HEAD_BYTES)
-      head.writeUInt32BE(body.length)
+      const head = headOf(body.length, maxMessage)
       socket.cork()
       socket.write(head)
       socket.write(body)
@@ -58,7 +57,7 @@ export function socketChannel(
       if (socket.writableLength > maxWaiting) socket.destroy()
     },
     open(events) {
-      const take = messagesIn((message) => events.message(message), maxMessage)
+      const take = messagesIn(deserialize, events, maxMessage)
       socket.on('data', (chunk: Buffer) => {
         if (!take(chunk)) socket.destroy()
       })
@@ -76,8 +75,56 @@ export function socketChannel(
   }
 }
 
-/** Gives a function that finds the messages in a stream of bytes; it returns false for bytes that are no message. */
-function messagesIn(found: (message: unknown) => void, maxMessage: number): (chunk: Buffer) => boolean {
+/** A stream of a session that has others beside it. */
+interface SharedStream extends ByteStream {
+  readonly unsent: number
+  isPrompt: boolean
+  close(): void
+}
+
+/**
+ * A channel over a stream whose other end does the same; it owns the stream. Messages are JSON: for the short ones between
+ * workers, that takes a fifth of the time of what sockets carry.
+ */
+export function streamChannel(
+  stream: SharedStream,
+  { maxMessage = MAX_MESSAGE, maxWaiting = MAX_WAITING }: ChannelBounds = {},
+): Channel {
+  stream.isPrompt = true
+  return {
+    send(message) {
+      const body = Buffer.from(JSON.stringify(message))
+      stream.write(Buffer.concat([headOf(body.length, maxMessage), body]))
+      if (stream.unsent > maxWaiting) stream.reset()
+    },
+    open(events) {
+      const take = messagesIn((bytes) => JSON.parse(bytes.toString()), events, maxMessage)
+      const data = (chunk: Buffer): void => {
+        if (!take(chunk)) stream.reset()
+      }
+      stream.attach({ data, drain() {}, end: () => stream.close(), closed: () => events.closed() })
+    },
+    close: () => stream.close(),
+  }
+}
+
+/** The length of a message, as it precedes the message. */
+function headOf(length: number, maxMessage: number): Buffer {
+  if (length > maxMessage) throw new RangeError(`a message of ${length} bytes is too long to send`)
+  const head = Buffer.allocUnsafe(HEAD_BYTES)
+  head.writeUInt32BE(length)
+  return head
+}
+
+/**
+ * Gives a function that finds the messages in a stream of bytes; it returns false for bytes that are no message. Binary parts
+ * of a message are views of these bytes, which nobody writes to again.
+ */
+function messagesIn(
+  read: (bytes: Buffer) => unknown,
+  events: ChannelEvents,
+  maxMessage: number,
+): (chunk: Buffer) => boolean {
   let parts: Buffer[] = []
   let waiting = 0
   let wanted = HEAD_BYTES
@@ -96,22 +143,17 @@ function messagesIn(found: (message: unknown) => void, maxMessage: number): (chu
         if (wanted > maxMessage) return false
       } else {
         wanted = HEAD_BYTES
-        const read = valueIn(piece)
-        if (!read) return false
-        found(read.value)
+        let message: unknown
+        try {
+          message = read(piece)
+        } catch {
+          return false
+        }
+        events.message(message)
       }
       isHead = !isHead
     }
     return true
-  }
-}
-
-/** The value in the bytes of a message. Binary parts of it are views of these bytes, which nobody writes to again. */
-function valueIn(bytes: Buffer): { readonly value: unknown } | undefined {
-  try {
-    return { value: deserialize(bytes) }
-  } catch {
-    return undefined
   }
 }
 

@@ -3,9 +3,16 @@
  * attaches again. Calls made meanwhile wait.
  */
 import type { Logger } from '../../lib/log/create-log.ts'
-import { CALL_MS, CallLink, type CallOptions, LinkFault } from '../calls/call-link.ts'
+import { LinkFault, unanswered } from '../../model/link-fault.ts'
+import { CALL_MS, CallLink, type CallOptions } from '../calls/call-link.ts'
 import type { Channel } from '../calls/plane-channel.ts'
 import type { Attachment, ControlCalls, PlaneCalls, PlaneSecrets } from './plane-calls.ts'
+
+/** How long agents and visitors wait for what the control plane looks up, in milliseconds. */
+export const LOOKUP_MS = 6000
+
+/** What callers need of the link. */
+export type Control = Pick<ControlLink, 'ask' | 'tell'>
 
 interface ControlLinkOptions {
   readonly log: Logger
@@ -16,6 +23,11 @@ interface AttachedPlane {
   readonly calls: PlaneCalls
   /** What is online here at this moment. */
   readonly attachment: () => Attachment
+}
+
+interface AskOptions extends CallOptions {
+  /** How long to wait until a control plane is there, in milliseconds; by default as long as for its answer. */
+  readonly attachedWithinMs?: number
 }
 
 type Link = CallLink<ControlCalls, PlaneCalls>
@@ -52,7 +64,7 @@ export class ControlLink {
   async secrets(): Promise<PlaneSecrets> {
     for (;;) {
       const link = this.#link
-      if (this.#isClosed) throw new LinkFault('closed', 'secrets')
+      if (this.#isClosed) throw unanswered('closed', 'secrets')
       if (!link || link.isClosed) await this.#changed()
       else {
         try {
@@ -79,11 +91,12 @@ export class ControlLink {
   async ask<Name extends keyof ControlCalls>(
     name: Name,
     argument: Parameters<ControlCalls[Name]>[0],
-    { withinMs = CALL_MS, isOnce = false }: CallOptions = {},
+    { withinMs = CALL_MS, isOnce = false, attachedWithinMs = withinMs }: AskOptions = {},
   ): Promise<Awaited<ReturnType<ControlCalls[Name]>>> {
-    const deadline = performance.now() + withinMs
+    const begun = performance.now()
+    const deadline = begun + withinMs
     for (;;) {
-      const link = this.#current ?? (await this.#awaited(name, deadline))
+      const link = this.#current ?? (await this.#awaited(name, begun + attachedWithinMs))
       try {
         return await link.ask(name, argument, { withinMs: Math.max(1, deadline - performance.now()) })
       } catch (error) {
@@ -130,8 +143,8 @@ export class ControlLink {
       const link = this.#current
       if (link) return link
       const leftMs = deadline - performance.now()
-      if (this.#isClosed) throw new LinkFault('closed', name)
-      if (leftMs <= 0) throw new LinkFault('timeout', name)
+      if (this.#isClosed) throw unanswered('closed', name)
+      if (leftMs <= 0) throw unanswered('timeout', name)
       await this.#changed(leftMs)
     }
   }

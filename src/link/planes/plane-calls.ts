@@ -7,8 +7,14 @@ import type { IpRule } from '../../lib/net/ip-rules.ts'
 import type { AgentCredential } from '../../model/agent-credential.ts'
 import type { BrokenEdge } from '../../model/broken-edge.ts'
 import type { RunningCapture } from '../../model/capture.ts'
-import type { AgentModules, EdgeConfig } from '../../model/edge-config.ts'
-import type { AddressHolders, EndpointRequest, ServedEndpoint } from '../../model/endpoint.ts'
+import type { EdgeConfig } from '../../model/edge-config.ts'
+import type {
+  AddressHolders,
+  BindQuestion,
+  EndpointRequest,
+  GrantedEndpoint,
+  ServedEndpoint,
+} from '../../model/endpoint.ts'
 import type { ExchangeNews, ExchangeQuery, ReplayAsk, SeenExchange, WholeExchange } from '../../model/exchange.ts'
 import type { FormerLabelTunnel } from '../../model/former-labels.ts'
 import type { PlaneNumbers } from '../../model/plane-metrics.ts'
@@ -132,13 +138,13 @@ export interface IngressName {
   readonly isPublic: boolean
 }
 
-/** A change of the names by which agents reach the server. */
-export interface IngressNameChange {
+/** A change of what a data plane mirrors by name. */
+export interface MirroredChange<Item extends { readonly name: string }> {
   /** Everything that was said before is void. */
   readonly isAll: boolean
   /** Applied before `set`: a name may be in both. */
   readonly removed: readonly string[]
-  readonly set: readonly IngressName[]
+  readonly set: readonly Item[]
 }
 
 /** Why a tunnel is stopped, as told to its agent. */
@@ -194,16 +200,20 @@ export type ControlCalls = LoginRows & {
   /** Opens what an earlier version sealed for an agent with the key of the database; undefined when it is not ours. */
   openFormerSeal(sealed: { readonly text: string; readonly context: string }): Promise<string | undefined>
 
-  /** The modules that a bind asks for, when checking them may take long; rejects with `BindRefusal`. */
-  bindModules(bind: Pick<EndpointRequest, 'credentialId' | 'proto' | 'opts'>): Promise<AgentModules>
+  /**
+   * Gives a tunnel its address, and has every other data plane serve it; rejects with `BindRefusal`. Repeated, it gives the
+   * same again. Data planes of earlier versions ask what it decides one by one, with the five calls that follow.
+   */
+  bind(bind: BindQuestion): Promise<GrantedEndpoint>
+  bindModules(bind: Pick<EndpointRequest, 'credentialId' | 'proto' | 'opts'>): Promise<unknown>
   holdersOfName(name: string): Promise<AddressHolders>
   holdersOfPort(port: number): Promise<AddressHolders>
   /** Grants the place and has every other data plane serve it; false when another tunnel has it. */
   claim(claim: PlaceClaim): Promise<boolean>
   /** Why a claim was refused, where a pool is or could be; undefined when the place is free by now. */
   whyTaken(claim: PlaceClaim): Promise<PoolDifference | undefined>
-  /** Withdraws a claim whose bind failed. */
-  unclaim(claim: Pick<PlaceClaim, 'place' | 'tunnelId' | 'pool'>): void
+  /** Withdraws a bind that failed, or whose answer was lost. */
+  unclaim(claim: Pick<PlaceClaim, 'place' | 'tunnelId'>): void
   /** Asks the holders of a place for a sign of life; true when the place is free afterwards. */
   proveAlive(at: { readonly place: string }): Promise<boolean>
 
@@ -243,15 +253,11 @@ export type ControlCalls = LoginRows & {
 /** The calls of the control plane to a data plane. */
 export type PlaneCalls = {
   /** Sent before `restrict`, so that a plane that knows the restrictions knows these too. */
-  ingressNames(change: IngressNameChange): void
+  ingressNames(change: MirroredChange<IngressName>): void
   restrict(restrictions: readonly PartRestriction[]): void
   certificates(change: CertificateChange): void
-  /** Resolves when the plane answers these challenges. `isAll` voids what was sent before. */
-  challenges(change: {
-    readonly isAll: boolean
-    readonly set: readonly NameChallenge[]
-    readonly removed: readonly string[]
-  }): void
+  /** Resolves when the plane answers these challenges. */
+  challenges(change: MirroredChange<NameChallenge>): void
   /** Ids of the stored edges that are served. */
   storedEdges(nothing: null): readonly string[]
   /** Resolves when they are in force; a broken edge does not hold up the others. `isIdle` leaves compiling to the first visitor. */

@@ -66,12 +66,12 @@ export function answer(stream: WireStream, message: Message): void {
   stream.close()
 }
 
-/** Sends a message of `type` and resolves with the answer, or with why there is none. Never rejects. */
+/** Sends a message, or its bytes, as a stream of `type` and resolves with the answer, or with why there is none. Never rejects. */
 export function call(
   mux: Mux,
-  type: StreamType,
-  message: Message,
-  { timeoutMs = CALL_TIMEOUT_MS, maxBytes = MESSAGE_BYTES } = {},
+  type: number,
+  message: Message | Buffer,
+  { timeoutMs = CALL_TIMEOUT_MS, maxBytes = MESSAGE_BYTES, maxValues = MAX_JSON_VALUES } = {},
 ): Promise<Message | WireError> {
   const stream = mux.open(messageHead(type, message))
   if (stream instanceof WireError) return Promise.resolve(stream)
@@ -85,7 +85,7 @@ export function call(
       stream.close()
       resolve(result)
     }
-    readMessage(stream, done, { maxBytes })
+    readMessage(stream, done, { maxBytes, maxValues })
   })
 }
 
@@ -98,8 +98,8 @@ export function tell(mux: Mux, type: StreamType, message: Message): WireError | 
 }
 
 /** The type number and the message in one write: some agents read the number in a single read. */
-function messageHead(type: StreamType, message: Message): Buffer {
-  return Buffer.concat([typeHead(type), Buffer.from(JSON.stringify(message))])
+function messageHead(type: number, message: Message | Buffer): Buffer {
+  return Buffer.concat([typeHead(type), Buffer.isBuffer(message) ? message : Buffer.from(JSON.stringify(message))])
 }
 
 /** Parses the bytes of one JSON object. */

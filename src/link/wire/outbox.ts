@@ -38,6 +38,7 @@ export class MuxOutbox {
     this.#isScheduled = false
     this.#flush()
   }
+  readonly #runPrompt = (): void => this.#flush()
   readonly #runEarly = (): void => {
     if (this.#gathered >= EAGER_MESSAGES) this.#flush()
   }
@@ -62,7 +63,10 @@ export class MuxOutbox {
 
   addReady(stream: MuxStream): void {
     if (this.#isClosed) return
-    if (this.#ready.add(stream)) this.#count()
+    if (this.#ready.add(stream)) {
+      this.#count()
+      if (stream.isPrompt) process.nextTick(this.#runPrompt)
+    }
     this.#wake()
   }
 

@@ -31,6 +31,7 @@ export class MuxStream implements WireStream, QueueMember {
   queues = 0
   /** Whether its type number has been read. */
   isTyped: boolean
+  isPrompt = false
   onArrival: (() => void) | undefined
   readonly #owner: StreamOwner
   readonly #sending: SendSide

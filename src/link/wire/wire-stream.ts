@@ -14,6 +14,8 @@ export interface WireStream {
   /** Whether the peer has ended its side. */
   readonly isEndReceived: boolean
   readonly isClosed: boolean
+  /** Whether its bytes are sent after each callback of the event loop, instead of at the end of the turn. */
+  isPrompt: boolean
   /** Writes `chunk`, which must not change afterwards; false asks to wait for `drain`. `closed` reports lost bytes. */
   write(chunk: Buffer): boolean
   /** The same for lent bytes; see `StreamSink.lent`. */

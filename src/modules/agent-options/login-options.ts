@@ -1,24 +1,20 @@
 /** Reads the logins that a bind asks for: with a well-known provider, or with any that speaks OpenID Connect. */
 import { BadValue } from '../../lib/shape/check.ts'
 import { Type } from '../../lib/shape/type.ts'
+import { refusals } from '../../model/agent-errors.ts'
+import type { BindRefusal } from '../../model/endpoint.ts'
 import { MAX_SCOPE_BYTES, MAX_SCOPES } from '../login/login-form.ts'
 import type { ModuleConfig } from '../module.ts'
 import { oauth } from '../oauth/form.ts'
 import { checkProvider, MAX_ALLOWED, providerNames } from '../oauth/providers.ts'
 import { oidc } from '../oidc/form.ts'
 import { hasLogins } from '../policy/form.ts'
-import { BadOption, fieldsOf, isEmpty, MALFORMED_BIND, settingsOf } from './values.ts'
+import { fieldsOf, isEmpty, settingsOf } from './values.ts'
 
-/** The vendor's numbers. */
-const UNKNOWN_PROVIDER = 365
-const TOO_MANY_EMAILS = 366
-const TOO_MANY_DOMAINS = 367
-const ID_WITHOUT_SECRET = 383
-const SECRET_WITHOUT_ID = 384
-const NO_OIDC_CLIENT_ID = 385
-const NO_OIDC_CLIENT_SECRET = 386
-const NO_OIDC_ISSUER = 387
-const scopeNumbers = { OAuth: { many: 368, long: 391 }, OIDC: { many: 388, long: 392 } } as const
+const scopeRefusals = {
+  OAuth: { many: refusals.tooManyOAuthScopes, long: refusals.longOAuthScope },
+  OIDC: { many: refusals.tooManyOidcScopes, long: refusals.longOidcScope },
+} as const
 
 const text = Type.String({ default: '' })
 const texts = Type.Array(Type.String(), { default: [] })
@@ -34,12 +30,12 @@ const application = {
 const oauthForm = Type.Object({ provider: text, ...application })
 const oidcForm = Type.Object({ issuer_url: text, ...application })
 
-/** The settings of the `oauth` module; throws `BadOption`, `BadValue` or `Refusal`. */
+/** The settings of the `oauth` module; throws `BindRefusal`, `BadValue` or `Refusal`. */
 export function readOAuth(value: unknown, name: string): unknown {
   if (isEmpty(value)) return undefined
   const { provider, ...given } = fieldsOf(oauthForm, value, name)
   if (!providerNames.includes(provider)) {
-    throw new BadOption(UNKNOWN_PROVIDER, `\`${name}.provider\` must be one of ${providerNames.join(', ')}`)
+    throw refusals.unknownProvider(name, providerNames.join(', '))
   }
   refuseBorrowed(given, name)
   const settings = { ...clientOf(given), ...listsOf(given, name, 'OAuth') }
@@ -52,12 +48,9 @@ export function readOAuth(value: unknown, name: string): unknown {
 function refuseBorrowed({ client_id, client_secret, sealed_client_secret }: Given, name: string): void {
   if (client_id !== '' && client_secret !== '') return
   if (client_secret === '' && sealed_client_secret !== '') throw sealed(name)
-  if (client_id !== '') throw new BadOption(ID_WITHOUT_SECRET, `\`${name}\` has a client id and no client secret`)
-  if (client_secret !== '') throw new BadOption(SECRET_WITHOUT_ID, `\`${name}\` has a client secret and no client id`)
-  throw new BadOption(
-    UNKNOWN_PROVIDER,
-    `\`${name}\` needs an application at this provider, and this server has none to lend; register your own there, and give its \`client_id\` and \`client_secret\``,
-  )
+  if (client_id !== '') throw refusals.idWithoutSecret(name)
+  if (client_secret !== '') throw refusals.secretWithoutId(name)
+  throw refusals.noApplication(name)
 }
 
 /** The settings of the `oidc` module, plus the allow lists, which its form lacks; throws as `readOAuth` does. */
@@ -65,10 +58,10 @@ export function readOidc(value: unknown, name: string): unknown {
   if (isEmpty(value)) return undefined
   const { issuer_url, ...given } = fieldsOf(oidcForm, value, name)
   const { client_id, client_secret, sealed_client_secret } = given
-  if (issuer_url === '') throw new BadOption(NO_OIDC_ISSUER, `\`${name}.issuer_url\` must not be empty`)
-  if (client_id === '') throw new BadOption(NO_OIDC_CLIENT_ID, `\`${name}.client_id\` must not be empty`)
+  if (issuer_url === '') throw refusals.noOidcIssuer(name)
+  if (client_id === '') throw refusals.noOidcId(name)
   if (client_secret === '' && sealed_client_secret !== '') throw sealed(name)
-  if (client_secret === '') throw new BadOption(NO_OIDC_CLIENT_SECRET, `\`${name}.client_secret\` must not be empty`)
+  if (client_secret === '') throw refusals.noOidcSecret(name)
   const { scopes, ...allow } = listsOf(given, name, 'OIDC')
   spelled(`${name}.`, `${name}.`, () => checkProvider(`${name}.`, { ...clientOf(given), scopes, ...allow }))
   const settings = spelled(`${name}.issuer`, `${name}.issuer_url`, () =>
@@ -82,13 +75,12 @@ export function readOidc(value: unknown, name: string): unknown {
 /** With two logins, it would not be clear which of them decides who is let in. */
 export function refuseTwoLogins({ oauth, oidc, policy }: Readonly<Record<string, unknown>>): void {
   if (oauth !== undefined && oidc !== undefined) {
-    throw new BadOption(MALFORMED_BIND, '`OAuth` and `OIDC` are both given; keep one')
+    throw refusals.badOption('`OAuth` and `OIDC` are both given; keep one')
   }
   const option = (oauth !== undefined && 'OAuth') || (oidc !== undefined && 'OIDC')
   // The settings of a policy have its rules under the same names.
   if (!option || policy === undefined || !hasLogins(policy as ModuleConfig)) return
-  throw new BadOption(
-    MALFORMED_BIND,
+  throw refusals.badOption(
     `\`${option}\` is given, and a rule of the traffic policy logs visitors in too; keep one of them`,
   )
 }
@@ -107,21 +99,25 @@ function clientOf({ client_id, client_secret }: Given) {
 }
 
 /** The lists under the names that modules use, in the form that they accept: addresses in lower case, no duplicates. */
-function listsOf(given: Given, name: string, option: keyof typeof scopeNumbers) {
-  const bounded = (list: 'allow_emails' | 'allow_domains' | 'scopes', max: number, ngrok: number): string[] => {
+function listsOf(given: Given, name: string, option: keyof typeof scopeRefusals) {
+  const bounded = (
+    list: 'allow_emails' | 'allow_domains' | 'scopes',
+    max: number,
+    refuse: typeof refusals.tooManyEmails,
+  ): string[] => {
     const entries = given[list]
     if (entries.length <= max) return [...new Set(list === 'scopes' ? entries : entries.map(lower))]
-    throw new BadOption(ngrok, `\`${name}.${list}\` has ${entries.length} entries; the limit is ${max}`)
+    throw refuse(`${name}.${list}`, entries.length, max)
   }
-  const { many, long } = scopeNumbers[option]
+  const { many, long } = scopeRefusals[option]
   const scopes = bounded('scopes', MAX_SCOPES, many)
   if (scopes.some((scope) => Buffer.byteLength(scope) > MAX_SCOPE_BYTES)) {
-    throw new BadOption(long, `\`${name}.scopes\` has an entry of more than ${MAX_SCOPE_BYTES} bytes`)
+    throw long(name, MAX_SCOPE_BYTES)
   }
   return {
     scopes,
-    email_addresses: bounded('allow_emails', MAX_ALLOWED, TOO_MANY_EMAILS),
-    email_domains: bounded('allow_domains', MAX_ALLOWED, TOO_MANY_DOMAINS),
+    email_addresses: bounded('allow_emails', MAX_ALLOWED, refusals.tooManyEmails),
+    email_domains: bounded('allow_domains', MAX_ALLOWED, refusals.tooManyDomains),
   }
 }
 
@@ -129,11 +125,8 @@ function lower(entry: string): string {
   return entry.toLowerCase()
 }
 
-function sealed(name: string): BadOption {
-  return new BadOption(
-    MALFORMED_BIND,
-    `\`${name}\` has a client secret that another server sealed; send it as \`client_secret\``,
-  )
+function sealed(name: string): BindRefusal {
+  return refusals.badOption(`\`${name}\` has a client secret that another server sealed; send it as \`client_secret\``)
 }
 
 /** Runs `read`, and puts the agent's names for fields into the messages of modules. */

@@ -2,8 +2,8 @@
 
 import { NEVER_HERE, patternPrice } from '../../lib/patterns/pattern-price.ts'
 import { BadValue } from '../../lib/shape/check.ts'
-import type { AgentModules } from '../../model/edge-config.ts'
-import { BindRefusal } from '../../model/endpoint.ts'
+import { refusals } from '../../model/agent-errors.ts'
+import { type AgentModules, BindRefusal } from '../../model/endpoint.ts'
 import { errors, Refusal } from '../../model/errors.ts'
 import { headerPrice } from '../../model/header-rules.ts'
 import type { BasicAuthSettings } from '../basic_auth/form.ts'
@@ -14,9 +14,7 @@ import { readOAuth, readOidc, refuseTwoLogins } from './login-options.ts'
 import { readPolicy, refuseBlindPolicy } from './policy-options.ts'
 import { readCertificate, readClientAuthorities } from './tls-options.ts'
 import {
-  BadOption,
   isEmpty,
-  MALFORMED_BIND,
   readCircuitBreaker,
   readCredentials,
   readNetworks,
@@ -34,7 +32,7 @@ interface AgentOption {
   readonly module: string
   /** Where the module attaches, by protocol; a bind of another that sets the option is refused. */
   readonly at: Partial<Record<Proto, keyof AgentModules>>
-  /** The settings of the module, or undefined when nothing is asked for; throws `BadOption`, `BadValue` or `Refusal`. */
+  /** The settings of the module, or undefined when nothing is asked for; throws `BindRefusal`, `BadValue` or `Refusal`. */
   readonly read: (value: unknown, name: string, proto: Proto) => unknown
 }
 
@@ -103,7 +101,7 @@ function* texts(value: unknown, depth = 0): Generator<string> {
 export function agentModules(proto: Proto, opts: Readonly<Record<string, unknown>>): AgentModules | BindRefusal {
   const found = { edge: {} as Record<string, unknown>, route: {} as Record<string, unknown> }
   const byName = Map.groupBy(Object.entries(opts), ([key]) => key.toLowerCase())
-  const problems: BadOption[] = []
+  const problems: BindRefusal[] = []
   for (const option of options) {
     try {
       const settings = readOption(option, proto, given(byName.get(option.name.toLowerCase()) ?? [], option.name))
@@ -111,14 +109,14 @@ export function agentModules(proto: Proto, opts: Readonly<Record<string, unknown
       const place = found[option.at[proto] ?? 'edge']
       place[option.module] = joined(option.module, place[option.module], settings)
     } catch (error) {
-      problems.push(asBadOption(error))
+      problems.push(asRefusal(error))
     }
   }
   try {
     if (proto === 'tls') refuseBlindPolicy(found.edge)
     refuseTwoLogins(found.route)
   } catch (error) {
-    problems.push(asBadOption(error))
+    problems.push(asRefusal(error))
   }
   const [first] = problems
   return first ? new BindRefusal(first.ngrok, problems.map(({ message }) => message).join('; ')) : found
@@ -129,25 +127,22 @@ function readOption({ name, at, read }: AgentOption, proto: Proto, value: unknow
   if (at[proto] !== undefined) return read(value, name, proto)
   if (isEmpty(value)) return undefined
   const others = Object.keys(at).join(', ')
-  throw new BadOption(
-    MALFORMED_BIND,
-    `\`${name}\` works on these kinds of endpoints only: ${others}; this one is ${proto}`,
-  )
+  throw refusals.badOption(`\`${name}\` works on these kinds of endpoints only: ${others}; this one is ${proto}`)
 }
 
 /** Merges the settings of two options for one module: agents have two ways to give credentials. */
 function joined(module: string, before: unknown, settings: unknown): unknown {
   if (before === undefined) return settings
-  if (module === 'policy') throw new BadOption(MALFORMED_BIND, '`Policy` and `TrafficPolicy` are both given; keep one')
+  if (module === 'policy') throw refusals.badOption('`Policy` and `TrafficPolicy` are both given; keep one')
   // Besides `policy`, only `basic_auth` has two options for one protocol.
   const [first, second] = [before as BasicAuthSettings, settings as BasicAuthSettings]
   return { credentials: [...first.credentials, ...second.credentials] }
 }
 
-function asBadOption(error: unknown): BadOption {
-  if (error instanceof BadOption) return error
-  if (error instanceof BadValue) return new BadOption(MALFORMED_BIND, error.message)
-  if (error instanceof Refusal) return new BadOption(errors[error.code].ngrok, error.message)
+function asRefusal(error: unknown): BindRefusal {
+  if (error instanceof BindRefusal) return error
+  if (error instanceof BadValue) return refusals.badOption(error.message)
+  if (error instanceof Refusal) return new BindRefusal(errors[error.code].ngrok, error.message)
   throw error
 }
 
@@ -155,8 +150,7 @@ function asBadOption(error: unknown): BadOption {
 function given(spelled: readonly (readonly [string, unknown])[], name: string): unknown {
   const values = spelled.map(([, value]) => value).filter((value) => !noValue.has(value))
   // We do not choose one: the other might be the guard that the user meant.
-  if (values.length > 1)
-    throw new BadOption(MALFORMED_BIND, `\`${name}\` is given twice, in different spellings; keep one`)
+  if (values.length > 1) throw refusals.badOption(`\`${name}\` is given twice, in different spellings; keep one`)
   return values[0]
 }
 

@@ -1,5 +1,6 @@
 /** Reads the traffic policy of a bind, in either spelling: rules in an object, or in one text of YAML or JSON. */
 import { BadValue } from '../../lib/shape/check.ts'
+import { refusals } from '../../model/agent-errors.ts'
 import { Refusal } from '../../model/errors.ts'
 import type { Lookup } from '../module.ts'
 import type { PolicySettings } from '../policy/engine/policy.ts'
@@ -7,14 +8,11 @@ import { form, type Policy } from '../policy/engine/policy-form.ts'
 import { policy, policyMentions } from '../policy/form.ts'
 import { trafficPolicy } from '../policy/traffic-policy.ts'
 import { plainRules, plainText } from './rules.ts'
-import { BadOption, fieldsOf, isEmpty } from './values.ts'
-
-/** The vendor's number for a policy that cannot be served. */
-const BAD_POLICY = 2201
+import { fieldsOf, isEmpty } from './values.ts'
 
 type Proto = 'http' | 'https' | 'tcp' | 'tls'
 
-/** The settings of the `policy` module, or undefined when there is no rule; throws `BadOption`. */
+/** The settings of the `policy` module, or undefined when there is no rule; throws `BindRefusal`. */
 export function readPolicy(value: unknown, name: string, proto: Proto): unknown {
   if (isEmpty(value) || (typeof value === 'string' && isBlank(value))) return undefined
   try {
@@ -23,7 +21,7 @@ export function readPolicy(value: unknown, name: string, proto: Proto): unknown 
     if (!(error instanceof BadValue || error instanceof Refusal)) throw error
     // Programs match the vendor's wording. `value` is our field name; on the wire the text is the option itself.
     const what = error.message.replaceAll(`\`${name}.value`, `\`${name}`)
-    throw new BadOption(BAD_POLICY, `the traffic policy provided is invalid: ${what}`)
+    throw refusals.badPolicy(`the traffic policy provided is invalid: ${what}`)
   }
 }
 
@@ -36,8 +34,7 @@ function settingsOf(value: unknown, name: string, proto: Proto): unknown {
       : fieldsOf(form, plainRules(value), name)
   const [mention] = policyMentions(config)
   if (mention)
-    throw new BadOption(
-      BAD_POLICY,
+    throw refusals.badPolicy(
       `\`${name}.${mention.field}\` names a resource of the API; an agent's policy cannot do that`,
     )
   const accepted = policy.accept?.(config, where) ?? config
@@ -54,8 +51,7 @@ function isBlank(text: string): boolean {
 export function refuseBlindPolicy(modules: Readonly<Record<string, unknown>>): void {
   const settings = modules.policy as PolicySettings | undefined // only `readPolicy` puts something there
   if (!settings?.readsHandshake || modules.tls_termination !== undefined || modules.mutual_tls !== undefined) return
-  throw new BadOption(
-    BAD_POLICY,
+  throw refusals.badPolicy(
     'the policy reads fields of the TLS handshake, but TLS passes through this endpoint; terminate it at the edge',
   )
 }

@@ -4,14 +4,10 @@ import { Type } from '../../lib/shape/type.ts'
 import { readCaCertificates } from '../../lib/x509/certificate.ts'
 import { decodeBase64 } from '../../lib/x509/pem.ts'
 import { BadTlsCertificate, readTlsCertificate } from '../../lib/x509/tls-certificate.ts'
+import { refusals } from '../../model/agent-errors.ts'
 import type { MutualTlsSettings } from '../mutual_tls/form.ts'
 import type { TlsTerminationSettings } from '../tls_termination/form.ts'
-import { BadOption, fieldsOf, MALFORMED_BIND } from './values.ts'
-
-/** The vendor's numbers. */
-const BAD_CERTIFICATE = 1920
-const BAD_KEY = 1903
-const KEY_MISMATCH = 1923
+import { fieldsOf } from './values.ts'
 
 const bytes = Type.Optional(Type.String())
 const authoritiesForm = Type.Object({ mutual_tls_ca: Type.String() })
@@ -23,7 +19,7 @@ export function readClientAuthorities(value: unknown, name: string): MutualTlsSe
     return { authorities: certificates.map((each) => each.pem) }
   } catch (error) {
     if (!(error instanceof BadInput)) throw error
-    throw new BadOption(BAD_CERTIFICATE, `\`${name}.mutual_tls_ca\`: ${error.message}`)
+    throw refusals.badTlsCertificate(`${name}.mutual_tls_ca`, error.message)
   }
 }
 
@@ -35,21 +31,27 @@ export function readCertificate(value: unknown, name: string): TlsTerminationSet
   const settings = { terminate: 'edge', minVersion: null } as const
   if (cert === undefined && key === undefined && sealed_key === undefined) return settings
   if (cert === undefined || key === undefined) {
-    throw new BadOption(MALFORMED_BIND, `\`${name}\` needs \`cert\` and \`key\` together, or neither`)
+    throw refusals.badOption(`\`${name}\` needs \`cert\` and \`key\` together, or neither`)
   }
   const certificate = { cert: pem(cert, `${name}.cert`), key: pem(key, `${name}.key`) }
   try {
     readTlsCertificate(certificate.cert, certificate.key)
   } catch (error) {
     if (!(error instanceof BadTlsCertificate)) throw error
-    const ngrok = { certificate: BAD_CERTIFICATE, chain: BAD_CERTIFICATE, key: BAD_KEY, pair: KEY_MISMATCH }[error.part]
-    throw new BadOption(ngrok, `\`${name}\`: ${error.message}`)
+    throw partRefusals[error.part](name, error.message)
   }
   return { ...settings, certificate }
 }
 
+const partRefusals = {
+  certificate: refusals.badTlsCertificate,
+  chain: refusals.badTlsCertificate,
+  key: refusals.badKey,
+  pair: refusals.keyMismatch,
+} as const
+
 function pem(base64: string, field: string): string {
   const decoded = decodeBase64(base64)
-  if (!decoded) throw new BadOption(MALFORMED_BIND, `\`${field}\` must be PEM in base64`)
+  if (!decoded) throw refusals.badOption(`\`${field}\` must be PEM in base64`)
   return decoded.toString('utf8')
 }

@@ -4,6 +4,7 @@ import { readCidr } from '../../lib/net/cidr.ts'
 import { BadInput } from '../../lib/shape/bad-input.ts'
 import { BadValue, check } from '../../lib/shape/check.ts'
 import { Type } from '../../lib/shape/type.ts'
+import { refusals } from '../../model/agent-errors.ts'
 import { webhookProviders } from '../../model/webhook-providers.ts'
 import type { BasicAuthSettings } from '../basic_auth/form.ts'
 import { circuitBreaker } from '../circuit_breaker/form.ts'
@@ -11,20 +12,6 @@ import type { IpRestrictionSettings } from '../ip_restriction/form.ts'
 import type { Lookup, Module, ModuleConfig } from '../module.ts'
 import { userAgentFilter } from '../user_agent_filter/form.ts'
 import { webhookVerification } from '../webhook_verification/form.ts'
-
-/** The vendor's error number for a malformed bind. */
-export const MALFORMED_BIND = 301
-
-/** An option that cannot be served, with the vendor's number for it. */
-export class BadOption extends Error {
-  readonly ngrok: number
-
-  constructor(ngrok: number, message: string) {
-    super(message)
-    this.name = 'BadOption'
-    this.ngrok = ngrok
-  }
-}
 
 /** Whether an option is not set: agents send empty values for options that the user left out. */
 export function isEmpty(value: unknown): boolean {
@@ -62,10 +49,7 @@ const networksForm = Type.Object({ allow_cidrs: cidrs, deny_cidrs: cidrs })
 export function readNetworks(value: unknown, name: string): IpRestrictionSettings {
   const { allow_cidrs, deny_cidrs } = fieldsOf(networksForm, value, name)
   if (allow_cidrs.length === 0) {
-    throw new BadOption(
-      393,
-      `\`${name}\` needs at least one network in \`allow_cidrs\`, or nobody gets in; \`0.0.0.0/0\` and \`::/0\` let in everybody that \`deny_cidrs\` does not name`,
-    )
+    throw refusals.noNetwork(name)
   }
   return { allow: allow_cidrs.map(network), deny: deny_cidrs.map(network) }
 }
@@ -75,7 +59,7 @@ function network(text: string): string {
     return readCidr(text).canonical
   } catch (error) {
     if (!(error instanceof BadInput)) throw error
-    throw new BadOption(362, error.message)
+    throw refusals.badNetwork(error.message)
   }
 }
 
@@ -98,11 +82,11 @@ const credentialsForm = Type.Object({
 
 export function readCredentials(value: unknown, name: string): BasicAuthSettings | undefined {
   const { credentials } = fieldsOf(credentialsForm, value, name)
-  if (credentials.length === 0) throw new BadOption(359, `\`${name}\` names no credentials`)
+  if (credentials.length === 0) throw refusals.badUser(`\`${name}\` names no credentials`)
   return {
     credentials: credentials.map(({ username, cleartext_password, hashed_password }) => {
       if (hashed_password !== undefined && cleartext_password === '') {
-        throw new BadOption(MALFORMED_BIND, `\`${name}\` has a password that another server hashed; send it in clear`)
+        throw refusals.badOption(`\`${name}\` has a password that another server hashed; send it in clear`)
       }
       return credential(username, cleartext_password)
     }),
@@ -111,19 +95,18 @@ export function readCredentials(value: unknown, name: string): BasicAuthSettings
 
 /** `user:password`, as the oldest agents send it. */
 export function readPair(value: unknown, name: string): BasicAuthSettings {
-  if (typeof value !== 'string') throw new BadOption(MALFORMED_BIND, `\`${name}\` must be \`user:password\``)
+  if (typeof value !== 'string') throw refusals.badOption(`\`${name}\` must be \`user:password\``)
   const colon = value.indexOf(':')
   return { credentials: [credential(value.slice(0, Math.max(colon, 0)), value.slice(colon + 1))] }
 }
 
 function credential(username: string, password: string): BasicAuthSettings['credentials'][number] {
-  if (username === '') throw new BadOption(359, 'the user name of a credential must not be empty')
+  if (username === '') throw refusals.badUser('the user name of a credential must not be empty')
   // RFC 7617 §2: the first colon ends the name, so such a user could never log in.
-  if (username.includes(':')) throw new BadOption(359, 'the user name of a credential must not hold a colon')
-  if (Buffer.byteLength(username) > MAX_USERNAME_BYTES) throw new BadOption(359, 'a user name is too long')
+  if (username.includes(':')) throw refusals.badUser('the user name of a credential must not hold a colon')
+  if (Buffer.byteLength(username) > MAX_USERNAME_BYTES) throw refusals.badUser('a user name is too long')
   if (password.length < MIN_PASSWORD || password.length > MAX_PASSWORD) {
-    const bounds = `${MIN_PASSWORD} to ${MAX_PASSWORD} characters`
-    throw new BadOption(360, `the password of a credential must have ${bounds}; this one has ${password.length}`)
+    throw refusals.badPassword(MIN_PASSWORD, MAX_PASSWORD, password.length)
   }
   return { username, password }
 }
@@ -146,7 +129,7 @@ export function readCircuitBreaker(value: unknown, name: string): unknown {
     return settingsOf(circuitBreaker, { error_threshold_percentage: error_threshold }, name)
   } catch (error) {
     if (!(error instanceof BadValue)) throw error
-    throw new BadOption(361, `\`${name}.error_threshold\` must be between 0 and 1`)
+    throw refusals.badThreshold(name)
   }
 }
 
@@ -159,15 +142,15 @@ const webhookForm = Type.Object({
 export function readWebhook(value: unknown, name: string): unknown {
   const { provider, secret } = fieldsOf(webhookForm, value, name)
   const supported = webhookProviders.join(', ')
-  if (provider === '') throw new BadOption(363, `\`${name}.provider\` must be one of ${supported}`)
+  if (provider === '') throw refusals.noWebhookProvider(name, supported)
   if (!webhookProviders.includes(provider)) {
-    throw new BadOption(364, `webhooks of this provider cannot be verified; supported are ${supported}`)
+    throw refusals.unknownWebhookProvider(supported)
   }
   try {
     return settingsOf(webhookVerification, { provider, secret }, name)
   } catch (error) {
     if (!(error instanceof BadValue)) throw error
-    throw new BadOption(provider === 'sendgrid' ? 379 : MALFORMED_BIND, error.message)
+    throw (provider === 'sendgrid' ? refusals.badSendgridKey : refusals.badOption)(error.message)
   }
 }
 
@@ -191,7 +174,7 @@ function unnamed(): never {
 /** An option without settings. */
 export function readSwitch(value: unknown, name: string): Readonly<Record<string, never>> {
   if (value !== true && (typeof value !== 'object' || Array.isArray(value))) {
-    throw new BadOption(MALFORMED_BIND, `\`${name}\` must be an object`)
+    throw refusals.badOption(`\`${name}\` must be an object`)
   }
   return {}
 }

@@ -4,6 +4,7 @@
  * Written by hand: the edge has made the upgrade itself and carries bytes under backpressure. The libraries bring a
  * server and sockets of their own, and messages that they hold until they are whole.
  */
+import { FrameHead, opcodes } from '../../lib/http/websocket-frame.ts'
 
 export const closeCode = {
   normal: 1000,
@@ -13,14 +14,8 @@ export const closeCode = {
   internalError: 1011,
 } as const
 
-const opcode = { continuation: 0, text: 1, binary: 2, close: 8, ping: 9, pong: 10 } as const
-
 /** RFC 6455 §5.5 */
 const MAX_CONTROL_BYTES = 125
-const MIN_HEAD_BYTES = 2
-const MASK_BYTES = 4
-/** A head with the longest form of the length. */
-const MAX_HEAD_BYTES = MIN_HEAD_BYTES + 8 + MASK_BYTES
 
 /** Called for the visitor's frames. */
 interface FrameEvents {
@@ -33,16 +28,11 @@ interface FrameEvents {
 
 export class FrameReader {
   readonly #events: FrameEvents
-  readonly #head = Buffer.alloc(MAX_HEAD_BYTES)
+  readonly #head = new FrameHead()
   readonly #control = Buffer.alloc(MAX_CONTROL_BYTES)
-  /** How many bytes of the head have arrived, and how many are needed for the next step. */
-  #headBytes = 0
-  #headNeed = MIN_HEAD_BYTES
   /** How many bytes of this frame's payload are left; undefined while its head is read. */
   #remaining: number | undefined
   #read = 0
-  #maskAt = 0
-  #opcode: number = opcode.continuation
   #isInMessage = false
   #isClosed = false
 
@@ -55,10 +45,9 @@ export class FrameReader {
     for (let at = 0; at < chunk.length && !this.#isClosed; ) {
       let fault: number | undefined
       if (this.#remaining === undefined) {
-        const copied = chunk.copy(this.#head, this.#headBytes, at, at + this.#headNeed - this.#headBytes)
-        this.#headBytes += copied
-        at += copied
-        if (this.#headBytes === this.#headNeed) fault = this.#readHead()
+        at = this.#head.take(chunk, at)
+        if (this.#head.isStart) fault = this.#judge()
+        else if (this.#head.isWhole) fault = this.#begin()
       } else {
         const end = Math.min(chunk.length, at + this.#remaining)
         this.#unmask(chunk.subarray(at, end))
@@ -73,35 +62,23 @@ export class FrameReader {
     return undefined
   }
 
-  /** The first two bytes give the length of the head; the whole head gives that of the payload. */
-  #readHead(): number | undefined {
-    const [first, second] = [this.#head[0] ?? 0, this.#head[1] ?? 0]
-    const length = second & 0x7f
-    const lengthBytes = length < 126 ? 0 : length === 126 ? 2 : 8
-    this.#maskAt = MIN_HEAD_BYTES + lengthBytes
-    if (this.#headNeed === MIN_HEAD_BYTES) {
-      this.#headNeed = this.#maskAt + MASK_BYTES
-      return this.#judge(first, (second & 0x80) !== 0, length)
-    }
-    const size = lengthBytes === 8 ? Number(this.#head.readBigUInt64BE(2)) : this.#head.readUInt16BE(2)
-    if (lengthBytes > 0 && !Number.isSafeInteger(size)) return closeCode.tooBig
-    this.#opcode = first & 0x0f
-    this.#remaining = lengthBytes === 0 ? length : size
+  #begin(): number | undefined {
+    const { size } = this.#head
+    if (!Number.isSafeInteger(size)) return closeCode.tooBig
+    this.#remaining = size
     this.#read = 0
-    this.#headBytes = 0
-    this.#headNeed = MIN_HEAD_BYTES
     return undefined
   }
 
   /** Checks the first two bytes by RFC 6455 §5.1 to §5.5. */
-  #judge(first: number, isMasked: boolean, length: number): number | undefined {
-    const [isFinal, reserved, code] = [(first & 0x80) !== 0, first & 0x70, first & 0x0f]
+  #judge(): number | undefined {
+    const { isFinal, reserved, opcode, isMasked, shortLength } = this.#head
     if (reserved !== 0 || !isMasked) return closeCode.protocolError
-    if (code === opcode.close || code === opcode.ping || code === opcode.pong) {
-      return isFinal && length <= MAX_CONTROL_BYTES ? undefined : closeCode.protocolError
+    if (opcode === opcodes.close || opcode === opcodes.ping || opcode === opcodes.pong) {
+      return isFinal && shortLength <= MAX_CONTROL_BYTES ? undefined : closeCode.protocolError
     }
-    const continues = code === opcode.continuation
-    if (!continues && code !== opcode.text && code !== opcode.binary) return closeCode.protocolError
+    const continues = opcode === opcodes.continuation
+    if (!continues && opcode !== opcodes.text && opcode !== opcodes.binary) return closeCode.protocolError
     // A frame starts a message if none is open, else continues it.
     if (continues !== this.#isInMessage) return closeCode.protocolError
     this.#isInMessage = !isFinal
@@ -109,11 +86,9 @@ export class FrameReader {
   }
 
   #unmask(bytes: Buffer): void {
-    const isControl = this.#opcode >= opcode.close
+    const isControl = this.#head.opcode >= opcodes.close
     const plain = isControl ? this.#control.subarray(this.#read) : Buffer.allocUnsafe(bytes.length)
-    for (let i = 0; i < bytes.length; i++) {
-      plain[i] = (bytes[i] ?? 0) ^ (this.#head[this.#maskAt + ((this.#read + i) & 3)] ?? 0)
-    }
+    this.#head.unmask(bytes, plain, this.#read)
     // The mask repeats every four bytes, so the position modulo four is enough; payloads may exceed 32-bit counts.
     this.#read = isControl ? this.#read + bytes.length : (this.#read + bytes.length) & 3
     this.#remaining = (this.#remaining ?? 0) - bytes.length
@@ -121,9 +96,11 @@ export class FrameReader {
   }
 
   #endFrame(): number | undefined {
+    const { opcode } = this.#head
+    this.#head.clear()
     this.#remaining = undefined
-    if (this.#opcode === opcode.ping) this.#events.ping(Buffer.from(this.#control.subarray(0, this.#read)))
-    if (this.#opcode !== opcode.close) return undefined
+    if (opcode === opcodes.ping) this.#events.ping(Buffer.from(this.#control.subarray(0, this.#read)))
+    if (opcode !== opcodes.close) return undefined
     if (this.#read === 1 || (this.#read > 1 && !isCloseCode(this.#control.readUInt16BE()))) {
       return closeCode.protocolError
     }
@@ -140,15 +117,15 @@ function isCloseCode(code: number): boolean {
 
 /** The head of a binary message of `length` bytes. */
 export function binaryHead(length: number): Buffer {
-  return head(opcode.binary, length)
+  return head(opcodes.binary, length)
 }
 
 export function pongFrame(payload: Buffer): Buffer {
-  return Buffer.concat([head(opcode.pong, payload.length), payload])
+  return Buffer.concat([head(opcodes.pong, payload.length), payload])
 }
 
 export function closeFrame(code: number): Buffer {
-  return Buffer.concat([head(opcode.close, 2), Buffer.from([code >> 8, code & 0xff])])
+  return Buffer.concat([head(opcodes.close, 2), Buffer.from([code >> 8, code & 0xff])])
 }
 
 function head(code: number, length: number): Buffer {

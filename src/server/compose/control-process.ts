@@ -2,10 +2,9 @@
 import { createServer } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { makeFirstUser } from '../../control-plane/records/manage-users.ts'
+import { packageVersion } from '../../lib/files/package-file.ts'
 import { IdSource } from '../../lib/ids.ts'
 import { socketChannel } from '../../link/calls/plane-channel.ts'
-import { bootstrapTokens } from '../config/bootstrap.ts'
-import { packageVersion } from '../config/product-version.ts'
 import type { Settings } from '../config/read-settings.ts'
 import type { ControlGiven, StartedControl } from '../supervisor/control-child.ts'
 import { openControlPlane } from './open-control-plane.ts'
@@ -72,7 +71,7 @@ export async function startControl(settings: Settings, given: ControlGiven): Pro
     })
 
     // Last, since its result is shown once.
-    const firstStart = await makeFirstUser({ store: control.store, ids, now }, bootstrapTokens(settings))
+    const firstStart = await makeFirstUser({ store: control.store, ids, now }, settings.bootstrap)
     api.isServing = true
     const { addresses } = api
     let inUse = settings

@@ -6,11 +6,10 @@ import { Remembered } from '../../control-plane/mirrors/answers-while-down.ts'
 import { AttachedPlanes } from '../../control-plane/mirrors/attached-planes.ts'
 import type { CertificatesByName } from '../../control-plane/mirrors/certificate-choice.ts'
 import { CertificateFiles } from '../../control-plane/mirrors/certificate-files.ts'
-import { LiveCertificates } from '../../control-plane/mirrors/certificate-mirror.ts'
-import { LiveCredentials } from '../../control-plane/mirrors/credential-mirror.ts'
-import { EdgeEndpoints } from '../../control-plane/mirrors/edge-endpoints.ts'
-import { StoredTunnelGroups } from '../../control-plane/mirrors/group-index.ts'
-import { LiveSshCertificates } from '../../control-plane/mirrors/ssh-certificate-mirror.ts'
+import { mirrorCertificates } from '../../control-plane/mirrors/certificate-mirror.ts'
+import { edgeEndpoints } from '../../control-plane/mirrors/edge-endpoints.ts'
+import { tunnelGroupIndex } from '../../control-plane/mirrors/group-index.ts'
+import { endWithCredentials, endWithSshCertificates } from '../../control-plane/mirrors/session-credentials.ts'
 import { bindSecrets } from '../../control-plane/records/bound-secrets.ts'
 import { Documents } from '../../control-plane/records/check-documents.ts'
 import { AgentCredentials } from '../../control-plane/records/find-agent-credentials.ts'
@@ -38,7 +37,7 @@ import { limitPartOf } from '../../lib/limits/divided-counters.ts'
 import type { Logger } from '../../lib/log/create-log.ts'
 import { recordLookUp } from '../../lib/net/record-look-up.ts'
 import { RefusedLog } from '../../lib/net/refused-addresses.ts'
-import { isFirstForm } from '../../lib/secrets/seal.ts'
+import { isFirstForm, Sealer } from '../../lib/secrets/seal.ts'
 import { Secret } from '../../lib/secrets/secret.ts'
 import { threadFile } from '../../lib/threads/thread-file.ts'
 import { WorkerPool } from '../../lib/threads/worker-pool.ts'
@@ -98,6 +97,7 @@ export async function openControlPlane(options: ControlPlaneOptions) {
     // Keys and certificates of the server itself.
     const sealer = await openSealer(store, settings.keyFile)
     await bindSecrets(store, sealer)
+    const sealingKey = sealer.keyFor(DATA_PLANES)
     const authority = await openAuthority(store, sealer, join(settings.dataDir, 'ca.pem'))
     const requestKey = requestKeyOf(store, sealer, now)
     const hostKey = await openSshHostKey(store, sealer)
@@ -141,6 +141,10 @@ export async function openControlPlane(options: ControlPlaneOptions) {
       const isHeld = held.edgeId !== undefined || held.reservationId !== undefined || held.wildcard !== undefined
       return isHeld || !proven ? held : { ...held, unproven: await proven.whyNot(name) }
     }
+    const holdersOf = async ({ host, port }: { readonly host: string; readonly port: number | undefined }) =>
+      (await (port === undefined
+        ? holders.answer(host, () => holdersOfName(host))
+        : holders.answer(`:${port}`, () => addresses.holdersOfPort(port)))) ?? NOBODY
 
     // The other nodes on this database, and the data planes of this one.
     const node = {
@@ -171,10 +175,18 @@ export async function openControlPlane(options: ControlPlaneOptions) {
         if (endpoint?.present.proto !== 'https' || !endpoint.place.startsWith(NAMED_PLACE)) return
         certificates?.endpointStarted(endpoint.place.slice(NAMED_PLACE.length))
       },
+      bindRules: {
+        credential: inUseNow,
+        modules: (owner, bind) => documents.bindModules(owner, bind),
+        holders: holdersOf,
+        digest: new Sealer(Buffer.from(sealingKey)).digestFor('pools'),
+        ...{ domain, log },
+        whyTakenElsewhere: async (claim) => cluster?.whyTaken(claim),
+      },
       calls: {
         secrets: () => ({
           authority,
-          sealingKey: sealer.keyFor(DATA_PLANES),
+          sealingKey,
           sshHostKey: hostKey.privateText.reveal(),
         }),
         findCredential: ({ token }) => tokens.fresh(tokenHash(token), () => agentCredentials.find(new Secret(token))),
@@ -189,9 +201,8 @@ export async function openControlPlane(options: ControlPlaneOptions) {
         },
         bindModules: async ({ credentialId, proto, opts }) =>
           documents.bindModules((await inUseNow(credentialId))?.ownerId ?? '', { proto, opts }),
-        holdersOfName: async (name) => (await holders.answer(name, () => holdersOfName(name))) ?? NOBODY,
-        holdersOfPort: async (port) =>
-          (await holders.answer(`:${port}`, () => addresses.holdersOfPort(port))) ?? NOBODY,
+        holdersOfName: (host) => holdersOf({ host, port: undefined }),
+        holdersOfPort: (port) => holdersOf({ host: domain, port }),
         lookUpPlaces: async (places) => (await cluster?.lookUps.places(places)) ?? [],
         lookUpGroup: async (labels) => (await cluster?.lookUps.group(labels)) ?? [],
         answerNode: async ({ value }) => cluster?.answer(value),
@@ -208,9 +219,9 @@ export async function openControlPlane(options: ControlPlaneOptions) {
     opened.push(() => history.close())
     const forget = logins.whenEnded((endings) => planes.loginsEnded(endings))
     opened.push(() => forget())
-    const credentials = new LiveCredentials(store, planes)
+    const credentials = endWithCredentials(store, planes)
     await follow(credentials)
-    await follow(new LiveSshCertificates(store, planes))
+    await follow(endWithSshCertificates(store, planes))
 
     // From here on other nodes know this one.
     let isPaused = false
@@ -254,8 +265,8 @@ export async function openControlPlane(options: ControlPlaneOptions) {
           })
 
     // What only lists show.
-    const groups = new StoredTunnelGroups(store)
-    const endpoints = new EdgeEndpoints({ store, region: settings.region, log })
+    const groups = tunnelGroupIndex(store)
+    const endpoints = edgeEndpoints({ store, region: settings.region, log })
 
     return {
       store,
@@ -313,10 +324,9 @@ export async function openControlPlane(options: ControlPlaneOptions) {
       authority,
       /** Calls `replace` with all certificates by name, now and whenever one of them changes. */
       async followCertificates(replace: (byName: CertificatesByName) => void) {
-        const live = new LiveCertificates({ store, sealer, files, replace, log })
-        const forget = files?.whenChanged(() => live.filesChanged())
-        opened.push(() => forget?.())
-        await follow(live)
+        const certificates = mirrorCertificates({ store, sealer, files, replace, log })
+        opened.push(() => certificates.stop())
+        await follow(certificates)
       },
       /** Undefined when no certificates are in files. */
       certificateFileNumbers: files && (() => files.numbers),

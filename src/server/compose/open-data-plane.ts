@@ -4,7 +4,6 @@
  * One thing: everything that a data plane opens, in order.
  */
 import { randomBytes } from 'node:crypto'
-import { join } from 'node:path'
 import { Replays } from '../../data-plane/dry-run/replay-exchange.ts'
 import { AccessLog } from '../../data-plane/edge/access-log.ts'
 import { Challenges } from '../../data-plane/edge/acme-challenges.ts'
@@ -27,18 +26,18 @@ import { TlsServers } from '../../data-plane/edge/tls-servers.ts'
 import { TrafficCount } from '../../data-plane/edge/traffic-count.ts'
 import { holdVisitors } from '../../data-plane/edge/wait-for-load.ts'
 import { KnownLogins } from '../../data-plane/mirrored/cached-logins.ts'
-import { addressesOf, bindModules, LOOKUP_MS, requestKeyOf } from '../../data-plane/mirrored/control-queries.ts'
+import { requestKeyOf } from '../../data-plane/mirrored/control-queries.ts'
 import { IngressNames } from '../../data-plane/mirrored/ingress-names.ts'
+import { MirroredMap } from '../../data-plane/mirrored/mirrored-map.ts'
 import { Restrictions } from '../../data-plane/mirrored/part-restrictions.ts'
 import { UploadedCertificates } from '../../data-plane/mirrored/uploaded-certificates.ts'
 import { DrainTogether } from '../../data-plane/node-limits/drain-together.ts'
-import { PeerLinks } from '../../data-plane/node-limits/peer-links.ts'
 import { shareCaps } from '../../data-plane/node-limits/share-caps.ts'
 import { shareWatched } from '../../data-plane/node-limits/share-watched.ts'
 import { SharedBreakers } from '../../data-plane/node-limits/shared-breakers.ts'
 import { SharedCounters } from '../../data-plane/node-limits/shared-counters.ts'
+import type { WorkerCalls } from '../../data-plane/node-limits/worker-peers.ts'
 import { openElsewhere } from '../../data-plane/remote/remote-tunnels.ts'
-import { onlineAt, toldElsewhere } from '../../data-plane/remote/report-online.ts'
 import { PlaneExchanges } from '../../data-plane/requests/plane-exchanges.ts'
 import { sshLimits } from '../../data-plane/ssh/ssh-limits.ts'
 import { AgentDoor } from '../../data-plane/tunnel/agent-listener.ts'
@@ -62,8 +61,10 @@ import { Secret } from '../../lib/secrets/secret.ts'
 import { threadFile } from '../../lib/threads/thread-file.ts'
 import { WorkerPool } from '../../lib/threads/worker-pool.ts'
 import { Authority } from '../../lib/x509/certificate-authority.ts'
-import type { ControlLink } from '../../link/planes/control-link.ts'
+import { Peers } from '../../link/calls/peers.ts'
+import { type ControlLink, LOOKUP_MS } from '../../link/planes/control-link.ts'
 import { linkedLogins } from '../../link/planes/login-calls.ts'
+import type { NameChallenge } from '../../link/planes/plane-calls.ts'
 import type { LookUp } from '../../model/look-up.ts'
 import type { PlaneNumbers } from '../../model/plane-metrics.ts'
 import { EdgeWork } from '../../modules/edge-worker-tasks.ts'
@@ -134,8 +135,7 @@ export async function openDataPlane(options: DataPlaneOptions) {
     }
 
     // The other data planes of this node, which count as one server with this one.
-    const neighbours = new PeerLinks({ self: planeId, pathOf: (id) => join(folder ?? '', `${id}.peers`), log })
-    opened.push(() => neighbours.close())
+    const neighbours = new Peers<WorkerCalls>({ self: planeId, channelTo: (id) => links.calls(id), log })
 
     // Who may connect at all (D64), and who has logged in.
     const refused = new RefusedLog({ log })
@@ -155,7 +155,8 @@ export async function openDataPlane(options: DataPlaneOptions) {
     const certificates = new Certificates({ authority, now })
     const uploaded = new UploadedCertificates((served) => certificates.replace(served))
     const ingresses = new IngressNames()
-    const challenges = new Challenges()
+    const asked = new MirroredMap<NameChallenge>()
+    const challenges = new Challenges(asked)
     const { ticketSecret } = options
     const tls = new TlsServers({ certificates, log, now, ...(ticketSecret && { ticketSecret }) })
 
@@ -283,16 +284,14 @@ export async function openDataPlane(options: DataPlaneOptions) {
     const shared = new SharedEdges(edges)
     const agentEndpoints = new AgentEndpoints({
       ...{ edges, shared },
-      bindModules: (request) => bindModules(control, request),
-      ...addressesOf(control),
-      digest: sealer.digestFor('pools'),
+      ...{ control, log },
       isDistant: (id) => elsewhere.nodes?.has(id) === true,
       publicPorts,
     })
     const online: Online = new Online({
-      credentials: { current: (id) => control.ask('currentCredential', { id }, { withinMs: LOOKUP_MS }) },
       endpoints: agentEndpoints,
-      elsewhere: toldElsewhere({ control, elsewhere: () => elsewhere, registry: () => online.registry }),
+      control,
+      remote: () => elsewhere,
       seal,
       ids,
       now,
@@ -309,11 +308,18 @@ export async function openDataPlane(options: DataPlaneOptions) {
       clusterListen: listeners.cluster,
       online: () => online,
       isLeaving: () => isLeaving,
+      answer: (channel) => neighbours.accept(channel),
       isOpening: (endpointId) => agentEndpoints.isOpening(endpointId),
       moved: (tunnelId) => front.tunnelMoved(tunnelId),
     })
     const { links, others } = elsewhere
     opened.push(() => elsewhere.close())
+    neighbours.whenMoved((_, left) => {
+      for (const id of left) {
+        links.forget(id)
+        others.isGone(id)
+      }
+    })
     const stored = new StoredEdges({
       edges,
       agents: agentEndpoints,
@@ -322,17 +328,16 @@ export async function openDataPlane(options: DataPlaneOptions) {
 
     const together = new DrainTogether(neighbours, (id) => others.drains(id))
     const clusterAddress = await elsewhere.listen()
-    if (folder !== undefined) await neighbours.listen()
 
     // From here on the control plane sends stored configuration; restrictions are known before anybody can connect.
     const isStocked = Promise.withResolvers<void>()
     await control.start({
-      attachment: () => ({ planeId, version, isLeaving, ...onlineAt(online) }),
+      attachment: () => ({ planeId, version, isLeaving, ...online.registry.online, legs: online.legs.sessionIds }),
       calls: {
         ingressNames: (change) => ingresses.take(change),
         restrict: (given) => restrictions.use(given),
         certificates: (change) => uploaded.take(change),
-        challenges: (change) => challenges.take(change),
+        challenges: (change) => asked.take(change),
         storedEdges: () => edges.storedIds,
         edges: async ({ removed, applied, isIdle }) => {
           // Removed edges go first, so that their names are free for the others.
@@ -340,15 +345,7 @@ export async function openDataPlane(options: DataPlaneOptions) {
           for (const config of applied) await stored.apply(config, { isIdle })
         },
         ...elsewhere.calls,
-        planes: (given) => {
-          const ids = given.map((each) => each.planeId)
-          for (const id of neighbours.others()) {
-            if (ids.includes(id)) continue
-            links.forget(id)
-            others.isGone(id)
-          }
-          neighbours.use(ids)
-        },
+        planes: (given) => neighbours.use(given.map((each) => each.planeId)),
         letVisitorsIn: () => isStocked.resolve(),
         command: async ({ sessionId, command }) => online.registry.command(sessionId, command),
         endSession: ({ sessionId, reason }) => online.registry.liveSession(sessionId)?.end(reason),
@@ -411,7 +408,6 @@ export async function openDataPlane(options: DataPlaneOptions) {
         find: (token) => control.ask('findCredential', { token: token.reveal() }, { withinMs: LOOKUP_MS }),
         recall: (token, sessionId) =>
           control.ask('recallCredential', { token: token.reveal(), sessionId }, { withinMs: LOOKUP_MS }),
-        current: (id) => control.ask('currentCredential', { id }, { withinMs: LOOKUP_MS }),
       },
       seal,
       ids,
@@ -435,7 +431,6 @@ export async function openDataPlane(options: DataPlaneOptions) {
       credentials: {
         find: (fingerprint) => control.ask('findSshCredential', { fingerprint }, { withinMs: LOOKUP_MS }),
         certificate: (digest) => control.ask('findSshCertificate', { digest }, { withinMs: LOOKUP_MS }),
-        current: (id) => control.ask('currentCredential', { id }, { withinMs: LOOKUP_MS }),
       },
       ids,
       now,

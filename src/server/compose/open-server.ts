@@ -7,16 +7,15 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { type FirstStart, makeFirstUser } from '../../control-plane/records/manage-users.ts'
 import type { StoreLimits } from '../../control-plane/store/limits.ts'
 import { Descriptors } from '../../lib/files/descriptors.ts'
+import { packageVersion } from '../../lib/files/package-file.ts'
 import { IdSource } from '../../lib/ids.ts'
 import type { Logger } from '../../lib/log/create-log.ts'
 import { type ListenOn, listenText } from '../../lib/net/listen-on.ts'
 import { channelPair } from '../../link/calls/plane-channel.ts'
 import { ControlLink } from '../../link/planes/control-link.ts'
-import { bootstrapTokens } from '../config/bootstrap.ts'
 import { withKnownPorts } from '../config/known-ports.ts'
 import { type Listeners, plainListeners } from '../config/listeners.ts'
 import { newNode, ownNode } from '../config/own-node.ts'
-import { packageVersion } from '../config/product-version.ts'
 import type { Settings } from '../config/read-settings.ts'
 import { type ControlPlaneOptions, openControlPlane } from './open-control-plane.ts'
 import { type DataPlane, type DataPlaneOptions, openDataPlane } from './open-data-plane.ts'
@@ -147,7 +146,7 @@ export async function startServer(
     opened.push(() => api.close())
 
     // Last, since its result is shown once: a start that fails earlier, on a taken port for example, must not use it up.
-    const firstStart = await makeFirstUser({ store: control.store, ids, now }, bootstrapTokens(settings))
+    const firstStart = await makeFirstUser({ store: control.store, ids, now }, settings.bootstrap)
     api.isServing = true
 
     const { addresses } = api

@@ -1,9 +1,9 @@
 /** A worker: a data plane that gets its configuration from the control process and its sockets from the supervisor. */
 
+import { packageVersion } from '../../lib/files/package-file.ts'
 import { IdSource } from '../../lib/ids.ts'
 import { ControlConnection } from '../../link/planes/control-connection.ts'
 import { ControlLink } from '../../link/planes/control-link.ts'
-import { packageVersion } from '../config/product-version.ts'
 import type { Settings } from '../config/read-settings.ts'
 import type { StartedWorker, WorkerGiven } from '../supervisor/worker-child.ts'
 import { openDataPlane } from './open-data-plane.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { namesOfApi, ownNames, reachedBy } from './own-names.ts'
+import { namesForAgents, namesOfApi, ownNames, reachedBy } from './own-names.ts'
 import { readSettings } from './read-settings.ts'
 
 const settingsOf = (flags: Readonly<Record<string, string>>) => readSettings({ flags, env: {}, cwd: '/' })
@@ -10,6 +10,29 @@ test('the API is known by its URL, by where it listens, and by the domain', () =
   const local = ['localhost', '127.0.0.1', '::1']
   assert.deepEqual(namesOfApi(settingsOf(flags)), [...local, 't.example.com', 'api.example.com', '192.0.2.7'])
   assert.deepEqual(namesOfApi(settingsOf({ 'api-listen': '0.0.0.0:7400' })), local)
+})
+
+test('agents reach the server at this machine, at its domain, and at names that the operator adds', () => {
+  const agentAddress = { host: 'Node-1.example.com', port: 7443 }
+  assert.deepEqual(namesForAgents({ domain: 'tunnels.example.com', agentNames: ['203.0.113.7'], agentAddress }), [
+    'localhost',
+    '127.0.0.1',
+    '::1',
+    'tunnels.example.com',
+    'connect.tunnels.example.com',
+    '203.0.113.7',
+    'node-1.example.com',
+  ])
+})
+
+test('a name that is given twice is listed once', () => {
+  const agentNames = ['connect.localhost', '::1']
+  assert.deepEqual(namesForAgents({ domain: 'localhost', agentNames, agentAddress: null }), [
+    'localhost',
+    '127.0.0.1',
+    '::1',
+    'connect.localhost',
+  ])
 })
 
 test('all names of the server are those of the API and those for agents, in lower case', () => {

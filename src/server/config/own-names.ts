@@ -1,8 +1,8 @@
 /** The names of the server itself, from its settings: for its own certificates, and for those that it orders. */
 import { isIP } from 'node:net'
-import { type AgentNameSettings, namesForAgents } from './agent-names.ts'
 import type { Settings } from './read-settings.ts'
 
+type AgentNames = Pick<Settings, 'domain' | 'agentNames' | 'agentAddress'>
 type ApiNames = Pick<Settings, 'apiUrl' | 'apiListen' | 'domain'>
 type OrderedNames = Pick<Settings, 'apiTls' | 'apiUrl' | 'agentCertificate' | 'agentNames' | 'agentAddress'>
 
@@ -15,8 +15,17 @@ export function namesOfApi({ apiUrl, apiListen, domain }: ApiNames): string[] {
   return [...new Set(['localhost', '127.0.0.1', '::1', domain, ...hostsOf(apiUrl), ...listened])]
 }
 
+/**
+ * Names and addresses by which agents reach the server: the usual ones, and those that the operator adds with `--agent-names`
+ * and `--agent-address`. Each once.
+ */
+export function namesForAgents({ domain, agentNames, agentAddress }: AgentNames): string[] {
+  const ofNode = agentAddress ? [agentAddress.host.toLowerCase()] : []
+  return [...new Set(['localhost', '127.0.0.1', '::1', domain, `connect.${domain}`, ...agentNames, ...ofNode])]
+}
+
 /** All names and addresses that are the server's own: nobody may have them for something else. */
-export function reachedBy(settings: ApiNames & AgentNameSettings): ReadonlySet<string> {
+export function reachedBy(settings: ApiNames & AgentNames): ReadonlySet<string> {
   return new Set([...namesOfApi(settings), ...namesForAgents(settings)].map((name) => name.toLowerCase()))
 }
 

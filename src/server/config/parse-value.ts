@@ -1,6 +1,7 @@
 /** Parsers for the text of settings; each throws an `Error` whose text continues after the name: "must be …". */
 
 import { isIP, isIPv4, isIPv6 } from 'node:net'
+import { resolve } from 'node:path'
 import { domainToASCII } from 'node:url'
 import { type TsigAlgorithm, tsigAlgorithms } from '../../lib/dns/tsig.ts'
 import { readCidr } from '../../lib/net/cidr.ts'
@@ -13,7 +14,7 @@ export interface Listen {
   readonly port: number
 }
 
-export interface PortRange {
+interface PortRange {
   readonly from: number
   readonly to: number
 }
@@ -34,9 +35,9 @@ export function listen(text: string): Listen {
   return { host: bracketed ?? plain ?? '', port: number }
 }
 
-/** `host:port`, or null for `off`. */
-export function listenOrOff(text: string): Listen | null {
-  if (text === 'off') return null
+/** `host:port`, or `off`. */
+export function listenOrOff(text: string): Listen | 'off' {
+  if (text === 'off') return text
   try {
     return listen(text)
   } catch {
@@ -168,10 +169,11 @@ export function onOff(text: string): boolean {
   return oneOf(['on', 'off'])(text) === 'on'
 }
 
-export function path(text: string): string {
+/** An absolute path. */
+export function path(text: string, cwd = '.'): string {
   if (text === '' || text.includes('\0')) throw new Error('must be a path')
   if (/^~(\/|$)/.test(text)) throw new Error('must be a full path; only shells understand `~`')
-  return text
+  return resolve(cwd, text)
 }
 
 /** A base URL; a slash at its end is dropped. */
@@ -184,8 +186,10 @@ export function baseUrl(text: string): string {
   return url.href.replace(/\/+$/, '')
 }
 
-export function databaseUrl(text: string): string {
-  if (/^sqlite:./.test(text) && !text.includes('\0')) return text
+/** `sqlite:<absolute path>`, `sqlite::memory:` or `postgres://…`. */
+export function databaseUrl(text: string, cwd = '.'): string {
+  const [, file] = /^sqlite:([^\0]+)$/.exec(text) ?? []
+  if (file !== undefined) return file === ':memory:' ? text : `sqlite:${resolve(cwd, file)}`
   if (/^postgres(ql)?:\/\//.test(text) && URL.canParse(text)) return text
   throw new Error('must be `sqlite:<path>` or `postgres://<user>@<host>/<database>`')
 }
@@ -263,7 +267,7 @@ export function dnsServer(text: string): Listen {
 }
 
 /** A key that DNS messages are signed with. */
-export interface DnsKey {
+interface DnsKey {
   readonly name: string
   readonly algorithm: TsigAlgorithm
   /** In base64. */

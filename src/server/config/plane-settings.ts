@@ -1,7 +1,7 @@
 /** Settings in the form that the data plane uses, computed once when they are read. */
 import { compileIpRules } from '../../lib/net/ip-rules.ts'
 import { ownListeners } from '../../lib/net/own-listeners.ts'
-import { namesForAgents } from './agent-names.ts'
+import { namesForAgents } from './own-names.ts'
 import type { Settings } from './read-settings.ts'
 
 /** Limits on the size and time of a visitor's request. */

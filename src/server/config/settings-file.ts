@@ -3,7 +3,6 @@ import { createRequire } from 'node:module'
 import { basename, resolve } from 'node:path'
 import type { YAMLError } from 'yaml'
 import { readSmallFile } from '../../lib/files/read-small-file.ts'
-import type { Given } from './given.ts'
 
 const DEFAULT_FILE = 'postern.yml'
 
@@ -19,6 +18,12 @@ const faults: Readonly<Record<string, string>> = {
   EISDIR: 'it is a folder',
   ETIMEDOUT: 'it is a pipe without a writer',
   EACCES: 'the user that runs Postern is not allowed to read it',
+}
+
+/** The text of a setting, and where it was given: `--data-dir`, `POSTERN_DATA_DIR`, `postern.yml line 3`. */
+export interface Given {
+  readonly text: string
+  readonly from: string
 }
 
 interface ConfigFile {

@@ -1,8 +1,7 @@
 /** Collects the text of each setting from flags, environment and file, and refuses names that are not settings. */
 import { nearest } from '../../lib/text/nearest.ts'
-import type { Given } from './given.ts'
 import type { Setting } from './setting-kinds.ts'
-import { readConfigFile } from './settings-file.ts'
+import { type Given, readConfigFile } from './settings-file.ts'
 import { clientVariables, configFlag, envName, fileKey, settings } from './settings-table.ts'
 
 export interface SettingSources {

@@ -24,6 +24,7 @@ export const table = {
     about: 'folder for the database, keys and certificates',
     example: '/var/lib/postern',
   }),
+  /** It may contain a password, so do not print it. */
   databaseUrl: setting({
     name: 'database-url',
     takes: 'url',
@@ -94,6 +95,7 @@ export const table = {
     example: 'tunnels.example.com,192.0.2.7',
     isLive: true,
   }),
+  /** Null without other nodes. Port 0 stands for the one that `agentListen` gets. */
   agentAddress: setting({
     name: 'agent-address',
     takes: 'host:port',
@@ -128,6 +130,7 @@ export const table = {
     about: 'address of HTTPS and TLS edges, which share it by name',
     example: '0.0.0.0:443',
   }),
+  /** 0 when the system chooses the port of `httpsListen`. */
   publicHttpsPort: setting({
     name: 'public-https-port',
     takes: 'port',
@@ -145,6 +148,7 @@ export const table = {
     about: 'address of plain HTTP: endpoints that ask for it, and redirects to HTTPS',
     example: '0.0.0.0:80',
   }),
+  /** 0 when the system chooses the port of `httpListen`. */
   publicHttpPort: setting({
     name: 'public-http-port',
     takes: 'port',
@@ -300,6 +304,7 @@ export const table = {
     about: 'region that the API shows for sessions and tunnels of this node',
     example: 'eu-1',
   }),
+  /** Null without other nodes. */
   clusterListen: setting({
     name: 'cluster-listen',
     takes: 'host:port|off',
@@ -309,6 +314,7 @@ export const table = {
     about: 'address at which other nodes of the same database connect; `off` leaves this node on its own',
     example: '10.0.0.5:7444',
   }),
+  /** Null without other nodes. Port 0 stands for the one that `clusterListen` gets. */
   clusterAddress: setting({
     name: 'cluster-address',
     takes: 'host:port',
@@ -426,10 +432,10 @@ export const table = {
   }),
 } as const
 
-type Field = keyof typeof table
+/** What each setting parses to; null when it is not given and has no default. */
+export type Values = { readonly [F in keyof typeof table]: ValueOf<(typeof table)[F]> }
 
-/** What each setting parses to. */
-export type Values = { readonly [F in Field]: ReturnType<(typeof table)[F]['parse']> }
+type ValueOf<S> = S extends Setting<infer T, infer Default> ? T | (Default extends null ? null : never) : never
 
 /** All settings, in the order of the table. */
 export const settings: readonly Setting<unknown>[] = Object.values(table)

@@ -9,6 +9,7 @@
  */
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
+import { inTime } from '../../lib/in-time.ts'
 import { type Logger, lostLines } from '../../lib/log/create-log.ts'
 import type { ServerHandle } from '../../lib/net/early-listener.ts'
 import { carry, carryToWorker } from '../config/carried-settings.ts'
@@ -141,13 +142,13 @@ export class Generation {
   /** Starts all children; beside another generation they only load their code. Rejects with `StartFailure`. */
   async load(): Promise<void> {
     for (const seat of this.#seats) seat.fill()
-    await inTime(this.#loaded.promise, 'loaded their code')
+    await inStep(this.#loaded.promise, 'loaded their code')
   }
 
   /** Resolves when all serve; rejects with `StartFailure`. */
   async serve(): Promise<GenerationReport> {
     this.#control.send({ type: 'go' })
-    const report = await inTime(this.#started.promise, 'become ready')
+    const report = await inStep(this.#started.promise, 'become ready')
     this.#isStarting = false
     // After a stop has begun, no child is replaced: the stop would not know the new one.
     if (!this.#hasLeft) for (const seat of this.#seats) seat.isKept = true
@@ -408,8 +409,7 @@ export class Generation {
       this.#turnControl('ended')
     }
     // Sockets that a killed process leaves behind.
-    const left = [this.#linkPath(id), join(folder, `${id}.relay`), join(folder, `${id}.peers`)]
-    for (const path of left) rmSync(path, { force: true })
+    for (const path of [this.#linkPath(id), join(folder, `${id}.relay`)]) rmSync(path, { force: true })
     if (this.#isStarting) {
       const how = signal === null ? `code ${code}` : signal
       const failure = new StartFailure(reason ?? `the ${role} process ended at once (${said || how})`)
@@ -475,15 +475,9 @@ export class Generation {
   }
 }
 
-async function inTime<T>(promise: Promise<T>, what: string): Promise<T> {
-  const late = Promise.withResolvers<never>()
-  const failure = new StartFailure(`not all processes have ${what} within ${STEP_MS / 1000} seconds`)
-  const timer = setTimeout(() => late.reject(failure), STEP_MS)
-  try {
-    return await Promise.race([promise, late.promise])
-  } finally {
-    clearTimeout(timer)
-  }
+function inStep<T>(promise: Promise<T>, what: string): Promise<T> {
+  const late = (): Error => new StartFailure(`not all processes have ${what} within ${STEP_MS / 1000} seconds`)
+  return inTime(promise, STEP_MS, late)
 }
 
 /** The address of each listening socket, from the settings. */

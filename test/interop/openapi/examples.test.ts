@@ -31,7 +31,7 @@ test('every body has an example, except those with a private key', () => {
 /** Paths of the resources created from the examples, by id prefix. */
 const made = new Map<string, string>()
 
-for (const { kind, path, prefix } of resources.filter(({ source }) => source === 'store')) {
+for (const { kind, path, prefix } of resources.filter(({ verbs }) => verbs.includes('update'))) {
   test(`the examples of ${kind} can be sent`, async () => {
     const at = await madeAt(prefix)
     const { example: change } = content(document.paths[`${path}/{id}`].patch)

@@ -5,6 +5,7 @@ import { once } from 'node:events'
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
+import { ownLauncher } from '../../support/own-launcher.ts'
 import { type Platform, startPlatform } from '../../support/platform.ts'
 import { until } from '../../support/until.ts'
 import { keyFolder, makeKey, missing } from './openssh.ts'
@@ -14,7 +15,6 @@ const page = readFileSync(new URL('../../../docs/ssh.md', import.meta.url), 'utf
 const section = /^## Certificates\n(.*?)^## /ms.exec(page)?.[1] ?? ''
 const blocks = [...section.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, text = '']) => text)
 
-const program = new URL('../../../src/main.ts', import.meta.url).pathname
 const missingJq = spawnSync('jq', ['--version']).error !== undefined && '`jq` is not on PATH'
 const why = missing || missingSshd || missingJq
 if (why) console.log(`the commands about SSH certificates in docs/ssh.md are not tried: ${why}`)
@@ -34,7 +34,7 @@ describe('the commands about certificates in docs/ssh.md', { skip: why }, () => 
     writeFileSync(join(etc, 'sshd_config'), '')
     makeKey(join(home, '.ssh'), 'id_laptop')
     makeKey(etc, 'ssh_host_ed25519_key')
-    script('postern', `exec '${process.execPath}' '${program}' "$@"`)
+    script('postern', `exec '${process.execPath}' '${ownLauncher}' "$@"`)
     const ours = '-F /dev/null -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o IdentityAgent=none'
     script('ssh', `exec '${found('ssh')}' ${ours} "$@"`)
     const { publicLine } = makeKey(home, 'uploaded')

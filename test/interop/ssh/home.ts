@@ -4,10 +4,9 @@ import { once } from 'node:events'
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { ownLauncher } from '../../support/own-launcher.ts'
 import { until } from '../../support/until.ts'
 import type { Owner } from '../../support/upstream.ts'
-
-const program = new URL('../../../bin/postern.js', import.meta.url).pathname
 
 export interface Shell {
   out(): string
@@ -29,7 +28,7 @@ export class Home {
     const ssh = execFileSync('sh', ['-c', 'command -v ssh'], { encoding: 'utf8' }).trim()
     // OpenSSH gets the home of a user from the system, not from the environment.
     this.#program('ssh', `exec ${ssh} -F "$HOME/.ssh/$SSH_SETTINGS" "$@"`)
-    this.#program('postern', `exec ${process.execPath} ${program} "$@"`)
+    this.#program('postern', `exec ${process.execPath} ${ownLauncher} "$@"`)
     const known = `UserKnownHostsFile ${this.folder}/.ssh/known_hosts\nStrictHostKeyChecking yes\nBatchMode yes\n`
     this.write('.ssh/of-file', `${known}IdentityFile ${this.folder}/.ssh/id_ed25519\nIdentityAgent none\n`)
     this.write('.ssh/of-agent', `${known}IdentityFile none\n`)

@@ -104,7 +104,7 @@ async function terraform(platform: Platform, cwd: string, ...args: readonly stri
 
 /** The ids of all stored resources. */
 async function everything(api: ApiClient): Promise<string[]> {
-  const lists = resources.filter(({ source, listKey }) => source === 'store' && listKey !== null)
+  const lists = resources.filter(({ verbs }) => verbs.includes('update') && verbs.includes('list'))
   const found = await Promise.all(lists.map(async ({ path, listKey }) => (await api.get(path))[listKey ?? '']))
   return found.flat().map(({ id }: Json) => id)
 }

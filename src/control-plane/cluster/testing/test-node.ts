@@ -1,6 +1,7 @@
 /** Nodes for tests of the cluster: each with a control plane's directory and one data plane that serves nobody. */
 
 import { createLog } from '../../../lib/log/create-log.ts'
+import type { BindRules } from '../../directory/grant-binds.ts'
 import { AttachedPlanes } from '../../mirrors/attached-planes.ts'
 import type { SharedCalls } from '../../mirrors/shared-calls.ts'
 import { TestPlane } from '../../mirrors/testing/test-planes.ts'
@@ -34,6 +35,7 @@ export class TestNode {
     this.planes = new AttachedPlanes({
       ...{ store, sealer: testSealer, log, node, nodes: this.cluster },
       calls: {} as SharedCalls,
+      bindRules: { whyTakenElsewhere: (claim) => this.cluster.whyTaken(claim) } as BindRules,
       checkCredentials: async () => {},
     })
     const clocks = { now: Date.now, steady: () => performance.now() }

@@ -1,8 +1,10 @@
 /** For tests: planes in one process. Messages are copied as between processes, and delivered when the test asks for it. */
-import { deserialize, serialize } from 'node:v8'
-import type { Neighbours } from '../worker-peers.ts'
+import { createLog } from '../../../lib/log/create-log.ts'
+import { Peers } from '../../../link/calls/peers.ts'
+import type { Channel } from '../../../link/calls/plane-channel.ts'
+import type { WorkerCalls } from '../worker-peers.ts'
 
-type Handler = (argument: unknown, from: string) => unknown
+const log = createLog({ level: 'silent' })
 
 interface Letter {
   readonly from: string
@@ -32,17 +34,32 @@ export class TestNode {
 
   /** Removes a plane with all messages from it and to it, and tells the others. */
   kill(plane: string): void {
-    this.planes.get(plane)?.die()
     this.planes.delete(plane)
     for (const each of this.planes.values()) each.changed()
   }
 
-  post(from: string, to: string, deliver: () => void): void {
-    this.#letters.push({ from, to, deliver })
+  /** A channel on which `from` asks another plane; undefined when that is gone. */
+  channel(from: TestPlane, id: string): Channel | undefined {
+    const to = this.planes.get(id)
+    if (!to) return undefined
+    const asking: LetterChannel = new LetterChannel((message) => this.#post(from, to, message, answering))
+    const answering: LetterChannel = new LetterChannel((message) => this.#post(to, from, message, asking))
+    asking.other = answering
+    answering.other = asking
+    to.accept(answering)
+    return asking
   }
 
-  count(name: string): void {
-    this.delivered.set(name, (this.delivered.get(name) ?? 0) + 1)
+  #post(from: TestPlane, to: TestPlane, message: unknown, end: LetterChannel): void {
+    const isAlive = (plane: TestPlane): boolean => this.planes.get(plane.self) === plane
+    if (!isAlive(from)) return
+    const [, name] = message as [number, unknown]
+    const deliver = (): void => {
+      if (!isAlive(from) || !isAlive(to)) return
+      if (typeof name === 'string') this.delivered.set(name, (this.delivered.get(name) ?? 0) + 1)
+      end.events?.message(message)
+    }
+    this.#letters.push({ from: from.self, to: to.self, deliver })
   }
 
   /**
@@ -74,75 +91,41 @@ export class TestNode {
   }
 }
 
-export class TestPlane implements Neighbours {
-  readonly self: string
+export class TestPlane extends Peers<WorkerCalls> {
   readonly #node: TestNode
-  readonly #handlers = new Map<string, Handler>()
-  readonly #heard: (() => void)[] = []
-  readonly #asked = new Map<string, Set<(error: Error) => void>>()
-  #isDead = false
-  #others: readonly string[] = []
 
   constructor(self: string, node: TestNode) {
-    this.self = self
+    super({ self, log, channelTo: (id) => node.channel(this, id) })
     this.#node = node
   }
 
-  others(): readonly string[] {
-    return this.#others
-  }
-
-  whenChanged(heard: () => void): void {
-    this.#heard.push(heard)
-  }
-
-  serve(name: string, handler: Handler): void {
-    this.#handlers.set(name, handler)
-  }
-
-  tell(planeId: string, name: string, argument: unknown): void {
-    const copy: unknown = deserialize(serialize(argument))
-    this.#post(planeId, (to) => void to.#run(name, copy, this.self))
-  }
-
-  ask(planeId: string, name: string, argument: unknown): Promise<unknown> {
-    const copy: unknown = deserialize(serialize(argument))
-    const { promise, resolve, reject } = Promise.withResolvers<unknown>()
-    if (!this.#node.planes.has(planeId)) reject(new Error(`${planeId} is gone`))
-    const asked = this.#asked.get(planeId) ?? new Set()
-    this.#asked.set(planeId, asked.add(reject))
-    this.#post(planeId, async (to) => {
-      const answer: unknown = deserialize(serialize(await to.#run(name, copy, this.self)))
-      to.#post(this.self, () => resolve(answer))
-    })
-    return promise
-  }
-
   changed(): void {
-    const others = [...this.#node.planes.keys()].filter((id) => id !== this.self)
-    if (others.join() === this.#others.join()) return
-    const gone = this.#others.filter((id) => !others.includes(id))
-    this.#others = others
-    for (const id of gone) for (const reject of this.#asked.get(id) ?? []) reject(new Error(`${id} is gone`))
-    for (const heard of this.#heard) heard()
+    this.use([...this.#node.planes.keys()].filter((id) => id !== this.self))
+  }
+}
+
+/** One end of a channel between two planes; what it sends becomes a letter. */
+class LetterChannel implements Channel {
+  readonly #post: (message: unknown) => void
+  other: LetterChannel | undefined
+  events: Parameters<Channel['open']>[0] | undefined
+
+  constructor(post: (message: unknown) => void) {
+    this.#post = post
   }
 
-  die(): void {
-    this.#isDead = true
+  send(message: unknown): void {
+    this.#post(JSON.parse(JSON.stringify(message)))
   }
 
-  #post(to: string, deliver: (to: TestPlane) => unknown): void {
-    if (this.#isDead) return
-    this.#node.post(this.self, to, () => {
-      const plane = this.#node.planes.get(to)
-      if (plane && !this.#isDead) deliver(plane)
-    })
+  open(events: Parameters<Channel['open']>[0]): void {
+    this.events = events
   }
 
-  #run(name: string, argument: unknown, from: string): unknown {
-    this.#node.count(name)
-    const handler = this.#handlers.get(name)
-    if (!handler) throw new Error(`${this.self} does not know ${name}`)
-    return handler(argument, from)
+  close(): void {
+    for (const end of [this, this.other]) {
+      end?.events?.closed()
+      if (end) end.events = undefined
+    }
   }
 }

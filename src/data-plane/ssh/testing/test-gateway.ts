@@ -14,7 +14,8 @@ import { DialFault } from '../../../model/dial.ts'
 import type { AgentCredential } from '../../tunnel/interfaces.ts'
 import { Online } from '../../tunnel/online-tunnels.ts'
 import type { LiveSession } from '../../tunnel/session-types.ts'
-import { TestEndpoints } from '../../tunnel/testing/test-agent-listener.ts'
+import { DOMAIN, TestEndpoints } from '../../tunnel/testing/test-agent-listener.ts'
+import { noRemote, testControl } from '../../tunnel/testing/test-control.ts'
 import type { SshUserCertificate } from '../ssh-context.ts'
 import { SshDoor, type SshDoorOptions } from '../ssh-listener.ts'
 
@@ -41,7 +42,7 @@ export class TestGateway {
   readonly credentials = new Map<string, AgentCredential>()
   /** By their digests. */
   readonly certificates = new Map<string, SshUserCertificate>()
-  readonly endpoints = new TestEndpoints()
+  readonly endpoints: TestEndpoints
   readonly logged: Record<string, unknown>[] = []
   readonly online: Online
   readonly door: SshDoor
@@ -68,16 +69,18 @@ export class TestGateway {
         return found
       },
       certificate: async (digest: string) => this.certificates.get(digest),
-      current: (id: string) => find((each) => each.id === id),
     }
+    const current = (id: string) => find((each) => each.id === id)
+    this.endpoints = new TestEndpoints(current)
     this.online = new Online({
       ...shared,
-      credentials,
+      control: testControl({ currentCredential: ({ id }) => current(id) }),
+      remote: () => noRemote,
       endpoints: this.endpoints,
       seal: new Sealer(randomBytes(32)),
       random: randomBytes,
       region: 'local',
-      domain: 'example.test',
+      domain: DOMAIN,
       tcpPorts: { from: 20_000, to: 20_009 },
       publicPorts: () => ({ http: 8080, https: 8443 }),
     })

@@ -1,23 +1,25 @@
 /** For tests: a door on a free port, with credentials and endpoints that tests can look into. */
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
+import { whyNotAllowed } from '../../../control-plane/directory/grant-binds.ts'
 import { IdSource } from '../../../lib/ids.ts'
 import { createLog } from '../../../lib/log/create-log.ts'
 import { Sealer } from '../../../lib/secrets/seal.ts'
 import type { Secret } from '../../../lib/secrets/secret.ts'
 import type { AuthAnswer, AuthRequest } from '../../../link/wire/messages/auth.ts'
+import { refusals } from '../../../model/agent-errors.ts'
 import { FormerLabels } from '../../../model/former-labels.ts'
 import { AgentDoor, type AgentDoorOptions } from '../agent-listener.ts'
 import {
   type AgentCredential,
   BindRefusal,
-  type Elsewhere,
   type EndpointRequest,
-  nowhere,
   type OpenEndpoint,
+  type RemoteTunnels,
 } from '../interfaces.ts'
 import { Online, type OnlineOptions } from '../online-tunnels.ts'
 import { type AgentOptions, type Outcome, TestAgent, TOKEN } from './raw-agent.ts'
+import { type Answers, noRemote, testControl } from './test-control.ts'
 
 class TestCredentials {
   /** Credentials by their tokens. */
@@ -42,6 +44,10 @@ class TestCredentials {
   }
 }
 
+/** The domain of the server. */
+export const DOMAIN = 'example.test'
+
+/** Decides like the control plane whether a credential allows an address. */
 export class TestEndpoints {
   /** Open endpoints, by protocol and address. */
   readonly served = new Map<string, EndpointRequest>()
@@ -52,9 +58,18 @@ export class TestEndpoints {
   /** Thrown instead of opening anything. */
   failure: Error | undefined
   asked = 0
+  readonly #current: (id: string) => Promise<AgentCredential | undefined>
+
+  constructor(current: (id: string) => Promise<AgentCredential | undefined>) {
+    this.#current = current
+  }
 
   async open(request: EndpointRequest): Promise<OpenEndpoint | BindRefusal> {
-    const { proto, host, port } = request
+    const { proto, host, port, credentialId } = request
+    const credential = await this.#current(credentialId).catch(() => refusals.storeAway())
+    if (credential instanceof BindRefusal) return credential
+    const refusal = credential ? whyNotAllowed(credential, request, { domain: DOMAIN }) : refusals.credentialGone()
+    if (refusal) return refusal
     this.asked++
     await this.gate
     if (this.failure) throw this.failure
@@ -88,20 +103,31 @@ interface Identity {
   readonly privateKeyPem: string
 }
 
-export type DoorOptions = Partial<
-  Omit<AgentDoorOptions & OnlineOptions, 'online' | 'credentials' | 'endpoints' | 'certificate' | 'log'>
->
+export interface DoorOptions
+  extends Partial<
+    Omit<
+      AgentDoorOptions & OnlineOptions,
+      'online' | 'credentials' | 'endpoints' | 'certificate' | 'log' | 'control' | 'remote'
+    >
+  > {
+  /** How the control plane answers. */
+  readonly answers?: Answers
+  readonly remote?: Partial<RemoteTunnels>
+}
 
 export class TestDoor {
   readonly credentials = new TestCredentials()
-  readonly endpoints = new TestEndpoints()
+  readonly endpoints = new TestEndpoints((id) => this.credentials.current(id))
   /** Lines of the log, as objects. */
   readonly logged: Record<string, unknown>[] = []
   readonly tunnels: Online
   readonly door: AgentDoor
   #port = 0
 
-  constructor({ certificatePem: cert, privateKeyPem: key }: Identity, options: DoorOptions = {}) {
+  constructor(
+    { certificatePem: cert, privateKeyPem: key }: Identity,
+    { answers, remote, ...options }: DoorOptions = {},
+  ) {
     const destination = { write: (line: string) => this.logged.push(JSON.parse(line)) }
     const shared = {
       credentials: this.credentials,
@@ -113,10 +139,11 @@ export class TestDoor {
     }
     this.tunnels = new Online({
       endpoints: this.endpoints,
-      elsewhere: this.#elsewhere(),
+      control: testControl({ ...this.#answers(), ...answers }),
+      remote: () => ({ ...noRemote, ...remote }),
       random: randomBytes,
       region: 'local',
-      domain: 'example.test',
+      domain: DOMAIN,
       tcpPorts: { from: 20_000, to: 20_009 },
       publicPorts: () => ({ http: 8080, https: 8443 }),
       ...shared,
@@ -124,18 +151,19 @@ export class TestDoor {
     this.door = new AgentDoor({ certificate: { cert, key }, version: '9.9.9', ...shared, online: this.tunnels })
   }
 
-  /** There is no other data plane; the tunnels of a session are remembered as the control plane does. */
-  #elsewhere(): Elsewhere {
+  /** The tunnels of a session are remembered as the control plane does. */
+  #answers(): Answers {
     const former = new FormerLabels()
     return {
-      ...nowhere,
-      sessionEnded: ({ id, tunnels }) => {
-        const labelled = tunnels
-          .values()
-          .flatMap(({ id: tunnelId, startedAt, labels }) => (labels ? [{ id: tunnelId, startedAt, labels }] : []))
-        former.remember(id, labelled)
+      currentCredential: ({ id }) => this.credentials.current(id),
+      sessionEnded: ({ sessionId }) => {
+        const tunnels = this.registry.liveSession(sessionId)?.tunnels.values() ?? []
+        const labelled = [...tunnels].flatMap(({ id, startedAt, labels }) =>
+          labels ? [{ id, startedAt, labels }] : [],
+        )
+        former.remember(sessionId, labelled)
       },
-      returning: async (sessionId) => {
+      returning: async ({ sessionId }) => {
         this.registry.liveSession(sessionId)?.end('its agent reconnected on another connection')
         return former.take(sessionId)
       },

@@ -1,0 +1,102 @@
+/** The operations on exchanges. */
+
+import type { UnpackedText } from '../../lib/bytes/unpacker.ts'
+import { BadInput } from '../../lib/shape/bad-input.ts'
+import { readRfc3339 } from '../../lib/text/rfc3339.ts'
+import { Refusal } from '../../model/errors.ts'
+import type { ExchangeFilter, KeptMessage, WholeExchange } from '../../model/exchange.ts'
+import type { Fields } from '../resources/resource.ts'
+import { curlOf } from '../traffic/exchange-curl.ts'
+import { harOf } from '../traffic/exchange-har.ts'
+import type { ExchangeStreams } from '../traffic/exchange-streams.ts'
+import { type Exchanges, MASKED } from '../traffic/listed-exchanges.ts'
+import { unpackedBody } from '../traffic/unpacked-body.ts'
+import type { CheckedCall } from './checked-call.ts'
+import { exchangeStream } from './exchange-events.ts'
+import { oneMore, pageOf, there } from './list-page.ts'
+import type { Page } from './query.ts'
+
+export interface ExchangeSources {
+  readonly exchanges: Exchanges
+  readonly exchangeStreams: ExchangeStreams
+}
+
+export const exchangeOperations = {
+  async list_exchanges({ exchanges }: ExchangeSources, { route: { resource }, principal, page, links }: CheckedCall) {
+    const { limit, beforeId, filters = {} } = oneMore(page)
+    const found = await exchanges.page(principal, { filter: filterOf(filters), beforeId, limit })
+    const shown = found.map((exchange) => exchanges.show(exchange, links))
+    return pageOf(shown, resource, page, links)
+  },
+  async get_exchange(sources: ExchangeSources, call: CheckedCall) {
+    return whole(sources, call, await one(sources, call))
+  },
+  async replay_exchange(sources: ExchangeSources, call: CheckedCall) {
+    const { route, principal, target, body } = call
+    const made = await sources.exchanges.replay(principal, target.id, body)
+    return whole(sources, call, there(route.resource, made))
+  },
+  async get_exchange_har(sources: ExchangeSources, call: CheckedCall) {
+    const found = await one(sources, call)
+    return harOf(found, await unpackedBody(sources.exchanges.unpacker, found.response))
+  },
+  async get_exchange_curl(sources: ExchangeSources, call: CheckedCall) {
+    return { command: curlOf(await one(sources, call)) }
+  },
+  async stream_exchanges({ exchangeStreams: streams, exchanges }: ExchangeSources, call: CheckedCall) {
+    const { principal, recognise, links, page } = call
+    return exchangeStream({ streams, exchanges, links, filter: filterOf(page.filters ?? {}), principal, recognise })
+  },
+}
+
+async function one({ exchanges }: ExchangeSources, { route, principal, target }: CheckedCall): Promise<WholeExchange> {
+  return there(route.resource, await exchanges.one(principal, target.id))
+}
+
+/** Shows an exchange with its messages. */
+async function whole({ exchanges }: ExchangeSources, { links }: CheckedCall, found: WholeExchange): Promise<Fields> {
+  const { exchange, request, response } = found
+  return {
+    ...exchanges.show(exchange, links),
+    request: await messageOf(exchanges, request),
+    response: await messageOf(exchanges, response),
+  }
+}
+
+function filterOf(filters: NonNullable<Page['filters']>): ExchangeFilter {
+  const { edge_id, endpoint_id, tunnel_id, method, path, status, since } = filters
+  if (edge_id !== undefined && endpoint_id !== undefined) {
+    throw new Refusal('INVALID_VALUE', '`endpoint_id` cannot be combined with `edge_id`; name one of them')
+  }
+  return {
+    edgeId: edge_id ?? endpoint_id,
+    tunnelId: tunnel_id,
+    method,
+    path,
+    status: status === undefined ? undefined : Number(status),
+    since: since === undefined ? undefined : timeOf(since),
+  }
+}
+
+function timeOf(since: string): number {
+  try {
+    return readRfc3339(since)
+  } catch (error) {
+    if (error instanceof BadInput) throw new Refusal('INVALID_VALUE', `\`since\` ${error.message}`, { field: 'since' })
+    throw error
+  }
+}
+
+async function messageOf({ unpacker }: Exchanges, message: KeptMessage | undefined): Promise<Fields | null> {
+  if (!message) return null
+  const { headers, body } = message
+  const unpacked = await unpackedBody(unpacker, message)
+  return {
+    headers: headers.map(({ name, value, isMasked }) => ({ name, value: isMasked ? MASKED : value })),
+    body: body ? { ...body, unpacked: unpacked ? unpackedFields(unpacked) : null } : null,
+  }
+}
+
+function unpackedFields({ coding, size, isCut, content }: UnpackedText): Fields {
+  return { coding, size, is_cut: isCut, content }
+}

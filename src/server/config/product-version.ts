@@ -1,7 +1,0 @@
-/** The version of this program. */
-import { readFileSync } from 'node:fs'
-
-export function packageVersion(): string {
-  const text = readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')
-  return (JSON.parse(text) as { version: string }).version // our own file
-}
