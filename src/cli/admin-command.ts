@@ -1,7 +1,7 @@
 /** `postern admin`: manages users and keys directly in the database, for when no API key is at hand. */
 import { Command, Option } from 'commander'
-import { type RestrictedPart, restrictedParts } from '../control-plane/resources/ip-restrictions.ts'
-import type { openAdmin } from '../server/compose/open-server.ts'
+import { type RestrictedPart, restrictedParts } from '../model/restricted-part.ts'
+import type { openAdmin } from '../server/compose/open-admin.ts'
 import type { Settings } from '../server/config/read-settings.ts'
 import { Failure, misuse } from './command-failure.ts'
 import { group } from './group.ts'
@@ -44,7 +44,7 @@ export function adminCommand(terminal: Terminal, open: OpenAdmin = openServerAdm
 }
 
 async function openServerAdmin(settings: Settings): Promise<Admin> {
-  return (await import('../server/compose/open-server.ts')).openAdmin(settings)
+  return (await import('../server/compose/open-admin.ts')).openAdmin(settings)
 }
 
 function createUser(work: Work): Command {

@@ -4,7 +4,6 @@ import { resources } from '../control-plane/resources/index.ts'
 import type { Resource } from '../control-plane/resources/resource.ts'
 import { Type } from '../lib/shape/type.ts'
 import { nearest } from '../lib/text/nearest.ts'
-import { modulesAt } from '../modules/forms.ts'
 import {
   type ApiAnswer,
   apiCaller,
@@ -98,8 +97,10 @@ function resourceCommand(terminal: Terminal, resource: Resource): Command {
   for (const command of commands) addSilent(command, `tell the agent of the ${noun} to ${command}`, 'POST', command)
   for (const { name, about } of actions) addSilent(name, lowerFirst(about), 'POST', name)
   for (const { name } of clears) addSilent(`clear-${dashed(name)}`, `clear the ${name} of one ${noun}`, 'DELETE', name)
-  const modules = resource.place ? modulesAt(resource.place) : []
-  const names = modules.flatMap(({ name, spellings = [] }) => [name, ...spellings.map((spelling) => spelling.name)])
+  const names = resource.modules.flatMap(({ name, spellings = [] }) => [
+    name,
+    ...spellings.map((spelling) => spelling.name),
+  ])
   if (names.length > 0) addModuleVerbs(terminal, resource, names, add)
   return command
 }

@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { searchProgram } from '../lib/patterns/pattern-search.ts'
+import { WorkerPool } from '../lib/threads/worker-pool.ts'
 import { EdgeWork } from './edge-worker-tasks.ts'
 
 function start(t: TestContext): EdgeWork {
-  const work = new EdgeWork()
-  t.after(() => work.close())
-  return work
+  const pool = new WorkerPool(new URL('../server/compose/data-thread.ts', import.meta.url))
+  t.after(() => pool.close())
+  return new EdgeWork(pool)
 }
 
 test('patterns compiled on another thread work here', async (t) => {

@@ -4,11 +4,11 @@
  * nobody in until its next change.
  */
 import { setTimeout as pause } from 'node:timers/promises'
-import type { PatternProgram } from '../lib/patterns/pattern-program.ts'
+import { compileProgram, type PatternProgram, programBuffers } from '../lib/patterns/pattern-program.ts'
 import { ownTurn } from '../lib/threads/others-turn.ts'
-import { threadFile } from '../lib/threads/thread-file.ts'
-import { OffLoop, type OffLoopOptions, WorkRefused, WorkTooHeavy } from '../lib/threads/worker-pool.ts'
-import type { PreparedExpression } from './policy/engine/parsed.ts'
+import type { Done } from '../lib/threads/serve-thread.ts'
+import { type WorkerLane, type WorkerPool, WorkRefused, WorkTooHeavy } from '../lib/threads/worker-pool.ts'
+import { type PreparedExpression, preparedBuffers, prepareExpression } from './policy/engine/parsed.ts'
 
 export type EdgeTask =
   | { readonly kind: 'patterns'; readonly patterns: readonly string[] }
@@ -23,13 +23,13 @@ const MAX_TRIES = 5
 const REFUSED_PAUSE_MS = 200
 
 export class EdgeWork {
-  readonly #offLoop: OffLoop
+  readonly #threads: WorkerPool
+  readonly #lane: WorkerLane
   #last: Promise<unknown> = Promise.resolve()
-  #isClosed = false
 
-  constructor({ limitMs }: Pick<OffLoopOptions, 'limitMs'> = {}) {
-    const entry = threadFile('edge-worker-tasks-thread', import.meta.url)
-    this.#offLoop = new OffLoop({ entry, ...(limitMs !== undefined && { limitMs }) })
+  constructor(threads: WorkerPool) {
+    this.#threads = threads
+    this.#lane = threads.lane('edge')
   }
 
   compilePatterns(patterns: readonly string[]): Promise<PatternProgram> {
@@ -38,11 +38,6 @@ export class EdgeWork {
 
   prepareExpressions(texts: readonly string[]): Promise<readonly PreparedExpression[]> {
     return this.#queue({ kind: 'expressions', texts })
-  }
-
-  close(): Promise<void> {
-    this.#isClosed = true
-    return this.#offLoop.close()
   }
 
   #queue<T>(task: EdgeTask): Promise<T> {
@@ -57,13 +52,23 @@ export class EdgeWork {
       try {
         // In a separate turn: copying it to the thread takes time.
         await ownTurn()
-        return (await this.#offLoop.run(EDGES, task)) as T // the thread answers each kind with its type
+        return (await this.#lane.run(EDGES, task)) as T // the thread answers each kind with its type
       } catch (error) {
         const mayPass =
-          error instanceof WorkRefused ? !this.#isClosed : error instanceof WorkTooHeavy && tries++ < MAX_TRIES
+          error instanceof WorkRefused ? !this.#threads.isClosed : error instanceof WorkTooHeavy && tries++ < MAX_TRIES
         if (!mayPass) throw error
         await pause(REFUSED_PAUSE_MS)
       }
     }
   }
+}
+
+/** What the thread does. */
+export function doEdgeTask(task: EdgeTask): Done {
+  if (task.kind === 'patterns') {
+    const program = compileProgram(task.patterns)
+    return { result: program, moved: programBuffers(program) }
+  }
+  const prepared = task.texts.map(prepareExpression)
+  return { result: prepared, moved: prepared.flatMap(preparedBuffers) }
 }

@@ -1,9 +1,8 @@
 /** The spellings in which the API reads and shows a module: its own form, and others for the same value. */
-import type { TObject } from 'typebox'
-import { shape, viewOf } from '../lib/shape/schema.ts'
-import type { Link } from '../model/ref.ts'
-import type { Module, ModuleConfig, Place, ShownAt, Spelling, Where } from './module.ts'
-import { moduleView, showModule } from './module-view.ts'
+import type { TObject, TSchema } from 'typebox'
+import { closed, shape, viewOf } from '../lib/shape/schema.ts'
+import { type Link, RefListSchema, RefSchema } from '../model/ref.ts'
+import type { Mention, Module, ModuleConfig, Place, ShownAt, Spelling, Where } from './module.ts'
 
 export interface ModuleForm {
   /** The name of the field in a body, and of the last part of the path. */
@@ -50,3 +49,45 @@ function spelled({ name, form, read, price = free, show }: Spelling): ModuleForm
 }
 
 const free = (): number => 0
+
+/** The schema of a module in answers, made from its request form for one place. */
+function moduleView(module: Module, form: TObject): TObject {
+  const { properties } = viewOf(form) as TObject
+  const { reference, shows } = module
+  if (!reference) return closed({ ...properties, ...shows?.fields })
+  const { [reference.field]: ids, ...rest } = properties as Record<string, TSchema & { type?: string }>
+  const refs = { [reference.shownAs]: ids?.type === 'array' ? RefListSchema : RefSchema }
+  return closed({ ...rest, ...refs, ...shows?.fields })
+}
+
+/** A module's stored configuration as answers show it. */
+function showModule(
+  { module, view }: { module: Module; view: TObject },
+  config: ModuleConfig,
+  link: Link,
+  at: ShownAt = nowhere,
+): Record<string, unknown> {
+  const { reference } = module
+  const value: Record<string, unknown> = { ...config, ...module.shows?.read(config, at) }
+  if (reference) {
+    const ids = config[reference.field]
+    value[reference.shownAs] = Array.isArray(ids) ? ids.map((id) => link(String(id))) : link(String(ids))
+  }
+  return shape(view, value) as Record<string, unknown>
+}
+
+/** For modules without `shows`, which do not read it. */
+const nowhere: ShownAt = { id: '', hostports: [], requestCertificate: '' }
+
+/** Every resource that a module's configuration refers to. */
+export function moduleMentions(module: Module, place: Place, config: ModuleConfig): readonly Mention[] {
+  const { reference } = module
+  const mentions = module.mentions?.find(config) ?? []
+  if (!reference) return mentions
+  const { field, kinds } = reference
+  const ids = config[field]
+  const named = Array.isArray(ids)
+    ? ids.map((id, i) => ({ field: `${field}[${i}]`, id: String(id), kinds: kinds(place) }))
+    : [{ field, id: String(ids), kinds: kinds(place) }]
+  return [...named, ...mentions]
+}

@@ -25,6 +25,8 @@ const partsOfResources: Readonly<Record<keyof Resource, boolean>> = {
   parent: true,
   embeds: true,
   place: true,
+  // They follow from the place.
+  modules: false,
   mints: true,
   create: false,
   update: false,

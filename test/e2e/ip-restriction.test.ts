@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
-import { openAdmin } from '../../src/server/compose/open-server.ts'
+import { openAdmin } from '../../src/server/compose/open-admin.ts'
 import { readSettings } from '../../src/server/config/read-settings.ts'
 import type { ApiClient } from '../support/api-client.ts'
 import { eachStore } from '../support/databases.ts'

@@ -5,18 +5,21 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { ApiClient } from '../support/api-client.ts'
-import { type ServerProcess, serve } from '../support/server-process.ts'
+import { postern, type ServerProcess, serve } from '../support/server-process.ts'
 import { until } from '../support/until.ts'
 
 const API_KEY = 'loaded_libraries_key_0123456789abcdef'
 const folder = mkdtempSync(join(tmpdir(), 'postern-loaded-'))
 const list = join(folder, 'loaded')
 
-type Command = 'serve' | 'run-control' | 'run-worker'
+type Command = 'serve' | 'run-control' | 'run-worker' | 'admin'
 
+/** Our own files that an admin command may load: some 90 today. The whole server has seven times as many. */
+const ADMIN_FILES_AT_MOST = 200
+
+const hook = join(folder, 'hook.mjs')
 let server: ServerProcess
 before(async () => {
-  const hook = join(folder, 'hook.mjs')
   writeFileSync(
     hook,
     `import { appendFileSync } from 'node:fs'
@@ -52,7 +55,9 @@ const controlOnly = [
   'src/control-plane/store/store.ts',
 ]
 
-const known: Readonly<Record<Command, { readonly has: readonly string[]; readonly lacks: readonly string[] }>> = {
+const known: Readonly<
+  Record<Exclude<Command, 'admin'>, { readonly has: readonly string[]; readonly lacks: readonly string[] }>
+> = {
   serve: {
     has: ['commander', 'src/server/supervisor/supervisor.ts'],
     lacks: [
@@ -64,10 +69,10 @@ const known: Readonly<Record<Command, { readonly has: readonly string[]; readonl
   },
   'run-control': {
     has: ['fastify', 'kysely', 'src/server/compose/open-management-api.ts'],
-    lacks: ['src/server/compose/open-data-plane.ts'],
+    lacks: ['src/server/compose/open-data-plane.ts', 'src/modules/traffic.ts', 'src/modules/policy/traffic.ts'],
   },
   'run-worker': {
-    has: ['src/server/compose/open-data-plane.ts'],
+    has: ['src/server/compose/open-data-plane.ts', 'src/modules/traffic.ts'],
     lacks: [...controlOnly, 'src/server/compose/open-control-plane.ts'],
   },
 }
@@ -98,6 +103,19 @@ for (const [command, { has, lacks }] of Object.entries(known)) {
     )
   })
 }
+
+test('an admin command loads the store and the users, and nothing of traffic, modules or policies', async () => {
+  const place = ['--data-dir', join(folder, 'admin')]
+  const { code, err } = await postern(['admin', 'list-users', ...place], { nodeFlags: [`--import=${hook}`] })
+  assert.equal(code, 0, err)
+  const ours = [...loaded('admin')].filter((name) => name.startsWith('src/'))
+  assert.ok(ours.includes('src/server/compose/open-admin.ts'))
+  assert.deepEqual(
+    ours.filter((name) => /\/data-plane\/|\/modules\/(.*\/)?(form|forms|traffic)\.ts$|\/policy\/engine\//.test(name)),
+    [],
+  )
+  assert.ok(ours.length <= ADMIN_FILES_AT_MOST, `${ours.length} files`)
+})
 
 test('what an edge needs is loaded when it is made, before its first visitor', async () => {
   const api = new ApiClient(server.url, API_KEY)

@@ -38,7 +38,7 @@ const only: Readonly<Record<string, readonly string[]>> = {
   'server/config': ['lib', 'model'],
   'server/supervisor': ['lib', 'server/config'],
   cli: [
-    ...['lib', 'model', 'modules', 'link/options', 'control-plane/resources', 'agent'],
+    ...['lib', 'model', 'link/options', 'control-plane/resources', 'agent'],
     ...['server/config', 'server/supervisor', 'server/compose'],
   ],
   'main.ts': ['cli'],

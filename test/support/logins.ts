@@ -7,7 +7,7 @@ import { KnownLogins } from '../../src/data-plane/mirrored/cached-logins.ts'
 import { IdSource } from '../../src/lib/ids.ts'
 import { createLog } from '../../src/lib/log/create-log.ts'
 import { readKeyFile } from '../../src/lib/secrets/seal.ts'
-import type { LoginUser } from '../../src/modules/login/sessions.ts'
+import type { LoginUser } from '../../src/model/logins.ts'
 import type { Platform } from './platform.ts'
 
 export interface VisitorLogin {

@@ -4,7 +4,6 @@ import type { Sealer } from '../../lib/secrets/seal.ts'
 import { othersTurn } from '../../lib/threads/others-turn.ts'
 import type { BackendPlan, EdgeConfig, EdgeKind, ModuleSettings, RouteConfig } from '../../model/edge-config.ts'
 import { readHostport } from '../../model/hostport.ts'
-import { modulesAt } from '../../modules/forms.ts'
 import type { Lookup } from '../../modules/module.ts'
 import { openModules } from '../records/module-rows.ts'
 import { rulesByPolicy } from '../records/stored-restrictions.ts'
@@ -101,7 +100,7 @@ function settingsOf(
   try {
     const configs = openModules(sealer, resource, stored)
     const { place } = resource
-    for (const { name, resolve } of place ? modulesAt(place) : []) {
+    for (const { name, resolve } of resource.modules) {
       const config = configs.get(name)
       if (place && config?.enabled) modules[name] = resolve(config, lookup, place)
     }

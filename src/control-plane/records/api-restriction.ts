@@ -1,7 +1,7 @@
 /** Which addresses may call the API and open its pages: the IP restrictions of types `api` and `dashboard` (D64). */
 
 import type { RefusedLog } from '../../lib/net/refused-addresses.ts'
-import type { RestrictedPart } from '../resources/ip-restrictions.ts'
+import type { RestrictedPart } from '../../model/restricted-part.ts'
 import type { Store } from '../store/store.ts'
 import { type CompiledRestrictions, readRestrictions } from './stored-restrictions.ts'
 

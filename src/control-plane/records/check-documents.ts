@@ -4,11 +4,11 @@
  */
 import { LOOP_PRICE } from '../../lib/patterns/pattern-price.ts'
 import { ownTurn } from '../../lib/threads/others-turn.ts'
-import { threadFile } from '../../lib/threads/thread-file.ts'
 import {
-  OffLoop,
-  type OffLoopOptions,
+  type LaneOptions,
   WORK_LIMIT_MS,
+  type WorkerLane,
+  type WorkerPool,
   WorkRefused,
   WorkTooHeavy,
 } from '../../lib/threads/worker-pool.ts'
@@ -31,16 +31,10 @@ interface WrittenModule {
 }
 
 export class Documents {
-  readonly #offLoop: OffLoop
+  readonly #lane: WorkerLane
 
-  constructor({ limitMs }: Pick<OffLoopOptions, 'limitMs'> = {}) {
-    const entry = threadFile('worker-tasks-thread', import.meta.url)
-    this.#offLoop = new OffLoop({ entry, ...(limitMs !== undefined && { limitMs }) })
-  }
-
-  /** Threads that were needed so far and still run. */
-  get threads(): number {
-    return this.#offLoop.threads
+  constructor(threads: WorkerPool, options?: LaneOptions) {
+    this.#lane = threads.lane('document', options)
   }
 
   /**
@@ -83,15 +77,11 @@ export class Documents {
     }
   }
 
-  close(): Promise<void> {
-    return this.#offLoop.close()
-  }
-
   async #run<T>(owner: string, work: HeavyWork, given?: T): Promise<T> {
     // In a turn of its own: a large document was just parsed, and is copied to the other thread next.
     await ownTurn()
     // The thread runs `doHeavyWork`.
-    return outcomeOf((await this.#offLoop.run(owner, work)) as HeavyResult, given as T)
+    return outcomeOf((await this.#lane.run(owner, work)) as HeavyResult, given)
   }
 }
 

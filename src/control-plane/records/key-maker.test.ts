@@ -3,14 +3,17 @@ import { createPrivateKey } from 'node:crypto'
 import { afterEach, beforeEach, test } from 'node:test'
 import { readSshPublicKey } from '../../lib/ssh-keys/ssh-public-key.ts'
 import { publicBlobOf } from '../../lib/ssh-keys/ssh-signature.ts'
+import { WorkerPool } from '../../lib/threads/worker-pool.ts'
 import { Refusal } from '../../model/errors.ts'
 import { KeyMaker } from './key-maker.ts'
 
+let pool: WorkerPool
 let keys: KeyMaker
 beforeEach(() => {
-  keys = new KeyMaker()
+  pool = new WorkerPool(new URL('../../server/compose/control-thread.ts', import.meta.url))
+  keys = new KeyMaker(pool)
 })
-afterEach(() => keys.close())
+afterEach(() => pool.close())
 
 test('making an RSA key does not block the event loop, and its two halves match', async () => {
   let turns = 0
@@ -33,6 +36,6 @@ test('a caller that asks for too many keys at once is told to wait, and others a
   // Before those of the first caller, which wait for each other.
   assert.match((await keys.make('usr_2', { type: 'rsa', bits: 2048 })).publicLine, /^ssh-rsa /)
   assert.match((await keys.make('usr_1', { type: 'ed25519' })).publicLine, /^ssh-ed25519 /)
-  await keys.close()
+  await pool.close()
   await settled
 })

@@ -1,8 +1,7 @@
-/** Makes key pairs; RSA keys on a thread of their own, one at a time per caller, since they take long. */
+/** Makes key pairs; RSA keys on another thread, one at a time per caller, since they take long. */
 
 import { makeSshKeyPair, type SshKeyChoice, type SshKeyPair } from '../../lib/ssh-keys/ssh-key-pair.ts'
-import { threadFile } from '../../lib/threads/thread-file.ts'
-import { OffLoop, WorkRefused, WorkTooHeavy } from '../../lib/threads/worker-pool.ts'
+import { type WorkerLane, type WorkerPool, WorkRefused, WorkTooHeavy } from '../../lib/threads/worker-pool.ts'
 import { Refusal } from '../../model/errors.ts'
 
 /**
@@ -14,17 +13,17 @@ const KEY_LIMIT_MS = 30_000
 const BUSY_SECONDS = 5
 
 export class KeyMaker {
-  readonly #offLoop: OffLoop
+  readonly #lane: WorkerLane
 
-  constructor() {
-    this.#offLoop = new OffLoop({ entry: threadFile('key-maker-thread', import.meta.url), limitMs: KEY_LIMIT_MS })
+  constructor(threads: WorkerPool) {
+    this.#lane = threads.lane('key', { limitMs: KEY_LIMIT_MS })
   }
 
   /** `owner` is charged for the work. */
   async make(owner: string, choice: SshKeyChoice): Promise<SshKeyPair> {
     if (choice.type !== 'rsa') return makeSshKeyPair(choice)
     try {
-      return (await this.#offLoop.run(owner, choice)) as SshKeyPair // made by `makeSshKeyPair`
+      return (await this.#lane.run(owner, choice)) as SshKeyPair // made by `makeSshKeyPair`
     } catch (cause) {
       if (cause instanceof WorkRefused) {
         const headers = { 'retry-after': String(BUSY_SECONDS) }
@@ -40,9 +39,5 @@ export class KeyMaker {
       }
       throw cause
     }
-  }
-
-  close(): Promise<void> {
-    return this.#offLoop.close()
   }
 }

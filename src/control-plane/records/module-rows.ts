@@ -2,10 +2,9 @@
 
 import type { Sealer } from '../../lib/secrets/seal.ts'
 import { BadValue } from '../../lib/shape/check.ts'
-import { moduleConflicts, modulesAt } from '../../modules/forms.ts'
+import { moduleConflicts } from '../../modules/forms.ts'
 import type { Mention, Module, ModuleConfig, Where } from '../../modules/module.ts'
-import { moduleMentions } from '../../modules/module-view.ts'
-import { formsOf, type ModuleForm } from '../../modules/spellings.ts'
+import { formsOf, type ModuleForm, moduleMentions } from '../../modules/spellings.ts'
 import type { Fields, Resource, Surroundings } from '../resources/resource.ts'
 import type { StoredResource } from '../store/reader.ts'
 import type { Writer } from '../store/writer.ts'
@@ -47,7 +46,7 @@ export async function splitModules(
   const modules: ModuleWrite[] = []
   const { place } = resource
   if (!place) return { own, modules }
-  for (const module of modulesAt(place)) {
+  for (const module of resource.modules) {
     const [form, another] = formsOf(module, place).filter(({ name }) => own[name] !== undefined)
     if (!form) continue
     if (another) throw twice(form, another)
@@ -125,7 +124,7 @@ export async function writeModules(
 /** The modules of a stored resource with their secrets opened. */
 export function openModules(sealer: Sealer, resource: Resource, stored: StoredResource): Map<string, ModuleConfig> {
   const opened = new Map<string, ModuleConfig>()
-  for (const module of modulesOf(resource)) {
+  for (const module of resource.modules) {
     const config = stored.modules.get(module.name)
     // What is stored was accepted by this module.
     if (!config) continue
@@ -133,8 +132,4 @@ export function openModules(sealer: Sealer, resource: Resource, stored: StoredRe
     opened.set(module.name, openFields(sealer, module.secrets ?? [], config as ModuleConfig, place))
   }
   return opened
-}
-
-function modulesOf({ place }: Resource): readonly Module[] {
-  return place ? modulesAt(place) : []
 }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { eachStore } from '../../../test/support/databases.ts'
 import { IdSource } from '../../lib/ids.ts'
+import { WorkerPool } from '../../lib/threads/worker-pool.ts'
 import type { ErrorCode } from '../../model/errors.ts'
 import { Refusal } from '../../model/errors.ts'
 import { resourceOf } from '../resources/index.ts'
@@ -23,8 +24,7 @@ describe('stored resources', () => {
   eachStore((databases) => {
     let store: Store
     let records: Records
-    const documents = new Documents()
-    const keys = new KeyMaker()
+    const pool = new WorkerPool(new URL('../../server/compose/control-thread.ts', import.meta.url))
     let revision: number
     before(async () => {
       store = await sealedBy(await openStore(await databases.url()))
@@ -37,8 +37,8 @@ describe('stored resources', () => {
         sealer: testSealer,
         around,
         presence: nobodyPresent,
-        checks: documents,
-        keys,
+        checks: new Documents(pool),
+        keys: new KeyMaker(pool),
         requestKey: requestKeyOf(store, testSealer, now),
       })
       await storeRows(store, [
@@ -48,7 +48,7 @@ describe('stored resources', () => {
       revision = await store.feed.latest()
     })
     after(async () => {
-      await Promise.all([documents.close(), keys.close()])
+      await pool.close()
       await store.close()
     })
 

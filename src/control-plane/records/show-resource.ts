@@ -1,6 +1,5 @@
 /** Turns stored resources into answers of the API. */
 import { shape } from '../../lib/shape/schema.ts'
-import { modulesAt } from '../../modules/forms.ts'
 import type { ModuleConfig, ShownAt } from '../../modules/module.ts'
 import { formsOf } from '../../modules/spellings.ts'
 import { resourceOf } from '../resources/index.ts'
@@ -52,9 +51,10 @@ export function show(resource: Resource, record: Complete, showing: Showing): Re
 }
 
 /** The modules of an edge or route as its fields; null where one is not set. */
-function showModules({ place }: Resource, { modules, shownAt }: Complete, { links, spellings }: Showing) {
+function showModules(resource: Resource, { modules, shownAt }: Complete, { links, spellings }: Showing) {
+  const { place } = resource
   const shown: Record<string, unknown> = {}
-  for (const module of place ? modulesAt(place) : []) {
+  for (const module of resource.modules) {
     const config = modules.get(module.name) as ModuleConfig | undefined
     const forms = place ? formsOf(module, place) : []
     for (const form of spellings ? forms : forms.slice(0, 1)) {

@@ -13,8 +13,8 @@ import {
   type SeenLogin,
   type StoredLogin,
 } from '../../link/planes/login-store.ts'
+import type { UsedAnswer } from '../../model/logins.ts'
 import { browserOf } from '../../modules/login/browser-digest.ts'
-import type { UsedAnswer } from '../../modules/login/sessions.ts'
 import { applicationSessions } from '../resources/application-sessions.ts'
 import { applicationUsers } from '../resources/application-users.ts'
 import type { Change } from '../store/feed.ts'

@@ -1,7 +1,8 @@
 /** Stored IP restrictions: the part of the server that each guards, and the addresses that it admits (D64). */
 import { compileIpRules } from '../../lib/net/ip-rules.ts'
+import { type RestrictedPart, restrictedParts } from '../../model/restricted-part.ts'
 import { ipPolicyRules } from '../resources/ip-policy-rules.ts'
-import { ipRestrictions, type RestrictedPart, restrictedParts } from '../resources/ip-restrictions.ts'
+import { ipRestrictions } from '../resources/ip-restrictions.ts'
 import { fieldsOf } from '../resources/resource.ts'
 import type { Reader, StoredResource } from '../store/reader.ts'
 import type { Store } from '../store/store.ts'

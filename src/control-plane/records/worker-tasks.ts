@@ -1,7 +1,7 @@
 /** Work that runs on another thread when it takes long: plain data in, plain data out. */
 
 import { BadValue, type BadValueKind } from '../../lib/shape/check.ts'
-import type { Done } from '../../lib/threads/serve-off-loop.ts'
+import type { Done } from '../../lib/threads/serve-thread.ts'
 import { BindRefusal, type EndpointRequest } from '../../model/endpoint.ts'
 import { Refusal } from '../../model/errors.ts'
 import { agentModules } from '../../modules/agent-options/options.ts'
@@ -31,15 +31,20 @@ export type HeavyResult =
   | { readonly refusal: Pick<Refusal, 'code' | 'message' | 'field' | 'reason'> }
   | { readonly bindRefusal: { readonly ngrok: number; readonly message: string } }
 
-export function doHeavyWork(work: HeavyWork): Done {
+export function doHeavyWork(work: HeavyWork): Promise<Done> {
+  return heavyResult(() => resultOf(work))
+}
+
+/** Does work whose outcome `outcomeOf` reads on the calling thread. */
+export async function heavyResult(work: () => HeavyResult | Promise<HeavyResult>): Promise<Done> {
   try {
-    return resultOf(work)
+    return { result: await work() }
   } catch (error) {
     return { result: refusedWith(error) }
   }
 }
 
-function resultOf(work: HeavyWork): Done {
+function resultOf(work: HeavyWork): HeavyResult {
   switch (work.kind) {
     case 'read': {
       const { place, at, given } = work
@@ -47,18 +52,18 @@ function resultOf(work: HeavyWork): Done {
       const form = module && formsOf(module, place).find(({ name }) => name === work.form)
       if (!form) throw new Error(`there is no form ${work.form} of ${work.module}`)
       const config = form.read(given, { place, at })
-      return { result: (config === given ? { isGiven: true } : { value: config }) satisfies HeavyResult }
+      return config === given ? { isGiven: true } : { value: config }
     }
     case 'bind': {
       const found = agentModules(work.proto, work.opts)
       if (found instanceof BindRefusal) throw found
-      return { result: { value: found } satisfies HeavyResult }
+      return { value: found }
     }
     case 'settle': {
       const resource = resources.find(({ kind }) => kind === work.resource)
       if (!resource?.price) throw new Error(`there is no resource ${work.resource} that is settled here`)
       // A resource with a price needs no surroundings.
-      return { result: { value: resource.settle(work.fields, {} as never) } satisfies HeavyResult }
+      return { value: resource.settle(work.fields, {} as never) }
     }
   }
 }
@@ -77,8 +82,8 @@ function refusedWith(error: unknown): HeavyResult {
 }
 
 /** The value of a result, on the calling thread; throws what the work threw. */
-export function outcomeOf<T>(result: HeavyResult, given: T): T {
-  if ('isGiven' in result) return given
+export function outcomeOf<T>(result: HeavyResult, given?: T): T {
+  if ('isGiven' in result) return given as T // sent with such work
   if ('badValue' in result) throw new BadValue(result.badValue.field, result.badValue.kind, result.badValue.message)
   if ('refusal' in result) {
     const { code, message, field, reason } = result.refusal

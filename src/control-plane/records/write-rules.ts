@@ -1,8 +1,9 @@
 /** Rules of resources that depend on other resources, checked inside the transaction of every write. */
 import { Refusal } from '../../model/errors.ts'
+import { restrictedParts } from '../../model/restricted-part.ts'
 import { ipPolicies } from '../resources/ip-policies.ts'
 import { ipPolicyRules } from '../resources/ip-policy-rules.ts'
-import { ipRestrictions, restrictedParts } from '../resources/ip-restrictions.ts'
+import { ipRestrictions } from '../resources/ip-restrictions.ts'
 import type { Fields, Resource } from '../resources/resource.ts'
 import { sshCredentials } from '../resources/ssh-credentials.ts'
 import { sshUserCertificates } from '../resources/ssh-user-certificates.ts'

@@ -1,6 +1,7 @@
 /** Routes of an HTTPS edge: a path, and the modules that guard and serve it. */
 import { BadValue } from '../../lib/shape/check.ts'
 import { Type } from '../../lib/shape/type.ts'
+import { modulesAt } from '../../modules/forms.ts'
 import { stored } from './resource.ts'
 import { description, metadata } from './resource-fields.ts'
 
@@ -14,6 +15,7 @@ export const httpsEdgeRoutes = stored({
   listKey: null,
   access: 'account',
   place: 'route',
+  modules: modulesAt('route'),
   parent: { kind: 'https_edge', field: 'edge_id', in: 'path', shownAs: 'edge_id' },
   form: {
     match_type: Type.Enum(['exact_path', 'path_prefix'], { description: 'How `match` is compared with the path.' }),

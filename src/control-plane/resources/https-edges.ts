@@ -1,5 +1,6 @@
 /** HTTPS edges: public names that serve HTTP through routes. */
 import { Type } from '../../lib/shape/type.ts'
+import { modulesAt } from '../../modules/forms.ts'
 import { checkNames, hostports, nameClaims } from './hostports.ts'
 import { httpsEdgeRoutes } from './https-edge-routes.ts'
 import { stored } from './resource.ts'
@@ -14,6 +15,7 @@ export const httpsEdges = stored({
   listKey: 'https_edges',
   access: 'account',
   place: 'https',
+  modules: modulesAt('https'),
   embeds: { field: 'routes', kind: httpsEdgeRoutes.kind },
   form: { description, metadata, hostports },
   shows: { routes: Type.Array(httpsEdgeRoutes.view, { description: 'The routes of the edge, oldest first.' }) },

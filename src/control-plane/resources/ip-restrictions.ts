@@ -2,13 +2,9 @@
 import { Type } from '../../lib/shape/type.ts'
 import { refuseRepeats } from '../../model/fields.ts'
 import { RefListSchema } from '../../model/ref.ts'
+import { restrictedParts } from '../../model/restricted-part.ts'
 import { stored } from './resource.ts'
 import { description, metadata } from './resource-fields.ts'
-
-/** The parts of the server that can be restricted (D64). */
-export const restrictedParts = ['api', 'dashboard', 'agent', 'endpoints'] as const
-
-export type RestrictedPart = (typeof restrictedParts)[number]
 
 export const ipRestrictions = stored({
   kind: 'ip_restriction',

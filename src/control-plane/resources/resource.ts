@@ -7,8 +7,7 @@ import type { SshKeyChoice, SshKeyPair } from '../../lib/ssh-keys/ssh-key-pair.t
 import type { ErrorCode } from '../../model/errors.ts'
 import type { AgentCommand, Presence } from '../../model/presence.ts'
 import { type Link, RefSchema } from '../../model/ref.ts'
-import { modulesAt } from '../../modules/forms.ts'
-import type { Mention, Place } from '../../modules/module.ts'
+import type { Mention, Module, Place } from '../../modules/module.ts'
 import { formsOf } from '../../modules/spellings.ts'
 
 export type Verb = 'create' | 'list' | 'get' | 'update' | 'delete'
@@ -148,8 +147,10 @@ export interface Resource {
   readonly parent?: Parent
   /** The children shown inside this resource. */
   readonly embeds?: { readonly field: string; readonly kind: string }
-  /** Modules that attach to this place are fields of the resource. */
+  /** Modules attach to this place. */
   readonly place?: Place
+  /** The modules that attach there, in order: fields of the resource. */
+  readonly modules: readonly Module[]
   /** A secret that is made at creation, shown once in the answer, and stored only as a hash in this scope of claims. */
   readonly mints?: { readonly field: 'token'; readonly scope: string }
   /** The whole bodies of create and update, and the whole response. */
@@ -189,7 +190,7 @@ export interface Resource {
 /** How a file of this folder describes a stored resource; everything else is derived from this. */
 interface StoredSpec<Form extends TProperties, Kept extends Fields>
   extends Pick<Resource, 'kind' | 'noun' | 'about' | 'prefix' | 'path' | 'listKey' | 'access'>,
-    Partial<Pick<Resource, 'otherName' | 'parent' | 'embeds' | 'place' | 'mints' | 'columns' | 'actions'>>,
+    Partial<Pick<Resource, 'otherName' | 'parent' | 'embeds' | 'place' | 'modules' | 'mints' | 'columns' | 'actions'>>,
     Partial<Pick<Resource, 'verbs' | 'handlers' | 'routes'>> {
   /** Fields of the create body. Those with a default, or required, are always shown; others are null when unset. */
   readonly form: Form
@@ -246,8 +247,9 @@ export function stored<Form extends TProperties, Kept extends Fields = Static<TO
     ...rest
   } = spec
   const owner = spec.access === 'owner' ? { owner_id: Type.Optional(ownerField) } : {}
-  const modules = moduleFields(spec.place)
+  const modules = moduleFields(spec)
   return {
+    modules: [],
     secrets: [],
     clears: [],
     renews: [],
@@ -276,11 +278,14 @@ export function stored<Form extends TProperties, Kept extends Fields = Static<TO
 }
 
 /** The modules at a place, as fields of the body and of the response. */
-function moduleFields(place: Place | undefined): { forms: TProperties; views: TProperties } {
+function moduleFields({ place, modules = [] }: Partial<Pick<Resource, 'place' | 'modules'>>): {
+  forms: TProperties
+  views: TProperties
+} {
   const forms: TProperties = {}
   const views: TProperties = {}
   if (!place) return { forms, views }
-  for (const module of modulesAt(place)) {
+  for (const module of modules) {
     for (const { name, body, view } of formsOf(module, place)) {
       forms[name] = Type.Optional(body)
       // Other spellings are accepted, but shown only in the vendor's dialect.
@@ -327,6 +332,7 @@ export function unstored({ shows, ...rest }: UnstoredSpec): Resource {
     read: () => ({}),
     claims: () => [],
     mentions: () => [],
+    modules: [],
     secrets: [],
     clears: [],
     renews: [],

@@ -1,5 +1,6 @@
 /** TCP edges: public ports that carry bytes. */
 
+import { modulesAt } from '../../modules/forms.ts'
 import { checkAddresses, hostports, portClaims } from './hostports.ts'
 import { stored } from './resource.ts'
 import { description, metadata } from './resource-fields.ts'
@@ -13,6 +14,7 @@ export const tcpEdges = stored({
   listKey: 'tcp_edges',
   access: 'account',
   place: 'tcp',
+  modules: modulesAt('tcp'),
   form: { description, metadata, hostports },
   settle: (fields, around) => ({ ...fields, hostports: checkAddresses(fields.hostports, around) }),
   read: ({ hostports }) => ({ hostports: hostports.length > 0 ? hostports : null }),

@@ -1,5 +1,6 @@
 /** TLS edges: public names whose TLS is passed through or terminated here. */
 
+import { modulesAt } from '../../modules/forms.ts'
 import { checkNames, hostports, nameClaims } from './hostports.ts'
 import { stored } from './resource.ts'
 import { description, metadata } from './resource-fields.ts'
@@ -13,6 +14,7 @@ export const tlsEdges = stored({
   listKey: 'tls_edges',
   access: 'account',
   place: 'tls',
+  modules: modulesAt('tls'),
   form: { description, metadata, hostports },
   settle: (fields, around) => ({ ...fields, hostports: checkNames(fields.hostports, around) }),
   read: ({ hostports }) => ({ hostports: hostports.length > 0 ? hostports : null }),

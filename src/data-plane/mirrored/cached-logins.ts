@@ -19,15 +19,8 @@ import {
 } from '../../link/planes/login-store.ts'
 import { Refusal } from '../../model/errors.ts'
 import { LinkFault } from '../../model/link-fault.ts'
+import type { Login, LoginOrigin, LoginOwner, LoginPlace, LoginSessions, UsedAnswer } from '../../model/logins.ts'
 import { browserOf } from '../../modules/login/browser-digest.ts'
-import type {
-  Login,
-  LoginOrigin,
-  LoginOwner,
-  LoginPlace,
-  LoginSessions,
-  UsedAnswer,
-} from '../../modules/login/sessions.ts'
 import { type CachedLogin, keyOf, LoginCache } from './login-cache.ts'
 import { SeenLogins } from './seen-logins.ts'
 

@@ -1,5 +1,5 @@
 /** A cache of recently used logins, limited in bytes; the least recently used go first. */
-import type { Login } from '../../modules/login/sessions.ts'
+import type { Login } from '../../model/logins.ts'
 
 export interface CachedLogin {
   readonly id: string

@@ -1,6 +1,7 @@
 /** The outcome of one request: one line of the access log. */
+
+import type { Peer } from '../../lib/net/peer.ts'
 import type { VisitorErrorCode } from '../../model/visitor-errors.ts'
-import type { Peer } from '../../modules/phases.ts'
 import type { Replay } from './running-captures.ts'
 
 export interface AccessRecord {

@@ -3,17 +3,18 @@ import { type TestContext, test } from 'node:test'
 import { Worker } from 'node:worker_threads'
 import { until } from '../../../test/support/until.ts'
 import type { TestWork } from './testing/test-pool-thread.ts'
-import { OffLoop, WorkRefused, WorkTooHeavy } from './worker-pool.ts'
+import { WorkerPool, WorkRefused, WorkTooHeavy } from './worker-pool.ts'
 
 const entry = new URL('./testing/test-pool-thread.ts', import.meta.url)
 
 function start(
   t: TestContext,
   limitMs?: number,
-): { offLoop: OffLoop; run: (who: string, work: TestWork) => Promise<unknown> } {
-  const offLoop = new OffLoop({ entry, ...(limitMs !== undefined && { limitMs }) })
-  t.after(() => offLoop.close())
-  return { offLoop, run: (who, work) => offLoop.run(who, work) }
+): { pool: WorkerPool; run: (who: string, work: TestWork) => Promise<unknown> } {
+  const pool = new WorkerPool(entry)
+  t.after(() => pool.close())
+  const lane = pool.lane('test', limitMs === undefined ? {} : { limitMs })
+  return { pool, run: (who, work) => lane.run(who, work) }
 }
 
 /** Work that waits until the test releases it. */
@@ -31,11 +32,11 @@ function gate() {
 }
 
 test('no thread runs before there is work, and only one for a single owner, however much work it has', async (t) => {
-  const { offLoop, run } = start(t)
-  assert.equal(offLoop.threads, 0)
+  const { pool, run } = start(t)
+  assert.equal(pool.threads, 0)
   const all = await Promise.all(['1', '2', '3', '4'].map((say) => run('a', { say })))
   assert.deepEqual(all, ['1', '2', '3', '4'])
-  assert.equal(offLoop.threads, 1)
+  assert.equal(pool.threads, 1)
 })
 
 test('pieces of one owner run one at a time, and do not make another owner wait', async (t) => {
@@ -48,6 +49,32 @@ test('pieces of one owner run one at a time, and do not make another owner wait'
   assert.equal(begun(), 1, 'a second one of the same owner began')
   open()
   assert.deepEqual(await Promise.all(mine), ['went on', 'went on', 'went on'])
+})
+
+test('work of one kind waits for no work of another, not even of the same owner', async (t) => {
+  const { pool, run } = start(t)
+  const other = pool.lane('other')
+  const gates = [gate(), gate()]
+  const long = gates.map(({ work }, i) => run(`owner ${i}`, work))
+  await until('both have begun', async () => gates.every(({ begun }) => begun() === 1))
+  assert.equal(await other.run('owner 0', { say: 'other' }), 'other')
+  for (const { open } of gates) open()
+  assert.deepEqual(await Promise.all(long), ['went on', 'went on'])
+})
+
+test('kinds of work share threads', async (t) => {
+  const { pool, run } = start(t)
+  const other = pool.lane('other')
+  assert.equal(await run('a', { say: '1' }), '1')
+  assert.equal(await other.run('a', { say: '2' }), '2')
+  assert.equal(await run('b', { say: '3' }), '3')
+  assert.equal(pool.threads, 1)
+})
+
+test('work of a kind that the thread does not know gives an error', async (t) => {
+  const { pool, run } = start(t)
+  await assert.rejects(pool.lane('none').run('a', {}), /this thread does no work of kind none/)
+  assert.equal(await run('a', { say: 'after' }), 'after')
 })
 
 test('owners take turns, whoever sent more', async (t) => {
@@ -101,10 +128,10 @@ test('work that uses too much memory is ended, and nothing else', async (t) => {
 })
 
 test('work that throws gives an error, and its thread runs on', async (t) => {
-  const { offLoop, run } = start(t)
+  const { pool, run } = start(t)
   await assert.rejects(run('a', { fail: 'no good' }), /a thread failed: Error: no good/)
   assert.equal(await run('a', { say: 'after' }), 'after')
-  assert.equal(offLoop.threads, 1)
+  assert.equal(pool.threads, 1)
 })
 
 test('a limited amount of work of one owner may wait, and that of others is still accepted', async (t) => {
@@ -128,13 +155,13 @@ test('a limited amount of work of all owners may wait', async (t) => {
 })
 
 test('work that waits at the close is refused', async (t) => {
-  const { offLoop, run } = start(t)
+  const { pool, run } = start(t)
   const { work, begun } = gate()
   const first = run('a', work)
   const second = run('a', { say: 'never' })
   const outcomes = Promise.allSettled([first, second])
   await until('the first has begun', async () => begun() === 1)
-  await offLoop.close()
+  await pool.close()
   const [one, two] = await outcomes
   assert.equal(one.status, 'rejected')
   assert.ok(two.status === 'rejected' && two.reason instanceof WorkRefused)

@@ -1,4 +1,7 @@
-/** Runs long work on worker threads: one piece at a time for each owner, within limits of time and memory. */
+/**
+ * Runs long work on worker threads that all kinds of work share. Each kind has a lane of its own: one piece at a time for
+ * each owner, within limits of time and memory, and without waiting for other kinds.
+ */
 import { Worker } from 'node:worker_threads'
 import { threadEnv } from './thread-env.ts'
 
@@ -21,9 +24,7 @@ export class WorkRefused extends Error {
   }
 }
 
-export interface OffLoopOptions {
-  /** The module that a thread runs; see `serveOffLoop`. */
-  readonly entry: URL
+export interface LaneOptions {
   /** How much CPU time one piece may take, in milliseconds. */
   readonly limitMs?: number
 }
@@ -32,13 +33,13 @@ export interface OffLoopOptions {
 export const WORK_LIMIT_MS = 3000
 /** On a busy machine a thread gets little CPU time: work may last this many times its limit, and no longer. */
 const LONGEST_TIMES = 5
-/** An owner uses at most one thread at a time, so that a second owner need not wait for the first. */
+/** Threads of one kind of work. An owner uses at most one of them, so that a second owner need not wait for the first. */
 const THREADS = 2
 /** Pieces of one owner that may wait: deployment tools send several at a time. */
 const MAX_WAITING_OF_OWNER = 32
-/** Waiting pieces of all owners: each holds a document of up to 1 MiB. */
+/** Waiting pieces of all owners of a kind: each holds a document of up to 1 MiB. */
 const MAX_WAITING = 256
-/** How long a thread may take to load its code, in milliseconds. */
+/** How long a thread may take to load the code for a kind of work, in milliseconds. */
 const START_LIMIT_MS = 30_000
 /** Memory of one thread, in MiB; its code takes about 30. */
 const THREAD_MEMORY = { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 32 }
@@ -50,26 +51,67 @@ interface Piece {
   readonly reject: (error: Error) => void
 }
 
-export class OffLoop {
+export class WorkerPool {
   readonly #entry: URL
-  readonly #limitMs: number
-  /** Waiting pieces by owner; the owner served last comes last. */
-  readonly #waiting = new Map<string, Piece[]>()
-  #waitingCount = 0
-  /** Owners with a piece on a thread. */
-  readonly #served = new Set<string>()
   readonly #idle: Thread[] = []
   readonly #busy = new Set<Thread>()
+  readonly #lanes: WorkerLane[] = []
   #isClosed = false
 
-  constructor({ entry, limitMs = WORK_LIMIT_MS }: OffLoopOptions) {
+  /** `entry` is the module that each thread runs; see `serveThread`. */
+  constructor(entry: URL) {
     this.#entry = entry
-    this.#limitMs = limitMs
   }
 
   /** Running threads; none before the first work. */
   get threads(): number {
     return this.#idle.length + this.#busy.size
+  }
+
+  get isClosed(): boolean {
+    return this.#isClosed
+  }
+
+  /** Takes work of one kind, which is in the table of the entry. */
+  lane(kind: string, { limitMs = WORK_LIMIT_MS }: LaneOptions = {}): WorkerLane {
+    const lane = new WorkerLane((work) => this.#run(kind, work, limitMs))
+    this.#lanes.push(lane)
+    return lane
+  }
+
+  /** Ends the threads; work that still waits is refused. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    for (const lane of this.#lanes) lane.close()
+    await Promise.all([...this.#idle, ...this.#busy].map((thread) => thread.end()))
+  }
+
+  async #run(kind: string, work: unknown, limitMs: number): Promise<unknown> {
+    const known = this.#idle.findLastIndex((each) => each.knows(kind))
+    // At -1, where none has loaded the code of this kind, the last is taken.
+    const thread = this.#idle.splice(known, 1)[0] ?? new Thread(this.#entry)
+    this.#busy.add(thread)
+    try {
+      return await thread.run(kind, work, limitMs)
+    } finally {
+      this.#busy.delete(thread)
+      if (!thread.isEnded) this.#idle.push(thread)
+    }
+  }
+}
+
+/** The work of one kind. */
+export class WorkerLane {
+  readonly #onThread: (work: unknown) => Promise<unknown>
+  /** Waiting pieces by owner; the owner served last comes last. */
+  readonly #waiting = new Map<string, Piece[]>()
+  #waitingCount = 0
+  /** Owners with a piece on a thread. */
+  readonly #served = new Set<string>()
+  #isClosed = false
+
+  constructor(onThread: (work: unknown) => Promise<unknown>) {
+    this.#onThread = onThread
   }
 
   /** Resolves with the result of `work`; rejects with `WorkTooHeavy`, `WorkRefused`, or an error of the thread. */
@@ -85,19 +127,18 @@ export class OffLoop {
     })
   }
 
-  /** Ends the threads; work that still waits is refused. */
-  async close(): Promise<void> {
+  /** Refuses what still waits. */
+  close(): void {
     this.#isClosed = true
     for (const queue of this.#waiting.values()) for (const { reject } of queue) reject(new WorkRefused())
     this.#waiting.clear()
-    await Promise.all([...this.#idle, ...this.#busy].map((thread) => thread.end()))
   }
 
   #serveNext(): void {
-    while (this.#busy.size < THREADS && !this.#isClosed) {
+    while (this.#served.size < THREADS && !this.#isClosed) {
       const piece = this.#take()
       if (!piece) return
-      void this.#serve(piece, this.#idle.pop() ?? new Thread(this.#entry))
+      void this.#serve(piece)
     }
   }
 
@@ -114,29 +155,30 @@ export class OffLoop {
     return undefined
   }
 
-  async #serve({ owner, work, resolve, reject }: Piece, thread: Thread): Promise<void> {
-    this.#busy.add(thread)
+  async #serve({ owner, work, resolve, reject }: Piece): Promise<void> {
     this.#served.add(owner)
     try {
-      resolve(await thread.run(work, this.#limitMs))
+      resolve(await this.#onThread(work))
     } catch (error) {
       reject(error instanceof Error ? error : new Error(String(error)))
     }
-    this.#busy.delete(thread)
     this.#served.delete(owner)
-    if (!thread.isEnded) this.#idle.push(thread)
     this.#serveNext()
   }
 }
 
+/** A message to a thread: a kind of work whose code it must load, or a piece of work of that kind. */
+export type Told = { readonly load: string } | { readonly kind: string; readonly work: unknown }
+
 /** A message from a thread. */
-export type Said = { readonly isReady: true } | { readonly result: unknown } | { readonly fault: string }
+export type Said = { readonly result: unknown } | { readonly fault: string }
 
 /** One thread; it does not keep the process alive. */
 class Thread {
   readonly #worker: Worker
   #settle: ((said: Said | Error) => void) | undefined
-  #isReady = false
+  /** The kinds of work whose code it has loaded. */
+  readonly #loaded = new Set<string>()
   isEnded = false
 
   constructor(entry: URL) {
@@ -153,15 +195,22 @@ class Thread {
     })
   }
 
-  async run(work: unknown, limitMs: number): Promise<unknown> {
+  knows(kind: string): boolean {
+    return this.#loaded.has(kind)
+  }
+
+  async run(kind: string, work: unknown, limitMs: number): Promise<unknown> {
     // The time limit of the work begins once the thread has loaded its code.
-    if (!this.#isReady) await this.#nextMessage(START_LIMIT_MS)
-    this.#isReady = true
-    const answer = this.#nextMessage(limitMs, this.#measureCpu())
-    this.#worker.postMessage(work)
+    if (!this.knows(kind)) await this.#ask({ load: kind }, this.#nextMessage(START_LIMIT_MS))
+    this.#loaded.add(kind)
+    return this.#ask({ kind, work }, this.#nextMessage(limitMs, this.#measureCpu()))
+  }
+
+  async #ask(told: Told, answer: Promise<Said>): Promise<unknown> {
+    this.#worker.postMessage(told)
     const said = await answer
     if ('fault' in said) throw new Error(`a thread failed: ${said.fault}`)
-    return 'result' in said ? said.result : undefined
+    return said.result
   }
 
   async end(): Promise<void> {

@@ -1,5 +1,5 @@
 /** Logins of visitors, as the data plane has them read and written where they are stored. */
-import type { Login, LoginOrigin, LoginOwner, LoginPlace, UsedAnswer } from '../../modules/login/sessions.ts'
+import type { Login, LoginOrigin, LoginOwner, LoginPlace, UsedAnswer } from '../../model/logins.ts'
 
 /** A login unused for this long ends, in milliseconds, whatever its route allows: 90 days. */
 export const MAX_IDLE_MS = 90 * 24 * 3600 * 1000

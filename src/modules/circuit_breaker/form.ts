@@ -42,14 +42,11 @@ export const circuitBreaker = defineModule({
   about: 'Refuses requests for a while when too many of them failed upstream.',
   at: { route: form },
   needs: () => 'http',
-  resolve: (config): CircuitBreakerSettings => {
-    const checked = config
-    return {
-      trippedSeconds: checked.tripped_duration,
-      windowSeconds: checked.rolling_window,
-      buckets: checked.num_buckets,
-      volumeThreshold: checked.volume_threshold,
-      errorThreshold: checked.error_threshold_percentage,
-    }
-  },
+  resolve: (config): CircuitBreakerSettings => ({
+    trippedSeconds: config.tripped_duration,
+    windowSeconds: config.rolling_window,
+    buckets: config.num_buckets,
+    volumeThreshold: config.volume_threshold,
+    errorThreshold: config.error_threshold_percentage,
+  }),
 })

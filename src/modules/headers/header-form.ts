@@ -77,13 +77,11 @@ export function firstTooMany(add: HeaderSettings['add']): string | undefined {
 }
 
 /** What `checkHeaderForm` costs, in the unit of `patternPrice`. */
-export function headerFormPrice(config: HeaderForm): number {
-  const { add } = config
+export function headerFormPrice({ add }: HeaderForm): number {
   return Object.values(add).reduce((sum, value) => sum + headerPrice(value), 0)
 }
 
 /** Turns the stored form into settings for traffic. */
-export function headerSettings(config: HeaderForm): HeaderSettings {
-  const { add, remove } = config
+export function headerSettings({ add, remove }: HeaderForm): HeaderSettings {
   return { add: Object.entries(add), remove }
 }

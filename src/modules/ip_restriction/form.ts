@@ -30,13 +30,11 @@ export const ipRestriction = defineModule({
   needs: () => 'bytes',
   reference: { field: 'ip_policy_ids', shownAs: 'ip_policies', kinds: () => ['ip_policy'] },
   accept: (config, { at }) => {
-    const { ip_policy_ids } = config
-    refuseRepeats(`${at}ip_policy_ids`, ip_policy_ids)
+    refuseRepeats(`${at}ip_policy_ids`, config.ip_policy_ids)
     return config
   },
   resolve: (config, lookup): IpRestrictionSettings => {
-    const { ip_policy_ids } = config
-    const rules = ip_policy_ids.flatMap((id) => lookup.ipRules(id))
+    const rules = config.ip_policy_ids.flatMap((id) => lookup.ipRules(id))
     const networks = (wanted: string) => rules.filter(({ action }) => action === wanted).map(({ cidr }) => cidr)
     return { allow: networks('allow'), deny: networks('deny') }
   },

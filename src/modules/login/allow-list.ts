@@ -1,7 +1,7 @@
 /** Decides who is let in: users that one of the lists names, or everybody who logs in when all lists are empty. */
 import { createHash } from 'node:crypto'
+import type { LoginUser } from '../../model/logins.ts'
 import { isFault, type LoggedIn, type LoginFault, type LoginProvider } from './login-provider.ts'
-import type { LoginUser } from './sessions.ts'
 
 export interface AllowLists {
   readonly email_addresses: readonly string[]

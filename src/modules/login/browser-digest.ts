@@ -1,6 +1,6 @@
 /** The key under which a browser's logins are stored: a digest of its secret on a host. */
 import { hash } from 'node:crypto'
-import type { LoginPlace } from './sessions.ts'
+import type { LoginPlace } from '../../model/logins.ts'
 
 /** Looked up by a digest, so that neither the database nor the time of a lookup reveals a secret. */
 export function browserOf({ secret, host }: Pick<LoginPlace, 'secret' | 'host'>): string {

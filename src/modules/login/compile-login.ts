@@ -2,6 +2,7 @@
 import { readCookies } from '../../lib/http/cookies.ts'
 import { type HeaderName, headerName } from '../../lib/http/header-name.ts'
 import { toHeaderValue } from '../../lib/http/http-header.ts'
+import type { Login } from '../../model/logins.ts'
 import type { PathClaim, Phases, RequestContext, RequestVerdict, Reserved, ReservedRequest } from '../phases.ts'
 import { pathOfRoute, Slot } from '../phases.ts'
 import type { ModuleTools } from '../tools.ts'
@@ -12,7 +13,6 @@ import { loginFlow } from './login-flow.ts'
 import type { LoginProvider, ProviderPage } from './login-provider.ts'
 import { type LoginSettings, placeId } from './login-settings.ts'
 import { type Standing, standingAt } from './login-validity.ts'
-import type { Login } from './sessions.ts'
 import { storeDown } from './store-down.ts'
 
 /** D52 */

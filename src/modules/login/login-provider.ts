@@ -1,7 +1,8 @@
 /** What a login needs of a provider: the port that OpenID Connect, OAuth and SAML implement. */
+
+import type { Login, LoginUser, UsedAnswer } from '../../model/logins.ts'
 import type { VisitorErrorCode } from '../../model/visitor-errors.ts'
 import type { RequestContext, RequestVerdict } from '../phases.ts'
-import type { Login, LoginUser, UsedAnswer } from './sessions.ts'
 
 export interface LoginProvider {
   /** `oidc`, `google`, … */

@@ -1,10 +1,10 @@
 /** Finds out whether a visitor is logged in. It runs for every request, so it usually costs one digest and no wait. */
 import { readCookies } from '../../lib/http/cookies.ts'
+import type { Login, LoginPlace } from '../../model/logins.ts'
 import type { Peer, Refuse, RequestContext } from '../phases.ts'
 import type { ModuleTools } from '../tools.ts'
 import { isFault, type LoginProvider } from './login-provider.ts'
 import { type LoginSettings, placeId } from './login-settings.ts'
-import type { Login, LoginPlace } from './sessions.ts'
 import { storeDown } from './store-down.ts'
 
 /** How many session cookies are tried. A browser has one, unless somebody set another for a parent domain. */

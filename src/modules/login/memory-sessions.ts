@@ -1,6 +1,7 @@
 /** Keeps logins in the memory of this process. */
+
+import type { Login, LoginOrigin, LoginOwner, LoginPlace, LoginSessions, UsedAnswer } from '../../model/logins.ts'
 import { browserOf } from './browser-digest.ts'
-import type { Login, LoginOrigin, LoginOwner, LoginPlace, LoginSessions, UsedAnswer } from './sessions.ts'
 
 /** How many browsers are remembered; the least recently seen is forgotten first. */
 const MAX_BROWSERS = 100_000

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Refusal } from '../../model/errors.ts'
+import type { LoginOrigin, LoginSessions } from '../../model/logins.ts'
 import { testTools } from '../testing/test-tools.ts'
 import { compileLogin } from './compile-login.ts'
 import type { LoginProvider } from './login-provider.ts'
 import { readLoginConfig } from './login-settings.ts'
 import { MemorySessions } from './memory-sessions.ts'
-import type { LoginOrigin, LoginSessions } from './sessions.ts'
 import { storeDown } from './store-down.ts'
 import { TestBrowser } from './testing/test-browser.ts'
 

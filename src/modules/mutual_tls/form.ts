@@ -34,12 +34,10 @@ export const mutualTls = defineModule({
     kinds: () => ['certificate_authority'],
   },
   accept: (config, { at }) => {
-    const { certificate_authority_ids } = config
-    refuseRepeats(`${at}certificate_authority_ids`, certificate_authority_ids)
+    refuseRepeats(`${at}certificate_authority_ids`, config.certificate_authority_ids)
     return config
   },
-  resolve: (config, lookup): MutualTlsSettings => {
-    const { certificate_authority_ids } = config
-    return { authorities: certificate_authority_ids.map((id) => lookup.authority(id)) }
-  },
+  resolve: (config, lookup): MutualTlsSettings => ({
+    authorities: config.certificate_authority_ids.map((id) => lookup.authority(id)),
+  }),
 })

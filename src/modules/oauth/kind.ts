@@ -1,6 +1,7 @@
 /** What differs between OAuth providers: URLs, scopes, and how each identifies a user. */
+
+import type { LoginUser } from '../../model/logins.ts'
 import type { AllowLists, Belongings } from '../login/allow-list.ts'
-import type { LoginUser } from '../login/sessions.ts'
 
 export interface OAuthKind {
   readonly authorizeUrl: string

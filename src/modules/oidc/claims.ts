@@ -1,5 +1,5 @@
 /** Turns a provider's claims into a user. */
-import type { LoginUser } from '../login/sessions.ts'
+import type { LoginUser } from '../../model/logins.ts'
 
 /** OpenID Connect Core §2, in characters. */
 const MAX_ID_LENGTH = 255

@@ -1,8 +1,8 @@
 /** An OpenID Connect provider as logins see it: the code flow with PKCE, with every part of the ID token checked. */
 import { createHash } from 'node:crypto'
 import type { IDToken, TokenEndpointResponse } from 'openid-client'
+import type { Login, LoginUser } from '../../model/logins.ts'
 import type { BeginAttempt, Beginning, Callback, LoggedIn, LoginFault, LoginProvider } from '../login/login-provider.ts'
-import type { Login, LoginUser } from '../login/sessions.ts'
 import type { ModuleTools } from '../tools.ts'
 import { isUnverified, readUser } from './claims.ts'
 import { CLOCK_TOLERANCE, type Discovered, discovery } from './discovery.ts'

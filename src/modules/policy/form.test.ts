@@ -2,8 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { check } from '../../lib/shape/check.ts'
-import { policy } from './form.ts'
-import { policyMentions } from './policy-references.ts'
+import { policy, policyMentions } from './form.ts'
 
 function put(body: unknown, place: keyof typeof policy.at = 'route') {
   assert.ok(policy.accept)

@@ -1,7 +1,7 @@
 /** The logins of a policy: the actions' settings, passed to the same code that the `oauth` and `oidc` modules use. */
 
+import type { Login } from '../../model/logins.ts'
 import type { LoginPhases } from '../login/compile-login.ts'
-import type { Login } from '../login/sessions.ts'
 import type { OAuthSettings } from '../oauth/form.ts'
 import type { OidcSettings } from '../oidc/form.ts'
 import type { RequestContext } from '../phases.ts'

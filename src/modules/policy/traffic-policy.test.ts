@@ -2,8 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { check } from '../../lib/shape/check.ts'
 import type { ModuleConfig, Place } from '../module.ts'
-import { policy } from './form.ts'
-import { policyMentions } from './policy-references.ts'
+import { policy, policyMentions } from './form.ts'
 import { trafficPolicy } from './traffic-policy.ts'
 
 function put(value: unknown, place: Place = 'route', at = ''): ModuleConfig {

@@ -1,6 +1,7 @@
 /** Checks that a signed assertion is about a login here and now, and reads the user. */
+
+import type { LoginUser } from '../../model/logins.ts'
 import type { LoginFault } from '../login/login-provider.ts'
-import type { LoginUser } from '../login/sessions.ts'
 import type { Assertion, SamlAnswer } from './answer.ts'
 import { readGroups, readPerson } from './attributes.ts'
 import { BEARER } from './xml-names.ts'

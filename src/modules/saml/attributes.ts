@@ -1,5 +1,5 @@
 /** Reads the user and the groups from the attributes of an assertion, which every provider names differently. */
-import type { LoginUser } from '../login/sessions.ts'
+import type { LoginUser } from '../../model/logins.ts'
 import type { Assertion } from './answer.ts'
 
 type Attributes = Assertion['attributes']

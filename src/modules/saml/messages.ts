@@ -1,13 +1,13 @@
 /**
- * The messages that we send to an identity provider through the browser, by the redirect binding (SAML bindings §3.4),
- * which signs the query and not the XML. Node deflates and signs on its own threads.
+ * What we tell an identity provider: the metadata of a route, and messages through the browser, by the redirect binding (SAML
+ * bindings §3.4), which signs the query and not the XML. Node deflates and signs on its own threads.
  */
 import { randomBytes, sign } from 'node:crypto'
 import { promisify } from 'node:util'
 import { deflateRaw } from 'node:zlib'
 import type { SamlAddresses } from './addresses.ts'
 import type { RequestKey } from './request-key.ts'
-import { ASSERTION, binding, PROTOCOL, status } from './xml-names.ts'
+import { ASSERTION, binding, METADATA, PROTOCOL, SIGNATURE, status } from './xml-names.ts'
 
 const ALGORITHM = 'http://www.w3.org/2001/04/xmldsig-more#rsa-sha256'
 
@@ -74,9 +74,36 @@ async function signedUrl(
   return `${to}${to.includes('?') ? '&' : '?'}${signed}&Signature=${encodeURIComponent(signature.toString('base64'))}`
 }
 
+interface OwnMetadata {
+  readonly addresses: SamlAddresses
+  /** In PEM. */
+  readonly certificate: string
+  readonly nameIdFormat: string
+}
+
+/** The metadata of a route, which identity providers read. */
+export function ownMetadata({ addresses, certificate, nameIdFormat }: OwnMetadata): string {
+  const { entityId, acs, logout } = addresses
+  const base64 = certificate.replace(/-----[A-Z ]+-----|\s/g, '')
+  const logoutService = (by: string): string => `<SingleLogoutService Binding="${by}" Location="${escaped(logout)}"/>`
+  return `<?xml version="1.0" encoding="UTF-8"?>
+<EntityDescriptor xmlns="${METADATA}" entityID="${escaped(entityId)}">
+  <SPSSODescriptor AuthnRequestsSigned="true" WantAssertionsSigned="true" protocolSupportEnumeration="${PROTOCOL}">
+    <KeyDescriptor use="signing">
+      <KeyInfo xmlns="${SIGNATURE}"><X509Data><X509Certificate>${base64}</X509Certificate></X509Data></KeyInfo>
+    </KeyDescriptor>
+    ${logoutService(binding.redirect)}
+    ${logoutService(binding.post)}
+    <NameIDFormat>${escaped(nameIdFormat)}</NameIDFormat>
+    <AssertionConsumerService Binding="${binding.post}" Location="${escaped(acs)}" index="0" isDefault="true"/>
+  </SPSSODescriptor>
+</EntityDescriptor>
+`
+}
+
 const entities: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' }
 
 /** Escapes text for XML, between tags and in attributes. */
-export function escaped(text: string): string {
+function escaped(text: string): string {
   return text.replace(/[&<>"]/g, (character) => entities[character] ?? '')
 }

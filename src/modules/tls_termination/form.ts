@@ -61,8 +61,8 @@ export const tlsTermination = defineModule({
     }
     return config
   },
-  resolve: (config): TlsTerminationSettings => {
-    const { terminate_at, min_version } = config
-    return { terminate: terminate_at, minVersion: min_version || null }
-  },
+  resolve: ({ terminate_at, min_version }): TlsTerminationSettings => ({
+    terminate: terminate_at,
+    minVersion: min_version || null,
+  }),
 })

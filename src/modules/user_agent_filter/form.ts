@@ -53,14 +53,8 @@ export const userAgentFilter = defineModule({
     for (const { pattern, field } of written) asRefusal(field, () => checkPattern(pattern))
     return config
   },
-  price: (config) => {
-    const { allow, deny } = config
-    return totalPrice([...allow, ...deny])
-  },
-  resolve: (config): UserAgentFilterSettings => {
-    const { allow, deny } = config
-    return { allow, deny }
-  },
+  price: ({ allow, deny }) => totalPrice([...allow, ...deny]),
+  resolve: ({ allow, deny }): UserAgentFilterSettings => ({ allow, deny }),
 })
 
 function asRefusal(field: string, check: () => number): number {

@@ -36,8 +36,5 @@ export const webhookVerification = defineModule({
     }
     return config
   },
-  resolve: (config): WebhookVerificationSettings => {
-    const { provider, secret } = config
-    return { provider, secret }
-  },
+  resolve: ({ provider, secret }): WebhookVerificationSettings => ({ provider, secret }),
 })

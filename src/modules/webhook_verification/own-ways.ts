@@ -1,10 +1,9 @@
 /** Verifies webhooks of the senders whose signatures fit no common scheme. */
 import { createHash, createHmac } from 'node:crypto'
 import { isSameText } from '../../lib/secrets/constant-time.ts'
+import { othersTurn } from '../../lib/threads/others-turn.ts'
 import type { RequestContext } from '../phases.ts'
 import { formField, jsonFields, MAX_FORM_FIELDS } from './body-fields.ts'
-import { inPieces } from './in-pieces.ts'
-import { urlsOf } from './url.ts'
 
 /** The longest form of Twilio, in bytes. Real ones have a few KiB, and all of it must be decoded before it is verified. */
 export const MAX_TWILIO_FORM_BYTES = 256 * 1024
@@ -80,3 +79,27 @@ async function mailgunFields(body: Buffer): Promise<readonly unknown[]> {
 
 /** How much white space may come before JSON. */
 const MAX_BLANK_BYTES = 64
+
+/** The URL of a request as its sender may have signed it: with and without the default port and needless escapes. */
+export function urlsOf({ scheme, authority, target }: RequestContext): readonly string[] {
+  const host = authority.replace(/:\d+$/, '')
+  const authorities = [authority, host, `${host}:${scheme === 'https' ? 443 : 80}`]
+  const targets = [target, target.replace(needlessEscape, (each) => decodeURIComponent(each))]
+  return [...new Set(authorities.flatMap((each) => targets.map((rest) => `${scheme}://${each}${rest}`)))]
+}
+
+/** `:/?@!$'()*,;`: HubSpot signs these as characters, however they were sent. */
+const needlessEscape = /%(?:3A|2F|3F|40|21|24|27|28|29|2A|2C|3B)/gi
+
+/** 10 MiB at once would hold the event loop for up to 60 ms. */
+const PIECE_BYTES = 256 * 1024
+
+/** Passes all of `body` to `update`, with pauses for other work. */
+export async function inPieces(body: Buffer, update: (piece: Buffer) => unknown): Promise<void> {
+  const breath = othersTurn()
+  for (let at = 0; at < body.length; at += PIECE_BYTES) {
+    update(body.subarray(at, at + PIECE_BYTES))
+    const pause = breath()
+    if (pause) await pause
+  }
+}

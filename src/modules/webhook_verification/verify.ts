@@ -5,10 +5,16 @@ import { isSameText } from '../../lib/secrets/constant-time.ts'
 import { decodeBase64 } from '../../lib/x509/pem.ts'
 import type { RequestContext } from '../phases.ts'
 import { jsonFields } from './body-fields.ts'
-import { inPieces } from './in-pieces.ts'
-import { isTwilioForm, MAX_TWILIO_FORM_BYTES, TWILIO_HEADER, verifyMailgun, verifyTwilio } from './own-ways.ts'
+import {
+  inPieces,
+  isTwilioForm,
+  MAX_TWILIO_FORM_BYTES,
+  TWILIO_HEADER,
+  urlsOf,
+  verifyMailgun,
+  verifyTwilio,
+} from './own-ways.ts'
 import { type HmacScheme, type Scheme, type Timestamp, webhookSchemes } from './schemes.ts'
-import { urlsOf } from './url.ts'
 
 /** Whether the secret signed `body` and all else that the scheme names, and not too long ago. */
 type Verify = (ctx: RequestContext, body: Buffer, now: number) => boolean | Promise<boolean>

@@ -39,6 +39,8 @@ import { recordLookUp } from '../../lib/net/record-look-up.ts'
 import { RefusedLog } from '../../lib/net/refused-addresses.ts'
 import { isFirstForm, Sealer } from '../../lib/secrets/seal.ts'
 import { Secret } from '../../lib/secrets/secret.ts'
+import { threadFile } from '../../lib/threads/thread-file.ts'
+import { WorkerPool } from '../../lib/threads/worker-pool.ts'
 import { loginCalls } from '../../link/planes/login-calls.ts'
 import type { AgentCredential } from '../../model/agent-credential.ts'
 import type { AddressHolders } from '../../model/endpoint.ts'
@@ -107,8 +109,9 @@ export async function openControlPlane(options: ControlPlaneOptions) {
     opened.push(() => files?.stop())
 
     // Documents that people write are checked here, on another thread where that takes long.
-    const documents = new Documents()
-    opened.push(() => documents.close())
+    const threads = new WorkerPool(threadFile('control-thread', import.meta.url))
+    opened.push(() => threads.close())
+    const documents = new Documents(threads)
     const refused = new RefusedLog({ log })
     opened.push(() => refused.close())
 
@@ -268,6 +271,7 @@ export async function openControlPlane(options: ControlPlaneOptions) {
     return {
       store,
       sealer,
+      threads,
       documents,
       refused,
       /** The id of this node; undefined for a node on its own. */

@@ -58,6 +58,8 @@ import { RefusedLog } from '../../lib/net/refused-addresses.ts'
 import { type MeetVisitor, meetAdmitted, meetVisitors } from '../../lib/net/trusted-hop.ts'
 import { Sealer } from '../../lib/secrets/seal.ts'
 import { Secret } from '../../lib/secrets/secret.ts'
+import { threadFile } from '../../lib/threads/thread-file.ts'
+import { WorkerPool } from '../../lib/threads/worker-pool.ts'
 import { Authority } from '../../lib/x509/certificate-authority.ts'
 import { Peers } from '../../link/calls/peers.ts'
 import { type ControlLink, LOOKUP_MS } from '../../link/planes/control-link.ts'
@@ -66,7 +68,7 @@ import type { NameChallenge } from '../../link/planes/plane-calls.ts'
 import type { LookUp } from '../../model/look-up.ts'
 import type { PlaneNumbers } from '../../model/plane-metrics.ts'
 import { EdgeWork } from '../../modules/edge-worker-tasks.ts'
-import { samlThreads } from '../../modules/saml/document-threads.ts'
+import { samlDocuments } from '../../modules/saml/saml-documents.ts'
 import type { Listeners } from '../config/listeners.ts'
 import { agentTls, allowedBy, ownPorts, requestLimits } from '../config/plane-settings.ts'
 import type { Settings } from '../config/read-settings.ts'
@@ -144,10 +146,10 @@ export async function openDataPlane(options: DataPlaneOptions) {
     opened.push(() => sessions.close())
 
     // Other threads for long work.
-    const edgeWork = new EdgeWork()
-    opened.push(() => edgeWork.close())
-    const samlDocuments = samlThreads()
-    opened.push(() => samlDocuments.close())
+    const threads = new WorkerPool(threadFile('data-thread', import.meta.url))
+    opened.push(() => threads.close())
+    const edgeWork = new EdgeWork(threads)
+    const samlWork = threads.lane('saml')
 
     // Certificates: uploaded ones, else leaves of our own authority.
     const certificates = new Certificates({ authority, now })
@@ -206,7 +208,7 @@ export async function openDataPlane(options: DataPlaneOptions) {
           budgetsSpent++
         },
         requestKey: requestKeyOf(control),
-        samlDocuments,
+        samlDocuments: samlDocuments((owner, work) => samlWork.run(owner, work)),
       },
       compilePatterns: (patterns) => edgeWork.compilePatterns(patterns),
       prepareExpressions: (texts) => edgeWork.prepareExpressions(texts),

@@ -23,11 +23,11 @@ import { loginsOf } from '../../control-plane/records/listed-logins.ts'
 import { CaptureControl } from '../../control-plane/records/managed-captures.ts'
 import { Records } from '../../control-plane/records/records.ts'
 import { Renewals } from '../../control-plane/records/renewals.ts'
+import { type HeavyResult, outcomeOf } from '../../control-plane/records/worker-tasks.ts'
 import { Follower } from '../../control-plane/store/feed-follower.ts'
 import { ExchangeStreams } from '../../control-plane/traffic/exchange-streams.ts'
 import { Explanations } from '../../control-plane/traffic/explanations.ts'
 import { Exchanges } from '../../control-plane/traffic/listed-exchanges.ts'
-import { Explainer } from '../../data-plane/dry-run/explainer.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Caller, Descriptors } from '../../lib/files/descriptors.ts'
 import type { IdSource } from '../../lib/ids.ts'
@@ -36,8 +36,10 @@ import { type Logger, lostLines } from '../../lib/log/create-log.ts'
 import { ConnectionCaps } from '../../lib/net/connection-caps.ts'
 import { compileIpRules } from '../../lib/net/ip-rules.ts'
 import { addressText, type ListenOn, listenOn, listenText } from '../../lib/net/listen-on.ts'
+import { ownTurn } from '../../lib/threads/others-turn.ts'
 import { Authority } from '../../lib/x509/certificate-authority.ts'
 import { modernSuites } from '../../lib/x509/tls-suites.ts'
+import type { Explanation } from '../../model/explanation.ts'
 import type { Listeners } from '../config/listeners.ts'
 import { namesOfApi, reachedBy } from '../config/own-names.ts'
 import type { Settings } from '../config/read-settings.ts'
@@ -89,7 +91,8 @@ const secureOptions = constants.SSL_OP_NO_RENEGOTIATION | constants.SSL_OP_PRIOR
 /** Listens for callers; resolves once they are served. */
 export async function openManagementApi(options: ManagementOptions) {
   const { settings, listeners, control, ids, now, log, descriptors, publicHttpsPort, version } = options
-  const { store, sealer, documents, refused, logins, requestKey, planes, groups, presence, sshHostKey } = control
+  const { store, sealer, threads, documents, refused, logins, requestKey, planes, groups, presence, sshHostKey } =
+    control
   const { directory } = planes
   const { supervisor } = options
   const { tcpPorts, domain, region } = settings
@@ -111,8 +114,7 @@ export async function openManagementApi(options: ManagementOptions) {
     const isOwnName = (name: string) => ownNames.has(name)
     const known = { tcpPorts, publicHttpsPort, domain, region, managesCertificates }
     const around = { ...known, isOwnName, cnameTarget, endpointAt }
-    const keys = new KeyMaker()
-    opened.push(() => keys.close())
+    const keys = new KeyMaker(threads)
     const { clusterNodeId: nodeId } = control
     const records = new Records({
       store,
@@ -129,13 +131,16 @@ export async function openManagementApi(options: ManagementOptions) {
     })
     const renewals = new Renewals({ store, log, managesCertificates })
     const guard = new ApiGuard(store, refused)
-    const explainer = new Explainer()
-    opened.push(() => explainer.close())
+    const explaining = threads.lane('explain')
     const explanations = new Explanations({
       store,
       sealer,
       checks: documents,
-      explain: (owner, work) => explainer.explain(owner, work),
+      explain: async (owner, work) => {
+        // A turn of its own: the edge was just read, and is now copied to the other thread.
+        await ownTurn()
+        return outcomeOf<Explanation>((await explaining.run(owner, work)) as HeavyResult)
+      },
       region,
       publicHttpsPort,
       ngrokErrorHeader: () => ngrokErrorHeader,

@@ -4,21 +4,8 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { rotateKey } from '../../control-plane/records/key-rotation.ts'
-import {
-  createKey,
-  createUser,
-  deleteUser,
-  type FirstStart,
-  listUsers,
-  makeFirstUser,
-  type Role,
-  setUserActive,
-} from '../../control-plane/records/manage-users.ts'
-import { liftRestrictions } from '../../control-plane/records/stored-restrictions.ts'
-import type { RestrictedPart } from '../../control-plane/resources/ip-restrictions.ts'
+import { type FirstStart, makeFirstUser } from '../../control-plane/records/manage-users.ts'
 import type { StoreLimits } from '../../control-plane/store/limits.ts'
-import { openStore } from '../../control-plane/store/store.ts'
 import { Descriptors } from '../../lib/files/descriptors.ts'
 import { packageVersion } from '../../lib/files/package-file.ts'
 import { IdSource } from '../../lib/ids.ts'
@@ -231,23 +218,6 @@ function beside(
     https: at(https),
     http: at(http),
     cluster: cluster && at(listenText(cluster)),
-  }
-}
-
-/** Manages users and keys directly in the database, for when no key is at hand. */
-export async function openAdmin(settings: Settings) {
-  const now = Date.now
-  const store = await openStore(settings.databaseUrl)
-  const making = { store, ids: new IdSource({ now }), now }
-  return {
-    createUser: (user: { name: string; role: Role }) => createUser(making, user),
-    createKey: (key: { ownerId: string; description: string }) => createKey(making, key),
-    listUsers: () => listUsers(making),
-    setUserActive: (id: string, active: boolean) => setUserActive(making, id, active),
-    deleteUser: (id: string) => deleteUser(making, id),
-    liftRestrictions: (parts?: readonly RestrictedPart[]) => liftRestrictions(store, parts),
-    rotateKey: () => rotateKey(store, settings.keyFile),
-    close: () => store.close(),
   }
 }
 

@@ -4,7 +4,7 @@ import { KnownLogins, type KnownLoginsOptions } from '../../../data-plane/mirror
 import { IdSource } from '../../../lib/ids.ts'
 import { createLog } from '../../../lib/log/create-log.ts'
 import { Sealer } from '../../../lib/secrets/seal.ts'
-import type { Login, LoginOrigin, LoginPlace, UsedAnswer } from '../../../modules/login/sessions.ts'
+import type { Login, LoginOrigin, LoginPlace, UsedAnswer } from '../../../model/logins.ts'
 import { Follower } from '../../store/feed-follower.ts'
 import type { Store } from '../../store/store.ts'
 import { LoginUpkeep, type LoginUpkeepOptions } from '../login-upkeep.ts'

@@ -1,6 +1,5 @@
 /** Rows for tests: stored resources with their modules and the resulting references. */
 import { Sealer } from '../../../lib/secrets/seal.ts'
-import { modulesAt } from '../../../modules/forms.ts'
 import type { ModuleConfig } from '../../../modules/module.ts'
 import { resourceOf } from '../../resources/index.ts'
 import type { Store } from '../../store/store.ts'
@@ -34,7 +33,7 @@ export async function storeRows(store: Store, rows: readonly TestRow[]): Promise
       const row = { id, kind, parentId, ownerId: null, createdAt: '2026-01-01T00:00:00Z' }
       await writer.insert({ ...row, fields: sealFields(testSealer, resource.secrets, fields, resourceAt(id)) })
       await setMentions(writer, id, resource.mentions(fields), [])
-      const writes = (resource.place ? modulesAt(resource.place) : []).flatMap((module) => {
+      const writes = resource.modules.flatMap((module) => {
         const config = modules[module.name]
         return config ? [{ module, config, at: '' }] : []
       })

@@ -1,5 +1,5 @@
-/** For tests: the thread that `off-loop.test.ts` starts. */
-import { serveOffLoop } from '../serve-off-loop.ts'
+/** For tests: the thread that `worker-pool.test.ts` starts. */
+import { type Done, serveThread } from '../serve-thread.ts'
 
 export type TestWork =
   | { readonly say: string }
@@ -9,8 +9,7 @@ export type TestWork =
   /** Counts itself in the first place of the memory, and goes on when the second is no longer 0. */
   | { readonly waitAt: SharedArrayBuffer }
 
-serveOffLoop((given) => {
-  const work = given as TestWork
+function run(work: TestWork): Done {
   if ('say' in work) return { result: work.say }
   if ('fail' in work) throw new Error(work.fail)
   if ('waitAt' in work) {
@@ -21,4 +20,8 @@ serveOffLoop((given) => {
   }
   const kept: unknown[] = []
   for (;;) if ('hoard' in work) kept.push(new Array(1_000_000).fill(0))
-})
+}
+
+const load = async () => (work: unknown) => run(work as TestWork)
+
+serveThread({ test: load, other: load })

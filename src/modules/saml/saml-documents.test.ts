@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { TurnProbe } from '../../../test/support/turn-probe.ts'
-import { samlThreads } from './document-threads.ts'
+import { WorkerPool } from '../../lib/threads/worker-pool.ts'
+import { samlDocuments } from './saml-documents.ts'
 import { TestIdp } from './testing/test-idp.ts'
 
 /** In milliseconds of processor time. */
@@ -10,8 +11,10 @@ const MAX_TURN = 20
 
 const idp = await TestIdp.make()
 /** Only our own thread is measured: theirs may take long on a busy machine. */
-const threads = samlThreads({ limitMs: 60_000 })
-after(() => threads.close())
+const pool = new WorkerPool(new URL('../../server/compose/data-thread.ts', import.meta.url))
+after(() => pool.close())
+const lane = pool.lane('saml', { limitMs: 60_000 })
+const threads = samlDocuments((owner, work) => lane.run(owner, work))
 
 const asked = { requestId: '_1', relayState: '', acs: 'https://a.example.com/acs', entityId: 'https://a.example.com/' }
 const certificates = [idp.key.certificate]

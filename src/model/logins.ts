@@ -1,4 +1,4 @@
-/** The port that stores logins, so that another process may do it. */
+/** Logins of visitors, and the port that stores them, so that another process may do it. */
 
 /** A user who has logged in, as the provider describes them. */
 export interface LoginUser {
