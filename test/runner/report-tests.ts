@@ -45,9 +45,9 @@ export const fileEnds = new EventEmitter<{ ended: [] }>()
 
 type Known = Pick<EventData.TestEnqueue, 'name' | 'type' | 'parentId'>
 
+// oxlint-disable-next-line require-yield
 // biome-ignore lint/style/noDefaultExport: node takes a reporter by its default export.
 // biome-ignore lint/correctness/useYield: what it yields would be printed.
-// oxlint-disable-next-line require-yield
 export default async function* report(events: AsyncIterable<TestEvent>): AsyncGenerator<never> {
   const isShared = process.argv[1] === fileURLToPath(new URL('share-process.ts', import.meta.url))
   const spent = countCosts()

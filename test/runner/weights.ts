@@ -27,7 +27,9 @@ export function readWeights(): SecondsOf {
 export function writeWeights(costs: readonly FileCost[]): void {
   const measured = new Map(costs.map(({ file, wall }) => [file, Math.round(wall)]))
   const others = Object.entries(read()).filter(([file]) => !measured.has(file) && existsSync(file.replace(/ .*/, '')))
-  const listed = [...others, ...measured].filter(([, seconds]) => seconds >= LEAST_SECONDS).sort(([a], [b]) => (a < b ? -1 : 1))
+  const listed = [...others, ...measured]
+    .filter(([, seconds]) => seconds >= LEAST_SECONDS)
+    .sort(([a], [b]) => (a < b ? -1 : 1))
   writeFileSync(WEIGHTS, `${JSON.stringify(Object.fromEntries(listed), null, 2)}\n`)
 }
 
