@@ -8,12 +8,16 @@ import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { NodeLease } from '../../src/control-plane/cluster/node-lease.ts'
 import { OnlineRows } from '../../src/control-plane/cluster/write-online-rows.ts'
-import { endpointTunnel, onlineSession, placeClaim } from '../../src/control-plane/directory/testing/test-online.ts'
+import {
+  endpointTunnel,
+  onlineSession,
+  testReservation,
+} from '../../src/control-plane/directory/testing/test-online.ts'
 import { openStore } from '../../src/control-plane/store/store.ts'
 import { nodeAt } from '../../src/control-plane/store/testing/test-online-rows.ts'
 import { createLog } from '../../src/lib/log/create-log.ts'
 import { Sealer } from '../../src/lib/secrets/seal.ts'
-import type { OnlineSession, OnlineTunnel, PlaceClaim } from '../../src/link/planes/plane-calls.ts'
+import type { OnlineSession, OnlineTunnel, Reservation } from '../../src/link/planes/plane-calls.ts'
 
 const [number = '', seconds = '', atOnce = ''] = process.argv.slice(2)
 const nodeId = `nd_${number}`
@@ -23,7 +27,7 @@ const log = createLog({ level: 'warn', format: 'json', destination: process.stde
 
 const sessions = new Map<string, OnlineSession>()
 const tunnels = new Map<string, OnlineTunnel>()
-const places = new Map<string, PlaceClaim>()
+const places = new Map<string, Reservation>()
 const at = <T extends object>(found: T | undefined) => found && { planeId, ...found }
 
 const rows = new OnlineRows({
@@ -41,7 +45,7 @@ const rows = new OnlineRows({
     tunnelsOf: () => [],
   },
   onLeaseLost: () => fail('its lease has expired'),
-  onPlaceTaken: () => fail('another node took one of its names'),
+  onAddressTaken: () => fail('another node took one of its names'),
   onSessionTaken: () => fail('another node took one of its sessions'),
 })
 const lease = new NodeLease({
@@ -72,7 +76,7 @@ async function connectAll(lane: number): Promise<number> {
     const [sessionId, tunnelId, name] = [`ts_${key}`, `tn_${key}`, `n-${key}.example.com`]
     sessions.set(sessionId, onlineSession(sessionId))
     rows.sessionChanged(sessionId, { isNew: true })
-    const claim = placeClaim(tunnelId, sessionId, name)
+    const claim = testReservation(tunnelId, sessionId, name)
     // Like a real node, which records a name before it claims it: a name that is not recorded by then was given up.
     places.set(claim.place, claim)
     if (!(await rows.claim({ ...claim, planeId }))) return fail('a free name was refused')

@@ -48,7 +48,7 @@ export async function fillStore(url: string, tunnels: number): Promise<FilledSto
         )
         return { place, ownerId: '', isPooled: false, digest: '', isUnnamed: true, port: null, config }
       })
-      await store.write(({ online }) => online.setPlaces(places))
+      await store.write(({ online }) => online.setAddresses(places))
       // Brings rows written in bulk into the state that they have on a server that has run for long.
       await execute(url, ['vacuum analyze', 'checkpoint'])
     },

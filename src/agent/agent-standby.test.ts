@@ -7,7 +7,7 @@ import { errorText } from '../link/wire/messages/error-text.ts'
 import { streamTypes } from '../link/wire/stream-types.ts'
 import type { AgentOptions } from './agent.ts'
 import { readAll, testAgent, testPlan, until } from './testing/test-agent.ts'
-import { TestDoor } from './testing/test-server.ts'
+import { TestServer } from './testing/test-server.ts'
 
 let identity: TlsIdentity
 before(async () => {
@@ -18,15 +18,15 @@ after(async () => {
   for (const close of closing.reverse()) await close()
 })
 
-const at = ({ port }: TestDoor): string => `127.0.0.1:${port}`
+const at = ({ port }: TestServer): string => `127.0.0.1:${port}`
 
 /** Longer than any agent waits before its first standby. */
 const SOON_MS = 5000
 
-async function nodes(count: number): Promise<TestDoor[]> {
-  const doors: TestDoor[] = []
+async function nodes(count: number): Promise<TestServer[]> {
+  const doors: TestServer[] = []
   for (let i = 1; i <= count; i++) {
-    const door = await TestDoor.start({ ...identity, firstId: i * 1000 })
+    const door = await TestServer.start({ ...identity, firstId: i * 1000 })
     const nodeId = `nd_${i}`
     door.rules.auth = ({ notAt }) => (notAt === nodeId ? errorText('Here already.', 'ERR_NGROK_108') : '')
     doors.push(door)
@@ -40,7 +40,7 @@ async function nodes(count: number): Promise<TestDoor[]> {
 }
 
 /** An agent that is online at a node, with one tunnel. */
-async function onlineAt(first: TestDoor, options: Partial<AgentOptions> = {}) {
+async function onlineAt(first: TestServer, options: Partial<AgentOptions> = {}) {
   const made = testAgent({ server: { host: '127.0.0.1', port: first.port }, ca: identity.ca, ...options })
   closing.push(() => made.agent.close())
   await made.agent.start()
@@ -50,7 +50,7 @@ async function onlineAt(first: TestDoor, options: Partial<AgentOptions> = {}) {
 
 /** The same, with a standby at another node. */
 async function withStandby(options: Partial<AgentOptions> = {}) {
-  const [first, second] = (await nodes(2)) as [TestDoor, TestDoor]
+  const [first, second] = (await nodes(2)) as [TestServer, TestServer]
   const made = await onlineAt(first, options)
   made.timers.pass(SOON_MS)
   await made.told('standby')
@@ -126,7 +126,7 @@ describe('a standby', () => {
   })
 
   test('is dropped when its own node stops, and another one is found', async () => {
-    const [first, second, third] = (await nodes(3)) as [TestDoor, TestDoor, TestDoor]
+    const [first, second, third] = (await nodes(3)) as [TestServer, TestServer, TestServer]
     const { timers, told } = await onlineAt(first)
     timers.pass(SOON_MS)
     await told('standby')
@@ -182,7 +182,7 @@ describe('a standby', () => {
   })
 
   test('uses the list of nodes from when it begins, not from when it connected', async () => {
-    const [first, second, third] = (await nodes(3)) as [TestDoor, TestDoor, TestDoor]
+    const [first, second, third] = (await nodes(3)) as [TestServer, TestServer, TestServer]
     first.rules.node = { nodeId: 'nd_1', nodeAddresses: [at(second)] }
     second.rules.node = { nodeId: 'nd_2', nodeAddresses: [at(first)] }
     const { told, timers } = await onlineAt(first)
@@ -205,7 +205,7 @@ describe('a standby', () => {
       [1, testPlan()],
       ['auto', pooled],
     ] as const) {
-      const [first, second] = (await nodes(2)) as [TestDoor, TestDoor]
+      const [first, second] = (await nodes(2)) as [TestServer, TestServer]
       const { agent, timers } = testAgent({
         ...{ server: { host: '127.0.0.1', port: first.port }, ca: identity.ca, connections },
       })
@@ -223,7 +223,7 @@ describe('a standby', () => {
   })
 
   test('is given up at a server that does not support it, and the session stays as it was', async () => {
-    const [first, second] = (await nodes(2)) as [TestDoor, TestDoor]
+    const [first, second] = (await nodes(2)) as [TestServer, TestServer]
     second.rules.isOlder = true
     const { agent, web, timers } = await onlineAt(first)
     timers.pass(SOON_MS)

@@ -7,7 +7,7 @@ import { type TlsIdentity, tlsIdentity } from '../../test/support/tls-identity.t
 import type { AgentOptions } from './agent.ts'
 import { AgentFault } from './agent-fault.ts'
 import { readAll, testAgent, testPlan, until } from './testing/test-agent.ts'
-import { type DoorRules, TestDoor } from './testing/test-server.ts'
+import { TestServer, type TestServerRules } from './testing/test-server.ts'
 
 let identity: TlsIdentity
 before(async () => {
@@ -18,8 +18,8 @@ after(async () => {
   for (const close of closing.reverse()) await close()
 })
 
-async function openDoor(rules: DoorRules = {}, port = 0): Promise<TestDoor> {
-  const door = await TestDoor.start({ ...identity, rules, port })
+async function openDoor(rules: TestServerRules = {}, port = 0): Promise<TestServer> {
+  const door = await TestServer.start({ ...identity, rules, port })
   closing.push(() => door.close().catch(() => {}))
   return door
 }
@@ -99,7 +99,7 @@ describe('the first connection', () => {
 
   test('explains that the certificate is for another name', async () => {
     const other = await tlsIdentity(['other.example'])
-    const door = await TestDoor.start(other)
+    const door = await TestServer.start(other)
     closing.push(() => door.close())
     const { agent } = agentOf(door, { ca: other.ca, server: { host: 'localhost', port: door.port } })
     await assert.rejects(

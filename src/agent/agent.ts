@@ -11,15 +11,15 @@ import { forwardConnection, type Visitor } from './forward.ts'
 import { bothWatchers } from './inspect/both-watchers.ts'
 import type { ExchangeWatcher } from './inspect/connection-watch.ts'
 import { figuresWatch } from './inspect/figures-watch.ts'
-import { KeptSession, type KeptSessionOptions } from './persistent-session.ts'
+import { PersistentSession, type PersistentSessionOptions } from './persistent-session.ts'
 import type { ServerAddress } from './server-address.ts'
 import { ServiceWatch } from './service-watch.ts'
 import type { Session, SessionVisitor } from './session.ts'
 import { type Connections, shareConnections } from './session-connections.ts'
-import { watchWorld } from './sleep-and-network.ts'
+import { watchSleepAndNetwork } from './sleep-and-network.ts'
 import { systemTimers, type Timers } from './timers.ts'
 import { AgentTunnel, type AgentTunnelPlan } from './tunnel.ts'
-import { Figures } from './tunnel-figures.ts'
+import { TunnelFigures } from './tunnel-figures.ts'
 
 export interface AgentOptions {
   readonly server: ServerAddress
@@ -51,14 +51,14 @@ export interface AgentInspector {
 }
 
 export class Agent {
-  readonly figures = new Figures()
+  readonly figures = new TunnelFigures()
   readonly #options: AgentOptions
   readonly #timers: Timers
   readonly #tunnels = new Set<AgentTunnel>()
   readonly #services: ServiceWatch
-  readonly #first: KeptSession
+  readonly #first: PersistentSession
   /** At another node than the first, for pooled tunnels. */
-  readonly #second: KeptSession
+  readonly #second: PersistentSession
   /** What was reported last: an agent whose tunnels are all served by one session is online even if the other is not. */
   #isReportedOnline = false
   #isSecondReportedOnline = false
@@ -68,8 +68,8 @@ export class Agent {
   constructor(options: AgentOptions) {
     this.#options = options
     this.#timers = options.timers ?? systemTimers
-    this.#first = new KeptSession(this.#firstOptions())
-    this.#second = new KeptSession(this.#secondOptions())
+    this.#first = new PersistentSession(this.#firstOptions())
+    this.#second = new PersistentSession(this.#secondOptions())
     this.#services = new ServiceWatch({
       timers: this.#timers,
       onDown: (tunnel, reason) => this.#emit({ type: 'service-down', tunnel, reason }),
@@ -96,7 +96,7 @@ export class Agent {
    */
   start({ patient = false }: { patient?: boolean } = {}): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>()
-    const stopWatching = watchWorld({
+    const stopWatching = watchSleepAndNetwork({
       timers: this.#timers,
       ...(this.#options.addresses && { addresses: this.#options.addresses }),
       onChange: () => {
@@ -149,7 +149,7 @@ export class Agent {
     await this.#running
   }
 
-  get #sessions(): readonly KeptSession[] {
+  get #sessions(): readonly PersistentSession[] {
     return [this.#first, this.#second]
   }
 
@@ -158,7 +158,7 @@ export class Agent {
     return this.#first.current ?? this.#second.current
   }
 
-  #firstOptions(): KeptSessionOptions {
+  #firstOptions(): PersistentSessionOptions {
     return {
       ...this.#sharedOptions(),
       connections: () => (this.#isSecondWanted() ? this.#shares.first : this.#connections),
@@ -195,7 +195,7 @@ export class Agent {
     }
   }
 
-  #secondOptions(): KeptSessionOptions {
+  #secondOptions(): PersistentSessionOptions {
     return {
       ...this.#sharedOptions(),
       connections: () => this.#shares.second,

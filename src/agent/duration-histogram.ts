@@ -3,7 +3,7 @@
 /** How many durations are kept. */
 const SAMPLES = 500
 
-export class Durations {
+export class DurationHistogram {
   readonly #latest = new Float64Array(SAMPLES)
   #sampled = 0
 

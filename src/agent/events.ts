@@ -37,5 +37,5 @@ export type AgentEvent =
   | { readonly type: 'service-down'; readonly tunnel: AgentTunnel; readonly reason: string }
   | { readonly type: 'service-up'; readonly tunnel: AgentTunnel }
   | { readonly type: 'command'; readonly name: Command; readonly error: string }
-  /** A request was seen; see `Figures`. */
+  /** A request was seen; see `TunnelFigures`. */
   | { readonly type: 'request' }

@@ -6,7 +6,7 @@ import { errorText } from '../link/wire/messages/error-text.ts'
 import type { ForwardTarget } from './forward.ts'
 import { type Connections, parseConnections } from './session-connections.ts'
 import { readAll, testAgent, testPlan, until } from './testing/test-agent.ts'
-import { type DoorSession, TestDoor } from './testing/test-server.ts'
+import { TestServer, type TestServerSession } from './testing/test-server.ts'
 
 let identity: TlsIdentity
 before(async () => {
@@ -35,7 +35,7 @@ async function start({
   const at = { planeId: '' }
   /** How many were refused. */
   const refused = { count: 0 }
-  const door = await TestDoor.start({
+  const door = await TestServer.start({
     ...identity,
     rules: {
       auth: ({ heldPlanes }) => {
@@ -57,8 +57,9 @@ async function start({
   return { ...made, door, refused, open: () => made.agent.open(testPlan({ target })) }
 }
 
-const legsOf = (door: TestDoor): DoorSession[] => door.sessions.filter(({ auth }) => auth.heldPlanes !== undefined)
-const isOpen = ({ mux }: DoorSession): boolean => !mux.isClosed
+const legsOf = (door: TestServer): TestServerSession[] =>
+  door.sessions.filter(({ auth }) => auth.heldPlanes !== undefined)
+const isOpen = ({ mux }: TestServerSession): boolean => !mux.isClosed
 
 describe('further connections', () => {
   test('are opened once a tunnel is online, one to each plane, as the same session', async () => {

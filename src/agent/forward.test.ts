@@ -15,15 +15,15 @@ import { Agent, type AgentOptions } from './agent.ts'
 import { type DialUpstream, ServiceFault, type UpstreamTls, upstreamDialer } from './dial-upstream.ts'
 import type { AgentEvent } from './events.ts'
 import type { ForwardTarget } from './forward.ts'
-import { TestDoor } from './testing/test-server.ts'
+import { TestServer } from './testing/test-server.ts'
 import { TestTimers } from './testing/test-timers.ts'
 import { parseUpstream } from './upstream.ts'
 
 let identity: TlsIdentity
-let door: TestDoor
+let door: TestServer
 before(async () => {
   identity = await tlsIdentity()
-  door = await TestDoor.start(identity)
+  door = await TestServer.start(identity)
 })
 const closing: (() => unknown)[] = []
 after(async () => {

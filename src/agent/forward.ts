@@ -10,7 +10,7 @@ import { type DialUpstream, type ServiceDial, ServiceFault } from './dial-upstre
 import { ConnectionWatch, type ExchangeWatcher } from './inspect/connection-watch.ts'
 import { HEAD_BYTES } from './inspect/http-reader.ts'
 import { readProxyLine } from './proxy-line.ts'
-import type { Figures } from './tunnel-figures.ts'
+import type { TunnelFigures } from './tunnel-figures.ts'
 
 /** The visitor, as the server saw it. */
 export interface Visitor {
@@ -45,7 +45,7 @@ export interface ConnectionEnd {
 }
 
 interface ForwardContext {
-  readonly figures: Figures
+  readonly figures: TunnelFigures
   readonly now: () => number
   /** Gets requests and responses; omitted while nobody watches. */
   readonly watcher?: ExchangeWatcher | undefined

@@ -10,15 +10,15 @@ import { after, before, describe, test } from 'node:test'
 import { type ConnectionEvent, type ConnectOptions, connect, forward, listen } from 'postern'
 import { portToKeep } from '../../test/support/free-port.ts'
 import { type TlsIdentity, tlsIdentity } from '../../test/support/tls-identity.ts'
-import { TestDoor } from './testing/test-server.ts'
+import { TestServer } from './testing/test-server.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'postern-library-'))
 let identity: TlsIdentity
-let door: TestDoor
+let door: TestServer
 let here: ConnectOptions
 before(async () => {
   identity = await tlsIdentity()
-  door = await TestDoor.start(identity)
+  door = await TestServer.start(identity)
   writeFileSync(join(root, 'ca.pem'), identity.ca)
   here = { server: `127.0.0.1:${door.port}`, authtoken: 'token', ca: identity.ca }
 })
@@ -74,7 +74,7 @@ describe('forward', () => {
   test('has as many connections as it is told to', async () => {
     let planes = 0
     const plane = () => ({ planeId: `w${planes++}`, planeCount: 3 })
-    const wide = await TestDoor.start({ ...identity, rules: { plane } })
+    const wide = await TestServer.start({ ...identity, rules: { plane } })
     const connection = await connect({ ...here, server: `127.0.0.1:${wide.port}`, connections: 2 })
     await connection.forward({ addr: 3000 })
     const leg = await wide.session(2)
@@ -126,7 +126,7 @@ describe('forward', () => {
       onEvent: (event) => events.push(event),
     })
     while (events.length === 0) await new Promise((resolve) => setImmediate(resolve))
-    const late = await TestDoor.start({ ...identity, port })
+    const late = await TestServer.start({ ...identity, port })
     const tunnel = await opening
     assert.equal(events[0]?.type, 'offline')
     assert.ok(events.some(({ type }) => type === 'online'))

@@ -6,7 +6,7 @@ import { type TlsIdentity, tlsIdentity } from '../../test/support/tls-identity.t
 import { streamTypes } from '../link/wire/stream-types.ts'
 import { dialServer } from './connect.ts'
 import { readAll, testAgent, testPlan, until } from './testing/test-agent.ts'
-import { TestDoor } from './testing/test-server.ts'
+import { TestServer } from './testing/test-server.ts'
 
 let identity: TlsIdentity
 before(async () => {
@@ -17,17 +17,17 @@ after(async () => {
   for (const close of closing.reverse()) await close()
 })
 
-async function door(nodeId: string, nodeAddresses: readonly string[] = []): Promise<TestDoor> {
-  const made = await TestDoor.start(identity)
+async function door(nodeId: string, nodeAddresses: readonly string[] = []): Promise<TestServer> {
+  const made = await TestServer.start(identity)
   made.rules.node = { nodeId, nodeAddresses }
   closing.push(() => made.close())
   return made
 }
 
-const at = ({ port }: TestDoor): string => `127.0.0.1:${port}`
+const at = ({ port }: TestServer): string => `127.0.0.1:${port}`
 
 /** An agent that is online at a node. */
-async function onlineAt(first: TestDoor) {
+async function onlineAt(first: TestServer) {
   const made = testAgent({ server: { host: '127.0.0.1', port: first.port }, ca: identity.ca })
   closing.push(() => made.agent.close())
   await made.agent.start()

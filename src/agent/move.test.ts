@@ -4,7 +4,7 @@ import { after, before, test } from 'node:test'
 import { type TlsIdentity, tlsIdentity } from '../../test/support/tls-identity.ts'
 import { streamTypes } from '../link/wire/stream-types.ts'
 import { readAll, testAgent, testPlan, until } from './testing/test-agent.ts'
-import { TestDoor } from './testing/test-server.ts'
+import { TestServer } from './testing/test-server.ts'
 
 let identity: TlsIdentity
 before(async () => {
@@ -17,7 +17,7 @@ after(async () => {
 
 /** An agent that is online with two tunnels: a web one and one with labels. */
 async function online() {
-  const door = await TestDoor.start(identity)
+  const door = await TestServer.start(identity)
   const made = testAgent({ server: { host: '127.0.0.1', port: door.port }, ca: identity.ca })
   closing.push(
     () => door.close(),
@@ -54,7 +54,7 @@ test('an agent that is told to move binds everything at another connection, and 
 })
 
 test('visitors of the first connection stay until they are done', async () => {
-  const door = await TestDoor.start(identity)
+  const door = await TestServer.start(identity)
   const { agent, told } = testAgent({ server: { host: '127.0.0.1', port: door.port }, ca: identity.ca })
   closing.push(
     () => door.close(),

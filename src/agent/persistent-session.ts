@@ -29,7 +29,7 @@ const PROBE_MS = 3000
 /** How long to wait before the next attempt to move while the former connection lasts, in milliseconds. */
 const MOVE_AGAIN_MS = 1000
 
-export interface KeptSessionOptions
+export interface PersistentSessionOptions
   extends Pick<SessionBindsOptions, 'tunnels' | 'wants' | 'bindOf' | 'onBound' | 'onRefused'> {
   readonly agent: SessionAgent
   readonly timers: Timers
@@ -66,10 +66,10 @@ interface FirstAttempts {
   readonly mayGoOn: (fault: AgentFault) => boolean
 }
 
-export class KeptSession {
+export class PersistentSession {
   readonly binds: SessionBinds
   readonly nodes: ServerNodes
-  readonly #options: KeptSessionOptions
+  readonly #options: PersistentSessionOptions
   readonly #closing = new AbortController()
   readonly #connector: Connector
   #session: Session | undefined
@@ -92,7 +92,7 @@ export class KeptSession {
   #isIdle = false
   #running: Promise<void> | undefined
 
-  constructor(options: KeptSessionOptions) {
+  constructor(options: PersistentSessionOptions) {
     this.#options = options
     const { agent, timers, random, tunnels, wants, bindOf, onBound, onRefused } = options
     this.nodes = new ServerNodes(agent.server, random)

@@ -1,13 +1,17 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type WorldChange, watchWorld } from './sleep-and-network.ts'
+import { type SleepOrNetworkChange, watchSleepAndNetwork } from './sleep-and-network.ts'
 import { TestTimers } from './testing/test-timers.ts'
 
 function watched() {
   const timers = new TestTimers()
-  const changes: WorldChange[] = []
+  const changes: SleepOrNetworkChange[] = []
   const network = { addresses: '10.0.0.2' }
-  const stop = watchWorld({ timers, addresses: () => network.addresses, onChange: (change) => changes.push(change) })
+  const stop = watchSleepAndNetwork({
+    timers,
+    addresses: () => network.addresses,
+    onChange: (change) => changes.push(change),
+  })
   return { timers, changes, network, stop }
 }
 

@@ -8,17 +8,17 @@ const LOOK_MS = 5000
 /** A check that is late by more than this means that the machine slept, in milliseconds; a busy process is never that late. */
 const SLEPT_MS = 10_000
 
-export type WorldChange = 'slept' | 'network'
+export type SleepOrNetworkChange = 'slept' | 'network'
 
 interface WatchWorld {
   readonly timers: Timers
   /** The addresses of this machine, as text that can be compared. */
   readonly addresses?: () => string
-  readonly onChange: (change: WorldChange) => void
+  readonly onChange: (change: SleepOrNetworkChange) => void
 }
 
 /** Returns a function that stops watching. */
-export function watchWorld({ timers, addresses = machineAddresses, onChange }: WatchWorld): () => void {
+export function watchSleepAndNetwork({ timers, addresses = machineAddresses, onChange }: WatchWorld): () => void {
   let known = addresses()
   let cancel = (): void => {}
   const look = (due: number): void => {

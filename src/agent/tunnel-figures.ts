@@ -1,5 +1,5 @@
 /** Statistics of an agent: connections, durations, and the last requests; of bounded size. */
-import { Durations } from './duration-histogram.ts'
+import { DurationHistogram } from './duration-histogram.ts'
 
 /** How many of the last requests are kept. */
 const RECENT = 50
@@ -16,10 +16,10 @@ export interface SeenRequest {
   durationMs: number | undefined
 }
 
-export class Figures {
+export class TunnelFigures {
   #total = 0
   #open = 0
-  readonly #durations = new Durations()
+  readonly #durations = new DurationHistogram()
   readonly #recent: SeenRequest[] = []
 
   /** Connections since the start. */

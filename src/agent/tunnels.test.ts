@@ -4,7 +4,7 @@ import { type TlsIdentity, tlsIdentity } from '../../test/support/tls-identity.t
 import { streamTypes } from '../link/wire/stream-types.ts'
 import type { AgentOptions } from './agent.ts'
 import { testAgent, testPlan, until } from './testing/test-agent.ts'
-import { type DoorRules, TestDoor } from './testing/test-server.ts'
+import { TestServer, type TestServerRules } from './testing/test-server.ts'
 
 let identity: TlsIdentity
 before(async () => {
@@ -15,8 +15,8 @@ after(async () => {
   for (const close of closing.reverse()) await close()
 })
 
-async function openDoor(rules: DoorRules = {}, port = 0): Promise<TestDoor> {
-  const door = await TestDoor.start({ ...identity, rules, port })
+async function openDoor(rules: TestServerRules = {}, port = 0): Promise<TestServer> {
+  const door = await TestServer.start({ ...identity, rules, port })
   closing.push(() => door.close().catch(() => {}))
   return door
 }

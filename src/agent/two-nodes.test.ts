@@ -7,7 +7,7 @@ import { errorText } from '../link/wire/messages/error-text.ts'
 import { streamTypes } from '../link/wire/stream-types.ts'
 import type { AgentOptions } from './agent.ts'
 import { readAll, testAgent, testPlan, until } from './testing/test-agent.ts'
-import { TestDoor } from './testing/test-server.ts'
+import { TestServer } from './testing/test-server.ts'
 import type { AgentTunnelPlan } from './tunnel.ts'
 
 let identity: TlsIdentity
@@ -19,13 +19,13 @@ after(async () => {
   for (const close of closing.reverse()) await close()
 })
 
-const at = ({ port }: TestDoor): string => `127.0.0.1:${port}`
+const at = ({ port }: TestServer): string => `127.0.0.1:${port}`
 
 /** Nodes that know of each other, and give sessions ids that differ. */
-async function nodes(count: number): Promise<TestDoor[]> {
-  const doors: TestDoor[] = []
+async function nodes(count: number): Promise<TestServer[]> {
+  const doors: TestServer[] = []
   for (let i = 1; i <= count; i++) {
-    const door = await TestDoor.start({ ...identity, firstId: i * 1000 })
+    const door = await TestServer.start({ ...identity, firstId: i * 1000 })
     const nodeId = `nd_${i}`
     door.rules.auth = ({ notAt }) => (notAt === nodeId ? errorText('Here already.', 'ERR_NGROK_108') : '')
     doors.push(door)
@@ -41,15 +41,15 @@ async function nodes(count: number): Promise<TestDoor[]> {
 const pooled = (given: Partial<AgentTunnelPlan> = {}): AgentTunnelPlan =>
   testPlan({ asks: { proto: 'https', opts: {}, isPooled: true }, ...given })
 
-async function agentAt(first: TestDoor, options: Partial<AgentOptions> = {}) {
+async function agentAt(first: TestServer, options: Partial<AgentOptions> = {}) {
   const made = testAgent({ server: { host: '127.0.0.1', port: first.port }, ca: identity.ca, ...options })
   closing.push(() => made.agent.close())
   await made.agent.start()
   return made
 }
 
-const open = (door: TestDoor) => door.sessions.filter(({ mux }) => !mux.isClosed)
-const isBoundAt = (door: TestDoor): boolean => open(door).some(({ binds, unbound }) => binds.length > unbound.length)
+const open = (door: TestServer) => door.sessions.filter(({ mux }) => !mux.isClosed)
+const isBoundAt = (door: TestServer): boolean => open(door).some(({ binds, unbound }) => binds.length > unbound.length)
 
 /** Runs pending work and timers until the condition holds. */
 async function settled(timers: { pass(ms: number): void }, isTrue: () => boolean): Promise<void> {
@@ -61,7 +61,7 @@ async function settled(timers: { pass(ms: number): void }, isTrue: () => boolean
 
 describe('a pooled tunnel', () => {
   test('is bound at a second node too, under the same address and with a session of its own', async () => {
-    const [first, second] = (await nodes(2)) as [TestDoor, TestDoor]
+    const [first, second] = (await nodes(2)) as [TestServer, TestServer]
     const { agent, events, told } = await agentAt(first)
     const web = await agent.open(pooled())
     await told('second-online')
@@ -81,7 +81,7 @@ describe('a pooled tunnel', () => {
   })
 
   test('stays at one node if its address is not pooled, or if one connection is the limit', async () => {
-    const [first, second] = (await nodes(2)) as [TestDoor, TestDoor]
+    const [first, second] = (await nodes(2)) as [TestServer, TestServer]
     for (const [plan, connections] of [
       [testPlan(), 'auto'],
       [pooled(), 1],
@@ -96,7 +96,7 @@ describe('a pooled tunnel', () => {
   })
 
   test('is bound at a second node once there is one, and leaves it when it is gone from the list', async () => {
-    const [first, second] = (await nodes(2)) as [TestDoor, TestDoor]
+    const [first, second] = (await nodes(2)) as [TestServer, TestServer]
     const nodeId = first.rules.node?.nodeId ?? ''
     first.rules.node = { nodeId, nodeAddresses: [] }
     const { agent, told } = await agentAt(first)
@@ -120,7 +120,7 @@ describe('a pooled tunnel', () => {
   })
 
   test('is online while one of its nodes is, and the other half comes back at a different node', async () => {
-    const [first, second, third] = (await nodes(3)) as [TestDoor, TestDoor, TestDoor]
+    const [first, second, third] = (await nodes(3)) as [TestServer, TestServer, TestServer]
     const { agent, timers, events, told } = await agentAt(first)
     const web = await agent.open(pooled())
     await told('second-online')
@@ -140,7 +140,7 @@ describe('a pooled tunnel', () => {
   })
 
   test('moves its second half elsewhere when the first comes to its node', async () => {
-    const [first, second, third] = (await nodes(3)) as [TestDoor, TestDoor, TestDoor]
+    const [first, second, third] = (await nodes(3)) as [TestServer, TestServer, TestServer]
     const { agent, timers, told } = await agentAt(first)
     await agent.open(pooled())
     await told('second-online')
@@ -157,7 +157,7 @@ describe('a pooled tunnel', () => {
   })
 
   test('leaves a second node that stops even if no other accepts it, and comes back when one does', async () => {
-    const [first, second] = (await nodes(2)) as [TestDoor, TestDoor]
+    const [first, second] = (await nodes(2)) as [TestServer, TestServer]
     const { agent, timers, events, told } = await agentAt(first)
     const web = await agent.open(pooled())
     await told('second-online')
@@ -172,7 +172,7 @@ describe('a pooled tunnel', () => {
   })
 
   test('is reported offline when both halves are', async () => {
-    const [first, second] = (await nodes(2)) as [TestDoor, TestDoor]
+    const [first, second] = (await nodes(2)) as [TestServer, TestServer]
     const { agent, timers, events, told } = await agentAt(first)
     const web = await agent.open(pooled())
     await told('second-online')
@@ -191,7 +191,7 @@ describe('a pooled tunnel', () => {
   })
 
   test('is stopped as a whole at the first half, but requested again if only the second was stopped', async () => {
-    const [first, second] = (await nodes(2)) as [TestDoor, TestDoor]
+    const [first, second] = (await nodes(2)) as [TestServer, TestServer]
     const { agent, timers, events, told } = await agentAt(first)
     const web = await agent.open(pooled())
     await told('second-online')
@@ -211,7 +211,7 @@ describe('a pooled tunnel', () => {
   })
 
   test('and commands reach the agent through either half', async () => {
-    const [first, second] = (await nodes(2)) as [TestDoor, TestDoor]
+    const [first, second] = (await nodes(2)) as [TestServer, TestServer]
     const { agent, told } = await agentAt(first, {
       commands: {
         restart: { unsupported: '', run: () => ({}) },
@@ -230,7 +230,7 @@ describe('a pooled tunnel', () => {
 })
 
 test('the connections that an agent may have are shared by its two sessions', async () => {
-  const [first, second] = (await nodes(2)) as [TestDoor, TestDoor]
+  const [first, second] = (await nodes(2)) as [TestServer, TestServer]
   for (const [i, door] of [first, second].entries()) {
     let planes = 0
     door.rules.plane = () => ({ planeId: `w${i}${planes++}`, planeCount: 4 })

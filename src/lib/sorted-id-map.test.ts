@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { Shelf } from './sorted-id-map.ts'
+import { SortedIdMap } from './sorted-id-map.ts'
 
 test('after any additions and removals, a page is the same as from sorting everything', () => {
   const id = fc.integer({ min: 0, max: 30 }).map((n) => `x_${String(n).padStart(2, '0')}`)
@@ -9,7 +9,7 @@ test('after any additions and removals, a page is the same as from sorting every
   const page = fc.record({ beforeId: fc.option(id, { nil: undefined }), limit: fc.integer({ min: 1, max: 5 }) })
   fc.assert(
     fc.property(fc.array(step, { maxLength: 60 }), page, (steps, { beforeId, limit }) => {
-      const shelf = new Shelf<string>()
+      const shelf = new SortedIdMap<string>()
       const model = new Set<string>()
       for (const { isAdd, id } of steps) {
         if (isAdd) shelf.add(id, id)
@@ -26,7 +26,7 @@ test('after any additions and removals, a page is the same as from sorting every
 })
 
 test('adding a thing under an existing id replaces the old one', () => {
-  const shelf = new Shelf<number>()
+  const shelf = new SortedIdMap<number>()
   shelf.add('a', 1)
   shelf.add('a', 2)
   assert.equal(shelf.get('a'), 2)
@@ -34,7 +34,7 @@ test('adding a thing under an existing id replaces the old one', () => {
 })
 
 test('ids added from newest to oldest are in order, and can be removed and added again', () => {
-  const shelf = new Shelf<string>()
+  const shelf = new SortedIdMap<string>()
   const ids = Array.from({ length: 100 }, (_, n) => `x_${String(n).padStart(3, '0')}`)
   for (const id of ids.toReversed()) shelf.add(id, id)
   assert.deepEqual(shelf.page({ limit: 200 }), ids.toReversed())

@@ -8,7 +8,7 @@ interface Page {
 /** Up to this many out-of-order ids are inserted one by one; more are cheaper to sort together with all others. */
 const FEW = 16
 
-export class Shelf<T> {
+export class SortedIdMap<T> {
   readonly #byId = new Map<string, T>()
   /** Ascending. A new id is usually the greatest; an agent that reconnects has an older one. */
   #ids: string[] = []

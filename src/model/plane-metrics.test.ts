@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { type PlaneNumbers, pastOf, sumOf, type TrafficRow } from './plane-metrics.ts'
+import { type PlaneMetrics, pastOf, sumOf, type TrafficRow } from './plane-metrics.ts'
 
 const count = fc.nat({ max: 1000 })
 const row: fc.Arbitrary<TrafficRow> = fc.record({
@@ -17,7 +17,7 @@ const row: fc.Arbitrary<TrafficRow> = fc.record({
 })
 const rows = fc.uniqueArray(row, { selector: ({ edge }) => edge })
 const refusals = fc.uniqueArray(fc.tuple(fc.constantFrom('max-a', 'max-b'), count), { selector: ([name]) => name })
-const numbers: fc.Arbitrary<PlaneNumbers> = fc.record({
+const numbers: fc.Arbitrary<PlaneMetrics> = fc.record({
   edges: rows,
   endpoints: rows,
   latency: fc.record({
@@ -59,7 +59,7 @@ const numbers: fc.Arbitrary<PlaneNumbers> = fc.record({
 })
 
 /** Every number by its path, in no particular order. */
-function flat({ edges, endpoints, latency, doors, ...rest }: PlaneNumbers): Map<string, number> {
+function flat({ edges, endpoints, latency, doors, ...rest }: PlaneMetrics): Map<string, number> {
   const found = new Map<string, number>()
   const put = (path: string, value: unknown): void => {
     if (typeof value === 'number') found.set(path, value)
@@ -77,7 +77,7 @@ function flat({ edges, endpoints, latency, doors, ...rest }: PlaneNumbers): Map<
   return found
 }
 
-const sorted = (all: PlaneNumbers) => [...flat(all)].sort(([a], [b]) => (a < b ? -1 : 1))
+const sorted = (all: PlaneMetrics) => [...flat(all)].sort(([a], [b]) => (a < b ? -1 : 1))
 
 test('the numbers of planes add up, number by number, in any order', () => {
   fc.assert(
@@ -85,7 +85,7 @@ test('the numbers of planes add up, number by number, in any order', () => {
       const sum = flat(sumOf(all))
       for (const [path, value] of sum) {
         const parts = all.flatMap((each) => flat(each).get(path) ?? [])
-        if (path.endsWith('Edges')) assert.equal(value, Math.max(...parts), path)
+        if (path.endsWith('EdgeTable')) assert.equal(value, Math.max(...parts), path)
         else if (path.endsWith('firstExpiry')) assert.equal(value, Math.min(...parts), path)
         else {
           assert.equal(
@@ -125,7 +125,7 @@ test('without planes all numbers are zero, and a plane of another version may la
   assert.equal(sumOf([]).firstExpiry, undefined)
   const one = sumOf([])
   const { failures, ...totals } = { ...one.totals, turnedAway: 2 }
-  const older = { ...one, totals: totals as PlaneNumbers['totals'] }
+  const older = { ...one, totals: totals as PlaneMetrics['totals'] }
   const newer = { ...one, totals: { ...one.totals, failures: failures + 7 } }
   for (const all of [
     [older, newer],

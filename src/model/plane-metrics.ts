@@ -14,7 +14,7 @@ export interface TrafficRow {
 }
 
 /** One door's caps. */
-export interface DoorNumbers {
+export interface ListenerMetrics {
   readonly door: string
   readonly open: number
   /** How often each cap has refused, by the name of its setting. */
@@ -22,7 +22,7 @@ export interface DoorNumbers {
 }
 
 /** Traffic to and from other planes and nodes. */
-export interface ElsewhereNumbers {
+export interface RemoteMetrics {
   readonly totals: {
     /** Connections to tunnels that went through another plane. */
     readonly relayed: number
@@ -43,16 +43,16 @@ export interface ElsewhereNumbers {
   }
 }
 
-export interface PlaneNumbers {
+export interface PlaneMetrics {
   /** By edge, with all endpoints of agents as one; a bounded number of rows. */
   readonly edges: readonly TrafficRow[]
   /** By endpoint of an agent; a bounded number of rows. */
   readonly endpoints: readonly TrafficRow[]
   /** Requests by the first of `bounds`, in milliseconds, that they stayed within; one more step for slower ones. */
   readonly latency: { readonly bounds: readonly number[]; readonly steps: readonly number[]; readonly sumMs: number }
-  readonly doors: readonly DoorNumbers[]
+  readonly doors: readonly ListenerMetrics[]
   /** Numbers that add up over planes, and over a plane's life. */
-  readonly totals: ElsewhereNumbers['totals'] & {
+  readonly totals: RemoteMetrics['totals'] & {
     readonly bodyRefusals: number
     readonly policyBudgetsSpent: number
     /** Agents that were turned away to make room for newer ones, and logins that failed. */
@@ -61,7 +61,7 @@ export interface PlaneNumbers {
     readonly refusedConnections: number
   }
   /** Gauges, which add up over planes. */
-  readonly present: ElsewhereNumbers['present'] & {
+  readonly present: RemoteMetrics['present'] & {
     readonly sessions: number
     readonly tunnels: number
     readonly streams: number
@@ -79,7 +79,7 @@ export interface PlaneNumbers {
 }
 
 /** The numbers of this node among others. */
-export interface ClusterNumbers {
+export interface ClusterMetrics {
   /** Nodes whose leases run, including this one. */
   readonly nodes: number
   readonly isLeaseHeld: boolean
@@ -89,7 +89,7 @@ export interface ClusterNumbers {
 }
 
 /** The numbers of several planes as one. */
-export function sumOf(all: readonly PlaneNumbers[]): PlaneNumbers {
+export function sumOf(all: readonly PlaneMetrics[]): PlaneMetrics {
   return all.reduce(add, nothing)
 }
 
@@ -97,7 +97,7 @@ export function sumOf(all: readonly PlaneNumbers[]): PlaneNumbers {
 const MAX_PAST_ROWS = 2000
 
 /** What is kept of a plane that is gone: its totals, so that no counter goes back. */
-export function pastOf(numbers: PlaneNumbers): PlaneNumbers {
+export function pastOf(numbers: PlaneMetrics): PlaneMetrics {
   const past = (rows: readonly TrafficRow[]): readonly TrafficRow[] =>
     rows.slice(-MAX_PAST_ROWS).map((row) => ({ ...row, open: 0 }))
   const { latency, totals } = numbers
@@ -111,7 +111,7 @@ export function pastOf(numbers: PlaneNumbers): PlaneNumbers {
   }
 }
 
-const nothing: PlaneNumbers = {
+const nothing: PlaneMetrics = {
   edges: [],
   endpoints: [],
   latency: { bounds: [], steps: [], sumMs: 0 },
@@ -129,7 +129,7 @@ const nothing: PlaneNumbers = {
   firstExpiry: undefined,
 }
 
-function add(a: PlaneNumbers, b: PlaneNumbers): PlaneNumbers {
+function add(a: PlaneMetrics, b: PlaneMetrics): PlaneMetrics {
   return {
     edges: mergeRows(a.edges, b.edges),
     endpoints: mergeRows(a.endpoints, b.endpoints),
@@ -138,7 +138,7 @@ function add(a: PlaneNumbers, b: PlaneNumbers): PlaneNumbers {
       steps: addLists(a.latency.steps, b.latency.steps),
       sumMs: a.latency.sumMs + b.latency.sumMs,
     },
-    doors: mergeDoors(a.doors, b.doors),
+    doors: mergeListeners(a.doors, b.doors),
     totals: addFields(a.totals, b.totals),
     present: addFields(a.present, b.present),
     servedEdges: Math.max(a.servedEdges, b.servedEdges),
@@ -171,16 +171,16 @@ function addRows(a: TrafficRow, b: TrafficRow): TrafficRow {
   }
 }
 
-function mergeDoors(a: readonly DoorNumbers[], b: readonly DoorNumbers[]): readonly DoorNumbers[] {
+function mergeListeners(a: readonly ListenerMetrics[], b: readonly ListenerMetrics[]): readonly ListenerMetrics[] {
   const doors = new Map(a.map((each) => [each.door, each]))
   for (const each of b) {
     const known = doors.get(each.door)
-    doors.set(each.door, known ? addDoors(known, each) : each)
+    doors.set(each.door, known ? addListeners(known, each) : each)
   }
   return [...doors.values()]
 }
 
-function addDoors(a: DoorNumbers, b: DoorNumbers): DoorNumbers {
+function addListeners(a: ListenerMetrics, b: ListenerMetrics): ListenerMetrics {
   const counts = new Map(a.refusals)
   for (const [setting, count] of b.refusals) counts.set(setting, (counts.get(setting) ?? 0) + count)
   return { door: a.door, open: a.open + b.open, refusals: [...counts] }

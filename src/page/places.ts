@@ -1,19 +1,19 @@
 /** The places of the page, in the order of its menu. Below each resource, the paths are those of the API. */
 import { isWithin } from './page-location.ts'
 
-interface MenuPlace {
+interface MenuEntry {
   readonly path: string
   readonly title: string
   /** Whether only admins may see it. */
   readonly isForAdmins?: true
 }
 
-export interface PlaceGroup {
+export interface MenuGroup {
   readonly title: string
-  readonly places: readonly MenuPlace[]
+  readonly places: readonly MenuEntry[]
 }
 
-export const groups: readonly PlaceGroup[] = [
+export const groups: readonly MenuGroup[] = [
   {
     title: 'Live',
     places: [
@@ -22,12 +22,12 @@ export const groups: readonly PlaceGroup[] = [
       { path: '/tunnels', title: 'Tunnels' },
       { path: '/tunnel_sessions', title: 'Sessions' },
       { path: '/traffic', title: 'Traffic' },
-      { path: '/captures', title: 'Captures' },
+      { path: '/captures', title: 'RunningCaptures' },
       { path: '/nodes', title: 'Nodes', isForAdmins: true },
     ],
   },
   {
-    title: 'Edges',
+    title: 'EdgeTable',
     places: [
       { path: '/edges/https', title: 'HTTPS edges' },
       { path: '/edges/tls', title: 'TLS edges' },

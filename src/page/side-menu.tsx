@@ -2,12 +2,12 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import { isWithin, linkTo } from './page-location.ts'
-import type { PlaceGroup } from './places.ts'
+import type { MenuGroup } from './places.ts'
 
 const NARROW = '(max-width: 56rem)'
 
 interface SideMenuProps {
-  readonly groups: readonly PlaceGroup[]
+  readonly groups: readonly MenuGroup[]
   /** The current path. */
   readonly path: string
   readonly children: ComponentChildren

@@ -90,7 +90,7 @@ export async function kill(owner: Owner, options: KillOptions): Promise<KillRepo
   for (const { msg, text } of world.log.lines) {
     if (msg.startsWith('process ended') && !expectedEnds.test(text)) faults.push(`the log says: ${text}`)
   }
-  faults.push(...(await heldPlaces(world)))
+  faults.push(...(await heldAddresses(world)))
   return { ...verdict, visitors: report, faults, kills, restarts, before, after }
 }
 
@@ -149,7 +149,7 @@ function agentsIn({ server, official }: World, pid: number): Kill['hadAgents'] {
 }
 
 /** Checks that the API lists online agents, and that nothing is held by those that left; ends the server. */
-async function heldPlaces(world: World): Promise<string[]> {
+async function heldAddresses(world: World): Promise<string[]> {
   const faults: string[] = []
   const { api, server, places } = world
   const list = async (path: string, key: string): Promise<Json[]> => (await api.get(path))[key]

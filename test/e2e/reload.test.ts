@@ -48,7 +48,7 @@ describe('SIGHUP', () => {
   const call = (path: string) =>
     fetch(`${server.url}${path}`, { headers: { authorization: `Bearer ${API_KEY}`, 'service-version': '2' } })
 
-  const agentDoor = async (options: ConnectionOptions) => {
+  const agentListener = async (options: ConnectionOptions) => {
     const ca = readFileSync(join(root, 'data', 'ca.pem'))
     const socket = connectTls({ host: '127.0.0.1', port: portOf(server.agents), ca, ...options })
     try {
@@ -102,14 +102,14 @@ describe('SIGHUP', () => {
   })
 
   test('the door of agents gets a new name, and refuses older TLS', async () => {
-    await assert.rejects(agentDoor({ servername: 'added.example.com' }), { code: 'ERR_TLS_CERT_ALTNAME_INVALID' })
-    await agentDoor({ servername: 'localhost', maxVersion: 'TLSv1.2' })
+    await assert.rejects(agentListener({ servername: 'added.example.com' }), { code: 'ERR_TLS_CERT_ALTNAME_INVALID' })
+    await agentListener({ servername: 'localhost', maxVersion: 'TLSv1.2' })
     const { changed } = await reload('agent_names: added.example.com\ntls_min_version: 1.3\n')
     assert.deepEqual(changed, ['agent-names', 'tls-min-version'])
-    await agentDoor({ servername: 'added.example.com' })
-    await assert.rejects(agentDoor({ servername: 'localhost', maxVersion: 'TLSv1.2' }))
+    await agentListener({ servername: 'added.example.com' })
+    await assert.rejects(agentListener({ servername: 'localhost', maxVersion: 'TLSv1.2' }))
     await reload('')
-    await agentDoor({ servername: 'localhost', maxVersion: 'TLSv1.2' })
+    await agentListener({ servername: 'localhost', maxVersion: 'TLSv1.2' })
   })
 
   test('limits for visitors apply from the next connection on, and can be removed', async () => {

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { StoredLogins } from '../../src/control-plane/records/stored-logins.ts'
 import { Follower } from '../../src/control-plane/store/feed-follower.ts'
 import { openStore } from '../../src/control-plane/store/store.ts'
-import { KnownLogins } from '../../src/data-plane/mirrored/cached-logins.ts'
+import { CachedLogins } from '../../src/data-plane/mirrored/cached-logins.ts'
 import { IdSource } from '../../src/lib/ids.ts'
 import { createLog } from '../../src/lib/log/create-log.ts'
 import { readKeyFile } from '../../src/lib/secrets/seal.ts'
@@ -28,7 +28,7 @@ export async function openLogins({ databaseUrl, dataDir }: Pick<Platform, 'datab
   const store = await openStore(databaseUrl)
   const sealer = readKeyFile(join(dataDir, 'secret.key'))
   const stored = new StoredLogins({ store, sealer, ids: new IdSource({ now: Date.now }) })
-  const sessions = new KnownLogins({ rows: stored, now: Date.now, log })
+  const sessions = new CachedLogins({ rows: stored, now: Date.now, log })
   stored.whenEnded((endings) => sessions.ended(endings))
   const follower = new Follower({ store, followed: stored, log })
   await follower.start()

@@ -2,13 +2,13 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { ByteSink, ByteStream } from '../../lib/bytes/byte-stream.ts'
 import { relay } from '../../lib/bytes/relay.ts'
-import { Figures } from '../tunnel-figures.ts'
+import { TunnelFigures } from '../tunnel-figures.ts'
 import { ConnectionWatch } from './connection-watch.ts'
 import { figuresWatch } from './figures-watch.ts'
 
 /** A visitor and a service whose chunks pass a watch one by one. */
 function watched() {
-  const figures = new Figures()
+  const figures = new TunnelFigures()
   const through: string[] = []
   let time = 0
   const watcher = figuresWatch({

@@ -1,5 +1,5 @@
 /** Counts the exchanges of a tunnel for the live view. */
-import type { Figures, SeenRequest } from '../tunnel-figures.ts'
+import type { SeenRequest, TunnelFigures } from '../tunnel-figures.ts'
 import type { ExchangeNotes, ExchangeWatcher, PassingRequest } from './connection-watch.ts'
 
 /** How much of a path is kept, in characters. */
@@ -9,7 +9,7 @@ const PATH_CHARACTERS = 200
 const BAD_GATEWAY = 502
 
 interface FiguresWatchOptions {
-  readonly figures: Figures
+  readonly figures: TunnelFigures
   /** The name of the tunnel. */
   readonly tunnel: string
   /** Milliseconds, for durations. */

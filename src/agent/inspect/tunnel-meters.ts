@@ -1,5 +1,5 @@
 /** Measures the traffic of each tunnel for the local API: counts, rates and durations. */
-import { Durations } from '../duration-histogram.ts'
+import { DurationHistogram } from '../duration-histogram.ts'
 import type { AgentTunnel } from '../tunnel.ts'
 
 /** How often averages are updated, in milliseconds, and over how many minutes each looks back. */
@@ -8,7 +8,7 @@ const AVERAGES = [1, 5, 15] as const
 
 export class RateMeter {
   readonly #now: () => number
-  readonly #durations = new Durations()
+  readonly #durations = new DurationHistogram()
   /** Events a second. */
   readonly #rates = AVERAGES.map(() => 0)
   #count = 0

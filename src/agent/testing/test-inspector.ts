@@ -12,7 +12,7 @@ import { Inspector } from '../inspect/inspector.ts'
 import type { InspectorPage } from '../inspect/local-api.ts'
 import { plainPage } from '../inspect/plain-page.ts'
 import { openTunnel } from '../open-tunnel.ts'
-import { TestDoor } from './test-server.ts'
+import { TestServer } from './test-server.ts'
 
 interface LocalAnswer {
   readonly status: number
@@ -28,7 +28,7 @@ interface LocalAsk {
   readonly body?: unknown
 }
 
-type DoorIdentity = Parameters<typeof TestDoor.start>[0] & { readonly ca: string }
+type TestServerIdentity = Parameters<typeof TestServer.start>[0] & { readonly ca: string }
 
 export interface TestOwner {
   after(close: () => unknown): void
@@ -66,10 +66,10 @@ export async function testService(
 /** An agent that is online at a door with this identity, and its local API. */
 export async function testInspector(
   owner: TestOwner,
-  identity: DoorIdentity,
+  identity: TestServerIdentity,
   { page = plainPage }: { readonly page?: InspectorPage } = {},
 ) {
-  const door = await TestDoor.start(identity)
+  const door = await TestServer.start(identity)
   const inspector = new Inspector()
   const agent = new Agent({
     server: { host: '127.0.0.1', port: door.port },

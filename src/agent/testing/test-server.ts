@@ -34,7 +34,7 @@ import { socketTransport } from '../../link/wire/transport.ts'
 import { WireError } from '../../link/wire/wire-error.ts'
 import type { WireStream } from '../../link/wire/wire-stream.ts'
 
-export interface DoorSession {
+export interface TestServerSession {
   readonly auth: AuthRequest
   readonly mux: Mux
   readonly socket: TLSSocket
@@ -44,7 +44,7 @@ export interface DoorSession {
   readonly closed: Promise<WireError | undefined>
 }
 
-export interface DoorRules {
+export interface TestServerRules {
   /** The error to refuse with; an empty one accepts. */
   auth?: (request: AuthRequest) => string
   bind?: (request: BindMessage) => string
@@ -61,17 +61,17 @@ export interface DoorRules {
   /** Does not answer binds. */
   isSlow?: boolean
   /** Called right after an agent was let in, in the same turn of the event loop. */
-  onSession?: (session: DoorSession) => void
+  onSession?: (session: TestServerSession) => void
   /** Called right after a bind was answered, in the same turn of the event loop. */
-  onBound?: (session: DoorSession, id: string) => void
+  onBound?: (session: TestServerSession, id: string) => void
 }
 
-export class TestDoor {
-  readonly rules: DoorRules
+export class TestServer {
+  readonly rules: TestServerRules
   /** In order of arrival, including those that have ended. */
-  readonly sessions: DoorSession[] = []
+  readonly sessions: TestServerSession[] = []
   /** Connections that only wait, in order of arrival; those that have become a session too. */
-  readonly standbys: DoorSession[] = []
+  readonly standbys: TestServerSession[] = []
   readonly #server: Server
   readonly #sockets = new Set<TLSSocket>()
   readonly #cookies = new Map<string, string>()
@@ -87,22 +87,22 @@ export class TestDoor {
     firstId = 0,
     ...tls
   }: {
-    rules?: DoorRules
+    rules?: TestServerRules
     port?: number
     /** Ids begin after this: those of two nodes of one server differ. */
     firstId?: number
     cert: string
     key: string
   }) {
-    const door = new TestDoor(tls, rules)
+    const door = new TestServer(tls, rules)
     // A door that replaces another must not hand out the same ids by chance.
-    door.#ids = port === 0 ? firstId : 1000 * ++TestDoor.#placed
+    door.#ids = port === 0 ? firstId : 1000 * ++TestServer.#placed
     door.#server.listen(port, '127.0.0.1')
     await once(door.#server, 'listening')
     return door
   }
 
-  private constructor(tls: { cert: string; key: string }, rules: DoorRules) {
+  private constructor(tls: { cert: string; key: string }, rules: TestServerRules) {
     this.rules = rules
     this.#server = createServer(tls, (socket) => this.#accept(socket))
   }
@@ -111,7 +111,7 @@ export class TestDoor {
     return (this.#server.address() as AddressInfo).port // it listens on a port
   }
 
-  get latest(): DoorSession {
+  get latest(): TestServerSession {
     return this.sessions.at(-1) ?? assert.fail('no session')
   }
 
@@ -124,7 +124,7 @@ export class TestDoor {
   }
 
   /** Waits until there have been this many sessions. */
-  async session(count: number): Promise<DoorSession> {
+  async session(count: number): Promise<TestServerSession> {
     while (this.sessions.length < count) await this.#arrived.promise
     return this.sessions[count - 1] ?? assert.fail()
   }
@@ -157,7 +157,7 @@ export class TestDoor {
   }
 
   /** Resumes sessions that another node of its server began. */
-  knows(other: TestDoor): void {
+  knows(other: TestServer): void {
     for (const [clientId, cookie] of other.#cookies) this.#cookies.set(clientId, cookie)
   }
 
@@ -196,7 +196,7 @@ export class TestDoor {
     socket.on('close', () => this.#sockets.delete(socket))
     socket.on('error', () => {})
     const closed = Promise.withResolvers<WireError | undefined>()
-    let session: DoorSession | undefined
+    let session: TestServerSession | undefined
     const mux = new Mux({
       role: 'server',
       transport: socketTransport(socket),
@@ -219,7 +219,7 @@ export class TestDoor {
     message: Message,
     stream: WireStream,
     { mux, socket, closed }: { mux: Mux; socket: TLSSocket; closed: PromiseWithResolvers<WireError | undefined> },
-  ): DoorSession | undefined {
+  ): TestServerSession | undefined {
     const auth = parseAuth(message)
     if (auth instanceof WireError) assert.fail(auth)
     const error = this.rules.auth?.(auth) ?? ''
@@ -260,7 +260,7 @@ export class TestDoor {
     return session
   }
 
-  #begin(session: DoorSession, stream: WireStream, message: Message): void {
+  #begin(session: TestServerSession, stream: WireStream, message: Message): void {
     const begin = parseBegin(message)
     if (begin instanceof WireError) assert.fail(begin)
     const error = this.rules.begin?.(begin) ?? ''
@@ -272,14 +272,14 @@ export class TestDoor {
     this.#arrive(session)
   }
 
-  #arrive(session: DoorSession): void {
+  #arrive(session: TestServerSession): void {
     this.sessions.push(session)
     this.#arrived.resolve()
     this.#arrived = Promise.withResolvers()
     this.rules.onSession?.(session)
   }
 
-  #serve(session: DoorSession, stream: WireStream, type: number, message: Message): void {
+  #serve(session: TestServerSession, stream: WireStream, type: number, message: Message): void {
     if (type === streamTypes.bind) this.#bind(session, stream, message)
     else if (type === streamTypes.startTunnelWithLabel) {
       const request = parseLabelRequest(message)
@@ -294,7 +294,7 @@ export class TestDoor {
     } else stream.reset('stream_refused')
   }
 
-  #bind(session: DoorSession, stream: WireStream, message: Message): void {
+  #bind(session: TestServerSession, stream: WireStream, message: Message): void {
     const request = parseBind(message)
     if (request instanceof WireError) assert.fail(request)
     session.binds.push(request)
@@ -302,7 +302,7 @@ export class TestDoor {
     else this.#answerBind(session, stream, request, request.id || `tn_${++this.#ids}`)
   }
 
-  #answerBind(session: DoorSession, stream: WireStream, request: BindMessage, id: string): void {
+  #answerBind(session: TestServerSession, stream: WireStream, request: BindMessage, id: string): void {
     const error = this.rules.bind?.(request) ?? ''
     if (error !== '') {
       answer(stream, { Error: error })

@@ -8,7 +8,7 @@ import { after, before, describe, test } from 'node:test'
 import { start } from '../../../test/support/server-process.ts'
 import { type TlsIdentity, tlsIdentity } from '../../../test/support/tls-identity.ts'
 import { until } from '../../../test/support/until.ts'
-import { TestDoor } from '../../agent/testing/test-server.ts'
+import { TestServer } from '../../agent/testing/test-server.ts'
 import { signedText } from '../../agent/update/releases.ts'
 import { packageVersion } from '../../lib/files/package-file.ts'
 import { streamTypes } from '../../link/wire/stream-types.ts'
@@ -16,11 +16,11 @@ import { streamTypes } from '../../link/wire/stream-types.ts'
 const launcher = join(import.meta.dirname, '../../../bin/postern.js')
 const root = mkdtempSync(join(tmpdir(), 'postern-agent-process-'))
 let identity: TlsIdentity
-let door: TestDoor
+let door: TestServer
 before(async () => {
   identity = await tlsIdentity()
   writeFileSync(join(root, 'ca.pem'), identity.ca)
-  door = await TestDoor.start(identity)
+  door = await TestServer.start(identity)
 })
 const children: ChildProcess[] = []
 after(async () => {

@@ -10,7 +10,7 @@ import { after, before, describe, type TestContext, test } from 'node:test'
 import type { Command } from 'commander'
 import { tlsIdentity } from '../../../test/support/tls-identity.ts'
 import { until } from '../../../test/support/until.ts'
-import { TestDoor } from '../../agent/testing/test-server.ts'
+import { TestServer } from '../../agent/testing/test-server.ts'
 import type { Terminal } from '../terminal.ts'
 import { testTerminal } from '../testing/test-terminal.ts'
 import type { RunParts } from './run.ts'
@@ -18,11 +18,11 @@ import { startCommand } from './start.ts'
 import { tunnelCommand } from './tunnel-command.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'postern-agent-reload-'))
-let door: TestDoor
+let door: TestServer
 before(async () => {
   const identity = await tlsIdentity()
   writeFileSync(join(root, 'ca.pem'), identity.ca)
-  door = await TestDoor.start(identity)
+  door = await TestServer.start(identity)
 })
 after(async () => {
   await door.close()

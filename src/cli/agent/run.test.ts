@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import type { Command } from 'commander'
 import { type TlsIdentity, tlsIdentity } from '../../../test/support/tls-identity.ts'
-import { TestDoor } from '../../agent/testing/test-server.ts'
+import { TestServer } from '../../agent/testing/test-server.ts'
 import { streamTypes } from '../../link/wire/stream-types.ts'
 import { Failure } from '../command-failure.ts'
 import { run } from '../program.ts'
@@ -20,11 +20,11 @@ import { tunnelCommand } from './tunnel-command.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'postern-agent-cli-'))
 let identity: TlsIdentity
-let door: TestDoor
+let door: TestServer
 before(async () => {
   identity = await tlsIdentity()
   writeFileSync(join(root, 'ca.pem'), identity.ca)
-  door = await TestDoor.start(identity)
+  door = await TestServer.start(identity)
 })
 after(async () => {
   await door.close()

@@ -4,7 +4,7 @@ import { stripVTControlCharacters } from 'node:util'
 import { Agent } from '../../agent/agent.ts'
 import { AgentFault } from '../../agent/agent-fault.ts'
 import { AgentTunnel } from '../../agent/tunnel.ts'
-import { Figures } from '../../agent/tunnel-figures.ts'
+import { TunnelFigures } from '../../agent/tunnel-figures.ts'
 import { Secret } from '../../lib/secrets/secret.ts'
 import type { KeySignal, Keys } from './keys.ts'
 import { Canvas, type Screen } from './screen.ts'
@@ -94,7 +94,7 @@ const at = (hours: number, minutes: number, seconds: number): number =>
   new Date(2026, 0, 2, hours, minutes, seconds).getTime()
 
 test('the view shows session, server, latency, tunnels, connections and requests', () => {
-  const figures = new Figures()
+  const figures = new TunnelFigures()
   for (let i = 0; i < 12; i++) figures.opened()
   for (let i = 0; i < 11; i++) figures.closed()
   for (const ms of [1.23, 4, 8, 100, 20_000]) figures.took(ms)
@@ -135,7 +135,7 @@ Requests
 })
 
 test('the view shows why there is no session, when the next attempt is, and messages', () => {
-  const agent = { figures: new Figures(), latencyMs: undefined, tunnels: new Set<AgentTunnel>() }
+  const agent = { figures: new TunnelFigures(), latencyMs: undefined, tunnels: new Set<AgentTunnel>() }
   const offline = {
     ...state,
     status: 'offline' as const,

@@ -8,7 +8,7 @@ import { type ManagedName, type NameStage, nameStage } from '../store/certificat
 import type { Store } from '../store/store.ts'
 import type { EndpointNames } from './endpoint-names.ts'
 import { readState } from './name-state.ts'
-import { HOLD_MS, type KeptNames, TakenOver } from './name-store.ts'
+import { HOLD_MS, type NameStore, TakenOver } from './name-store.ts'
 import { orderRoom } from './order-pace.ts'
 import { OrderWork, type OrderWorkOptions, type WorkOutcome } from './order-work.ts'
 import type { WantedName, WantedNames } from './wanted-names.ts'
@@ -16,7 +16,7 @@ import type { WantedName, WantedNames } from './wanted-names.ts'
 interface CertificateOrdersOptions extends Omit<OrderWorkOptions, 'issuedFor'> {
   readonly store: Store
   readonly wanted: WantedNames
-  readonly names: KeptNames
+  readonly names: NameStore
   /** Names that are wanted while agents are online there. */
   readonly endpoints: Pick<EndpointNames, 'get'> | undefined
   readonly ordersPerHour: number

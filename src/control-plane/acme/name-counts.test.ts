@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { CountedNames } from './name-counts.ts'
+import { CertificateNameCounts } from './name-counts.ts'
 
 test('names are counted rarely, and the more rarely the longer it takes', async () => {
   let [time, tookMs, renewal] = [0, 1, 0]
@@ -8,7 +8,7 @@ test('names are counted rarely, and the more rarely the longer it takes', async 
     time += tookMs
     return { ordering: 0, first: 0, renewal: ++renewal, failing: 0 }
   }
-  const names = new CountedNames({ count, steady: () => time })
+  const names = new CertificateNameCounts({ count, steady: () => time })
   const seenAfter = async (ms: number) => {
     time += ms
     return (await names.get()).renewal
@@ -27,7 +27,7 @@ test('a count that failed is not kept', async () => {
     if (isAway) throw new Error('away')
     return { ordering: 1, first: 2, renewal: 3, failing: 4 }
   }
-  const names = new CountedNames({ count, steady: () => 0 })
+  const names = new CertificateNameCounts({ count, steady: () => 0 })
   await assert.rejects(names.get(), /away/)
   isAway = false
   assert.deepEqual(await names.get(), { ordering: 1, first: 2, renewal: 3, failing: 4 })

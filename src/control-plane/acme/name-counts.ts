@@ -16,7 +16,7 @@ const LEAST_MS = 5000
 /** How many times longer a count is kept than it took. */
 const TIMES_AS_LONG = 100
 
-export class CountedNames {
+export class CertificateNameCounts {
   readonly #options: CountedNamesOptions
   #counting: Promise<NameCounts> | undefined
   #counted: { readonly counts: NameCounts; readonly until: number } | undefined

@@ -56,7 +56,7 @@ interface NameStep {
   readonly key?: string
 }
 
-export class KeptNames {
+export class NameStore {
   readonly #options: KeptNamesOptions
 
   constructor(options: KeptNamesOptions) {

@@ -14,8 +14,8 @@ import { CertificateOrders, type OrderCounts } from './certificate-orders.ts'
 import { type DnsSetup, dnsRecordsBy } from './dns-setup.ts'
 import { EndpointNames } from './endpoint-names.ts'
 import { ExpiredCertificates } from './expired-certificates.ts'
-import { CountedNames } from './name-counts.ts'
-import { KeptNames } from './name-store.ts'
+import { CertificateNameCounts } from './name-counts.ts'
+import { NameStore } from './name-store.ts'
 import { HOUR_MS } from './order-pace.ts'
 import { type OrderTimes, orderTimes } from './order-times.ts'
 import { isOrdered, WantedNames } from './wanted-names.ts'
@@ -63,11 +63,11 @@ interface ManagedCertificates {
   /** An agent came online under a name, over TLS that ends here. */
   endpointStarted(name: string): void
   stop(): Promise<void>
-  numbers(): Promise<CertificateNumbers>
+  numbers(): Promise<CertificateMetrics>
 }
 
 /** For the metrics. */
-interface CertificateNumbers extends OrderCounts, NameCounts {
+interface CertificateMetrics extends OrderCounts, NameCounts {
   readonly ordersWithinHour: number
 }
 
@@ -87,7 +87,7 @@ export function openCertificates(options: CertificatesByThemselvesOptions): Mana
           onChange: () => orders.look(),
         })
       : undefined
-  const names = new KeptNames({ store, sealer, ids, now, holder: ids.next('holder_'), ordersPerHour })
+  const names = new NameStore({ store, sealer, ids, now, holder: ids.next('holder_'), ordersPerHour })
   const orders = new CertificateOrders({
     store,
     wanted,
@@ -106,7 +106,7 @@ export function openCertificates(options: CertificatesByThemselvesOptions): Mana
     now,
     log,
   })
-  const counted = new CountedNames({
+  const counted = new CertificateNameCounts({
     count: () => store.read(({ certificates }) => certificates.nameCounts()),
     steady: () => performance.now(),
   })

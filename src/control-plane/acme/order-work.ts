@@ -13,7 +13,7 @@ import { type AcmeAccount, newPrivateKey } from './accounts.ts'
 import type { AcmeAuthority, AcmeChallenge, AcmeOrder, ChallengeKind } from './acme-authority.ts'
 import { type DnsRecords, recordOf } from './dns-records.ts'
 import { type NameState, readState } from './name-state.ts'
-import { type KeptCertificate, type KeptNames, TakenOver } from './name-store.ts'
+import { type KeptCertificate, type NameStore, TakenOver } from './name-store.ts'
 import { AcmeFault } from './order-fault.ts'
 import { type OrderTimes, renewalTime, retryPause, urgentTime } from './order-times.ts'
 import { renewalId } from './renewal-info.ts'
@@ -21,7 +21,7 @@ import { usableLife } from './usable-life.ts'
 import type { WantedName } from './wanted-names.ts'
 
 export interface OrderWorkOptions {
-  readonly names: KeptNames
+  readonly names: NameStore
   readonly account: AcmeAccount
   readonly now: Clock
   readonly random: () => number

@@ -17,7 +17,7 @@ import type { Resource } from '../resources/resource.ts'
 import { linksUnder } from '../resources/resource-links.ts'
 import { answerError } from './answers.ts'
 import { guardConnections } from './api-connections.ts'
-import { type ApiDoor, enter, recognise } from './authenticate.ts'
+import { type ApiAuthentication, enter, recognise } from './authenticate.ts'
 import { MAX_BODY_BYTES, readBody } from './body.ts'
 import { capConnections } from './caps.ts'
 import { allowOrigin, answerPreflight, isPreflight } from './cors.ts'
@@ -53,7 +53,7 @@ const withoutSchemas: NonNullable<FastifyServerOptions['schemaController']> = {
   compilersFactory: { buildValidator: refuseSchema, buildSerializer: refuseSchema },
 }
 
-interface ApiOptions extends Omit<ApiDoor, 'pageKey'>, DashboardOptions, Behind, PublicPages {
+interface ApiOptions extends Omit<ApiAuthentication, 'pageKey'>, DashboardOptions, Behind, PublicPages {
   readonly ids: IdSource
   readonly metrics: ApiMetrics
   readonly log: FastifyBaseLogger
@@ -75,7 +75,7 @@ declare module 'fastify' {
 
 export async function buildApi(options: ApiOptions): Promise<FastifyInstance> {
   const { ids, log, metrics, pageSessions, pageFiles } = options
-  const door: ApiDoor = { ...options, pageKey: (request) => pageSessions.sessionOf(request)?.key }
+  const door: ApiAuthentication = { ...options, pageKey: (request) => pageSessions.sessionOf(request)?.key }
   const app = Fastify({
     loggerInstance: log,
     logController: new LogController({ disableRequestLogging: true }),
@@ -170,7 +170,7 @@ export async function buildApi(options: ApiOptions): Promise<FastifyInstance> {
 
 /** Serves one call: checks access, ids, query and body, and runs the operation. */
 async function serve(
-  options: ApiOptions & { readonly door: ApiDoor },
+  options: ApiOptions & { readonly door: ApiAuthentication },
   route: ApiRoute,
   request: FastifyRequest,
   reply: FastifyReply,

@@ -4,7 +4,7 @@ import { Refusal } from '../../model/errors.ts'
 import type { Principal } from '../records/find-caller.ts'
 import type { RateLimit } from '../records/key-rate-limit.ts'
 
-export interface ApiDoor {
+export interface ApiAuthentication {
   /** The principal behind a token; undefined when it opens nothing. */
   readonly authenticate: (token: string) => Promise<Principal | undefined>
   /** Whether the IP restriction of the API, or of its pages, lets an address in. */
@@ -15,7 +15,7 @@ export interface ApiDoor {
 }
 
 /** Lets a request in and returns the caller; throws `Refusal`. */
-export async function enter(request: IncomingMessage, door: ApiDoor): Promise<Principal> {
+export async function enter(request: IncomingMessage, door: ApiAuthentication): Promise<Principal> {
   const { principal, isAdmitted } = await callerOf(request, door)
   if (!principal) {
     throw new Refusal('UNAUTHENTICATED', undefined, { headers: { 'www-authenticate': 'Bearer' } })
@@ -30,7 +30,7 @@ export async function enter(request: IncomingMessage, door: ApiDoor): Promise<Pr
 /** Returns the caller without counting a call, to check again while an answer is still being sent. */
 export async function recognise(
   request: IncomingMessage,
-  door: Omit<ApiDoor, 'rateLimit'>,
+  door: Omit<ApiAuthentication, 'rateLimit'>,
 ): Promise<Principal | undefined> {
   const { principal, isAdmitted } = await callerOf(request, door)
   return isAdmitted ? principal : undefined
@@ -38,7 +38,7 @@ export async function recognise(
 
 async function callerOf(
   request: IncomingMessage,
-  { authenticate, admits, pageKey }: Omit<ApiDoor, 'rateLimit'>,
+  { authenticate, admits, pageKey }: Omit<ApiAuthentication, 'rateLimit'>,
 ): Promise<{ readonly principal: Principal | undefined; readonly isAdmitted: boolean }> {
   const pageToken = request.headersDistinct.authorization === undefined ? pageKey(request) : undefined
   const token = pageToken ?? bearerToken(request)

@@ -1,10 +1,14 @@
 /** Metrics about the caps of each door. */
 import { Counter, Gauge, type Registry } from '@prometheus-io/client'
-import type { DoorNumbers, PlaneNumbers } from '../../model/plane-metrics.ts'
+import type { ListenerMetrics, PlaneMetrics } from '../../model/plane-metrics.ts'
 import { registerReadCounter } from './read-counter.ts'
 
 /** Adds metrics for `doors`, and for the door of agents, to `registry`. */
-export function registerCaps(registry: Registry, doors: () => readonly DoorNumbers[], read: () => PlaneNumbers): void {
+export function registerCaps(
+  registry: Registry,
+  doors: () => readonly ListenerMetrics[],
+  read: () => PlaneMetrics,
+): void {
   new Gauge({
     name: 'postern_agents_unproven',
     help: 'Connections of agents that have not authenticated yet.',

@@ -1,16 +1,16 @@
 /** Metrics about this node in its cluster: its lease, its links to other nodes, and its look-ups in the database. */
 import { Counter, Gauge, type Registry } from '@prometheus-io/client'
-import type { ClusterNumbers, PlaneNumbers } from '../../model/plane-metrics.ts'
+import type { ClusterMetrics, PlaneMetrics } from '../../model/plane-metrics.ts'
 import { registerReadCounter } from './read-counter.ts'
 
 interface ClusterReads {
-  readonly cluster: () => ClusterNumbers
-  readonly planes: () => PlaneNumbers
+  readonly cluster: () => ClusterMetrics
+  readonly planes: () => PlaneMetrics
 }
 
 /** Adds the metrics to `registry`. */
 export function registerCluster(registry: Registry, { cluster, planes }: ClusterReads): void {
-  const gauges: readonly (readonly [name: string, help: string, read: (numbers: ClusterNumbers) => number])[] = [
+  const gauges: readonly (readonly [name: string, help: string, read: (numbers: ClusterMetrics) => number])[] = [
     ['nodes', 'Nodes with a valid lease, including this one.', ({ nodes }) => nodes],
     ['lease_held', 'Whether the lease of this node is valid: 1 or 0.', ({ isLeaseHeld }) => (isLeaseHeld ? 1 : 0)],
     ['lease_age_seconds', 'Time since the lease of this node was renewed.', ({ leaseAgeMs }) => leaseAgeMs / 1000],
@@ -38,7 +38,7 @@ export function registerCluster(registry: Registry, { cluster, planes }: Cluster
       this.set(planes().present.standbys)
     },
   })
-  const ways: readonly (readonly [name: string, help: string, read: (numbers: PlaneNumbers) => Ways])[] = [
+  const ways: readonly (readonly [name: string, help: string, read: (numbers: PlaneMetrics) => Ways])[] = [
     [
       'links',
       'Connections between nodes, by who opened them: `to` other nodes, or `from` them.',

@@ -5,13 +5,13 @@ import { check } from '../../lib/shape/check.ts'
 import { closed } from '../../lib/shape/schema.ts'
 import { Type } from '../../lib/shape/type.ts'
 import { Refusal } from '../../model/errors.ts'
-import type { ApiDoor } from './authenticate.ts'
+import type { ApiAuthentication } from './authenticate.ts'
 import { parseBody } from './body.ts'
 import { checkHost } from './host.ts'
 import type { PageFiles } from './page-files.ts'
 import type { PageSessions } from './page-session.ts'
 
-export interface DashboardOptions extends Pick<ApiDoor, 'authenticate' | 'admits'> {
+export interface DashboardOptions extends Pick<ApiAuthentication, 'authenticate' | 'admits'> {
   readonly pageSessions: PageSessions
   /** Undefined when the page was not built. */
   readonly pageFiles: PageFiles | undefined
@@ -70,7 +70,10 @@ export function mountDashboard(app: FastifyInstance, options: DashboardOptions):
   }
 }
 
-function shown({ id, role, keyId }: NonNullable<Awaited<ReturnType<ApiDoor['authenticate']>>>, until: number) {
+function shown(
+  { id, role, keyId }: NonNullable<Awaited<ReturnType<ApiAuthentication['authenticate']>>>,
+  until: number,
+) {
   return { user_id: id, role, key_id: keyId, expires_at: timestamp(until) }
 }
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { Registry } from '@prometheus-io/client'
-import { type PlaneNumbers, sumOf } from '../../model/plane-metrics.ts'
+import { type PlaneMetrics, sumOf } from '../../model/plane-metrics.ts'
 import { registerCaps } from './cap-metrics.ts'
 import { registerCluster } from './cluster-metrics.ts'
 import { ApiMetrics, metricsPage } from './metrics.ts'
@@ -31,7 +31,7 @@ async function metricLabels(): Promise<Map<string, Set<string>>> {
   const row = { edge: 'e', address: 'a', connections: 1, open: 1, bytesIn: 1, bytesOut: 1, requestMs: 1, refused: 1 }
   const rows = [{ ...row, requests: [1, 1, 1, 1, 1, 1] }]
   const latency = { bounds: [5], steps: [1, 1], sumMs: 1 }
-  const numbers: PlaneNumbers = { ...sumOf([]), edges: rows, endpoints: rows, latency, firstExpiry: 1 }
+  const numbers: PlaneMetrics = { ...sumOf([]), edges: rows, endpoints: rows, latency, firstExpiry: 1 }
   const registry = new Registry()
   new ApiMetrics(registry).served({ method: 'GET', route: '/edges/https', status: 500, seconds: 1 })
   registerTraffic(registry, () => numbers)

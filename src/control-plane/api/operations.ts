@@ -5,7 +5,7 @@ import type { Presence } from '../../model/presence.ts'
 import type { ModuleConfig } from '../../modules/module.ts'
 import type { EdgeModules, ModuleTarget } from '../records/edge-modules.ts'
 import { type Logins, loginOne, loginPage } from '../records/listed-logins.ts'
-import type { CaptureControl } from '../records/managed-captures.ts'
+import type { ManagedCaptures } from '../records/managed-captures.ts'
 import { type Presenting, presentOne, presentPage } from '../records/online-lists.ts'
 import type { Records } from '../records/records.ts'
 import type { Renewals } from '../records/renewals.ts'
@@ -24,7 +24,7 @@ export interface Behind extends ExchangeSources {
   readonly presence: Presence
   readonly logins: Logins
   readonly renewals: Renewals
-  readonly captures: Pick<CaptureControl, 'create' | 'remove'>
+  readonly captures: Pick<ManagedCaptures, 'create' | 'remove'>
   readonly explanations: Pick<Explanations, 'explain'>
   readonly traffic: (period: Period) => Promise<Fields>
   readonly brokenEdges: () => Promise<Fields>

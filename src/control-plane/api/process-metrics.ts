@@ -2,7 +2,7 @@
 import { Counter, type Registry } from '@prometheus-io/client'
 import { registerReadCounter } from './read-counter.ts'
 
-interface ProcessNumbers {
+interface ProcessMetrics {
   readonly lostLines: () => number
   readonly refusedConnections: () => number
   /** Processes that were replaced, by role; left out where there is one process. */
@@ -10,7 +10,7 @@ interface ProcessNumbers {
 }
 
 /** Adds the metrics to `registry`. */
-export function registerProcess(registry: Registry, { lostLines, refusedConnections, restarts }: ProcessNumbers): void {
+export function registerProcess(registry: Registry, { lostLines, refusedConnections, restarts }: ProcessMetrics): void {
   if (restarts) {
     new Counter({
       name: 'postern_process_restarts_total',

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Registry } from '@prometheus-io/client'
-import { type PlaneNumbers, sumOf } from '../../model/plane-metrics.ts'
+import { type PlaneMetrics, sumOf } from '../../model/plane-metrics.ts'
 import { metricsPage } from './metrics.ts'
 import { registerTraffic } from './traffic-metrics.ts'
 
@@ -17,14 +17,14 @@ const row = {
   refused: 0,
 }
 
-const numbers: PlaneNumbers = {
+const numbers: PlaneMetrics = {
   ...sumOf([]),
   edges: [row],
   endpoints: [{ ...row, edge: 'ep_1', address: 'app.example.com', connections: 7 }],
   latency: { bounds: [5, 1000], steps: [2, 1, 4], sumMs: 12_345 },
 }
 
-function registered(given: Partial<PlaneNumbers> = {}): Registry {
+function registered(given: Partial<PlaneMetrics> = {}): Registry {
   const registry = new Registry()
   registerTraffic(registry, () => ({ ...numbers, ...given }))
   return registry

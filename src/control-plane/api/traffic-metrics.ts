@@ -1,19 +1,19 @@
 /** The data plane's numbers as metrics: read at each scrape, not as traffic comes. */
 import { Counter, Gauge, type Metric, type Registry } from '@prometheus-io/client'
-import type { PlaneNumbers, TrafficRow } from '../../model/plane-metrics.ts'
+import type { PlaneMetrics, TrafficRow } from '../../model/plane-metrics.ts'
 
 /** Adds the metrics to `registry`. */
-export function registerTraffic(registry: Registry, read: () => PlaneNumbers): void {
+export function registerTraffic(registry: Registry, read: () => PlaneMetrics): void {
   const plain: readonly (readonly [
     name: string,
     help: string,
-    value: (numbers: PlaneNumbers) => number | undefined,
+    value: (numbers: PlaneMetrics) => number | undefined,
   ])[] = [
     ['postern_sessions', 'Sessions of agents that are online.', ({ present }) => present.sessions],
     ['postern_tunnels', 'Tunnels that are online.', ({ present }) => present.tunnels],
     ['postern_streams', 'Connections that are carried to agents.', ({ present }) => present.streams],
-    ['postern_edges', 'Edges and endpoints that are served.', ({ servedEdges }) => servedEdges],
-    ['postern_edges_coming', 'Edges with a change that is still being compiled.', ({ comingEdges }) => comingEdges],
+    ['postern_edges', 'EdgeTable and endpoints that are served.', ({ servedEdges }) => servedEdges],
+    ['postern_edges_coming', 'EdgeTable with a change that is still being compiled.', ({ comingEdges }) => comingEdges],
     [
       'postern_body_memory_bytes',
       'Memory held by request bodies that modules read.',
@@ -108,7 +108,7 @@ function registerRows<Label extends string>(registry: Registry, what: string, { 
 const LATENCY = 'postern_visitor_request_seconds'
 
 /** A histogram whose values are counted elsewhere: the library's own would need a call for every request. */
-function registerLatency(registry: Registry, read: () => PlaneNumbers['latency']): void {
+function registerLatency(registry: Registry, read: () => PlaneMetrics['latency']): void {
   const metric = {
     name: LATENCY,
     help: 'Time from the head of a request of a visitor to the end of its answer.',

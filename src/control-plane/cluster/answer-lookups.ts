@@ -2,13 +2,13 @@
 
 import type { Logger } from '../../lib/log/create-log.ts'
 import type { Sealer } from '../../lib/secrets/seal.ts'
-import type { DistantPlace, DistantTunnel } from '../../link/planes/plane-calls.ts'
+import type { RemoteAddress, RemoteTunnel } from '../../link/planes/plane-calls.ts'
 import { type EdgeConfig, httpVersionOf } from '../../model/edge-config.ts'
 import { labelTexts } from '../../model/label-groups.ts'
 import { AskedTogether } from '../store/asked-together.ts'
 import { gatherMs } from '../store/gather-time.ts'
 import type { OnlineReader } from '../store/online-reader.ts'
-import type { StoredHeldPlace, StoredOnlineTunnel } from '../store/online-rows.ts'
+import type { StoredHeldAddress, StoredOnlineTunnel } from '../store/online-rows.ts'
 import type { Store } from '../store/store.ts'
 import { type KeptTunnel, placeContext } from './write-online-rows.ts'
 
@@ -39,7 +39,7 @@ export class LookUps {
   readonly #nodeId: string
   readonly #log: Logger
   readonly #introduce: LookUpsOptions['introduce']
-  readonly #places: AskedTogether<readonly string[], readonly DistantPlace[]>
+  readonly #places: AskedTogether<readonly string[], readonly RemoteAddress[]>
 
   constructor({ store, sealer, nodeId, log, introduce }: LookUpsOptions) {
     this.#store = store
@@ -52,11 +52,11 @@ export class LookUps {
     })
   }
 
-  places(places: readonly string[]): Promise<readonly DistantPlace[]> {
+  places(places: readonly string[]): Promise<readonly RemoteAddress[]> {
     return this.#places.ask(places)
   }
 
-  async group(labels: Readonly<Record<string, string>>): Promise<readonly DistantTunnel[]> {
+  async group(labels: Readonly<Record<string, string>>): Promise<readonly RemoteTunnel[]> {
     const pairs = labelTexts(labels)
     const found = await this.#read((online) => online.tunnelsWith(pairs, MAX_MEMBERS))
     const distant = found.flatMap((row) => (row.nodeId === this.#nodeId ? [] : [distantTunnel(row)]))
@@ -65,7 +65,7 @@ export class LookUps {
   }
 
   /** Every port that a tunnel at another node has. */
-  async *ports(): AsyncGenerator<readonly DistantPlace[]> {
+  async *ports(): AsyncGenerator<readonly RemoteAddress[]> {
     let after: { readonly port: number; readonly place: string } | undefined
     for (;;) {
       const page = { after, limit: PORTS_TOGETHER }
@@ -77,7 +77,7 @@ export class LookUps {
     }
   }
 
-  async portPlaces(ports: readonly number[]): Promise<readonly DistantPlace[]> {
+  async portPlaces(ports: readonly number[]): Promise<readonly RemoteAddress[]> {
     return this.#distant(await this.#read((online) => online.holdersOfPorts(ports)))
   }
 
@@ -85,10 +85,10 @@ export class LookUps {
     const wanted = [...new Set(asked.flat())]
     const found = await this.#distant(await this.#read((online) => online.holders(wanted)))
     const byPlace = new Map(found.map((each) => [each.place, each]))
-    return (places: readonly string[]): readonly DistantPlace[] => places.flatMap((place) => byPlace.get(place) ?? [])
+    return (places: readonly string[]): readonly RemoteAddress[] => places.flatMap((place) => byPlace.get(place) ?? [])
   }
 
-  async #distant(rows: readonly StoredHeldPlace[]): Promise<DistantPlace[]> {
+  async #distant(rows: readonly StoredHeldAddress[]): Promise<RemoteAddress[]> {
     const distant = rows.flatMap(({ place, config, holders }) => {
       const holder = holders.find(({ nodeId }) => nodeId !== this.#nodeId)
       if (!holder) return []
@@ -120,7 +120,7 @@ export class LookUps {
   }
 }
 
-function distantTunnel({ id: tunnelId, sessionId, nodeId, planeId, fields }: StoredOnlineTunnel): DistantTunnel {
+function distantTunnel({ id: tunnelId, sessionId, nodeId, planeId, fields }: StoredOnlineTunnel): RemoteTunnel {
   const { tunnel, httpVersion, pool } = JSON.parse(fields) as KeptTunnel // written by a node from one
   const labels = pool?.labels ?? tunnel.labels
   return { tunnelId, sessionId, nodeId, planeId, httpVersion, labels, version: pool?.version }

@@ -10,9 +10,9 @@ import {
   endpointTunnel,
   labelTunnel,
   onlineSession,
-  placeClaim,
-  poolClaim,
+  poolReservation,
   poolTunnel,
+  testReservation,
 } from '../directory/testing/test-online.ts'
 import { Follower } from '../store/feed-follower.ts'
 import { openStore, type Store } from '../store/store.ts'
@@ -60,7 +60,7 @@ describe('nodes on one database', () => {
     /** An agent connects and binds a name; whether it got it. */
     const bind = async ({ plane }: Started, tunnelId: string, sessionId: string, name = NAME): Promise<boolean> => {
       plane.link.tell('sessionStarted', onlineSession(sessionId))
-      const isOurs = await plane.link.ask('claim', placeClaim(tunnelId, sessionId, name))
+      const isOurs = await plane.link.ask('claim', testReservation(tunnelId, sessionId, name))
       if (isOurs) await plane.link.ask('tunnelStarted', endpointTunnel(tunnelId, sessionId, name))
       return isOurs
     }
@@ -129,16 +129,16 @@ describe('nodes on one database', () => {
       const { promise: isReleased, resolve: release } = Promise.withResolvers<void>()
       const { promise: isLocked, resolve: locked } = Promise.withResolvers<void>()
       const slow = store.write(async ({ online }) => {
-        await online.lockPlaces(['secure:slow.example.com'])
+        await online.lockAddresses(['secure:slow.example.com'])
         locked()
         await isReleased
       })
       await isLocked
-      const before = a.plane.link.ask('claim', placeClaim('tn_0', 'ts_0', 'slow.example.com'))
-      const claimed = a.plane.link.ask('claim', placeClaim('tn_1', 'ts_1', NAME))
-      const places = () => a.node.planes.directory.heldPlaces(PLACE)
+      const before = a.plane.link.ask('claim', testReservation('tn_0', 'ts_0', 'slow.example.com'))
+      const claimed = a.plane.link.ask('claim', testReservation('tn_1', 'ts_1', NAME))
+      const places = () => a.node.planes.directory.heldAddresses(PLACE)
       await until('it is claimed', () => places().length === 1)
-      a.plane.link.tell('unclaim', placeClaim('tn_1', 'ts_1', NAME))
+      a.plane.link.tell('unclaim', testReservation('tn_1', 'ts_1', NAME))
       await until('it is given up', () => places().length === 0)
       release()
       await slow
@@ -269,7 +269,7 @@ describe('nodes on one database', () => {
       const claims: Promise<boolean>[] = []
       const claiming = setInterval(() => {
         const n = claims.length
-        claims.push(a.plane.link.ask('claim', placeClaim(`tn_c${n}`, `ts_c${n}`, `c${n}.example.com`)))
+        claims.push(a.plane.link.ask('claim', testReservation(`tn_c${n}`, `ts_c${n}`, `c${n}.example.com`)))
       }, 1)
       try {
         await until('the first is granted', () => claims[0])
@@ -354,10 +354,10 @@ describe('nodes on one database', () => {
     })
 
     describe('a pool', () => {
-      type Terms = Parameters<typeof poolClaim>[3]
+      type Terms = Parameters<typeof poolReservation>[3]
       const join = async ({ plane }: Started, n: number, terms?: Terms): Promise<boolean> => {
         plane.link.tell('sessionStarted', onlineSession(`ts_${n}`))
-        const isIn = await plane.link.ask('claim', poolClaim(`tn_${n}`, `ts_${n}`, NAME, terms))
+        const isIn = await plane.link.ask('claim', poolReservation(`tn_${n}`, `ts_${n}`, NAME, terms))
         if (isIn) await plane.link.ask('tunnelStarted', poolTunnel(`tn_${n}`, `ts_${n}`, NAME, terms))
         return isIn
       }
@@ -420,14 +420,14 @@ describe('nodes on one database', () => {
         for (const at of [a, b]) {
           for (const [terms, difference] of others) {
             assert.equal(await join(at, 2, terms), false)
-            const asked = poolClaim('tn_2', 'ts_2', NAME, terms)
+            const asked = poolReservation('tn_2', 'ts_2', NAME, terms)
             assert.equal(await at.plane.link.ask('whyTaken', asked), difference)
           }
           assert.equal(await bind(at, 'tn_3', 'ts_3'), false)
-          assert.equal(await at.plane.link.ask('whyTaken', placeClaim('tn_3', 'ts_3', NAME)), 'asks alone')
+          assert.equal(await at.plane.link.ask('whyTaken', testReservation('tn_3', 'ts_3', NAME)), 'asks alone')
         }
         assert.equal(await bind(a, 'tn_4', 'ts_4', 'b.example.com'), true)
-        assert.equal(await b.plane.link.ask('whyTaken', poolClaim('tn_5', 'ts_5', 'b.example.com')), 'is alone')
+        assert.equal(await b.plane.link.ask('whyTaken', poolReservation('tn_5', 'ts_5', 'b.example.com')), 'is alone')
       })
 
       test('is free when none of its members gives a sign of life', async () => {

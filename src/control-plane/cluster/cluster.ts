@@ -6,11 +6,11 @@
 
 import type { Logger } from '../../lib/log/create-log.ts'
 import type { Sealer } from '../../lib/secrets/seal.ts'
-import type { NameChallenge, OtherNode, PlaceClaim, PlaneCalls } from '../../link/planes/plane-calls.ts'
+import type { NameChallenge, OtherNode, PlaneCalls, Reservation } from '../../link/planes/plane-calls.ts'
 import { Refusal } from '../../model/errors.ts'
 import type { ExchangeAsk } from '../../model/exchange.ts'
 import type { FormerLabelTunnel } from '../../model/former-labels.ts'
-import type { ClusterNumbers } from '../../model/plane-metrics.ts'
+import type { ClusterMetrics } from '../../model/plane-metrics.ts'
 import type { PoolDifference } from '../../model/pool.ts'
 import type { Presence } from '../../model/presence.ts'
 import type { AllNodes } from '../directory/directory.ts'
@@ -24,7 +24,7 @@ import type { Period, TrafficPoint } from '../traffic/traffic-counts.ts'
 import { LookUps } from './answer-lookups.ts'
 import { answerCall, type NodeServices, servicesOf } from './cluster-calls.ts'
 import { clusterPresence } from './cluster-presence.ts'
-import { decideClaim } from './decide-address.ts'
+import { decideReservation } from './decide-address.ts'
 import { LEASE_MS, type NodeFacts, NodeLease } from './node-lease.ts'
 import { mirrorPorts } from './remote-ports.ts'
 import { type HeldHere, type KeptTunnel, NODE_LEAVES, OnlineRows, SESSION_MOVED } from './write-online-rows.ts'
@@ -105,7 +105,7 @@ export class Cluster {
       ...{ store, sealer, nodeId, log, held: here.held },
       onLeaseLost: () => void this.#lease.renew(),
       // On a node that leaves, what has moved away stays until its agent gives it up.
-      onPlaceTaken: ({ tunnelId }) => {
+      onAddressTaken: ({ tunnelId }) => {
         if (!this.#leaving) here.stopTaken(tunnelId)
       },
       onSessionTaken: (sessionId) => {
@@ -132,7 +132,7 @@ export class Cluster {
   }
 
   /** For the metrics. */
-  get numbers(): ClusterNumbers {
+  get numbers(): ClusterMetrics {
     const { ageMs } = this.#lease
     return {
       nodes: this.#liveCount,
@@ -199,7 +199,7 @@ export class Cluster {
   #note(kind: 'sessions' | 'tunnels' | 'places', key: string): void {
     if (kind === 'sessions') this.#rows.sessionChanged(key)
     else if (kind === 'tunnels') this.#rows.tunnelChanged(key)
-    else this.#rows.placeChanged(key)
+    else this.#rows.addressChanged(key)
   }
 
   /** What is online at all nodes. */
@@ -270,11 +270,11 @@ export class Cluster {
   }
 
   /** Why a holder at another node blocks a claim; undefined when none does. */
-  async whyTaken(claim: PlaceClaim): Promise<PoolDifference | undefined> {
+  async whyTaken(claim: Reservation): Promise<PoolDifference | undefined> {
     const { store, node } = this.#options
     const [row] = await store.read(({ online }) => online.holders([claim.place]))
     const stored = row && { ...row, holders: row.holders.map((holder) => ({ ...holder, isAlive: true })) }
-    const decision = stored && decideClaim({ ...claim, nodeId: node.id }, stored)
+    const decision = stored && decideReservation({ ...claim, nodeId: node.id }, stored)
     return decision?.isGranted === false ? decision.difference : undefined
   }
 
@@ -363,7 +363,7 @@ export class Cluster {
     this.#rows.sessionChanged(sessionId)
     for (const { id, place } of this.#options.here.held.tunnelsOf(sessionId)) {
       this.#rows.tunnelChanged(id)
-      if (place !== undefined) this.#rows.placeChanged(place)
+      if (place !== undefined) this.#rows.addressChanged(place)
     }
   }
 

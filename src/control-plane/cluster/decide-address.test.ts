@@ -1,29 +1,29 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { type Claimant, decideClaim, type JudgedHolder, type JudgedPlace } from './decide-address.ts'
+import { type Applicant, decideReservation, type JudgedAddress, type JudgedHolder } from './decide-address.ts'
 
 const holder = (n: number, nodeId: string, isAlive = true): JudgedHolder => ({
   ...{ tunnelId: `tn_${n}`, sessionId: `ts_${n}`, nodeId, isAlive },
 })
-const claim = (n: number, terms: Partial<Claimant> = {}): Claimant => ({
+const claim = (n: number, terms: Partial<Applicant> = {}): Applicant => ({
   ...{ tunnelId: `tn_${n}`, sessionId: `ts_${n}`, nodeId: 'nd_here', version: 'p.q.r', ...terms },
 })
-const inPool = (n: number, terms: Partial<Claimant> = {}): Claimant =>
+const inPool = (n: number, terms: Partial<Applicant> = {}): Applicant =>
   claim(n, { pool: { ownerId: 'usr_1' }, ...terms })
-const alone = (...holders: JudgedHolder[]): JudgedPlace<JudgedHolder> => ({
+const alone = (...holders: JudgedHolder[]): JudgedAddress<JudgedHolder> => ({
   ...{ isPooled: false, ownerId: '', digest: '', holders },
 })
-const pool = (...holders: JudgedHolder[]): JudgedPlace<JudgedHolder> => ({
+const pool = (...holders: JudgedHolder[]): JudgedAddress<JudgedHolder> => ({
   ...{ isPooled: true, ownerId: 'usr_1', digest: 'p.q.r', holders },
 })
 /** The tunnels that lose the place, or why it was not granted. */
-const outcome = (wanted: Claimant, place: JudgedPlace<JudgedHolder>): readonly string[] | string => {
-  const decision = decideClaim(wanted, place)
+const outcome = (wanted: Applicant, place: JudgedAddress<JudgedHolder>): readonly string[] | string => {
+  const decision = decideReservation(wanted, place)
   return decision.isGranted ? decision.replaced.map(({ tunnelId }) => tunnelId) : decision.difference
 }
 
 describe('a place', () => {
-  const cases: readonly [name: string, Claimant, JudgedPlace<JudgedHolder>, string | readonly string[]][] = [
+  const cases: readonly [name: string, Applicant, JudgedAddress<JudgedHolder>, string | readonly string[]][] = [
     ['that is free', claim(1), alone(), []],
     ['of a stranger', claim(1), alone(holder(2, 'nd_b')), 'asks alone'],
     ['of a stranger whose node is lost', claim(1), alone(holder(2, 'nd_b', false)), ['tn_2']],

@@ -15,13 +15,13 @@ export interface JudgedHolder extends Holder {
 }
 
 /** A tunnel that wants a place, and the terms on which it would share it. */
-export interface Claimant extends Holder {
+export interface Applicant extends Holder {
   readonly version: string
   readonly pool?: { readonly ownerId: string } | undefined
 }
 
 /** A place as it is stored: its holders, and the terms on which they have it. */
-export interface JudgedPlace<Held extends JudgedHolder> {
+export interface JudgedAddress<Held extends JudgedHolder> {
   readonly isPooled: boolean
   readonly ownerId: string
   /** The version of what all members of a pool serve. */
@@ -38,7 +38,10 @@ type Decision<Held extends JudgedHolder> =
     }
 
 /** Decides whether a tunnel gets an address, alone or as a member of its pool. */
-export function decideClaim<Held extends JudgedHolder>(claim: Claimant, place: JudgedPlace<Held>): Decision<Held> {
+export function decideReservation<Held extends JudgedHolder>(
+  claim: Applicant,
+  place: JudgedAddress<Held>,
+): Decision<Held> {
   const { holders } = place
   // Holders at this node were decided before; their rows may be stale.
   const others = holders.filter(({ isAlive, nodeId }) => isAlive && nodeId !== claim.nodeId)
@@ -51,7 +54,7 @@ export function decideClaim<Held extends JudgedHolder>(claim: Claimant, place: J
 }
 
 /** The terms on which a holder has a place; they are the same for all its holders. */
-export function termsOf({ isPooled, ownerId, digest }: Omit<JudgedPlace<never>, 'holders'>, { tunnelId }: Holder) {
+export function termsOf({ isPooled, ownerId, digest }: Omit<JudgedAddress<never>, 'holders'>, { tunnelId }: Holder) {
   return { tunnelId, version: digest, pool: isPooled ? { ownerId } : undefined }
 }
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { after, afterEach, beforeEach, describe, type TestContext, test } from 'node:test'
 import { eachStore } from '../../../test/support/databases.ts'
 import { until } from '../../../test/support/until.ts'
-import { endpointTunnel, onlineSession, placeClaim } from '../directory/testing/test-online.ts'
+import { endpointTunnel, onlineSession, testReservation } from '../directory/testing/test-online.ts'
 import type { TestPlane } from '../mirrors/testing/test-planes.ts'
 import { openStore, type Store } from '../store/store.ts'
 import { type Nodes, TestNode } from './testing/test-node.ts'
@@ -43,7 +43,7 @@ describe('an expired lease', () => {
       plane = await here.plane()
       const other = await there.plane()
       other.link.tell('sessionStarted', onlineSession('ts_1'))
-      assert.ok(await other.link.ask('claim', placeClaim('tn_1', 'ts_1', NAME)))
+      assert.ok(await other.link.ask('claim', testReservation('tn_1', 'ts_1', NAME)))
       await other.link.ask('tunnelStarted', endpointTunnel('tn_1', 'ts_1', NAME))
       await there.cluster.presence().sessions({ limit: 1 })
     })

@@ -27,7 +27,7 @@ export function openCluster({ store, sealer, log, node, planes, history }: OpenC
       held: {
         session: (id) => planes().directory.heldSession(id),
         tunnel: (id) => planes().directory.heldTunnel(id),
-        places: (place) => planes().directory.heldPlaces(place),
+        places: (place) => planes().directory.heldAddresses(place),
         tunnelsOf: (sessionId) => planes().directory.heldTunnelsOf(sessionId),
       },
       sessions: () => planes().directory.sessionCount,

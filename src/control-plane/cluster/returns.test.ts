@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { after, afterEach, beforeEach, describe, type TestContext, test } from 'node:test'
 import { eachStore } from '../../../test/support/databases.ts'
 import { until } from '../../../test/support/until.ts'
-import { endpointTunnel, onlineSession, placeClaim } from '../directory/testing/test-online.ts'
+import { endpointTunnel, onlineSession, testReservation } from '../directory/testing/test-online.ts'
 import type { TestPlane } from '../mirrors/testing/test-planes.ts'
 import { openStore, type Store } from '../store/store.ts'
 import type { Writer } from '../store/writer.ts'
@@ -39,7 +39,7 @@ describe('an address that its agent asks for again', () => {
     }
     const bind = async (at: TestPlane, tunnelId: string, sessionId: string): Promise<boolean> => {
       at.link.tell('sessionStarted', onlineSession(sessionId))
-      const isOurs = await at.link.ask('claim', placeClaim(tunnelId, sessionId, NAME))
+      const isOurs = await at.link.ask('claim', testReservation(tunnelId, sessionId, NAME))
       if (isOurs) await at.link.ask('tunnelStarted', endpointTunnel(tunnelId, sessionId, NAME))
       return isOurs
     }
@@ -48,7 +48,7 @@ describe('an address that its agent asks for again', () => {
       const [place] = (await there?.cluster.lookUps.places([PLACE])) ?? []
       return place?.tunnel.tunnelId
     }
-    const holders = () => here?.planes.directory.heldPlaces(PLACE) ?? []
+    const holders = () => here?.planes.directory.heldAddresses(PLACE) ?? []
 
     /** Holds back the next write before its commit; with an error it is never committed. */
     const holdWrite = (t: TestContext) => {
@@ -112,10 +112,10 @@ describe('an address that its agent asks for again', () => {
       const held = holdWrite(t)
       plane.link.tell('sessionStarted', onlineSession('ts_2'))
       await held.begun
-      const first = plane.link.ask('claim', placeClaim('tn_2', 'ts_2', NAME))
+      const first = plane.link.ask('claim', testReservation('tn_2', 'ts_2', NAME))
       await until('it is claimed', () => holders().length === 1)
-      plane.link.tell('unclaim', placeClaim('tn_2', 'ts_2', NAME))
-      const second = plane.link.ask('claim', placeClaim('tn_3', 'ts_2', NAME))
+      plane.link.tell('unclaim', testReservation('tn_2', 'ts_2', NAME))
+      const second = plane.link.ask('claim', testReservation('tn_3', 'ts_2', NAME))
       await until('it is claimed again', () => holders()[0]?.tunnelId === 'tn_3')
       held.end()
       assert.deepEqual([await first, await second], [false, false])

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type LocatedClaim, piecesOf, type RowBatch } from './row-batch.ts'
+import { type LocatedReservation, piecesOf, type RowBatch } from './row-batch.ts'
 
 const claim = (place: string, tunnelId = `tn_${place}`, sessionId = `ts_${place}`) => ({
   // No other field of a claim is read.
-  claim: { place, tunnelId, sessionId } as LocatedClaim,
+  claim: { place, tunnelId, sessionId } as LocatedReservation,
   resolve() {},
   reject() {},
 })

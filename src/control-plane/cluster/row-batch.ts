@@ -1,11 +1,11 @@
 /** The online rows that one transaction writes, and how many. */
-import type { PlaceClaim } from '../../link/planes/plane-calls.ts'
+import type { Reservation } from '../../link/planes/plane-calls.ts'
 
-export type LocatedClaim = PlaceClaim & { readonly planeId: string }
+export type LocatedReservation = Reservation & { readonly planeId: string }
 
 /** A claim whose agent waits for the answer. */
-export interface WaitingClaim {
-  readonly claim: LocatedClaim
+export interface WaitingReservation {
+  readonly claim: LocatedReservation
   readonly resolve: (isGranted: boolean) => void
   readonly reject: (error: unknown) => void
 }
@@ -16,7 +16,7 @@ export interface RowBatch {
   readonly tunnels: ReadonlyMap<string, boolean>
   /** Places whose holder here may have changed, by place. */
   readonly places: ReadonlySet<string>
-  readonly claims: readonly WaitingClaim[]
+  readonly claims: readonly WaitingReservation[]
 }
 
 /**

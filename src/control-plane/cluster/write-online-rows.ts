@@ -8,25 +8,25 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Logger } from '../../lib/log/create-log.ts'
 import type { Sealer } from '../../lib/secrets/seal.ts'
-import type { OnlineSession, OnlineTunnel, PlaceClaim } from '../../link/planes/plane-calls.ts'
+import type { OnlineSession, OnlineTunnel, Reservation } from '../../link/planes/plane-calls.ts'
 import { labelTexts } from '../../model/label-groups.ts'
 import { memberLabels, poolDifference, slotOf } from '../../model/pool.ts'
 import type { PresentEndpoint, PresentTunnel } from '../../model/presence.ts'
 import type { Change } from '../store/feed.ts'
 import { ENOUGH, gatherMs } from '../store/gather-time.ts'
-import type { StoredHeldPlace } from '../store/online-rows.ts'
+import type { StoredHeldAddress } from '../store/online-rows.ts'
 import type { FoundHolder, OnlineWriter } from '../store/online-writer.ts'
 import type { Store } from '../store/store.ts'
 import type { Writer } from '../store/writer.ts'
-import { decideClaim, termsOf } from './decide-address.ts'
-import { type LocatedClaim, piecesOf, type RowBatch, type WaitingClaim } from './row-batch.ts'
+import { decideReservation, termsOf } from './decide-address.ts'
+import { type LocatedReservation, piecesOf, type RowBatch, type WaitingReservation } from './row-batch.ts'
 
 /** What is online here, by id; undefined for what is not. */
 export interface HeldHere {
   session(id: string): ({ readonly planeId: string } & OnlineSession) | undefined
   tunnel(id: string): { readonly planeId: string; readonly online: OnlineTunnel } | undefined
   /** Several where they are in a pool. */
-  places(place: string): readonly ({ readonly planeId: string } & PlaceClaim)[]
+  places(place: string): readonly ({ readonly planeId: string } & Reservation)[]
   tunnelsOf(sessionId: string): readonly { readonly id: string; readonly place: string | undefined }[]
 }
 
@@ -39,7 +39,7 @@ interface OnlineRowsOptions {
   /** Called when nothing was written because the lease of this node has expired. */
   readonly onLeaseLost: () => void
   /** Called when another node has taken a place that was held here. */
-  readonly onPlaceTaken: (place: PlaceClaim) => void
+  readonly onAddressTaken: (place: Reservation) => void
   /** Called when the agent of a session here has come back at another node. */
   readonly onSessionTaken: (sessionId: string) => void
 }
@@ -76,13 +76,13 @@ export class OnlineRows {
   #sessions = new Map<string, boolean>()
   #tunnels = new Map<string, boolean>()
   #places = new Set<string>()
-  #claims: WaitingClaim[] = []
+  #claims: WaitingReservation[] = []
   /** Claims that are not decided yet. */
-  readonly #asked = new Set<PlaceClaim>()
+  readonly #asked = new Set<Reservation>()
   /** Claims given up here that the database still shows as held, by slot; until their release is being written. */
-  readonly #givenUp = new Map<string, PlaceClaim>()
+  readonly #givenUp = new Map<string, Reservation>()
   /** Claims that the current transaction releases; once it commits, anybody may take their places. */
-  readonly #releasing = new Map<string, PlaceClaim>()
+  readonly #releasing = new Map<string, Reservation>()
   /** Ids of sessions that are or were here, the latest at the end. */
   readonly #seen = new Set<string>()
   /** Ids of sessions that came here from other nodes, by the revision of that change. */
@@ -125,19 +125,19 @@ export class OnlineRows {
     this.#writeSoon(GATHER_MS)
   }
 
-  placeChanged(place: string): void {
+  addressChanged(place: string): void {
     this.#places.add(place)
     this.#writeSoon(GATHER_MS)
   }
 
-  placeLeft(claim: PlaceClaim): void {
+  placeLeft(claim: Reservation): void {
     // A claim that was not granted yet never held the place.
     if (!this.#asked.has(claim)) this.#givenUp.set(slotOf(claim), claim)
-    this.placeChanged(claim.place)
+    this.addressChanged(claim.place)
   }
 
   /** Resolves with whether the tunnel gets the place at all nodes; rejects when the database does not answer. */
-  claim(claim: LocatedClaim): Promise<boolean> {
+  claim(claim: LocatedReservation): Promise<boolean> {
     if (this.#isOursStill(claim)) return this.#renew(claim)
     const { promise, resolve, reject } = Promise.withResolvers<boolean>()
     this.#asked.add(claim)
@@ -173,13 +173,13 @@ export class OnlineRows {
   }
 
   /** The agent is back before its release was written: in the database it still holds the place, reachable or not. */
-  #isOursStill(claim: PlaceClaim): boolean {
+  #isOursStill(claim: Reservation): boolean {
     return this.#givenUp.get(slotOf(claim))?.sessionId === claim.sessionId
   }
 
   /** Waits until other nodes can read the new row. Not for a slow database: a node with the old row looks up again. */
-  async #renew({ place }: LocatedClaim): Promise<boolean> {
-    this.placeChanged(place)
+  async #renew({ place }: LocatedReservation): Promise<boolean> {
+    this.addressChanged(place)
     await Promise.race([this.noted(), pause(RENEW_MS, undefined, { ref: false })])
     return true
   }
@@ -253,7 +253,7 @@ export class OnlineRows {
   }
 
   async #writeBatch(batch: RowBatch): Promise<void> {
-    const { store, nodeId, onPlaceTaken, onSessionTaken } = this.#options
+    const { store, nodeId, onAddressTaken, onSessionTaken } = this.#options
     const outcome = await store.write(async (writer) => {
       // The lease stays locked until the transaction ends, so that no node sweeps what is written here.
       if (!(await writer.online.holdLease(nodeId))) throw new LeaseLost()
@@ -263,7 +263,7 @@ export class OnlineRows {
     })
     this.#releasing.clear()
     for (const { claim, resolve } of batch.claims) resolve(!outcome.refused.has(claim))
-    for (const claim of outcome.taken) onPlaceTaken(claim)
+    for (const claim of outcome.taken) onAddressTaken(claim)
     for (const id of outcome.sessions) onSessionTaken(id)
   }
 
@@ -311,7 +311,7 @@ export class OnlineRows {
   async #writePlaces(
     writer: Writer,
     batch: RowBatch,
-  ): Promise<{ refused: ReadonlySet<PlaceClaim>; taken: PlaceClaim[] }> {
+  ): Promise<{ refused: ReadonlySet<Reservation>; taken: Reservation[] }> {
     const { nodeId } = this.#options
     const { online } = writer
     // When a batch has two claims for one slot, both are the same agent's, or this node would not have made the later one.
@@ -321,7 +321,7 @@ export class OnlineRows {
     )
     const all = [...new Set([...claims.keys(), ...batch.places])]
     if (all.length === 0) return { refused: new Set(), taken: [] }
-    const locked = await online.lockPlaces(all)
+    const locked = await online.lockAddresses(all)
     this.#startRelease(new Set(all))
     const settled = locked.map((row) => this.#settle(row, claims.get(row.place) ?? []))
     for (const { sessionId } of settled.flatMap(({ movedHere }) => movedHere)) {
@@ -329,7 +329,7 @@ export class OnlineRows {
       writer.changed(SESSION_MOVED, sessionId, (revision) => this.#noteMove(revision, sessionId))
     }
     await online.dropHolders(settled.flatMap(({ dropped }) => dropped))
-    await online.setPlaces(settled.flatMap(({ given: [first] }) => (first ? [this.#placeRow(first)] : [])))
+    await online.setAddresses(settled.flatMap(({ given: [first] }) => (first ? [this.#placeRow(first)] : [])))
     await online.putHolders(
       settled.flatMap(({ given }) =>
         given.map(({ place, tunnelId, sessionId, planeId, version, pool }) => ({
@@ -337,7 +337,7 @@ export class OnlineRows {
         })),
       ),
     )
-    await online.dropEmptyPlaces(settled.flatMap(({ place, given }) => (given.length > 0 ? [] : [place])))
+    await online.dropEmptyAddresses(settled.flatMap(({ place, given }) => (given.length > 0 ? [] : [place])))
     for (const { place, given, dropped } of settled) {
       const port = portOf(place)
       if (port !== null && given.length + dropped.length > 0) writer.changed(PORT_CHANGED, String(port))
@@ -370,19 +370,19 @@ export class OnlineRows {
   }
 
   /** Decides who holds one place, whose row is locked. */
-  #settle(row: StoredHeldPlace<FoundHolder>, claims: readonly LocatedClaim[]) {
+  #settle(row: StoredHeldAddress<FoundHolder>, claims: readonly LocatedReservation[]) {
     const { nodeId, held } = this.#options
     const { place, holders } = row
     const here = held.places(place)
-    const isHere = ({ tunnelId, sessionId }: PlaceClaim): boolean =>
+    const isHere = ({ tunnelId, sessionId }: Reservation): boolean =>
       here.some((each) => each.tunnelId === tunnelId && each.sessionId === sessionId)
     // A tunnel that ended before the answer is not granted its place: nobody would ever remove the row.
     const [wanted, refused] = parted(claims, isHere)
-    const granted: LocatedClaim[] = []
+    const granted: LocatedReservation[] = []
     const dropped = new Set(holders.filter((holder) => holder.nodeId === nodeId || !holder.isAlive))
     const movedHere: FoundHolder[] = []
     for (const claim of wanted) {
-      const decision = decideClaim({ ...claim, nodeId }, row)
+      const decision = decideReservation({ ...claim, nodeId }, row)
       if (!decision.isGranted) {
         refused.push(claim)
         continue
@@ -404,7 +404,7 @@ export class OnlineRows {
     return { place, refused, taken, given: [...granted, ...kept], dropped: [...dropped], movedHere }
   }
 
-  #placeRow({ place, config, isUnnamed, pool, version }: PlaceClaim) {
+  #placeRow({ place, config, isUnnamed, pool, version }: Reservation) {
     const sealed = this.#options.sealer.seal(JSON.stringify(config), placeContext(place))
     const terms = { ownerId: pool?.ownerId ?? '', isPooled: pool !== undefined, digest: pool ? version : '' }
     return { place, ...terms, isUnnamed, port: portOf(place), config: sealed }

@@ -1,26 +1,26 @@
 /** Several tunnels of one owner share one address, at any data planes. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import type { ElsewhereTunnel } from '../../link/planes/plane-calls.ts'
+import type { WorkerTunnel } from '../../link/planes/plane-calls.ts'
 import { Directory } from './directory.ts'
-import { endpointTunnel, onlineSession, placeClaim, poolClaim, poolTunnel } from './testing/test-online.ts'
+import { endpointTunnel, onlineSession, poolReservation, poolTunnel, testReservation } from './testing/test-online.ts'
 
 const NAME = 'a.example.com'
 const PLACE = `secure:${NAME}`
 
 function quiet() {
-  const added: ElsewhereTunnel[] = []
+  const added: WorkerTunnel[] = []
   const removed: string[] = []
   const directory = new Directory({
     added: async (tunnel) => void added.push(tunnel),
     removed: ({ tunnelId }) => void removed.push(tunnelId),
     sessionOver() {},
   })
-  type Terms = Parameters<typeof poolClaim>[3]
+  type Terms = Parameters<typeof poolReservation>[3]
   /** A tunnel with a session of its own joins the pool; resolves with whether it may. */
   const join = async (plane: string, n: number, terms?: Terms): Promise<boolean> => {
     directory.sessionStarted(plane, onlineSession(`ts_${n}`))
-    const isIn = await directory.claim(plane, poolClaim(`tn_${n}`, `ts_${n}`, NAME, terms))
+    const isIn = await directory.claim(plane, poolReservation(`tn_${n}`, `ts_${n}`, NAME, terms))
     if (isIn) await directory.tunnelStarted(plane, poolTunnel(`tn_${n}`, `ts_${n}`, NAME, terms))
     return isIn
   }
@@ -54,10 +54,10 @@ describe('a pool in the directory', () => {
     await join('w2', 2)
     directory.tunnelEnded('w1', 'tn_1')
     assert.deepEqual([removed, directory.holdersOf(PLACE)], [['tn_1'], ['ts_2']])
-    assert.equal(await directory.claim('w1', placeClaim('tn_3', 'ts_3', NAME)), false)
+    assert.equal(await directory.claim('w1', testReservation('tn_3', 'ts_3', NAME)), false)
     directory.detached('w2')
     assert.deepEqual([removed, directory.holdersOf(PLACE)], [['tn_1', 'tn_2'], []])
-    assert.equal(await directory.claim('w1', placeClaim('tn_3', 'ts_3', NAME)), true)
+    assert.equal(await directory.claim('w1', testReservation('tn_3', 'ts_3', NAME)), true)
   })
 
   test('refuses a member that differs, and a tunnel that wants the address alone', async () => {
@@ -67,30 +67,30 @@ describe('a pool in the directory', () => {
       assert.equal(await join(plane, 2, { version: 'a.b.x' }), false)
       assert.equal(await join(plane, 2, { ownerId: 'usr_2' }), false)
     }
-    assert.equal(directory.whyTaken(poolClaim('tn_2', 'ts_2', NAME, { version: 'a.x.c' })), 'policy')
-    assert.equal(directory.whyTaken(placeClaim('tn_2', 'ts_2', NAME)), 'asks alone')
-    assert.equal(directory.whyTaken(poolClaim('tn_2', 'ts_2', NAME)), undefined)
-    await directory.claim('w1', placeClaim('tn_9', 'ts_9', 'b.example.com'))
-    assert.equal(directory.whyTaken(poolClaim('tn_2', 'ts_2', 'b.example.com')), 'is alone')
+    assert.equal(directory.whyTaken(poolReservation('tn_2', 'ts_2', NAME, { version: 'a.x.c' })), 'policy')
+    assert.equal(directory.whyTaken(testReservation('tn_2', 'ts_2', NAME)), 'asks alone')
+    assert.equal(directory.whyTaken(poolReservation('tn_2', 'ts_2', NAME)), undefined)
+    await directory.claim('w1', testReservation('tn_9', 'ts_9', 'b.example.com'))
+    assert.equal(directory.whyTaken(poolReservation('tn_2', 'ts_2', 'b.example.com')), 'is alone')
   })
 
   test('takes two tunnels of one session, and keeps the membership of one that comes back', async () => {
     const { directory, removed, join } = quiet()
     await join('w1', 1)
-    assert.equal(await directory.claim('w1', poolClaim('tn_2', 'ts_1', NAME)), true)
+    assert.equal(await directory.claim('w1', poolReservation('tn_2', 'ts_1', NAME)), true)
     await directory.tunnelStarted('w1', poolTunnel('tn_2', 'ts_1', NAME))
     assert.deepEqual(removed, [])
-    assert.equal(await directory.claim('w2', poolClaim('tn_1', 'ts_1', NAME)), true)
+    assert.equal(await directory.claim('w2', poolReservation('tn_1', 'ts_1', NAME)), true)
     assert.deepEqual(removed, ['tn_1'])
-    assert.equal(directory.heldPlaces(PLACE).length, 2)
+    assert.equal(directory.heldAddresses(PLACE).length, 2)
   })
 
   test('ends when its only agent takes the address alone', async () => {
     const { directory, join } = quiet()
     await join('w1', 1)
-    assert.equal(await directory.claim('w1', placeClaim('tn_1', 'ts_1', NAME)), true)
+    assert.equal(await directory.claim('w1', testReservation('tn_1', 'ts_1', NAME)), true)
     assert.deepEqual(
-      directory.heldPlaces(PLACE).map(({ tunnelId, pool }) => [tunnelId, pool]),
+      directory.heldAddresses(PLACE).map(({ tunnelId, pool }) => [tunnelId, pool]),
       [['tn_1', undefined]],
     )
   })

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
-import type { ElsewhereTunnel, OnlineTunnel } from '../../link/planes/plane-calls.ts'
+import type { OnlineTunnel, WorkerTunnel } from '../../link/planes/plane-calls.ts'
 import { Directory } from './directory.ts'
-import { endpointTunnel, labelTunnel, onlineSession, placeClaim, servedAt } from './testing/test-online.ts'
+import { endpointTunnel, labelTunnel, onlineSession, servedAt, testReservation } from './testing/test-online.ts'
 
 const planes = ['w1', 'w2', 'w3'] as const
 const sessions = ['ts_1', 'ts_2', 'ts_3'] as const
@@ -136,7 +136,7 @@ class Told {
 
   /** Attaches a plane: it is told everything, and others are told what it has. */
   attached(plane: string): void {
-    const text = (all: readonly ElsewhereTunnel[]) => all.map((each) => [each.tunnelId, each.planeId] as const)
+    const text = (all: readonly WorkerTunnel[]) => all.map((each) => [each.tunnelId, each.planeId] as const)
     this.known.set(plane, new Map(text(this.directory.elsewhere(plane))))
     for (const [id, known] of this.known) {
       if (id !== plane) for (const [tunnel, at] of text(this.directory.ofPlane(plane))) known.set(tunnel, at)
@@ -193,7 +193,7 @@ async function take(each: Step, told: Told, model: Model): Promise<void> {
   } else if (act === 'claim' && place && isHere) {
     const held = model.places.get(place)
     const isGiven = !held || held.tunnel === tunnel || held.session === session
-    assert.equal(await directory.claim(plane, placeClaim(tunnel, session, place)), isGiven)
+    assert.equal(await directory.claim(plane, testReservation(tunnel, session, place)), isGiven)
     if (!isGiven) return
     if (held) model.tunnels.delete(held.tunnel)
     model.places.set(place, { plane, session, tunnel })
@@ -205,7 +205,7 @@ async function take(each: Step, told: Told, model: Model): Promise<void> {
     if (held && (!model.holds(tunnel, plane) || held.session !== session)) return
     model.tunnels.set(tunnel, { plane, session })
     if (place) model.places.set(place, { plane, session, tunnel })
-    // As `OtherPlanes.cameHere` does.
+    // As `WorkerTunnels.cameHere` does.
     told.known.get(plane)?.delete(tunnel)
     await directory.tunnelStarted(plane, onlineTunnel(tunnel, session))
   } else if (act === 'offline') {
@@ -273,7 +273,7 @@ describe('the directory', () => {
     for (const isEndFirst of [true, false]) {
       const { directory, news } = quiet()
       directory.sessionStarted('w1', onlineSession('ts_1'))
-      const claim = placeClaim('tn_1', 'ts_1', 'a.example.com')
+      const claim = testReservation('tn_1', 'ts_1', 'a.example.com')
       assert.ok(await directory.claim('w1', claim))
       await directory.tunnelStarted('w1', endpointTunnel('tn_1', 'ts_1', 'a.example.com'))
       assert.deepEqual(news(), ['+tn_1@w1'])
@@ -288,7 +288,7 @@ describe('the directory', () => {
   test('reports a claim as lost with its plane even if its tunnel never came online', async () => {
     const { directory, news } = quiet()
     directory.sessionStarted('w1', onlineSession('ts_1'))
-    await directory.claim('w1', placeClaim('tn_1', 'ts_1', 'a.example.com'))
+    await directory.claim('w1', testReservation('tn_1', 'ts_1', 'a.example.com'))
     news()
     directory.detached('w1')
     assert.deepEqual(news(), ['?tn_1@w1'])
@@ -304,9 +304,9 @@ describe('the directory', () => {
       sessionOver() {},
     })
     directory.sessionStarted('w1', onlineSession('ts_1'))
-    const first = directory.claim('w1', placeClaim('tn_1', 'ts_1', 'a.example.com'))
+    const first = directory.claim('w1', testReservation('tn_1', 'ts_1', 'a.example.com'))
     directory.sessionStarted('w2', onlineSession('ts_1'))
-    assert.equal(await directory.claim('w2', placeClaim('tn_1', 'ts_1', 'a.example.com')), true)
+    assert.equal(await directory.claim('w2', testReservation('tn_1', 'ts_1', 'a.example.com')), true)
     late.resolve()
     assert.equal(await first, false)
     assert.deepEqual(
@@ -320,7 +320,7 @@ describe('the directory', () => {
     directory.sessionStarted('w1', onlineSession('ts_1'))
     await directory.tunnelStarted('w1', endpointTunnel('tn_1', 'ts_1', 'a.example.com'))
     assert.deepEqual(news(), ['+tn_1@w1'])
-    assert.equal(await directory.claim('w2', placeClaim('tn_9', 'ts_9', 'a.example.com')), false)
+    assert.equal(await directory.claim('w2', testReservation('tn_9', 'ts_9', 'a.example.com')), false)
   })
 
   test('does not take over what another plane has by now, and reports it', async () => {
@@ -328,7 +328,7 @@ describe('the directory', () => {
     // While w1 is away, one of its agents comes back to w2, another gets a name of w1's, and a third a tunnel.
     directory.sessionStarted('w2', onlineSession('ts_1'))
     directory.sessionStarted('w2', onlineSession('ts_9'))
-    await directory.claim('w2', placeClaim('tn_9', 'ts_9', 'a.example.com'))
+    await directory.claim('w2', testReservation('tn_9', 'ts_9', 'a.example.com'))
     await directory.tunnelStarted('w2', labelTunnel('tn_3', 'ts_9', { app: 'web' }))
     news()
     const superseded = directory.attached(
@@ -371,14 +371,14 @@ describe('the directory', () => {
     directory.sessionStarted('w2', onlineSession('ts_3'))
     assert.deepEqual([...directory.sessionsByCertificate()], [['crt_1', ['ts_1', 'ts_2']]])
     const config = servedAt('tn_1', 'a.example.com', 2)
-    await directory.claim('w1', { ...placeClaim('tn_1', 'ts_1', 'a.example.com'), config })
+    await directory.claim('w1', { ...testReservation('tn_1', 'ts_1', 'a.example.com'), config })
     assert.equal(directory.elsewhere('w2')[0]?.httpVersion, 2)
   })
 
   test('finds the endpoint below a wildcard that the wildcard would displace', async () => {
     const { directory } = quiet()
-    await directory.claim('w1', placeClaim('tn_1', 'ts_1', 'a.example.com'))
-    await directory.claim('w1', { ...placeClaim('tn_2', 'ts_1', 'b.example.org'), isUnnamed: false })
+    await directory.claim('w1', testReservation('tn_1', 'ts_1', 'a.example.com'))
+    await directory.claim('w1', { ...testReservation('tn_2', 'ts_1', 'b.example.org'), isUnnamed: false })
     assert.equal(directory.endpointAt({ name: '*.example.com' }), 'ep_tn_1')
     assert.equal(directory.endpointAt({ name: '*.example.org' }), undefined)
     assert.equal(directory.endpointAt({ name: 'b.example.org' }), 'ep_tn_2')

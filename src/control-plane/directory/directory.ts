@@ -4,20 +4,20 @@
  *
  * One thing: sessions, tunnels and addresses change together or not at all.
  */
-import { Shelf } from '../../lib/sorted-id-map.ts'
+import { SortedIdMap } from '../../lib/sorted-id-map.ts'
 import type {
   ClaimedEndpoint,
-  ElsewhereTunnel,
   OnlineSession,
   OnlineTunnel,
-  PlaceClaim,
+  Reservation,
+  WorkerTunnel,
 } from '../../link/planes/plane-calls.ts'
 import { type EdgeConfig, httpVersionOf } from '../../model/edge-config.ts'
 import { FormerLabels, type FormerLabelTunnel } from '../../model/former-labels.ts'
 import { LabelGroups } from '../../model/label-groups.ts'
 import { memberLabels, type PoolDifference, slotOf } from '../../model/pool.ts'
 import type { PresencePage, PresentEndpoint, PresentSession, PresentTunnel } from '../../model/presence.ts'
-import { endpointIdOf, type HeldPlace, HeldPlaces } from './held-addresses.ts'
+import { endpointIdOf, type HeldAddress, HeldAddresses } from './held-addresses.ts'
 
 interface HeldSession extends OnlineSession {
   readonly planeId: string
@@ -38,19 +38,19 @@ export interface AllNodes {
   /** `isNew`: its agent has just connected; otherwise another node that has it by now keeps it. */
   sessionChanged(id: string, how: { readonly isNew: boolean }): void
   tunnelChanged(id: string, how: { readonly isNew: boolean }): void
-  placeChanged(place: string): void
-  placeLeft(claim: PlaceClaim): void
+  addressChanged(place: string): void
+  placeLeft(claim: Reservation): void
   /** Resolves when other nodes can read all changes so far, or the database is down. */
   noted(): Promise<void>
   /** Claims a place at all nodes; resolves with whether it was granted. */
-  claim(claim: PlaceClaim & { readonly planeId: string }): Promise<boolean>
+  claim(claim: Reservation & { readonly planeId: string }): Promise<boolean>
 }
 
 /** For a node on its own. */
 const alone: AllNodes = {
   sessionChanged() {},
   tunnelChanged() {},
-  placeChanged() {},
+  addressChanged() {},
   placeLeft() {},
   noted: async () => {},
   claim: async () => true,
@@ -64,7 +64,7 @@ interface Superseded {
 
 interface DirectoryOptions {
   /** Tells every other data plane of a tunnel; resolves when each serves it or is disconnected. */
-  readonly added: (tunnel: ElsewhereTunnel) => Promise<void>
+  readonly added: (tunnel: WorkerTunnel) => Promise<void>
   /** `isLost`: its data plane is gone, and its agent may come back. */
   readonly removed: (tunnel: { readonly tunnelId: string; readonly planeId: string; readonly isLost: boolean }) => void
   /** Called when a session is over, wherever it was. */
@@ -74,15 +74,15 @@ interface DirectoryOptions {
 
 export class Directory {
   readonly #options: DirectoryOptions
-  readonly #sessions = new Shelf<HeldSession>()
-  readonly #tunnels = new Shelf<HeldTunnel>()
+  readonly #sessions = new SortedIdMap<HeldSession>()
+  readonly #tunnels = new SortedIdMap<HeldTunnel>()
   /** By the ids of their endpoints. */
-  readonly #endpoints = new Shelf<HeldTunnel>()
-  readonly #places = new HeldPlaces()
+  readonly #endpoints = new SortedIdMap<HeldTunnel>()
+  readonly #places = new HeldAddresses()
   /**
    * Claims of sessions that move, by slot: the present holder serves the place until the tunnel is online at its new plane.
    */
-  readonly #coming = new Map<string, HeldPlace>()
+  readonly #coming = new Map<string, HeldAddress>()
   /** Planes that drain; others take over what they have, one by one. */
   readonly #leaving = new Set<string>()
   readonly #groups = new LabelGroups<HeldTunnel>()
@@ -187,7 +187,7 @@ export class Directory {
   }
 
   /** Grants a place to a claim, unless another agent has it and cannot share it; resolves when every plane serves it. */
-  async claim(planeId: string, claim: PlaceClaim): Promise<boolean> {
+  async claim(planeId: string, claim: Reservation): Promise<boolean> {
     const slot = slotOf(claim)
     if (this.#places.difference(claim) !== undefined) return false
     const coming = this.#coming.get(slot)
@@ -206,12 +206,12 @@ export class Directory {
   }
 
   /** Why a claim would be refused at this node. */
-  whyTaken(claim: PlaceClaim): PoolDifference | undefined {
+  whyTaken(claim: Reservation): PoolDifference | undefined {
     return this.#places.difference(claim)
   }
 
-  unclaim(planeId: string, { place, tunnelId }: Pick<PlaceClaim, 'place' | 'tunnelId'>): void {
-    const isIt = (each: HeldPlace): boolean =>
+  unclaim(planeId: string, { place, tunnelId }: Pick<Reservation, 'place' | 'tunnelId'>): void {
+    const isIt = (each: HeldAddress): boolean =>
       each.place === place && each.tunnelId === tunnelId && each.planeId === planeId
     for (const [slot, claim] of this.#coming) if (isIt(claim)) this.#coming.delete(slot)
     const held = this.#places.at(place).find(isIt)
@@ -256,12 +256,12 @@ export class Directory {
   }
 
   /** What is online at all planes but this one. */
-  elsewhere(planeId: string): ElsewhereTunnel[] {
+  elsewhere(planeId: string): WorkerTunnel[] {
     return this.#reachable((at) => at !== planeId)
   }
 
   /** What is online at a plane, as others reach it. */
-  ofPlane(planeId: string): ElsewhereTunnel[] {
+  ofPlane(planeId: string): WorkerTunnel[] {
     return this.#reachable((at) => at === planeId)
   }
 
@@ -274,7 +274,7 @@ export class Directory {
     return this.#tunnels.get(id)
   }
 
-  heldPlaces(place: string): readonly HeldPlace[] {
+  heldAddresses(place: string): readonly HeldAddress[] {
     return this.#places.at(place)
   }
 
@@ -287,7 +287,7 @@ export class Directory {
   announce(): void {
     for (const { session } of this.#sessions.values()) this.#allNodes.sessionChanged(session.id, { isNew: false })
     for (const { id } of this.#tunnels.values()) this.#allNodes.tunnelChanged(id, { isNew: false })
-    for (const place of this.#places.places()) this.#allNodes.placeChanged(place)
+    for (const place of this.#places.places()) this.#allNodes.addressChanged(place)
   }
 
   sessionsOf(credentialId: string): readonly string[] {
@@ -363,13 +363,13 @@ export class Directory {
   }
 
   /** Whether another tunnel has the place of one that attaches with its plane. */
-  #isTaken(claim: PlaceClaim): boolean {
+  #isTaken(claim: Reservation): boolean {
     const held = this.#places.get(claim)
     if (held) return !(held.sessionId === claim.sessionId && this.#leaving.has(held.planeId))
     return this.#places.difference(claim) !== undefined
   }
 
-  #reachable(isMeant: (planeId: string) => boolean): ElsewhereTunnel[] {
+  #reachable(isMeant: (planeId: string) => boolean): WorkerTunnel[] {
     const labelled = [...this.#tunnels.values()].flatMap(({ id: tunnelId, planeId, httpVersion, labels, online }) =>
       labels && isMeant(planeId)
         ? [{ tunnelId, sessionId: online.tunnel.sessionId, planeId, httpVersion, labels }]
@@ -414,14 +414,14 @@ export class Directory {
   }
 
   /** Whether a claim is for a tunnel that moves with its session and is still online at a draining plane. */
-  #isMoving(before: HeldPlace, planeId: string, { tunnelId, sessionId }: PlaceClaim): boolean {
+  #isMoving(before: HeldAddress, planeId: string, { tunnelId, sessionId }: Reservation): boolean {
     if (before.planeId === planeId || !this.#leaving.has(before.planeId)) return false
     if (before.tunnelId !== tunnelId || before.sessionId !== sessionId) return false
     return this.#tunnels.get(tunnelId)?.planeId === before.planeId
   }
 
   /** Claims a place at all nodes; frees it here when it is not granted. */
-  async #claimAtAllNodes(held: HeldPlace): Promise<boolean> {
+  async #claimAtAllNodes(held: HeldAddress): Promise<boolean> {
     let isGranted = false
     try {
       isGranted = await this.#allNodes.claim(held)
@@ -432,7 +432,7 @@ export class Directory {
   }
 
   /** Has every other plane serve a place; resolves with whether it is still held. */
-  async #spread(held: HeldPlace): Promise<boolean> {
+  async #spread(held: HeldAddress): Promise<boolean> {
     // The agent may have come back elsewhere meanwhile.
     if (!this.#places.has(held)) return false
     await this.#options.added(elsewhereOf(held))
@@ -465,24 +465,24 @@ export class Directory {
   }
 
   /** Drops what held a place before the same agent took it again. */
-  #giveUp(before: HeldPlace): void {
+  #giveUp(before: HeldAddress): void {
     const tunnel = this.#tunnels.get(before.tunnelId)
     if (tunnel) this.#drop(tunnel, { isLost: false })
     if (this.#places.has(before)) this.#free(before, { isLost: false })
   }
 
-  #hold(planeId: string, claim: PlaceClaim): HeldPlace {
+  #hold(planeId: string, claim: Reservation): HeldAddress {
     const held = { ...claim, planeId }
     this.#places.add(held)
-    this.#allNodes.placeChanged(claim.place)
+    this.#allNodes.addressChanged(claim.place)
     return held
   }
 
-  #free(held: HeldPlace, { isLost, wasOurs = true }: { readonly isLost: boolean; readonly wasOurs?: boolean }): void {
+  #free(held: HeldAddress, { isLost, wasOurs = true }: { readonly isLost: boolean; readonly wasOurs?: boolean }): void {
     const { place, tunnelId, planeId } = held
     this.#places.delete(held)
     if (wasOurs) this.#allNodes.placeLeft(held)
-    else this.#allNodes.placeChanged(place)
+    else this.#allNodes.addressChanged(place)
     // Another plane has claimed the place for the same session, and is about to serve it.
     const isComing = this.#coming.has(slotOf(held))
     this.#options.removed({ tunnelId, planeId, isLost: isLost || isComing })
@@ -490,13 +490,13 @@ export class Directory {
 }
 
 /** The claim of a tunnel that has its place already. */
-function claimOf({ tunnel: { id: tunnelId, sessionId } }: OnlineTunnel, endpoint: ClaimedEndpoint): PlaceClaim {
+function claimOf({ tunnel: { id: tunnelId, sessionId } }: OnlineTunnel, endpoint: ClaimedEndpoint): Reservation {
   const { place, config, version, isUnnamed, pool } = endpoint
   return { place, config, version, isUnnamed, pool, tunnelId, sessionId }
 }
 
 /** An endpoint as planes see it that do not have it. */
-function elsewhereOf({ tunnelId, sessionId, planeId, config, pool }: HeldPlace): ElsewhereTunnel {
+function elsewhereOf({ tunnelId, sessionId, planeId, config, pool }: HeldAddress): WorkerTunnel {
   const httpVersion = pool?.httpVersion ?? httpVersionOf(config)
   return { tunnelId, sessionId, planeId, httpVersion, config, labels: memberLabels({ config, pool }) }
 }

@@ -147,18 +147,18 @@ describe('an address', () => {
     binds.withdraw('w1', { place: bind.place, tunnelId: 'tn_1' })
     holders.resolve({ edgeId: undefined, reservationId: undefined })
     await asking
-    assert.deepEqual(directory.heldPlaces(bind.place), [])
+    assert.deepEqual(directory.heldAddresses(bind.place), [])
     await ask(bind)
-    assert.equal(directory.heldPlaces(bind.place).length, 1)
+    assert.equal(directory.heldAddresses(bind.place).length, 1)
   })
 
   test('is free when its bind was withdrawn after it was granted', async () => {
     const { ask, binds, directory } = start()
     await ask(bind)
     binds.withdraw('w2', { place: bind.place, tunnelId: 'tn_1' })
-    assert.equal(directory.heldPlaces(bind.place).length, 1)
+    assert.equal(directory.heldAddresses(bind.place).length, 1)
     binds.withdraw('w1', { place: bind.place, tunnelId: 'tn_1' })
-    assert.deepEqual(directory.heldPlaces(bind.place), [])
+    assert.deepEqual(directory.heldAddresses(bind.place), [])
   })
 
   test('is not granted to a data plane that has gone meanwhile', async () => {
@@ -170,7 +170,7 @@ describe('an address', () => {
     const { binds, directory } = start({ rules: { holders } })
     const planeId = () => (isGone ? assert.fail('the data plane is gone') : 'w1')
     await assert.rejects(binds.grant(planeId, bind), /the data plane is gone/)
-    assert.deepEqual(directory.heldPlaces(bind.place), [])
+    assert.deepEqual(directory.heldAddresses(bind.place), [])
   })
 
   test('that the data plane serves for another is taken, although the directory does not know it yet', async () => {
@@ -187,7 +187,7 @@ describe('an address', () => {
     await directory.tunnelStarted('w1', endpointTunnel('tn_1', 'ts_1', 'a.test'))
     directory.leaving('w1')
     await ask({ ...bind, served: { edgeId: bind.id, isDistant: false } }, 'w2')
-    assert.equal(directory.heldPlaces(bind.place)[0]?.planeId, 'w1')
+    assert.equal(directory.heldAddresses(bind.place)[0]?.planeId, 'w1')
   })
 })
 

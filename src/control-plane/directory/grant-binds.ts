@@ -1,6 +1,6 @@
 /** Decides binds: whether the credential allows the address, whether nobody else has it, and what is served there. */
 import type { Logger } from '../../lib/log/create-log.ts'
-import type { PlaceClaim } from '../../link/planes/plane-calls.ts'
+import type { Reservation } from '../../link/planes/plane-calls.ts'
 import { mayBindAddress, mayBindAnything, mayBindName, namesIt } from '../../model/acl.ts'
 import type { AgentCredential } from '../../model/agent-credential.ts'
 import { refusals } from '../../model/agent-errors.ts'
@@ -29,7 +29,7 @@ export interface BindRules {
   /** The domain of random names. */
   readonly domain: string
   /** Why a tunnel at another node has the place; undefined when none has. */
-  readonly whyTakenElsewhere: (claim: PlaceClaim) => Promise<PoolDifference | undefined>
+  readonly whyTakenElsewhere: (claim: Reservation) => Promise<PoolDifference | undefined>
   readonly log: Logger
 }
 
@@ -63,11 +63,11 @@ export class Binds {
     this.#directory.unclaim(planeId, claim)
   }
 
-  async whyTaken(claim: PlaceClaim): Promise<PoolDifference | undefined> {
+  async whyTaken(claim: Reservation): Promise<PoolDifference | undefined> {
     return this.#directory.whyTaken(claim) ?? this.#rules.whyTakenElsewhere(claim)
   }
 
-  async #decide(bind: BindQuestion, claim: (claim: PlaceClaim) => Promise<boolean>): Promise<GrantedEndpoint> {
+  async #decide(bind: BindQuestion, claim: (claim: Reservation) => Promise<boolean>): Promise<GrantedEndpoint> {
     const rules = this.#rules
     const { host, port, hostport, place, tunnel, sessionId, isRandom } = bind
     const credential = await this.#credential(bind)

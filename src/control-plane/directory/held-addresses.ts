@@ -1,19 +1,19 @@
 /** Addresses that are taken, from the moment of their claim: each by one tunnel, or by the tunnels of a pool. */
 
-import type { PlaceClaim } from '../../link/planes/plane-calls.ts'
+import type { Reservation } from '../../link/planes/plane-calls.ts'
 import { type PoolDifference, poolDifference, slotOf } from '../../model/pool.ts'
 
 /** A taken address, or a membership in the pool that has it. */
-export interface HeldPlace extends PlaceClaim {
+export interface HeldAddress extends Reservation {
   readonly planeId: string
 }
 
-export class HeldPlaces {
-  readonly #bySlot = new Map<string, HeldPlace>()
-  readonly #byPlace = new Map<string, Set<HeldPlace>>()
-  readonly #byEndpoint = new Map<string, HeldPlace>()
+export class HeldAddresses {
+  readonly #bySlot = new Map<string, HeldAddress>()
+  readonly #byPlace = new Map<string, Set<HeldAddress>>()
+  readonly #byEndpoint = new Map<string, HeldAddress>()
 
-  values(): Iterable<HeldPlace> {
+  values(): Iterable<HeldAddress> {
     return this.#bySlot.values()
   }
 
@@ -23,26 +23,26 @@ export class HeldPlaces {
   }
 
   /** The holder of the slot that a claim asks for: the address, or its membership in the pool. */
-  get(claim: Pick<PlaceClaim, 'place' | 'tunnelId' | 'pool'>): HeldPlace | undefined {
+  get(claim: Pick<Reservation, 'place' | 'tunnelId' | 'pool'>): HeldAddress | undefined {
     return this.#bySlot.get(slotOf(claim))
   }
 
   /** All holders of a place; several in a pool. */
-  at(place: string): readonly HeldPlace[] {
+  at(place: string): readonly HeldAddress[] {
     return [...(this.#byPlace.get(place) ?? [])]
   }
 
   /** Whether this very holder still has its place. */
-  has(held: HeldPlace): boolean {
+  has(held: HeldAddress): boolean {
     return this.get(held) === held
   }
 
-  endpoint(id: string): HeldPlace | undefined {
+  endpoint(id: string): HeldAddress | undefined {
     return this.#byEndpoint.get(id)
   }
 
   /** Why a claim cannot be granted: how it differs from a present holder, so that they cannot share the place. */
-  difference(claim: PlaceClaim): PoolDifference | undefined {
+  difference(claim: Reservation): PoolDifference | undefined {
     for (const held of this.at(claim.place)) {
       if (isSuccessor(claim, held)) continue
       const difference = poolDifference(claim, held)
@@ -52,11 +52,11 @@ export class HeldPlaces {
   }
 
   /** The holders that end when a claim is granted: those of the same agent. */
-  replaced(claim: PlaceClaim): readonly HeldPlace[] {
+  replaced(claim: Reservation): readonly HeldAddress[] {
     return this.at(claim.place).filter((held) => isSuccessor(claim, held))
   }
 
-  add(held: HeldPlace): void {
+  add(held: HeldAddress): void {
     const before = this.get(held)
     if (before) this.delete(before)
     this.#bySlot.set(slotOf(held), held)
@@ -64,7 +64,7 @@ export class HeldPlaces {
     this.#byEndpoint.set(endpointIdOf(held), held)
   }
 
-  delete(held: HeldPlace): void {
+  delete(held: HeldAddress): void {
     if (this.has(held)) this.#bySlot.delete(slotOf(held))
     const sharing = this.#byPlace.get(held.place)
     sharing?.delete(held)
@@ -75,12 +75,12 @@ export class HeldPlaces {
 }
 
 /** The id of a tunnel's own endpoint; in a pool it differs from the id of the shared configuration. */
-export function endpointIdOf({ config, tunnelId, pool }: Pick<PlaceClaim, 'config' | 'tunnelId' | 'pool'>): string {
+export function endpointIdOf({ config, tunnelId, pool }: Pick<Reservation, 'config' | 'tunnelId' | 'pool'>): string {
   return pool ? `ep_${tunnelId.slice('tn_'.length)}` : config.id
 }
 
 /** Whether the claim replaces a holder: the same tunnel, or another of its session, unless both are members of a pool. */
-function isSuccessor(claim: PlaceClaim, held: HeldPlace): boolean {
+function isSuccessor(claim: Reservation, held: HeldAddress): boolean {
   if (held.tunnelId === claim.tunnelId) return true
   return held.sessionId === claim.sessionId && !(held.pool && claim.pool)
 }

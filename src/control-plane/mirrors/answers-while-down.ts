@@ -7,7 +7,7 @@ import { StoreAway } from '../store/store.ts'
 /** Most answers that are remembered; more than a node has agents. */
 const MAX_REMEMBERED = 100_000
 
-export class Remembered<Answer> {
+export class AnswersWhileDown<Answer> {
   /** In the order of the last question. */
   readonly #answers = new Map<string, Answer>()
   readonly #max: number

@@ -4,7 +4,7 @@ import { eachStore } from '../../../test/support/databases.ts'
 import { createLog } from '../../lib/log/create-log.ts'
 import { Refusal } from '../../model/errors.ts'
 import type { BindRules } from '../directory/grant-binds.ts'
-import { endpointTunnel, labelTunnel, onlineSession, placeClaim } from '../directory/testing/test-online.ts'
+import { endpointTunnel, labelTunnel, onlineSession, testReservation } from '../directory/testing/test-online.ts'
 import { edge, sealedBy, storeRows, type TestRow, testSealer } from '../records/testing/test-rows.ts'
 import { openStore, type Store } from '../store/store.ts'
 import { AttachedPlanes } from './attached-planes.ts'
@@ -173,7 +173,7 @@ describe('the planes of a control plane', () => {
 
       test('must attach before any other call', async () => {
         const plane = new TestPlane(planes, 'w1')
-        await assert.rejects(plane.link.ask('claim', placeClaim('tn_1', 'ts_1', name())), /must attach first/)
+        await assert.rejects(plane.link.ask('claim', testReservation('tn_1', 'ts_1', name())), /must attach first/)
         plane.link.tell('sessionStarted', onlineSession('ts_1'))
         await settled()
         assert.deepEqual(planes.directory.sessions(page), [])
@@ -195,9 +195,9 @@ describe('the planes of a control plane', () => {
         assert.deepEqual([first.planes, second.planes], [['w2'], ['w1']])
         assert.deepEqual(await planes.presence.tunnelsWith(label), ['tn_2', 'tn_3'])
 
-        assert.equal(await second.link.ask('claim', placeClaim('tn_9', 'ts_3', at)), false)
+        assert.equal(await second.link.ask('claim', testReservation('tn_9', 'ts_3', at)), false)
         const other = name()
-        assert.equal(await second.link.ask('claim', placeClaim('tn_4', 'ts_3', other)), true)
+        assert.equal(await second.link.ask('claim', testReservation('tn_4', 'ts_3', other)), true)
         assert.equal(first.elsewhere.get('tn_4'), 'w2', 'served there before the agent is answered')
         await second.link.ask('tunnelStarted', endpointTunnel('tn_4', 'ts_3', other))
         assert.equal((await planes.presence.endpoint('ep_tn_4'))?.hostport, `${other}:443`)
@@ -212,7 +212,7 @@ describe('the planes of a control plane', () => {
           sessions: [onlineSession('ts_1')],
           tunnels: [labelTunnel('tn_1', 'ts_1', { app: 'web' })],
         })
-        await second.link.ask('claim', placeClaim('tn_2', 'ts_1', name()))
+        await second.link.ask('claim', testReservation('tn_2', 'ts_1', name()))
         second.link.close()
         await first.until(() => first.planes.length === 0 && first.lost.length === 2)
         assert.deepEqual(first.lost.toSorted(), ['tn_1', 'tn_2'])
@@ -226,7 +226,7 @@ describe('the planes of a control plane', () => {
         await attach('w2', {}, { elsewhere: (change: { isAll: boolean }) => (change.isAll ? undefined : never()) })
         await stopClock(t)
         first.link.tell('sessionStarted', onlineSession('ts_1'))
-        const claiming = first.link.ask('claim', placeClaim('tn_1', 'ts_1', name()))
+        const claiming = first.link.ask('claim', testReservation('tn_1', 'ts_1', name()))
         await settled()
         t.mock.timers.tick(5000)
         assert.equal(await claiming, true)
@@ -254,7 +254,7 @@ describe('the planes of a control plane', () => {
         const first = await attach('w1')
         first.link.tell('sessionStarted', onlineSession('ts_1'))
         first.link.tell('sessionStarted', onlineSession('ts_2'))
-        assert.ok(await first.link.ask('claim', placeClaim('tn_1', 'ts_1', at)))
+        assert.ok(await first.link.ask('claim', testReservation('tn_1', 'ts_1', at)))
         const late = await attach('w2', {
           sessions: [onlineSession('ts_2'), onlineSession('ts_3')],
           tunnels: [endpointTunnel('tn_3', 'ts_3', at)],
@@ -330,12 +330,12 @@ describe('the planes of a control plane', () => {
         const place = `secure:${at}`
         assert.equal(await second.link.ask('proveAlive', { place }), true, 'nobody has it')
         first.link.tell('sessionStarted', onlineSession('ts_1'))
-        await first.link.ask('claim', placeClaim('tn_1', 'ts_1', at))
+        await first.link.ask('claim', testReservation('tn_1', 'ts_1', at))
         await first.link.ask('tunnelStarted', endpointTunnel('tn_1', 'ts_1', at))
         assert.equal(await second.link.ask('proveAlive', { place }), false)
         isAlive = false
         assert.equal(await second.link.ask('proveAlive', { place }), true)
-        assert.equal(await second.link.ask('claim', placeClaim('tn_2', 'ts_2', at)), true)
+        assert.equal(await second.link.ask('claim', testReservation('tn_2', 'ts_2', at)), true)
       })
 
       test('carry commands to the plane of a session, and refusals back', async (t) => {

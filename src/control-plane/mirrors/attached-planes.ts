@@ -14,15 +14,15 @@ import type { LoginEndings } from '../../link/planes/login-store.ts'
 import type {
   Attachment,
   ControlCalls,
-  ElsewhereTunnel,
   NameChallenge,
   OnlineTunnel,
   OtherNode,
   PlaneCalls,
+  WorkerTunnel,
 } from '../../link/planes/plane-calls.ts'
 import { Refusal } from '../../model/errors.ts'
 import { LinkFault } from '../../model/link-fault.ts'
-import { type PlaneNumbers, pastOf, sumOf } from '../../model/plane-metrics.ts'
+import { type PlaneMetrics, pastOf, sumOf } from '../../model/plane-metrics.ts'
 import type { AgentCommand, Presence } from '../../model/presence.ts'
 import { Directory } from '../directory/directory.ts'
 import { type BindRules, Binds } from '../directory/grant-binds.ts'
@@ -62,7 +62,7 @@ interface Plane {
   readonly version: string
   readonly link: PlaneLink
   readonly feeds: Follower[]
-  numbers: PlaneNumbers | undefined
+  numbers: PlaneMetrics | undefined
   isFed: boolean
   isLeaving: boolean
 }
@@ -89,9 +89,9 @@ export class AttachedPlanes implements CredentialSessions {
   readonly #planes = new Map<string, Plane>()
   readonly #links = new Set<PlaneLink>()
   /** Totals of planes that are gone, by id; a plane that comes back counts on from there. */
-  readonly #gone = new Map<string, PlaneNumbers>()
+  readonly #gone = new Map<string, PlaneMetrics>()
   /** Totals of planes that are no longer remembered by id. */
-  #past: PlaneNumbers = sumOf([])
+  #past: PlaneMetrics = sumOf([])
   #isClosed = false
   #changed = Promise.withResolvers<void>()
 
@@ -272,7 +272,7 @@ export class AttachedPlanes implements CredentialSessions {
   }
 
   /** The numbers of all planes, and of those that are gone. */
-  async numbers(): Promise<PlaneNumbers> {
+  async numbers(): Promise<PlaneMetrics> {
     const all = [...this.#planes.values()].map(async (plane) => {
       try {
         plane.numbers = await plane.link.ask('numbers', null, { withinMs: ASK_MS })
@@ -370,7 +370,7 @@ export class AttachedPlanes implements CredentialSessions {
   }
 
   /** Keeps the totals of a plane that is gone, so that no counter goes back. */
-  #keepPast(planeId: string, numbers: PlaneNumbers): void {
+  #keepPast(planeId: string, numbers: PlaneMetrics): void {
     this.#gone.delete(planeId)
     this.#gone.set(planeId, pastOf(numbers))
     for (const [oldest, past] of this.#gone) {
@@ -425,7 +425,7 @@ export class AttachedPlanes implements CredentialSessions {
     return [...this.#planes.values()].filter(({ id }) => id !== planeId)
   }
 
-  async #spread(tunnel: ElsewhereTunnel): Promise<void> {
+  async #spread(tunnel: WorkerTunnel): Promise<void> {
     const change = { isAll: false, added: [tunnel], removed: [], lost: [] }
     const all = this.#others(tunnel.planeId).map(({ id, link }) =>
       link.ask('elsewhere', change, { withinMs: SPREAD_MS }).catch((err: unknown) => {

@@ -25,7 +25,7 @@ interface CertificateFilesOptions {
 }
 
 /** How many pairs are served, and how many are faulty. */
-interface CertificateFileNumbers {
+interface CertificateFileMetrics {
   readonly served: number
   readonly bad: number
 }
@@ -63,7 +63,7 @@ export class CertificateFiles {
   readonly #looked = Promise.withResolvers<void>()
   #byName: ReadonlyMap<string, ServedCertificate> = new Map()
   #isCovered = coveredBy(new Set())
-  #numbers: CertificateFileNumbers = { served: 0, bad: 0 }
+  #numbers: CertificateFileMetrics = { served: 0, bad: 0 }
   /** The last fault of the folder itself, so that it is logged once. */
   #folderFault: string | undefined
 
@@ -96,7 +96,7 @@ export class CertificateFiles {
     return this.#isCovered(name)
   }
 
-  get numbers(): CertificateFileNumbers {
+  get numbers(): CertificateFileMetrics {
     return this.#numbers
   }
 

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import type { Logger } from '../../lib/log/create-log.ts'
 import { publicAuthority } from '../../lib/net/public-authority.ts'
-import { Shelf } from '../../lib/sorted-id-map.ts'
+import { SortedIdMap } from '../../lib/sorted-id-map.ts'
 import { othersTurn } from '../../lib/threads/others-turn.ts'
 import { readHostport } from '../../model/hostport.ts'
 import type { Presence, PresencePage, PresentEndpoint } from '../../model/presence.ts'
@@ -19,7 +19,7 @@ const OWN_CHARACTERS = 10
 
 export function edgeEndpoints({ store, region, log }: { store: Store; region: string; log: Logger }) {
   const addresses = new TakenAddresses(store)
-  const endpoints = new Shelf<PresentEndpoint>()
+  const endpoints = new SortedIdMap<PresentEndpoint>()
   const followed = mirror<readonly PresentEndpoint[]>({
     ...itemsOf(
       store,

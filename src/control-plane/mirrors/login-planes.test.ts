@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { afterEach, before, beforeEach, describe, test } from 'node:test'
 import { eachStore } from '../../../test/support/databases.ts'
-import { KnownLogins } from '../../data-plane/mirrored/cached-logins.ts'
+import { CachedLogins } from '../../data-plane/mirrored/cached-logins.ts'
 import { createLog } from '../../lib/log/create-log.ts'
 import { CallLink } from '../../link/calls/call-link.ts'
 import { channelPair } from '../../link/calls/plane-channel.ts'
@@ -29,7 +29,7 @@ function linkedPlane(stored: StoredLogins, { clock }: LoginNode) {
   const [here, there] = channelPair()
   const control = new CallLink<Heard, LoginRows>(there, loginCalls(stored), { log })
   const unhear = stored.whenEnded((endings) => control.ask('loginsEnded', endings))
-  const logins: KnownLogins = new KnownLogins({ rows: linkedLogins(() => link), now: () => clock.now, log })
+  const logins: CachedLogins = new CachedLogins({ rows: linkedLogins(() => link), now: () => clock.now, log })
   const link = new CallLink<LoginRows, Heard>(here, { loginsEnded: (endings) => logins.ended(endings) }, { log })
   return {
     logins,

@@ -1,6 +1,6 @@
 /** Which addresses may call the API and open its pages: the IP restrictions of types `api` and `dashboard` (D64). */
 
-import type { RefusedLog } from '../../lib/net/refused-addresses.ts'
+import type { RefusedAddresses } from '../../lib/net/refused-addresses.ts'
 import type { RestrictedPart } from '../../model/restricted-part.ts'
 import type { Store } from '../store/store.ts'
 import { type CompiledRestrictions, readRestrictions } from './stored-restrictions.ts'
@@ -8,13 +8,13 @@ import { type CompiledRestrictions, readRestrictions } from './stored-restrictio
 /** Parts that the API listener serves. */
 type ApiPart = Extract<RestrictedPart, 'api' | 'dashboard'>
 
-export class ApiGuard {
+export class ApiRestriction {
   readonly #store: Store
-  readonly #refused: RefusedLog
+  readonly #refused: RefusedAddresses
   /** Null when the stored rules may have changed since they were compiled. */
   #current: Promise<CompiledRestrictions> | null = null
 
-  constructor(store: Store, refused: RefusedLog) {
+  constructor(store: Store, refused: RefusedAddresses) {
     this.#store = store
     this.#refused = refused
     // The next call waits until the rules are read again, so a restriction is in force for the first call after it was stored.

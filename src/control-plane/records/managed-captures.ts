@@ -33,7 +33,7 @@ const MAX_CAPTURES = 100
 /** Pause between two tries to remove expired captures, in milliseconds. Data planes stop on time by themselves. */
 const RETRY_MS = 10_000
 
-export class CaptureControl implements Followed {
+export class ManagedCaptures implements Followed {
   readonly #options: CaptureControlOptions
   #timer: NodeJS.Timeout | undefined
   #isStopped = false

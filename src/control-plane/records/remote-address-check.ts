@@ -16,7 +16,7 @@ export async function checkServed(reader: Reader, claims: readonly Claim[], node
   }
 }
 
-/** The places under which an agent would hold the address; see `PlaceClaim`. */
+/** The places under which an agent would hold the address; see `Reservation`. */
 function placesOf({ scope, key }: Claim): string[] {
   if (scope === EDGE_NAMES) return [`secure:${key}`, `plain:${key}`]
   return scope === EDGE_PORTS ? [`:${key}`] : []

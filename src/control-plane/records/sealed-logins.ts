@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { type Sealer, SealFault } from '../../lib/secrets/seal.ts'
 import { cutText } from '../../lib/text/cut-text.ts'
-import type { Login, LoginOrigin, LoginOwner, LoginPlace, LoginUser, UsedAnswer } from '../../model/logins.ts'
+import type { Login, LoginOrigin, LoginOwner, LoginScope, LoginUser, UsedAnswer } from '../../model/logins.ts'
 import { browserOf } from '../../modules/login/browser-digest.ts'
 import { everyPage } from '../store/every-page.ts'
 import type { StoredAnswer, StoredLoginSession, StoredLoginUser } from '../store/login-reader.ts'
@@ -53,7 +53,7 @@ export function answerRow({ key, untilMs }: UsedAnswer): StoredAnswer {
 
 export function sessionRow(
   { id, userId }: { readonly id: string; readonly userId: string },
-  { place, login, origin }: { readonly place: LoginPlace; readonly login: Login; readonly origin: LoginOrigin },
+  { place, login, origin }: { readonly place: LoginScope; readonly login: Login; readonly origin: LoginOrigin },
   sealer: Sealer,
 ): StoredLoginSession {
   return {

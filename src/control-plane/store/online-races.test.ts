@@ -41,11 +41,11 @@ describe('nodes that write at once', () => {
       /** Takes all of `places` for a tunnel unless a live holder has one of them. */
       const claim = async (online: OnlineWriter, nodeId: string, tunnelId: string, places: readonly string[]) => {
         assert.ok(await online.holdLease(nodeId))
-        const locked = await online.lockPlaces(places)
+        const locked = await online.lockAddresses(places)
         const found = locked.flatMap(({ holders }) => holders)
         if (found.some(({ isAlive }) => isAlive)) return false
         await online.dropHolders(found)
-        await online.setPlaces(places.map((place) => placeAt(place)))
+        await online.setAddresses(places.map((place) => placeAt(place)))
         await online.putHolders(places.map((place) => holderAt(nodeId, place, tunnelId)))
         return true
       }
@@ -69,11 +69,11 @@ describe('nodes that write at once', () => {
       })
 
       test('a place that is being claimed is not removed as empty', async () => {
-        await one.write(({ online }) => online.setPlaces([placeAt('p_1')]))
+        await one.write(({ online }) => online.setAddresses([placeAt('p_1')]))
         const dropped = Promise.withResolvers<void>()
         await one.write(async ({ online }) => {
           assert.ok(await claim(online, 'n_1', 'tn_1', ['p_1']))
-          two.write((other) => other.online.dropEmptyPlaces(['p_1'])).then(dropped.resolve, dropped.reject)
+          two.write((other) => other.online.dropEmptyAddresses(['p_1'])).then(dropped.resolve, dropped.reject)
           await blocked()
         })
         await dropped.promise
@@ -153,7 +153,7 @@ describe('nodes that write at once', () => {
         await one.write(({ online }) => online.leave('n_1'))
         await one.write(async ({ online }) => {
           await online.putSessions([sessionAt('n_2', 'ts_1')])
-          await online.lockPlaces(['p_1'])
+          await online.lockAddresses(['p_1'])
           const sweep = () => two.write((other) => other.online.sweep('n_1', 100))
           assert.deepEqual([await sweep(), await sweep()], [1, 0])
         })
@@ -171,9 +171,9 @@ describe('nodes that write at once', () => {
         const announce = async (online: OnlineWriter, nodeId: string, some: readonly number[]) => {
           const [sessions, places] = [some.map((i) => sessionAt(nodeId, `ts_tn_${i}`)), some.map((i) => `p_${i}`)]
           assert.ok(await online.holdLease(nodeId))
-          const found = (await online.lockPlaces(places)).flatMap(({ holders }) => holders)
+          const found = (await online.lockAddresses(places)).flatMap(({ holders }) => holders)
           await online.dropHolders(found.filter(({ isAlive }) => !isAlive))
-          await online.setPlaces(places.map((place) => placeAt(place)))
+          await online.setAddresses(places.map((place) => placeAt(place)))
           await online.putHolders(some.map((i) => holderAt(nodeId, `p_${i}`, `tn_${i}`)))
           await online.putSessions(sessions)
           const pairs = ['all=', `by=${nodeId}`]

@@ -8,11 +8,11 @@ import {
   type LiveNode,
   nodeOf,
   placeOf,
-  type StoredHeldPlace,
+  type StoredAddress,
+  type StoredHeldAddress,
   type StoredHolder,
   type StoredOnlineSession,
   type StoredOnlineTunnel,
-  type StoredPlace,
   sessionOf,
   tunnelOf,
   withHolders,
@@ -78,17 +78,17 @@ export class OnlineReader {
   }
 
   /** The held ones of `places`, with their holders. */
-  async holders(places: readonly string[]): Promise<StoredHeldPlace[]> {
+  async holders(places: readonly string[]): Promise<StoredHeldAddress[]> {
     return inBatches(places, (some) => this.#held(sql`place in (${sql.join(some)})`))
   }
 
   /** The held ones of `ports`, with their holders. */
-  async holdersOfPorts(ports: readonly number[]): Promise<StoredHeldPlace[]> {
+  async holdersOfPorts(ports: readonly number[]): Promise<StoredHeldAddress[]> {
     return inBatches(ports, (some) => this.#held(sql`port in (${sql.join(some)})`))
   }
 
   /** All held places with a port, by port. */
-  async ports({ after, limit }: PortPage): Promise<StoredHeldPlace[]> {
+  async ports({ after, limit }: PortPage): Promise<StoredHeldAddress[]> {
     const beyond = after ? sql`(port, place) > (${after.port}, ${after.place})` : sql`port is not null`
     const held = await this.#held(beyond, sql`order by port, place limit ${limit}`)
     return held.sort((a, b) => (a.port === b.port ? order(a.place, b.place) : Number(a.port) - Number(b.port)))
@@ -214,7 +214,7 @@ export class OnlineReader {
    * large, so it comes once for each place, not once for each holder. With `exists` instead of `= 1`, PostgreSQL might read
    * all holders first.
    */
-  async #held(which: RawBuilder<unknown>, page = sql``): Promise<StoredHeldPlace[]> {
+  async #held(which: RawBuilder<unknown>, page = sql``): Promise<StoredHeldAddress[]> {
     const none = sql`cast(null as text)`
     const { rows } = await sql<HeldRow>`
       with held as (
@@ -234,7 +234,7 @@ export class OnlineReader {
       from held cross join place_holders
       where place_holders.place = held.place and ${this.isLive('place_holders.node_id')}
     `.execute(this.db)
-    const places: StoredPlace[] = []
+    const places: StoredAddress[] = []
     const holders: StoredHolder[] = []
     for (const { config, ...row } of rows) {
       if (config === null) holders.push(holderOf(row))

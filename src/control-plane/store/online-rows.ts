@@ -44,7 +44,7 @@ export interface StoredOnlineTunnel {
 }
 
 /** A public address and what is served there. */
-export interface StoredPlace {
+export interface StoredAddress {
   readonly place: string
   readonly ownerId: string
   readonly isPooled: boolean
@@ -68,7 +68,7 @@ export interface StoredHolder {
 }
 
 /** A place with its holders, in the order of their slots. */
-export interface StoredHeldPlace<Holder extends StoredHolder = StoredHolder> extends StoredPlace {
+export interface StoredHeldAddress<Holder extends StoredHolder = StoredHolder> extends StoredAddress {
   readonly holders: readonly Holder[]
 }
 
@@ -118,12 +118,20 @@ export function tunnelRow(tunnel: StoredOnlineTunnel): Row<'online_tunnels'> {
   return { id, node_id: nodeId, plane_id: planeId, session_id: sessionId, endpoint_id: endpointId, fields }
 }
 
-export function placeOf(row: Row<'places'>): StoredPlace {
+export function placeOf(row: Row<'places'>): StoredAddress {
   const { place, owner_id, is_pooled, digest, is_unnamed, port, config } = row
   return { place, ownerId: owner_id, isPooled: is_pooled === 1, digest, isUnnamed: is_unnamed === 1, port, config }
 }
 
-export function placeRow({ place, ownerId, isPooled, digest, isUnnamed, port, config }: StoredPlace): Row<'places'> {
+export function addressRow({
+  place,
+  ownerId,
+  isPooled,
+  digest,
+  isUnnamed,
+  port,
+  config,
+}: StoredAddress): Row<'places'> {
   return {
     place,
     owner_id: ownerId,
@@ -147,10 +155,10 @@ export function holderRow(holder: StoredHolder): Row<'place_holders'> {
 
 /** Joins each place with its holders, and keeps the order of the places. */
 export function withHolders<Holder extends StoredHolder>(
-  places: Iterable<StoredPlace>,
+  places: Iterable<StoredAddress>,
   holders: Iterable<Holder>,
-): StoredHeldPlace<Holder>[] {
-  const held = new Map<string, StoredHeldPlace<Holder> & { readonly holders: Holder[] }>()
+): StoredHeldAddress<Holder>[] {
+  const held = new Map<string, StoredHeldAddress<Holder> & { readonly holders: Holder[] }>()
   for (const place of places) held.set(place.place, { ...place, holders: [] })
   for (const holder of holders) held.get(holder.place)?.holders.push(holder)
   for (const each of held.values()) each.holders.sort((a, b) => (a.slot < b.slot ? -1 : 1))

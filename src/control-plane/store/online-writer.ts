@@ -11,17 +11,17 @@ import { inBatches, sortedBy } from './batches.ts'
 import type { DialectFacts } from './dialect.ts'
 import { OnlineReader } from './online-reader.ts'
 import {
+  addressRow,
   holderOf,
   holderRow,
   nodeRow,
   placeOf,
-  placeRow,
-  type StoredHeldPlace,
+  type StoredAddress,
+  type StoredHeldAddress,
   type StoredHolder,
   type StoredNode,
   type StoredOnlineSession,
   type StoredOnlineTunnel,
-  type StoredPlace,
   sessionRow,
   tunnelRow,
   withHolders,
@@ -45,7 +45,7 @@ const sessionColumns = {
   names: ['id', 'node_id', 'plane_id', 'credential_id', 'certificate_id', 'fields'],
 } as const
 const tunnelColumns = { names: ['id', 'node_id', 'plane_id', 'session_id', 'endpoint_id', 'fields'] } as const
-const placeColumns = {
+const addressColumns = {
   names: ['place', 'owner_id', 'is_pooled', 'digest', 'is_unnamed', 'port', 'config'],
   numbers: ['is_pooled', 'is_unnamed', 'port'],
 } as const
@@ -134,17 +134,17 @@ export class OnlineWriter extends OnlineReader {
    * Locks places until this transaction ends, and returns them in order with all their holders. A place that did not exist is
    * created, without holders and with nothing served.
    */
-  async lockPlaces(places: readonly string[]): Promise<StoredHeldPlace<FoundHolder>[]> {
+  async lockAddresses(places: readonly string[]): Promise<StoredHeldAddress<FoundHolder>[]> {
     return inBatches([...new Set(places)].sort(), async (some) => {
       // An upsert that changes nothing creates or locks a row in one step; between two steps it could be removed.
       const rows = await this.db
         .insertInto('places')
-        .columns(placeColumns.names)
+        .columns(addressColumns.names)
         .expression(
           rowsOf(
             this.facts,
-            placeColumns,
-            some.map((place) => placeRow({ ...FREE, place })),
+            addressColumns,
+            some.map((place) => addressRow({ ...FREE, place })),
           ),
         )
         .onConflict((oc) => oc.column('place').doUpdateSet((eb) => ({ owner_id: eb.ref('places.owner_id') })))
@@ -165,14 +165,14 @@ export class OnlineWriter extends OnlineReader {
   }
 
   /** Stores the fields of places, which must be locked. */
-  async setPlaces(places: readonly StoredPlace[]): Promise<void> {
+  async setAddresses(places: readonly StoredAddress[]): Promise<void> {
     await inBatches(
       sortedBy(places, ({ place }) => place),
       (some) =>
         this.db
           .insertInto('places')
-          .columns(placeColumns.names)
-          .expression(rowsOf(this.facts, placeColumns, some.map(placeRow)))
+          .columns(addressColumns.names)
+          .expression(rowsOf(this.facts, addressColumns, some.map(addressRow)))
           .onConflict((oc) =>
             oc.column('place').doUpdateSet((eb) => ({
               owner_id: eb.ref('excluded.owner_id'),
@@ -225,7 +225,7 @@ export class OnlineWriter extends OnlineReader {
   }
 
   /** Removes the empty ones of `places`. Locks them. */
-  async dropEmptyPlaces(places: readonly string[]): Promise<void> {
+  async dropEmptyAddresses(places: readonly string[]): Promise<void> {
     await inBatches([...new Set(places)].sort(), async (some) => {
       // Locked first: a deletion that had to wait would not see holders that came meanwhile.
       await this.#lock(some)

@@ -40,8 +40,8 @@ describe('what is online', () => {
     /** Sets a place and its holders, as a claim does. */
     const hold = (place: ReturnType<typeof placeAt>, ...holders: ReturnType<typeof holderAt>[]) =>
       write(async (online) => {
-        await online.lockPlaces([place.place])
-        await online.setPlaces([place])
+        await online.lockAddresses([place.place])
+        await online.setAddresses([place])
         await online.putHolders(holders)
       })
 
@@ -228,13 +228,13 @@ describe('what is online', () => {
       await hold(placeAt('p_2'), b)
       await write(async (online) => {
         await online.removeHolders([a])
-        await online.dropEmptyPlaces(['p_1', 'p_2', 'p_none'])
+        await online.dropEmptyAddresses(['p_1', 'p_2', 'p_none'])
       })
       assert.deepEqual([await count('places'), await count('place_holders')], [1, 1])
       await write(async (online) => {
-        await online.lockPlaces(['p_2'])
+        await online.lockAddresses(['p_2'])
         await online.dropHolders([b])
-        await online.dropEmptyPlaces(['p_2'])
+        await online.dropEmptyAddresses(['p_2'])
       })
       assert.deepEqual([await count('places'), await count('place_holders')], [0, 0])
     })
@@ -274,7 +274,7 @@ describe('what is online', () => {
       const mine = holderAt('n_2', 'p_1', 'tn_3')
       await write(async (online) => {
         assert.equal(await online.holdLease('n_2'), true)
-        const locked = await online.lockPlaces(['p_3', 'p_2', 'p_1', 'p_2'])
+        const locked = await online.lockAddresses(['p_3', 'p_2', 'p_1', 'p_2'])
         assert.deepEqual(
           locked.map(({ place, ownerId, holders }) => [place, ownerId, holders]),
           [
@@ -284,9 +284,9 @@ describe('what is online', () => {
           ],
         )
         await online.dropHolders([dead])
-        await online.setPlaces([placeAt('p_1', { ownerId: 'usr_9', config: '{"new":1}' })])
+        await online.setAddresses([placeAt('p_1', { ownerId: 'usr_9', config: '{"new":1}' })])
         await online.putHolders([mine])
-        await online.dropEmptyPlaces(['p_3'])
+        await online.dropEmptyAddresses(['p_3'])
       })
       const now = { ...placeAt('p_1', { ownerId: 'usr_9', config: '{"new":1}' }), holders: [mine] }
       assert.deepEqual(await read((online) => online.holders(['p_1'])), [now])
@@ -303,7 +303,7 @@ describe('what is online', () => {
         await write(async (online) => {
           await online.putSessions(of('ts').map((id) => sessionAt(node, id)))
           await online.putTunnels(of('tn').map((id) => tunnelAt(node, id, { pairs: ['a=1', 'b=2'] })))
-          await online.setPlaces(of('p').map((place) => placeAt(place)))
+          await online.setAddresses(of('p').map((place) => placeAt(place)))
           await online.putHolders(of('p').map((place, i) => holderAt(node, place, `tn_${node}_${i}`)))
         })
       }

@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createLog } from '../../lib/log/create-log.ts'
-import { type PlaneNumbers, sumOf } from '../../model/plane-metrics.ts'
+import { type PlaneMetrics, sumOf } from '../../model/plane-metrics.ts'
 import { periods, showTraffic, TrafficHistory, type TrafficPoint, together } from './traffic-counts.ts'
 
 const bounds = [10, 100]
 const row = { address: '', connections: 0, open: 0, bytesIn: 0, bytesOut: 0, requestMs: 0, refused: 0 }
 const silent = createLog({ level: 'silent' })
 
-/** Edges by name, with the number of requests of each so far. */
-function numbersOf(edges: Readonly<Record<string, number>>, more: Partial<PlaneNumbers> = {}): PlaneNumbers {
+/** EdgeTable by name, with the number of requests of each so far. */
+function numbersOf(edges: Readonly<Record<string, number>>, more: Partial<PlaneMetrics> = {}): PlaneMetrics {
   const rows = Object.entries(edges).map(([edge, count]) => ({
     ...row,
     edge,
@@ -25,7 +25,7 @@ function start() {
   let numbers = numbersOf({})
   const options = { read: async () => numbers, now: () => clock.now, steady: () => clock.steady, log: silent }
   const history = new TrafficHistory(options)
-  const look = async (after: number, next: PlaneNumbers): Promise<void> => {
+  const look = async (after: number, next: PlaneMetrics): Promise<void> => {
     clock.now += after
     clock.steady += after
     numbers = next

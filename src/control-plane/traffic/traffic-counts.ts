@@ -3,7 +3,7 @@
 import { timestamp } from '../../lib/clock.ts'
 import type { Logger } from '../../lib/log/create-log.ts'
 import { latencyAt } from '../../model/latency-at.ts'
-import type { PlaneNumbers, TrafficRow } from '../../model/plane-metrics.ts'
+import type { PlaneMetrics, TrafficRow } from '../../model/plane-metrics.ts'
 import type { Fields } from '../resources/resource.ts'
 
 /** The traffic of a span of time. */
@@ -19,7 +19,7 @@ export interface TrafficPoint {
   readonly connections: number
   readonly bytesIn: number
   readonly bytesOut: number
-  /** Requests by duration, as in `PlaneNumbers`. */
+  /** Requests by duration, as in `PlaneMetrics`. */
   readonly bounds: readonly number[]
   readonly steps: readonly number[]
   /** At the end of the span: open connections of visitors, and sessions and tunnels online. */
@@ -41,7 +41,7 @@ export function isPeriod(text: unknown): text is Period {
 }
 
 interface TrafficHistoryOptions {
-  readonly read: () => Promise<PlaneNumbers>
+  readonly read: () => Promise<PlaneMetrics>
   readonly now: () => number
   /** A clock that never jumps, in milliseconds. */
   readonly steady: () => number
@@ -51,7 +51,7 @@ interface TrafficHistoryOptions {
 export class TrafficHistory {
   readonly #options: TrafficHistoryOptions
   readonly #points: Readonly<Record<Period, TrafficPoint[]>> = { minutes: [], day: [] }
-  #before: { readonly numbers: PlaneNumbers; readonly at: number } | undefined
+  #before: { readonly numbers: PlaneMetrics; readonly at: number } | undefined
   #timer: NodeJS.Timeout | undefined
 
   constructor(options: TrafficHistoryOptions) {
@@ -143,7 +143,7 @@ function showPoint({ at, seconds, bytesIn, bytesOut, bounds, steps, ...plain }: 
 
 type Counted = Omit<TrafficPoint, 'at' | 'seconds'>
 
-function between(before: PlaneNumbers, after: PlaneNumbers): Counted {
+function between(before: PlaneMetrics, after: PlaneMetrics): Counted {
   const known = new Map(before.edges.map((row) => [row.edge, row]))
   const grown = (read: (row: TrafficRow) => number): number =>
     // A deleted edge has no row any more; a counter that restarted at zero has not grown.

@@ -11,12 +11,12 @@ import { isSensitiveHeader } from '../../model/sensitive-headers.ts'
 import type { FindEdge, VisitorConnection } from '../edge/proxy/pick-edge.ts'
 import { hostOf } from '../requests/host-authority.ts'
 import type { BodyReader, BodyWriter, Exchange, RequestHead } from '../requests/http-exchange.ts'
-import type { Captures } from '../requests/running-captures.ts'
+import type { RunningCaptures } from '../requests/running-captures.ts'
 import { bodyOf } from './described-exchange.ts'
 
 interface ReplaysOptions {
   readonly edges: FindEdge
-  readonly captures: Pick<Captures, 'keep'>
+  readonly captures: Pick<RunningCaptures, 'keep'>
   /** Has the proxy answer a request. */
   readonly serve: (exchange: Exchange, connection: VisitorConnection) => void
   readonly publicPorts: () => Readonly<Record<SeenExchange['scheme'], number>>

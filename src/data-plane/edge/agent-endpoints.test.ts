@@ -5,8 +5,8 @@ import { BindRefusal, type EndpointRequest } from '../../model/endpoint.ts'
 import { LinkFault } from '../../model/link-fault.ts'
 import { testControl } from '../tunnel/testing/test-control.ts'
 import { AgentEndpoints } from './agent-endpoints.ts'
-import type { Edges } from './edge-table.ts'
-import type { SharedEdges } from './endpoint-holders.ts'
+import type { EdgeTable } from './edge-table.ts'
+import type { EndpointHolders } from './endpoint-holders.ts'
 
 const request: EndpointRequest = {
   ...{ id: 'ep_1', proto: 'https', host: 'a.test', port: undefined, place: 'secure:a.test' },
@@ -32,12 +32,12 @@ async function open({ error, there = [], wildcard, compileFault, portFault }: Ar
   const edges = {
     wildcardEdge: () => wildcard && { name: wildcard, holderId: 'edghts_1' },
     holder: () => holders.next().value,
-  } as unknown as Edges
+  } as unknown as EdgeTable
   const shared = {
     compile: async () => (compileFault ? Promise.reject(compileFault) : undefined),
     serve: async () => portFault,
     letGo() {},
-  } as unknown as SharedEdges
+  } as unknown as EndpointHolders
   const config = { id: 'ep_1', kind: 'https', names: ['a.test'], ports: [], modules: {}, routes: [] } as const
   const control = testControl({
     async bind({ hostport, served }) {

@@ -13,8 +13,8 @@ import {
   type OpenEndpoint,
 } from '../../model/endpoint.ts'
 import { LinkFault } from '../../model/link-fault.ts'
-import type { Edges } from './edge-table.ts'
-import type { SharedEdges } from './endpoint-holders.ts'
+import type { EdgeTable } from './edge-table.ts'
+import type { EndpointHolders } from './endpoint-holders.ts'
 
 /**
  * How long an agent waits for its address, in milliseconds: the control plane looks up its credential, and who holds the address in
@@ -23,8 +23,8 @@ import type { SharedEdges } from './endpoint-holders.ts'
 const BIND_MS = 3 * LOOKUP_MS
 
 interface AgentEndpointsOptions {
-  readonly edges: Edges
-  readonly shared: SharedEdges
+  readonly edges: EdgeTable
+  readonly shared: EndpointHolders
   readonly control: Control
   readonly log: Logger
   /** Whether an endpoint served here belongs to a tunnel at another node: it may be gone, so the claim decides. */

@@ -14,7 +14,7 @@ import { modulesInOrder } from '../../modules/traffic.ts'
 import type { Reach } from './backend.ts'
 import { type CompiledEdge, compileEdge, type Wanted } from './compile-edge.ts'
 
-export interface CompilerOptions {
+export interface CompileQueueOptions {
   readonly reach: Reach
   readonly tools: Omit<ModuleTools, 'search' | 'expression' | 'key'>
   /** Compiles patterns off the event loop. */
@@ -29,10 +29,10 @@ const loading = modulesInOrder.filter(({ load }) => load)
 /** Price of a route without its patterns, in the unit of `patternPrice`. */
 const ROUTE_PRICE = 20
 
-export class Compiler {
-  readonly #options: CompilerOptions
+export class CompileQueue {
+  readonly #options: CompileQueueOptions
 
-  constructor(options: CompilerOptions) {
+  constructor(options: CompileQueueOptions) {
     this.#options = options
   }
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { EdgeConfig } from '../../model/edge-config.ts'
-import { StoredEdges } from './configured-edges.ts'
+import { ConfiguredEdges } from './configured-edges.ts'
 
 function edge(id: string, ...names: string[]): EdgeConfig {
   return { id, kind: 'tls', names, ports: [], modules: {}, routes: [] }
@@ -14,7 +14,7 @@ function stage() {
   const applied: string[] = []
   const removed: string[] = []
   const stopped: string[] = []
-  const stored = new StoredEdges({
+  const stored = new ConfiguredEdges({
     edges: {
       apply: async ({ id }: EdgeConfig, how?: { isIdle: boolean }) => {
         applied.push(how?.isIdle ? `${id} idle` : id)

@@ -1,10 +1,10 @@
 /** Serves stored edges beside the endpoints of agents, and decides which of the two has a contested name. */
 import type { EdgeConfig } from '../../model/edge-config.ts'
 import type { AgentEndpoints } from './agent-endpoints.ts'
-import type { Edges } from './edge-table.ts'
+import type { EdgeTable } from './edge-table.ts'
 
 interface StoredEdgesOptions {
-  readonly edges: Pick<Edges, 'apply' | 'remove' | 'storedIds' | 'endpointAt'>
+  readonly edges: Pick<EdgeTable, 'apply' | 'remove' | 'storedIds' | 'endpointAt'>
   readonly agents: Pick<AgentEndpoints, 'below'>
   /** Ends the tunnel of an agent and tells the agent why. */
   readonly stopTunnel: (tunnelId: string, why: { readonly message: string; readonly ngrok: number }) => unknown
@@ -13,7 +13,7 @@ interface StoredEdgesOptions {
 /** The vendor's number for a name that belongs to an edge. */
 const HELD_BY_EDGE = 381
 
-export class StoredEdges {
+export class ConfiguredEdges {
   readonly #options: StoredEdgesOptions
 
   constructor(options: StoredEdgesOptions) {

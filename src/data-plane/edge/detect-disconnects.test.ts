@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { describe, type TestContext, test } from 'node:test'
 import { readTcpTable } from '../../lib/net/tcp-table.ts'
-import { DepartedVisitors } from './detect-disconnects.ts'
+import { DisconnectWatch } from './detect-disconnects.ts'
 
 /** A visitor and the server's end of its connection, which holds unread bytes. */
 async function stalled(t: TestContext, host: string): Promise<{ visitor: Socket; socket: Socket }> {
@@ -23,10 +23,10 @@ async function stalled(t: TestContext, host: string): Promise<{ visitor: Socket;
 }
 
 /** Counts how often the table is read. */
-function watcher(): { departed: DepartedVisitors; looks: (count: number) => Promise<void> } {
+function watcher(): { departed: DisconnectWatch; looks: (count: number) => Promise<void> } {
   let seen = 0
   let wake: (() => void) | undefined
-  const departed = new DepartedVisitors({
+  const departed = new DisconnectWatch({
     everyMs: 5,
     readTable: async (family) => {
       const table = await readTcpTable(family)
@@ -79,7 +79,7 @@ describe('a visitor that is not read from', {
     // Node remembers them once they are read.
     assert.ok(socket.remoteAddress && socket.localAddress)
     let looks = 0
-    const departed = new DepartedVisitors({
+    const departed = new DisconnectWatch({
       everyMs: 5,
       readTable: async () => {
         looks++

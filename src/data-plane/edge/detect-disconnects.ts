@@ -35,7 +35,7 @@ interface DepartedVisitorsOptions {
   readonly readTable?: (family: 4 | 6) => Promise<TcpTable | undefined>
 }
 
-export class DepartedVisitors {
+export class DisconnectWatch {
   readonly #everyMs: number
   readonly #readTable: (family: 4 | 6) => Promise<TcpTable | undefined>
   readonly #watched = new AgeList<Watched>()

@@ -1,5 +1,5 @@
 /** Drains visitors when the server stops: no new ones come in, and those present may finish within the drain time. */
-import { cutAtRest, type Movable } from '../../lib/bytes/close-when-idle.ts'
+import { closeWhenIdle, type Movable } from '../../lib/bytes/close-when-idle.ts'
 
 /** Everything that holds connections of visitors, as far as a drain needs it. */
 export interface Draining {
@@ -21,7 +21,7 @@ const CHECK_MS = 20
 /** How long a drain leaves idle connections open, in milliseconds: requests may be on their way. */
 const IDLE_GRACE_MS = 50
 
-/** Resolves when all are gone: on their own, or cut off shortly after `drainMs`, see `cutAtRest`. */
+/** Resolves when all are gone: on their own, or cut off shortly after `drainMs`, see `closeWhenIdle`. */
 export async function drainVisitors(
   { plain, ports, secure, tls, front, visitors }: Draining,
   drainMs: number,
@@ -36,7 +36,7 @@ export async function drainVisitors(
   const isBusy = () => front.open + visitors.carried + secure.pending + tls.pending > 0
   while (performance.now() < until && isBusy()) await pause(CHECK_MS)
   secure.sendAway()
-  await cutAtRest([...front.connections, ...visitors.sockets])
+  await closeWhenIdle([...front.connections, ...visitors.sockets])
   front.cut()
   visitors.cut()
 }

@@ -5,9 +5,9 @@ import { type AddressInfo, connect, createServer } from 'node:net'
 import { test } from 'node:test'
 import { createLog } from '../../lib/log/create-log.ts'
 import type { Edge } from './compiled-edge.ts'
-import { DepartedVisitors } from './detect-disconnects.ts'
-import { PublicDoor } from './edge-router.ts'
-import type { Edges } from './edge-table.ts'
+import { DisconnectWatch } from './detect-disconnects.ts'
+import { EdgeRouter } from './edge-router.ts'
+import type { EdgeTable } from './edge-table.ts'
 import type { ConnectionRecord } from './relay-connection.ts'
 import { testEdge } from './testing/test-http-plane.ts'
 import type { TlsServers } from './tls-servers.ts'
@@ -23,13 +23,13 @@ test('a module that breaks at a connection refuses it and is logged with its cau
   const edge: Edge = { ...testEdge({ id: 'edgtcp_1', kind: 'tcp', names: [] }), accept }
   const lines: string[] = []
   const records: ConnectionRecord[] = []
-  const door = new PublicDoor({
+  const door = new EdgeRouter({
     // The parts that a TCP port needs.
-    edges: { onPort: () => edge } as unknown as Edges,
+    edges: { onPort: () => edge } as unknown as EdgeTable,
     tls: {} as TlsServers,
     serveHttp: () => assert.fail(),
     counts: new TrafficCount(),
-    departed: new DepartedVisitors(),
+    departed: new DisconnectWatch(),
     log: createLog({ format: 'json', destination: { write: (line) => lines.push(line) } }),
     onRecord: (record) => records.push(record),
     defaultCertificate: () => assert.fail(),

@@ -9,14 +9,14 @@ import type { VisitorErrorCode } from '../../model/visitor-errors.ts'
 import type { ConnectionVerdict, Peer, TlsFacts } from '../../modules/phases.ts'
 import { type Challenges, showCertificate } from './acme-challenges.ts'
 import type { Edge } from './compiled-edge.ts'
-import type { DepartedVisitors } from './detect-disconnects.ts'
-import type { Edges } from './edge-table.ts'
+import type { DisconnectWatch } from './detect-disconnects.ts'
+import type { EdgeTable } from './edge-table.ts'
 import type { Greeted } from './public-listener.ts'
-import { type ConnectionRecord, carry } from './relay-connection.ts'
+import { type ConnectionRecord, relayConnection } from './relay-connection.ts'
 import type { CertificatePair } from './served-certificates.ts'
 import type { TlsEdge, TlsServers } from './tls-servers.ts'
 import type { TrafficCount } from './traffic-count.ts'
-import { HeldConnections } from './wait-for-compile.ts'
+import { CompileWait } from './wait-for-compile.ts'
 
 /** A connection that carries HTTP. */
 export interface HttpVisit {
@@ -28,8 +28,8 @@ export interface HttpVisit {
   readonly edge: Edge | undefined
 }
 
-interface PublicDoorOptions {
-  readonly edges: Edges
+interface EdgeRouterOptions {
+  readonly edges: EdgeTable
   readonly tls: TlsServers
   readonly serveHttp: (visit: HttpVisit) => void
   readonly counts: TrafficCount
@@ -39,7 +39,7 @@ interface PublicDoorOptions {
   readonly mayShake?: (ip: string) => boolean
   /** How long a connection of a TCP or TLS edge may be idle, in milliseconds. */
   readonly idleMs?: number
-  readonly departed: DepartedVisitors
+  readonly departed: DisconnectWatch
   /** Challenges of certificate authorities; left out when no certificates are ordered. */
   readonly challenges?: Pick<Challenges, 'forHandshake'>
   readonly log: Logger
@@ -56,19 +56,19 @@ interface Carried extends Aged<Carried> {
   readonly socket: Socket
 }
 
-export class PublicDoor {
-  readonly #options: PublicDoorOptions
+export class EdgeRouter {
+  readonly #options: EdgeRouterOptions
   /** Connections of TCP and TLS edges, by edge: they are ended some time after the edge is removed. */
   readonly #carried = new Map<string, AgeList<Carried>>()
   /** Connections of removed edges. */
   readonly #retired = new Set<AgeList<Carried>>()
-  readonly #held = new HeldConnections()
+  readonly #held = new CompileWait()
   #idleMs: number
 
   /** Keeps visitors of a broken edge from filling the log. */
   readonly #broken: MinuteLog<{ readonly edge: string; readonly err: unknown }>
 
-  constructor(options: PublicDoorOptions) {
+  constructor(options: EdgeRouterOptions) {
     this.#options = options
     this.#idleMs = options.idleMs ?? IDLE_MS
     this.#broken = new MinuteLog((fields, visits) =>
@@ -230,7 +230,7 @@ export class PublicDoor {
     }
     const idleMs = this.#idleMs
     const carrying = { edge, peer, passthroughTls, idleMs, onDone, ...(serverName !== undefined && { serverName }) }
-    carry(socketStream(socket), carrying).catch((error: unknown) => {
+    relayConnection(socketStream(socket), carrying).catch((error: unknown) => {
       this.#options.log.error({ err: error, edge: edge.id }, 'connection to an edge failed')
       socket.destroy()
       forget()

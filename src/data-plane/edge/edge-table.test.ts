@@ -7,7 +7,7 @@ import { DialFault } from '../../model/dial.ts'
 import type { EdgeConfig } from '../../model/edge-config.ts'
 import { prepareExpression } from '../../modules/policy/engine/parsed.ts'
 import { testTools } from '../../modules/testing/test-tools.ts'
-import { Edges } from './edge-table.ts'
+import { EdgeTable } from './edge-table.ts'
 
 /** Stands for the other thread: compiles patterns when the test says so. */
 class Elsewhere {
@@ -37,7 +37,7 @@ function start({ portFault }: { portFault?: Error } = {}) {
   const elsewhere = new Elsewhere()
   let released = 0
   const opened: number[] = []
-  const edges = new Edges({
+  const edges = new EdgeTable({
     reach: {
       dial: async () => new DialFault('offline', 'nobody'),
       followGroup: () => ({ members: [], release: () => void released++ }),

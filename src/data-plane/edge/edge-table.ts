@@ -4,9 +4,9 @@ import { type BrokenEdge, MAX_BROKEN_TOLD } from '../../model/broken-edge.ts'
 import type { EdgeConfig } from '../../model/edge-config.ts'
 import type { Listener } from '../../model/look-up.ts'
 import { type CompiledEdge, releaseReplaced } from './compile-edge.ts'
-import { Compiler, type CompilerOptions } from './compile-queue.ts'
+import { CompileQueue, type CompileQueueOptions } from './compile-queue.ts'
 import type { Edge } from './compiled-edge.ts'
-import { EdgeEntry } from './lazy-edge.ts'
+import { LazyEdge } from './lazy-edge.ts'
 import { NameIndex } from './name-index.ts'
 
 /** Opens and closes the ports of TCP edges. */
@@ -16,22 +16,22 @@ export interface Ports {
   close(port: number, owner: string): void
 }
 
-interface EdgesOptions extends CompilerOptions {
+interface EdgesOptions extends CompileQueueOptions {
   readonly ports: Ports
   readonly log: Logger
   /** Called when an edge is removed, so that its connections can be ended. */
   readonly onRemoved?: (id: string) => void
 }
 
-export class Edges {
+export class EdgeTable {
   readonly #options: EdgesOptions
-  readonly #compiler: Compiler
-  readonly #entries = new Map<string, EdgeEntry>()
+  readonly #compiler: CompileQueue
+  readonly #entries = new Map<string, LazyEdge>()
   /** Names of HTTPS and TLS edges and endpoints, which share a listener. */
-  readonly #secure = new NameIndex<EdgeEntry>()
+  readonly #secure = new NameIndex<LazyEdge>()
   /** Names of endpoints on the plain listener. */
-  readonly #plain = new NameIndex<EdgeEntry>()
-  readonly #byPort = new Map<number, EdgeEntry>()
+  readonly #plain = new NameIndex<LazyEdge>()
+  readonly #byPort = new Map<number, LazyEdge>()
   /** Versions being compiled while the one before is served, by edge. */
   readonly #coming = new Map<string, EdgeConfig>()
   /** Ports of stored edges that could not be opened, by edge. */
@@ -41,7 +41,7 @@ export class Edges {
 
   constructor(options: EdgesOptions) {
     this.#options = options
-    this.#compiler = new Compiler(options)
+    this.#compiler = new CompileQueue(options)
   }
 
   /** Stored edges that refuse traffic, and why. For an edge not compiled yet, only what is known without compiling. */
@@ -138,14 +138,14 @@ export class Edges {
     const served = this.#entries.get(id)?.compiled
     this.#coming.delete(id)
     this.#compiler.load(config)
-    if (isIdle && !served) return this.#swap(new EdgeEntry(config, () => this.#compile(config)))
+    if (isIdle && !served) return this.#swap(new LazyEdge(config, () => this.#compile(config)))
     const compiled = this.#compile(config, served)
-    if (!served || !(compiled instanceof Promise)) return this.#swap(new EdgeEntry(config, compiled))
+    if (!served || !(compiled instanceof Promise)) return this.#swap(new LazyEdge(config, compiled))
     this.#coming.set(id, config)
     const isOvertaken = (): boolean => this.#coming.get(id) !== config
     const swap = (edge: CompiledEdge | Promise<CompiledEdge>): void => {
       this.#coming.delete(id)
-      void this.#swap(new EdgeEntry(config, edge))
+      void this.#swap(new LazyEdge(config, edge))
     }
     void compiled.then(
       // Another version overtook it: release what it does not share with the one that is served.
@@ -158,7 +158,7 @@ export class Edges {
 
   /** Like `apply`, with an edge that `compileAhead` has compiled. */
   applyCompiled(config: EdgeConfig, compiled: CompiledEdge): Promise<Error | undefined> {
-    return this.#swap(new EdgeEntry(config, compiled))
+    return this.#swap(new LazyEdge(config, compiled))
   }
 
   /** Compiles an edge that is not served yet. */
@@ -167,7 +167,7 @@ export class Edges {
     return this.#compile(config)
   }
 
-  #swap(entry: EdgeEntry): Promise<Error | undefined> {
+  #swap(entry: LazyEdge): Promise<Error | undefined> {
     const { config } = entry
     const { id } = config
     const before = this.#entries.get(id)
@@ -208,7 +208,7 @@ export class Edges {
   }
 
   /** Removes names and ports that `now` no longer has, unless another edge has taken them since. */
-  #forget(before: EdgeEntry, now: EdgeConfig | undefined): void {
+  #forget(before: LazyEdge, now: EdgeConfig | undefined): void {
     const names = this.#namesOf(before.config)
     const { id } = before.config
     for (const name of before.config.names) {
@@ -221,7 +221,7 @@ export class Edges {
     }
   }
 
-  #namesOf({ kind }: EdgeConfig): NameIndex<EdgeEntry> {
+  #namesOf({ kind }: EdgeConfig): NameIndex<LazyEdge> {
     return kind === 'http' ? this.#plain : this.#secure
   }
 

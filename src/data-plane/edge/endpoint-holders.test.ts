@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { BackendPlan, EdgeConfig } from '../../model/edge-config.ts'
 import type { CompiledEdge } from './compile-edge.ts'
-import { SharedEdges } from './endpoint-holders.ts'
+import { EndpointHolders } from './endpoint-holders.ts'
 
 function edgeOf(id: string, backend: BackendPlan): EdgeConfig {
   return { id, kind: 'tls', names: ['a.test'], ports: [], modules: { backend }, routes: [] }
@@ -18,7 +18,7 @@ function edges() {
     served.add(id)
     return undefined
   }
-  const shared = new SharedEdges({
+  const shared = new EndpointHolders({
     has: (id) => served.has(id),
     apply: serve,
     applyCompiled: serve,

@@ -4,15 +4,15 @@
  */
 import { type EdgeConfig, isPool } from '../../model/edge-config.ts'
 import type { CompiledEdge } from './compile-edge.ts'
-import type { Edges } from './edge-table.ts'
+import type { EdgeTable } from './edge-table.ts'
 
-export class SharedEdges {
-  readonly #edges: Pick<Edges, 'has' | 'apply' | 'applyCompiled' | 'compileAhead' | 'remove'>
+export class EndpointHolders {
+  readonly #edges: Pick<EdgeTable, 'has' | 'apply' | 'applyCompiled' | 'compileAhead' | 'remove'>
   /** The holders of an edge, by its id. */
   readonly #holders = new Map<string, Set<string>>()
   #onRemoved: () => void = () => {}
 
-  constructor(edges: Pick<Edges, 'has' | 'apply' | 'applyCompiled' | 'compileAhead' | 'remove'>) {
+  constructor(edges: Pick<EdgeTable, 'has' | 'apply' | 'applyCompiled' | 'compileAhead' | 'remove'>) {
     this.#edges = edges
   }
 

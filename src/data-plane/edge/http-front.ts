@@ -14,9 +14,9 @@ import type { Exchange } from '../requests/http-exchange.ts'
 import type { EdgeCaptures } from '../requests/running-captures.ts'
 import type { BodyMemory } from './body-memory.ts'
 import { Sweep } from './deadlines.ts'
-import type { DepartedVisitors } from './detect-disconnects.ts'
+import type { DisconnectWatch } from './detect-disconnects.ts'
 import type { HttpVisit } from './edge-router.ts'
-import type { Edges } from './edge-table.ts'
+import type { EdgeTable } from './edge-table.ts'
 import { defaultLimits, type Http1Limits } from './http1/bounds.ts'
 import { Http1Connection } from './http1/server-connection.ts'
 import { Http1Upstream } from './http1/upstream-connection.ts'
@@ -29,12 +29,12 @@ import type { EdgeCount, TrafficCount } from './traffic-count.ts'
 import { UpstreamPool } from './upstream-pool.ts'
 
 interface HttpFrontOptions {
-  readonly edges: Edges
+  readonly edges: EdgeTable
   /** Asks other nodes who serves a name; left out when there are none. */
   readonly lookUp?: LookUp | undefined
   readonly counts: TrafficCount
   readonly bodyMemory: BodyMemory
-  readonly departed: DepartedVisitors
+  readonly departed: DisconnectWatch
   /** The error pages for visitors; called for each error. */
   readonly pages?: () => ErrorPages
   readonly log: Logger

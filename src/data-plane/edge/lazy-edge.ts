@@ -5,7 +5,7 @@ import type { Edge } from './compiled-edge.ts'
 
 type Compiling = CompiledEdge | Promise<CompiledEdge>
 
-export class EdgeEntry {
+export class LazyEdge {
   readonly config: EdgeConfig
   readonly #compile: (() => Compiling) | undefined
   #compiled: CompiledEdge | undefined

@@ -10,7 +10,7 @@ import type { MeetVisitor } from '../../lib/net/trusted-hop.ts'
 import type { Peer } from '../../modules/phases.ts'
 import type { ClientHello } from './client-hello.ts'
 import { ListenFault, openListener } from './open-listener.ts'
-import { type PeekFault, peekHello, turnAway } from './read-client-hello.ts'
+import { type ClientHelloFault, readClientHello, turnAway } from './read-client-hello.ts'
 
 /** A connection whose hello was read, with every byte still in the socket. */
 export interface Greeted {
@@ -25,7 +25,7 @@ export interface PublicListenerOptions {
   /** An error thrown here closes that connection and no other. */
   readonly onConnection: (greeted: Greeted) => void
   /** Called when a connection is turned away. */
-  readonly onFault?: (fault: PeekFault | 'crowded', peer: Peer) => void
+  readonly onFault?: (fault: ClientHelloFault | 'crowded', peer: Peer) => void
   readonly meet?: MeetVisitor | undefined
   readonly caps?: ConnectionCaps | undefined
   readonly descriptors?: Descriptors | undefined
@@ -110,10 +110,10 @@ export class PublicListener {
     const waiting: Waiting = { socket, peer, older: undefined, newer: undefined }
     this.#pending.add(waiting)
     const timeoutMs = this.#options.helloTimeoutMs
-    peekHello(socket, (result) => this.#greeted(waiting, result), timeoutMs === undefined ? {} : { timeoutMs })
+    readClientHello(socket, (result) => this.#greeted(waiting, result), timeoutMs === undefined ? {} : { timeoutMs })
   }
 
-  #greeted(waiting: Waiting, result: ClientHello | PeekFault): void {
+  #greeted(waiting: Waiting, result: ClientHello | ClientHelloFault): void {
     // It is missing if it had to make room for another.
     if (!this.#pending.delete(waiting)) return
     const { socket, peer } = waiting
@@ -160,7 +160,7 @@ export class PublicListener {
     if (this.pending === 0) this.#onEmpty?.()
   }
 
-  #logRefusal(fault: PeekFault | 'crowded', peer: Peer): void {
+  #logRefusal(fault: ClientHelloFault | 'crowded', peer: Peer): void {
     this.#options.log.debug({ peer: peer.ip, reason: fault }, 'connection refused before TLS')
     this.#options.onFault?.(fault, peer)
   }

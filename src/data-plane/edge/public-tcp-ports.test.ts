@@ -5,7 +5,7 @@ import { after, test } from 'node:test'
 import { portToKeep } from '../../../test/support/free-port.ts'
 import { createLog } from '../../lib/log/create-log.ts'
 import type { Peer } from '../../modules/phases.ts'
-import { type PortPlaces, PublicTcpPorts, type TcpPortsOptions } from './public-tcp-ports.ts'
+import { PublicTcpPorts, type RemotePortHolders, type TcpPortsOptions } from './public-tcp-ports.ts'
 import { closed, dialled } from './testing/test-front.ts'
 
 const quiet = createLog({ level: 'silent' })
@@ -14,7 +14,7 @@ after(() => {
   for (const ports of all) ports.closeAll()
 })
 
-function on(host: string): PortPlaces {
+function on(host: string): RemotePortHolders {
   return { open: (port) => ({ host, port }), close() {} }
 }
 

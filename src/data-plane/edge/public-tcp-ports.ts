@@ -10,7 +10,7 @@ import type { Peer } from '../../modules/phases.ts'
 import { ListenFault, openListener } from './open-listener.ts'
 
 export interface TcpPortsOptions {
-  readonly places: PortPlaces
+  readonly places: RemotePortHolders
   /** The socket is half-open and unread. An error thrown here ends that connection and no other. */
   readonly onConnection: (socket: Socket, port: number, peer: Peer) => void
   readonly meet?: MeetVisitor | undefined
@@ -21,7 +21,7 @@ export interface TcpPortsOptions {
 }
 
 /** Where to listen for a port. */
-export interface PortPlaces {
+export interface RemotePortHolders {
   /** Returns the error of the system when the port is unavailable. */
   open(port: number): ListenOn | Promise<ListenOn | NodeJS.ErrnoException>
   /** Call it when the port is closed. */
@@ -56,7 +56,7 @@ export class PublicTcpPorts {
    * Undefined when it listens; otherwise why not, and then `owner` does not hold it. Opening twice does nothing more.
    */
   async open(port: number, owner: string): Promise<ListenFault | undefined> {
-    // Edges may still change while the server stops, but no more visitors may come in.
+    // EdgeTable may still change while the server stops, but no more visitors may come in.
     if (this.#isClosed) return undefined
     const entry = this.#ports.get(port) ?? this.#listen(port)
     entry.owners.add(owner)

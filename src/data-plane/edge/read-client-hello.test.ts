@@ -7,7 +7,7 @@ import { relay } from '../../lib/bytes/relay.ts'
 import { socketStream } from '../../lib/bytes/socket-stream.ts'
 import { Authority, createAuthority } from '../../lib/x509/certificate-authority.ts'
 import type { ClientHello } from './client-hello.ts'
-import { type PeekFault, peekHello, turnAway } from './read-client-hello.ts'
+import { type ClientHelloFault, readClientHello, turnAway } from './read-client-hello.ts'
 import { closed, dialled, heardHello } from './testing/test-front.ts'
 
 const made = createAuthority()
@@ -39,8 +39,8 @@ async function pair(): Promise<{ visitor: Socket; accepted: Socket }> {
   return { visitor, accepted: await arrival }
 }
 
-function peeked(socket: Socket, options?: { timeoutMs: number }): Promise<ClientHello | PeekFault> {
-  return new Promise((resolve) => peekHello(socket, resolve, options))
+function peeked(socket: Socket, options?: { timeoutMs: number }): Promise<ClientHello | ClientHelloFault> {
+  return new Promise((resolve) => readClientHello(socket, resolve, options))
 }
 
 async function until(holds: () => boolean): Promise<void> {
@@ -109,7 +109,7 @@ describe('after a peek', () => {
       const arrival = new Promise<Socket>((resolve) => {
         take = (socket) => {
           resolve(socket)
-          peekHello(socket, (result) => {
+          readClientHello(socket, (result) => {
             assert.equal(typeof result, 'object')
             secure.emit('connection', socket)
           })
@@ -148,7 +148,12 @@ describe('after a peek', () => {
 describe('a visitor without a valid hello', () => {
   const alertOf = (description: number) => Buffer.from([21, 3, 1, 0, 2, 2, description])
   const unnamed = () => heardHello((at) => connect({ port: at, host: '127.0.0.1' }).on('error', () => {}))
-  const cases: [name: string, bytes: () => Buffer | Promise<Buffer>, fault: PeekFault, answer: Buffer | RegExp][] = [
+  const cases: [
+    name: string,
+    bytes: () => Buffer | Promise<Buffer>,
+    fault: ClientHelloFault,
+    answer: Buffer | RegExp,
+  ][] = [
     ['no name', unnamed, 'no_name', alertOf(112)],
     ['an impossible name', () => withName('a.te*t'), 'bad_name', alertOf(112)],
     ['a message that is not a hello', () => Buffer.from([22, 3, 1, 0, 4, 2, 0, 0, 0]), 'malformed', alertOf(50)],

@@ -1,11 +1,11 @@
 /** Reads the hello of a connection and leaves every byte in it; turns away clients that send none. */
 import type { Socket } from 'node:net'
-import { readLent, stopLending } from '../../lib/bytes/borrowed-reads.ts'
+import { readBorrowed, stopLending } from '../../lib/bytes/borrowed-reads.ts'
 import { kept } from '../../lib/bytes/byte-stream.ts'
 import { limitTime } from '../../lib/net/time-limit.ts'
 import { type ClientHello, type HelloFault, HelloReader } from './client-hello.ts'
 
-export type PeekFault = HelloFault | 'no_name' | 'timeout' | 'closed'
+export type ClientHelloFault = HelloFault | 'no_name' | 'timeout' | 'closed'
 
 /** How long a hello may take from accept to its last byte, in milliseconds. */
 const HELLO_TIMEOUT_MS = 3000
@@ -17,13 +17,13 @@ const LINGER_MS = 1000
  * Calls `done` exactly once. With a hello, the socket does not flow and still holds all bytes: TLS or a relay that
  * takes it over within the call sees each of them once. With a fault, it must go to `turnAway`.
  */
-export function peekHello(
+export function readClientHello(
   socket: Socket,
-  done: (result: ClientHello | PeekFault) => void,
+  done: (result: ClientHello | ClientHelloFault) => void,
   { timeoutMs = HELLO_TIMEOUT_MS }: { readonly timeoutMs?: number } = {},
 ): void {
   const reader = new HelloReader()
-  const finish = (result: ClientHello | PeekFault): void => {
+  const finish = (result: ClientHello | ClientHelloFault): void => {
     callOff()
     stopReading()
     socket.off('end', onClosed)
@@ -50,13 +50,13 @@ function readInto(socket: Socket, take: (chunk: Buffer) => boolean): () => void 
     if (chunk) take(chunk)
   }
   // Bytes may already be waiting after a PROXY header.
-  if (socket.readableLength === 0 && readLent(socket, take)) return () => stopLending(socket)
+  if (socket.readableLength === 0 && readBorrowed(socket, take)) return () => stopLending(socket)
   socket.on('readable', onReadable)
   return () => socket.off('readable', onReadable)
 }
 
 /** Tells the visitor why, if it can understand that, and closes. */
-export function turnAway(socket: Socket, fault: PeekFault): void {
+export function turnAway(socket: Socket, fault: ClientHelloFault): void {
   const answer = answers[fault]
   if (answer) closeWith(socket, answer)
   else socket.destroy()
@@ -81,7 +81,7 @@ export const alert = { badCertificate: 42, decodeError: 50, internalError: 80, u
 
 const httpText = 'This port speaks TLS; use https:// instead of http://.\n'
 
-const answers: Readonly<Record<PeekFault, Buffer | undefined>> = {
+const answers: Readonly<Record<ClientHelloFault, Buffer | undefined>> = {
   // R-1.4: without a name there is no edge to choose.
   no_name: alertRecord(alert.unrecognizedName),
   bad_name: alertRecord(alert.unrecognizedName),

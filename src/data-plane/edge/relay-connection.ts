@@ -1,4 +1,4 @@
-/** Carries one connection of a TCP or TLS edge: dials a target, and moves bytes until both ends are done. */
+/** Relays one connection of a TCP or TLS edge: dials a target, and moves bytes until both ends are done. */
 import type { ByteStream } from '../../lib/bytes/byte-stream.ts'
 import { type RelayResult, relay } from '../../lib/bytes/relay.ts'
 import type { VisitorErrorCode } from '../../model/visitor-errors.ts'
@@ -20,7 +20,7 @@ export interface ConnectionRecord {
   readonly fault: VisitorErrorCode | 'CUT' | undefined
 }
 
-interface Carrying {
+interface RelayOptions {
   readonly edge: Edge
   readonly peer: Peer
   readonly serverName?: string
@@ -31,8 +31,8 @@ interface Carrying {
 }
 
 /** Relays `visitor` to the backend of `edge`; no byte of the stream may have been read yet. */
-export async function carry(visitor: ByteStream, carrying: Carrying): Promise<void> {
-  const { edge, peer, serverName, passthroughTls, idleMs, onDone } = carrying
+export async function relayConnection(visitor: ByteStream, options: RelayOptions): Promise<void> {
+  const { edge, peer, serverName, passthroughTls, idleMs, onDone } = options
   const record = { edge: edge.id, peer, serverName, bytesIn: 0, bytesOut: 0, target: undefined }
   const visit: Visit = {
     ip: peer.ip,

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { socketPair } from '../../../test/support/socket-pair.ts'
-import { HeldConnections } from './wait-for-compile.ts'
+import { CompileWait } from './wait-for-compile.ts'
 
 async function visitor(t: TestContext): Promise<{ here: Socket; there: Socket }> {
   const { accepted: here, connected: there } = await socketPair({ tls: false })
@@ -18,7 +18,7 @@ test('a visitor is let in once the edge is compiled, with all that was sent befo
   const { here, there } = await visitor(t)
   const { promise, resolve } = Promise.withResolvers<void>()
   const letIn = Promise.withResolvers<void>()
-  assert.ok(new HeldConnections().hold(here, promise, () => letIn.resolve()))
+  assert.ok(new CompileWait().hold(here, promise, () => letIn.resolve()))
   there.write('early')
   resolve()
   await letIn.promise
@@ -30,7 +30,7 @@ test('a visitor that has left is not let in', async (t) => {
   const { here } = await visitor(t)
   const { promise, resolve } = Promise.withResolvers<void>()
   let isIn = false
-  new HeldConnections().hold(here, promise, () => {
+  new CompileWait().hold(here, promise, () => {
     isIn = true
   })
   const closed = once(here, 'close')
@@ -44,10 +44,10 @@ test('a visitor that has left is not let in', async (t) => {
 test('a visitor is closed when the edge is late or cannot be compiled, or the server stops', async (t) => {
   const never = new Promise<void>(() => {})
   const ends: ((here: Socket) => void)[] = [
-    (here) => new HeldConnections({ holdMs: 1 }).hold(here, never, () => {}),
-    (here) => new HeldConnections().hold(here, Promise.reject(new Error('broken')), () => {}),
+    (here) => new CompileWait({ holdMs: 1 }).hold(here, never, () => {}),
+    (here) => new CompileWait().hold(here, Promise.reject(new Error('broken')), () => {}),
     (here) => {
-      const held = new HeldConnections()
+      const held = new CompileWait()
       held.hold(here, never, () => {})
       held.cut()
     },
@@ -61,7 +61,7 @@ test('a visitor is closed when the edge is late or cannot be compiled, or the se
 })
 
 test('only a bounded number wait', async (t) => {
-  const held = new HeldConnections({ maxHeld: 1 })
+  const held = new CompileWait({ maxHeld: 1 })
   const never = new Promise<void>(() => {})
   const [first, second] = [await visitor(t), await visitor(t)]
   assert.equal(

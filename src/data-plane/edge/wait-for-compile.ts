@@ -6,7 +6,7 @@ const MAX_HELD = 1024
 /** How long one waits, in milliseconds; longer than patterns may take to compile. */
 const HOLD_MS = 5000
 
-export class HeldConnections {
+export class CompileWait {
   readonly #sockets = new Set<Socket>()
   readonly #limits: { readonly maxHeld: number; readonly holdMs: number }
 

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, test } from 'node:test'
 import { until } from '../../../test/support/until.ts'
 import { peerOf } from '../../lib/net/peer.ts'
 import { meetVisitors } from '../../lib/net/trusted-hop.ts'
-import { type Held, holdVisitors } from './wait-for-load.ts'
+import { type Held, waitForLoad } from './wait-for-load.ts'
 
 let server: Server
 let held: Held
@@ -16,7 +16,7 @@ let met: Socket[]
 let accepted: Socket[]
 
 beforeEach(async () => {
-  held = holdVisitors(meetVisitors([]), { maxWaiting: 2 })
+  held = waitForLoad(meetVisitors([]), { maxWaiting: 2 })
   clients = []
   met = []
   accepted = []

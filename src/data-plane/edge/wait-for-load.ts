@@ -17,7 +17,7 @@ export interface Held {
 }
 
 /** Visitors that come before `letIn` are met only then, with every byte still in the socket. */
-export function holdVisitors(meet: MeetVisitor, { maxWaiting = MAX_WAITING } = {}): Held {
+export function waitForLoad(meet: MeetVisitor, { maxWaiting = MAX_WAITING } = {}): Held {
   const waiting = new Map<Socket, () => void>()
   let isOpen = false
   return {

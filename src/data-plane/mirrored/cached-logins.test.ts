@@ -6,7 +6,7 @@ import type { LoginRows, SeenLogin, StoredLogin } from '../../link/planes/login-
 import { Refusal } from '../../model/errors.ts'
 import { unanswered } from '../../model/link-fault.ts'
 import { browserOf } from '../../modules/login/browser-digest.ts'
-import { KnownLogins } from './cached-logins.ts'
+import { CachedLogins } from './cached-logins.ts'
 
 const MINUTE = 60_000
 const log = createLog({ level: 'silent' })
@@ -37,11 +37,11 @@ describe('logins known at a data plane', () => {
   /** Calls that a test replaces. */
   const replaced: Partial<LoginRows> = {}
   let asked: number
-  let known: KnownLogins
+  let known: CachedLogins
   const open = (answerMs?: number) => {
     const rows = rowsWith()
     const current = <Name extends keyof LoginRows>(name: Name): LoginRows[Name] => replaced[name] ?? rows[name]
-    return new KnownLogins({
+    return new CachedLogins({
       rows: {
         loginAt: (at) => {
           asked++

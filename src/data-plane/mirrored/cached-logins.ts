@@ -7,7 +7,7 @@
  */
 import type { Clock } from '../../lib/clock.ts'
 import { inTime } from '../../lib/in-time.ts'
-import { Endings } from '../../lib/limits/recently-ended.ts'
+import { RecentlyEnded } from '../../lib/limits/recently-ended.ts'
 import type { Logger } from '../../lib/log/create-log.ts'
 import { MinuteLog } from '../../lib/log/minute-log.ts'
 import {
@@ -19,7 +19,7 @@ import {
 } from '../../link/planes/login-store.ts'
 import { Refusal } from '../../model/errors.ts'
 import { LinkFault } from '../../model/link-fault.ts'
-import type { Login, LoginOrigin, LoginOwner, LoginPlace, LoginSessions, UsedAnswer } from '../../model/logins.ts'
+import type { Login, LoginOrigin, LoginOwner, LoginScope, LoginSessions, UsedAnswer } from '../../model/logins.ts'
 import { browserOf } from '../../modules/login/browser-digest.ts'
 import { type CachedLogin, keyOf, LoginCache } from './login-cache.ts'
 import { SeenLogins } from './seen-logins.ts'
@@ -42,7 +42,7 @@ const FRESH_MS = 60_000
 /** Memory for logins, in bytes: some 40,000 of the usual size. */
 const CACHE_BYTES = 64 * 1024 * 1024
 
-export interface KnownLoginsOptions {
+export interface CachedLoginsOptions {
   readonly rows: LoginRows
   readonly now: Clock
   readonly log: Logger
@@ -57,19 +57,19 @@ interface Handle {
   readonly key: string
 }
 
-export class KnownLogins implements LoginSessions {
+export class CachedLogins implements LoginSessions {
   readonly #rows: LoginRows
   readonly #now: Clock
   readonly #answerMs: number
   readonly #cache: LoginCache
-  readonly #handles = new WeakMap<LoginPlace, Handle>()
+  readonly #handles = new WeakMap<LoginScope, Handle>()
   readonly #seen: SeenLogins
   readonly #lookups = new Map<string, Promise<CachedLogin | undefined>>()
   /** By ids of logins and users, and by browsers. */
-  readonly #endings = new Endings()
+  readonly #endings = new RecentlyEnded()
   readonly #troubles: MinuteLog<{ err: unknown }>
 
-  constructor({ rows, now, log, cacheBytes = CACHE_BYTES, answerMs = ANSWER_MS }: KnownLoginsOptions) {
+  constructor({ rows, now, log, cacheBytes = CACHE_BYTES, answerMs = ANSWER_MS }: CachedLoginsOptions) {
     this.#rows = rows
     this.#now = now
     this.#answerMs = answerMs
@@ -80,7 +80,7 @@ export class KnownLogins implements LoginSessions {
     this.#seen = new SeenLogins({ rows, log })
   }
 
-  find(place: LoginPlace): Login | undefined | Promise<Login | undefined> {
+  find(place: LoginScope): Login | undefined | Promise<Login | undefined> {
     const { browser, key } = this.#handleOf(place)
     const cached = this.#cache.at(key)
     if (!cached) return this.#lookUp(browser, place.routeId).then((found) => this.#current(found))
@@ -88,7 +88,7 @@ export class KnownLogins implements LoginSessions {
     return isFresh ? this.#current(cached) : this.#refreshed(cached)
   }
 
-  async begin(place: LoginPlace, login: Login, origin: LoginOrigin, before?: string): Promise<void> {
+  async begin(place: LoginScope, login: Login, origin: LoginOrigin, before?: string): Promise<void> {
     const browser = browserOf(place)
     const browserBefore = before === undefined ? browser : browserOf({ secret: before, host: place.host })
     const gone = await answered(this.#rows.beginLogin({ place, login, origin, before }))
@@ -101,17 +101,17 @@ export class KnownLogins implements LoginSessions {
     if (known) this.#cache.drop(known.id)
   }
 
-  seen(place: LoginPlace, at: number): void {
+  seen(place: LoginScope, at: number): void {
     const cached = this.#cache.at(this.#handleOf(place).key)
     if (cached) this.#seen.note(cached, at)
   }
 
-  async renew(place: LoginPlace, login: Login): Promise<void> {
+  async renew(place: LoginScope, login: Login): Promise<void> {
     const id = await answered(this.#rows.renewLogin({ place, login }))
     if (id !== undefined) this.#forget([id])
   }
 
-  async end(place: Pick<LoginPlace, 'secret' | 'host'>): Promise<void> {
+  async end(place: Pick<LoginScope, 'secret' | 'host'>): Promise<void> {
     const browser = browserOf(place)
     this.#forgetBrowser(browser)
     await answered(this.#rows.endBrowser(browser))
@@ -146,7 +146,7 @@ export class KnownLogins implements LoginSessions {
   }
 
   /** Repeated calls for the same place skip the digest. */
-  #handleOf(place: LoginPlace): Handle {
+  #handleOf(place: LoginScope): Handle {
     const known = this.#handles.get(place)
     if (known) return known
     const browser = browserOf(place)

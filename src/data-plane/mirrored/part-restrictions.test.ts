@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createLog } from '../../lib/log/create-log.ts'
-import { RefusedLog } from '../../lib/net/refused-addresses.ts'
+import { RefusedAddresses } from '../../lib/net/refused-addresses.ts'
 import type { PartRestriction } from '../../link/planes/plane-calls.ts'
 import { Restrictions } from './part-restrictions.ts'
 
 function restricted() {
   const noted: string[] = []
   const log = createLog({ level: 'silent', format: 'json', destination: { write() {} } })
-  const refused = new RefusedLog({ log })
+  const refused = new RefusedAddresses({ log })
   refused.note = (part, address, { isEnforced }) => void noted.push(`${part} ${address} ${isEnforced}`)
   return { restrictions: new Restrictions({ refused }), noted }
 }

@@ -4,7 +4,7 @@
  * Not a `MirroredMap`: the few restrictions are sent together, and compiled into tests that take effect at once.
  */
 import { compileIpRules } from '../../lib/net/ip-rules.ts'
-import type { RefusedLog } from '../../lib/net/refused-addresses.ts'
+import type { RefusedAddresses } from '../../lib/net/refused-addresses.ts'
 import type { PartRestriction } from '../../link/planes/plane-calls.ts'
 
 /** Parts whose listeners are in the data plane. */
@@ -16,12 +16,12 @@ interface Peer {
 }
 
 export class Restrictions {
-  readonly #refused: RefusedLog
+  readonly #refused: RefusedAddresses
   readonly #heard: (() => void)[] = []
   readonly #known = Promise.withResolvers<void>()
   #tests: ReadonlyMap<string, (peer: Peer) => boolean> = new Map()
 
-  constructor({ refused }: { refused: RefusedLog }) {
+  constructor({ refused }: { refused: RefusedAddresses }) {
     this.#refused = refused
   }
 

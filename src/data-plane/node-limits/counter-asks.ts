@@ -3,7 +3,7 @@
  * `local` decides, and goes on to decide while that plane is silent.
  */
 import type { Rate, Taken } from '../../lib/limits/sliding-counters.ts'
-import type { Neighbours } from './worker-peers.ts'
+import type { WorkerPeers } from './worker-peers.ts'
 
 /** How long the plane that counts may take to answer, in milliseconds: a request waits for it. */
 export const OWNER_MS = 250
@@ -15,7 +15,7 @@ const SILENT_MS = 1000
 const MAX_TAKES = 500
 
 interface CounterAsksOptions {
-  readonly neighbours: Pick<Neighbours, 'ask' | 'tell'>
+  readonly neighbours: Pick<WorkerPeers, 'ask' | 'tell'>
   readonly local: (key: string, rate: Rate) => Taken
   /** A clock that never goes back, in milliseconds. */
   readonly now: () => number

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { DrainTogether } from './drain-together.ts'
-import type { Neighbours } from './worker-peers.ts'
+import type { WorkerPeers } from './worker-peers.ts'
 
 /** The neighbours of a plane, driven by the test. */
 function neighbours(others: string[]) {
   const handlers = new Map<string, (nothing: null, from: string) => unknown>()
   const told: string[] = []
-  const port: Neighbours = {
+  const port: WorkerPeers = {
     self: 'w1',
     others: () => others,
     whenMoved() {},

@@ -3,7 +3,7 @@
  * visitors may use them.
  */
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Neighbours } from './worker-peers.ts'
+import type { WorkerPeers } from './worker-peers.ts'
 
 /** How often to look, in milliseconds. */
 const LOOK_MS = 20
@@ -12,13 +12,13 @@ const LOOK_MS = 20
 const QUIET_MS = 100
 
 export class DrainTogether {
-  readonly #neighbours: Neighbours
+  readonly #neighbours: WorkerPeers
   readonly #draining = new Set<string>()
   /** Planes that have begun to drain, and may be done. */
   readonly #leaving = new Set<string>()
 
   /** Calls `onBegun` for every other plane that begins to drain. */
-  constructor(neighbours: Neighbours, onBegun: (planeId: string) => void = () => {}) {
+  constructor(neighbours: WorkerPeers, onBegun: (planeId: string) => void = () => {}) {
     this.#neighbours = neighbours
     neighbours.serve('drain.begun', (_, from) => {
       this.#draining.add(from)

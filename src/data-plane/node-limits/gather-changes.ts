@@ -3,7 +3,7 @@
 /** How long a change may wait before it is sent to other planes, in milliseconds. */
 export const GATHER_MS = 50
 
-export class Gathering {
+export class GatheredChanges {
   readonly #send: () => void
   #timer: NodeJS.Timeout | undefined
 

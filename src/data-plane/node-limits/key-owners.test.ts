@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Owners } from './key-owners.ts'
+import { KeyOwners } from './key-owners.ts'
 
 const keys = Array.from({ length: 3000 }, (_, i) => `edghts_${i % 7} rt_${i} key`)
 
 /** The owner of each key, as each of the planes sees it. */
 function seenBy(planes: readonly string[]): string[][] {
   return planes.map((self) => {
-    const owners = new Owners({ self })
+    const owners = new KeyOwners({ self })
     owners.use(planes.filter((each) => each !== self).reverse())
     return keys.map((key) => owners.elsewhere(key) ?? self)
   })
@@ -29,7 +29,7 @@ test('when a plane comes, keys move to it and nowhere else', () => {
 })
 
 test('a plane owns everything when alone, and nothing without itself', () => {
-  const owners = new Owners({ self: 'w1' })
+  const owners = new KeyOwners({ self: 'w1' })
   assert.equal(owners.elsewhere('a'), undefined)
   owners.use(['w2'], { withSelf: false })
   for (const key of keys) assert.equal(owners.elsewhere(key), 'w2')

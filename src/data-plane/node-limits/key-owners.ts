@@ -2,19 +2,19 @@
  * Tells which plane owns a key: the one with the highest score for it (rendezvous hashing). When a plane comes or goes, only
  * its own keys change owners.
  */
-import type { Neighbours } from './worker-peers.ts'
+import type { WorkerPeers } from './worker-peers.ts'
 
 interface Scored {
   readonly plane: string
   readonly seed: number
 }
 
-export class Owners {
+export class KeyOwners {
   readonly #self: Scored
   #others: readonly Scored[] = []
   #isWithSelf = true
 
-  constructor({ self }: Pick<Neighbours, 'self'>) {
+  constructor({ self }: Pick<WorkerPeers, 'self'>) {
     this.#self = scored(self)
   }
 

@@ -4,20 +4,20 @@
  */
 import type { CapNews } from '../../lib/net/cap-news.ts'
 import type { ConnectionCaps } from '../../lib/net/connection-caps.ts'
-import { Gathering } from './gather-changes.ts'
-import type { Neighbours } from './worker-peers.ts'
+import { GatheredChanges } from './gather-changes.ts'
+import type { WorkerPeers } from './worker-peers.ts'
 
 /** Most sources in one message. */
 const MAX_SOURCES = 1000
 
 /** Gives a function that stops sharing. */
 export function shareCaps(
-  neighbours: Neighbours,
+  neighbours: WorkerPeers,
   caps: Pick<ConnectionCaps, 'door' | 'share' | 'news' | 'allNews' | 'heard' | 'lost'>,
 ): () => void {
   const name = `caps.${caps.door}` as const
   let urgent: NodeJS.Immediate | undefined
-  const gathering = new Gathering(() => {
+  const gathering = new GatheredChanges(() => {
     clearImmediate(urgent)
     urgent = undefined
     const news = caps.news()

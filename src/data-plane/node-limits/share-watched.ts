@@ -1,7 +1,7 @@
 /** Shows requests to watchers of their endpoint at other data planes. */
 import type { ServedRequest } from '../../model/served-request.ts'
-import { Gathering } from './gather-changes.ts'
-import type { Neighbours } from './worker-peers.ts'
+import { GatheredChanges } from './gather-changes.ts'
+import type { WorkerPeers } from './worker-peers.ts'
 
 /** The watched requests of this plane. */
 interface Watched {
@@ -15,11 +15,11 @@ interface Watched {
 const MAX_UNTOLD = 200
 
 /** Gives a function that stops sharing. */
-export function shareWatched(neighbours: Neighbours, watched: Watched): () => void {
+export function shareWatched(neighbours: WorkerPeers, watched: Watched): () => void {
   const untold = new Map<string, [endpointId: string, request: ServedRequest][]>()
   /** How to stop watching, by plane and endpoint. */
   const stops = new Map<string, Map<string, () => void>>()
-  const gathering = new Gathering(() => {
+  const gathering = new GatheredChanges(() => {
     for (const [plane, seen] of untold) neighbours.tell(plane, 'watched.saw', seen.slice(-MAX_UNTOLD))
     untold.clear()
   })

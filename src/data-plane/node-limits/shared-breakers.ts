@@ -3,9 +3,9 @@
  * closes. While a circuit is half open, the plane that owns its key grants one trial request in all.
  */
 import type { BreakerTwins, TwinBreaker, TwinLink } from '../../modules/circuit_breaker/traffic.ts'
-import { Gathering } from './gather-changes.ts'
-import { Owners } from './key-owners.ts'
-import type { Neighbours } from './worker-peers.ts'
+import { GatheredChanges } from './gather-changes.ts'
+import { KeyOwners } from './key-owners.ts'
+import type { WorkerPeers } from './worker-peers.ts'
 
 /** How long the owner of a key may take to grant a trial request, in milliseconds; then this plane decides. */
 const GRANT_MS = 250
@@ -23,13 +23,13 @@ interface SharedBreakersOptions {
 }
 
 export class SharedBreakers implements BreakerTwins {
-  readonly #neighbours: Neighbours
-  readonly #owners: Owners
+  readonly #neighbours: WorkerPeers
+  readonly #owners: KeyOwners
   readonly #now: () => number
   readonly #grantMs: number
   readonly #breakers = new Map<string, TwinBreaker>()
   readonly #untold = new Map<string, { total: number; failed: number }>()
-  readonly #gathering = new Gathering(() => this.#tell())
+  readonly #gathering = new GatheredChanges(() => this.#tell())
   /** Until when circuits without a breaker here are open. */
   readonly #ahead = new Map<string, number>()
   /** For keys that this plane owns, the plane that makes the trial request. */
@@ -37,11 +37,11 @@ export class SharedBreakers implements BreakerTwins {
   #isAlone = true
 
   constructor(
-    neighbours: Neighbours,
+    neighbours: WorkerPeers,
     { now = () => performance.now(), grantMs = GRANT_MS }: SharedBreakersOptions = {},
   ) {
     this.#neighbours = neighbours
-    this.#owners = new Owners(neighbours)
+    this.#owners = new KeyOwners(neighbours)
     this.#now = now
     this.#grantMs = grantMs
     neighbours.serve('breakers.counted', (counted) => {

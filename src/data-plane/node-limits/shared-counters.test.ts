@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { SlidingCounters, type Taken } from '../../lib/limits/sliding-counters.ts'
-import { Owners } from './key-owners.ts'
+import { KeyOwners } from './key-owners.ts'
 import { SharedCounters } from './shared-counters.ts'
 import { TestNode, type TestPlane } from './testing/test-worker-peers.ts'
 
@@ -171,7 +171,7 @@ test('when a plane dies, every take is answered, and its counts start again', as
 test('a plane that does not answer delays nobody for long, and gets its counts when it is back', async () => {
   const { node, clock, at } = start(2, { withinMs: 1 })
   await node.settle()
-  const owners = new Owners({ self: 'w1' })
+  const owners = new KeyOwners({ self: 'w1' })
   owners.use(['w2'])
   const key = Array.from({ length: 100 }, (_, i) => `key ${i}`).find((each) => owners.elsewhere(each) === 'w2')
   assert.ok(key)

@@ -12,8 +12,8 @@ import {
 } from '../../lib/limits/sliding-counters.ts'
 import type { Answer, Argument } from '../../link/calls/call-link.ts'
 import { CounterAsks, OWNER_MS } from './counter-asks.ts'
-import { Owners } from './key-owners.ts'
-import type { Neighbours, WorkerCalls } from './worker-peers.ts'
+import { KeyOwners } from './key-owners.ts'
+import type { WorkerCalls, WorkerPeers } from './worker-peers.ts'
 
 /** How often a take may be passed on while planes disagree on who is there; then it is counted where it is. */
 const MAX_HOPS = 3
@@ -37,9 +37,9 @@ interface SharedCountersOptions {
 }
 
 export class SharedCounters implements Counters {
-  readonly #neighbours: Neighbours
+  readonly #neighbours: WorkerPeers
   readonly #own: SlidingCounters
-  readonly #owners: Owners
+  readonly #owners: KeyOwners
   readonly #asks: CounterAsks
   readonly #withinMs: number
   /** Other planes that are about to leave, and no longer count. */
@@ -55,11 +55,11 @@ export class SharedCounters implements Counters {
   /** Incremented by every round of moving, so that an older round stops. */
   #round = 0
 
-  constructor(neighbours: Neighbours, options: SharedCountersOptions = {}) {
+  constructor(neighbours: WorkerPeers, options: SharedCountersOptions = {}) {
     const { now = () => performance.now(), withinMs = OWNER_MS } = options
     this.#neighbours = neighbours
     this.#own = options.own ?? new SlidingCounters({ now })
-    this.#owners = new Owners(neighbours)
+    this.#owners = new KeyOwners(neighbours)
     this.#withinMs = withinMs
     const local = (key: string, rate: Rate): Taken => this.#countHere(key, rate)
     this.#asks = new CounterAsks({ neighbours, local, now, withinMs })

@@ -48,7 +48,7 @@ type CapCalls = { [Name in `caps.${Door}`]: (news: CapNews, from: string) => voi
 export type WorkerCalls = CounterCalls & BreakerCalls & DrainCalls & WatchCalls & CapCalls
 
 /** The other data planes of this node. */
-export type Neighbours = Pick<
+export type WorkerPeers = Pick<
   Peers<WorkerCalls>,
   'self' | 'others' | 'whenMoved' | 'ask' | 'tell' | 'tellAll' | 'serve'
 >

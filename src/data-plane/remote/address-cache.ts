@@ -1,6 +1,6 @@
 /** What a data plane keeps of addresses at other nodes. */
 
-import type { DistantPlace, DistantTunnel } from '../../link/planes/plane-calls.ts'
+import type { RemoteAddress, RemoteTunnel } from '../../link/planes/plane-calls.ts'
 import type { EdgeConfig } from '../../model/edge-config.ts'
 import type { Listener } from '../../model/look-up.ts'
 import type { LookedUp } from './lookup-state.ts'
@@ -11,31 +11,31 @@ const MAX_DEPTH = 10
 /** Most earlier versions of an address that are kept as equal to the present one. */
 const MAX_ALIKE = 8
 
-export interface KnownName extends LookedUp {
+export interface CachedName extends LookedUp {
   /** The name itself, and the wildcards above it. */
   readonly places: readonly string[]
 }
 
-export interface KnownPlace extends DistantPlace {
+export interface CachedAddress extends RemoteAddress {
   /** Names whose look-ups found it; none for a port. */
-  readonly names: Set<KnownName>
+  readonly names: Set<CachedName>
   /** Earlier versions with the same configuration: visitors whom they let in are let in by this one too. */
   readonly alike: ReadonlySet<string>
 }
 
-export function isAdmitted({ version, alike }: KnownPlace, by: string): boolean {
+export function isAdmitted({ version, alike }: CachedAddress, by: string): boolean {
   return by === version || alike.has(by)
 }
 
 /** Earlier versions whose visitors a place lets in as well, since its agent came back and asked for the same. */
-export function alikeVersions(before: KnownPlace | undefined, { config }: DistantPlace): ReadonlySet<string> {
+export function alikeVersions(before: CachedAddress | undefined, { config }: RemoteAddress): ReadonlySet<string> {
   if (!before || JSON.stringify(before.config) !== JSON.stringify(config)) return new Set()
   return new Set([...before.alike, before.version].slice(-MAX_ALIKE))
 }
 
 /** Where a tunnel is, and the version in which its address is served. */
 export interface Located {
-  readonly tunnel: DistantTunnel
+  readonly tunnel: RemoteTunnel
   readonly version: string | undefined
 }
 
@@ -43,7 +43,7 @@ export function isSame(one: Located, other: Located): boolean {
   return one.version === other.version && isAlike(one.tunnel, other.tunnel)
 }
 
-export function isAlike(one: DistantTunnel, other: DistantTunnel): boolean {
+export function isAlike(one: RemoteTunnel, other: RemoteTunnel): boolean {
   return (
     one.tunnelId === other.tunnelId &&
     one.nodeId === other.nodeId &&
@@ -67,7 +67,7 @@ export function placesOf(listener: Listener, name: string): string[] {
 }
 
 /** The places that a configuration serves. */
-export function placesServed({ kind, names, ports }: EdgeConfig): string[] {
+export function addressesServed({ kind, names, ports }: EdgeConfig): string[] {
   const listener = kind === 'http' ? 'plain' : 'secure'
   return [...names.map((name) => `${listener}:${name}`), ...ports.map((port) => `:${port}`)]
 }

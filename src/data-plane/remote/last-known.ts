@@ -11,7 +11,7 @@ interface FormerlyOptions {
   readonly forgetMs: number
 }
 
-export class Formerly<T> {
+export class LastKnown<T> {
   readonly #options: FormerlyOptions
   /** By key, the latest last. */
   readonly #all = new Map<string, { readonly at: number; readonly what: T }>()

@@ -6,7 +6,7 @@ import { until } from '../../../test/support/until.ts'
 import type { Mux } from '../../link/wire/mux.ts'
 import { streamTypes, typeHead } from '../../link/wire/stream-types.ts'
 import type { WireStream } from '../../link/wire/wire-stream.ts'
-import { LinkPulse } from './link-keepalive.ts'
+import { LinkKeepalive } from './link-keepalive.ts'
 import { relaySession } from './relay-session.ts'
 
 const closers: (() => unknown)[] = []
@@ -38,7 +38,7 @@ async function link({ lookMs = 20, idleMs = 1e9, pings = 'answers' }: Ends = {})
     },
     onClosed: () => answering.stop(),
   })
-  const answering = new LinkPulse(theirs, { idleMs: 1e9, onIdle() {}, onDead() {}, lookMs: 1e6 })
+  const answering = new LinkKeepalive(theirs, { idleMs: 1e9, onIdle() {}, onDead() {}, lookMs: 1e6 })
   const session = relaySession(socket, {
     ...{ opens: true, isFar: true },
     onStream: (stream) => pulse.answer(stream),
@@ -48,7 +48,7 @@ async function link({ lookMs = 20, idleMs = 1e9, pings = 'answers' }: Ends = {})
     events.push(name)
     session.close()
   }
-  const pulse = new LinkPulse(session, { idleMs, lookMs, onIdle: onEvent('idle'), onDead: onEvent('dead') })
+  const pulse = new LinkKeepalive(session, { idleMs, lookMs, onIdle: onEvent('idle'), onDead: onEvent('dead') })
   closers.push(
     () => session.close(),
     () => theirs.close(),

@@ -40,7 +40,7 @@ const FORGETTING = 1.25
 
 const ping = Buffer.from('ping')
 
-export class LinkPulse {
+export class LinkKeepalive {
   readonly #session: Mux
   readonly #options: LinkPulseOptions
   readonly #lookMs: number

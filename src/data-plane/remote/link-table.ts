@@ -4,7 +4,7 @@ import type { RelayLink } from './relay-link.ts'
 /** How often to check whether a link that takes no new streams has lost its last, in milliseconds. */
 const RETIRED_LOOK_MS = 1000
 
-export class LinkBook {
+export class LinkTable {
   readonly #current = new Map<string, RelayLink>()
   readonly #retired = new Set<RelayLink>()
   #timer: NodeJS.Timeout | undefined

@@ -9,8 +9,8 @@ import { MinuteLog } from '../../lib/log/minute-log.ts'
 import { streamTypes } from '../../link/wire/stream-types.ts'
 import { type ConnectNodeOptions, connectNode, type NodeAddress } from './connect-node.ts'
 import { LEAVE_TYPE } from './dial-header.ts'
-import { LinkPulse } from './link-keepalive.ts'
-import { LinkBook } from './link-table.ts'
+import { LinkKeepalive } from './link-keepalive.ts'
+import { LinkTable } from './link-table.ts'
 import { CALL_TYPE, NodeCalls } from './node-calls.ts'
 import { readGone } from './reached-tunnels.ts'
 import { RelayLink } from './relay-link.ts'
@@ -27,7 +27,7 @@ export interface LinkedNodeOptions extends Pick<ConnectNodeOptions, 'identity' |
   readonly retryMs?: number | undefined
   readonly othersMs?: number | undefined
   readonly idleMs?: number | undefined
-  /** See `LinkPulse`, for tests. */
+  /** See `LinkKeepalive`, for tests. */
   readonly lookMs?: number | undefined
 }
 
@@ -68,7 +68,7 @@ interface Search {
 
 export class LinkedNode {
   readonly #options: LinkedNodeOptions
-  readonly #book = new LinkBook()
+  readonly #book = new LinkTable()
   readonly #sought = new Map<string, Search>()
   readonly #given = new AbortController()
   readonly #calls: NodeCalls
@@ -222,7 +222,7 @@ export class LinkedNode {
         else if (err) this.#lost.note({ ...fields, err }, planeId)
       },
     })
-    const pulse = new LinkPulse(session, {
+    const pulse = new LinkKeepalive(session, {
       idleMs,
       lookMs,
       onIdle: () => session.close(),

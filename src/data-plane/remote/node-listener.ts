@@ -10,7 +10,7 @@ import { streamTypes, typeHead } from '../../link/wire/stream-types.ts'
 import { WireError } from '../../link/wire/wire-error.ts'
 import type { WireStream } from '../../link/wire/wire-stream.ts'
 import { LEAVE_TYPE, RELAY_TYPE } from './dial-header.ts'
-import { LinkPulse } from './link-keepalive.ts'
+import { LinkKeepalive } from './link-keepalive.ts'
 import { type AnswerNode, CALL_TYPE, NodeCalls, type NodeCallsOptions } from './node-calls.ts'
 import { type NodeIdentity, type NodePlane, verifiedPeer } from './node-identity.ts'
 import { TunnelsReached } from './reached-tunnels.ts'
@@ -18,14 +18,14 @@ import { relaySession } from './relay-session.ts'
 import { RelayedDials, type RelayedDialsOptions } from './relayed-dials.ts'
 
 /** `dial` reaches tunnels of this node only: what comes through here is relayed to no other. */
-export interface NodeDoorOptions extends RelayedDialsOptions {
+export interface NodeListenerOptions extends RelayedDialsOptions {
   readonly identity: Pick<NodeIdentity, 'doorTls'>
   readonly answer: AnswerNode
   /** Instead of the limits below, for tests. */
   readonly handshakeMs?: number
   readonly maxHandshakes?: number
   readonly idleMs?: number
-  /** See `LinkPulse` and `NodeCalls`, for tests. */
+  /** See `LinkKeepalive` and `NodeCalls`, for tests. */
   readonly lookMs?: number
   readonly calls?: Pick<NodeCallsOptions, 'askMs' | 'answerMs' | 'maxCalls'>
 }
@@ -47,8 +47,8 @@ interface Handshake {
   readonly timer: NodeJS.Timeout
 }
 
-export class NodeDoor {
-  readonly #options: NodeDoorOptions
+export class NodeListener {
+  readonly #options: NodeListenerOptions
   readonly #dials: RelayedDials
   readonly #calls: NodeCalls
   readonly #server: Server
@@ -58,7 +58,7 @@ export class NodeDoor {
   readonly #dead: MinuteLog<{ readonly node: string; readonly plane: string }>
   #closed: Promise<void> | undefined
 
-  constructor(options: NodeDoorOptions) {
+  constructor(options: NodeListenerOptions) {
     const { identity, answer, calls, log } = options
     this.#options = options
     this.#dials = new RelayedDials(options)
@@ -182,7 +182,7 @@ export class NodeDoor {
         log.debug({ ...fields, err }, 'link of another node closed')
       },
     })
-    const pulse = new LinkPulse(session, {
+    const pulse = new LinkKeepalive(session, {
       idleMs,
       lookMs,
       onIdle: () => session.close(),

@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict'
 import { afterEach, describe, test } from 'node:test'
 import { createLog } from '../../lib/log/create-log.ts'
-import type { DistantPlace } from '../../link/planes/plane-calls.ts'
+import type { RemoteAddress } from '../../link/planes/plane-calls.ts'
 import { DialFault, type DialRequest } from '../../model/dial.ts'
 import type { EdgeConfig } from '../../model/edge-config.ts'
-import { OtherNodes } from './node-tunnels.ts'
+import { NodeTunnels } from './node-tunnels.ts'
 
 const log = createLog({ level: 'silent', format: 'json', destination: { write() {} } })
 const NAME = 'a.example.com'
@@ -16,7 +16,7 @@ const request: DialRequest = {
   ...{ ip: '192.0.2.1', port: 4711, proto: 'https', edge: 'none', passthroughTls: false },
 }
 
-function placeAt(nodeId: string, more: Partial<DistantPlace> = {}): DistantPlace {
+function placeAt(nodeId: string, more: Partial<RemoteAddress> = {}): RemoteAddress {
   const tunnel = { tunnelId: 'tn_1', sessionId: 'ts_1', nodeId, planeId: 'w1', httpVersion: 1 as const }
   return { place: PLACE, config, version: `v_${nodeId}`, tunnel, ...more }
 }
@@ -33,9 +33,9 @@ describe('tunnels at other nodes', () => {
 
   /** `found` is what the directory answers; `answers` what each node answers to a dial, the first of its list at a time. */
   function plane({ answers }: { readonly answers: Record<string, string[]> }) {
-    const state = { found: [placeAt('nd_a')] as DistantPlace[], isOpening: false, here: new Set<string>() }
+    const state = { found: [placeAt('nd_a')] as RemoteAddress[], isOpening: false, here: new Set<string>() }
     const heard = { dialled: [] as string[], moved: [] as string[], served: new Set<string>() }
-    const nodes = new OtherNodes({
+    const nodes = new NodeTunnels({
       edges: {
         exact: () => undefined,
         onPort: () => undefined,
@@ -45,7 +45,7 @@ describe('tunnels at other nodes', () => {
       },
       groups: { add() {}, delete() {} },
       followGroup: () => ({ members: [], release() {} }),
-      lookUpPlaces: async () => state.found,
+      lookUpAddresses: async () => state.found,
       lookUpGroup: async () => [],
       dial: async ({ nodeId }, { version }) => {
         heard.dialled.push(`${nodeId} ${version}`)

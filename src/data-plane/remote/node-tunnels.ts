@@ -8,29 +8,29 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { ByteStream } from '../../lib/bytes/byte-stream.ts'
 import type { Logger } from '../../lib/log/create-log.ts'
-import type { DistantPlace, DistantTunnel, OtherNode, PlaneCalls } from '../../link/planes/plane-calls.ts'
+import type { OtherNode, PlaneCalls, RemoteAddress, RemoteTunnel } from '../../link/planes/plane-calls.ts'
 import { DialFault, type DialRequest, type TunnelGroup } from '../../model/dial.ts'
 import { type EdgeConfig, versioned } from '../../model/edge-config.ts'
 import type { Listener } from '../../model/look-up.ts'
 import {
+  addressesServed,
   alikeVersions,
+  type CachedAddress,
+  type CachedName,
   isAdmitted,
   isPort,
   isSame,
-  type KnownName,
-  type KnownPlace,
   keepLast,
   type Located,
   placesOf,
-  placesServed,
 } from './address-cache.ts'
-import { Formerly } from './last-known.ts'
+import { LastKnown } from './last-known.ts'
 import { Asking, neverAsked, outdate } from './lookup-state.ts'
-import { DistantGroups, type DistantGroupsOptions } from './remote-groups.ts'
+import { RemoteGroups, type RemoteGroupsOptions } from './remote-groups.ts'
 
 type Labels = Readonly<Record<string, string>>
 
-interface OtherNodesOptions extends Omit<DistantGroupsOptions, 'asking' | 'isUnsure' | 'forgetMs'> {
+interface OtherNodesOptions extends Omit<RemoteGroupsOptions, 'asking' | 'isUnsure' | 'forgetMs'> {
   readonly edges: {
     /** The id of the edge that is served at exactly this name, if any. */
     exact(listener: Listener, name: string): string | undefined
@@ -42,7 +42,7 @@ interface OtherNodesOptions extends Omit<DistantGroupsOptions, 'asking' | 'isUns
     /** Other nodes do not have it any more; it stays if a tunnel of this node has it. */
     letGo(id: string): void
   }
-  readonly lookUpPlaces: (places: readonly string[]) => Promise<readonly DistantPlace[]>
+  readonly lookUpAddresses: (places: readonly string[]) => Promise<readonly RemoteAddress[]>
   /** Dials a tunnel at a plane of another node. */
   readonly dial: (
     at: { readonly nodeId: string; readonly planeId: string },
@@ -71,24 +71,24 @@ const TIDY_MS = 30_000
 const MAX_NAMES = 20_000
 
 /** An address of a tunnel of this node, and what is served there. */
-type ServedHere = Pick<DistantPlace, 'place' | 'config'>
+type ServedHere = Pick<RemoteAddress, 'place' | 'config'>
 
-export class OtherNodes {
+export class NodeTunnels {
   readonly #options: OtherNodesOptions
   readonly #asking: Asking
-  readonly #groups: DistantGroups
+  readonly #groups: RemoteGroups
   /** By listener and name, in the order in which they were last looked up. */
-  readonly #names = new Map<string, KnownName>()
-  readonly #places = new Map<string, KnownPlace>()
+  readonly #names = new Map<string, CachedName>()
+  readonly #places = new Map<string, CachedAddress>()
   /** Places by the ids of their endpoints and of their tunnels. */
-  readonly #byEndpoint = new Map<string, KnownPlace>()
-  readonly #byTunnel = new Map<string, KnownPlace>()
+  readonly #byEndpoint = new Map<string, CachedAddress>()
+  readonly #byTunnel = new Map<string, CachedAddress>()
   /** Ports of other nodes that this node still has, too; it opens theirs when it lets go of its own. */
-  readonly #awaited = new Map<string, DistantPlace>()
+  readonly #awaited = new Map<string, RemoteAddress>()
   /** What tunnels that moved away served here, by tunnel. */
   readonly #left = new Map<string, ServedHere>()
   /** Places that nobody has any more. */
-  readonly #former: Formerly<DistantPlace>
+  readonly #former: LastKnown<RemoteAddress>
   /** Ids of the nodes that are about to stop. */
   #leaving: ReadonlySet<string> = new Set()
   /** Ids of the nodes that may or may not be alive. */
@@ -98,9 +98,9 @@ export class OtherNodes {
   constructor(options: OtherNodesOptions) {
     this.#options = options
     this.#asking = new Asking(options.log, options.now ?? (() => performance.now()))
-    const isUnsure = ({ nodeId }: DistantTunnel): boolean => this.#unsure.has(nodeId)
-    this.#groups = new DistantGroups({ ...options, asking: this.#asking, isUnsure, forgetMs: UNUSED_MS })
-    this.#former = new Formerly({ now: this.#asking.now, forgetMs: UNUSED_MS })
+    const isUnsure = ({ nodeId }: RemoteTunnel): boolean => this.#unsure.has(nodeId)
+    this.#groups = new RemoteGroups({ ...options, asking: this.#asking, isUnsure, forgetMs: UNUSED_MS })
+    this.#former = new LastKnown({ now: this.#asking.now, forgetMs: UNUSED_MS })
     this.#tidying = setInterval(() => this.#tidy(), TIDY_MS).unref()
   }
 
@@ -191,7 +191,7 @@ export class OtherNodes {
 
   /** A tunnel is online at this node, which serves its address itself; it may have been at another. */
   cameHere(tunnelId: string, config?: EdgeConfig): void {
-    for (const place of config ? placesServed(config) : []) this.#former.delete(place)
+    for (const place of config ? addressesServed(config) : []) this.#former.delete(place)
     const place = this.#byTunnel.get(tunnelId)
     if (place) this.#forget(place)
     const wasMember = this.#groups.cameHere(tunnelId)
@@ -277,13 +277,13 @@ export class OtherNodes {
   }
 
   /** Whether another node serves the same as was served here. */
-  #isAsHere({ tunnel, config }: DistantPlace): boolean {
+  #isAsHere({ tunnel, config }: RemoteAddress): boolean {
     const left = this.#left.get(tunnel.tunnelId)
     return left !== undefined && JSON.stringify(left.config) === JSON.stringify(config)
   }
 
   /** What is known of a tunnel, without a look-up. */
-  #knownTunnel(tunnelId: string): DistantTunnel | undefined {
+  #knownTunnel(tunnelId: string): RemoteTunnel | undefined {
     return this.#byTunnel.get(tunnelId)?.tunnel ?? this.#groups.tunnel(tunnelId)
   }
 
@@ -295,14 +295,14 @@ export class OtherNodes {
   }
 
   /** `mayBeOld`: an earlier answer that nobody has the name is good enough. */
-  #current(key: string, name: KnownName, { mayBeOld }: { readonly mayBeOld: boolean }): Promise<void> | undefined {
+  #current(key: string, name: CachedName, { mayBeOld }: { readonly mayBeOld: boolean }): Promise<void> | undefined {
     const isFound = (): boolean => name.places.some((place) => this.#places.has(place))
     const ask = (): Promise<void> => this.#askName(key, name)
     if (mayBeOld || isFound()) return this.#asking.current(name, ask, { isFound: isFound() })
     return this.#asking.afresh(name, ask, isFound)
   }
 
-  async #askName(key: string, name: KnownName): Promise<void> {
+  async #askName(key: string, name: CachedName): Promise<void> {
     this.#names.delete(key)
     this.#names.set(key, name)
     try {
@@ -318,7 +318,7 @@ export class OtherNodes {
   }
 
   /** Serves a name as before a look-up found nobody, since it cannot be looked up now; not if a wildcard serves it. */
-  async #restore(key: string, { places }: KnownName): Promise<void> {
+  async #restore(key: string, { places }: CachedName): Promise<void> {
     const [listener, name = ''] = key.split(':')
     if (this.#options.edges.serves(listener === 'plain' ? 'plain' : 'secure', name)) return
     const former = places.flatMap((place) => this.#former.get(place) ?? [])
@@ -326,7 +326,7 @@ export class OtherNodes {
   }
 
   async #refresh(places: readonly string[]): Promise<void> {
-    const found = await this.#options.lookUpPlaces(places)
+    const found = await this.#options.lookUpAddresses(places)
     const there = new Set(found.map(({ place }) => place))
     for (const place of places) {
       const known = this.#places.get(place)
@@ -346,21 +346,21 @@ export class OtherNodes {
   }
 
   /** Ports are never looked up, so one that this node still holds itself is remembered. */
-  async #usePort(place: DistantPlace): Promise<void> {
+  async #usePort(place: RemoteAddress): Promise<void> {
     this.#awaited.delete(place.place)
     if (this.#isHeldHere(place)) this.#awaited.set(place.place, place)
     else await this.#use(place)
   }
 
   /** Whether this node has the tunnel, or an edge here has taken its address since the answer. */
-  #isHeldHere({ place, tunnel, config }: DistantPlace): boolean {
+  #isHeldHere({ place, tunnel, config }: RemoteAddress): boolean {
     if (this.#options.isHere(tunnel.tunnelId)) return true
     const holder = this.#holderOf(place)
     return holder !== undefined && holder !== config.id && !this.#byEndpoint.has(holder)
   }
 
   /** Serves the address of a tunnel at another node. */
-  async #use(place: DistantPlace): Promise<void> {
+  async #use(place: RemoteAddress): Promise<void> {
     const before = this.#places.get(place.place)
     if (before && isSame(before, place)) return
     if (this.#isHeldHere(place)) return
@@ -371,7 +371,7 @@ export class OtherNodes {
       this.#options.moved(before.tunnel.tunnelId)
     }
     const alike = isSameVersion ? before.alike : alikeVersions(before, place)
-    const known: KnownPlace = { ...place, names: before?.names ?? new Set(), alike }
+    const known: CachedAddress = { ...place, names: before?.names ?? new Set(), alike }
     this.#places.set(place.place, known)
     this.#byEndpoint.set(place.config.id, known)
     this.#byTunnel.set(place.tunnel.tunnelId, known)
@@ -388,7 +388,7 @@ export class OtherNodes {
     return edges.exact(place.startsWith('plain:') ? 'plain' : 'secure', address)
   }
 
-  #forgetName(key: string, name: KnownName): void {
+  #forgetName(key: string, name: CachedName): void {
     this.#names.delete(key)
     for (const place of name.places) {
       this.#places.get(place)?.names.delete(name)
@@ -408,12 +408,12 @@ export class OtherNodes {
     if (known && !this.#options.isOpening?.(known.config.id)) this.#forget(known)
   }
 
-  #forget(place: KnownPlace): void {
+  #forget(place: CachedAddress): void {
     this.#unlist(place)
     this.#options.edges.letGo(place.config.id)
   }
 
-  #unlist(place: KnownPlace): void {
+  #unlist(place: CachedAddress): void {
     this.#places.delete(place.place)
     this.#byEndpoint.delete(place.config.id)
     this.#byTunnel.delete(place.tunnel.tunnelId)

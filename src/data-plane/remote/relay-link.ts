@@ -7,7 +7,7 @@ import { WireError } from '../../link/wire/wire-error.ts'
 import type { WireStream } from '../../link/wire/wire-stream.ts'
 import { DialFault, type DialReason } from '../../model/dial.ts'
 import { parseFault, readPart, WORKER_CALLS_TYPE } from './dial-header.ts'
-import type { LinkPulse } from './link-keepalive.ts'
+import type { LinkKeepalive } from './link-keepalive.ts'
 import { callNode } from './node-calls.ts'
 
 interface RelayLinkOptions {
@@ -17,7 +17,7 @@ interface RelayLinkOptions {
   /** The reason of a dial that was not answered because the session broke. */
   readonly lostReason: DialReason
   /** Shows whether the session lives, for a plane of another node. */
-  readonly pulse?: LinkPulse
+  readonly pulse?: LinkKeepalive
   /** Instead of `SESSION_STREAMS`, for tests. */
   readonly sessionStreams?: number | undefined
 }

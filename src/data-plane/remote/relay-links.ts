@@ -9,12 +9,12 @@ import { MinuteLog } from '../../lib/log/minute-log.ts'
 import type { Channel } from '../../link/calls/plane-channel.ts'
 import { DialFault, type DialRequest } from '../../model/dial.ts'
 import { buildPreamble } from './dial-header.ts'
-import { LinkBook } from './link-table.ts'
+import { LinkTable } from './link-table.ts'
 import { RelayLink } from './relay-link.ts'
 import { relaySession } from './relay-session.ts'
 
 interface RelayLinksOptions {
-  /** The path of the socket on which a plane's `RelayDoor` listens; undefined for an unknown plane. */
+  /** The path of the socket on which a plane's `WorkerListener` listens; undefined for an unknown plane. */
   readonly pathOf: (planeId: string) => string | undefined
   readonly log: Logger
   /** Instead of `ANSWER_MS`, for tests. */
@@ -32,7 +32,7 @@ export class RelayLinks {
   readonly #answerMs: number
   readonly #sessionStreams: number | undefined
   readonly #lost: MinuteLog<{ readonly plane: string; readonly err: Error }>
-  readonly #links = new LinkBook()
+  readonly #links = new LinkTable()
   #dialled = 0
   #isClosed = false
 

@@ -18,7 +18,7 @@ import { RelayLinks } from './relay-links.ts'
 import { relaySession } from './relay-session.ts'
 import { Near, reached, request } from './testing/test-near.ts'
 import { TestTunnel } from './testing/test-tunnel.ts'
-import { RelayDoor } from './worker-listener.ts'
+import { WorkerListener } from './worker-listener.ts'
 
 const log = createLog({ level: 'silent' })
 const folder = await mkdtemp(join(tmpdir(), 'relay-'))
@@ -43,7 +43,7 @@ async function planes({ dial, sessionStreams, preambleMs, lastBytesMs }: PlanesO
   const tunnels: TestTunnel[] = []
   const asked: DialRequest[] = []
   const path = freshPath()
-  const door = new RelayDoor({
+  const door = new WorkerListener({
     answer() {},
     log,
     ...(preambleMs !== undefined && { preambleMs }),
@@ -139,7 +139,7 @@ describe('a dial at another plane', () => {
     const path = freshPath()
     const tunnel = new TestTunnel()
     const late = Promise.withResolvers<TestTunnel>()
-    const door = new RelayDoor({ answer() {}, log, dial: () => late.promise })
+    const door = new WorkerListener({ answer() {}, log, dial: () => late.promise })
     await door.listen(path)
     const links = new RelayLinks({ log, pathOf: () => path, answerMs: 20 })
     closers.push(
@@ -356,14 +356,14 @@ describe('the door', () => {
 
   test('replaces the socket of a dead process, and leaves none behind', async () => {
     const path = freshPath()
-    const first = new RelayDoor({ answer() {}, log, dial: async () => new TestTunnel() })
+    const first = new WorkerListener({ answer() {}, log, dial: async () => new TestTunnel() })
     await first.listen(path)
-    const second = new RelayDoor({ answer() {}, log, dial: async () => new TestTunnel() })
+    const second = new WorkerListener({ answer() {}, log, dial: async () => new TestTunnel() })
     await second.listen(path)
     await second.close()
     await first.close()
     await assert.rejects(once(connect(path), 'connect'), { code: 'ENOENT' })
-    await new RelayDoor({ answer() {}, log, dial: async () => new TestTunnel() }).close()
+    await new WorkerListener({ answer() {}, log, dial: async () => new TestTunnel() }).close()
   })
 
   const typed = (type: number, rest: Buffer): Buffer => {

@@ -1,28 +1,28 @@
 /** Tunnels with labels at other nodes, as members of the tunnel groups that edges here use. */
 
-import type { DistantTunnel } from '../../link/planes/plane-calls.ts'
+import type { RemoteTunnel } from '../../link/planes/plane-calls.ts'
 import type { FollowGroup, TunnelGroup } from '../../model/dial.ts'
 import { type LabelledTunnel, labelsKey, labelTexts } from '../../model/label-groups.ts'
 import { isAlike, keepLast } from './address-cache.ts'
-import { Formerly } from './last-known.ts'
+import { LastKnown } from './last-known.ts'
 import { type Asking, type LookedUp, neverAsked, outdate } from './lookup-state.ts'
 
 type Labels = Readonly<Record<string, string>>
 
-export interface DistantGroupsOptions {
+export interface RemoteGroupsOptions {
   /** All tunnels with labels that are known here. */
   readonly groups: {
     add(tunnel: LabelledTunnel): void
     delete(tunnel: LabelledTunnel): void
   }
   readonly followGroup: FollowGroup
-  readonly lookUpGroup: (labels: Labels) => Promise<readonly DistantTunnel[]>
+  readonly lookUpGroup: (labels: Labels) => Promise<readonly RemoteTunnel[]>
   /** Whether a tunnel is online at this node. */
   readonly isHere: (tunnelId: string) => boolean
   /** Called when a tunnel is reached another way from now on. */
   readonly moved: (tunnelId: string) => void
   /** Whether a tunnel may still be at its node, although the database does not show it there. */
-  readonly isUnsure: (tunnel: DistantTunnel) => boolean
+  readonly isUnsure: (tunnel: RemoteTunnel) => boolean
   readonly asking: Asking
   /** How long the last members of a group are remembered, in milliseconds. */
   readonly forgetMs: number
@@ -41,14 +41,14 @@ interface KnownGroup extends LookedUp {
 }
 
 interface KnownMember {
-  readonly tunnel: DistantTunnel
+  readonly tunnel: RemoteTunnel
   readonly listed: LabelledTunnel
   /** Keys of the groups that found it. */
   readonly groups: Set<string>
 }
 
-export class DistantGroups {
-  readonly #options: DistantGroupsOptions
+export class RemoteGroups {
+  readonly #options: RemoteGroupsOptions
   readonly #groups = new Map<string, KnownGroup>()
   /** The groups by one of their labels. */
   readonly #byLabel = new Map<string, Set<KnownGroup>>()
@@ -56,19 +56,19 @@ export class DistantGroups {
   /** By tunnel that is gone from its node, the keys of its groups: a dial that is about to begin looks there. */
   readonly #formerly = new Map<string, readonly string[]>()
   /** The last members of groups that have none, by the key of the group. */
-  readonly #former: Formerly<readonly DistantTunnel[]>
+  readonly #former: LastKnown<readonly RemoteTunnel[]>
 
-  constructor(options: DistantGroupsOptions) {
+  constructor(options: RemoteGroupsOptions) {
     this.#options = options
-    this.#former = new Formerly({ now: options.asking.now, forgetMs: options.forgetMs })
+    this.#former = new LastKnown({ now: options.asking.now, forgetMs: options.forgetMs })
   }
 
   /** All known members. */
-  *tunnels(): Iterable<DistantTunnel> {
+  *tunnels(): Iterable<RemoteTunnel> {
     for (const { tunnel } of this.#members.values()) yield tunnel
   }
 
-  tunnel(tunnelId: string): DistantTunnel | undefined {
+  tunnel(tunnelId: string): RemoteTunnel | undefined {
     return this.#members.get(tunnelId)?.tunnel
   }
 
@@ -158,7 +158,7 @@ export class DistantGroups {
   }
 
   async #ask(key: string, group: KnownGroup): Promise<void> {
-    let found: readonly DistantTunnel[]
+    let found: readonly RemoteTunnel[]
     try {
       found = await this.#options.lookUpGroup(group.labels)
     } catch (error) {
@@ -171,7 +171,7 @@ export class DistantGroups {
     this.#use(key, group, [...found, ...unsure])
   }
 
-  #use(key: string, group: KnownGroup, tunnels: readonly DistantTunnel[]): void {
+  #use(key: string, group: KnownGroup, tunnels: readonly RemoteTunnel[]): void {
     if (tunnels.length === 0) this.#keep(key, group)
     else this.#former.delete(key)
     const ids = new Set(tunnels.map(({ tunnelId }) => tunnelId))
@@ -186,7 +186,7 @@ export class DistantGroups {
     if (tunnels.length > 0) this.#former.add(key, tunnels.slice(0, MAX_FORMER_MEMBERS))
   }
 
-  #tunnelsOf({ members }: KnownGroup): DistantTunnel[] {
+  #tunnelsOf({ members }: KnownGroup): RemoteTunnel[] {
     return [...members].flatMap((id) => this.tunnel(id) ?? [])
   }
 
@@ -206,7 +206,7 @@ export class DistantGroups {
     return group
   }
 
-  #join(tunnel: DistantTunnel, key: string): void {
+  #join(tunnel: RemoteTunnel, key: string): void {
     const { groups, moved, isHere } = this.#options
     const { tunnelId: id, httpVersion, labels } = tunnel
     // An old row of a tunnel that has come here.

@@ -13,19 +13,19 @@ import type { OtherNode, PlaneCalls } from '../../link/planes/plane-calls.ts'
 import { type Dial, DialFault } from '../../model/dial.ts'
 import type { EdgeConfig } from '../../model/edge-config.ts'
 import type { LookUp } from '../../model/look-up.ts'
-import type { ElsewhereNumbers } from '../../model/plane-metrics.ts'
-import type { Edges } from '../edge/edge-table.ts'
-import type { SharedEdges } from '../edge/endpoint-holders.ts'
+import type { RemoteMetrics } from '../../model/plane-metrics.ts'
+import type { EdgeTable } from '../edge/edge-table.ts'
+import type { EndpointHolders } from '../edge/endpoint-holders.ts'
 import type { Online } from '../tunnel/online-tunnels.ts'
 import type { Tunnel } from '../tunnel/session-types.ts'
 import { keepLast } from './address-cache.ts'
 import { createNodeIdentity } from './node-identity.ts'
 import { NodeLinks } from './node-links.ts'
-import { NodeDoor } from './node-listener.ts'
-import { OtherNodes } from './node-tunnels.ts'
+import { NodeListener } from './node-listener.ts'
+import { NodeTunnels } from './node-tunnels.ts'
 import { RelayLinks } from './relay-links.ts'
-import { RelayDoor } from './worker-listener.ts'
-import { OtherPlanes } from './worker-tunnels.ts'
+import { WorkerListener } from './worker-listener.ts'
+import { WorkerTunnels } from './worker-tunnels.ts'
 
 interface ReachElsewhereOptions {
   readonly nodeId: string
@@ -36,8 +36,8 @@ interface ReachElsewhereOptions {
   readonly clusterListen: ListenOn | undefined
   readonly control: ControlLink
   readonly authority: Authority
-  readonly edges: Edges
-  readonly shared: SharedEdges
+  readonly edges: EdgeTable
+  readonly shared: EndpointHolders
   readonly online: () => Online
   readonly isLeaving: () => boolean
   /** Answers the calls of another plane of this node. */
@@ -55,10 +55,10 @@ const CALL_MS = 12_000
 /** The holder of endpoints that are served here for tunnels at other nodes; other holders are ids of tunnels. */
 const OTHER_NODES = 'other nodes'
 
-export function openElsewhere(options: ReachElsewhereOptions) {
+export function openRemoteTunnels(options: ReachElsewhereOptions) {
   const { nodeId, planeId, folder, clusterListen, control, authority, edges, shared, online, log } = options
   const links = new RelayLinks({ pathOf: (id) => folder && join(folder, `${id}.relay`), log })
-  const others = new OtherPlanes({
+  const others = new WorkerTunnels({
     edges: {
       compile: (config) => shared.compile(config),
       serve: (config, compiled, tunnelId) => shared.serve(config, compiled, tunnelId),
@@ -81,9 +81,9 @@ export function openElsewhere(options: ReachElsewhereOptions) {
     moved: options.moved,
   })
   /** Tells those that reached a tunnel here, or through here, to look it up again. */
-  const ended = (tunnelId: string): void => nodeDoor?.tunnelEnded(tunnelId)
+  const ended = (tunnelId: string): void => nodeListener?.tunnelEnded(tunnelId)
   const dialHere: Dial = (request) => online().registry.dialHere(request)
-  const relayDoor = new RelayDoor({ dial: dialHere, answer: options.answer, log })
+  const workerListener = new WorkerListener({ dial: dialHere, answer: options.answer, log })
 
   // The same for other nodes.
   const isOfThisNode = (tunnelId: string): boolean =>
@@ -104,15 +104,15 @@ export function openElsewhere(options: ReachElsewhereOptions) {
         (known.get(id) ?? (nodes?.isBlind ? gone.get(id) : undefined))?.address,
       onGone: (tunnelIds) => nodes?.gone(tunnelIds),
     })
-  const nodeDoor =
+  const nodeListener =
     identity &&
-    new NodeDoor({
+    new NodeListener({
       ...{ identity, dial: dialForNode, log },
       answer: (from, value) => control.ask('answerNode', { nodeId: from.nodeId, value }, { withinMs: CALL_MS }),
     })
-  const nodes: OtherNodes | undefined =
+  const nodes: NodeTunnels | undefined =
     nodeLinks &&
-    new OtherNodes({
+    new NodeTunnels({
       edges: {
         exact: (listener, name) => edges.exact(listener, name),
         onPort: (port) => edges.holder('tcp', { port }),
@@ -125,7 +125,7 @@ export function openElsewhere(options: ReachElsewhereOptions) {
         delete: (tunnel) => online().registry.groups.delete(tunnel),
       },
       followGroup: (labels) => online().registry.followGroup(labels),
-      lookUpPlaces: (places) => control.ask('lookUpPlaces', places, { withinMs: LOOKUP_MS }),
+      lookUpAddresses: (places) => control.ask('lookUpAddresses', places, { withinMs: LOOKUP_MS }),
       lookUpGroup: (labels) => control.ask('lookUpGroup', labels, { withinMs: LOOKUP_MS }),
       dial: (at, request) => nodeLinks.dial(at, request),
       isHere: isOfThisNode,
@@ -170,31 +170,31 @@ export function openElsewhere(options: ReachElsewhereOptions) {
     /** Streams that this plane carries for visitors at others. */
     relayed: {
       get streams(): number {
-        return relayDoor.streams + (nodeDoor?.streams ?? 0)
+        return workerListener.streams + (nodeListener?.streams ?? 0)
       },
       get open(): Movable[] {
-        return [...relayDoor.open, ...(nodeDoor?.open ?? [])]
+        return [...workerListener.open, ...(nodeListener?.open ?? [])]
       },
       /** Asks other nodes to use other planes of this node. */
-      stop: () => nodeDoor?.stop(),
+      stop: () => nodeListener?.stop(),
     },
     /** For the metrics. */
-    get numbers(): ElsewhereNumbers {
+    get numbers(): RemoteMetrics {
       const lookUps = nodes?.lookUps
       return {
         totals: {
           relayed: links.dialled,
           toNodes: nodeLinks?.dialled ?? 0,
           unreachedNodes: nodeLinks?.unreached ?? 0,
-          fromNodes: nodeDoor?.accepted ?? 0,
+          fromNodes: nodeListener?.accepted ?? 0,
           lookUps: lookUps?.total ?? 0,
           failedLookUps: lookUps?.failed ?? 0,
         },
         present: {
           linksToNodes: nodeLinks?.links ?? 0,
-          linksFromNodes: nodeDoor?.links ?? 0,
+          linksFromNodes: nodeListener?.links ?? 0,
           streamsToNodes: nodeLinks?.streams ?? 0,
-          streamsFromNodes: nodeDoor?.streams ?? 0,
+          streamsFromNodes: nodeListener?.streams ?? 0,
         },
       }
     },
@@ -242,12 +242,12 @@ export function openElsewhere(options: ReachElsewhereOptions) {
     } satisfies Partial<PlaneCalls>,
     /** Listens for other planes of this node, and then for other nodes; resolves with the address for nodes. */
     async listen(): Promise<AddressInfo | undefined> {
-      if (folder !== undefined) await relayDoor.listen(join(folder, `${planeId}.relay`))
-      return clusterListen && nodeDoor?.listen(clusterListen)
+      if (folder !== undefined) await workerListener.listen(join(folder, `${planeId}.relay`))
+      return clusterListen && nodeListener?.listen(clusterListen)
     },
     async close(): Promise<void> {
-      await nodeDoor?.close()
-      await relayDoor.close()
+      await nodeListener?.close()
+      await workerListener.close()
       nodes?.close()
       nodeLinks?.close()
       links.close()

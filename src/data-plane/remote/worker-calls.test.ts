@@ -12,7 +12,7 @@ import { RelayLinks } from './relay-links.ts'
 import { relaySession } from './relay-session.ts'
 import { Near, reached, request } from './testing/test-near.ts'
 import { TestTunnel } from './testing/test-tunnel.ts'
-import { RelayDoor } from './worker-listener.ts'
+import { WorkerListener } from './worker-listener.ts'
 
 type Table = { echo(value: unknown, from: string): unknown; hang(nothing: null): Promise<void>; note(n: number): void }
 
@@ -36,7 +36,7 @@ async function plane() {
   peers.serve('echo', (value, from) => ({ value, from }))
   peers.serve('hang', () => new Promise(() => {}))
   peers.serve('note', (n) => void noted.push(n))
-  const door = new RelayDoor({
+  const door = new WorkerListener({
     log,
     dial: async () => new TestTunnel(),
     answer: (channel) => peers.accept(channel),

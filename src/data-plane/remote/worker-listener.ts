@@ -10,7 +10,7 @@ import { relaySession } from './relay-session.ts'
 import { RelayedDials, type RelayedDialsOptions } from './relayed-dials.ts'
 
 /** `dial` reaches tunnels of this plane only: what comes through here is not relayed again. */
-interface RelayDoorOptions extends RelayedDialsOptions {
+interface WorkerListenerOptions extends RelayedDialsOptions {
   /** Answers the calls of another plane. */
   readonly answer: (channel: Channel) => void
 }
@@ -18,15 +18,15 @@ interface RelayDoorOptions extends RelayedDialsOptions {
 /** Most connections at once: each other plane has one, and a few more that are ending. */
 const MAX_CONNECTIONS = 4096
 
-export class RelayDoor {
+export class WorkerListener {
   readonly #dials: RelayedDials
-  readonly #answer: RelayDoorOptions['answer']
+  readonly #answer: WorkerListenerOptions['answer']
   readonly #log: Logger
   readonly #server: Server
   readonly #sessions = new Set<Mux>()
   #closed: Promise<void> | undefined
 
-  constructor(options: RelayDoorOptions) {
+  constructor(options: WorkerListenerOptions) {
     this.#dials = new RelayedDials(options)
     this.#answer = options.answer
     this.#log = options.log

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { beforeEach, describe, type TestContext, test } from 'node:test'
 import fc from 'fast-check'
 import type { ByteStream } from '../../lib/bytes/byte-stream.ts'
-import type { ElsewhereTunnel } from '../../link/planes/plane-calls.ts'
+import type { WorkerTunnel } from '../../link/planes/plane-calls.ts'
 import { DialFault, type DialRequest } from '../../model/dial.ts'
 import type { EdgeConfig } from '../../model/edge-config.ts'
 import { LabelGroups, type LabelledTunnel } from '../../model/label-groups.ts'
-import { OtherPlanes } from './worker-tunnels.ts'
+import { WorkerTunnels } from './worker-tunnels.ts'
 
 /** Longer than a dial waits for a tunnel, in milliseconds. */
 const LONG_MS = 10_000
@@ -22,14 +22,14 @@ const configOf = (id: string): EdgeConfig => ({
   modules: {},
   routes: [],
 })
-const placed = (id: string, planeId: string): ElsewhereTunnel => ({
+const placed = (id: string, planeId: string): WorkerTunnel => ({
   tunnelId: id,
   sessionId: `ts_${id}`,
   planeId,
   httpVersion: 1,
   config: configOf(id),
 })
-const labelled = (id: string, planeId: string, labels = { app: 'web' }): ElsewhereTunnel => ({
+const labelled = (id: string, planeId: string, labels = { app: 'web' }): WorkerTunnel => ({
   tunnelId: id,
   sessionId: `ts_${id}`,
   planeId,
@@ -54,7 +54,7 @@ class Plane {
     if (this.online.get(tunnelId) !== planeId) return new DialFault('offline', 'not here')
     return stream
   }
-  readonly others = new OtherPlanes({
+  readonly others = new WorkerTunnels({
     edges: {
       compile: async () => ({ release() {} }),
       serve: async ({ id }) => void this.served.add(id),
@@ -74,7 +74,7 @@ class Plane {
     moved: (id) => void this.moved.push(id),
   })
 
-  added(...added: ElsewhereTunnel[]): Promise<void> {
+  added(...added: WorkerTunnel[]): Promise<void> {
     return this.others.change({ isAll: false, added, removed: [], lost: [] })
   }
 
@@ -86,12 +86,12 @@ class Plane {
     void this.others.change({ isAll: false, added: [], removed: [], lost })
   }
 
-  all(...added: ElsewhereTunnel[]): Promise<void> {
+  all(...added: WorkerTunnel[]): Promise<void> {
     return this.others.change({ isAll: true, added, removed: [], lost: [] })
   }
 
   /** A tunnel comes online here, as the registry does it: listed first, then told. */
-  start({ tunnelId: id, labels, config }: ElsewhereTunnel): void {
+  start({ tunnelId: id, labels, config }: WorkerTunnel): void {
     const tunnel = { id, httpVersion: 1 as const, labels }
     this.here.set(id, tunnel)
     if (labels) this.groups.add(tunnel)

@@ -1,6 +1,6 @@
 /** What other data planes have online, and how this one reaches it: by one hop to the plane that holds the session. */
 import type { ByteStream } from '../../lib/bytes/byte-stream.ts'
-import type { ElsewhereTunnel, PlaneCalls } from '../../link/planes/plane-calls.ts'
+import type { PlaneCalls, WorkerTunnel } from '../../link/planes/plane-calls.ts'
 import { DialFault, type DialRequest } from '../../model/dial.ts'
 import type { EdgeConfig } from '../../model/edge-config.ts'
 import type { LabelledTunnel } from '../../model/label-groups.ts'
@@ -48,7 +48,7 @@ const RETURN_MS = 3000
 const AGAIN_MS = 20
 
 interface Known {
-  readonly tunnel: ElsewhereTunnel & LabelledTunnel
+  readonly tunnel: WorkerTunnel & LabelledTunnel
   /** Its plane is gone. */
   isLost: boolean
   /** When this fires the tunnel is forgotten; news of it cancels it. */
@@ -56,7 +56,7 @@ interface Known {
   isGrouped: boolean
 }
 
-export class OtherPlanes<Compiled extends { release(): void } = { release(): void }> {
+export class WorkerTunnels<Compiled extends { release(): void } = { release(): void }> {
   readonly #options: OtherPlanesOptions<Compiled>
   readonly #known = new Map<string, Known>()
   /** Ids of the known tunnels of each session. */
@@ -166,7 +166,7 @@ export class OtherPlanes<Compiled extends { release(): void } = { release(): voi
     return this.#options.relay(known.tunnel.planeId, request)
   }
 
-  async #add(tunnel: ElsewhereTunnel, { isIdle }: { readonly isIdle: boolean }): Promise<void> {
+  async #add(tunnel: WorkerTunnel, { isIdle }: { readonly isIdle: boolean }): Promise<void> {
     const { tunnelId, config } = tunnel
     const { edges, isHere, isLeaving, handOver, moved } = this.#options
     const wasHere = isHere(tunnelId)

@@ -14,7 +14,7 @@ import { tagOf } from '../../model/exchange-id.ts'
 import type { AccessRecord } from './access-record.ts'
 import { messagesOf } from './captured-parts.ts'
 import { ExchangeLog } from './exchange-log.ts'
-import { Captures } from './running-captures.ts'
+import { RunningCaptures } from './running-captures.ts'
 
 interface PlaneExchangesOptions {
   /** Memory for everything, in bytes. */
@@ -25,7 +25,7 @@ interface PlaneExchangesOptions {
   /** The session of a tunnel that is online. */
   readonly sessionOf: (tunnelId: string) => string | undefined
   /** Makes what repeats exchanges; what it captures of them is kept here. */
-  readonly openReplays: (captures: Captures) => {
+  readonly openReplays: (captures: RunningCaptures) => {
     repeat(found: WholeExchange, ask: ReplayAsk): Promise<string>
   }
   readonly publicPorts: () => Readonly<Record<SeenExchange['scheme'], number>>
@@ -36,7 +36,7 @@ const CAPTURED_PART = 3 / 4
 
 export class PlaneExchanges {
   /** For the proxy. */
-  readonly captures: Captures
+  readonly captures: RunningCaptures
   readonly #log: ExchangeLog
   readonly #replays: ReturnType<PlaneExchangesOptions['openReplays']>
   readonly #publicPorts: PlaneExchangesOptions['publicPorts']
@@ -44,7 +44,7 @@ export class PlaneExchanges {
   constructor({ bytes, nodeId, planeId, now, sessionOf, openReplays, publicPorts }: PlaneExchangesOptions) {
     this.#publicPorts = publicPorts
     const tags = { nodeTag: tagOf(nodeId), planeTag: tagOf(planeId) }
-    this.captures = new Captures({ bytes: Math.ceil(bytes * CAPTURED_PART), now })
+    this.captures = new RunningCaptures({ bytes: Math.ceil(bytes * CAPTURED_PART), now })
     this.#replays = openReplays(this.captures)
     this.#log = new ExchangeLog({ bytes: Math.floor(bytes * (1 - CAPTURED_PART)), tags, sessionOf })
   }

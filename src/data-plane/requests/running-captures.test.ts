@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { HeaderList } from '../../lib/http/header-list.ts'
 import { messagesOf } from './captured-parts.ts'
 import type { RequestHead, ResponseHead } from './http-exchange.ts'
-import { Captures } from './running-captures.ts'
+import { RunningCaptures } from './running-captures.ts'
 
 const capture = { id: 'cap_1', edgeId: 'e', bodies: true, maxBodyBytes: 1000, unmask: false, expiresAt: 2000 }
 
@@ -14,13 +14,13 @@ function requestHead(pairs: [string, string][] = []): RequestHead {
 
 const responseHead: ResponseHead = { status: 200, reason: '', headers: HeaderList.of([['x-a', 'b']]), body: 0 }
 
-function captures({ bytes = 64 * 1024, now = (): number => 1000 } = {}): Captures {
-  const made = new Captures({ bytes, now })
+function captures({ bytes = 64 * 1024, now = (): number => 1000 } = {}): RunningCaptures {
+  const made = new RunningCaptures({ bytes, now })
   made.use([capture])
   return made
 }
 
-async function read(from: Captures, lastPart: number, sizes = { bytesIn: 0, bytesOut: 0 }) {
+async function read(from: RunningCaptures, lastPart: number, sizes = { bytesIn: 0, bytesOut: 0 }) {
   const parts = await from.parts.read(lastPart)
   return parts && messagesOf(parts, sizes, { hasBodies: true })
 }

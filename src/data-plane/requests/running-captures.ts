@@ -6,7 +6,7 @@ import type { KeptParts } from './access-record.ts'
 import { CapturedParts, partKinds, writtenHead } from './captured-parts.ts'
 import type { RequestHead, ResponseHead } from './http-exchange.ts'
 
-/** Captures as the proxy uses them for each request. */
+/** RunningCaptures as the proxy uses them for each request. */
 export interface EdgeCaptures {
   /** Whether nothing is captured, so that `begin` need not be called. */
   readonly isOff: boolean
@@ -31,7 +31,7 @@ export interface Replay {
   readonly noted: (id: string) => void
 }
 
-export class Captures implements EdgeCaptures {
+export class RunningCaptures implements EdgeCaptures {
   isOff = true
   readonly #options: CapturesOptions
   #running: ReadonlyMap<string, RunningCapture> = new Map()

@@ -7,7 +7,7 @@ import type { BindRequest, LabelRequest } from '../tunnel/tunnel-request.ts'
 import type { SshTunnelCommand } from './forward-command.ts'
 
 /** Where a client wants the server to listen, as it spelled it. */
-export interface ForwardPlace {
+export interface ForwardAddress {
   readonly address: string
   readonly port: number
 }
@@ -17,7 +17,7 @@ type Plan = { readonly bind: BindRequest } | { readonly labels: LabelRequest }
 /** D49: addresses in a forward that ask for no name; `ssh` itself sends `localhost` by default. */
 const noNames: ReadonlySet<string> = new Set(['', 'localhost', '127.0.0.1', '::1', '0.0.0.0', '::', '*'])
 
-export function planOf(place: ForwardPlace, command: SshTunnelCommand): Plan | BindRefusal {
+export function planOf(place: ForwardAddress, command: SshTunnelCommand): Plan | BindRefusal {
   const { kind, metadata, forwardsProto, labels, protos } = command
   // SSH does not tell the server where the client forwards to.
   const served = { forwardsTo: '', forwardsProto, metadata }
@@ -38,7 +38,7 @@ export function usualPort(proto: string): number {
   return proto === 'http' ? 80 : 443
 }
 
-function schemeOf({ port }: ForwardPlace, asked: Proto, { isSchemeGiven }: SshTunnelCommand): Proto | BindRefusal {
+function schemeOf({ port }: ForwardAddress, asked: Proto, { isSchemeGiven }: SshTunnelCommand): Proto | BindRefusal {
   if (port === 0) return asked
   const ofPort = port === 80 ? 'http' : port === 443 ? 'https' : undefined
   if (ofPort === undefined) return refusals.badPort('http', port, '80 for http or 443 for https')
@@ -47,7 +47,7 @@ function schemeOf({ port }: ForwardPlace, asked: Proto, { isSchemeGiven }: SshTu
 }
 
 function nameOf(
-  { address, port }: ForwardPlace,
+  { address, port }: ForwardAddress,
   { kind, namedBy }: SshTunnelCommand,
 ): Record<string, string> | BindRefusal {
   if (kind === 'tls' && port !== 0 && port !== 443) return refusals.badPort('tls', port, '443')
@@ -57,7 +57,7 @@ function nameOf(
 
 /** D49: any port of the server's range may be asked for, with a name or without. */
 function tcpAddress(
-  { address, port }: ForwardPlace,
+  { address, port }: ForwardAddress,
   { namedBy }: SshTunnelCommand,
 ): Record<string, string> | BindRefusal {
   const name = noNames.has(address) ? '' : address

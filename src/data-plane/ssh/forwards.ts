@@ -1,15 +1,15 @@
 /** The forwards of one connection: the addresses that the client asked us to listen on, and the tunnels they became. */
 import type { Tunnel } from '../tunnel/session-types.ts'
-import { type ForwardPlace, usualPort } from './forward-plan.ts'
+import { type ForwardAddress, usualPort } from './forward-plan.ts'
 import type { ForwardReply } from './ssh-link.ts'
 
 export interface Forward {
-  readonly asked: ForwardPlace
+  readonly asked: ForwardAddress
   readonly reply: ForwardReply
   /** Set once it is online. */
   tunnel?: Tunnel
   /** The same place, with the port that the client was told. */
-  told?: ForwardPlace
+  told?: ForwardAddress
   isCancelled?: boolean
 }
 
@@ -34,17 +34,17 @@ export class Forwards {
   }
 
   /** Whether the client asks for the same place again; port 0 is a new one each time. */
-  has({ address, port }: ForwardPlace): boolean {
+  has({ address, port }: ForwardAddress): boolean {
     return port !== 0 && [...this.#all].some(({ asked }) => asked.address === address && asked.port === port)
   }
 
   /** The forward that the client knows by this place. */
-  at({ address, port }: ForwardPlace): Forward | undefined {
+  at({ address, port }: ForwardAddress): Forward | undefined {
     return [...this.#all].find(({ asked, told = asked }) => told.address === address && told.port === port)
   }
 
   /** Where the client listens for a tunnel. */
-  placeOf(tunnelId: string): ForwardPlace | undefined {
+  placeOf(tunnelId: string): ForwardAddress | undefined {
     return this.#online.get(tunnelId)?.told
   }
 

@@ -3,9 +3,9 @@ import type { Peer } from '../../lib/net/peer.ts'
 import { fingerprintOf } from '../../lib/ssh-keys/ssh-public-key.ts'
 import { refusals } from '../../model/agent-errors.ts'
 import { BindRefusal } from '../tunnel/interfaces.ts'
-import type { Trial } from '../tunnel/pending-login.ts'
+import type { PendingLogin } from '../tunnel/pending-login.ts'
 import { type Entry, entryBy } from './certificate-login.ts'
-import type { ForwardPlace } from './forward-plan.ts'
+import type { ForwardAddress } from './forward-plan.ts'
 import { isCertificate, isProven, isUsable, type KeyOffer } from './proof.ts'
 import type { SshContext } from './ssh-context.ts'
 import type { ForwardReply, LinkOwner, LoginAttempt, SshLink } from './ssh-link.ts'
@@ -14,7 +14,7 @@ import type { SshTerminal } from './ssh-terminal.ts'
 
 interface SshConnectionOptions {
   readonly link: SshLink
-  readonly trial: Trial
+  readonly trial: PendingLogin
   readonly peer: Peer
   readonly door: SshContext
 }
@@ -58,12 +58,12 @@ export class SshConnection implements LinkOwner {
     void this.#checkAgain(this.#session, entry)
   }
 
-  forward(place: ForwardPlace, reply: ForwardReply): void {
+  forward(place: ForwardAddress, reply: ForwardReply): void {
     if (this.#session) this.#session.forward(place, reply)
     else reply.reject()
   }
 
-  cancel(place: ForwardPlace): void {
+  cancel(place: ForwardAddress): void {
     this.#session?.cancel(place)
   }
 

@@ -1,7 +1,7 @@
 /** The limits of the SSH gateway; tests may make them small. */
-import { type DoorLimits, doorLimits } from '../tunnel/tunnel-limits.ts'
+import { type ListenerLimits, listenerLimits } from '../tunnel/tunnel-limits.ts'
 
-export interface SshLimits extends DoorLimits {
+export interface SshLimits extends ListenerLimits {
   /** After this many failed logins a connection ends. */
   readonly tries: number
   /** How often a silent client is sent a keep-alive, in milliseconds. */
@@ -21,7 +21,7 @@ export interface SshLimits extends DoorLimits {
 }
 
 export const sshLimits: SshLimits = {
-  ...doorLimits,
+  ...listenerLimits,
   authenticationMs: 30_000,
   tries: 6,
   keepAliveMs: 15_000,

@@ -4,7 +4,7 @@ import type { AuthContext, Channel, Incoming, Session } from 'ssh2'
 import { noteRead } from '../../lib/bytes/read-memory.ts'
 import { DialFault } from '../../model/dial.ts'
 import { type Carrier, ChannelStream, firstWindow, LEAST_PACKET } from './channel-stream.ts'
-import type { ForwardPlace } from './forward-plan.ts'
+import type { ForwardAddress } from './forward-plan.ts'
 import { quicken, readByLoan, writeByTurns } from './patches/fast-ciphers.ts'
 import { handleGuesses } from './patches/kex-guess.ts'
 import { RoundTrips } from './patches/round-trips.ts'
@@ -35,8 +35,8 @@ export interface ForwardReply {
 export interface LinkOwner {
   login(login: LoginAttempt): void
   ready(): void
-  forward(place: ForwardPlace, reply: ForwardReply): void
-  cancel(place: ForwardPlace): void
+  forward(place: ForwardAddress, reply: ForwardReply): void
+  cancel(place: ForwardAddress): void
   terminal(terminal: SshTerminal): void
   /** It asked for something that is not supported: `direct` for -L and -D, `socket` for unix sockets. */
   unserved(what: 'direct' | 'socket'): void
@@ -182,7 +182,10 @@ export class SshLink implements Carrier {
   }
 
   /** Opens a channel to the client's service. */
-  open(place: ForwardPlace, from: { readonly ip: string; readonly port: number }): Promise<ChannelStream | DialFault> {
+  open(
+    place: ForwardAddress,
+    from: { readonly ip: string; readonly port: number },
+  ): Promise<ChannelStream | DialFault> {
     if (this.#isEnding) return Promise.resolve(new DialFault('offline', 'the session of the tunnel is over'))
     if (this.#channels >= this.#limits.channels) {
       return Promise.resolve(new DialFault('busy', 'the client has reached its limit of open connections'))
@@ -309,7 +312,11 @@ export class SshLink implements Carrier {
     }
   }
 
-  #forward(place: ForwardPlace, accept: ((port?: number) => void) | undefined, reject: (() => void) | undefined): void {
+  #forward(
+    place: ForwardAddress,
+    accept: ((port?: number) => void) | undefined,
+    reject: (() => void) | undefined,
+  ): void {
     if (this.#undecided++ === 0) this.#heard = 0
     const decide = (answer: () => void): void => {
       this.#undecided--

@@ -11,8 +11,8 @@ import type { Peer } from '../../lib/net/peer.ts'
 import { type MeetVisitor, meetAdmitted, meetVisitors } from '../../lib/net/trusted-hop.ts'
 import type { Secret } from '../../lib/secrets/secret.ts'
 import type { Online } from '../tunnel/online-tunnels.ts'
-import type { Trial } from '../tunnel/pending-login.ts'
-import { Doorstep } from '../tunnel/unauthenticated.ts'
+import type { PendingLogin } from '../tunnel/pending-login.ts'
+import { UnauthenticatedConnections } from '../tunnel/unauthenticated.ts'
 import { algorithms } from './algorithms.ts'
 import { SshConnection } from './ssh-connection.ts'
 import type { SshContext, SshCredentials } from './ssh-context.ts'
@@ -20,7 +20,7 @@ import { loadLibrary } from './ssh-library.ts'
 import { type SshLimits, sshLimits } from './ssh-limits.ts'
 import { SshLink } from './ssh-link.ts'
 
-export interface SshDoorOptions {
+export interface SshListenerOptions {
   readonly online: Online
   /** The private host key of the server, in OpenSSH's own format. */
   readonly hostKey: Secret
@@ -38,19 +38,19 @@ export interface SshDoorOptions {
   readonly admits?: ((peer: { readonly ip: string }) => boolean) | undefined
 }
 
-export class SshDoor {
-  readonly #doorstep: Doorstep
+export class SshListener {
+  readonly #doorstep: UnauthenticatedConnections
   readonly #hostKey: Secret
   /** Made when the first client comes. */
   #server: Server | undefined
   readonly #context: SshContext
-  readonly #trials = new WeakMap<Socket, { readonly trial: Trial; readonly peer: Peer }>()
+  readonly #trials = new WeakMap<Socket, { readonly trial: PendingLogin; readonly peer: Peer }>()
 
-  constructor({ hostKey, meet = meetVisitors([]), caps, descriptors, limits, ...given }: SshDoorOptions) {
+  constructor({ hostKey, meet = meetVisitors([]), caps, descriptors, limits, ...given }: SshListenerOptions) {
     this.#hostKey = hostKey
     this.#context = { ...given, limits: { ...sshLimits, ...limits } }
     const { admits, now, log } = given
-    this.#doorstep = new Doorstep({
+    this.#doorstep = new UnauthenticatedConnections({
       meet: admits ? meetAdmitted(meet, admits) : meet,
       caps,
       limits: this.#context.limits,

@@ -12,7 +12,7 @@ import { LabelIds } from '../tunnel/label-ids.ts'
 import type { LiveSession, Tunnel } from '../tunnel/session-types.ts'
 import { TunnelTable } from '../tunnel/tunnel-table.ts'
 import { readCommand, type SshTunnelCommand } from './forward-command.ts'
-import { type ForwardPlace, planOf } from './forward-plan.ts'
+import { type ForwardAddress, planOf } from './forward-plan.ts'
 import { type Forward, Forwards } from './forwards.ts'
 import { SshDisplay } from './request-display.ts'
 import type { SshContext } from './ssh-context.ts'
@@ -160,7 +160,7 @@ export class SshSession implements LiveSession {
   }
 
   /** The client wants us to listen. */
-  forward(asked: ForwardPlace, reply: ForwardReply): void {
+  forward(asked: ForwardAddress, reply: ForwardReply): void {
     const { forwards: max } = this.#options.door.limits
     const isTwice = this.#forwards.has(asked)
     if (this.#forwards.size >= max || isTwice) {
@@ -173,7 +173,7 @@ export class SshSession implements LiveSession {
     if (this.#command) void this.#start(forward, this.#command)
   }
 
-  cancel(place: ForwardPlace): void {
+  cancel(place: ForwardAddress): void {
     const forward = this.#forwards.at(place)
     if (!forward) return
     forward.isCancelled = true
@@ -255,7 +255,7 @@ export class SshSession implements LiveSession {
     }
   }
 
-  async #serve(place: ForwardPlace, command: SshTunnelCommand): Promise<Tunnel | BindRefusal> {
+  async #serve(place: ForwardAddress, command: SshTunnelCommand): Promise<Tunnel | BindRefusal> {
     const { online } = this.#options.door
     const plan = planOf(place, command)
     if (plan instanceof BindRefusal) return plan

@@ -7,17 +7,23 @@ import { makeIdentity } from '../../../test/support/make-certificate.ts'
 import { streamTypes, typeHead } from '../../link/wire/stream-types.ts'
 import { UNAUTHENTICATED_BYTES } from '../../link/wire/wire-bounds.ts'
 import { WireError } from '../../link/wire/wire-error.ts'
-import { type DoorOptions, ok, refusedWith, TestDoor, until } from './testing/test-agent-listener.ts'
+import {
+  ok,
+  refusedWith,
+  TestAgentListener,
+  type TestAgentListenerOptions,
+  until,
+} from './testing/test-agent-listener.ts'
 
 const identity = await makeIdentity({ name: 'CN=first' })
 
-async function startDoor(options?: DoorOptions): Promise<TestDoor> {
-  const door = await new TestDoor(identity, options).listen()
+async function startTestListener(options?: TestAgentListenerOptions): Promise<TestAgentListener> {
+  const door = await new TestAgentListener(identity, options).listen()
   after(() => door.close())
   return door
 }
 
-function dial(door: TestDoor): Socket {
+function dial(door: TestAgentListener): Socket {
   const socket = connectTcp({ port: door.port, host: '127.0.0.1' })
   socket.on('error', () => {})
   socket.resume()
@@ -32,7 +38,7 @@ function closed(socket: Socket): Promise<void> {
 
 describe('the listener', () => {
   test('speaks TLS 1.2 and 1.3, no older, and offers no ALPN', async () => {
-    const door = await startDoor()
+    const door = await startTestListener()
     for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
       const options = { minVersion: version, maxVersion: version, rejectUnauthorized: false, ALPNProtocols: ['h2'] }
       const socket = connectTls({ port: door.port, host: '127.0.0.1', ...options })
@@ -48,7 +54,7 @@ describe('the listener', () => {
   })
 
   test('prefers the faster cipher, and accepts another from a client that does not offer it', async () => {
-    const door = await startDoor()
+    const door = await startTestListener()
     const offers = { 'TLS_AES_256_GCM_SHA384:TLS_AES_128_GCM_SHA256': 128, TLS_AES_256_GCM_SHA384: 256 }
     for (const [ciphers, bits] of Object.entries(offers)) {
       const socket = connectTls({ port: door.port, host: '127.0.0.1', rejectUnauthorized: false, ciphers })
@@ -59,7 +65,7 @@ describe('the listener', () => {
   })
 
   test('uses another certificate from the next connection on, and keeps open connections', async () => {
-    const door = await startDoor()
+    const door = await startTestListener()
     const { agent } = await door.online()
     const { certificatePem: cert, privateKeyPem: key } = await makeIdentity({ name: 'CN=second' })
     door.door.useCertificate({ cert, key }, 'TLSv1.2')
@@ -71,8 +77,8 @@ describe('the listener', () => {
   })
 
   test('fails to listen when its port is taken', async () => {
-    const door = await startDoor()
-    await assert.rejects(new TestDoor(identity).listen(door.port), { code: 'EADDRINUSE' })
+    const door = await startTestListener()
+    await assert.rejects(new TestAgentListener(identity).listen(door.port), { code: 'EADDRINUSE' })
   })
 })
 
@@ -80,7 +86,7 @@ describe('before it has authenticated, a connection', () => {
   const slow = { limits: { authenticationMs: 100 } }
 
   test('that never begins TLS is closed when its time is over', async () => {
-    const door = await startDoor(slow)
+    const door = await startTestListener(slow)
     await closed(dial(door))
     await until(() => door.load.unproven === 0)
     assert.deepEqual(
@@ -90,7 +96,7 @@ describe('before it has authenticated, a connection', () => {
   })
 
   test('that stops within the TLS handshake is closed when its time is over', async () => {
-    const door = await startDoor(slow)
+    const door = await startTestListener(slow)
     const socket = dial(door)
     // The first bytes of a ClientHello.
     socket.write(Buffer.from('16030102000100', 'hex'))
@@ -99,13 +105,13 @@ describe('before it has authenticated, a connection', () => {
   })
 
   test('that sends nothing after TLS is closed when its time is over', async () => {
-    const door = await startDoor(slow)
+    const door = await startTestListener(slow)
     await door.agent().closed
     assert.equal(door.logLines('agent connection refused').length, 1)
   })
 
   test('that never completes its authentication is closed when its time is over', async () => {
-    const door = await startDoor(slow)
+    const door = await startTestListener(slow)
     const agent = door.agent()
     agent.mux.open(Buffer.concat([typeHead(streamTypes.auth), Buffer.from('{"Version":')]))
     await agent.closed
@@ -113,7 +119,7 @@ describe('before it has authenticated, a connection', () => {
   })
 
   test('may send little, and is logged once however much it sends', async () => {
-    const door = await startDoor()
+    const door = await startTestListener()
     const agent = door.agent({ isAlive: false })
     const stream = agent.mux.open(typeHead(streamTypes.heartbeat))
     if (stream instanceof WireError) assert.fail(stream)
@@ -129,7 +135,7 @@ describe('before it has authenticated, a connection', () => {
     ['noise', Buffer.alloc(100_000, 0xa5)],
   ] as const) {
     test(`that sends ${what} is closed and logged once`, async () => {
-      const door = await startDoor()
+      const door = await startTestListener()
       const socket = dial(door)
       socket.write(bytes)
       await closed(socket)
@@ -139,7 +145,7 @@ describe('before it has authenticated, a connection', () => {
   }
 
   test('that breaks the framing inside TLS is closed and logged once', async () => {
-    const door = await startDoor()
+    const door = await startTestListener()
     const socket = connectTls({ port: door.port, host: '127.0.0.1', rejectUnauthorized: false })
     socket.on('error', () => {})
     socket.resume()
@@ -153,7 +159,7 @@ describe('before it has authenticated, a connection', () => {
 
 describe('a crowd', () => {
   test('of connections from one address makes room for newer ones, is logged once, and keeps no agent out', async () => {
-    const door = await startDoor({ limits: { unprovenPerIp: 3 } })
+    const door = await startTestListener({ limits: { unprovenPerIp: 3 } })
     const crowd = Array.from({ length: 23 }, () => dial(door))
     await Promise.all(crowd.slice(0, 10).map(closed))
     assert.equal(door.logLines('unauthenticated agent connections dropped to make room for newer ones').length, 1)
@@ -164,7 +170,7 @@ describe('a crowd', () => {
   })
 
   test('of authenticated agents does not count', async () => {
-    const door = await startDoor({ limits: { unprovenPerIp: 1, unproven: 1 } })
+    const door = await startTestListener({ limits: { unprovenPerIp: 1, unproven: 1 } })
     for (let i = 0; i < 5; i++) {
       await door.online()
       assert.equal(door.load.unproven, 0)
@@ -173,7 +179,7 @@ describe('a crowd', () => {
   })
 
   test('of failed authentications is answered late and logged once, and a valid token gets in meanwhile', async () => {
-    const door = await startDoor({ limits: { failuresPerMinute: 3, lateRefusalMs: 3_600_000 } })
+    const door = await startTestListener({ limits: { failuresPerMinute: 3, lateRefusalMs: 3_600_000 } })
     for (let i = 0; i < 3; i++) {
       const agent = door.agent()
       assert.equal(refusedWith(await agent.authenticate({ versions: ['1'] })), 811)

@@ -13,40 +13,43 @@ import type { ListenOn } from '../../lib/net/listen-on.ts'
 import { modernSuites } from '../../lib/x509/tls-suites.ts'
 import { socketTransport, type Transport } from '../../link/wire/transport.ts'
 import type { Admission } from './admission.ts'
-import type { Trial } from './pending-login.ts'
-import { Doorstep, type DoorstepOptions } from './unauthenticated.ts'
+import type { PendingLogin } from './pending-login.ts'
+import { UnauthenticatedConnections, type UnauthenticatedOptions } from './unauthenticated.ts'
 
 /** Called without a context, it uses the listener's own certificate. */
 type ChooseContext = (error: Error | null, context?: SecureContext) => void
 
 /** The certificate and key of the listener, in PEM. */
-export interface DoorCertificate {
+export interface ListenerCertificate {
   readonly cert: string
   readonly key: string
 }
 
-interface AcceptorOptions extends Omit<DoorstepOptions, 'onTrial'> {
-  readonly certificate: DoorCertificate
+interface AcceptorOptions extends Omit<UnauthenticatedOptions, 'onTrial'> {
+  readonly certificate: ListenerCertificate
   /** The certificate for the name that an agent asks for, if not the listener's own; an unchanged one is the same object. */
-  readonly certificateFor?: ((name: string) => DoorCertificate | undefined) | undefined
+  readonly certificateFor?: ((name: string) => ListenerCertificate | undefined) | undefined
   /** The lowest TLS version accepted. */
   readonly tlsMinVersion: SecureVersion
-  readonly onConnection: (transport: Transport, trial: Trial) => void
+  readonly onConnection: (transport: Transport, trial: PendingLogin) => void
 }
 
 export class Acceptor {
   readonly #options: AcceptorOptions
-  readonly #doorstep: Doorstep
+  readonly #doorstep: UnauthenticatedConnections
   readonly #tls: Server
-  readonly #trials = new Map<string, Trial>()
+  readonly #trials = new Map<string, PendingLogin>()
   #tlsMinVersion: SecureVersion
   /** Made once for each certificate. */
-  #contexts = new WeakMap<DoorCertificate, SecureContext>()
+  #contexts = new WeakMap<ListenerCertificate, SecureContext>()
 
   constructor(options: AcceptorOptions) {
     this.#options = options
     // A server of its own for TLS, so that a connection can be refused before TLS costs anything. No ALPN: agents send none.
-    this.#doorstep = new Doorstep({ ...options, onTrial: (socket, trial) => this.#shake(socket, trial) })
+    this.#doorstep = new UnauthenticatedConnections({
+      ...options,
+      onTrial: (socket, trial) => this.#shake(socket, trial),
+    })
     this.#tlsMinVersion = options.tlsMinVersion
     this.#tls = createServer({
       ...tlsOptions(options.certificate, options.tlsMinVersion),
@@ -76,7 +79,7 @@ export class Acceptor {
   }
 
   /** Uses another certificate and minimum TLS version from the next handshake on. */
-  use(certificate: DoorCertificate, tlsMinVersion: SecureVersion): void {
+  use(certificate: ListenerCertificate, tlsMinVersion: SecureVersion): void {
     this.#tls.setSecureContext(tlsOptions(certificate, tlsMinVersion))
     if (tlsMinVersion !== this.#tlsMinVersion) this.#contexts = new WeakMap()
     this.#tlsMinVersion = tlsMinVersion
@@ -108,7 +111,7 @@ export class Acceptor {
     }
   }
 
-  #shake(socket: Socket, trial: Trial): void {
+  #shake(socket: Socket, trial: PendingLogin): void {
     const path = pathOf(socket)
     this.#trials.set(path, trial)
     trial.whenOver(() => this.#trials.delete(path))
@@ -122,7 +125,7 @@ export class Acceptor {
   }
 }
 
-function tlsOptions({ cert, key }: DoorCertificate, minVersion: SecureVersion) {
+function tlsOptions({ cert, key }: ListenerCertificate, minVersion: SecureVersion) {
   // Each renegotiation would cost the server a handshake and the peer next to nothing.
   const secureOptions = constants.SSL_OP_NO_RENEGOTIATION | constants.SSL_OP_PRIORITIZE_CHACHA
   return { cert, key, minVersion, ciphers: modernSuites, secureOptions } as const

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Admission, type Candidate } from './admission.ts'
-import { doorLimits } from './tunnel-limits.ts'
+import { listenerLimits } from './tunnel-limits.ts'
 
 function admission({ unproven = 4, unprovenPerIp = 2, failuresPerMinute = 3 } = {}) {
   const clock = { now: 0 }
-  const it = new Admission({ ...doorLimits, unproven, unprovenPerIp, failuresPerMinute }, () => clock.now)
+  const it = new Admission({ ...listenerLimits, unproven, unprovenPerIp, failuresPerMinute }, () => clock.now)
   return { clock, it }
 }
 

@@ -5,8 +5,8 @@
  * a few round trips, and the connections that wait longest are those that never will.
  */
 import type { Clock } from '../../lib/clock.ts'
-import { sourceOf } from '../../lib/net/client-key.ts'
-import type { DoorLimits } from './tunnel-limits.ts'
+import { clientKeyOf } from '../../lib/net/client-key.ts'
+import type { ListenerLimits } from './tunnel-limits.ts'
 
 const WINDOW_MS = 60_000
 
@@ -24,7 +24,7 @@ export interface Candidate {
 }
 
 export class Admission {
-  readonly #limits: DoorLimits
+  readonly #limits: ListenerLimits
   readonly #now: Clock
   /** Oldest first, as are the sets by source. */
   readonly #all = new Set<Candidate>()
@@ -34,7 +34,7 @@ export class Admission {
   failures = 0
   readonly #failures = new Map<string, { readonly startedAt: number; count: number }>()
 
-  constructor(limits: DoorLimits, now: Clock) {
+  constructor(limits: ListenerLimits, now: Clock) {
     this.#limits = limits
     this.#now = now
   }
@@ -46,7 +46,7 @@ export class Admission {
 
   /** Admits a connection, which must `leave` later; gives the reason when another had to make room. */
   enter(candidate: Candidate): Crowd | undefined {
-    const source = sourceOf(candidate.peer.ip)
+    const source = clientKeyOf(candidate.peer.ip)
     const crowd = this.#makeRoom(source)
     this.#all.add(candidate)
     const here = this.#bySource.get(source)
@@ -58,7 +58,7 @@ export class Admission {
   /** Call this when it is authenticated or closed; a second call does nothing. */
   leave(candidate: Candidate): void {
     if (!this.#all.delete(candidate)) return
-    const source = sourceOf(candidate.peer.ip)
+    const source = clientKeyOf(candidate.peer.ip)
     const here = this.#bySource.get(source)
     here?.delete(candidate)
     if (here?.size === 0) this.#bySource.delete(source)
@@ -67,7 +67,7 @@ export class Admission {
   /** Counts a failure; true when the source fails so often that its answers are delayed and its failures are not logged. */
   fail(ip: string): boolean {
     this.failures++
-    const source = sourceOf(ip)
+    const source = clientKeyOf(ip)
     const window = this.#windowOf(source)
     if (window) {
       window.count++

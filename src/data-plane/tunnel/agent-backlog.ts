@@ -28,7 +28,7 @@ interface Waiter {
   readonly resolve: (hasRoom: boolean) => void
 }
 
-export class UntakenConnections {
+export class AgentBacklog {
   readonly #now: () => number
   #untaken: Untaken[] = []
   #waiters: Waiter[] = []

@@ -5,13 +5,13 @@ import { call } from '../../link/wire/agent-rpc.ts'
 import { streamTypes, typeHead } from '../../link/wire/stream-types.ts'
 import { MESSAGE_BYTES } from '../../link/wire/wire-bounds.ts'
 import { WireError } from '../../link/wire/wire-error.ts'
-import { type DoorOptions, ok, TestDoor, until } from './testing/test-agent-listener.ts'
+import { ok, TestAgentListener, type TestAgentListenerOptions, until } from './testing/test-agent-listener.ts'
 import { listed } from './testing/test-control.ts'
 
 const identity = await makeIdentity()
 
-async function startAgent(options?: DoorOptions) {
-  const door = await new TestDoor(identity, options).listen()
+async function startAgent(options?: TestAgentListenerOptions) {
+  const door = await new TestAgentListener(identity, options).listen()
   after(() => door.close())
   return { door, ...(await door.online()) }
 }

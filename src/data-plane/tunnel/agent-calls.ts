@@ -19,7 +19,7 @@ import type { WireStream } from '../../link/wire/wire-stream.ts'
 import { refusals } from '../../model/agent-errors.ts'
 import { BindRefusal, refusalText } from './interfaces.ts'
 import type { LabelIds } from './label-ids.ts'
-import type { DoorContext } from './listener-context.ts'
+import type { ListenerContext } from './listener-context.ts'
 import type { LiveSession, Tunnel } from './session-types.ts'
 import { boundTexts } from './tunnel-bounds.ts'
 
@@ -29,10 +29,10 @@ const LONG_MESSAGES = 8
 export class AgentCalls {
   readonly #session: LiveSession
   readonly #labelIds: LabelIds
-  readonly #door: DoorContext
+  readonly #door: ListenerContext
   #reading = 0
 
-  constructor(session: LiveSession, labelIds: LabelIds, door: DoorContext) {
+  constructor(session: LiveSession, labelIds: LabelIds, door: ListenerContext) {
     this.#session = session
     this.#labelIds = labelIds
     this.#door = door

@@ -5,19 +5,25 @@ import { Secret } from '../../lib/secrets/secret.ts'
 import type { AuthRequest } from '../../link/wire/messages/auth.ts'
 import { streamTypes } from '../../link/wire/stream-types.ts'
 import { bindRequest } from './testing/raw-agent.ts'
-import { type DoorOptions, ok, refusedWith, TestDoor, until } from './testing/test-agent-listener.ts'
+import {
+  ok,
+  refusedWith,
+  TestAgentListener,
+  type TestAgentListenerOptions,
+  until,
+} from './testing/test-agent-listener.ts'
 import { listed } from './testing/test-control.ts'
 
 const identity = await makeIdentity()
 
-async function startDoor(options?: DoorOptions): Promise<TestDoor> {
-  const door = await new TestDoor(identity, options).listen()
+async function startTestListener(options?: TestAgentListenerOptions): Promise<TestAgentListener> {
+  const door = await new TestAgentListener(identity, options).listen()
   after(() => door.close())
   return door
 }
 
 test('an agent with the token of a credential is let in and listed', async () => {
-  const door = await startDoor()
+  const door = await startTestListener()
   const { auth } = await door.online({ metadata: 'mine', os: 'plan9' })
   assert.match(auth.clientId, /^ts_[0-9A-Za-z]{27}$/)
   assert.equal(auth.sessionId, auth.clientId)
@@ -42,7 +48,7 @@ test('an agent with the token of a credential is let in and listed', async () =>
 })
 
 test('an agent that supports only the older version is answered in it', async () => {
-  const door = await startDoor()
+  const door = await startTestListener()
   assert.equal((await door.online({ versions: ['2'] })).auth.version, '2')
 })
 
@@ -58,7 +64,7 @@ describe('an agent is refused', () => {
   }
   for (const [name, [change, ngrok]] of Object.entries(cases)) {
     test(`${name}, with number ${ngrok}, and logged once without its token`, async () => {
-      const door = await startDoor({ limits: { refusalMs: 1 } })
+      const door = await startTestListener({ limits: { refusalMs: 1 } })
       const agent = door.agent()
       assert.equal(refusedWith(await agent.authenticate(change)), ngrok)
       // The server does not wait for the agent to leave.
@@ -72,7 +78,7 @@ describe('an agent is refused', () => {
   }
 
   test('when its message is malformed', async () => {
-    const door = await startDoor()
+    const door = await startTestListener()
     for (const message of [{ Version: 3 }, { Extra: [] }, { Version: ['3'], Extra: { HeartbeatInterval: -1 } }]) {
       const { Error: text } = await door.agent().call(streamTypes.auth, message)
       assert.match(String(text), /\n\nERR_NGROK_109\n$/)
@@ -80,7 +86,7 @@ describe('an agent is refused', () => {
   })
 
   test('for now when the store is down, which does not count as its failure', async () => {
-    const door = await startDoor({ limits: { failuresPerMinute: 1 } })
+    const door = await startTestListener({ limits: { failuresPerMinute: 1 } })
     door.credentials.isAway = true
     assert.equal(refusedWith(await door.agent().authenticate()), 802)
     door.credentials.isAway = false
@@ -88,7 +94,7 @@ describe('an agent is refused', () => {
   })
 
   test('when it authenticates a second time, and keeps its session', async () => {
-    const door = await startDoor()
+    const door = await startTestListener()
     const { agent, auth } = await door.online()
     assert.equal(refusedWith(await agent.authenticate()), 109)
     ok(await agent.bind())
@@ -100,7 +106,7 @@ describe('an agent is refused', () => {
 })
 
 test('before it has authenticated an agent may ask for the region, and for nothing else', async () => {
-  const door = await startDoor()
+  const door = await startTestListener()
   const agent = door.agent()
   assert.deepEqual(await agent.call(streamTypes.serverInfo, {}), { Region: 'local' })
   for (const type of [
@@ -118,14 +124,14 @@ test('before it has authenticated an agent may ask for the region, and for nothi
 })
 
 test('an unknown call is answered', async () => {
-  const door = await startDoor()
+  const door = await startTestListener()
   const { agent } = await door.online()
   const { Error: text } = await agent.call(streamTypes.stopTunnel, {})
   assert.match(String(text), /type 9.*\n\nERR_NGROK_800\n$/s)
 })
 
 test('deleting a credential while its agent is let in ends the session', async () => {
-  const door = await startDoor()
+  const door = await startTestListener()
   const agent = door.agent()
   // It exists when the token is looked up, and is gone when it is checked again.
   door.credentials.current = async () => undefined
@@ -135,7 +141,7 @@ test('deleting a credential while its agent is let in ends the session', async (
 })
 
 test('a connection that is lost while its token is looked up leaves nothing behind', async () => {
-  const door = await startDoor()
+  const door = await startTestListener()
   const { promise, resolve } = Promise.withResolvers<void>()
   const { credentials } = door
   const find = credentials.find.bind(credentials)

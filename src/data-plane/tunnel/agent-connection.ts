@@ -27,7 +27,7 @@ import { AgentSession } from './agent-session.ts'
 import { type Authenticated, authenticate } from './authenticate-agent.ts'
 import { BindRefusal, refusalText } from './interfaces.ts'
 import { AgentLeg } from './leg.ts'
-import type { AgentPeer, DoorContext } from './listener-context.ts'
+import type { AgentPeer, ListenerContext } from './listener-context.ts'
 import { sealCookie } from './resume.ts'
 import { AgentStandby } from './standby.ts'
 
@@ -46,7 +46,7 @@ interface ConnectionOptions {
   readonly transport: Transport
   readonly peer: AgentPeer
   readonly outcome: AuthenticationOutcome
-  readonly door: DoorContext
+  readonly door: ListenerContext
 }
 
 export class AgentConnection {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { signsOfLife } from './agent-link.ts'
-import { doorLimits } from './tunnel-limits.ts'
+import { listenerLimits } from './tunnel-limits.ts'
 
 const rows: [what: string, intervalMs: number, toleranceMs: number, silenceMs: number][] = [
   ['what agents announce by default', 10_000, 15_000, 25_000],
@@ -14,7 +14,7 @@ const rows: [what: string, intervalMs: number, toleranceMs: number, silenceMs: n
 
 for (const [what, heartbeatIntervalMs, heartbeatToleranceMs, silence] of rows) {
   test(`an agent that announces ${what} may be silent for ${silence} ms, and is pinged meanwhile`, () => {
-    const signs = signsOfLife({ heartbeatIntervalMs, heartbeatToleranceMs }, doorLimits)
+    const signs = signsOfLife({ heartbeatIntervalMs, heartbeatToleranceMs }, listenerLimits)
     assert.equal(signs.silenceMs, silence)
     assert.ok(signs.intervalMs > 0 && signs.intervalMs <= silence / 3)
     // The longest time until a lost ping is noticed: it is sent after an interval, and waited for this long.

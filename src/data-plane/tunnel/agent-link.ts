@@ -4,8 +4,8 @@ import type { AuthRequest } from '../../link/wire/messages/auth.ts'
 import type { Mux } from '../../link/wire/mux.ts'
 import type { PeerTraits } from '../../link/wire/mux-peer.ts'
 import type { Authenticated } from './authenticate-agent.ts'
-import type { AgentPeer, DoorContext } from './listener-context.ts'
-import type { DoorLimits } from './tunnel-limits.ts'
+import type { AgentPeer, ListenerContext } from './listener-context.ts'
+import type { ListenerLimits } from './tunnel-limits.ts'
 
 export interface LinkParts {
   readonly mux: Mux
@@ -13,7 +13,7 @@ export interface LinkParts {
   readonly peer: AgentPeer
   readonly request: AuthRequest
   readonly authenticated: Authenticated
-  readonly door: DoorContext
+  readonly door: ListenerContext
 }
 
 export abstract class AgentLink {
@@ -85,7 +85,7 @@ const PINGS = 3
  * Any byte ends the silence, and our pings make quiet agents answer. A lost ping is noticed within the same time, even while
  * other bytes arrive: the pause before a ping and the wait for its answer together take no longer than the allowed silence.
  */
-export function signsOfLife(announced: Announced, { leastHeartbeatMs }: Pick<DoorLimits, 'leastHeartbeatMs'>) {
+export function signsOfLife(announced: Announced, { leastHeartbeatMs }: Pick<ListenerLimits, 'leastHeartbeatMs'>) {
   const { heartbeatIntervalMs, heartbeatToleranceMs } = announced
   const silenceMs = clamp(heartbeatIntervalMs + heartbeatToleranceMs, leastHeartbeatMs, LONGEST_SILENCE_MS)
   const intervalMs = clamp(heartbeatIntervalMs, leastHeartbeatMs / PINGS, silenceMs / PINGS)

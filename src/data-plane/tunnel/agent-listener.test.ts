@@ -4,12 +4,18 @@ import { after, describe, test } from 'node:test'
 import { makeIdentity } from '../../../test/support/make-certificate.ts'
 import { Secret } from '../../lib/secrets/secret.ts'
 import { DialFault } from '../../model/dial.ts'
-import { type DoorOptions, ok, refusedWith, TestDoor, until } from './testing/test-agent-listener.ts'
+import {
+  ok,
+  refusedWith,
+  TestAgentListener,
+  type TestAgentListenerOptions,
+  until,
+} from './testing/test-agent-listener.ts'
 
 const identity = await makeIdentity()
 
-async function startDoor(options?: DoorOptions): Promise<TestDoor> {
-  const door = await new TestDoor(identity, options).listen()
+async function startTestListener(options?: TestAgentListenerOptions): Promise<TestAgentListener> {
+  const door = await new TestAgentListener(identity, options).listen()
   after(() => door.close())
   return door
 }
@@ -18,7 +24,7 @@ const visit = { ip: '192.0.2.1', port: 1, proto: 'https', edge: 'none', passthro
 
 describe('deleting a credential', () => {
   test('ends its sessions with all their tunnels, and no others', async () => {
-    const door = await startDoor()
+    const door = await startTestListener()
     door.credentials.all.set('b'.repeat(40), { id: 'cr_other', acl: [] })
     const { agent: other } = await door.online({ authtoken: new Secret('b'.repeat(40)) })
     const [{ agent: one }, { agent: two, auth }] = [await door.online(), await door.online()]
@@ -39,7 +45,7 @@ describe('stopping a tunnel from the server', () => {
   const why = { message: 'its domain was taken away', ngrok: 333 }
 
   test('tells its agent, sends no more visitors there, and refuses the tunnel when it comes back', async () => {
-    const door = await startDoor()
+    const door = await startTestListener()
     const { agent, auth } = await door.online()
     const bound = ok(await agent.bind())
     assert.equal(door.tunnels.stopTunnel(bound.tunnelId, why), true)
@@ -57,7 +63,7 @@ describe('stopping a tunnel from the server', () => {
   })
 
   test('tells nothing to an agent that would not understand it', async () => {
-    const door = await startDoor()
+    const door = await startTestListener()
     const { agent } = await door.online({ versions: ['2'] })
     const bound = ok(await agent.bind())
     assert.equal(door.tunnels.stopTunnel(bound.tunnelId, why), true)
@@ -69,7 +75,7 @@ describe('stopping a tunnel from the server', () => {
 
 describe('closing the door', () => {
   test('drops unauthenticated connections, ends every session in order, and frees the port', async () => {
-    const door = await startDoor()
+    const door = await startTestListener()
     const { agent } = await door.online()
     ok(await agent.bind())
     const nobody = door.agent()
@@ -79,11 +85,11 @@ describe('closing the door', () => {
     await nobody.closed
     assert.deepEqual(door.registry.counts, { sessions: 0, tunnels: 0, endpoints: 0 })
     assert.deepEqual(door.endpoints.addresses, [])
-    await (await new TestDoor(identity).listen(door.port)).close()
+    await (await new TestAgentListener(identity).listen(door.port)).close()
   })
 
   test('lets nobody in once it is stopped, and online agents stay until they are told to go', async () => {
-    const door = await startDoor()
+    const door = await startTestListener()
     const { agent } = await door.online()
     const { tunnelId } = ok(await agent.bind())
     door.door.stop()
@@ -98,7 +104,7 @@ describe('closing the door', () => {
 })
 
 test('a thousand reconnects leave no session, name, socket or timer behind', { timeout: 120_000 }, async () => {
-  const door = await startDoor()
+  const door = await startTestListener()
   const used = () => getActiveResourcesInfo().length
   let { agent, auth } = await door.online()
   const { clientId } = auth

@@ -8,19 +8,19 @@ import type { Logger } from '../../lib/log/create-log.ts'
 import type { ConnectionCaps } from '../../lib/net/connection-caps.ts'
 import type { ListenOn } from '../../lib/net/listen-on.ts'
 import { type MeetVisitor, meetAdmitted, meetVisitors } from '../../lib/net/trusted-hop.ts'
-import { Acceptor, type DoorCertificate } from './acceptor.ts'
+import { Acceptor, type ListenerCertificate } from './acceptor.ts'
 import { AgentConnection } from './agent-connection.ts'
 import type { Credentials } from './interfaces.ts'
-import type { AgentNodes, DoorContext } from './listener-context.ts'
+import type { AgentNodes, ListenerContext } from './listener-context.ts'
 import type { Online } from './online-tunnels.ts'
 import type { Seal } from './sealed.ts'
-import { type DoorLimits, doorLimits } from './tunnel-limits.ts'
+import { type ListenerLimits, listenerLimits } from './tunnel-limits.ts'
 
-export interface AgentDoorOptions {
+export interface AgentListenerOptions {
   readonly online: Online
-  readonly certificate: DoorCertificate
+  readonly certificate: ListenerCertificate
   /** The certificate for the name that an agent asks for, if not the listener's own. */
-  readonly certificateFor?: ((name: string) => DoorCertificate | undefined) | undefined
+  readonly certificateFor?: ((name: string) => ListenerCertificate | undefined) | undefined
   /** The lowest TLS version that agents may use; 1.2 by default. */
   readonly tlsMinVersion?: SecureVersion
   /** Finds the source of a connection behind a load balancer; by default, the peer itself. */
@@ -36,7 +36,7 @@ export interface AgentDoorOptions {
   readonly descriptors?: Descriptors | undefined
   /** The version of this server. */
   readonly version: string
-  readonly limits?: Partial<DoorLimits>
+  readonly limits?: Partial<ListenerLimits>
   /** This data plane, and how many there are; by default it is the only one. */
   readonly planeId?: string
   readonly planeCount?: number
@@ -46,7 +46,7 @@ export interface AgentDoorOptions {
   readonly admits?: ((peer: { readonly ip: string }) => boolean) | undefined
 }
 
-export class AgentDoor {
+export class AgentListener {
   readonly #acceptor: Acceptor
 
   constructor({
@@ -60,12 +60,12 @@ export class AgentDoor {
     planeId = '',
     planeCount = 1,
     ...given
-  }: AgentDoorOptions) {
-    const context: DoorContext = {
+  }: AgentListenerOptions) {
+    const context: ListenerContext = {
       ...given,
       planeId,
       planeCount,
-      limits: { ...doorLimits, ...limits },
+      limits: { ...listenerLimits, ...limits },
     }
     this.#acceptor = new Acceptor({
       certificate,
@@ -88,7 +88,7 @@ export class AgentDoor {
   }
 
   /** Uses another certificate and minimum TLS version from the next connection on. */
-  useCertificate(certificate: DoorCertificate, tlsMinVersion: SecureVersion): void {
+  useCertificate(certificate: ListenerCertificate, tlsMinVersion: SecureVersion): void {
     this.#acceptor.use(certificate, tlsMinVersion)
   }
 

@@ -7,13 +7,19 @@ import { Sealer } from '../../lib/secrets/seal.ts'
 import { Secret } from '../../lib/secrets/secret.ts'
 import type { AuthAnswer } from '../../link/wire/messages/auth.ts'
 import { bindRequest, TestAgent, TOKEN } from './testing/raw-agent.ts'
-import { type DoorOptions, ok, refusedWith, TestDoor, until } from './testing/test-agent-listener.ts'
+import {
+  ok,
+  refusedWith,
+  TestAgentListener,
+  type TestAgentListenerOptions,
+  until,
+} from './testing/test-agent-listener.ts'
 import { listed } from './testing/test-control.ts'
 
 const identity = await makeIdentity()
 
-async function startDoor(options?: DoorOptions, port?: number): Promise<TestDoor> {
-  const door = await new TestDoor(identity, options).listen(port)
+async function startTestListener(options?: TestAgentListenerOptions, port?: number): Promise<TestAgentListener> {
+  const door = await new TestAgentListener(identity, options).listen(port)
   after(() => door.close())
   return door
 }
@@ -22,7 +28,7 @@ const back = ({ clientId, cookie }: AuthAnswer) => ({ clientId, cookie })
 
 describe('a door that is about to close', () => {
   test('asks agents that support it to move, and counts them until they have left', async () => {
-    const door = await startDoor()
+    const door = await startTestListener()
     const [ours, theirs] = [await door.online({ canMove: true }), await door.online()]
     await door.tunnels.tellToMove()
     await until(() => ours.agent.moves === 1)
@@ -34,7 +40,7 @@ describe('a door that is about to close', () => {
   })
 
   test('sends agents that know of nodes to other nodes, and no others', async () => {
-    const door = await startDoor({ nodes: { id: 'nd_1', addresses: () => ['a.example.com:7443'] } })
+    const door = await startTestListener({ nodes: { id: 'nd_1', addresses: () => ['a.example.com:7443'] } })
     const ours = await door.online({ canMove: true, knowsNodes: true })
     const older = await door.online({ canMove: true })
     const theirs = await door.online()
@@ -53,17 +59,17 @@ describe('a door that is about to close', () => {
   })
 
   test('refuses an agent that wants its second session at another node', async () => {
-    const door = await startDoor({ nodes: { id: 'nd_1', addresses: () => ['a.example.com:7443'] } })
+    const door = await startTestListener({ nodes: { id: 'nd_1', addresses: () => ['a.example.com:7443'] } })
     const ours = { canMove: true, knowsNodes: true }
     assert.equal(refusedWith(await door.agent().authenticate({ ...ours, notAt: 'nd_1' })), 108)
     assert.equal(door.load.sessions, 0)
     assert.equal((await door.online({ ...ours, notAt: 'nd_2' })).auth.nodeId, 'nd_1')
-    await (await startDoor()).online({ ...ours, notAt: 'nd_1' })
+    await (await startTestListener()).online({ ...ours, notAt: 'nd_1' })
   })
 
   test('learns whether an agent that comes back is moving', async () => {
     const asked: boolean[] = []
-    const door = await startDoor()
+    const door = await startTestListener()
     door.tunnels.returning = async (_id, how) => {
       asked.push(how.isMoving)
       return []
@@ -75,7 +81,7 @@ describe('a door that is about to close', () => {
   })
 
   test('hands a tunnel over to another data plane without telling anybody', async () => {
-    const door = await startDoor()
+    const door = await startTestListener()
     const { agent, auth } = await door.online()
     const { tunnelId } = ok(await agent.bind())
     const [address] = door.endpoints.addresses
@@ -91,7 +97,7 @@ describe('a door that is about to close', () => {
 describe('a session', () => {
   test('keeps its id and its start when its agent comes back after a drop', async () => {
     const clock = { now: 1_000_000_000 }
-    const door = await startDoor({ now: () => clock.now })
+    const door = await startTestListener({ now: () => clock.now })
     const { agent, auth } = await door.online()
     const before = await listed(door.registry).session(auth.clientId)
     await agent.leave()
@@ -108,23 +114,23 @@ describe('a session', () => {
 
   test('keeps its id when the server is another process with the same key', async () => {
     const seal = new Sealer(randomBytes(32))
-    const first = await startDoor({ seal })
+    const first = await startTestListener({ seal })
     const { auth } = await first.online()
     await first.close()
-    const second = await startDoor({ seal })
+    const second = await startTestListener({ seal })
     assert.equal((await second.online(back(auth))).auth.clientId, auth.clientId)
   })
 
   test('is a new one when the agent restarts or the server has another key', async () => {
-    const door = await startDoor()
+    const door = await startTestListener()
     const { auth } = await door.online()
     assert.notEqual((await door.online()).auth.clientId, auth.clientId)
-    const other = await startDoor()
+    const other = await startTestListener()
     assert.notEqual((await other.online(back(auth))).auth.clientId, auth.clientId)
   })
 
   test('is a new one, without an error, when the cookie is invalid', async () => {
-    const door = await startDoor()
+    const door = await startTestListener()
     const { auth } = await door.online()
     for (const cookie of ['', 'x', 'sealed:1:AAAA', '\u{1f36a}'.repeat(100)]) {
       const { auth: other } = await door.online({ clientId: auth.clientId, cookie: new Secret(cookie) })
@@ -133,7 +139,7 @@ describe('a session', () => {
   })
 
   test('is not given to another credential that sends its cookie', async () => {
-    const door = await startDoor()
+    const door = await startTestListener()
     const { agent, auth } = await door.online()
     door.credentials.all.set('b'.repeat(40), { id: 'cr_other', acl: [] })
     const other = await door.online({ ...back(auth), authtoken: new Secret('b'.repeat(40)) })
@@ -142,7 +148,7 @@ describe('a session', () => {
   })
 
   test('replaces its own half-dead connection, and keeps its names', async () => {
-    const door = await startDoor()
+    const door = await startTestListener()
     const { agent: stale, auth } = await door.online({}, { isAlive: false })
     const bound = ok(await stale.bind({ opts: { Domain: 'app.example.com' } }))
     const { agent } = await door.online(back(auth))
@@ -154,7 +160,7 @@ describe('a session', () => {
   })
 
   test('is not taken over by a further leg, which is a session of its own', async () => {
-    const door = await startDoor()
+    const door = await startTestListener()
     const { agent, auth } = await door.online()
     const leg = await door.online({ ...back(auth), leg: 1 })
     assert.notEqual(leg.auth.clientId, auth.clientId)
@@ -163,7 +169,7 @@ describe('a session', () => {
   })
 
   test('that two connections want goes to the later one, whichever is looked up first', async () => {
-    const door = await startDoor()
+    const door = await startTestListener()
     const { agent: first, auth } = await door.online()
     await first.leave()
     const agents = Array.from({ length: 5 }, () => door.agent())
@@ -174,7 +180,7 @@ describe('a session', () => {
   })
 
   test('has none of its names once its connection is lost', async () => {
-    const door = await startDoor()
+    const door = await startTestListener()
     const { agent } = await door.online()
     ok(await agent.bind())
     ok(await agent.bind({ proto: 'tcp' }))
@@ -186,7 +192,7 @@ describe('a session', () => {
   })
 
   test('that is lost while a name is being opened leaves nothing open', async () => {
-    const door = await startDoor()
+    const door = await startTestListener()
     const { agent } = await door.online()
     const { promise, resolve } = Promise.withResolvers<void>()
     door.endpoints.gate = promise
@@ -208,7 +214,7 @@ describe('a dead peer', () => {
   const limits = { leastHeartbeatMs: 100 }
 
   test('that keeps its connection and sends nothing is found within the time that it announced', async () => {
-    const door = await startDoor({ limits })
+    const door = await startTestListener({ limits })
     const began = performance.now()
     const { agent } = await door.online(soon, { isAlive: false })
     await until(() => door.load.sessions === 0)
@@ -218,7 +224,7 @@ describe('a dead peer', () => {
   })
 
   test('is not assumed while it answers, for many times that long', async () => {
-    const door = await startDoor({ limits })
+    const door = await startTestListener({ limits })
     const { agent } = await door.online(soon)
     const began = performance.now()
     await until(() => performance.now() - began > 1500)
@@ -227,7 +233,7 @@ describe('a dead peer', () => {
   })
 
   test('is found when it still sends but receives nothing any more', async () => {
-    const door = await startDoor({ limits })
+    const door = await startTestListener({ limits })
     const link = await oneWay(door.port)
     after(() => link.close())
     const agent = new TestAgent({ port: link.port })
@@ -239,7 +245,7 @@ describe('a dead peer', () => {
 })
 
 test('the log names agents that come and go, once each, and no secrets', async () => {
-  const door = await startDoor()
+  const door = await startTestListener()
   const { agent, auth } = await door.online()
   const bound = ok(await agent.bind({ ...bindRequest, opts: { Auth: 'user:passphrase' } }))
   await agent.leave()
@@ -255,7 +261,7 @@ test('the log names agents that come and go, once each, and no secrets', async (
 })
 
 test('a session refuses calls when its credential is gone', async () => {
-  const door = await startDoor()
+  const door = await startTestListener()
   const { agent } = await door.online()
   await until(() => door.logLines('agent online').length === 1)
   door.credentials.all.clear()

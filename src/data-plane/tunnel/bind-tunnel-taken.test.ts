@@ -7,7 +7,7 @@ import { call } from '../../link/wire/agent-rpc.ts'
 import { type BindMessage, buildBind } from '../../link/wire/messages/bind.ts'
 import { streamTypes } from '../../link/wire/stream-types.ts'
 import { bindRequest } from './testing/raw-agent.ts'
-import { ok, refusedWith, TestDoor, until } from './testing/test-agent-listener.ts'
+import { ok, refusedWith, TestAgentListener, until } from './testing/test-agent-listener.ts'
 import { listed } from './testing/test-control.ts'
 
 const identity = await makeIdentity()
@@ -19,7 +19,7 @@ const name: Partial<BindMessage> = { opts: { Domain: 'app.example.com' } }
 
 /** A door, and an agent that serves `address`; a frozen one keeps its connection, and sends and answers nothing. */
 async function start({ signOfLifeMs = 200, isAlive = false, address = name } = {}) {
-  const door = await new TestDoor(identity, { limits: { signOfLifeMs } }).listen()
+  const door = await new TestAgentListener(identity, { limits: { signOfLifeMs } }).listen()
   after(() => door.close())
   const { agent: holder, auth } = await door.online({}, { isAlive })
   const bound = ok(await holder.bind(address))
@@ -27,7 +27,7 @@ async function start({ signOfLifeMs = 200, isAlive = false, address = name } = {
 }
 
 /** Counts the requests to the only session for a sign of life. */
-function watchQuestions(t: TestContext, { registry }: TestDoor): () => number {
+function watchQuestions(t: TestContext, { registry }: TestAgentListener): () => number {
   const [session = assert.fail('nobody is online')] = registry.liveSessions()
   const { mock } = t.mock.method(session, 'proveAlive')
   return () => mock.callCount()

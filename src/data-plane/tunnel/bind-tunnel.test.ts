@@ -6,19 +6,25 @@ import { Sealer } from '../../lib/secrets/seal.ts'
 import { Secret } from '../../lib/secrets/secret.ts'
 import type { BindMessage } from '../../link/wire/messages/bind.ts'
 import { streamTypes } from '../../link/wire/stream-types.ts'
-import { type DoorOptions, ok, refusedWith, TestDoor, until } from './testing/test-agent-listener.ts'
+import {
+  ok,
+  refusedWith,
+  TestAgentListener,
+  type TestAgentListenerOptions,
+  until,
+} from './testing/test-agent-listener.ts'
 import { listed } from './testing/test-control.ts'
 
 const identity = await makeIdentity()
 
-async function startDoor(options?: DoorOptions): Promise<TestDoor> {
-  const door = await new TestDoor(identity, options).listen()
+async function startTestListener(options?: TestAgentListenerOptions): Promise<TestAgentListener> {
+  const door = await new TestAgentListener(identity, options).listen()
   after(() => door.close())
   return door
 }
 
-async function startAgent(options?: DoorOptions) {
-  const door = await startDoor(options)
+async function startAgent(options?: TestAgentListenerOptions) {
+  const door = await startTestListener(options)
   return { door, ...(await door.online()) }
 }
 

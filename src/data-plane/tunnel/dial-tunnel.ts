@@ -7,7 +7,7 @@ import { RUST_STREAMS } from '../../link/wire/wire-bounds.ts'
 import { WireError } from '../../link/wire/wire-error.ts'
 import type { WireStream } from '../../link/wire/wire-stream.ts'
 import { DialFault, type DialRequest } from '../../model/dial.ts'
-import { UntakenConnections } from './agent-backlog.ts'
+import { AgentBacklog } from './agent-backlog.ts'
 import type { Tunnel } from './session-types.ts'
 
 /** A tunnel, by the id that its agent uses. */
@@ -23,7 +23,7 @@ export class Dialler {
   /** Whether the agent has small queues that must not fill up. */
   readonly #isFragile: boolean
   readonly #tellsRequestIds: boolean
-  readonly #untaken = new WeakMap<Dialled, UntakenConnections>()
+  readonly #untaken = new WeakMap<Dialled, AgentBacklog>()
 
   constructor(
     mux: Mux,
@@ -52,7 +52,7 @@ export class Dialler {
   #open(
     tunnel: Dialled,
     { ip, port, proto, edge, passthroughTls, requestId = '' }: DialRequest,
-    untaken?: UntakenConnections,
+    untaken?: AgentBacklog,
   ): WireStream | DialFault {
     if (this.#mux.isClosed) return new DialFault('offline', 'the session of the tunnel is over')
     if (this.#mux.size >= this.#maxStreams) {
@@ -73,10 +73,10 @@ export class Dialler {
     return stream
   }
 
-  #untakenOf(tunnel: Dialled): UntakenConnections {
+  #untakenOf(tunnel: Dialled): AgentBacklog {
     const found = this.#untaken.get(tunnel)
     if (found) return found
-    const untaken = new UntakenConnections(this.#now)
+    const untaken = new AgentBacklog(this.#now)
     this.#untaken.set(tunnel, untaken)
     return untaken
   }

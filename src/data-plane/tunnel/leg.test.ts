@@ -8,7 +8,13 @@ import type { AuthAnswer, AuthRequest } from '../../link/wire/messages/auth.ts'
 import { readProxyHeader } from '../../link/wire/proxy-header.ts'
 import { WireError } from '../../link/wire/wire-error.ts'
 import { DialFault, type DialRequest } from '../../model/dial.ts'
-import { type DoorOptions, ok, refusedWith, TestDoor, until } from './testing/test-agent-listener.ts'
+import {
+  ok,
+  refusedWith,
+  TestAgentListener,
+  type TestAgentListenerOptions,
+  until,
+} from './testing/test-agent-listener.ts'
 
 const identity = await makeIdentity()
 
@@ -36,10 +42,10 @@ const asLeg = ({ clientId, cookie }: AuthAnswer, more: Partial<AuthRequest> = {}
 })
 
 /** Two data planes of one server: `first` has a session, and `second` none. */
-async function twoPlanes(options: DoorOptions = {}) {
+async function twoPlanes(options: TestAgentListenerOptions = {}) {
   const seal = new Sealer(randomBytes(32))
-  const open = async (planeId: string, more: DoorOptions = {}) => {
-    const door = await new TestDoor(identity, { seal, planeId, planeCount: 2, ...more }).listen()
+  const open = async (planeId: string, more: TestAgentListenerOptions = {}) => {
+    const door = await new TestAgentListener(identity, { seal, planeId, planeCount: 2, ...more }).listen()
     after(() => door.close())
     return door
   }
@@ -62,7 +68,8 @@ async function twoPlanes(options: DoorOptions = {}) {
   return { first, second, agent, auth, changed, control }
 }
 
-const noSessions = (door: TestDoor) => assert.deepEqual(door.registry.counts, { sessions: 0, tunnels: 0, endpoints: 0 })
+const noSessions = (door: TestAgentListener) =>
+  assert.deepEqual(door.registry.counts, { sessions: 0, tunnels: 0, endpoints: 0 })
 
 describe('a leg', () => {
   test('is let in where its session is not, and carries its visitors', async () => {

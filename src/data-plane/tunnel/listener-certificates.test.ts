@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { DoorCertificates, type DoorTlsSettings } from './listener-certificates.ts'
+import { ListenerCertificates, type ListenerTlsSettings } from './listener-certificates.ts'
 
-const settings: DoorTlsSettings = {
+const settings: ListenerTlsSettings = {
   names: ['localhost', 'tunnels.test', 'agents.test'],
   isPublic: false,
   tlsMinVersion: 'TLSv1.2',
@@ -13,9 +13,9 @@ const pairOf = (cert: string) => ({ cert, key: 'key' })
 /** Ingresses by name, and whether their certificates are shown. All names but `bare.…` have one from a public authority. */
 function shownWith(
   ingresses: Readonly<Record<string, boolean>>,
-  { known = Promise.resolve(), ...changed }: Partial<DoorTlsSettings> & { readonly known?: Promise<void> } = {},
+  { known = Promise.resolve(), ...changed }: Partial<ListenerTlsSettings> & { readonly known?: Promise<void> } = {},
 ) {
-  return new DoorCertificates({
+  return new ListenerCertificates({
     settings: { ...settings, ...changed },
     authority: { issue: (names) => pairOf(names.join(' ')) },
     certificates: {
@@ -30,7 +30,7 @@ function shownWith(
   })
 }
 
-const shownFor = (shown: DoorCertificates, name: string) => shown.shown().certificateFor(name)?.cert
+const shownFor = (shown: ListenerCertificates, name: string) => shown.shown().certificateFor(name)?.cert
 
 test('an ingress with a public certificate shows it, or our own until there is one', () => {
   const shown = shownWith({ 'a.test': true, 'bare.test': true, 'own.test': false })
@@ -65,7 +65,7 @@ test('with `public`, any name is shown with its certificate, and an ingress with
 test('agents wait for certificates only where one is shown that is not our own', async () => {
   const told = Promise.withResolvers<void>()
   const { promise: known } = told
-  const isReady = (shown: DoorCertificates) =>
+  const isReady = (shown: ListenerCertificates) =>
     Promise.race([shown.ready().then(() => true), new Promise((resolve) => setImmediate(resolve, false))])
   const waiting = shownWith({ 'a.test': true }, { known })
   assert.equal(await isReady(waiting), false)

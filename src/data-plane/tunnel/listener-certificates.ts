@@ -1,10 +1,10 @@
 /** Chooses the certificate that the agents' door shows, by the name by which an agent reaches it. */
 import type { SecureVersion } from 'node:tls'
-import type { DoorCertificate } from './acceptor.ts'
-import type { AgentDoor } from './agent-listener.ts'
+import type { ListenerCertificate } from './acceptor.ts'
+import type { AgentListener } from './agent-listener.ts'
 
 /** The operator's settings. */
-export interface DoorTlsSettings {
+export interface ListenerTlsSettings {
   /** Names and addresses by which agents reach the server, in lower case. */
   readonly names: readonly string[]
   /** Whether agents are shown the certificate of the name that they ask for, if it has one. */
@@ -12,13 +12,13 @@ export interface DoorTlsSettings {
   readonly tlsMinVersion: SecureVersion
 }
 
-interface DoorCertificatesOptions {
-  readonly settings: DoorTlsSettings
-  readonly authority: { issue(names: readonly string[]): DoorCertificate }
+interface ListenerCertificatesOptions {
+  readonly settings: ListenerTlsSettings
+  readonly authority: { issue(names: readonly string[]): ListenerCertificate }
   readonly certificates: {
     /** The certificate for a name, unless it is of our own authority. */
-    findNamed(name: string): DoorCertificate | undefined
-    findOwn(name: string): DoorCertificate
+    findNamed(name: string): ListenerCertificate | undefined
+    findOwn(name: string): ListenerCertificate
   }
   /** `known` resolves when uploaded certificates are known for the first time. */
   readonly uploaded: { readonly known: Promise<void> }
@@ -29,12 +29,12 @@ interface DoorCertificatesOptions {
 /** How often the certificate of the listener is checked for renewal, in milliseconds; it lasts a year. */
 const RENEWAL_LOOK_MS = 24 * 3_600_000
 
-export class DoorCertificates {
-  readonly #options: DoorCertificatesOptions
-  #settings: DoorTlsSettings
-  #door: Pick<AgentDoor, 'useCertificate'> | undefined
+export class ListenerCertificates {
+  readonly #options: ListenerCertificatesOptions
+  #settings: ListenerTlsSettings
+  #door: Pick<AgentListener, 'useCertificate'> | undefined
 
-  constructor(options: DoorCertificatesOptions) {
+  constructor(options: ListenerCertificatesOptions) {
     this.#options = options
     this.#settings = options.settings
   }
@@ -53,14 +53,14 @@ export class DoorCertificates {
   }
 
   /** Renews the certificate of a door in time; returns a function that stops this. */
-  keepUp(door: Pick<AgentDoor, 'useCertificate'>): () => void {
+  keepUp(door: Pick<AgentListener, 'useCertificate'>): () => void {
     this.#door = door
     const renewal = setInterval(() => this.#renew(), RENEWAL_LOOK_MS).unref()
     return () => clearInterval(renewal)
   }
 
   /** Applies other settings. */
-  use(settings: DoorTlsSettings): void {
+  use(settings: ListenerTlsSettings): void {
     this.#settings = settings
     this.#renew()
   }
@@ -71,7 +71,7 @@ export class DoorCertificates {
   }
 
   /** Undefined means the listener's own certificate. */
-  #certificateFor(name: string): DoorCertificate | undefined {
+  #certificateFor(name: string): ListenerCertificate | undefined {
     const { certificates, ingresses } = this.#options
     const { isPublic, names } = this.#settings
     const named = isPublic ? certificates.findNamed(name) : undefined

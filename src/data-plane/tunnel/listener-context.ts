@@ -1,13 +1,13 @@
 /** What all parts of the agents' door share. */
 import type { Authenticating } from './authenticate-agent.ts'
 import type { Online } from './online-tunnels.ts'
-import type { DoorLimits } from './tunnel-limits.ts'
+import type { ListenerLimits } from './tunnel-limits.ts'
 
-export interface DoorContext extends Authenticating {
+export interface ListenerContext extends Authenticating {
   readonly online: Online
   /** The version of this server. */
   readonly version: string
-  readonly limits: DoorLimits
+  readonly limits: ListenerLimits
   /** This data plane, and how many there are; agents may have a connection to each. */
   readonly planeId: string
   readonly planeCount: number

@@ -20,7 +20,7 @@ interface TrialOptions {
   readonly onOver: () => void
 }
 
-export class Trial implements AuthenticationOutcome, Candidate {
+export class PendingLogin implements AuthenticationOutcome, Candidate {
   readonly peer: AgentPeer
   readonly #options: TrialOptions
   readonly #overdue: NodeJS.Timeout

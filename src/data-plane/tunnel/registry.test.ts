@@ -3,13 +3,13 @@ import { after, test } from 'node:test'
 import { makeIdentity } from '../../../test/support/make-certificate.ts'
 import type { WireStream } from '../../link/wire/wire-stream.ts'
 import { DialFault } from '../../model/dial.ts'
-import { ok, TestDoor, until } from './testing/test-agent-listener.ts'
+import { ok, TestAgentListener, until } from './testing/test-agent-listener.ts'
 import { listed } from './testing/test-control.ts'
 
 const identity = await makeIdentity()
 
-async function startDoor(): Promise<TestDoor> {
-  const door = await new TestDoor(identity).listen()
+async function startTestListener(): Promise<TestAgentListener> {
+  const door = await new TestAgentListener(identity).listen()
   after(() => door.close())
   return door
 }
@@ -17,7 +17,7 @@ async function startDoor(): Promise<TestDoor> {
 const visit = { ip: '192.0.2.1', port: 1, proto: 'https', edge: 'none', passthroughTls: false } as const
 
 test('lists are newest first, page by page, and sessions that return keep their position', async () => {
-  const door = await startDoor()
+  const door = await startTestListener()
   const { registry } = door.tunnels
   const agents = []
   for (let i = 0; i < 5; i++) agents.push(await door.online())
@@ -50,7 +50,7 @@ test('lists are newest first, page by page, and sessions that return keep their 
 })
 
 test('a visitor reaches the agent of its tunnel and no other, both ways, until the tunnel is gone', async () => {
-  const door = await startDoor()
+  const door = await startTestListener()
   const [{ agent: one }, { agent: two }] = [await door.online(), await door.online()]
   const [a, b] = [ok(await one.bind()), ok(await two.startLabels({ a: 'b' }))]
   const { dial } = door.registry
@@ -76,7 +76,7 @@ test('a visitor reaches the agent of its tunnel and no other, both ways, until t
 })
 
 test('an open connection goes on when its tunnel is unbound', async () => {
-  const door = await startDoor()
+  const door = await startTestListener()
   const { agent } = await door.online()
   const { id, tunnelId } = ok(await agent.bind())
   const stream = await door.registry.dial({ tunnelId, ...visit })
@@ -91,7 +91,7 @@ test('an open connection goes on when its tunnel is unbound', async () => {
 })
 
 test('one visitor that reads nothing does not hold up the others', async () => {
-  const door = await startDoor()
+  const door = await startTestListener()
   const { agent } = await door.online()
   const { tunnelId } = ok(await agent.bind())
   const { dial } = door.registry

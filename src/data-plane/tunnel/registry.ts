@@ -1,6 +1,6 @@
 /** The sessions online at this data plane and their tunnels: the API lists them, and visitors are routed by them. */
 import { timestamp } from '../../lib/clock.ts'
-import { Shelf } from '../../lib/sorted-id-map.ts'
+import { SortedIdMap } from '../../lib/sorted-id-map.ts'
 import type { Attachment, OnlineSession, OnlineTunnel } from '../../link/planes/plane-calls.ts'
 import { type Dial, DialFault, type FollowGroup } from '../../model/dial.ts'
 import { Refusal } from '../../model/errors.ts'
@@ -18,10 +18,10 @@ const TOLD_MS = 5000
 
 export class Registry {
   readonly #options: RegistryOptions
-  readonly #sessions = new Shelf<LiveSession>()
-  readonly #tunnels = new Shelf<Tunnel>()
+  readonly #sessions = new SortedIdMap<LiveSession>()
+  readonly #tunnels = new SortedIdMap<Tunnel>()
   /** By the ids of their endpoints. */
-  readonly #endpoints = new Shelf<Tunnel>()
+  readonly #endpoints = new SortedIdMap<Tunnel>()
   /** Tunnels by place; several when they are in a pool. */
   readonly #byPlace = new Map<string, Set<Tunnel>>()
   /** Tunnels with labels, including those at other planes and nodes. */

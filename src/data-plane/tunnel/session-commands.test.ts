@@ -6,12 +6,12 @@ import type { AuthRequest } from '../../link/wire/messages/auth.ts'
 import { streamTypes } from '../../link/wire/stream-types.ts'
 import type { ErrorCode } from '../../model/errors.ts'
 import type { AgentCommand } from '../../model/presence.ts'
-import { type DoorOptions, TestDoor, until } from './testing/test-agent-listener.ts'
+import { TestAgentListener, type TestAgentListenerOptions, until } from './testing/test-agent-listener.ts'
 
 const identity = await makeIdentity()
 
-async function startAgent(request?: Partial<AuthRequest>, options?: DoorOptions) {
-  const door = await new TestDoor(identity, options).listen()
+async function startAgent(request?: Partial<AuthRequest>, options?: TestAgentListenerOptions) {
+  const door = await new TestAgentListener(identity, options).listen()
   after(() => door.close())
   const { agent, auth } = await door.online(request)
   return { door, agent, command: (command: AgentCommand) => door.registry.command(auth.clientId, command) }

@@ -8,7 +8,13 @@ import { Secret } from '../../lib/secrets/secret.ts'
 import type { AuthAnswer, AuthRequest } from '../../link/wire/messages/auth.ts'
 import { streamTypes } from '../../link/wire/stream-types.ts'
 import { TOKEN } from './testing/raw-agent.ts'
-import { type DoorOptions, ok, refusedWith, TestDoor, until } from './testing/test-agent-listener.ts'
+import {
+  ok,
+  refusedWith,
+  TestAgentListener,
+  type TestAgentListenerOptions,
+  until,
+} from './testing/test-agent-listener.ts'
 
 const identity = await makeIdentity()
 
@@ -21,11 +27,11 @@ const asStandby = ({ clientId, cookie }: AuthAnswer, more: Partial<AuthRequest> 
 })
 
 /** Two nodes of one server: `first` has a session, and `second` none. */
-async function twoNodes(options: DoorOptions = {}) {
+async function twoNodes(options: TestAgentListenerOptions = {}) {
   const seal = new Sealer(randomBytes(32))
   const open = async (id: string) => {
     const given = { seal, nodes: { id, addresses: () => [] }, limits: { refusalMs: 10, leastHeartbeatMs: 10 } }
-    const door = await new TestDoor(identity, { ...given, ...options }).listen()
+    const door = await new TestAgentListener(identity, { ...given, ...options }).listen()
     after(() => door.close())
     return door
   }
@@ -35,13 +41,14 @@ async function twoNodes(options: DoorOptions = {}) {
 }
 
 /** The same nodes, with a standby at `second`. */
-async function withStandby(options: DoorOptions = {}) {
+async function withStandby(options: TestAgentListenerOptions = {}) {
   const made = await twoNodes(options)
   const { agent, auth } = await made.second.online(asStandby(made.session))
   return { ...made, agent, auth }
 }
 
-const isEmpty = (door: TestDoor) => assert.deepEqual(door.registry.counts, { sessions: 0, tunnels: 0, endpoints: 0 })
+const isEmpty = (door: TestAgentListener) =>
+  assert.deepEqual(door.registry.counts, { sessions: 0, tunnels: 0, endpoints: 0 })
 
 describe('a standby', () => {
   test('is let in for a session, is no session, and may make no calls', async () => {

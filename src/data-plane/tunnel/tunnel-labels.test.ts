@@ -5,13 +5,19 @@ import { makeIdentity } from '../../../test/support/make-certificate.ts'
 import { isId } from '../../lib/ids.ts'
 import { Sealer } from '../../lib/secrets/seal.ts'
 import type { AuthAnswer } from '../../link/wire/messages/auth.ts'
-import { type DoorOptions, ok, refusedWith, TestDoor, until } from './testing/test-agent-listener.ts'
+import {
+  ok,
+  refusedWith,
+  TestAgentListener,
+  type TestAgentListenerOptions,
+  until,
+} from './testing/test-agent-listener.ts'
 import { listed } from './testing/test-control.ts'
 
 const identity = await makeIdentity()
 
-async function startAgent(options?: DoorOptions) {
-  const door = await new TestDoor(identity, options).listen()
+async function startAgent(options?: TestAgentListenerOptions) {
+  const door = await new TestAgentListener(identity, options).listen()
   after(() => door.close())
   return { door, ...(await door.online()) }
 }
@@ -131,7 +137,7 @@ describe('a session that returns', () => {
     const oldOther = ok(await first.agent.startLabels({ a: '2' }))
     await first.door.close()
     const { door, agent } = await (async () => {
-      const door = await new TestDoor(identity, { seal }).listen()
+      const door = await new TestAgentListener(identity, { seal }).listen()
       after(() => door.close())
       return { door, ...(await door.online(back(first.auth))) }
     })()

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { admissionOf, doorLimits } from './tunnel-limits.ts'
+import { admissionOf, listenerLimits } from './tunnel-limits.ts'
 
 test('the doors of several planes together admit what one would, and each admits somebody', () => {
-  assert.deepEqual(admissionOf(doorLimits, 1), { unproven: 4096, unprovenPerIp: 256, failuresPerMinute: 60 })
-  assert.deepEqual(admissionOf(doorLimits, 4), { unproven: 1024, unprovenPerIp: 64, failuresPerMinute: 15 })
-  assert.equal(admissionOf({ ...doorLimits, unprovenPerIp: 2 }, 8).unprovenPerIp, 1)
+  assert.deepEqual(admissionOf(listenerLimits, 1), { unproven: 4096, unprovenPerIp: 256, failuresPerMinute: 60 })
+  assert.deepEqual(admissionOf(listenerLimits, 4), { unproven: 1024, unprovenPerIp: 64, failuresPerMinute: 15 })
+  assert.equal(admissionOf({ ...listenerLimits, unprovenPerIp: 2 }, 8).unprovenPerIp, 1)
 })

@@ -1,7 +1,7 @@
 /** The limits of a door, each with its unit; tests may make them small. */
 import { shareOf } from '../../lib/limits/share-of.ts'
 
-export interface DoorLimits {
+export interface ListenerLimits {
   /** From connect to authenticated, TLS handshake included, in milliseconds. */
   readonly authenticationMs: number
   /** Most unauthenticated connections. */
@@ -25,7 +25,7 @@ export interface DoorLimits {
   readonly commandMs: number
 }
 
-export const doorLimits: DoorLimits = {
+export const listenerLimits: ListenerLimits = {
   authenticationMs: 10_000,
   unproven: 4096,
   unprovenPerIp: 256,
@@ -39,9 +39,9 @@ export const doorLimits: DoorLimits = {
 
 /** The share of these limits for one of several doors, so that all together admit no more than one would. */
 export function admissionOf(
-  { unproven, unprovenPerIp, failuresPerMinute }: DoorLimits,
+  { unproven, unprovenPerIp, failuresPerMinute }: ListenerLimits,
   doors: number,
-): Pick<DoorLimits, 'unproven' | 'unprovenPerIp' | 'failuresPerMinute'> {
+): Pick<ListenerLimits, 'unproven' | 'unprovenPerIp' | 'failuresPerMinute'> {
   return {
     unproven: shareOf(unproven, doors),
     unprovenPerIp: shareOf(unprovenPerIp, doors),

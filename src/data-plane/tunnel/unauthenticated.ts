@@ -13,33 +13,33 @@ import { type Peer, peerOf } from '../../lib/net/peer.ts'
 import { agentSockets } from '../../lib/net/socket-options.ts'
 import type { MeetVisitor } from '../../lib/net/trusted-hop.ts'
 import { Admission, type Crowd } from './admission.ts'
-import { Trial } from './pending-login.ts'
-import type { DoorLimits } from './tunnel-limits.ts'
+import { PendingLogin } from './pending-login.ts'
+import type { ListenerLimits } from './tunnel-limits.ts'
 
-export interface DoorstepOptions {
+export interface UnauthenticatedOptions {
   /** Finds the source of a connection behind a load balancer. */
   readonly meet: MeetVisitor
   readonly caps: ConnectionCaps | undefined
-  readonly limits: DoorLimits
+  readonly limits: ListenerLimits
   readonly now: Clock
   readonly log: Logger
   readonly descriptors?: Descriptors | undefined
   /** Called with a socket from which nothing was read; it is closed when the time limit is over. */
-  readonly onTrial: (socket: Socket, trial: Trial, peer: Peer) => void
+  readonly onTrial: (socket: Socket, trial: PendingLogin, peer: Peer) => void
 }
 
-export class Doorstep {
-  readonly #options: DoorstepOptions
+export class UnauthenticatedConnections {
+  readonly #options: UnauthenticatedOptions
   readonly #admission: Admission
   readonly #tcp: Server
   readonly #sockets = new Set<Socket>()
-  readonly #trials = new Set<Trial>()
+  readonly #trials = new Set<PendingLogin>()
   /** Connections from a load balancer that has not named the source yet. */
   readonly #unmet = new Set<Socket>()
   readonly #crowds: MinuteLog<{ readonly peer: string; readonly reason: Crowd }>
   readonly #noisy: MinuteLog<{ readonly peer: string }>
 
-  constructor(options: DoorstepOptions) {
+  constructor(options: UnauthenticatedOptions) {
     const { limits, now, log } = options
     this.#options = options
     this.#crowds = new MinuteLog((fields, connections) => {
@@ -117,7 +117,7 @@ export class Doorstep {
 
   #try(socket: Socket, peer: Peer): void {
     const { limits, log, onTrial } = this.#options
-    const trial = new Trial({
+    const trial = new PendingLogin({
       socket,
       peer,
       admission: this.#admission,

@@ -7,7 +7,7 @@ import { describe, test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
 import { connect as connectTls } from 'node:tls'
 import { socketPair } from '../../../test/support/socket-pair.ts'
-import { LENT_BYTES, readLent } from './borrowed-reads.ts'
+import { LENT_BYTES, readBorrowed } from './borrowed-reads.ts'
 
 /** Long enough for sockets to be read. */
 const turn = (): Promise<void> => wait(1)
@@ -28,7 +28,7 @@ describe('reads are lent from', () => {
       const hash = createHash('sha256')
       const memory = new Set<ArrayBufferLike>()
       let largest = 0
-      const isLent = readLent(near, (chunk) => {
+      const isLent = readBorrowed(near, (chunk) => {
         hash.update(chunk)
         memory.add(chunk.buffer)
         largest = Math.max(largest, chunk.length)
@@ -51,7 +51,7 @@ describe('reads are lent from', () => {
   test('a reader that pauses gets nothing until the socket is resumed', async () => {
     const { connected: near, accepted: far } = await socketPair({ tls: false })
     let calls = 0
-    readLent(near, () => ++calls > 1)
+    readBorrowed(near, () => ++calls > 1)
     near.resume()
     far.write('a')
     while (calls < 1) await turn()
@@ -69,7 +69,7 @@ describe('nothing changes for', () => {
   test('a stream that is not a socket', () => {
     const [near] = duplexPair()
     assert.equal(
-      readLent(near, () => assert.fail('there is nothing to read')),
+      readBorrowed(near, () => assert.fail('there is nothing to read')),
       false,
     )
   })
@@ -79,7 +79,7 @@ describe('nothing changes for', () => {
     const socket: Socket = connectTls({ socket: near })
     socket.on('error', () => {})
     assert.equal(
-      readLent(socket, () => assert.fail('there is nothing to read')),
+      readBorrowed(socket, () => assert.fail('there is nothing to read')),
       false,
     )
     socket.destroy()
@@ -91,7 +91,7 @@ describe('nothing changes for', () => {
     connected.destroy()
     await once(connected, 'close')
     assert.equal(
-      readLent(connected, () => assert.fail('there is nothing to read')),
+      readBorrowed(connected, () => assert.fail('there is nothing to read')),
       false,
     )
   })

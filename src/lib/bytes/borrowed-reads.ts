@@ -48,7 +48,7 @@ interface Handle {
  * Passes the bytes that arrive to `take`, lent until it returns, instead of emitting `data`. When `take` returns false,
  * reading stops until Node or a `resume` asks for more. Returns false when this socket cannot be read that way.
  */
-export function readLent(socket: Duplex, take: (chunk: Buffer) => boolean): boolean {
+export function readBorrowed(socket: Duplex, take: (chunk: Buffer) => boolean): boolean {
   if (!(socket instanceof Socket)) return false
   fields ??= fieldsOf(socket)
   const { buffer, callback, next } = fields

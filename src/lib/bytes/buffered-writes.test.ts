@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { Duplex } from 'node:stream'
 import { test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
-import { StagedWrites } from './buffered-writes.ts'
+import { BufferedWrites } from './buffered-writes.ts'
 
 /** A socket that accepts everything at once, and records the size of each write. */
 class Taker extends Duplex {
@@ -18,7 +18,7 @@ class Taker extends Duplex {
 
 test('a small chunk is sent at once, and the pieces of one turn are sent as one', async () => {
   const socket = new Taker()
-  const staged = new StagedWrites(socket, () => {})
+  const staged = new BufferedWrites(socket, () => {})
   staged.write(Buffer.alloc(100))
   assert.deepEqual(socket.writes, [100])
   for (let i = 0; i < 4; i++) staged.write(Buffer.alloc(16_384))
@@ -29,7 +29,7 @@ test('a small chunk is sent at once, and the pieces of one turn are sent as one'
 
 test('small pieces after a large transfer do not wait for long', async () => {
   const socket = new Taker()
-  const staged = new StagedWrites(socket, () => {})
+  const staged = new BufferedWrites(socket, () => {})
   staged.write(Buffer.alloc(10_000))
   await turn()
   assert.deepEqual(socket.writes, [10_000])

@@ -4,7 +4,7 @@
  */
 import type { Duplex } from 'node:stream'
 import { LENT_BYTES } from './borrowed-reads.ts'
-import { Stages } from './write-buffers.ts'
+import { WriteBuffers } from './write-buffers.ts'
 
 /** Chunks up to this size are sent at once, unless a larger transfer is under way; Node's pool has memory for them. */
 const SMALL_BYTES = 4 * 1024
@@ -21,15 +21,15 @@ const TRANSFER_TURNS = 3
 /** With more than this unsent, the writer is asked to wait, in bytes. */
 const HIGH_BYTES = 128 * 1024
 
-const stages = new Stages({ bytes: STAGE_BYTES, spares: 64 })
+const stages = new WriteBuffers({ bytes: STAGE_BYTES, spares: 64 })
 
-export class StagedWrites {
+export class BufferedWrites {
   readonly #socket: Duplex
   /** Called when a stage was sent: there may be room again. */
   readonly #onSent: () => void
   #stage: Buffer | undefined
   #staged = 0
-  /** Stages written to the socket and not sent yet. */
+  /** WriteBuffers written to the socket and not sent yet. */
   #inFlight = 0
   #isScheduled = false
   /** Whether the last stage was large: then the next bytes are most likely part of the same transfer. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { cutAtRest, type Movable } from './close-when-idle.ts'
+import { closeWhenIdle, type Movable } from './close-when-idle.ts'
 
 class TestConnection implements Movable {
   bytesRead = 0
@@ -17,13 +17,13 @@ class TestConnection implements Movable {
 
 test('an idle connection is cut', async () => {
   const idle = new TestConnection()
-  await cutAtRest([idle], 60_000)
+  await closeWhenIdle([idle], 60_000)
   assert.equal(idle.destroyed, true)
 })
 
 test('a connection that waits for an answer is cut after it', async () => {
   const asking = new TestConnection()
-  const done = cutAtRest([asking], 60_000)
+  const done = closeWhenIdle([asking], 60_000)
   asking.bytesRead = 5
   await new Promise((resolve) => setTimeout(resolve, 150))
   assert.equal(asking.destroyed, false)
@@ -35,7 +35,7 @@ test('a connection that waits for an answer is cut after it', async () => {
 test('a connection that sent a request before the first check is cut after its answer', async () => {
   const asking = new TestConnection()
   asking.bytesRead = 5
-  const done = cutAtRest([asking], 60_000)
+  const done = closeWhenIdle([asking], 60_000)
   await new Promise((resolve) => setTimeout(resolve, 150))
   assert.equal(asking.destroyed, false)
   asking.bytesWritten = 5
@@ -46,7 +46,7 @@ test('a connection that sent a request before the first check is cut after its a
 test('a connection that never rests is left to the caller', async () => {
   const busy = new TestConnection()
   const timer = setInterval(() => busy.bytesWritten++, 1)
-  await cutAtRest([busy], 100)
+  await closeWhenIdle([busy], 100)
   clearInterval(timer)
   assert.equal(busy.destroyed, false)
 })
@@ -58,7 +58,7 @@ test('a connection with a new request right after each answer is cut between the
     if (busy.bytesRead > busy.bytesWritten) busy.bytesWritten++
     else busy.bytesRead++
   }, 15)
-  await cutAtRest([busy], 400)
+  await closeWhenIdle([busy], 400)
   clearInterval(timer)
   assert.equal(busy.destroyed, true)
   assert.equal(busy.cutAt?.[0], busy.cutAt?.[1])
@@ -66,7 +66,7 @@ test('a connection with a new request right after each answer is cut between the
 
 test('a connection that waits for an answer for ever is left to the caller', async () => {
   const asking = new TestConnection()
-  const done = cutAtRest([asking], 100)
+  const done = closeWhenIdle([asking], 100)
   asking.bytesRead = 5
   await done
   assert.equal(asking.destroyed, false)
@@ -75,6 +75,6 @@ test('a connection that waits for an answer for ever is left to the caller', asy
 test('without open connections there is no wait', async () => {
   const gone = new TestConnection()
   gone.destroyed = true
-  await cutAtRest([gone], 60_000)
+  await closeWhenIdle([gone], 60_000)
   assert.equal(gone.cutAt, undefined)
 })

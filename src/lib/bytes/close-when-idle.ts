@@ -38,7 +38,7 @@ interface Watched {
 }
 
 /** Resolves when all are closed, or after `lateMs`; the caller must then cut the others. */
-export async function cutAtRest(connections: Iterable<Movable>, lateMs = LATE_MS): Promise<void> {
+export async function closeWhenIdle(connections: Iterable<Movable>, lateMs = LATE_MS): Promise<void> {
   const begun = performance.now()
   let left: Watched[] = [...connections].map((connection) => {
     const { bytesRead: read, bytesWritten: written } = connection

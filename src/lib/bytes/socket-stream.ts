@@ -3,8 +3,8 @@ import { EventEmitter } from 'node:events'
 import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { TLSSocket } from 'node:tls'
-import { readLent, stopLending } from './borrowed-reads.ts'
-import { StagedWrites } from './buffered-writes.ts'
+import { readBorrowed, stopLending } from './borrowed-reads.ts'
+import { BufferedWrites } from './buffered-writes.ts'
 import { type ByteSink, type ByteStream, kept } from './byte-stream.ts'
 import { noteRead } from './read-memory.ts'
 
@@ -60,7 +60,7 @@ function reportWrites(socket: DeferringSocket, done: Callback): Callback {
 
 class SocketStream implements ByteStream {
   readonly #socket: Duplex
-  readonly #staged: StagedWrites
+  readonly #staged: BufferedWrites
   #sink: ByteSink | undefined
   #error: Error | undefined
   #isEnded = false
@@ -73,7 +73,7 @@ class SocketStream implements ByteStream {
 
   constructor(socket: Duplex, { outlivesFailedWrite = false }: SocketStreamOptions) {
     this.#socket = socket
-    this.#staged = new StagedWrites(socket, () => this.#drain())
+    this.#staged = new BufferedWrites(socket, () => this.#drain())
     socket.on('error', (error: Error) => {
       this.#error ??= error
     })
@@ -128,7 +128,7 @@ class SocketStream implements ByteStream {
     }
     this.#isPaused = this.#isEndDelivered = false
     if (isFirst) {
-      const isLent = readLent(this.#socket, (chunk) => this.#lend(chunk))
+      const isLent = readBorrowed(this.#socket, (chunk) => this.#lend(chunk))
       this.#socket.on('data', (chunk: Buffer) => {
         if (!isLent) noteRead(chunk.length)
         this.#take(chunk)

@@ -1,6 +1,6 @@
 /** A pool of buffers for collecting bytes: borrowed, filled, written to a socket, and returned once sent. */
 
-export class Stages {
+export class WriteBuffers {
   readonly #bytes: number
   readonly #spares: number
   readonly #spare: Buffer[] = []

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Endings } from './recently-ended.ts'
+import { RecentlyEnded } from './recently-ended.ts'
 
 test('what ended after a moment is reported by any of its names, and what ended before it is not', () => {
-  const endings = new Endings()
+  const endings = new RecentlyEnded()
   endings.note('a')
   const { moment } = endings
   assert.equal(endings.hasEnded(['a', 'b'], moment), false)
@@ -14,7 +14,7 @@ test('what ended after a moment is reported by any of its names, and what ended 
 })
 
 test('everything may end at once', () => {
-  const endings = new Endings()
+  const endings = new RecentlyEnded()
   const { moment } = endings
   endings.noteAll()
   assert.equal(endings.hasEnded(['a'], moment), true)
@@ -22,7 +22,7 @@ test('everything may end at once', () => {
 })
 
 test('when there are too many, none of them is forgotten', () => {
-  const endings = new Endings(3)
+  const endings = new RecentlyEnded(3)
   const { moment } = endings
   for (const name of ['a', 'b', 'c', 'd', 'e']) endings.note(name)
   for (const name of ['a', 'c', 'e']) assert.equal(endings.hasEnded([name], moment), true, name)

@@ -3,7 +3,7 @@
 /** How many endings are distinguished. Beyond that, anything may have ended, which costs others a second lookup. */
 const MAX_NAMED = 10_000
 
-export class Endings {
+export class RecentlyEnded {
   readonly #maxNamed: number
   readonly #named = new Map<string, number>()
   #moment = 0

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { sourceOf } from './client-key.ts'
+import { clientKeyOf } from './client-key.ts'
 
 const cases: readonly [ip: string, source: string][] = [
   ['192.0.2.1', '192.0.2.1'],
@@ -14,5 +14,5 @@ const cases: readonly [ip: string, source: string][] = [
 ]
 
 for (const [ip, source] of cases) {
-  test(`${ip} counts as ${source}`, () => assert.equal(sourceOf(ip), source))
+  test(`${ip} counts as ${source}`, () => assert.equal(clientKeyOf(ip), source))
 }

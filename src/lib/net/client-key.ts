@@ -2,7 +2,7 @@
 import { plainAddress } from './ip-rules.ts'
 
 /** A client with one address of a /64 network usually has them all, so they count as one source. */
-export function sourceOf(ip: string): string {
+export function clientKeyOf(ip: string): string {
   const address = plainAddress(ip)
   if (!address.includes(':')) return address
   const [head = '', tail] = address.split('::')

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Sources } from './client-rates.ts'
+import { ClientRates } from './client-rates.ts'
 
 const rates = { requests: 1, handshakes: 0 }
 
 function start({ maxAbsent = 4 } = {}) {
   const clock = { now: 0 }
-  return { clock, sources: new Sources(rates, { now: () => clock.now, maxAbsent }) }
+  return { clock, sources: new ClientRates(rates, { now: () => clock.now, maxAbsent }) }
 }
 
 test('a source that disconnects and comes back does not get a fresh rate', () => {

@@ -5,7 +5,7 @@
  */
 
 import { TokenBucket } from '../limits/token-bucket.ts'
-import { sourceOf } from './client-key.ts'
+import { clientKeyOf } from './client-key.ts'
 
 /** How many sources without a connection are remembered; the first to leave is forgotten first. */
 const MAX_ABSENT = 16_384
@@ -31,7 +31,7 @@ class Source {
   }
 }
 
-export class Sources {
+export class ClientRates {
   #rates: SourceRates
   readonly #now: () => number
   readonly #maxAbsent: number
@@ -56,7 +56,7 @@ export class Sources {
   }
 
   of(ip: string): Source {
-    return this.named(sourceOf(ip))
+    return this.named(clientKeyOf(ip))
   }
 
   /** Open connections of a source. */
@@ -64,12 +64,12 @@ export class Sources {
     return this.#present.get(name)?.open ?? 0
   }
 
-  /** Sources that have a connection open. */
+  /** ClientRates that have a connection open. */
   get present(): IterableIterator<string> {
     return this.#present.keys()
   }
 
-  /** The source with this name, which must come from `sourceOf`. */
+  /** The source with this name, which must come from `clientKeyOf`. */
   named(name: string): Source {
     const known = this.#present.get(name) ?? this.#absent.get(name)
     if (known?.rates === this.#rates) return known
@@ -84,13 +84,13 @@ export class Sources {
   enter(ip: string): void {
     const source = this.of(ip)
     if (source.open++ > 0) return
-    const name = sourceOf(ip)
+    const name = clientKeyOf(ip)
     this.#absent.delete(name)
     this.#present.set(name, source)
   }
 
   leave(ip: string): void {
-    const name = sourceOf(ip)
+    const name = clientKeyOf(ip)
     const source = this.#present.get(name)
     if (!source || --source.open > 0) return
     this.#present.delete(name)

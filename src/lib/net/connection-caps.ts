@@ -7,8 +7,8 @@ import { TokenBucket } from '../limits/token-bucket.ts'
 import type { Logger } from '../log/create-log.ts'
 import { MinuteLog } from '../log/minute-log.ts'
 import { type CapNews, UntoldNews } from './cap-news.ts'
-import { sourceOf } from './client-key.ts'
-import { Sources } from './client-rates.ts'
+import { clientKeyOf } from './client-key.ts'
+import { ClientRates } from './client-rates.ts'
 
 /** 0 means no limit. */
 export interface CapLimits {
@@ -62,7 +62,7 @@ export class ConnectionCaps {
   #limits: CapLimits
   readonly #now: () => number
   readonly #isShared: (ip: string) => boolean
-  #sources: Sources | undefined
+  #sources: ClientRates | undefined
   #handshakes: TokenBucket | undefined
   readonly #refused = new Map<Cap, number>()
   readonly #logs: ReadonlyMap<Cap, MinuteLog<string>>
@@ -99,7 +99,7 @@ export class ConnectionCaps {
     const rates = { requests: maxRequestsPerSource, handshakes: maxHandshakesPerSource }
     if (this.#sources) this.#sources.use(rates)
     else if (maxConnectionsPerSource + maxRequestsPerSource + maxHandshakesPerSource > 0) {
-      this.#sources = new Sources(rates, { now: this.#now })
+      this.#sources = new ClientRates(rates, { now: this.#now })
     }
     this.#handshakes = maxHandshakes > 0 ? new TokenBucket(maxHandshakes, this.#now()) : undefined
     this.share(this.#sharing)
@@ -182,10 +182,10 @@ export class ConnectionCaps {
     if (socket.destroyed) return true
     const sources = this.#sources
     sources.enter(ip)
-    this.#unreported?.openFrom(sourceOf(ip), 1)
+    this.#unreported?.openFrom(clientKeyOf(ip), 1)
     socket.once('close', () => {
       sources.leave(ip)
-      this.#unreported?.openFrom(sourceOf(ip), -1)
+      this.#unreported?.openFrom(clientKeyOf(ip), -1)
     })
     return true
   }
@@ -198,14 +198,14 @@ export class ConnectionCaps {
     if (bucket && !bucket.take(now)) return this.#refuse('maxHandshakesPerSource', ip)
     const isAllowed = !this.#handshakes || this.#handshakes.take(now)
     // A handshake that is refused here has still been taken from the rate of its source.
-    if (this.#unreported && (isAllowed || bucket)) this.#unreported.handshake(bucket && sourceOf(ip), { isAllowed })
+    if (this.#unreported && (isAllowed || bucket)) this.#unreported.handshake(bucket && clientKeyOf(ip), { isAllowed })
     return isAllowed || this.#refuse('maxHandshakes', ip)
   }
 
   /** For connections from `ip`, a function that checks whether a request is allowed; undefined without a limit. */
   requestsOf(ip: string): (() => boolean) | undefined {
     if (!this.#sources || this.#isShared(ip)) return undefined
-    const name = sourceOf(ip)
+    const name = clientKeyOf(ip)
     const bucket = this.#sources.named(name).requests
     if (!bucket) return undefined
     return () => {
@@ -220,17 +220,17 @@ export class ConnectionCaps {
     for (const log of this.#logs.values()) log.close()
   }
 
-  #openFrom(sources: Sources, ip: string): number {
+  #openFrom(sources: ClientRates, ip: string): number {
     let { open } = sources.of(ip)
     if (this.#elsewhere.size === 0) return open
-    const name = sourceOf(ip)
+    const name = clientKeyOf(ip)
     for (const { bySource } of this.#elsewhere.values()) open += bySource.get(name) ?? 0
     return open
   }
 
   #refuse(cap: Cap, ip: string): false {
     this.#refused.set(cap, (this.#refused.get(cap) ?? 0) + 1)
-    this.#logs.get(cap)?.note(ip === '' ? '' : sourceOf(ip))
+    this.#logs.get(cap)?.note(ip === '' ? '' : clientKeyOf(ip))
     return false
   }
 }

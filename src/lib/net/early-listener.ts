@@ -8,7 +8,7 @@ import { type AddressInfo, createServer, type Server, type ServerOpts, type Sock
 export const BACKLOG = 4096
 
 /** A host and a port to open, or a socket that another process opened for us: its descriptor, or Node's handle. */
-export type EarlyPlace =
+export type EarlyAddress =
   | { readonly host: string; readonly port: number; readonly reusePort?: boolean }
   | { readonly fd: number }
   | { readonly handle: ServerHandle }
@@ -43,7 +43,7 @@ export class EarlyListener {
   }
 
   /** Rejects with the system's error when the place cannot be opened. */
-  static async open(place: EarlyPlace, options: EarlyOptions): Promise<EarlyListener> {
+  static async open(place: EarlyAddress, options: EarlyOptions): Promise<EarlyListener> {
     const waiting = new Set<Socket>()
     const server = createServer(options.sockets, (socket) => keepWaiting(socket, waiting, options))
     await listenAt(server, place)
@@ -119,7 +119,7 @@ function keepWaiting(socket: Socket, waiting: Set<Socket>, { admits }: EarlyOpti
   socket.once('close', () => waiting.delete(socket))
 }
 
-async function listenAt(server: Server, place: EarlyPlace): Promise<void> {
+async function listenAt(server: Server, place: EarlyAddress): Promise<void> {
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
     const listening = (): void => {

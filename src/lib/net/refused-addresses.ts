@@ -11,7 +11,7 @@ interface Refused {
   readonly isEnforced: boolean
 }
 
-export class RefusedLog {
+export class RefusedAddresses {
   readonly #lines: MinuteLog<Refused>
 
   constructor({ log }: { log: Logger }) {

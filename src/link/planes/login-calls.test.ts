@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { answerOf, loginAt, originOf, placeOf, START } from '../../control-plane/records/testing/test-logins.ts'
-import { KnownLogins } from '../../data-plane/mirrored/cached-logins.ts'
+import { CachedLogins } from '../../data-plane/mirrored/cached-logins.ts'
 import { createLog } from '../../lib/log/create-log.ts'
 import { CallLink } from '../calls/call-link.ts'
 import { channelPair } from '../calls/plane-channel.ts'
@@ -24,14 +24,14 @@ const owner = { ...originOf(), identity: loginAt(START).identity, userId: loginA
 
 describe('when the control plane ends before it has answered', () => {
   for (const [what, use] of Object.entries({
-    'an answer counts as used, and nobody is let in': (logins: KnownLogins) => logins.useAnswer(answerOf('assertion')),
-    'a logout request counts as used': (logins: KnownLogins) =>
+    'an answer counts as used, and nobody is let in': (logins: CachedLogins) => logins.useAnswer(answerOf('assertion')),
+    'a logout request counts as used': (logins: CachedLogins) =>
       logins.endUser(owner, placeOf().routeId, answerOf('logout request')),
   })) {
     test(`${what}; the next one is not asked again, and answers other calls`, async () => {
       const control = new ControlLink({ log })
       await control.start({ calls: {} as PlaneCalls, attachment }) // nothing is called
-      const logins = new KnownLogins({ rows: linkedLogins(() => control), now: () => START, log })
+      const logins = new CachedLogins({ rows: linkedLogins(() => control), now: () => START, log })
       const asked = Promise.withResolvers<void>()
       const silent = () => {
         asked.resolve()

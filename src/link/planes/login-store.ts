@@ -1,5 +1,5 @@
 /** Logins of visitors, as the data plane has them read and written where they are stored. */
-import type { Login, LoginOrigin, LoginOwner, LoginPlace, UsedAnswer } from '../../model/logins.ts'
+import type { Login, LoginOrigin, LoginOwner, LoginScope, UsedAnswer } from '../../model/logins.ts'
 
 /** A login unused for this long ends, in milliseconds, whatever its route allows: 90 days. */
 export const MAX_IDLE_MS = 90 * 24 * 3600 * 1000
@@ -36,13 +36,13 @@ export type LoginRows = {
   loginAt(at: { readonly browser: string; readonly routeId: string }): Promise<StoredLogin | undefined>
   /** Gives the ids of logins that ended with it or moved; resolves when it would survive a restart. */
   beginLogin(begun: {
-    readonly place: LoginPlace
+    readonly place: LoginScope
     readonly login: Login
     readonly origin: LoginOrigin
     readonly before?: string | undefined
   }): Promise<readonly string[]>
   /** Gives the id of the login, unless another has taken its place. */
-  renewLogin(renewed: { readonly place: LoginPlace; readonly login: Login }): Promise<string | undefined>
+  renewLogin(renewed: { readonly place: LoginScope; readonly login: Login }): Promise<string | undefined>
   endBrowser(browser: string): Promise<void>
   /** Gives the ids of the logins that ended; undefined, and none ends, when `asked` was used before. */
   endLoginsOf(user: {

@@ -17,7 +17,7 @@ import type {
 } from '../../model/endpoint.ts'
 import type { ExchangeNews, ExchangeQuery, ReplayAsk, SeenExchange, WholeExchange } from '../../model/exchange.ts'
 import type { FormerLabelTunnel } from '../../model/former-labels.ts'
-import type { PlaneNumbers } from '../../model/plane-metrics.ts'
+import type { PlaneMetrics } from '../../model/plane-metrics.ts'
 import type { PoolDifference } from '../../model/pool.ts'
 import type { AgentCommand, PresentEndpoint, PresentSession, PresentTunnel } from '../../model/presence.ts'
 import type { LoginEndings, LoginRows } from './login-store.ts'
@@ -45,13 +45,13 @@ export interface ClaimedEndpoint extends ServedEndpoint {
 }
 
 /** A bind's claim to its address. */
-export interface PlaceClaim extends ClaimedEndpoint {
+export interface Reservation extends ClaimedEndpoint {
   readonly tunnelId: string
   readonly sessionId: string
 }
 
 /** A tunnel as other data planes of the node see it. */
-export interface ElsewhereTunnel {
+export interface WorkerTunnel {
   readonly tunnelId: string
   readonly sessionId: string
   readonly planeId: string
@@ -62,7 +62,7 @@ export interface ElsewhereTunnel {
 }
 
 /** A tunnel at another node, as the database had it. It may be gone by now; a dial to that node tells. */
-export interface DistantTunnel {
+export interface RemoteTunnel {
   readonly tunnelId: string
   readonly sessionId: string
   readonly nodeId: string
@@ -74,12 +74,12 @@ export interface DistantTunnel {
 }
 
 /** An address that one or more tunnels at another node have. */
-export interface DistantPlace {
+export interface RemoteAddress {
   readonly place: string
   readonly config: EdgeConfig
   /** See `ServedEndpoint`. */
   readonly version: string
-  readonly tunnel: DistantTunnel
+  readonly tunnel: RemoteTunnel
 }
 
 /** Another node. */
@@ -209,11 +209,11 @@ export type ControlCalls = LoginRows & {
   holdersOfName(name: string): Promise<AddressHolders>
   holdersOfPort(port: number): Promise<AddressHolders>
   /** Grants the place and has every other data plane serve it; false when another tunnel has it. */
-  claim(claim: PlaceClaim): Promise<boolean>
+  claim(claim: Reservation): Promise<boolean>
   /** Why a claim was refused, where a pool is or could be; undefined when the place is free by now. */
-  whyTaken(claim: PlaceClaim): Promise<PoolDifference | undefined>
+  whyTaken(claim: Reservation): Promise<PoolDifference | undefined>
   /** Withdraws a bind that failed, or whose answer was lost. */
-  unclaim(claim: Pick<PlaceClaim, 'place' | 'tunnelId'>): void
+  unclaim(claim: Pick<Reservation, 'place' | 'tunnelId'>): void
   /** Asks the holders of a place for a sign of life; true when the place is free afterwards. */
   proveAlive(at: { readonly place: string }): Promise<boolean>
 
@@ -240,9 +240,9 @@ export type ControlCalls = LoginRows & {
   tunnelStopped(tunnel: { readonly tunnelId: string }): void
 
   /** The holders of these places at other nodes; places without one are left out. */
-  lookUpPlaces(places: readonly string[]): Promise<readonly DistantPlace[]>
+  lookUpAddresses(places: readonly string[]): Promise<readonly RemoteAddress[]>
   /** Tunnels at other nodes that carry all of these labels. */
-  lookUpGroup(labels: Readonly<Record<string, string>>): Promise<readonly DistantTunnel[]>
+  lookUpGroup(labels: Readonly<Record<string, string>>): Promise<readonly RemoteTunnel[]>
   /** Answers a call of another node. */
   answerNode(call: { readonly nodeId: string; readonly value: unknown }): Promise<unknown>
 
@@ -269,7 +269,7 @@ export type PlaneCalls = {
   /** What other data planes have online; `isAll` voids what was sent before. */
   elsewhere(change: {
     readonly isAll: boolean
-    readonly added: readonly ElsewhereTunnel[]
+    readonly added: readonly WorkerTunnel[]
     /** Ids of tunnels. */
     readonly removed: readonly string[]
     /** Ids of tunnels whose data plane is gone: their agents may come back at once. */
@@ -280,7 +280,7 @@ export type PlaneCalls = {
   nodes(others: readonly OtherNode[]): void
   /** Ports that tunnels at other nodes have, and that must be open here too (D60). */
   distantPorts(change: {
-    readonly taken: readonly DistantPlace[]
+    readonly taken: readonly RemoteAddress[]
     /** Places that nobody at another node has. */
     readonly free: readonly string[]
     /** All that are taken; every other one is free. */
@@ -302,7 +302,7 @@ export type PlaneCalls = {
   /** Resolves when none of these logins is valid any more. */
   loginsEnded(endings: LoginEndings): void
 
-  numbers(nothing: null): PlaneNumbers
+  numbers(nothing: null): PlaneMetrics
   /** Stored edges that this plane cannot serve. */
   brokenEdges(nothing: null): readonly BrokenEdge[]
   /** What the rate limits of an edge have counted, at all data planes. */

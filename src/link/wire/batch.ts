@@ -1,6 +1,6 @@
 /** Collects outgoing frames in memory that is borrowed until the transport has sent them. */
 import { LENT_BYTES } from '../../lib/bytes/borrowed-reads.ts'
-import { Stages } from '../../lib/bytes/write-buffers.ts'
+import { WriteBuffers } from '../../lib/bytes/write-buffers.ts'
 import { FRAME_HEADER_BYTES, frameTypes } from './frame.ts'
 import type { Transport } from './transport.ts'
 import { BATCH_BYTES } from './wire-bounds.ts'
@@ -17,7 +17,7 @@ const STAGE_BYTES = BATCH_BYTES + LENT_BYTES + 2 * CONTROL_BYTES
  */
 const SMALL_BYTES = 4 * 1024
 
-const stages = new Stages({ bytes: STAGE_BYTES, spares: 32 })
+const stages = new WriteBuffers({ bytes: STAGE_BYTES, spares: 32 })
 
 export class Batch {
   #stage: Buffer | undefined

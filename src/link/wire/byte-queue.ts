@@ -1,5 +1,5 @@
 /** A queue of bytes that uses about as much memory as it holds, however small or sliced the chunks were. */
-import { Stages } from '../../lib/bytes/write-buffers.ts'
+import { WriteBuffers } from '../../lib/bytes/write-buffers.ts'
 
 /** Size of the blocks that collect small chunks, in bytes. */
 const BLOCK_BYTES = 8 * 1024
@@ -16,7 +16,7 @@ const LARGE_BLOCK_BYTES = 64 * 1024
 /** Slots that an empty queue keeps, since it is filled and emptied for every message. */
 const KEPT_SLOTS = 16
 
-const largeBlocks = new Stages({ bytes: LARGE_BLOCK_BYTES, spares: 128 })
+const largeBlocks = new WriteBuffers({ bytes: LARGE_BLOCK_BYTES, spares: 128 })
 
 export class ByteQueue {
   /** Used from `#first` up to `#end`; the other slots are free. */

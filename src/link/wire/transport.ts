@@ -1,6 +1,6 @@
 /** The transport of a session: ordered bytes with backpressure, over a socket or a pair in memory. */
 import type { Duplex } from 'node:stream'
-import { readLent } from '../../lib/bytes/borrowed-reads.ts'
+import { readBorrowed } from '../../lib/bytes/borrowed-reads.ts'
 import { noteRead } from '../../lib/bytes/read-memory.ts'
 import { CLOSE_GRACE_MS } from './wire-bounds.ts'
 
@@ -30,7 +30,7 @@ export function socketTransport(socket: Duplex): Transport {
   return {
     open(events) {
       let failure: Error | undefined
-      const isLent = readLent(socket, (chunk) => {
+      const isLent = readBorrowed(socket, (chunk) => {
         events.data(chunk)
         return true
       })

@@ -14,7 +14,7 @@ export const ATTEMPT_MS = 15 * 60_000
 const TIME_CHARS = 9
 
 /** Where an attempt was made. No other route or edge accepts it. */
-export interface AttemptPlace {
+export interface AttemptScope {
   readonly edgeId: string
   readonly routeId: string
 }
@@ -43,7 +43,7 @@ export function newAttemptId(now: number): string {
 }
 
 /** The id of the route comes first, unsealed, so that the module that can open the state is found. */
-export function sealState(sealer: Seals, place: AttemptPlace, part: StatePart): string {
+export function sealState(sealer: Seals, place: AttemptScope, part: StatePart): string {
   return `${place.routeId}.${sealText(sealer, JSON.stringify(part), stateContext(place))}`
 }
 
@@ -51,27 +51,27 @@ export function routeOfState(state: string): string {
   return state.slice(0, Math.max(0, state.indexOf('.')))
 }
 
-export function openState(sealer: Seals, place: AttemptPlace, state: string): StatePart | undefined {
+export function openState(sealer: Seals, place: AttemptScope, state: string): StatePart | undefined {
   if (routeOfState(state) !== place.routeId) return undefined
   const text = openText(sealer, state.slice(place.routeId.length + 1), stateContext(place))
   // Only `sealState` seals for this context.
   return text === undefined ? undefined : (JSON.parse(text) as StatePart)
 }
 
-export function sealCookie(sealer: Seals, place: AttemptPlace, id: string, part: CookiePart): string {
+export function sealCookie(sealer: Seals, place: AttemptScope, id: string, part: CookiePart): string {
   return sealText(sealer, JSON.stringify(part), cookieContext(place, id))
 }
 
-export function openCookie(sealer: Seals, place: AttemptPlace, id: string, value: string): CookiePart | undefined {
+export function openCookie(sealer: Seals, place: AttemptScope, id: string, value: string): CookiePart | undefined {
   const text = openText(sealer, value, cookieContext(place, id))
   // Only `sealCookie` seals for this context.
   return text === undefined ? undefined : (JSON.parse(text) as CookiePart)
 }
 
-function stateContext({ edgeId, routeId }: AttemptPlace): string {
+function stateContext({ edgeId, routeId }: AttemptScope): string {
   return `login state\0${edgeId}\0${routeId}`
 }
 
-function cookieContext({ edgeId, routeId }: AttemptPlace, id: string): string {
+function cookieContext({ edgeId, routeId }: AttemptScope, id: string): string {
   return `login attempt\0${edgeId}\0${routeId}\0${id}`
 }

@@ -4,7 +4,7 @@ import { readCookies } from '../../lib/http/cookies.ts'
 import type { VisitorErrorCode } from '../../model/visitor-errors.ts'
 import { pathOfRoute, type Refuse, type RequestContext, type Respond } from '../phases.ts'
 import type { ModuleTools } from '../tools.ts'
-import { ATTEMPT_MS, type AttemptPlace, newAttemptId, openCookie, openState, sealCookie, sealState } from './attempt.ts'
+import { ATTEMPT_MS, type AttemptScope, newAttemptId, openCookie, openState, sealCookie, sealState } from './attempt.ts'
 import { localPath, uriOf } from './local-path.ts'
 import { expireCookie, setCookie } from './login-cookies.ts'
 import { isFault, type LoggedIn, type LoginFault, type LoginProvider, type LoginVisit } from './login-provider.ts'
@@ -42,7 +42,7 @@ export function loginFlow(
   { sealer, sessions, now, log }: Pick<ModuleTools, 'sealer' | 'sessions' | 'now' | 'log'>,
 ): LoginFlow {
   const [callbackPath] = provider.callbackPaths
-  const attemptPlace = ({ edgeId, routeId }: RequestContext): AttemptPlace => ({
+  const attemptPlace = ({ edgeId, routeId }: RequestContext): AttemptScope => ({
     edgeId,
     routeId: placeId(routeId, scope),
   })

@@ -1,6 +1,6 @@
 /** Finds out whether a visitor is logged in. It runs for every request, so it usually costs one digest and no wait. */
 import { readCookies } from '../../lib/http/cookies.ts'
-import type { Login, LoginPlace } from '../../model/logins.ts'
+import type { Login, LoginScope } from '../../model/logins.ts'
 import type { Peer, Refuse, RequestContext } from '../phases.ts'
 import type { ModuleTools } from '../tools.ts'
 import { isFault, type LoginProvider } from './login-provider.ts'
@@ -18,14 +18,14 @@ const secretForm = /^[\w-]{43}$/
 
 export type Standing = { readonly login: Login } | Refuse | undefined
 
-type Held = { readonly place: LoginPlace; readonly login: Login }
+type Held = { readonly place: LoginScope; readonly login: Login }
 
 /** The cookies of a request, and the places that they name. */
 interface Shown {
   readonly cookie: string
   readonly host: string
   readonly routeId: string
-  readonly places: readonly LoginPlace[]
+  readonly places: readonly LoginScope[]
 }
 
 /** Undefined: not logged in. */
@@ -58,14 +58,14 @@ export function standingAt(
     return { login }
   }
 
-  const checked = (place: LoginPlace, login: Login): Promise<Standing> => {
+  const checked = (place: LoginScope, login: Login): Promise<Standing> => {
     const key = `${place.secret} ${place.host}`
     const check = checks.get(key) ?? askProvider(place, login).finally(() => checks.delete(key))
     checks.set(key, check)
     return check
   }
 
-  const askProvider = async (place: LoginPlace, login: Login): Promise<Standing> => {
+  const askProvider = async (place: LoginScope, login: Login): Promise<Standing> => {
     const outcome = await provider.check?.(login)
     const times = { checkedAt: now(), lastSeenAt: now() }
     if (outcome === undefined) return undefined
@@ -85,9 +85,9 @@ export function standingAt(
     return { refuse: fault }
   }
 
-  const lookAt = (places: readonly LoginPlace[], from: number): Standing | Promise<Standing> => {
+  const lookAt = (places: readonly LoginScope[], from: number): Standing | Promise<Standing> => {
     for (let i = from; i < places.length; i++) {
-      const place = places[i] as LoginPlace // i < places.length
+      const place = places[i] as LoginScope // i < places.length
       const login = sessions.find(place)
       if (login instanceof Promise) {
         return login.then((found) => (stillHolds(found) ? judge({ place, login: found }) : lookAt(places, i + 1)))
@@ -100,7 +100,7 @@ export function standingAt(
   /** The last cookies of each connection: browsers send the same ones with every request. */
   const shown = new WeakMap<Peer, Shown>()
 
-  const placesOf = (ctx: RequestContext): readonly LoginPlace[] => {
+  const placesOf = (ctx: RequestContext): readonly LoginScope[] => {
     const { headers, host, peer, routeId } = ctx
     const cookie = headers.count('cookie') === 1 ? headers.get('cookie') : undefined
     const known = cookie === undefined ? undefined : shown.get(peer)
@@ -128,6 +128,6 @@ export function placeOf(
   { host, edgeId, routeId }: RequestContext,
   secret: string,
   scope: string | undefined,
-): LoginPlace {
+): LoginScope {
   return { secret, host, edgeId, routeId: placeId(routeId, scope) }
 }

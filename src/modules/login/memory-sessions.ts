@@ -1,6 +1,6 @@
 /** Keeps logins in the memory of this process. */
 
-import type { Login, LoginOrigin, LoginOwner, LoginPlace, LoginSessions, UsedAnswer } from '../../model/logins.ts'
+import type { Login, LoginOrigin, LoginOwner, LoginScope, LoginSessions, UsedAnswer } from '../../model/logins.ts'
 import { browserOf } from './browser-digest.ts'
 
 /** How many browsers are remembered; the least recently seen is forgotten first. */
@@ -15,11 +15,11 @@ export class MemorySessions implements LoginSessions {
   /** Keys of answers that were used. */
   readonly #answers = new Set<string>()
 
-  find(place: LoginPlace): Login | undefined {
+  find(place: LoginScope): Login | undefined {
     return this.#browsers.get(browserOf(place))?.get(place.routeId)
   }
 
-  begin(place: LoginPlace, login: Login, _origin?: LoginOrigin, before?: string): Promise<void> {
+  begin(place: LoginScope, login: Login, _origin?: LoginOrigin, before?: string): Promise<void> {
     const key = browserOf(place)
     const keyBefore = browserOf({ secret: before ?? place.secret, host: place.host })
     const logins = this.#browsers.get(keyBefore) ?? new Map<string, Login>()
@@ -32,16 +32,16 @@ export class MemorySessions implements LoginSessions {
     return Promise.resolve()
   }
 
-  seen(place: LoginPlace, at: number): void {
+  seen(place: LoginScope, at: number): void {
     this.#change(place, (login) => ({ ...login, lastSeenAt: at }))
   }
 
-  renew(place: LoginPlace, login: Login): Promise<void> {
+  renew(place: LoginScope, login: Login): Promise<void> {
     this.#change(place, () => login)
     return Promise.resolve()
   }
 
-  end(place: Pick<LoginPlace, 'secret' | 'host'>): Promise<void> {
+  end(place: Pick<LoginScope, 'secret' | 'host'>): Promise<void> {
     this.#browsers.delete(browserOf(place))
     return Promise.resolve()
   }
@@ -67,7 +67,7 @@ export class MemorySessions implements LoginSessions {
     return true
   }
 
-  #change(place: LoginPlace, change: (login: Login) => Login): void {
+  #change(place: LoginScope, change: (login: Login) => Login): void {
     const key = browserOf(place)
     const logins = this.#browsers.get(key)
     const login = logins?.get(place.routeId)

@@ -1,7 +1,7 @@
 /** The agent's page: the menu, the agent's status, and the current view. */
 import { Away } from '../away.tsx'
 import { usePage } from '../page-state.ts'
-import type { PlaceGroup } from '../places.ts'
+import type { MenuGroup } from '../places.ts'
 import { SideMenu } from '../side-menu.tsx'
 import { ThemeSwitch } from '../theme-switch.tsx'
 import { ViewHead } from '../view-head.tsx'
@@ -11,7 +11,7 @@ import { AgentTunnels } from './agent-tunnels.tsx'
 import { useAgentLive } from './use-agent-live.ts'
 import { useLiveExchanges } from './use-events.ts'
 
-const groups: readonly PlaceGroup[] = [
+const groups: readonly MenuGroup[] = [
   {
     title: 'This agent',
     places: [

@@ -1,28 +1,28 @@
 /** Collects the numbers of a data plane, for the metrics. */
 import type { BodyMemory } from '../../data-plane/edge/body-memory.ts'
-import type { Edges } from '../../data-plane/edge/edge-table.ts'
+import type { EdgeTable } from '../../data-plane/edge/edge-table.ts'
 import { latencyBounds } from '../../data-plane/edge/latency-count.ts'
 import type { Certificates } from '../../data-plane/edge/served-certificates.ts'
 import type { TrafficCount } from '../../data-plane/edge/traffic-count.ts'
 import type { Online } from '../../data-plane/tunnel/online-tunnels.ts'
 import type { ConnectionCaps } from '../../lib/net/connection-caps.ts'
-import type { ElsewhereNumbers, PlaneNumbers } from '../../model/plane-metrics.ts'
+import type { PlaneMetrics, RemoteMetrics } from '../../model/plane-metrics.ts'
 
 interface CountingParts {
   readonly counts: TrafficCount
   readonly doors: readonly ConnectionCaps[]
   readonly online: Pick<Online, 'load' | 'standbys'>
   readonly bodyMemory: BodyMemory
-  readonly edges: Pick<Edges, 'size' | 'coming'>
+  readonly edges: Pick<EdgeTable, 'size' | 'coming'>
   readonly certificates: Pick<Certificates, 'firstExpiry'>
   /** Unauthenticated connections at the doors of agents and of SSH. */
   readonly strangers: readonly { readonly unproven: number; readonly turnedAway: number; readonly failures: number }[]
-  readonly elsewhere: { readonly numbers: ElsewhereNumbers }
+  readonly elsewhere: { readonly numbers: RemoteMetrics }
   readonly policyBudgetsSpent: number
   readonly refusedConnections: number
 }
 
-export function planeNumbers(parts: CountingParts): PlaneNumbers {
+export function planeMetrics(parts: CountingParts): PlaneMetrics {
   const { counts, doors, online, bodyMemory, edges, certificates, strangers } = parts
   const { sessions, tunnels, connections } = online.load
   const { latency } = counts

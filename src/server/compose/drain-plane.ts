@@ -3,7 +3,7 @@ import { type Draining, drainVisitors } from '../../data-plane/edge/drain-visito
 import type { DrainTogether } from '../../data-plane/node-limits/drain-together.ts'
 import type { SharedCounters } from '../../data-plane/node-limits/shared-counters.ts'
 import type { Online } from '../../data-plane/tunnel/online-tunnels.ts'
-import { cutAtRest, LATE_MS, type Movable } from '../../lib/bytes/close-when-idle.ts'
+import { closeWhenIdle, LATE_MS, type Movable } from '../../lib/bytes/close-when-idle.ts'
 import type { ControlLink } from '../../link/planes/control-link.ts'
 
 /** A door of agents. */
@@ -52,7 +52,7 @@ export async function drainPlane(plane: DrainPlane): Promise<void> {
   const isNodeLeft = await moved
   // Agents that cannot move stay until the end: visitors, including those at other data planes, are served through them.
   await together.othersDone(until, () => relayed.streams + (isNodeLeft || together.isSurvived ? online.moving : 0))
-  await cutAtRest(relayed.open)
+  await closeWhenIdle(relayed.open)
   for (const door of doors) door.stop()
   online.endAll('the server is stopping')
   await Promise.all(doors.map((door) => door.closed()))

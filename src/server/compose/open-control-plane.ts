@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import { forgetStatuses } from '../../control-plane/acme/forget-statuses.ts'
 import type { OrderTimes } from '../../control-plane/acme/order-times.ts'
-import { Remembered } from '../../control-plane/mirrors/answers-while-down.ts'
+import { AnswersWhileDown } from '../../control-plane/mirrors/answers-while-down.ts'
 import { AttachedPlanes } from '../../control-plane/mirrors/attached-planes.ts'
 import type { CertificatesByName } from '../../control-plane/mirrors/certificate-choice.ts'
 import { CertificateFiles } from '../../control-plane/mirrors/certificate-files.ts'
@@ -36,7 +36,7 @@ import type { IdSource } from '../../lib/ids.ts'
 import { limitPartOf } from '../../lib/limits/divided-counters.ts'
 import type { Logger } from '../../lib/log/create-log.ts'
 import { recordLookUp } from '../../lib/net/record-look-up.ts'
-import { RefusedLog } from '../../lib/net/refused-addresses.ts'
+import { RefusedAddresses } from '../../lib/net/refused-addresses.ts'
 import { isFirstForm, Sealer } from '../../lib/secrets/seal.ts'
 import { Secret } from '../../lib/secrets/secret.ts'
 import { threadFile } from '../../lib/threads/thread-file.ts'
@@ -112,7 +112,7 @@ export async function openControlPlane(options: ControlPlaneOptions) {
     const threads = new WorkerPool(threadFile('control-thread', import.meta.url))
     opened.push(() => threads.close())
     const documents = new Documents(threads)
-    const refused = new RefusedLog({ log })
+    const refused = new RefusedAddresses({ log })
     opened.push(() => refused.close())
 
     // Logins of visitors.
@@ -122,10 +122,10 @@ export async function openControlPlane(options: ControlPlaneOptions) {
     upkeep.start()
     opened.push(() => upkeep.stop())
 
-    // Remembered answers, which let agents in again while the database is down.
-    const tokens = new Remembered<AgentCredential>()
-    const inUse = new Remembered<AgentCredential>()
-    const holders = new Remembered<AddressHolders>()
+    // AnswersWhileDown answers, which let agents in again while the database is down.
+    const tokens = new AnswersWhileDown<AgentCredential>()
+    const inUse = new AnswersWhileDown<AgentCredential>()
+    const holders = new AnswersWhileDown<AddressHolders>()
     const agentCredentials = new AgentCredentials(store)
     const inUseNow = (id: string) => inUse.answer(id, () => agentCredentials.current(id))
     const addresses = new TakenAddresses(store)
@@ -203,7 +203,7 @@ export async function openControlPlane(options: ControlPlaneOptions) {
           documents.bindModules((await inUseNow(credentialId))?.ownerId ?? '', { proto, opts }),
         holdersOfName: (host) => holdersOf({ host, port: undefined }),
         holdersOfPort: (port) => holdersOf({ host: domain, port }),
-        lookUpPlaces: async (places) => (await cluster?.lookUps.places(places)) ?? [],
+        lookUpAddresses: async (places) => (await cluster?.lookUps.places(places)) ?? [],
         lookUpGroup: async (labels) => (await cluster?.lookUps.group(labels)) ?? [],
         answerNode: async ({ value }) => cluster?.answer(value),
         requestKey: async () => {
@@ -277,7 +277,7 @@ export async function openControlPlane(options: ControlPlaneOptions) {
       /** The id of this node; undefined for a node on its own. */
       clusterNodeId: cluster && options.nodeId,
       /** Numbers of the cluster, for the metrics; undefined for a node on its own. */
-      clusterNumbers: cluster && (() => cluster.numbers),
+      clusterMetrics: cluster && (() => cluster.numbers),
       /** This node's share of limits that all nodes share. */
       limitPart: () =>
         limitPartOf(
@@ -290,7 +290,7 @@ export async function openControlPlane(options: ControlPlaneOptions) {
       /** The traffic history of all nodes. */
       traffic: (period: Period) =>
         trafficOfAll(period, { name: settings.nodeName, own: (of) => history.points(of), cluster, log }),
-      /** Edges that refuse traffic, and why. */
+      /** EdgeTable that refuse traffic, and why. */
       brokenEdges: () => brokenEdgesHere(planes),
       /** The nodes that can be asked about exchanges: this one, and all others that are online. */
       exchangeNodes: () => exchangeNodes(options.nodeId, planes, cluster),
@@ -317,7 +317,7 @@ export async function openControlPlane(options: ControlPlaneOptions) {
         opened.push(() => certificates.stop())
       },
       /** Undefined when certificates are not ordered. */
-      certificateNumbers: certificates && (() => certificates.numbers()),
+      certificateMetrics: certificates && (() => certificates.numbers()),
       /** Undefined when names need not be proven. */
       proven,
       /** The certificate and key of the server's own authority, in PEM. */
@@ -329,7 +329,7 @@ export async function openControlPlane(options: ControlPlaneOptions) {
         await follow(certificates)
       },
       /** Undefined when no certificates are in files. */
-      certificateFileNumbers: files && (() => files.numbers),
+      certificateFileMetrics: files && (() => files.numbers),
       close,
       /** Closes it so that another control plane of this node can take over. */
       async pause() {

@@ -9,23 +9,23 @@ import { AccessLog } from '../../data-plane/edge/access-log.ts'
 import { Challenges } from '../../data-plane/edge/acme-challenges.ts'
 import { AgentEndpoints } from '../../data-plane/edge/agent-endpoints.ts'
 import { BodyMemory, bodyMemoryOf } from '../../data-plane/edge/body-memory.ts'
-import { StoredEdges } from '../../data-plane/edge/configured-edges.ts'
-import { DepartedVisitors } from '../../data-plane/edge/detect-disconnects.ts'
-import { PublicDoor } from '../../data-plane/edge/edge-router.ts'
-import { Edges } from '../../data-plane/edge/edge-table.ts'
-import { SharedEdges } from '../../data-plane/edge/endpoint-holders.ts'
+import { ConfiguredEdges } from '../../data-plane/edge/configured-edges.ts'
+import { DisconnectWatch } from '../../data-plane/edge/detect-disconnects.ts'
+import { EdgeRouter } from '../../data-plane/edge/edge-router.ts'
+import { EdgeTable } from '../../data-plane/edge/edge-table.ts'
+import { EndpointHolders } from '../../data-plane/edge/endpoint-holders.ts'
 import { HttpFront } from '../../data-plane/edge/http-front.ts'
 import { boundTo, listening, openListener } from '../../data-plane/edge/open-listener.ts'
 import { errorPages } from '../../data-plane/edge/pages/error-page.ts'
 import { PublicListener } from '../../data-plane/edge/public-listener.ts'
-import { type PortPlaces, PublicTcpPorts } from '../../data-plane/edge/public-tcp-ports.ts'
+import { PublicTcpPorts, type RemotePortHolders } from '../../data-plane/edge/public-tcp-ports.ts'
 import { httpRefusals } from '../../data-plane/edge/refuse-http.ts'
 import { retireEdge } from '../../data-plane/edge/retire-edge.ts'
 import { Certificates } from '../../data-plane/edge/served-certificates.ts'
 import { TlsServers } from '../../data-plane/edge/tls-servers.ts'
 import { TrafficCount } from '../../data-plane/edge/traffic-count.ts'
-import { holdVisitors } from '../../data-plane/edge/wait-for-load.ts'
-import { KnownLogins } from '../../data-plane/mirrored/cached-logins.ts'
+import { waitForLoad } from '../../data-plane/edge/wait-for-load.ts'
+import { CachedLogins } from '../../data-plane/mirrored/cached-logins.ts'
 import { requestKeyOf } from '../../data-plane/mirrored/control-queries.ts'
 import { IngressNames } from '../../data-plane/mirrored/ingress-names.ts'
 import { MirroredMap } from '../../data-plane/mirrored/mirrored-map.ts'
@@ -37,14 +37,14 @@ import { shareWatched } from '../../data-plane/node-limits/share-watched.ts'
 import { SharedBreakers } from '../../data-plane/node-limits/shared-breakers.ts'
 import { SharedCounters } from '../../data-plane/node-limits/shared-counters.ts'
 import type { WorkerCalls } from '../../data-plane/node-limits/worker-peers.ts'
-import { openElsewhere } from '../../data-plane/remote/remote-tunnels.ts'
+import { openRemoteTunnels } from '../../data-plane/remote/remote-tunnels.ts'
 import { PlaneExchanges } from '../../data-plane/requests/plane-exchanges.ts'
 import { sshLimits } from '../../data-plane/ssh/ssh-limits.ts'
-import { AgentDoor } from '../../data-plane/tunnel/agent-listener.ts'
-import { DoorCertificates } from '../../data-plane/tunnel/listener-certificates.ts'
+import { AgentListener } from '../../data-plane/tunnel/agent-listener.ts'
+import { ListenerCertificates } from '../../data-plane/tunnel/listener-certificates.ts'
 import { Online } from '../../data-plane/tunnel/online-tunnels.ts'
 import type { Seal } from '../../data-plane/tunnel/sealed.ts'
-import { admissionOf, doorLimits } from '../../data-plane/tunnel/tunnel-limits.ts'
+import { admissionOf, listenerLimits } from '../../data-plane/tunnel/tunnel-limits.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Descriptors } from '../../lib/files/descriptors.ts'
 import { outboundFetch } from '../../lib/http/outbound-fetch.ts'
@@ -54,7 +54,7 @@ import { shareOf } from '../../lib/limits/share-of.ts'
 import { type Logger, lineWriter } from '../../lib/log/create-log.ts'
 import { ConnectionCaps } from '../../lib/net/connection-caps.ts'
 import { addressText } from '../../lib/net/listen-on.ts'
-import { RefusedLog } from '../../lib/net/refused-addresses.ts'
+import { RefusedAddresses } from '../../lib/net/refused-addresses.ts'
 import { type MeetVisitor, meetAdmitted, meetVisitors } from '../../lib/net/trusted-hop.ts'
 import { Sealer } from '../../lib/secrets/seal.ts'
 import { Secret } from '../../lib/secrets/secret.ts'
@@ -66,19 +66,19 @@ import { type ControlLink, LOOKUP_MS } from '../../link/planes/control-link.ts'
 import { linkedLogins } from '../../link/planes/login-calls.ts'
 import type { NameChallenge } from '../../link/planes/plane-calls.ts'
 import type { LookUp } from '../../model/look-up.ts'
-import type { PlaneNumbers } from '../../model/plane-metrics.ts'
+import type { PlaneMetrics } from '../../model/plane-metrics.ts'
 import { EdgeWork } from '../../modules/edge-worker-tasks.ts'
 import { samlDocuments } from '../../modules/saml/saml-documents.ts'
 import type { Listeners } from '../config/listeners.ts'
 import { agentTls, allowedBy, ownPorts, requestLimits } from '../config/plane-settings.ts'
 import type { Settings } from '../config/read-settings.ts'
-import { planeNumbers } from './collect-plane-metrics.ts'
+import { planeMetrics } from './collect-plane-metrics.ts'
 import { drainPlane } from './drain-plane.ts'
 
 export interface DataPlaneOptions {
   readonly settings: Settings
   readonly listeners: Pick<Listeners, 'agent' | 'ssh' | 'https' | 'http' | 'cluster'>
-  readonly tcpPorts: PortPlaces & {
+  readonly tcpPorts: RemotePortHolders & {
     /** Ports that a service manager keeps open: if we closed them, visitors would wait in vain. */
     readonly handed: readonly number[]
   }
@@ -138,11 +138,11 @@ export async function openDataPlane(options: DataPlaneOptions) {
     const neighbours = new Peers<WorkerCalls>({ self: planeId, channelTo: (id) => links.calls(id), log })
 
     // Who may connect at all (D64), and who has logged in.
-    const refused = new RefusedLog({ log })
+    const refused = new RefusedAddresses({ log })
     opened.push(() => refused.close())
     const restrictions = new Restrictions({ refused })
     const admitsVisitor = (peer: { readonly ip: string }) => restrictions.admits('endpoints', peer)
-    const sessions = new KnownLogins({ rows: linkedLogins(() => control), now, log })
+    const sessions = new CachedLogins({ rows: linkedLogins(() => control), now, log })
     opened.push(() => sessions.close())
 
     // Other threads for long work.
@@ -160,7 +160,7 @@ export async function openDataPlane(options: DataPlaneOptions) {
     const { ticketSecret } = options
     const tls = new TlsServers({ certificates, log, now, ...(ticketSecret && { ticketSecret }) })
 
-    // Edges, found by name and port. They dial through `online` and `elsewhere`, which are built below.
+    // EdgeTable, found by name and port. They dial through `online` and `elsewhere`, which are built below.
     const counts = new TrafficCount({
       isServed: (id) => edges.has(id),
       addressOf: (id) => edges.endpointAddress(id),
@@ -173,7 +173,7 @@ export async function openDataPlane(options: DataPlaneOptions) {
       for (const each of [caps, agentCaps, sshCaps]) each.close()
     })
     const throughHops: MeetVisitor = (socket, peer, done) => hops(socket, peer, done)
-    const held = holdVisitors(throughHops)
+    const held = waitForLoad(throughHops)
     const { meet } = held
     const meetSecure = meetAdmitted(meet, admitsVisitor)
     opened.push(() => held.sendAway())
@@ -189,7 +189,7 @@ export async function openDataPlane(options: DataPlaneOptions) {
     let budgetsSpent = 0
     const counters = new SharedCounters(neighbours)
     opened.push(() => counters.close())
-    const edges = new Edges({
+    const edges = new EdgeTable({
       reach: {
         dial: (request) => online.registry.dial(request),
         followGroup: (labels) => elsewhere.followGroup(labels),
@@ -238,7 +238,7 @@ export async function openDataPlane(options: DataPlaneOptions) {
       publicPorts: () => publicPorts,
     })
     const bodyMemory = new BodyMemory({ bytes: bodyMemoryOf(settings.bodyMemory, planeCount) })
-    const departed = new DepartedVisitors()
+    const departed = new DisconnectWatch()
     opened.push(() => departed.close())
     // Only in a cluster.
     const lookUp: LookUp | undefined = listeners.cluster && ((...asked) => elsewhere.lookUp?.(...asked))
@@ -264,7 +264,7 @@ export async function openDataPlane(options: DataPlaneOptions) {
       limits: requestLimits(settings),
       captures: exchanges.captures,
     })
-    const visitors = new PublicDoor({
+    const visitors = new EdgeRouter({
       edges,
       tls,
       serveHttp: (visit) => front.serve(visit),
@@ -281,7 +281,7 @@ export async function openDataPlane(options: DataPlaneOptions) {
     opened.push(() => visitors.close())
 
     // Sessions and tunnels, here and at other data planes.
-    const shared = new SharedEdges(edges)
+    const shared = new EndpointHolders(edges)
     const agentEndpoints = new AgentEndpoints({
       ...{ edges, shared },
       ...{ control, log },
@@ -303,7 +303,7 @@ export async function openDataPlane(options: DataPlaneOptions) {
       publicPorts: () => publicPorts,
     })
     opened.push(shareWatched(neighbours, online.requests))
-    const elsewhere = openElsewhere({
+    const elsewhere = openRemoteTunnels({
       ...{ nodeId, planeId, folder, control, authority, edges, shared, log },
       clusterListen: listeners.cluster,
       online: () => online,
@@ -320,7 +320,7 @@ export async function openDataPlane(options: DataPlaneOptions) {
         others.isGone(id)
       }
     })
-    const stored = new StoredEdges({
+    const stored = new ConfiguredEdges({
       edges,
       agents: agentEndpoints,
       stopTunnel: (id, why) => online.stopTunnel(id, why),
@@ -396,14 +396,14 @@ export async function openDataPlane(options: DataPlaneOptions) {
     const admitsAgent = (peer: { readonly ip: string }) => restrictions.admits('agent', peer)
     restrictions.whenChanged(() => online.dropUnadmitted(admitsAgent))
     const tlsSettings = agentTls(settings)
-    const shown = new DoorCertificates({ settings: tlsSettings, authority, certificates, uploaded, ingresses })
-    const agents = new AgentDoor({
+    const shown = new ListenerCertificates({ settings: tlsSettings, authority, certificates, uploaded, ingresses })
+    const agents = new AgentListener({
       online,
       admits: admitsAgent,
       ...shown.shown(),
       meet: throughHops,
       caps: agentCaps,
-      limits: admissionOf(doorLimits, planeCount),
+      limits: admissionOf(listenerLimits, planeCount),
       credentials: {
         find: (token) => control.ask('findCredential', { token: token.reveal() }, { withinMs: LOOKUP_MS }),
         recall: (token, sessionId) =>
@@ -420,8 +420,8 @@ export async function openDataPlane(options: DataPlaneOptions) {
     const agentAddress = await agents.listen(listeners.agent)
     opened.push(() => agents.stop())
     // Loaded after the agents' door, which is more urgent.
-    const { SshDoor } = await import('../../data-plane/ssh/ssh-listener.ts')
-    const gateway = new SshDoor({
+    const { SshListener } = await import('../../data-plane/ssh/ssh-listener.ts')
+    const gateway = new SshListener({
       online,
       admits: admitsAgent,
       hostKey: new Secret(secrets.sshHostKey),
@@ -454,8 +454,8 @@ export async function openDataPlane(options: DataPlaneOptions) {
     opened.push(shown.keepUp(agents))
 
     const doors = [caps, agentCaps, sshCaps]
-    const numbers = (): PlaneNumbers =>
-      planeNumbers({
+    const numbers = (): PlaneMetrics =>
+      planeMetrics({
         ...{ counts, doors, online, bodyMemory, edges, certificates, elsewhere },
         strangers: [agents.numbers, gateway.numbers],
         policyBudgetsSpent: budgetsSpent,

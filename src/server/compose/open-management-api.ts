@@ -14,13 +14,13 @@ import { PageSessions } from '../../control-plane/api/page-session.ts'
 import { registerProcess } from '../../control-plane/api/process-metrics.ts'
 import { registerTraffic } from '../../control-plane/api/traffic-metrics.ts'
 import type { Directory } from '../../control-plane/directory/directory.ts'
-import { ApiGuard } from '../../control-plane/records/api-restriction.ts'
+import { ApiRestriction } from '../../control-plane/records/api-restriction.ts'
 import { EdgeModules } from '../../control-plane/records/edge-modules.ts'
 import { authenticate } from '../../control-plane/records/find-caller.ts'
 import { KeyMaker } from '../../control-plane/records/key-maker.ts'
 import { RateLimit } from '../../control-plane/records/key-rate-limit.ts'
 import { loginsOf } from '../../control-plane/records/listed-logins.ts'
-import { CaptureControl } from '../../control-plane/records/managed-captures.ts'
+import { ManagedCaptures } from '../../control-plane/records/managed-captures.ts'
 import { Records } from '../../control-plane/records/records.ts'
 import { Renewals } from '../../control-plane/records/renewals.ts'
 import { type HeavyResult, outcomeOf } from '../../control-plane/records/worker-tasks.ts'
@@ -58,11 +58,11 @@ interface ManagementOptions {
   /** Where the data planes listen, as `host:port`. */
   readonly planeAddresses: PlaneAddresses
   /** Counts of the supervisor, when there are several processes. */
-  readonly supervisor?: SupervisorNumbers | undefined
+  readonly supervisor?: SupervisorMetrics | undefined
   readonly version: string
 }
 
-interface SupervisorNumbers {
+interface SupervisorMetrics {
   /** Processes that were replaced, by role. */
   restarts(): Readonly<Record<string, number>>
   /** Log lines of all processes that could not be written. */
@@ -130,7 +130,7 @@ export async function openManagementApi(options: ManagementOptions) {
       whyNotProven: proven && ((name) => proven.whyNot(name)),
     })
     const renewals = new Renewals({ store, log, managesCertificates })
-    const guard = new ApiGuard(store, refused)
+    const guard = new ApiRestriction(store, refused)
     const explaining = threads.lane('explain')
     const explanations = new Explanations({
       store,
@@ -150,7 +150,7 @@ export async function openManagementApi(options: ManagementOptions) {
       endpoint: (id) => directory.endpointConfig(id),
     })
 
-    const captures = new CaptureControl({
+    const captures = new ManagedCaptures({
       ...{ store, records, presence, now, log },
       endpoint: (id) => directory.endpointConfig(id),
     })
@@ -166,11 +166,11 @@ export async function openManagementApi(options: ManagementOptions) {
     const metrics = new ApiMetrics(registry)
     let numbers = await planes.numbers()
     registerTraffic(registry, () => numbers)
-    const { clusterNumbers, certificateNumbers, certificateFileNumbers } = control
-    let certificates = await certificateNumbers?.()
+    const { clusterMetrics, certificateMetrics, certificateFileMetrics } = control
+    let certificates = await certificateMetrics?.()
     if (certificates) registerCertificates(registry, () => certificates)
-    if (certificateFileNumbers) registerCertificateFiles(registry, certificateFileNumbers)
-    if (clusterNumbers) registerCluster(registry, { cluster: clusterNumbers, planes: () => numbers })
+    if (certificateFileMetrics) registerCertificateFiles(registry, certificateFileMetrics)
+    if (clusterMetrics) registerCluster(registry, { cluster: clusterMetrics, planes: () => numbers })
     // The API reads no PROXY header, so all callers behind a trusted proxy share its address.
     const caps = new ConnectionCaps({ limits: settings, door: 'api', log, isShared: (ip) => isTrusted(ip) })
     opened.push(() => caps.close())
@@ -187,7 +187,7 @@ export async function openManagementApi(options: ManagementOptions) {
     const metricsServer = metrics.server(async () => {
       numbers = await planes.numbers()
       // While the database is down, the last numbers are used.
-      certificates = await certificateNumbers?.().catch(() => certificates)
+      certificates = await certificateMetrics?.().catch(() => certificates)
     })
     const metricsAddress = await listen(metricsServer, listeners.metrics, { descriptors, caller: 'metrics' })
     opened.push(() => closeServer(metricsServer))

@@ -5,7 +5,7 @@
 import { fstatSync } from 'node:fs'
 import type { AddressInfo, ServerOpts } from 'node:net'
 import type { Caller, Descriptors } from '../../lib/files/descriptors.ts'
-import { EarlyListener, type EarlyOptions, type EarlyPlace } from '../../lib/net/early-listener.ts'
+import { type EarlyAddress, EarlyListener, type EarlyOptions } from '../../lib/net/early-listener.ts'
 import { addressText, type ListenOn } from '../../lib/net/listen-on.ts'
 import { agentSockets, httpSockets, visitorSockets } from '../../lib/net/socket-options.ts'
 import type { Settings } from './read-settings.ts'
@@ -96,7 +96,7 @@ export async function openListeners(
   descriptors: Descriptors,
 ): Promise<Listeners> {
   checkHandedPorts(settings, tcp.keys())
-  const early = async (name: ListenerName, address: EarlyPlace & ListenOn): Promise<ListenOn> =>
+  const early = async (name: ListenerName, address: EarlyAddress & ListenOn): Promise<ListenOn> =>
     // The failure is reported when the listener is needed: another one, such as a database in use, may come first and say more.
     named.get(name) ?? openEarly(name, address, descriptors).catch(() => address)
   const { clusterListen } = settings
@@ -168,7 +168,7 @@ async function openSocket<Socket>(
 /** Listens there, with the socket options and limits of a listener of this name. */
 export function openEarly(
   name: ListenerName | 'tcp',
-  place: EarlyPlace,
+  place: EarlyAddress,
   descriptors: Descriptors,
 ): Promise<EarlyListener> {
   return EarlyListener.open(place, earlyOptions(name, descriptors))

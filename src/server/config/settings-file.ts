@@ -31,14 +31,14 @@ interface ConfigFile {
   readonly problems: readonly string[]
 }
 
-interface FilePlace {
+interface FilePosition {
   readonly named: string | undefined
   readonly cwd: string
   readonly isServing: boolean
 }
 
 /** Reads the named file, which must exist, or `postern.yml` in `cwd` if there is one. */
-export function readConfigFile({ named, cwd, isServing }: FilePlace): ConfigFile {
+export function readConfigFile({ named, cwd, isServing }: FilePosition): ConfigFile {
   const path = resolve(cwd, named ?? DEFAULT_FILE)
   const maxBytes = isServing ? MAX_SERVING_BYTES : MAX_FILE_BYTES
   try {

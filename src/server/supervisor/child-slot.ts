@@ -12,9 +12,9 @@ interface SeatOptions {
   readonly newId: () => string
   readonly now: () => number
   /** Called when a child was launched and awaits its first message. */
-  readonly began: (seat: Seat) => void
-  readonly heard: (seat: Seat, message: FromChild) => void
-  readonly ended: (seat: Seat, ending: Ending) => void
+  readonly began: (seat: ChildSlot) => void
+  readonly heard: (seat: ChildSlot, message: FromChild) => void
+  readonly ended: (seat: ChildSlot, ending: Ending) => void
 }
 
 /** A child that ended. */
@@ -27,7 +27,7 @@ export interface Ending extends ChildEnd {
   readonly againInMs: number | undefined
 }
 
-export class Seat {
+export class ChildSlot {
   readonly role: ChildRole
   readonly slot: number
   readonly #options: SeatOptions

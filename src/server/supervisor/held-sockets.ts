@@ -16,7 +16,7 @@ interface HeldSocket {
   close(): void
 }
 
-export interface SocketPlace {
+export interface SlotSocket {
   readonly host: string
   /** 0 lets the system choose; all slots get the port that it chose for the first. */
   readonly port: number
@@ -24,7 +24,7 @@ export interface SocketPlace {
 
 export interface HeldSocketsOptions<Socket> {
   /** Rejects with the error of the system. */
-  readonly open: (place: SocketPlace, options: { readonly isSpread: boolean }) => Promise<Socket>
+  readonly open: (place: SlotSocket, options: { readonly isSpread: boolean }) => Promise<Socket>
   /** Whether each slot has its own socket; otherwise all share one. */
   readonly isSpread: boolean
   /** Sockets that a service manager handed in. All slots share them, and they stay open until the end. */
@@ -83,7 +83,7 @@ export class HeldSockets<Socket extends HeldSocket> {
   }
 
   /** The socket of this slot, opened if there is none; rejects with the system's error. */
-  async take(name: SocketName, slot: number, holder: string, place: SocketPlace): Promise<Socket> {
+  async take(name: SocketName, slot: number, holder: string, place: SlotSocket): Promise<Socket> {
     const key = this.#key(name, place)
     const before = this.#turns.get(key) ?? Promise.resolve()
     const taken = before.then(() => this.#take(name, slot, holder, place))
@@ -94,7 +94,7 @@ export class HeldSockets<Socket extends HeldSocket> {
   }
 
   /** The port of a name at this place, which is opened if need be; rejects with the system's error. */
-  async portAt(name: SocketName, place: SocketPlace): Promise<number> {
+  async portAt(name: SocketName, place: SlotSocket): Promise<number> {
     const { address } = await this.take(name, SHARED_SLOT, NOBODY, place)
     this.died(NOBODY)
     return address.port
@@ -171,7 +171,7 @@ export class HeldSockets<Socket extends HeldSocket> {
     this.#groups.clear()
   }
 
-  async #take(name: SocketName, slot: number, holder: string, place: SocketPlace): Promise<Socket> {
+  async #take(name: SocketName, slot: number, holder: string, place: SlotSocket): Promise<Socket> {
     const key = this.#key(name, place)
     const found = this.#groups.get(key)
     const at = found?.isShared ? SHARED_SLOT : slot
@@ -197,7 +197,7 @@ export class HeldSockets<Socket extends HeldSocket> {
   }
 
   async #open(
-    { host, port: wanted }: SocketPlace,
+    { host, port: wanted }: SlotSocket,
     group: Group<Socket> | undefined,
   ): Promise<{ socket: Socket; isShared: boolean }> {
     const { open, isSpread } = this.#options
@@ -215,7 +215,7 @@ export class HeldSockets<Socket extends HeldSocket> {
   }
 
   /** The key of a group; a handed-in socket is found by name, wherever it listens. */
-  #key(name: SocketName, { host, port }: SocketPlace): string {
+  #key(name: SocketName, { host, port }: SlotSocket): string {
     return this.#groups.get(name)?.isHanded ? name : `${name} at ${host} ${port}`
   }
 

@@ -16,8 +16,8 @@ import { carry, carryToWorker } from '../config/carried-settings.ts'
 import { type NodeLife, type OwnNode, ownNode } from '../config/own-node.ts'
 import type { Listen } from '../config/parse-value.ts'
 import type { Settings } from '../config/read-settings.ts'
-import { type Ending, Seat } from './child-slot.ts'
-import type { HeldSockets, SocketName, SocketPlace } from './held-sockets.ts'
+import { ChildSlot, type Ending } from './child-slot.ts'
+import type { HeldSockets, SlotSocket, SocketName } from './held-sockets.ts'
 import type { Launch } from './launch.ts'
 import {
   type ChildRole,
@@ -29,7 +29,7 @@ import {
   type ToChild,
   type WorkerAddresses,
 } from './process-messages.ts'
-import { UseAnswers } from './reload-acks.ts'
+import { ReloadAcks } from './reload-acks.ts'
 import type { BoundSocket } from './socket-handle.ts'
 
 interface GenerationOptions {
@@ -90,14 +90,14 @@ function socketNames(role: ChildRole, { clusterListen }: Settings): readonly Soc
   return clusterListen ? ['agent', 'ssh', 'https', 'http', 'cluster'] : ['agent', 'ssh', 'https', 'http']
 }
 
-export class Generation {
+export class ProcessSet {
   readonly #options: GenerationOptions
-  readonly #control: Seat
-  readonly #workers: readonly Seat[]
+  readonly #control: ChildSlot
+  readonly #workers: readonly ChildSlot[]
   readonly #loaded = Promise.withResolvers<void>()
   readonly #started = Promise.withResolvers<GenerationReport>()
-  readonly #notLoaded: Set<Seat>
-  readonly #answers: UseAnswers
+  readonly #notLoaded: Set<ChildSlot>
+  readonly #answers: ReloadAcks
   readonly #figuresTimer: NodeJS.Timeout
   #settings: Settings
   #node: Promise<OwnNode> | undefined
@@ -115,7 +115,7 @@ export class Generation {
   constructor(options: GenerationOptions) {
     this.#options = options
     this.#settings = options.settings
-    this.#answers = new UseAnswers(options.answerMs)
+    this.#answers = new ReloadAcks(options.answerMs)
     this.#control = this.#seat('control', 0)
     this.#workers = Array.from({ length: options.settings.workers }, (_, slot) => this.#seat('worker', slot))
     this.#notLoaded = new Set(this.#seats)
@@ -241,13 +241,13 @@ export class Generation {
     }
   }
 
-  get #seats(): readonly Seat[] {
+  get #seats(): readonly ChildSlot[] {
     return [this.#control, ...this.#workers]
   }
 
-  #seat(role: ChildRole, slot: number): Seat {
+  #seat(role: ChildRole, slot: number): ChildSlot {
     const { launch, newId, now } = this.#options
-    return new Seat({
+    return new ChildSlot({
       ...{ role, slot, launch, now },
       newId: () => newId(role),
       began: (seat) => void this.#begin(seat),
@@ -256,7 +256,7 @@ export class Generation {
     })
   }
 
-  async #begin(seat: Seat): Promise<void> {
+  async #begin(seat: ChildSlot): Promise<void> {
     const { folder, ticketSecret, handedPorts, figures } = this.#options
     const { id, slot, role } = seat
     this.#node ??= this.#settleNode()
@@ -295,7 +295,7 @@ export class Generation {
   }
 
   /** Sends `first` with the names of the child's sockets, and then the sockets; resolves with whether the child was still there. */
-  async #sendSockets(seat: Seat, first: (names: readonly SocketName[]) => ToChild): Promise<boolean> {
+  async #sendSockets(seat: ChildSlot, first: (names: readonly SocketName[]) => ToChild): Promise<boolean> {
     const { id, slot, role } = seat
     const names = socketNames(role, this.#settings)
     const held = this.#options.sockets[role]
@@ -319,7 +319,7 @@ export class Generation {
     return true
   }
 
-  #take(name: SocketName, { slot, id, role }: Seat): Promise<BoundSocket> {
+  #take(name: SocketName, { slot, id, role }: ChildSlot): Promise<BoundSocket> {
     return this.#options.sockets[role].take(name, slot, id, placeIn(this.#settings, name))
   }
 
@@ -328,7 +328,7 @@ export class Generation {
     return this.#options.isBeside && this.#isStarting
   }
 
-  #heard(seat: Seat, message: FromChild): void {
+  #heard(seat: ChildSlot, message: FromChild): void {
     switch (message.type) {
       case 'loaded':
         this.#onLoaded(seat, message)
@@ -357,14 +357,14 @@ export class Generation {
     }
   }
 
-  #onUsing({ role, id }: Seat, { round, fault }: { readonly round: number; readonly fault?: string }): void {
+  #onUsing({ role, id }: ChildSlot, { round, fault }: { readonly round: number; readonly fault?: string }): void {
     const isLate = this.#answers.answered(id, round, fault)
     // The child has logged a fault itself.
     if (isLate && fault === undefined)
       this.#options.log.info({ process: role, id }, 'process uses the reloaded settings now')
   }
 
-  #onLoaded(seat: Seat, { version, supervision, answersUse = false }: LoadedMessage): void {
+  #onLoaded(seat: ChildSlot, { version, supervision, answersUse = false }: LoadedMessage): void {
     seat.answersUse = answersUse
     if (!answersUse) this.#answers.left(seat.id)
     if (!this.#isStarting && version !== this.#version) {
@@ -380,7 +380,7 @@ export class Generation {
     if (this.#notLoaded.size === 0) this.#loaded.resolve()
   }
 
-  #onWorkerReady(seat: Seat, addresses: WorkerAddresses): void {
+  #onWorkerReady(seat: ChildSlot, addresses: WorkerAddresses): void {
     const { log, sockets, tellWorker } = this.#options
     if (!this.#isStarting) log.info({ process: seat.role, id: seat.id, slot: seat.slot }, 'process is ready')
     for (const { name, slot, to } of sockets.worker.settle(seat.slot)) tellWorker(to, { type: 'unlend', name, slot })
@@ -390,7 +390,7 @@ export class Generation {
     this.#control.send({ type: 'workers', addresses })
   }
 
-  #onControlReady({ role, id }: Seat, { addresses, sshHostKey, firstStart }: ControlReady): void {
+  #onControlReady({ role, id }: ChildSlot, { addresses, sshHostKey, firstStart }: ControlReady): void {
     if (!this.#isStarting) this.#options.log.info({ process: role, id }, 'process is ready')
     this.#turnControl('ready')
     // Otherwise the control process waits for the workers.
@@ -399,7 +399,7 @@ export class Generation {
     }
   }
 
-  #onEnded(seat: Seat, { id, code, signal, said, reason, livedMs, againInMs }: Ending): void {
+  #onEnded(seat: ChildSlot, { id, code, signal, said, reason, livedMs, againInMs }: Ending): void {
     const { log, sockets, replaced, folder } = this.#options
     const { role, slot } = seat
     sockets[role].died(id)
@@ -431,7 +431,10 @@ export class Generation {
     this.#control.send({ type: 'figures', figures: this.#options.figures() })
   }
 
-  async #openPort(seat: Seat, { request, port }: { readonly request: number; readonly port: number }): Promise<void> {
+  async #openPort(
+    seat: ChildSlot,
+    { request, port }: { readonly request: number; readonly port: number },
+  ): Promise<void> {
     const { id, slot } = seat
     const held = this.#options.sockets.worker
     try {
@@ -481,7 +484,7 @@ function inStep<T>(promise: Promise<T>, what: string): Promise<T> {
 }
 
 /** The address of each listening socket, from the settings. */
-function placeIn(settings: Settings, name: SocketName): SocketPlace {
+function placeIn(settings: Settings, name: SocketName): SlotSocket {
   switch (name) {
     case 'api':
       return settings.apiListen
@@ -503,7 +506,7 @@ function placeIn(settings: Settings, name: SocketName): SocketPlace {
 }
 
 /** The address for other nodes, which only a node in a cluster opens. */
-function clusterPlace({ clusterListen }: Settings): SocketPlace {
+function clusterPlace({ clusterListen }: Settings): SlotSocket {
   if (!clusterListen) throw new Error('a node on its own has no socket for other nodes')
   return clusterListen
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { UseAnswers } from './reload-acks.ts'
+import { ReloadAcks } from './reload-acks.ts'
 
 const ignore = (): void => {}
 
@@ -15,7 +15,7 @@ async function isOver(promise: Promise<unknown>): Promise<boolean> {
 }
 
 test('a round is over when every child has answered', async () => {
-  const answers = new UseAnswers()
+  const answers = new ReloadAcks()
   let number = 0
   const over = answers.ask(['c1', 'w1', 'w2'], (round) => {
     number = round
@@ -32,7 +32,7 @@ test('a round is over when every child has answered', async () => {
 })
 
 test('a round without children, or only with children that leave, is over at once', async () => {
-  const answers = new UseAnswers()
+  const answers = new ReloadAcks()
   assert.deepEqual(await answers.ask([], ignore), [])
   const over = answers.ask(['w1', 'w2'], ignore)
   answers.left('w1')
@@ -42,13 +42,13 @@ test('a round without children, or only with children that leave, is over at onc
 })
 
 test('children that never answer are named, and a later answer is known as late', async () => {
-  const answers = new UseAnswers(1)
+  const answers = new ReloadAcks(1)
   assert.deepEqual(await answers.ask(['w1', 'w2'], (round) => answers.answered('w1', round)), ['w2'])
   assert.equal(answers.answered('w2', 1), true)
 })
 
 test('a late answer to a former round does not count for the next; an answer to the next counts for the former', async () => {
-  const answers = new UseAnswers()
+  const answers = new ReloadAcks()
   const first = answers.ask(['w1', 'w2'], ignore)
   const second = answers.ask(['w1', 'w2'], ignore)
   assert.equal(answers.answered('w1', 1), false)
@@ -60,7 +60,7 @@ test('a late answer to a former round does not count for the next; an answer to 
 })
 
 test('a child that cannot use the settings is reported when all have answered', async () => {
-  const answers = new UseAnswers()
+  const answers = new ReloadAcks()
   const over = answers.ask(['w1', 'w2'], (round) => answers.answered('w1', round, 'no such name'))
   assert.equal(await isOver(over), false)
   answers.answered('w2', 1)

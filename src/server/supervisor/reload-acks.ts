@@ -11,7 +11,7 @@ interface Round {
   readonly end: () => void
 }
 
-export class UseAnswers {
+export class ReloadAcks {
   readonly #limitMs: number
   readonly #rounds = new Set<Round>()
   #last = 0

@@ -11,7 +11,7 @@ import { HeldSockets, type SocketName } from './held-sockets.ts'
 import type { Launch } from './launch.ts'
 import { makeOwnFolder } from './own-folder.ts'
 import type { ChildRole } from './process-messages.ts'
-import { Generation, type GenerationReport } from './process-set.ts'
+import { type GenerationReport, ProcessSet } from './process-set.ts'
 import { type BoundSocket, bindSocket } from './socket-handle.ts'
 import { UpgradeFailure, type UpgradeStep, upgrade } from './upgrade-server.ts'
 
@@ -69,8 +69,8 @@ class Supervisor {
   readonly #restarts: Record<ChildRole, number> = { control: 0, worker: 0 }
   readonly #counts: Record<ChildRole, number> = { control: 0, worker: 0 }
   /** Generations with processes: the one that serves, one that is about to take over, and those that are finishing. */
-  readonly #generations = new Set<Generation>()
-  #current: Generation
+  readonly #generations = new Set<ProcessSet>()
+  #current: ProcessSet
   #isUpgrading = false
   #isStopping = false
 
@@ -147,7 +147,7 @@ class Supervisor {
   }
 
   /** Ends the generation that served until now, while the next one serves. */
-  #retire(former: Generation, next: Generation): void {
+  #retire(former: ProcessSet, next: ProcessSet): void {
     const { log } = this.#options
     former.leave()
     for (const role of ['control', 'worker'] as const) this.#sockets[role].retire(former.ids)
@@ -158,9 +158,9 @@ class Supervisor {
     })
   }
 
-  #generation(settings: Settings, { isBeside }: { readonly isBeside: boolean }): Generation {
+  #generation(settings: Settings, { isBeside }: { readonly isBeside: boolean }): ProcessSet {
     const { log, launch, handed, now = () => performance.now(), answerMs } = this.#options
-    const generation = new Generation({
+    const generation = new ProcessSet({
       ...{
         settings,
         launch,

@@ -5,13 +5,13 @@
  * API wait in the queue of their socket meanwhile. Until the new workers are ready, the upgrade can be rolled back.
  */
 import type { Logger } from '../../lib/log/create-log.ts'
-import type { Generation, GenerationReport } from './process-set.ts'
+import type { GenerationReport, ProcessSet } from './process-set.ts'
 
 export type UpgradeStep = 'starting' | 'control' | 'workers' | 'back'
 
 interface Upgrading {
-  readonly from: Generation
-  readonly to: Generation
+  readonly from: ProcessSet
+  readonly to: ProcessSet
   readonly log: Logger
   /** Called when a step begins. */
   readonly onStep: (step: UpgradeStep) => void

@@ -1,6 +1,6 @@
 /** Online sessions and tunnels for tests. */
 
-import type { OnlineSession, OnlineTunnel, PlaceClaim } from '../../../link/planes/plane-calls.ts'
+import type { OnlineSession, OnlineTunnel, Reservation } from '../../../link/planes/plane-calls.ts'
 import type { EdgeConfig } from '../../../model/edge-config.ts'
 
 export function onlineSession(id: string, credentialId = 'cr_1', certificateId?: string): OnlineSession {
@@ -30,7 +30,7 @@ export function servedAt(tunnelId: string, name: string, httpVersion: 1 | 2 = 1)
   }
 }
 
-export function placeClaim(tunnelId: string, sessionId: string, name: string): PlaceClaim {
+export function testReservation(tunnelId: string, sessionId: string, name: string): Reservation {
   return {
     place: `secure:${name}`,
     tunnelId,
@@ -42,23 +42,23 @@ export function placeClaim(tunnelId: string, sessionId: string, name: string): P
 }
 
 /** A claim of a tunnel in a pool. */
-export function poolClaim(
+export function poolReservation(
   tunnelId: string,
   sessionId: string,
   name: string,
   { ownerId = 'usr_1', version = 'a.b.c' } = {},
-): PlaceClaim {
+): Reservation {
   const backend = { kind: 'tunnel_group', id: 'ep_pool', labels: { '': 'ep_pool' }, pool: { proxyHeader: 0 } }
   const route = { id: 'route', matchType: 'path_prefix', match: '/', modules: { backend } } as const
   const config = { ...servedAt(tunnelId, name), id: 'ep_pool', routes: [route] }
-  return { ...placeClaim(tunnelId, sessionId, name), config, version, pool: { ownerId, httpVersion: 1 } }
+  return { ...testReservation(tunnelId, sessionId, name), config, version, pool: { ownerId, httpVersion: 1 } }
 }
 
 /** The tunnel of such a claim, online. */
-export function poolTunnel(...given: Parameters<typeof poolClaim>): OnlineTunnel {
+export function poolTunnel(...given: Parameters<typeof poolReservation>): OnlineTunnel {
   const [id, sessionId, name] = given
   const { endpoint, ...online } = endpointTunnel(id, sessionId, name)
-  const { place, config, version, isUnnamed, pool } = poolClaim(...given)
+  const { place, config, version, isUnnamed, pool } = poolReservation(...given)
   return { ...online, ...(endpoint && { endpoint: { ...endpoint, place, config, version, isUnnamed, pool } }) }
 }
 
@@ -76,7 +76,7 @@ export function labelTunnel(id: string, sessionId: string, labels: Readonly<Reco
 }
 
 export function endpointTunnel(id: string, sessionId: string, name: string): OnlineTunnel {
-  const { place, config, version, isUnnamed } = placeClaim(id, sessionId, name)
+  const { place, config, version, isUnnamed } = testReservation(id, sessionId, name)
   const publicUrl = `https://${name}`
   return {
     tunnel: { ...tunnelOf(id, sessionId), endpoint: { id: config.id, proto: 'https', publicUrl } },

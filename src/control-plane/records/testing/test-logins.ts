@@ -1,10 +1,10 @@
 /** Logins for tests: stored logins with a clock that is set by hand. */
 
-import { KnownLogins, type KnownLoginsOptions } from '../../../data-plane/mirrored/cached-logins.ts'
+import { CachedLogins, type CachedLoginsOptions } from '../../../data-plane/mirrored/cached-logins.ts'
 import { IdSource } from '../../../lib/ids.ts'
 import { createLog } from '../../../lib/log/create-log.ts'
 import { Sealer } from '../../../lib/secrets/seal.ts'
-import type { Login, LoginOrigin, LoginPlace, UsedAnswer } from '../../../model/logins.ts'
+import type { Login, LoginOrigin, LoginScope, UsedAnswer } from '../../../model/logins.ts'
 import { Follower } from '../../store/feed-follower.ts'
 import type { Store } from '../../store/store.ts'
 import { LoginUpkeep, type LoginUpkeepOptions } from '../login-upkeep.ts'
@@ -19,14 +19,14 @@ const log = createLog({ level: 'silent' })
 /** One node that keeps logins in `store`. */
 export async function loginNode(
   store: Store,
-  options: Partial<StoredLoginsOptions & KnownLoginsOptions & LoginUpkeepOptions> = {},
+  options: Partial<StoredLoginsOptions & CachedLoginsOptions & LoginUpkeepOptions> = {},
 ): Promise<LoginNode> {
   const clock = { now: START }
   const now = () => clock.now
   const sealer = new Sealer(Buffer.alloc(32, 7))
   await store.write((writer) => writer.keepMeta(KEY_ID, sealer.keyId))
   const stored = new StoredLogins({ store, sealer, ids: new IdSource({ now }), ...options })
-  const sessions = new KnownLogins({ rows: stored, now, log, ...options })
+  const sessions = new CachedLogins({ rows: stored, now, log, ...options })
   stored.whenEnded((endings) => sessions.ended(endings))
   const follower = new Follower({ store, followed: stored, log })
   await follower.start()
@@ -43,14 +43,14 @@ export async function loginNode(
 }
 
 export interface LoginNode {
-  readonly sessions: KnownLogins
+  readonly sessions: CachedLogins
   readonly stored: StoredLogins
   readonly clock: { now: number }
   readonly upkeep: LoginUpkeep
   close(): Promise<void>
 }
 
-export function placeOf(changes: Partial<LoginPlace> = {}): LoginPlace {
+export function placeOf(changes: Partial<LoginScope> = {}): LoginScope {
   return {
     secret: 'cookie-secret-of-a-browser',
     host: 'app.example.com',

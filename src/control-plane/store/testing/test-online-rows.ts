@@ -1,5 +1,5 @@
 /** Nodes, sessions, tunnels and places for tests of what is online. */
-import type { StoredHolder, StoredNode, StoredOnlineSession, StoredPlace } from '../online-rows.ts'
+import type { StoredAddress, StoredHolder, StoredNode, StoredOnlineSession } from '../online-rows.ts'
 import type { TunnelWithPairs } from '../online-writer.ts'
 import type { Store } from '../store.ts'
 
@@ -29,7 +29,7 @@ export function tunnelAt(nodeId: string, id: string, given: Partial<TunnelWithPa
   return { id, nodeId, planeId: 'p1', sessionId: `ts_${id}`, endpointId: null, fields: '{}', pairs: [], ...given }
 }
 
-export function placeAt(place: string, given: Partial<StoredPlace> = {}): StoredPlace {
+export function placeAt(place: string, given: Partial<StoredAddress> = {}): StoredAddress {
   const served = { ownerId: 'usr_1', isPooled: false, digest: 'd', isUnnamed: true, port: null, config: '{"a":1}' }
   return { place, ...served, ...given }
 }

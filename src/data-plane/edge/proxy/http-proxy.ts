@@ -12,7 +12,7 @@ import type { Sweep } from '../deadlines.ts'
 import { type ErrorPages, errorPages } from '../pages/error-page.ts'
 import type { UpstreamPool } from '../upstream-pool.ts'
 import type { FindEdge, VisitorConnection } from './pick-edge.ts'
-import { Passage } from './proxied-request.ts'
+import { ProxiedRequest } from './proxied-request.ts'
 import type { ProxyTools } from './proxy-tools.ts'
 
 export interface HttpProxyOptions {
@@ -58,7 +58,7 @@ export class HttpProxy {
 
   /** Answers `exchange`, which came over `connection`. Never throws. */
   handle(exchange: Exchange, connection: VisitorConnection): void {
-    new Passage(this.#tools, exchange, connection).start()
+    new ProxiedRequest(this.#tools, exchange, connection).start()
   }
 }
 

@@ -3,7 +3,7 @@ import { HeaderList } from '../../../lib/http/header-list.ts'
 import { type HeaderName, headerName } from '../../../lib/http/header-name.ts'
 import type { RequestContext } from '../../../modules/phases.ts'
 import { isTrailer } from '../trailers.ts'
-import { type PublicPlace, publicLocation } from './location.ts'
+import { type PublicOrigin, publicLocation } from './location.ts'
 
 /** RFC 9110 §7.6.1; and `Expect`, which the edge answers, since it reads the body. */
 const hopByHop: ReadonlySet<string> = new Set([
@@ -35,7 +35,7 @@ export function stripResponse(headers: HeaderList): void {
 /** Removes what a service must not send, and restores the public host in redirects. */
 export function cleanResponse(
   headers: HeaderList,
-  place: PublicPlace & { readonly replacedHost: string | undefined },
+  place: PublicOrigin & { readonly replacedHost: string | undefined },
 ): void {
   stripResponse(headers)
   if (place.replacedHost === undefined) return

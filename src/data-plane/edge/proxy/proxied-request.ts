@@ -32,7 +32,7 @@ import { acceptWebSocket } from './websocket.ts'
  */
 const READ_MS = 120_000
 
-export class Passage implements Search, ForwardingOwner, AnswerOwner, Expiring {
+export class ProxiedRequest implements Search, ForwardingOwner, AnswerOwner, Expiring {
   readonly tools: ProxyTools
   readonly connection: VisitorConnection
   readonly startedAt: number

@@ -1,12 +1,12 @@
 /** For tests: a data plane that looks up what other nodes have, and a directory that answers. */
 import type { ByteStream } from '../../../lib/bytes/byte-stream.ts'
 import { createLog } from '../../../lib/log/create-log.ts'
-import type { DistantPlace, DistantTunnel } from '../../../link/planes/plane-calls.ts'
+import type { RemoteAddress, RemoteTunnel } from '../../../link/planes/plane-calls.ts'
 import { DialFault, type DialRequest } from '../../../model/dial.ts'
 import type { EdgeConfig, TunnelPlan } from '../../../model/edge-config.ts'
 import { LabelGroups, type LabelledTunnel } from '../../../model/label-groups.ts'
 import type { Listener } from '../../../model/look-up.ts'
-import { OtherNodes } from '../node-tunnels.ts'
+import { NodeTunnels } from '../node-tunnels.ts'
 
 /** Longer than an answer is used as it is, and longer than it is used without waiting, in milliseconds. */
 export const AGED_MS = 2000
@@ -24,7 +24,7 @@ export const stream = { isStream: true } as unknown as ByteStream
 export const settled = () => new Promise<void>((resolve) => setImmediate(resolve))
 export const isOffline = (outcome: unknown): boolean => outcome instanceof DialFault && outcome.reason === 'offline'
 
-export const tunnelOf = (tunnelId: string, nodeId = 'nd_b', labels?: Record<string, string>): DistantTunnel => ({
+export const tunnelOf = (tunnelId: string, nodeId = 'nd_b', labels?: Record<string, string>): RemoteTunnel => ({
   ...{ tunnelId, sessionId: `ts_${tunnelId}`, nodeId, planeId: 'w1', httpVersion: 1 },
   ...(labels && { labels }),
 })
@@ -41,7 +41,7 @@ interface PlaceFacts {
 export function placeOf(
   place: string,
   { tunnelId = 'tn_1', nodeId, version = 'v1', guard }: PlaceFacts = {},
-): DistantPlace {
+): RemoteAddress {
   const [listener, name = ''] = place.split(':')
   const backend: TunnelPlan = { kind: 'tunnel', tunnelId, httpVersion: 1, proxyHeader: 0 }
   const config: EdgeConfig = {
@@ -61,8 +61,8 @@ export function placeOf(
 export class DistantPlane {
   now = 0
   /** By place. */
-  readonly stored = new Map<string, DistantPlace>()
-  members: DistantTunnel[] = []
+  readonly stored = new Map<string, RemoteAddress>()
+  members: RemoteTunnel[] = []
   isAway = false
   /** Holds back answers while it is set. */
   held: Promise<void> | undefined
@@ -79,7 +79,7 @@ export class DistantPlane {
   readonly moved: string[] = []
   /** What is really online: the version, or `''`, by tunnel and node. */
   readonly online = new Map<string, string>()
-  readonly nodes = new OtherNodes({
+  readonly nodes = new NodeTunnels({
     edges: {
       exact: (listener, name) => this.own.get(`${listener}:${name}`) ?? this.#servedAt(listener, name),
       onPort: (port) => this.own.get(`:${port}`),
@@ -89,7 +89,7 @@ export class DistantPlane {
     },
     groups: this.groups,
     followGroup: (labels) => this.groups.follow(labels),
-    lookUpPlaces: async (places) => {
+    lookUpAddresses: async (places) => {
       this.asked.push(places[0] ?? '')
       // Like a database, it answers with its state at this moment.
       const found = places.flatMap((place) => this.stored.get(place) ?? [])
@@ -121,7 +121,7 @@ export class DistantPlane {
     return [...this.served.values()].find((config) => config.kind === kind && config.names.includes(name))?.id
   }
 
-  store(...places: readonly DistantPlace[]): void {
+  store(...places: readonly RemoteAddress[]): void {
     for (const place of places) {
       this.stored.set(place.place, place)
       this.online.set(`${place.tunnel.tunnelId}@${place.tunnel.nodeId}`, place.version)

@@ -7,7 +7,7 @@ import type { NodeAddress } from '../connect-node.ts'
 import type { AnswerNode } from '../node-calls.ts'
 import { createNodeIdentity } from '../node-identity.ts'
 import { NodeLinks, type NodeLinksOptions } from '../node-links.ts'
-import { NodeDoor, type NodeDoorOptions } from '../node-listener.ts'
+import { NodeListener, type NodeListenerOptions } from '../node-listener.ts'
 import { TestTunnel } from './test-tunnel.ts'
 
 const log = createLog({ level: 'silent' })
@@ -22,13 +22,13 @@ export interface TestNodeOptions {
   readonly on?: ListenOn
   readonly dial?: Dial
   readonly answer?: AnswerNode
-  readonly door?: Partial<NodeDoorOptions>
+  readonly door?: Partial<NodeListenerOptions>
   readonly links?: Partial<NodeLinksOptions>
   readonly authority?: Authority
 }
 
 export interface TestNode {
-  readonly door: NodeDoor
+  readonly door: NodeListener
   readonly links: NodeLinks
   readonly port: number
   /** What was dialled here, and the tunnels that were reached: by default a new one for each dial. */
@@ -48,7 +48,7 @@ export class TestNodes {
     const identity = createNodeIdentity({ nodeId, planeId }, authority)
     const asked: DialRequest[] = []
     const tunnels: TestTunnel[] = []
-    const door = new NodeDoor({
+    const door = new NodeListener({
       ...{ identity, log },
       answer: answer ?? (async (from, value) => ({ from, value })),
       dial: async (request) => {

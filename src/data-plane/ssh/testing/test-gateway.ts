@@ -17,7 +17,7 @@ import type { LiveSession } from '../../tunnel/session-types.ts'
 import { DOMAIN, TestEndpoints } from '../../tunnel/testing/test-agent-listener.ts'
 import { noRemote, testControl } from '../../tunnel/testing/test-control.ts'
 import type { SshUserCertificate } from '../ssh-context.ts'
-import { SshDoor, type SshDoorOptions } from '../ssh-listener.ts'
+import { SshListener, type SshListenerOptions } from '../ssh-listener.ts'
 
 /** Keys as `ssh-keygen` makes them serve clients as well. */
 export const clientKey = makeSshHostKey()
@@ -45,14 +45,14 @@ export class TestGateway {
   readonly endpoints: TestEndpoints
   readonly logged: Record<string, unknown>[] = []
   readonly online: Online
-  readonly door: SshDoor
+  readonly door: SshListener
   isAway = false
   port = 0
   #held: PromiseWithResolvers<void> | undefined
   #looked = () => {}
   #answered = () => {}
 
-  constructor(options: Partial<Pick<SshDoorOptions, 'limits' | 'admits' | 'meet' | 'caps'>> = {}) {
+  constructor(options: Partial<Pick<SshListenerOptions, 'limits' | 'admits' | 'meet' | 'caps'>> = {}) {
     const destination = { write: (line: string) => this.logged.push(JSON.parse(line)) }
     const log = createLog({ level: 'debug', format: 'json', destination })
     const shared = { ids: new IdSource({ now: Date.now }), now: Date.now, log }
@@ -85,7 +85,7 @@ export class TestGateway {
       publicPorts: () => ({ http: 8080, https: 8443 }),
     })
     const hostKey = new Secret(makeSshHostKey().privateText)
-    this.door = new SshDoor({ ...shared, ...options, online: this.online, hostKey, credentials })
+    this.door = new SshListener({ ...shared, ...options, online: this.online, hostKey, credentials })
     this.admit([])
   }
 

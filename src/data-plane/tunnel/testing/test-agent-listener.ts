@@ -9,7 +9,7 @@ import type { Secret } from '../../../lib/secrets/secret.ts'
 import type { AuthAnswer, AuthRequest } from '../../../link/wire/messages/auth.ts'
 import { refusals } from '../../../model/agent-errors.ts'
 import { FormerLabels } from '../../../model/former-labels.ts'
-import { AgentDoor, type AgentDoorOptions } from '../agent-listener.ts'
+import { AgentListener, type AgentListenerOptions } from '../agent-listener.ts'
 import {
   type AgentCredential,
   BindRefusal,
@@ -103,10 +103,10 @@ interface Identity {
   readonly privateKeyPem: string
 }
 
-export interface DoorOptions
+export interface TestAgentListenerOptions
   extends Partial<
     Omit<
-      AgentDoorOptions & OnlineOptions,
+      AgentListenerOptions & OnlineOptions,
       'online' | 'credentials' | 'endpoints' | 'certificate' | 'log' | 'control' | 'remote'
     >
   > {
@@ -115,18 +115,18 @@ export interface DoorOptions
   readonly remote?: Partial<RemoteTunnels>
 }
 
-export class TestDoor {
+export class TestAgentListener {
   readonly credentials = new TestCredentials()
   readonly endpoints = new TestEndpoints((id) => this.credentials.current(id))
   /** Lines of the log, as objects. */
   readonly logged: Record<string, unknown>[] = []
   readonly tunnels: Online
-  readonly door: AgentDoor
+  readonly door: AgentListener
   #port = 0
 
   constructor(
     { certificatePem: cert, privateKeyPem: key }: Identity,
-    { answers, remote, ...options }: DoorOptions = {},
+    { answers, remote, ...options }: TestAgentListenerOptions = {},
   ) {
     const destination = { write: (line: string) => this.logged.push(JSON.parse(line)) }
     const shared = {
@@ -148,7 +148,7 @@ export class TestDoor {
       publicPorts: () => ({ http: 8080, https: 8443 }),
       ...shared,
     })
-    this.door = new AgentDoor({ certificate: { cert, key }, version: '9.9.9', ...shared, online: this.tunnels })
+    this.door = new AgentListener({ certificate: { cert, key }, version: '9.9.9', ...shared, online: this.tunnels })
   }
 
   /** The tunnels of a session are remembered as the control plane does. */

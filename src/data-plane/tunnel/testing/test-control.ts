@@ -1,5 +1,5 @@
 /** For tests: a control plane that answers as it is told, no other data planes, and lists of what is online at this one. */
-import { Shelf } from '../../../lib/sorted-id-map.ts'
+import { SortedIdMap } from '../../../lib/sorted-id-map.ts'
 import type { Control } from '../../../link/planes/control-link.ts'
 import type { ControlCalls } from '../../../link/planes/plane-calls.ts'
 import { DialFault } from '../../../model/dial.ts'
@@ -36,7 +36,7 @@ export const noRemote: RemoteTunnels = {
 /** What is online at a data plane, listed as the control plane does. */
 export function listed({ online, groups }: Registry) {
   const shelf = <T extends { readonly id: string }>(all: readonly T[]) => {
-    const found = new Shelf<T>()
+    const found = new SortedIdMap<T>()
     for (const each of all) found.add(each.id, each)
     return { page: async (page: PresencePage) => found.page(page), get: async (id: string) => found.get(id) }
   }

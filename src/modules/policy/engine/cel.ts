@@ -25,11 +25,11 @@ const require = createRequire(import.meta.url)
 
 /** The tree of `text`, at most `MAX_DEPTH` deep; throws `BadExpression`. */
 export function parseExpression(text: string): Expr {
-  return parseWithPlaces(text).expr
+  return parseWithPositions(text).expr
 }
 
 /** The tree of `text`, with a function that returns the line and column of one of its parts. */
-export function parseWithPlaces(text: string): { readonly expr: Expr; readonly placeOf: (part: bigint) => string } {
+export function parseWithPositions(text: string): { readonly expr: Expr; readonly placeOf: (part: bigint) => string } {
   guard(text)
   const { expr, sourceInfo } = parse(text)
   if (isDeep(expr)) throw new BadExpression(`is nested too deep (over ${MAX_DEPTH} levels); split it`)

@@ -1,6 +1,6 @@
 /** Checks a CEL expression before it runs: whether its variables, fields and functions exist, and its patterns are valid. */
 import { BadPattern, checkPattern } from '../../../lib/patterns/pattern.ts'
-import { BadExpression, parseWithPlaces } from './cel.ts'
+import { BadExpression, parseWithPositions } from './cel.ts'
 import { type Func, functions, macros, methods } from './functions.ts'
 import { arithmetic, canContain, canEqual, canOrder, common } from './kinds.ts'
 import { newerName } from './older-names.ts'
@@ -39,7 +39,7 @@ interface Scope {
 export function checkExpression(text: string, site: Site, { condition }: { condition: boolean }): number {
   const patterns: number[] = []
   const scope: Scope = { site, variables: variables(site), locals: new Map(), loops: 0, patterns }
-  const { expr, placeOf } = parseWithPlaces(text)
+  const { expr, placeOf } = parseWithPositions(text)
   try {
     const shape = infer(expr, scope)
     if (condition && !maybeBool(shape)) {

@@ -30,7 +30,7 @@ const token = Type.Object(
   { additionalProperties: false },
 )
 
-export type TokenPlace = Static<typeof token>
+export type TokenSource = Static<typeof token>
 
 /** Only algorithms with a public key: a published key set cannot hold a shared secret. */
 const algorithms = ['ES256', 'ES384', 'ES512', 'EdDSA', 'PS256', 'PS384', 'PS512', 'RS256', 'RS384', 'RS512']

@@ -1,7 +1,7 @@
 /** Finds the tokens of a request: in a header, or in a field of its body. */
 import type { HeaderList } from '../../../lib/http/header-list.ts'
 import { BadJson, readJson } from '../../../lib/text/json.ts'
-import type { TokenPlace } from './jwt-settings.ts'
+import type { TokenSource } from './jwt-settings.ts'
 import type { PolicyRequest } from './policy-traffic.ts'
 
 /** The longest body that is searched for a token, since all of it is held in memory. */
@@ -18,7 +18,7 @@ type BodyFields = () => Promise<ReadonlyMap<string, readonly unknown[]> | Unread
 
 /** The token at `place`. Undefined when there is none, or several: the upstream might use another one than we checked. */
 export async function findToken(
-  { method, name, prefix }: TokenPlace,
+  { method, name, prefix }: TokenSource,
   headers: HeaderList,
   body: BodyFields,
 ): Promise<{ readonly token: string | undefined } | { readonly unread: Unread }> {

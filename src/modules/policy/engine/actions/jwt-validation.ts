@@ -1,7 +1,7 @@
 /** `jwt-validation`: lets in requests that carry tokens of a trusted issuer. */
 import { defineAction, type Outcome } from '../action.ts'
 import { KeysUnavailable, keySource } from '../jwt-keys.ts'
-import { checkJwt, jwtForm, type TokenPlace } from '../jwt-settings.ts'
+import { checkJwt, jwtForm, type TokenSource } from '../jwt-settings.ts'
 import { bodyFields, findToken, type Unread } from '../jwt-tokens.ts'
 import { BadToken, type ReadToken, tokenVerifier } from '../jwt-verify.ts'
 
@@ -46,7 +46,7 @@ export const jwtValidation = defineAction({
       },
     }
 
-    async function judge(token: string, { type }: TokenPlace): Promise<ReadToken | Refused> {
+    async function judge(token: string, { type }: TokenSource): Promise<ReadToken | Refused> {
       try {
         return await verify(token, type)
       } catch (error) {
@@ -83,7 +83,7 @@ function refusal(challenge: string): Outcome {
 /** What later rules can read of a verified token. */
 function resultOf(
   { header, payload, signature }: ReadToken,
-  { method, name }: TokenPlace,
+  { method, name }: TokenSource,
 ): ReadonlyMap<string, unknown> {
   const plain = { header: jsonInput(header), payload: jsonInput(payload), signature }
   return new Map<string, unknown>(
