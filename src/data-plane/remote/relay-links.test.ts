@@ -7,8 +7,8 @@ import { join } from 'node:path'
 import { after, describe, test } from 'node:test'
 import { until } from '../../../test/support/until.ts'
 import { createLog } from '../../lib/log/create-log.ts'
+import { relaySession } from '../../link/planes/relay-session.ts'
 import { RelayLinks } from './relay-links.ts'
-import { relaySession } from './relay-session.ts'
 import { Near, reached, request } from './testing/test-near.ts'
 
 const log = createLog({ level: 'silent' })

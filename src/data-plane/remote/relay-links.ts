@@ -7,11 +7,11 @@ import type { ByteStream } from '../../lib/bytes/byte-stream.ts'
 import type { Logger } from '../../lib/log/create-log.ts'
 import { MinuteLog } from '../../lib/log/minute-log.ts'
 import type { Channel } from '../../link/calls/plane-channel.ts'
+import { buildPreamble } from '../../link/planes/dial-header.ts'
+import { LinkTable } from '../../link/planes/link-table.ts'
+import { RelayLink } from '../../link/planes/relay-link.ts'
+import { relaySession } from '../../link/planes/relay-session.ts'
 import { DialFault, type DialRequest } from '../../model/dial.ts'
-import { buildPreamble } from './dial-header.ts'
-import { LinkTable } from './link-table.ts'
-import { RelayLink } from './relay-link.ts'
-import { relaySession } from './relay-session.ts'
 
 interface RelayLinksOptions {
   /** The path of the socket on which a plane's `WorkerListener` listens; undefined for an unknown plane. */

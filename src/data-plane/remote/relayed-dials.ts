@@ -3,9 +3,9 @@ import type { Movable } from '../../lib/bytes/close-when-idle.ts'
 import { relay } from '../../lib/bytes/relay.ts'
 import type { Logger } from '../../lib/log/create-log.ts'
 import { MinuteLog } from '../../lib/log/minute-log.ts'
+import { buildFault, parseRequest, REACHED, readPart } from '../../link/planes/dial-header.ts'
 import type { WireStream } from '../../link/wire/wire-stream.ts'
 import { type Dial, DialFault, type DialRequest } from '../../model/dial.ts'
-import { buildFault, parseRequest, REACHED, readPart } from './dial-header.ts'
 
 export interface RelayedDialsOptions {
   /** Dials tunnels of this plane or node; never relays further. */

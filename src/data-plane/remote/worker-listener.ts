@@ -4,9 +4,9 @@ import { createServer, type Server, type Socket } from 'node:net'
 import type { Movable } from '../../lib/bytes/close-when-idle.ts'
 import type { Logger } from '../../lib/log/create-log.ts'
 import { type Channel, streamChannel } from '../../link/calls/plane-channel.ts'
+import { RELAY_TYPE, WORKER_CALLS_TYPE } from '../../link/planes/dial-header.ts'
+import { relaySession } from '../../link/planes/relay-session.ts'
 import type { Mux } from '../../link/wire/mux.ts'
-import { RELAY_TYPE, WORKER_CALLS_TYPE } from './dial-header.ts'
-import { relaySession } from './relay-session.ts'
 import { RelayedDials, type RelayedDialsOptions } from './relayed-dials.ts'
 
 /** `dial` reaches tunnels of this plane only: what comes through here is not relayed again. */

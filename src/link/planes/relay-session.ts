@@ -18,10 +18,10 @@
  * two more descriptors for every visitor.
  */
 import type { Socket } from 'node:net'
-import { Mux, type MuxOptions } from '../../link/wire/mux.ts'
-import type { PeerTraits } from '../../link/wire/mux-peer.ts'
-import { socketTransport } from '../../link/wire/transport.ts'
-import { GROWN_WINDOW_BYTES, WINDOW_BYTES } from '../../link/wire/wire-bounds.ts'
+import { Mux, type MuxOptions } from '../wire/mux.ts'
+import type { PeerTraits } from '../wire/mux-peer.ts'
+import { socketTransport } from '../wire/transport.ts'
+import { GROWN_WINDOW_BYTES, WINDOW_BYTES } from '../wire/wire-bounds.ts'
 
 /** Most open streams of one session. Each buffers at most a window of 256 KiB for a slow reader. */
 const RELAY_STREAMS = 65_536

@@ -2,12 +2,12 @@
 import { inTime } from '../../lib/in-time.ts'
 import type { Logger } from '../../lib/log/create-log.ts'
 import { MinuteLog } from '../../lib/log/minute-log.ts'
-import { call, type Message, readMessage } from '../../link/wire/agent-rpc.ts'
-import type { Mux } from '../../link/wire/mux.ts'
-import { MESSAGE_BYTES } from '../../link/wire/wire-bounds.ts'
-import { WireError } from '../../link/wire/wire-error.ts'
-import type { WireStream } from '../../link/wire/wire-stream.ts'
 import { LinkFault } from '../../model/link-fault.ts'
+import { call, type Message, readMessage } from '../wire/agent-rpc.ts'
+import type { Mux } from '../wire/mux.ts'
+import { MESSAGE_BYTES } from '../wire/wire-bounds.ts'
+import { WireError } from '../wire/wire-error.ts'
+import type { WireStream } from '../wire/wire-stream.ts'
 import type { NodePlane } from './node-identity.ts'
 
 /** The type number of a call; neither an agent's session nor a relayed stream uses it. */

@@ -3,7 +3,7 @@
  * later visitors, and would let them in by rules that no longer apply.
  */
 import type { Logger } from '../../lib/log/create-log.ts'
-import type { Mux } from '../../link/wire/mux.ts'
+import type { Mux } from '../wire/mux.ts'
 import { callNode } from './node-calls.ts'
 
 /** The message to the other node. */

@@ -4,11 +4,11 @@
  * pinged, and is closed when it has been idle for long.
  */
 
-import { answerPings } from '../../link/wire/heartbeat.ts'
-import type { Mux } from '../../link/wire/mux.ts'
-import { streamTypes, typeHead } from '../../link/wire/stream-types.ts'
-import { WireError } from '../../link/wire/wire-error.ts'
-import type { WireStream } from '../../link/wire/wire-stream.ts'
+import { answerPings } from '../wire/heartbeat.ts'
+import type { Mux } from '../wire/mux.ts'
+import { streamTypes, typeHead } from '../wire/stream-types.ts'
+import { WireError } from '../wire/wire-error.ts'
+import type { WireStream } from '../wire/wire-stream.ts'
 
 interface LinkPulseOptions {
   /** How long the session may be without streams, in milliseconds. */

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { after, describe, test } from 'node:test'
 import { type ConnectionOptions, connect, createServer, type TLSSocket, type TlsOptions } from 'node:tls'
+import { newAuthority } from '../../data-plane/remote/testing/test-nodes.ts'
 import { createNodeIdentity, type NodePlane, RELAY_PROTOCOL, tlsOptions, verifiedPeer } from './node-identity.ts'
-import { newAuthority } from './testing/test-nodes.ts'
 
 const authority = newAuthority()
 const stranger = newAuthority()

@@ -6,13 +6,18 @@ import { after, describe, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { openGate } from '../../../test/support/tcp-gate.ts'
 import { until } from '../../../test/support/until.ts'
+import { Near, reached, request } from '../../data-plane/remote/testing/test-near.ts'
+import {
+  newAuthority,
+  type TestNode,
+  type TestNodeOptions,
+  TestNodes,
+} from '../../data-plane/remote/testing/test-nodes.ts'
 import { type ByteStream, writeLent } from '../../lib/bytes/byte-stream.ts'
-import { WINDOW_BYTES } from '../../link/wire/wire-bounds.ts'
-import type { WireStream } from '../../link/wire/wire-stream.ts'
 import { DialFault, type DialReason } from '../../model/dial.ts'
+import { WINDOW_BYTES } from '../wire/wire-bounds.ts'
+import type { WireStream } from '../wire/wire-stream.ts'
 import { PREAMBLE_BYTES } from './dial-header.ts'
-import { Near, reached, request } from './testing/test-near.ts'
-import { newAuthority, type TestNode, type TestNodeOptions, TestNodes } from './testing/test-nodes.ts'
 
 const closers: (() => unknown)[] = []
 after(async () => {

@@ -3,11 +3,11 @@
  * two bytes and a JSON object; the answer for success has length 0.
  */
 
-import { parseMessage } from '../../link/wire/agent-rpc.ts'
-import { typeHead } from '../../link/wire/stream-types.ts'
-import { WireError } from '../../link/wire/wire-error.ts'
-import type { WireStream } from '../../link/wire/wire-stream.ts'
 import { DialFault, type DialReason, type DialRequest, VERSION_CHARACTERS } from '../../model/dial.ts'
+import { parseMessage } from '../wire/agent-rpc.ts'
+import { typeHead } from '../wire/stream-types.ts'
+import { WireError } from '../wire/wire-error.ts'
+import type { WireStream } from '../wire/wire-stream.ts'
 
 /**
  * The type number of a relayed stream; no agent's session uses it. During an upgrade old and new planes relay to each other:
