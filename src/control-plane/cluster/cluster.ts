@@ -39,6 +39,7 @@ interface Here extends NodeServices {
   /** Stops a tunnel whose address another node holds by now. */
   stopTaken(tunnelId: string): void
   nodesChanged(others: readonly OtherNode[]): void
+  nodeGone(nodeId: string): void
   /** Sends a call to another node. */
   callNode(nodeId: string, value: unknown): Promise<unknown>
 }
@@ -389,8 +390,10 @@ export class Cluster {
     const others: OtherNode[] = isSettled ? live : unsettled.map((other) => ({ ...other, isUnsure: true }))
     this.#liveCount = live.length + 1
     if (JSON.stringify(others) === JSON.stringify(this.#others)) return
+    const isGone = (id: string): boolean => !others.some(({ nodeId }) => nodeId === id)
+    for (const { nodeId } of this.#others) if (isGone(nodeId)) here.nodeGone(nodeId)
+    for (const id of this.#unreached.keys()) if (isGone(id)) this.#unreached.delete(id)
     this.#others = others
-    for (const id of this.#unreached.keys()) if (!others.some(({ nodeId }) => nodeId === id)) this.#unreached.delete(id)
     here.nodesChanged(others)
   }
 }

@@ -221,13 +221,6 @@ export class AttachedPlanes implements CredentialSessions {
     for (const { link } of this.#planes.values()) link.tell('nodes', others)
   }
 
-  /** Calls another node through a data plane. */
-  async callNode(nodeId: string, value: unknown): Promise<unknown> {
-    const plane = [...this.#planes.values()].find(({ isLeaving }) => !isLeaving) ?? [...this.#planes.values()][0]
-    if (!plane) throw new Error('cannot call another node: no data plane is attached')
-    return plane.link.ask('callNode', { nodeId, value })
-  }
-
   /** What is online at this node, for the API. */
   get presence(): Presence {
     const { directory } = this

@@ -136,7 +136,7 @@ describe('the door of a node', () => {
   for (const [name, text] of Object.entries(calls)) {
     test(`answers a call with ${name} with a fault, and does not pass it on`, async () => {
       let asked = 0
-      const { nodes, b } = await pair({ b: { answer: async () => ++asked, door: { calls: { askMs: 50 } } } })
+      const { nodes, b } = await pair({ b: { answer: async () => ++asked, calls: { askMs: 50 } } })
       const mux = await session(nodes, b.port)
       const stream = mux.open(Buffer.concat([typeHead(CALL_TYPE), Buffer.from(text)])) as WireStream // there is room
       const near = new Near(stream)
@@ -207,13 +207,13 @@ describe('a call', () => {
     const never = { answer: () => new Promise(() => {}) }
     const { a } = await pair({ b: never })
     await rejected(a.links.call('b', 1, { withinMs: 50 }), 'timeout', /no answer in \d+ ms/)
-    const { a: patient } = await pair({ b: { ...never, door: { calls: { answerMs: 30 } } } })
+    const { a: patient } = await pair({ b: { ...never, calls: { answerMs: 30 } } })
     await rejected(patient.links.call('b', 1, { withinMs: 10_000 }), 'failed', /no answer in time/)
   })
 
   test('beyond the limit of calls at once is a fault, and later ones are answered', async () => {
     const answer = Promise.withResolvers<number>()
-    const { a } = await pair({ b: { answer: () => answer.promise, door: { calls: { maxCalls: 2 } } } })
+    const { a } = await pair({ b: { answer: () => answer.promise, calls: { maxCalls: 2 } } })
     const first = [a.links.call('b', 1, { withinMs: 10_000 }), a.links.call('b', 2, { withinMs: 10_000 })]
     await rejected(a.links.call('b', 3, { withinMs: 10_000 }), 'failed', /too many/)
     answer.resolve(7)

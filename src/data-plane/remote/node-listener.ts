@@ -7,7 +7,7 @@ import { type ListenOn, listenOn, listenText } from '../../lib/net/listen-on.ts'
 import { agentSockets } from '../../lib/net/socket-options.ts'
 import { LEAVE_TYPE, RELAY_TYPE } from '../../link/planes/dial-header.ts'
 import { LinkKeepalive } from '../../link/planes/link-keepalive.ts'
-import { type AnswerNode, CALL_TYPE, NodeCalls, type NodeCallsOptions } from '../../link/planes/node-calls.ts'
+import { CALL_TYPE } from '../../link/planes/node-calls.ts'
 import { type NodeIdentity, type NodePlane, verifiedPeer } from '../../link/planes/node-identity.ts'
 import { TunnelsReached } from '../../link/planes/reached-tunnels.ts'
 import { relaySession } from '../../link/planes/relay-session.ts'
@@ -20,14 +20,14 @@ import { RelayedDials, type RelayedDialsOptions } from './relayed-dials.ts'
 /** `dial` reaches tunnels of this node only: what comes through here is relayed to no other. */
 export interface NodeListenerOptions extends RelayedDialsOptions {
   readonly identity: Pick<NodeIdentity, 'doorTls'>
-  readonly answer: AnswerNode
+  /** Takes the stream of a call from another node. */
+  readonly answer: (stream: WireStream, from: NodePlane) => void
   /** Instead of the limits below, for tests. */
   readonly handshakeMs?: number
   readonly maxHandshakes?: number
   readonly idleMs?: number
-  /** See `LinkKeepalive` and `NodeCalls`, for tests. */
+  /** See `LinkKeepalive`, for tests. */
   readonly lookMs?: number
-  readonly calls?: Pick<NodeCallsOptions, 'askMs' | 'answerMs' | 'maxCalls'>
 }
 
 /** How long a connection may take to prove that it comes from a node, in milliseconds. */
@@ -50,7 +50,6 @@ interface Handshake {
 export class NodeListener {
   readonly #options: NodeListenerOptions
   readonly #dials: RelayedDials
-  readonly #calls: NodeCalls
   readonly #server: Server
   readonly #handshakes = new Map<string, Handshake>()
   readonly #sessions = new Map<Mux, TunnelsReached>()
@@ -59,10 +58,9 @@ export class NodeListener {
   #closed: Promise<void> | undefined
 
   constructor(options: NodeListenerOptions) {
-    const { identity, answer, calls, log } = options
+    const { identity, log } = options
     this.#options = options
     this.#dials = new RelayedDials(options)
-    this.#calls = new NodeCalls({ ...calls, answer, log })
     this.#refused = new MinuteLog((fields, count) =>
       log.warn({ ...fields, count }, 'refused a connection to the listener for nodes'),
     )
@@ -131,7 +129,6 @@ export class NodeListener {
     this.stop()
     for (const session of [...this.#sessions.keys()]) session.close()
     this.#dials.close()
-    this.#calls.close()
     this.#refused.close()
     this.#dead.close()
     await this.#closed
@@ -198,7 +195,7 @@ export class NodeListener {
 
   #onStream(stream: WireStream, type: number, from: NodePlane, reached: TunnelsReached): void {
     if (type === RELAY_TYPE) this.#dials.accept(stream, reached)
-    else if (type === CALL_TYPE) this.#calls.accept(stream, from)
+    else if (type === CALL_TYPE) this.#options.answer(stream, from)
     else this.#dials.refuse(stream, 'unknown stream type')
   }
 

@@ -6,7 +6,6 @@ import { connect } from 'node:net'
 import type { ByteStream } from '../../lib/bytes/byte-stream.ts'
 import type { Logger } from '../../lib/log/create-log.ts'
 import { MinuteLog } from '../../lib/log/minute-log.ts'
-import type { Channel } from '../../link/calls/plane-channel.ts'
 import { buildPreamble } from '../../link/planes/dial-header.ts'
 import { LinkTable } from '../../link/planes/link-table.ts'
 import { RelayLink } from '../../link/planes/relay-link.ts'
@@ -60,7 +59,7 @@ export class RelayLinks {
   }
 
   /** Opens a channel for calls to another plane; undefined when it is not known. */
-  calls(planeId: string): Channel | undefined {
+  calls(planeId: string): ReturnType<RelayLink['calls']> {
     return this.#linkTo(planeId)?.calls()
   }
 

@@ -1,17 +1,19 @@
 /** Composes how this data plane reaches what is online at others, of this node and of other nodes. */
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
+import type { Duplex } from 'node:stream'
 import { isDeepStrictEqual } from 'node:util'
 import type { Movable } from '../../lib/bytes/close-when-idle.ts'
 import { type LimitPart, limitPartOf, undivided } from '../../lib/limits/divided-counters.ts'
 import type { Logger } from '../../lib/log/create-log.ts'
 import type { ListenOn } from '../../lib/net/listen-on.ts'
 import type { Authority } from '../../lib/x509/certificate-authority.ts'
-import type { Channel } from '../../link/calls/plane-channel.ts'
 import { type ControlLink, LOOKUP_MS } from '../../link/planes/control-link.ts'
 import { createNodeIdentity } from '../../link/planes/node-identity.ts'
 import { NodeLinks } from '../../link/planes/node-links.ts'
+import { PassedCalls } from '../../link/planes/passed-calls.ts'
 import type { OtherNode, PlaneCalls } from '../../link/planes/plane-calls.ts'
+import type { WireStream } from '../../link/wire/wire-stream.ts'
 import { type Dial, DialFault } from '../../model/dial.ts'
 import type { EdgeConfig } from '../../model/edge-config.ts'
 import type { LookUp } from '../../model/look-up.ts'
@@ -40,17 +42,16 @@ interface ReachElsewhereOptions {
   readonly shared: EndpointHolders
   readonly online: () => Online
   readonly isLeaving: () => boolean
-  /** Answers the calls of another plane of this node. */
-  readonly answer: (channel: Channel) => void
+  /** Takes the stream with the calls of another plane of this node. */
+  readonly answer: (stream: WireStream) => void
+  /** Opens a connection to the control plane of this node, for the calls of other nodes. */
+  readonly callsToControl: () => Duplex
   /** Whether an endpoint is being opened at this plane. */
   readonly isOpening: (endpointId: string) => boolean
   /** Called when a tunnel is reached another way from now on. */
   readonly moved: (tunnelId: string) => void
   readonly log: Logger
 }
-
-/** How long a call to another node may take, in milliseconds: agents have 10 s to obey a command. */
-const CALL_MS = 12_000
 
 /** The holder of endpoints that are served here for tunnels at other nodes; other holders are ids of tunnels. */
 const OTHER_NODES = 'other nodes'
@@ -104,12 +105,10 @@ export function openRemoteTunnels(options: ReachElsewhereOptions) {
         (known.get(id) ?? (nodes?.isBlind ? gone.get(id) : undefined))?.address,
       onGone: (tunnelIds) => nodes?.gone(tunnelIds),
     })
+  const calls = new PassedCalls({ connect: options.callsToControl })
   const nodeListener =
     identity &&
-    new NodeListener({
-      ...{ identity, dial: dialForNode, log },
-      answer: (from, value) => control.ask('answerNode', { nodeId: from.nodeId, value }, { withinMs: CALL_MS }),
-    })
+    new NodeListener({ ...{ identity, dial: dialForNode, log }, answer: (stream, from) => calls.accept(stream, from) })
   const nodes: NodeTunnels | undefined =
     nodeLinks &&
     new NodeTunnels({
@@ -235,10 +234,6 @@ export function openRemoteTunnels(options: ReachElsewhereOptions) {
         for (const id of gone.keys()) nodeLinks?.forget(id)
       },
       distantPorts: async (change) => nodes?.portsChanged(change),
-      callNode: async ({ nodeId: to, value }) => {
-        if (!nodeLinks) throw new Error('this node is not part of a cluster')
-        return nodeLinks.call(to, value, { withinMs: CALL_MS })
-      },
     } satisfies Partial<PlaneCalls>,
     /** Listens for other planes of this node, and then for other nodes; resolves with the address for nodes. */
     async listen(): Promise<AddressInfo | undefined> {
@@ -247,6 +242,7 @@ export function openRemoteTunnels(options: ReachElsewhereOptions) {
     },
     async close(): Promise<void> {
       await nodeListener?.close()
+      calls.close()
       await workerListener.close()
       nodes?.close()
       nodeLinks?.close()

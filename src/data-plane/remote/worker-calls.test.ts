@@ -7,6 +7,7 @@ import { after, test } from 'node:test'
 import { until } from '../../../test/support/until.ts'
 import { createLog } from '../../lib/log/create-log.ts'
 import { Peers } from '../../link/calls/peers.ts'
+import { streamChannel } from '../../link/calls/plane-channel.ts'
 import { WORKER_CALLS_TYPE } from '../../link/planes/dial-header.ts'
 import { relaySession } from '../../link/planes/relay-session.ts'
 import { RelayLinks } from './relay-links.ts'
@@ -39,7 +40,7 @@ async function plane() {
   const door = new WorkerListener({
     log,
     dial: async () => new TestTunnel(),
-    answer: (channel) => peers.accept(channel),
+    answer: (stream) => peers.accept(streamChannel(stream)),
   })
   await door.listen(join(folder, `${self}.relay`))
   const close = async (): Promise<void> => {

@@ -3,16 +3,16 @@ import { rm } from 'node:fs/promises'
 import { createServer, type Server, type Socket } from 'node:net'
 import type { Movable } from '../../lib/bytes/close-when-idle.ts'
 import type { Logger } from '../../lib/log/create-log.ts'
-import { type Channel, streamChannel } from '../../link/calls/plane-channel.ts'
 import { RELAY_TYPE, WORKER_CALLS_TYPE } from '../../link/planes/dial-header.ts'
 import { relaySession } from '../../link/planes/relay-session.ts'
 import type { Mux } from '../../link/wire/mux.ts'
+import type { WireStream } from '../../link/wire/wire-stream.ts'
 import { RelayedDials, type RelayedDialsOptions } from './relayed-dials.ts'
 
 /** `dial` reaches tunnels of this plane only: what comes through here is not relayed again. */
 interface WorkerListenerOptions extends RelayedDialsOptions {
-  /** Answers the calls of another plane. */
-  readonly answer: (channel: Channel) => void
+  /** Takes the stream with the calls of another plane. */
+  readonly answer: (stream: WireStream) => void
 }
 
 /** Most connections at once: each other plane has one, and a few more that are ending. */
@@ -78,7 +78,7 @@ export class WorkerListener {
       opens: false,
       onStream: (stream, type) => {
         if (type === RELAY_TYPE) this.#dials.accept(stream)
-        else if (type === WORKER_CALLS_TYPE) this.#answer(streamChannel(stream))
+        else if (type === WORKER_CALLS_TYPE) this.#answer(stream)
         else this.#dials.refuse(stream, 'unknown stream type')
       },
       onClosed: (err) => {

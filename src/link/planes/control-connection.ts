@@ -3,6 +3,11 @@ import { connect, type Socket } from 'node:net'
 import { socketChannel } from '../calls/plane-channel.ts'
 import type { ControlLink } from './control-link.ts'
 
+/** Where a control process that listens at this path for data planes also takes the calls of other nodes. */
+export function callsPath(linkPath: string): string {
+  return `${linkPath}.calls`
+}
+
 /** Pause between two tries, in milliseconds: the control process is starting, or about to be replaced. */
 const RETRY_MS = 50
 
@@ -32,6 +37,11 @@ export class ControlConnection {
     this.#path = path
     this.#retryMs = RETRY_MS
     this.#connect()
+  }
+
+  /** Opens a further connection, for the calls of other nodes. */
+  openCalls(): Socket {
+    return connect({ path: callsPath(this.#path) })
   }
 
   close(): void {

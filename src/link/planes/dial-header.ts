@@ -53,7 +53,8 @@ export function buildFault({ reason, message }: DialFault): Buffer {
   return part ?? Buffer.alloc(0) // never: the message is cut
 }
 
-function buildPart(value: object): Buffer | undefined {
+/** The length and the JSON of an object; undefined when it is too long. */
+export function buildPart(value: object): Buffer | undefined {
   const json = JSON.stringify(value)
   const length = Buffer.byteLength(json)
   if (length > PREAMBLE_BYTES) return undefined

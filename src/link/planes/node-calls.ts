@@ -2,6 +2,7 @@
 import { inTime } from '../../lib/in-time.ts'
 import type { Logger } from '../../lib/log/create-log.ts'
 import { MinuteLog } from '../../lib/log/minute-log.ts'
+import { Groups } from '../../lib/multi-map.ts'
 import { LinkFault } from '../../model/link-fault.ts'
 import { call, type Message, readMessage } from '../wire/agent-rpc.ts'
 import type { Mux } from '../wire/mux.ts'
@@ -39,8 +40,8 @@ const ASK_MS = 10_000
 /** How long answering may take, in milliseconds: longer than any wait for a database. */
 const ANSWER_MS = 30_000
 
-/** Most calls at once, each with at most a question and an answer in memory. */
-const MAX_CALLS = 64
+/** Most calls of one node at once, each with at most a question and an answer in memory. */
+export const MAX_CALLS = 64
 
 /** Characters of an error's message that are sent. */
 const MESSAGE_CHARACTERS = 1000
@@ -50,7 +51,7 @@ export class NodeCalls {
   readonly #options: NodeCallsOptions
   readonly #maxCalls: number
   readonly #failed: MinuteLog<{ readonly node: string; readonly err: unknown }>
-  #open = 0
+  readonly #open = new Groups<WireStream>()
 
   constructor(options: NodeCallsOptions) {
     this.#options = options
@@ -62,17 +63,18 @@ export class NodeCalls {
 
   /** Takes a stream with a call. */
   accept(stream: WireStream, from: NodePlane): void {
-    if (this.#open >= this.#maxCalls) {
-      reply(stream, { fault: 'too many calls at once' })
+    const { nodeId } = from
+    if ([...this.#open.get(nodeId)].length >= this.#maxCalls) {
+      refuseCall(stream)
       return
     }
-    this.#open++
+    this.#open.add(nodeId, stream)
     const timer = setTimeout(() => stream.reset('stream_refused'), this.#options.askMs ?? ASK_MS).unref()
     const done = async (message: Message | WireError): Promise<void> => {
       clearTimeout(timer)
       if (message instanceof WireError) this.#refuse(stream, from, message)
       else reply(stream, await this.#answer(from, message.ask))
-      this.#open--
+      this.#open.delete(nodeId, stream)
     }
     readMessage(stream, (message) => void done(message), bounds)
   }
@@ -117,6 +119,11 @@ function unansweredBy(cause: WireError, withinMs: number): LinkFault {
   const isInvalid = code === 'message_invalid' || code === 'message_too_large'
   const lost = side === 'us' ? 'unreachable' : 'closed'
   return new LinkFault(isInvalid ? 'invalid' : lost, `no answer: ${message}`, { cause })
+}
+
+/** Answers a call of a node that has too many open. */
+export function refuseCall(stream: WireStream): void {
+  reply(stream, { fault: 'too many calls at once' })
 }
 
 function reply(stream: WireStream, message: object): void {

@@ -7,12 +7,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { openGate } from '../../../test/support/tcp-gate.ts'
 import { until } from '../../../test/support/until.ts'
 import { Near, reached, request } from '../../data-plane/remote/testing/test-near.ts'
-import {
-  newAuthority,
-  type TestNode,
-  type TestNodeOptions,
-  TestNodes,
-} from '../../data-plane/remote/testing/test-nodes.ts'
+import { newAuthority, type TestNode, TestNodes } from '../../data-plane/remote/testing/test-nodes.ts'
 import { type ByteStream, writeLent } from '../../lib/bytes/byte-stream.ts'
 import { DialFault, type DialReason } from '../../model/dial.ts'
 import { WINDOW_BYTES } from '../wire/wire-bounds.ts'
@@ -39,7 +34,7 @@ async function listening(onConnection: (socket: Socket) => void): Promise<number
 }
 
 /** The node `a`, which has visitors, and `b`, which has tunnels. */
-async function pair({ a: near = {}, b: far = {} }: { a?: TestNodeOptions; b?: TestNodeOptions } = {}) {
+async function pair({ a: near = {}, b: far = {} }: Partial<Record<'a' | 'b', Parameters<TestNodes['start']>[1]>> = {}) {
   const nodes = newNodes()
   const a = await nodes.start('a', near)
   const b = await nodes.start('b', far)

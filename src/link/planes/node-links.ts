@@ -1,4 +1,5 @@
 /** Dials tunnels whose sessions other nodes hold, and calls those nodes. */
+import { setTimeout as pause } from 'node:timers/promises'
 import type { ByteStream } from '../../lib/bytes/byte-stream.ts'
 import { inTime } from '../../lib/in-time.ts'
 import { DialFault, type DialRequest } from '../../model/dial.ts'
@@ -18,6 +19,12 @@ const DIAL_MS = 3000
 
 /** Most tries of a dial: it is repeated once, on a new connection, when its link broke before the answer. */
 const ATTEMPTS = 2
+
+/**
+ * Pause before a call that broke is sent again, in milliseconds: so short that a node that was found dead is not connected to
+ * once more, see `LinkedNode`.
+ */
+const AGAIN_MS = 50
 
 export class NodeLinks {
   readonly #options: NodeLinksOptions
@@ -80,12 +87,22 @@ export class NodeLinks {
     }
   }
 
-  /** Calls another node, at any of its planes; rejects with a `LinkFault`. */
+  /**
+   * Calls another node, through any of its data planes; rejects with a `LinkFault`. A call that broke is sent again: there the
+   * control process is replaced, or a data plane that passed it on has drained.
+   */
   async call(nodeId: string, value: unknown, { withinMs }: { readonly withinMs: number }): Promise<unknown> {
     const deadline = performance.now() + withinMs
-    const reached = await this.#reach(nodeId, undefined, deadline)
-    if (reached instanceof Error) throw new LinkFault('unreachable', reached.message, { cause: reached })
-    return reached.call(value, left(deadline))
+    for (let broken: LinkFault | undefined; ; await pause(AGAIN_MS)) {
+      const reached = await this.#reach(nodeId, undefined, deadline)
+      if (reached instanceof Error) throw broken ?? new LinkFault('unreachable', reached.message, { cause: reached })
+      try {
+        return await reached.call(value, left(deadline))
+      } catch (error) {
+        if (!(error instanceof LinkFault && error.reason === 'closed') || left(deadline) <= AGAIN_MS) throw error
+        broken = error
+      }
+    }
   }
 
   /** Forgets a node that is gone: its links take no new streams, and each closes with its last open stream. */

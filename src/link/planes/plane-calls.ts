@@ -243,7 +243,7 @@ export type ControlCalls = LoginRows & {
   lookUpAddresses(places: readonly string[]): Promise<readonly RemoteAddress[]>
   /** Tunnels at other nodes that carry all of these labels. */
   lookUpGroup(labels: Readonly<Record<string, string>>): Promise<readonly RemoteTunnel[]>
-  /** Answers a call of another node. */
+  /** Answers a call of another node. Data planes of the version before ask this until they have drained; delete it after 0.2. */
   answerNode(call: { readonly nodeId: string; readonly value: unknown }): Promise<unknown>
 
   /** The certificate and key that sign requests to identity providers. */
@@ -286,8 +286,6 @@ export type PlaneCalls = {
     /** All that are taken; every other one is free. */
     readonly only?: readonly string[]
   }): Promise<void>
-  /** Calls another node for this control plane. */
-  callNode(call: { readonly nodeId: string; readonly value: unknown }): Promise<unknown>
   /** All stored configuration has been sent. */
   letVisitorsIn(nothing: null): void
 

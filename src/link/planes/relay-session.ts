@@ -17,7 +17,7 @@
  * above had them): a Unix socket has no reset, so a broken connection would look like one that ended well. And it would need
  * two more descriptors for every visitor.
  */
-import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
 import { Mux, type MuxOptions } from '../wire/mux.ts'
 import type { PeerTraits } from '../wire/mux-peer.ts'
 import { socketTransport } from '../wire/transport.ts'
@@ -53,7 +53,7 @@ interface RelaySessionOptions extends Pick<MuxOptions, 'onStream' | 'onClosed'> 
 }
 
 /** Begins a session on `socket` and owns it from then on. */
-export function relaySession(socket: Socket, { opens, isFar = false, onStream, onClosed }: RelaySessionOptions): Mux {
+export function relaySession(socket: Duplex, { opens, isFar = false, onStream, onClosed }: RelaySessionOptions): Mux {
   const mux = new Mux({
     role: opens ? 'server' : 'agent',
     transport: socketTransport(socket),

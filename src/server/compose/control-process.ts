@@ -5,6 +5,7 @@ import { makeFirstUser } from '../../control-plane/records/manage-users.ts'
 import { packageVersion } from '../../lib/files/package-file.ts'
 import { IdSource } from '../../lib/ids.ts'
 import { socketChannel } from '../../link/calls/plane-channel.ts'
+import { callsPath } from '../../link/planes/control-connection.ts'
 import type { Settings } from '../config/read-settings.ts'
 import type { ControlGiven, StartedControl } from '../supervisor/control-child.ts'
 import { openControlPlane } from './open-control-plane.ts'
@@ -30,16 +31,22 @@ export async function startControl(settings: Settings, given: ControlGiven): Pro
   }
 
   try {
-    // The control plane, and the door for the workers.
+    // The control plane, and the doors for the workers.
     const control = await openControlPlane({ ...node, settings, ids, now, log, version })
     let isPaused = false
     opened.push(() => (isPaused ? control.pause() : control.close()))
     const door = createServer((socket) => control.planes.take(socketChannel(socket)))
-    await new Promise<void>((resolve, reject) => {
-      door.once('error', reject)
-      door.listen(linkPath, resolve)
-    })
-    opened.push(() => void door.close())
+    const calls = createServer((socket) => control.takeCalls(socket))
+    for (const [server, path] of [
+      [calls, callsPath(linkPath)],
+      [door, linkPath],
+    ] as const) {
+      await new Promise<void>((resolve, reject) => {
+        server.once('error', reject)
+        server.listen(path, resolve)
+      })
+      opened.push(() => void server.close())
+    }
     given.onListening()
 
     // The API, once agents and visitors are served; otherwise it would report the server as ready too early.

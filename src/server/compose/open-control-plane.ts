@@ -1,5 +1,6 @@
 /** Composes the control plane, in the order written here: the store, who may use it, and the data planes that serve it. */
 import { join } from 'node:path'
+import type { Duplex } from 'node:stream'
 import { forgetStatuses } from '../../control-plane/acme/forget-statuses.ts'
 import type { OrderTimes } from '../../control-plane/acme/order-times.ts'
 import { AnswersWhileDown } from '../../control-plane/mirrors/answers-while-down.ts'
@@ -156,13 +157,14 @@ export async function openControlPlane(options: ControlPlaneOptions) {
       since: options.nodeSince,
     }
     const agentAddresses = options.agentAddress === null ? [] : [options.agentAddress]
-    const cluster =
+    const joined =
       options.clusterAddress === null
         ? undefined
-        : (await import('../../control-plane/cluster/open-cluster.ts')).openCluster({
-            ...{ store, sealer, log, planes: () => planes, history: () => history },
+        : (await import('./open-cluster.ts')).openCluster({
+            ...{ store, sealer, authority, log, planes: () => planes, history: () => history },
             node: { ...node, agentAddresses },
           })
+    const cluster = joined?.cluster
     const planes: AttachedPlanes = new AttachedPlanes({
       store,
       sealer,
@@ -228,6 +230,7 @@ export async function openControlPlane(options: ControlPlaneOptions) {
     if (cluster) {
       await cluster.start()
       opened.push(() => (isPaused ? cluster.pause() : cluster.close()))
+      opened.push(() => joined?.closeCalls())
       await follow(cluster.moved())
     }
 
@@ -298,6 +301,8 @@ export async function openControlPlane(options: ControlPlaneOptions) {
       presence: endpoints.beside(cluster?.presence() ?? planes.presence),
       /** Corrects what an earlier control plane of this node wrote for other nodes; data planes must have attached. */
       reconcile: async () => cluster?.reconcile(),
+      /** Takes a connection of a data plane with calls of other nodes. */
+      takeCalls: (connection: Duplex) => (joined ? joined.takeCalls(connection) : connection.destroy()),
       /** Tells other nodes that this node drains. */
       leaving: async () => cluster?.leaving(),
       /** The fingerprint of the SSH gateway's host key. */

@@ -4,6 +4,7 @@
  * One thing: everything that a data plane opens, in order.
  */
 import { randomBytes } from 'node:crypto'
+import type { Duplex } from 'node:stream'
 import { Replays } from '../../data-plane/dry-run/replay-exchange.ts'
 import { AccessLog } from '../../data-plane/edge/access-log.ts'
 import { Challenges } from '../../data-plane/edge/acme-challenges.ts'
@@ -62,6 +63,7 @@ import { threadFile } from '../../lib/threads/thread-file.ts'
 import { WorkerPool } from '../../lib/threads/worker-pool.ts'
 import { Authority } from '../../lib/x509/certificate-authority.ts'
 import { Peers } from '../../link/calls/peers.ts'
+import { streamChannel } from '../../link/calls/plane-channel.ts'
 import { type ControlLink, LOOKUP_MS } from '../../link/planes/control-link.ts'
 import { linkedLogins } from '../../link/planes/login-calls.ts'
 import type { NameChallenge } from '../../link/planes/plane-calls.ts'
@@ -87,6 +89,8 @@ export interface DataPlaneOptions {
   readonly planeId: string
   /** Sends the stored configuration, and is told what is online. */
   readonly control: ControlLink
+  /** Opens a connection to the control plane, for the calls of other nodes. */
+  readonly callsToControl: () => Duplex
   /** Number of data planes of this node, which share its limits. */
   readonly planeCount: number
   /** A private folder with the Unix sockets of the node's data planes; undefined when there is only one. */
@@ -308,7 +312,8 @@ export async function openDataPlane(options: DataPlaneOptions) {
       clusterListen: listeners.cluster,
       online: () => online,
       isLeaving: () => isLeaving,
-      answer: (channel) => neighbours.accept(channel),
+      answer: (stream) => neighbours.accept(streamChannel(stream)),
+      callsToControl: options.callsToControl,
       isOpening: (endpointId) => agentEndpoints.isOpening(endpointId),
       moved: (tunnelId) => front.tunnelMoved(tunnelId),
     })

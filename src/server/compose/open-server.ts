@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { duplexPair } from 'node:stream'
 import { setTimeout as pause } from 'node:timers/promises'
 import { type FirstStart, makeFirstUser } from '../../control-plane/records/manage-users.ts'
 import type { StoreLimits } from '../../control-plane/store/limits.ts'
@@ -111,12 +112,18 @@ export async function startServer(
       await Promise.all([...planes.values()].map(({ plane }) => plane.close()))
       for (const { link } of planes.values()) link.close()
     })
+    const callsToControl = () => {
+      const [ours, theirs] = duplexPair()
+      control.takeCalls(theirs)
+      return ours
+    }
     const openPlane = async (planeId: string, given: Pick<DataPlaneOptions, 'listeners' | 'tcpPorts' | 'folder'>) => {
       const link = new ControlLink({ log })
       const [ours, theirs] = channelPair()
       control.planes.take(theirs)
       void link.use(ours)
-      const plane = await openDataPlane({ ...shared, ...given, planeId, planeCount, ticketSecret, control: link })
+      const own = { planeId, planeCount, ticketSecret, control: link, callsToControl }
+      const plane = await openDataPlane({ ...shared, ...given, ...own })
       planes.set(planeId, { plane, link })
       return plane
     }

@@ -31,6 +31,7 @@ export async function startWorker(settings: Settings, given: WorkerGiven): Promi
     folder,
     ticketSecret,
     control,
+    callsToControl: () => connection.openCalls(),
     ids: new IdSource({ now }),
     now,
     log,

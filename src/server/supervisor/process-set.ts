@@ -409,7 +409,8 @@ export class ProcessSet {
       this.#turnControl('ended')
     }
     // Sockets that a killed process leaves behind.
-    for (const path of [this.#linkPath(id), join(folder, `${id}.relay`)]) rmSync(path, { force: true })
+    const link = this.#linkPath(id)
+    for (const path of [link, `${link}.calls`, join(folder, `${id}.relay`)]) rmSync(path, { force: true })
     if (this.#isStarting) {
       const how = signal === null ? `code ${code}` : signal
       const failure = new StartFailure(reason ?? `the ${role} process ended at once (${said || how})`)

@@ -1,6 +1,7 @@
 /** Nodes for tests of the cluster: each with a control plane's directory and one data plane that serves nobody. */
 
 import { createLog } from '../../../lib/log/create-log.ts'
+import { clusterOf } from '../../../server/compose/open-cluster.ts'
 import type { BindRules } from '../../directory/grant-binds.ts'
 import { AttachedPlanes } from '../../mirrors/attached-planes.ts'
 import type { SharedCalls } from '../../mirrors/shared-calls.ts'
@@ -9,11 +10,10 @@ import { testSealer } from '../../records/testing/test-rows.ts'
 import type { Store } from '../../store/store.ts'
 import { TrafficHistory } from '../../traffic/traffic-counts.ts'
 import type { Cluster } from '../cluster.ts'
-import { openCluster } from '../open-cluster.ts'
 
 const log = createLog({ level: 'silent', format: 'json', destination: { write() {} } })
 
-/** All nodes of a test, by id: how their data planes reach each other. */
+/** All nodes of a test, by id: how they call each other. */
 export type Nodes = Map<string, TestNode>
 
 export class TestNode {
@@ -23,6 +23,8 @@ export class TestNode {
   readonly history: TrafficHistory
   /** Whether other nodes can reach it. */
   isCut = false
+  /** How often it called other nodes. */
+  calls = 0
   readonly #nodes: Nodes
 
   constructor(nodes: Nodes, store: Store, id: string) {
@@ -31,7 +33,16 @@ export class TestNode {
     const node = { id, name: id, address: '192.0.2.1:7444', region: id, version: '1', since: '2026-01-01T00:00:00Z' }
     const told = { ...node, agentAddresses: [`${id}.example.com:7443`] }
     const around = { planes: () => this.planes, history: () => this.history }
-    this.cluster = openCluster({ store, sealer: testSealer, log, node: told, ...around })
+    const links = {
+      forget() {},
+      call: async (nodeId: string, value: unknown): Promise<unknown> => {
+        this.calls++
+        const other = this.#nodes.get(nodeId)
+        if (!other || other.isCut || this.isCut) throw new Error('the node cannot be reached')
+        return other.cluster.answer(structuredClone(value))
+      },
+    }
+    this.cluster = clusterOf({ store, sealer: testSealer, log, node: told, ...around, links })
     this.planes = new AttachedPlanes({
       ...{ store, sealer: testSealer, log, node, nodes: this.cluster },
       calls: {} as SharedCalls,
@@ -45,12 +56,7 @@ export class TestNode {
 
   /** A data plane of this node. */
   async plane(given?: Parameters<TestPlane['attach']>[0]): Promise<TestPlane> {
-    const callNode = async ({ nodeId, value }: { nodeId: string; value: unknown }): Promise<unknown> => {
-      const other = this.#nodes.get(nodeId)
-      if (!other || other.isCut || this.isCut) throw new Error('the node cannot be reached')
-      return other.cluster.answer(structuredClone(value))
-    }
-    const plane = await new TestPlane(this.planes, 'w1', { callNode }).attach(given)
+    const plane = await new TestPlane(this.planes, 'w1').attach(given)
     await plane.ready()
     return plane
   }

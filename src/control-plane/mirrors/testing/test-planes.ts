@@ -128,7 +128,6 @@ export class TestPlane {
         this.unsure = given.flatMap(({ nodeId, isUnsure }) => (isUnsure ? [nodeId] : []))
       },
       distantPorts: async () => {},
-      callNode: async () => undefined,
       letVisitorsIn() {},
       command: async () => {},
       endSession: ({ sessionId }) => {

@@ -1,11 +1,13 @@
 /** For tests: nodes with one authority on loopback, each with a door, links to the others, and tunnels. */
+import { duplexPair } from 'node:stream'
 import { createLog } from '../../../lib/log/create-log.ts'
 import type { ListenOn } from '../../../lib/net/listen-on.ts'
 import { Authority, createAuthority } from '../../../lib/x509/certificate-authority.ts'
 import type { NodeAddress } from '../../../link/planes/connect-node.ts'
-import type { AnswerNode } from '../../../link/planes/node-calls.ts'
+import type { AnswerNode, NodeCallsOptions } from '../../../link/planes/node-calls.ts'
 import { createNodeIdentity } from '../../../link/planes/node-identity.ts'
 import { NodeLinks, type NodeLinksOptions } from '../../../link/planes/node-links.ts'
+import { AnsweredCalls, PassedCalls } from '../../../link/planes/passed-calls.ts'
 import type { Dial, DialRequest } from '../../../model/dial.ts'
 import { NodeListener, type NodeListenerOptions } from '../node-listener.ts'
 import { TestTunnel } from './test-tunnel.ts'
@@ -23,6 +25,8 @@ export interface TestNodeOptions {
   readonly dial?: Dial
   readonly answer?: AnswerNode
   readonly door?: Partial<NodeListenerOptions>
+  readonly calls?: Pick<NodeCallsOptions, 'askMs' | 'answerMs' | 'maxCalls'>
+  readonly passed?: { readonly idleMs?: number; readonly maxCalls?: number }
   readonly links?: Partial<NodeLinksOptions>
   readonly authority?: Authority
 }
@@ -48,9 +52,22 @@ export class TestNodes {
     const identity = createNodeIdentity({ nodeId, planeId }, authority)
     const asked: DialRequest[] = []
     const tunnels: TestTunnel[] = []
+    const answered = new AnsweredCalls({
+      ...options.calls,
+      answer: answer ?? (async (from, value) => ({ from, value })),
+      log,
+    })
+    const passed = new PassedCalls({
+      ...options.passed,
+      connect: () => {
+        const [ours, theirs] = duplexPair()
+        answered.take(theirs)
+        return ours
+      },
+    })
     const door = new NodeListener({
       ...{ identity, log },
-      answer: answer ?? (async (from, value) => ({ from, value })),
+      answer: (stream, from) => passed.accept(stream, from),
       dial: async (request) => {
         asked.push(request)
         if (dial) return dial(request)
@@ -66,6 +83,8 @@ export class TestNodes {
     const close = async (): Promise<void> => {
       links.close()
       await door.close()
+      passed.close()
+      answered.close()
     }
     const node = { door, links, port, asked, tunnels, close }
     this.#started.push(node)

@@ -1,0 +1,85 @@
+/** Opens the cluster for the data planes of this server. */
+import type { Duplex } from 'node:stream'
+import { Cluster } from '../../control-plane/cluster/cluster.ts'
+import type { NodeFacts } from '../../control-plane/cluster/node-lease.ts'
+import { readChallenge } from '../../control-plane/cluster/read-challenge.ts'
+import type { AttachedPlanes } from '../../control-plane/mirrors/attached-planes.ts'
+import type { Store } from '../../control-plane/store/store.ts'
+import { exchangesHere, readAsk } from '../../control-plane/traffic/node-exchanges.ts'
+import { isPeriod, type TrafficHistory } from '../../control-plane/traffic/traffic-counts.ts'
+import type { Logger } from '../../lib/log/create-log.ts'
+import type { Sealer } from '../../lib/secrets/seal.ts'
+import { Authority } from '../../lib/x509/certificate-authority.ts'
+import { createNodeIdentity } from '../../link/planes/node-identity.ts'
+import { NodeLinks } from '../../link/planes/node-links.ts'
+import { AnsweredCalls } from '../../link/planes/passed-calls.ts'
+
+/** How long a call to another node may take, in milliseconds: agents have 10 s to obey a command. */
+const CALL_MS = 12_000
+
+interface ClusterOptions {
+  readonly store: Store
+  readonly sealer: Sealer
+  readonly log: Logger
+  readonly node: Omit<NodeFacts, 'sessions' | 'isLeaving'>
+  /** The data planes of this node; they are built after the cluster, which they ask. */
+  readonly planes: () => AttachedPlanes
+  readonly history: () => TrafficHistory
+  /** How other nodes are called, and how one that is gone is forgotten. */
+  readonly links: Pick<NodeLinks, 'call' | 'forget'>
+}
+
+interface OpenClusterOptions extends Omit<ClusterOptions, 'links'> {
+  /** The authority that all nodes share, in PEM. */
+  readonly authority: { readonly cert: string; readonly key: string }
+}
+
+export function openCluster({ authority: { cert, key }, ...options }: OpenClusterOptions) {
+  const { node, log } = options
+  const links = new NodeLinks({
+    identity: createNodeIdentity({ nodeId: node.id, planeId: 'control' }, new Authority(cert, key)),
+    addressOf: (id) => cluster.others.find(({ nodeId }) => nodeId === id)?.address,
+    log,
+  })
+  const cluster = clusterOf({ ...options, links })
+  const answered = new AnsweredCalls({ answer: (_, value) => cluster.answer(value), log })
+  return {
+    cluster,
+    /** Takes a connection of a data plane with calls of other nodes. */
+    takeCalls: (connection: Duplex) => answered.take(connection),
+    /** Neither calls nor answers other nodes any more. */
+    closeCalls() {
+      links.close()
+      answered.close()
+    },
+  }
+}
+
+export function clusterOf({ store, sealer, log, node, planes, history, links }: ClusterOptions): Cluster {
+  return new Cluster({
+    ...{ store, sealer, log, node },
+    here: {
+      held: {
+        session: (id) => planes().directory.heldSession(id),
+        tunnel: (id) => planes().directory.heldTunnel(id),
+        places: (place) => planes().directory.heldAddresses(place),
+        tunnelsOf: (sessionId) => planes().directory.heldTunnelsOf(sessionId),
+      },
+      sessions: () => planes().directory.sessionCount,
+      announce: () => planes().directory.announce(),
+      stopTaken: (tunnelId) => planes().stopTaken(tunnelId),
+      nodesChanged: (others) => planes().nodesChanged(others),
+      nodeGone: (nodeId) => links.forget(nodeId),
+      callNode: (nodeId, value) => links.call(nodeId, value, { withinMs: CALL_MS }),
+      command: (sessionId, command) => planes().presence.command(sessionId, command),
+      endSession: (sessionId) => planes().sessionCameBack(sessionId),
+      proveAlive: (sessionId) => planes().proveSessionAlive(sessionId),
+      exchanges: async (ask) => exchangesHere(planes())(readAsk(ask)),
+      traffic: async (period) => (isPeriod(period) ? history().points(period) : []),
+      showChallenge: async (asked) => {
+        const challenge = readChallenge(asked)
+        return challenge !== undefined && planes().showChallenge(challenge)
+      },
+    },
+  })
+}
