@@ -243,7 +243,7 @@ export type ControlCalls = LoginRows & {
   lookUpPlaces(places: readonly string[]): Promise<readonly RemoteAddress[]>
   /** Tunnels at other nodes that carry all of these labels. */
   lookUpGroup(labels: Readonly<Record<string, string>>): Promise<readonly RemoteTunnel[]>
-  /** Answers a call of another node. Data planes of the version before ask this until they have drained; delete it after 0.2. */
+  /** Answers a call of another node. For data planes of version 0.1 alone, which read calls, until they have drained. */
   answerNode(call: { readonly nodeId: string; readonly value: unknown }): Promise<unknown>
 
   /** The certificate and key that sign requests to identity providers. */
