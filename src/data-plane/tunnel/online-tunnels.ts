@@ -7,11 +7,11 @@ import { type Control, LOOKUP_MS } from '../../link/planes/control-link.ts'
 import type { FormerLabelTunnel } from '../../model/former-labels.ts'
 import { type AgentPortRange, AgentTcpPorts } from './agent-tcp-ports.ts'
 import { type Binding, type Bound, bind } from './bind-tunnel.ts'
-import type { AgentCredential, Beyond, BindRefusal, Endpoints } from './interfaces.ts'
+import type { AgentCredential, BindRefusal, Endpoints } from './interfaces.ts'
 import type { LabelIds } from './label-ids.ts'
 import { LegTable } from './leg-table.ts'
 import type { RandomBytes } from './random-names.ts'
-import { Registry } from './registry.ts'
+import type { Registry } from './registry.ts'
 import type { Seal } from './sealed.ts'
 import type { LiveSession, Tunnel } from './session-types.ts'
 import { StandbyTable } from './standby-table.ts'
@@ -20,7 +20,9 @@ import { startLabelTunnel } from './tunnel-labels.ts'
 import type { BindRequest, LabelRequest } from './tunnel-request.ts'
 import { WatchedRequests } from './watched-requests.ts'
 
-export interface OnlineOptions extends Beyond {
+export interface OnlineOptions {
+  readonly control: Control
+  readonly registry: Registry
   readonly endpoints: Endpoints
   /** Seals tokens, which must survive a restart. */
   readonly seal: Seal
@@ -28,8 +30,6 @@ export interface OnlineOptions extends Beyond {
   readonly now: Clock
   readonly random: RandomBytes
   readonly log: Logger
-  /** Shown in sessions, tunnels and endpoints. */
-  readonly region: string
   /** The domain of random names, and the host in URLs of TCP endpoints. */
   readonly domain: string
   readonly tcpPorts: AgentPortRange
@@ -65,18 +65,17 @@ export class Online {
   #nodesTold = 0
   readonly #control: Control
 
-  constructor({ region, tcpPorts, remote, ...given }: OnlineOptions) {
-    const { control } = given
+  constructor({ tcpPorts, ...given }: OnlineOptions) {
+    const { control, registry } = given
     this.#control = control
-    this.registry = new Registry({ region, control, remote })
-    this.legs = new LegTable({ control, remote })
+    this.registry = registry
+    this.legs = new LegTable({ control, registry })
     this.standbys = new StandbyTable(async (id) => (await this.currentCredential(id)) !== undefined)
-    this.region = region
+    this.region = registry.region
     this.domain = given.domain
     this.#log = given.log
     this.#binding = {
       ...given,
-      registry: this.registry,
       tcpPorts: new AgentTcpPorts(tcpPorts, given.random),
       stopped: this.#stopped,
     }

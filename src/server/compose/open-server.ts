@@ -18,7 +18,8 @@ import { type Listeners, plainListeners } from '../config/listeners.ts'
 import { newNode, ownNode } from '../config/own-node.ts'
 import type { Settings } from '../config/read-settings.ts'
 import { type ControlPlaneOptions, openControlPlane } from './open-control-plane.ts'
-import { type DataPlane, type DataPlaneOptions, openDataPlane } from './open-data-plane.ts'
+import { type DataPlane, openDataPlane } from './open-data-plane.ts'
+import type { DataPlaneOptions } from './opening-plane.ts'
 
 export interface RunningServer {
   readonly addresses: Addresses
