@@ -41,8 +41,10 @@ import { Authority } from '../../lib/x509/certificate-authority.ts'
 import { modernSuites } from '../../lib/x509/tls-suites.ts'
 import type { Explanation } from '../../model/explanation.ts'
 import type { Listeners } from '../config/listeners.ts'
+import { LiveSettings } from '../config/live-settings.ts'
 import { namesOfApi, reachedBy } from '../config/own-names.ts'
 import type { Settings } from '../config/read-settings.ts'
+import { openAll } from './open-all.ts'
 import type { ControlPlane } from './open-control-plane.ts'
 
 interface ManagementOptions {
@@ -89,29 +91,24 @@ const RENEWAL_LOOK_MS = 24 * 3_600_000
 const secureOptions = constants.SSL_OP_NO_RENEGOTIATION | constants.SSL_OP_PRIORITIZE_CHACHA
 
 /** Listens for callers; resolves once they are served. */
-export async function openManagementApi(options: ManagementOptions) {
-  const { settings, listeners, control, ids, now, log, descriptors, publicHttpsPort, version } = options
-  const { store, sealer, threads, documents, refused, logins, requestKey, planes, groups, presence, sshHostKey } =
-    control
-  const { directory } = planes
-  const { supervisor } = options
-  const { tcpPorts, domain, region } = settings
-  // Settings that may change while the server runs; see `use`.
-  let { apiUrl, drainTimeoutMs, ngrokErrorHeader, sharedLimits } = settings
-  let isTrusted = isTrustedBy(settings)
-  let ownNames = reachedBy(settings)
-  const opened: (() => Promise<void> | void)[] = []
-  const close = async () => {
-    for (const each of opened.splice(0).reverse()) await each()
-  }
+export function openManagementApi(options: ManagementOptions) {
+  return openAll(async (opened) => {
+    const { settings, listeners, control, ids, now, log, descriptors, publicHttpsPort, version } = options
+    const { store, sealer, threads, documents, refused, logins, requestKey, planes, groups, presence, sshHostKey } =
+      control
+    const { directory } = planes
+    const { supervisor } = options
+    const { tcpPorts, domain, region } = settings
+    const live = new LiveSettings(settings)
+    const isTrusted = live.derive(isTrustedBy)
+    const ownNames = live.derive(reachedBy)
 
-  try {
     // The operations of the API.
     const endpointAt: Directory['endpointAt'] = (address) => directory.endpointAt(address)
     const managesCertificates = settings.acmeDirectory !== ''
     const { proven } = control
     const cnameTarget = proven && ((name: string) => proven.recordsFor(name).cnameTarget)
-    const isOwnName = (name: string) => ownNames.has(name)
+    const isOwnName = (name: string) => ownNames().has(name)
     const known = { tcpPorts, publicHttpsPort, domain, region, managesCertificates }
     const around = { ...known, isOwnName, cnameTarget, endpointAt }
     const keys = new KeyMaker(threads)
@@ -143,9 +140,9 @@ export async function openManagementApi(options: ManagementOptions) {
       },
       region,
       publicHttpsPort,
-      ngrokErrorHeader: () => ngrokErrorHeader,
+      ngrokErrorHeader: () => live.now.ngrokErrorHeader,
       counted: (edgeId) => planes.counted(edgeId),
-      limitPart: () => (sharedLimits ? control.limitPart() : undivided),
+      limitPart: () => (live.now.sharedLimits ? control.limitPart() : undivided),
       presence,
       endpoint: (id) => directory.endpointConfig(id),
     })
@@ -156,7 +153,7 @@ export async function openManagementApi(options: ManagementOptions) {
     })
     const capturing = new Follower({ store, followed: captures, log })
     await capturing.start()
-    opened.push(async () => {
+    opened.defer(async () => {
       captures.stop()
       await capturing.stop()
     })
@@ -172,8 +169,9 @@ export async function openManagementApi(options: ManagementOptions) {
     if (certificateFileMetrics) registerCertificateFiles(registry, certificateFileMetrics)
     if (clusterMetrics) registerCluster(registry, { cluster: clusterMetrics, planes: () => numbers })
     // The API reads no PROXY header, so all callers behind a trusted proxy share its address.
-    const caps = new ConnectionCaps({ limits: settings, door: 'api', log, isShared: (ip) => isTrusted(ip) })
-    opened.push(() => caps.close())
+    const caps = new ConnectionCaps({ limits: settings, door: 'api', log, isShared: (ip) => isTrusted()(ip) })
+    opened.defer(() => caps.close())
+    live.whenChanged((next) => caps.use(next))
     registerCaps(
       registry,
       () => [...numbers.doors, caps],
@@ -190,27 +188,19 @@ export async function openManagementApi(options: ManagementOptions) {
       certificates = await certificateMetrics?.().catch(() => certificates)
     })
     const metricsAddress = await listen(metricsServer, listeners.metrics, { descriptors, caller: 'metrics' })
-    opened.push(() => closeServer(metricsServer))
+    opened.defer(() => closeServer(metricsServer))
 
     // The API itself.
     const rateLimit = new RateLimit({ perMinute: settings.apiRateLimit, now: () => performance.now() })
+    live.whenChanged((next) => rateLimit.use(next.apiRateLimit))
     const addresses = { api: '', metrics: metricsAddress, ...options.planeAddresses }
     const opening = {
       addresses,
       /** Whether the server is ready; set by the caller. */
       isServing: false,
       /** Applies other settings, as far as they can change while the server runs (`isLive` in their table). */
-      use(next: Settings) {
-        caps.use(next)
-        rateLimit.use(next.apiRateLimit)
-        apiUrl = next.apiUrl
-        drainTimeoutMs = next.drainTimeoutMs
-        ngrokErrorHeader = next.ngrokErrorHeader
-        sharedLimits = next.sharedLimits
-        isTrusted = isTrustedBy(next)
-        ownNames = reachedBy(next)
-      },
-      close,
+      use: (next: Settings) => live.use(next),
+      close: () => opened.disposeAsync(),
     }
     const pageFiles = await readPageFiles()
     if (!pageFiles) log.warn('dashboard files not found; build them with `npm run page` (the API is not affected)')
@@ -240,8 +230,8 @@ export async function openManagementApi(options: ManagementOptions) {
       },
       sshHostKey,
       rateLimit,
-      apiUrl: () => apiUrl,
-      pageSessions: new PageSessions({ sealer, now, apiUrl: () => apiUrl }),
+      apiUrl: () => live.now.apiUrl,
+      pageSessions: new PageSessions({ sealer, now, apiUrl: () => live.now.apiUrl }),
       pageFiles,
       version,
     })
@@ -258,26 +248,23 @@ export async function openManagementApi(options: ManagementOptions) {
       await control.followCertificates((byName) => certificate.replace(byName))
       const encryption = encryptConnections(api.server, { certificate, tls, mayShake: (ip) => caps.shake(ip) })
       const renewal = setInterval(() => encryption.renew(), RENEWAL_LOOK_MS).unref()
-      opened.push(() => clearInterval(renewal))
+      opened.defer(() => clearInterval(renewal))
       endHandshakes = () => encryption.stop()
     }
     addresses.api = await listen(api.server, listeners.api, { descriptors, caller: 'api' })
-    opened.push(async () => {
+    opened.defer(async () => {
       const overdue = setTimeout(() => {
         api.server.closeAllConnections()
         endHandshakes()
-      }, drainTimeoutMs)
+      }, live.now.drainTimeoutMs)
       const closed = api.close()
       endHandshakes()
       await closed
       clearTimeout(overdue)
     })
-    opened.push(() => exchangeStreams.close())
+    opened.defer(() => exchangeStreams.close())
     return opening
-  } catch (error) {
-    await close()
-    throw error
-  }
+  })
 }
 
 function isTrustedBy({ trustedProxies }: Settings): (ip: string) => boolean {
