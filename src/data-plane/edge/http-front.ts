@@ -3,10 +3,9 @@
 import type { Socket } from 'node:net'
 import type { Movable } from '../../lib/bytes/close-when-idle.ts'
 import { socketStream } from '../../lib/bytes/socket-stream.ts'
-import type { Clock } from '../../lib/clock.ts'
 import { type Aged, AgeList } from '../../lib/limits/age-list.ts'
-import type { Logger } from '../../lib/log/create-log.ts'
 import type { LookUp } from '../../model/look-up.ts'
+import type { PlaneContext } from '../../model/plane-context.ts'
 import type { VisitorErrorCode } from '../../model/visitor-errors.ts'
 import type { Peer } from '../../modules/phases.ts'
 import type { AccessRecord } from '../requests/access-record.ts'
@@ -28,7 +27,7 @@ import type { VisitorConnection } from './proxy/pick-edge.ts'
 import type { EdgeCount, TrafficCount } from './traffic-count.ts'
 import { UpstreamPool } from './upstream-pool.ts'
 
-interface HttpFrontOptions {
+interface HttpFrontOptions extends Pick<PlaneContext, 'log' | 'now'> {
   readonly edges: EdgeTable
   /** Asks other nodes who serves a name; left out when there are none. */
   readonly lookUp?: LookUp | undefined
@@ -37,8 +36,6 @@ interface HttpFrontOptions {
   readonly departed: DisconnectWatch
   /** The error pages for visitors; called for each error. */
   readonly pages?: () => ErrorPages
-  readonly log: Logger
-  readonly now: Clock
   /** The ports shown in URLs; known once the listeners are open. */
   readonly publicPorts: { readonly https: number }
   readonly onRequest: (record: AccessRecord) => void
