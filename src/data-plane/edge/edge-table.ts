@@ -10,7 +10,7 @@ import { LazyEdge } from './lazy-edge.ts'
 import { NameIndex } from './name-index.ts'
 
 /** Opens and closes the ports of TCP edges. */
-export interface Ports {
+interface Ports {
   /** Undefined when it listens, otherwise why not. Opening a port twice for one owner does nothing more. */
   open(port: number, owner: string): Promise<Error | undefined>
   close(port: number, owner: string): void

@@ -17,7 +17,7 @@ export interface ListenerContext extends Authenticating, Pick<PlaneContext, 'adm
 }
 
 /** The nodes that an agent may choose from. */
-export interface AgentNodes {
+interface AgentNodes {
   /** This one's id. */
   readonly id: string
   /** Where the others accept agents, as `host:port`. */

@@ -28,11 +28,9 @@ import { Follower } from '../../control-plane/store/feed-follower.ts'
 import { ExchangeStreams } from '../../control-plane/traffic/exchange-streams.ts'
 import { Explanations } from '../../control-plane/traffic/explanations.ts'
 import { Exchanges } from '../../control-plane/traffic/listed-exchanges.ts'
-import type { Clock } from '../../lib/clock.ts'
 import type { Caller, Descriptors } from '../../lib/files/descriptors.ts'
-import type { IdSource } from '../../lib/ids.ts'
 import { undivided } from '../../lib/limits/divided-counters.ts'
-import { type Logger, lostLines } from '../../lib/log/create-log.ts'
+import { lostLines } from '../../lib/log/create-log.ts'
 import { ConnectionCaps } from '../../lib/net/connection-caps.ts'
 import { compileIpRules } from '../../lib/net/ip-rules.ts'
 import { addressText, type ListenOn, listenOn, listenText } from '../../lib/net/listen-on.ts'
@@ -44,24 +42,20 @@ import type { Listeners } from '../config/listeners.ts'
 import { LiveSettings } from '../config/live-settings.ts'
 import { namesOfApi, reachedBy } from '../config/own-names.ts'
 import type { Settings } from '../config/read-settings.ts'
+import type { WorkerAddresses } from '../supervisor/process-messages.ts'
 import { openAll } from './open-all.ts'
 import type { ControlPlane } from './open-control-plane.ts'
+import type { ServerContext } from './server-context.ts'
 
-interface ManagementOptions {
-  readonly settings: Settings
+interface ManagementOptions extends ServerContext {
   readonly listeners: Pick<Listeners, 'api' | 'metrics'>
   readonly control: ControlPlane
-  readonly ids: IdSource
-  readonly now: Clock
-  readonly log: Logger
-  readonly descriptors: Descriptors
   /** The port that hostports of HTTPS and TLS edges have. */
   readonly publicHttpsPort: number
   /** Where the data planes listen, as `host:port`. */
-  readonly planeAddresses: PlaneAddresses
+  readonly planeAddresses: WorkerAddresses
   /** Counts of the supervisor, when there are several processes. */
   readonly supervisor?: SupervisorMetrics | undefined
-  readonly version: string
 }
 
 interface SupervisorMetrics {
@@ -69,16 +63,6 @@ interface SupervisorMetrics {
   restarts(): Readonly<Record<string, number>>
   /** Log lines of all processes that could not be written. */
   lostLines(): number
-}
-
-/** Where agents and visitors connect, as `host:port`. */
-interface PlaneAddresses {
-  readonly agents: string
-  readonly ssh: string
-  readonly https: string
-  readonly http: string
-  /** Where other nodes connect; undefined for a node on its own. */
-  readonly cluster?: string
 }
 
 /** How long `/readyz` waits for the database, in milliseconds: health checks are frequent and give up soon. */

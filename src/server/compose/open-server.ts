@@ -17,6 +17,7 @@ import { withKnownPorts } from '../config/known-ports.ts'
 import { type Listeners, plainListeners } from '../config/listeners.ts'
 import { newNode, ownNode } from '../config/own-node.ts'
 import type { Settings } from '../config/read-settings.ts'
+import type { ControlAddresses, WorkerAddresses } from '../supervisor/process-messages.ts'
 import { openAll } from './open-all.ts'
 import { openControlPlane } from './open-control-plane.ts'
 import { type DataPlane, openDataPlane } from './open-data-plane.ts'
@@ -42,16 +43,7 @@ export interface WholeServer extends RunningServer {
 }
 
 /** Where the server listens, as `host:port`. */
-export interface Addresses {
-  readonly api: string
-  readonly metrics: string
-  readonly agents: string
-  readonly ssh: string
-  readonly https: string
-  readonly http: string
-  /** Undefined for a node on its own. */
-  readonly cluster?: string
-}
+export type Addresses = ControlAddresses & WorkerAddresses
 
 export interface ServerOptions {
   readonly log: Logger

@@ -15,19 +15,11 @@ import { type Followed, Follower } from '../../control-plane/store/feed-follower
 import type { StoreLimits } from '../../control-plane/store/limits.ts'
 import { lockForServing } from '../../control-plane/store/serve-lock.ts'
 import { openStore } from '../../control-plane/store/store.ts'
-import type { Clock } from '../../lib/clock.ts'
-import type { IdSource } from '../../lib/ids.ts'
-import type { Logger } from '../../lib/log/create-log.ts'
 import type { OwnNode } from '../config/own-node.ts'
-import type { Settings } from '../config/read-settings.ts'
+import type { ServerContext } from './server-context.ts'
 
 /** `clusterAddress` and `agentAddress` have the node's actual ports, even where the settings leave them to the system. */
-export interface ControlPlaneOptions extends OwnNode {
-  readonly settings: Settings
-  readonly ids: IdSource
-  readonly now: Clock
-  readonly log: Logger
-  readonly version: string
+export interface ControlPlaneOptions extends OwnNode, Omit<ServerContext, 'descriptors'> {
   /** Shorter ones are for tests. */
   readonly storeLimits?: StoreLimits | undefined
   readonly orderTimes?: OrderTimes | undefined

@@ -2,10 +2,6 @@
 import type { RemotePortHolders } from '../../data-plane/edge/public-tcp-ports.ts'
 import type { Registry } from '../../data-plane/tunnel/registry.ts'
 import type { Seal } from '../../data-plane/tunnel/sealed.ts'
-import type { Clock } from '../../lib/clock.ts'
-import type { Descriptors } from '../../lib/files/descriptors.ts'
-import type { IdSource } from '../../lib/ids.ts'
-import type { Logger } from '../../lib/log/create-log.ts'
 import { Sealer } from '../../lib/secrets/seal.ts'
 import { Secret } from '../../lib/secrets/secret.ts'
 import type { WorkerPool } from '../../lib/threads/worker-pool.ts'
@@ -13,15 +9,14 @@ import { Authority } from '../../lib/x509/certificate-authority.ts'
 import { type ControlLink, LOOKUP_MS } from '../../link/planes/control-link.ts'
 import type { Listeners } from '../config/listeners.ts'
 import { LiveSettings } from '../config/live-settings.ts'
-import type { Settings } from '../config/read-settings.ts'
 import type { openDoorstep, openEdges, openRecords } from './open-edges.ts'
 import type { openMirrors } from './open-mirrors.ts'
 import type { openNodeLimits } from './open-node-limits.ts'
 import type { openElsewhere, openTunnels } from './open-tunnels.ts'
 import type { openVisitors } from './open-visitors.ts'
+import type { ServerContext } from './server-context.ts'
 
-export interface DataPlaneOptions {
-  readonly settings: Settings
+export interface DataPlaneOptions extends ServerContext {
   readonly listeners: Pick<Listeners, 'agent' | 'ssh' | 'https' | 'http' | 'cluster'>
   readonly tcpPorts: RemotePortHolders & {
     /** Ports that a service manager keeps open: if we closed them, visitors would wait in vain. */
@@ -38,11 +33,6 @@ export interface DataPlaneOptions {
   readonly folder?: string | undefined
   /** The secret from which TLS ticket keys derive, the same at all data planes of the node: 32 bytes. */
   readonly ticketSecret?: Buffer | undefined
-  readonly ids: IdSource
-  readonly now: Clock
-  readonly log: Logger
-  readonly descriptors: Descriptors
-  readonly version: string
 }
 
 export type OpeningPlane = Awaited<ReturnType<typeof beginPlane>>
