@@ -141,7 +141,7 @@ export function openControlPlane(options: ControlPlaneOptions) {
       /** The traffic history of all nodes. */
       traffic: (period: Period) =>
         trafficOfAll(period, { name: settings.nodeName, own: (of) => history.points(of), cluster, log }),
-      /** EdgeTable that refuse traffic, and why. */
+      /** Edges that refuse traffic, and why. */
       brokenEdges: () => brokenEdgesHere(planes),
       /** The nodes that can be asked about exchanges: this one, and all others that are online. */
       exchangeNodes: () => exchangeNodes(options.nodeId, planes, cluster),
