@@ -111,18 +111,9 @@ export function openRemoteTunnels(options: ReachElsewhereOptions) {
         serveIdle: (config) => shared.serveIdle(config, OTHER_NODES),
         letGo: (id) => shared.letGo(id, OTHER_NODES),
       },
-<<<<<<< HEAD
       groups: registry.groups,
       followGroup: (labels) => registry.groups.follow(labels),
-      lookUpAddresses: (places) => control.ask('lookUpAddresses', places, { withinMs: LOOKUP_MS }),
-=======
-      groups: {
-        add: (tunnel) => online().registry.groups.add(tunnel),
-        delete: (tunnel) => online().registry.groups.delete(tunnel),
-      },
-      followGroup: (labels) => online().registry.followGroup(labels),
       lookUpAddresses: (places) => control.ask('lookUpPlaces', places, { withinMs: LOOKUP_MS }),
->>>>>>> main
       lookUpGroup: (labels) => control.ask('lookUpGroup', labels, { withinMs: LOOKUP_MS }),
       dial: (at, request) => nodeLinks.dial(at, request),
       isHere: isOfThisNode,
