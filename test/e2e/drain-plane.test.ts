@@ -26,7 +26,7 @@ async function drained({ isNode, isSurvived }: { isNode: boolean; isSurvived: bo
     },
     visitors: {
       front: { open: 0, connections: [], drain() {}, cut() {} },
-      visitors: { carried: 0, sockets: [], cut() {} },
+      router: { carried: 0, sockets: [], cut() {} },
     },
   }
   const doors = {

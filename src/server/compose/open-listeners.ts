@@ -21,7 +21,7 @@ export async function listenForVisitors(
   { listeners, tcpPorts, live, publicPorts, descriptors, now, log, opened }: OpeningPlane,
   { limits, doorstep, table, visitors }: PlaneParts,
 ) {
-  const { onGreeted, onPlain } = visitors.visitors
+  const { onGreeted, onPlain } = visitors.router
   const common = { caps: limits.caps.visitors, descriptors, log, now }
   const secure = new PublicListener({ ...common, meet: doorstep.meetAdmitted, onConnection: onGreeted })
   const httpsAddress = listening(await secure.listen(listeners.https))

@@ -98,36 +98,24 @@ export function openManagementApi(options: ManagementOptions) {
     const keys = new KeyMaker(threads)
     const { clusterNodeId: nodeId } = control
     const records = new Records({
-      store,
-      ids,
-      now,
-      sealer,
-      around,
-      nodeId,
-      presence,
+      ...{ store, ids, now, sealer, around, nodeId, presence, keys, requestKey },
       checks: documents,
-      keys,
-      requestKey,
       whyNotProven: proven && ((name) => proven.whyNot(name)),
     })
     const renewals = new Renewals({ store, log, managesCertificates })
     const guard = new ApiRestriction(store, refused)
     const explaining = threads.lane('explain')
     const explanations = new Explanations({
-      store,
-      sealer,
+      ...{ store, sealer, region, publicHttpsPort, presence },
       checks: documents,
       explain: async (owner, work) => {
         // A turn of its own: the edge was just read, and is now copied to the other thread.
         await ownTurn()
         return outcomeOf<Explanation>((await explaining.run(owner, work)) as HeavyResult)
       },
-      region,
-      publicHttpsPort,
       ngrokErrorHeader: () => live.now.ngrokErrorHeader,
       counted: (edgeId) => planes.counted(edgeId),
       limitPart: () => (live.now.sharedLimits ? control.limitPart() : undivided),
-      presence,
       endpoint: (id) => directory.endpointConfig(id),
     })
 
@@ -190,34 +178,22 @@ export function openManagementApi(options: ManagementOptions) {
     if (!pageFiles) log.warn('dashboard files not found; build them with `npm run page` (the API is not affected)')
     const exchangeStreams = new ExchangeStreams({ nodes: control.exchangeNodes, log })
     const api = await buildApi({
-      ids,
+      ...{ ids, records, presence, captures, renewals, exchangeStreams, explanations, metrics, log, caps },
+      ...{ sshHostKey, rateLimit, pageFiles, version },
       authenticate: (token) => authenticate(store, token),
       admits: (part, address) => guard.admits(part, address),
-      records,
       modules: new EdgeModules({ store, sealer, checks: documents, requestKey }),
-      presence,
       logins: loginsOf(store, logins),
-      captures,
-      renewals,
-      exchangeStreams,
       exchanges: new Exchanges({ nodes: control.exchangeNodes, log }),
-      explanations,
       traffic: (period) => control.traffic(period),
       brokenEdges: () => control.brokenEdges(),
       groupsOf: (labels) => groups.serving(labels),
-      metrics,
-      log,
-      caps,
       readiness: async () => {
         const isReady = opening.isServing && (await store.answers(READINESS_MS))
         return { isReady, addresses }
       },
-      sshHostKey,
-      rateLimit,
       apiUrl: () => live.now.apiUrl,
       pageSessions: new PageSessions({ sealer, now, apiUrl: () => live.now.apiUrl }),
-      pageFiles,
-      version,
     })
     api.addHook('onSend', async (_request, reply) => {
       // While stopping, an answer is the last on its connection, which would otherwise stay open idle.

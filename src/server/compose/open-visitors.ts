@@ -34,7 +34,7 @@ export function openVisitors(
     limits: requestLimits(settings),
   })
   live.whenChanged((next) => front.use(requestLimits(next)))
-  const visitors = new EdgeRouter({
+  const router = new EdgeRouter({
     ...{ edges, tls, lookUp, counts, departed, challenges, log },
     serveHttp: (visit) => front.serve(visit),
     mayShake: (ip) => caps.shake(ip),
@@ -42,21 +42,21 @@ export function openVisitors(
     onRecord: (record) => accessLog.connection(record),
     defaultCertificate: (name) => mirrors.certificates.findDefault(name, settings),
   })
-  opened.defer(() => visitors.close())
-  live.whenChanged((next) => visitors.useIdleMs(next.idleTimeoutMs))
+  opened.defer(() => router.close())
+  live.whenChanged((next) => router.useIdleMs(next.idleTimeoutMs))
 
   // What was opened before, and concerns visitors from here on.
-  ports.whenConnected(visitors.onPort)
+  ports.whenConnected(router.onPort)
   elsewhere.whenMoved((tunnelId) => front.tunnelMoved(tunnelId))
   edges.whenRemoved((id) => {
     counts.forget(id)
     const isServed = (edgeId: string) => edges.has(edgeId)
-    retireEdge(id, { streams: visitors, http: front, isServed, drainMs: live.now.drainTimeoutMs })
+    retireEdge(id, { streams: router, http: front, isServed, drainMs: live.now.drainTimeoutMs })
   })
   const replays = new Replays({
     ...{ edges, captures, now },
     serve: (...given) => front.answer(...given),
     publicPorts: () => publicPorts,
   })
-  return { front, visitors, replays }
+  return { front, router, replays }
 }
