@@ -57,7 +57,7 @@ export function openCluster({ store, sealer, log, node }: OpenClusterOptions) {
   })
   return {
     cluster,
-    attach(given: OwnPlanes) {
+    attach: (given: OwnPlanes): void => {
       attached = given
     },
   }
