@@ -8,6 +8,7 @@ import { socketChannel } from '../../link/calls/plane-channel.ts'
 import { callsPath } from '../../link/planes/control-connection.ts'
 import type { Settings } from '../config/read-settings.ts'
 import type { ControlGiven, StartedControl } from '../supervisor/control-child.ts'
+import { openAll } from './open-all.ts'
 import { openControlPlane } from './open-control-plane.ts'
 import { openManagementApi } from './open-management-api.ts'
 
@@ -21,20 +22,15 @@ const PAUSE_MS = 5000
 const version = packageVersion()
 
 /** Resolves once the API serves. */
-export async function startControl(settings: Settings, given: ControlGiven): Promise<StartedControl> {
+export function startControl(settings: Settings, given: ControlGiven): Promise<StartedControl> {
   const { log, descriptors, listeners, linkPath, node } = given
   const now = Date.now
   const ids = new IdSource({ now })
-  const opened: (() => Promise<void> | void)[] = []
-  const close = async () => {
-    for (const each of opened.splice(0).reverse()) await each()
-  }
-
-  try {
+  return openAll(async (opened) => {
     // The control plane, and the doors for the workers.
     const control = await openControlPlane({ ...node, settings, ids, now, log, version })
     let isPaused = false
-    opened.push(() => (isPaused ? control.pause() : control.close()))
+    opened.defer(() => (isPaused ? control.pause() : control.close()))
     const door = createServer((socket) => control.planes.take(socketChannel(socket)))
     const calls = createServer((socket) => control.takeCalls(socket))
     for (const [server, path] of [
@@ -45,7 +41,7 @@ export async function startControl(settings: Settings, given: ControlGiven): Pro
         server.once('error', reject)
         server.listen(path, resolve)
       })
-      opened.push(() => void server.close())
+      opened.defer(() => void server.close())
     }
     given.onListening()
 
@@ -72,7 +68,7 @@ export async function startControl(settings: Settings, given: ControlGiven): Pro
       version,
     })
     let closing: Promise<void> | undefined
-    opened.push(() => {
+    opened.defer(() => {
       closing ??= api.close()
       return closing
     })
@@ -110,18 +106,15 @@ export async function startControl(settings: Settings, given: ControlGiven): Pro
         api.isServing = false
         api.use({ ...inUse, drainTimeoutMs: Math.min(inUse.drainTimeoutMs, PAUSE_MS) })
         isPaused = true
-        await close()
+        await opened.disposeAsync()
       },
       async stop() {
         api.isServing = false
-        await close()
+        await opened.disposeAsync()
         log.info('server stopped')
       },
     }
-  } catch (error) {
-    await close()
-    throw error
-  }
+  })
 }
 
 function portOf(address: string): number {

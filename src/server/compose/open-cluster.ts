@@ -22,9 +22,6 @@ interface ClusterOptions {
   readonly sealer: Sealer
   readonly log: Logger
   readonly node: Omit<NodeFacts, 'sessions' | 'isLeaving'>
-  /** The data planes of this node; they are built after the cluster, which they ask. */
-  readonly planes: () => AttachedPlanes
-  readonly history: () => TrafficHistory
   /** How other nodes are called, and how one that is gone is forgotten. */
   readonly links: Pick<NodeLinks, 'call' | 'forget'>
 }
@@ -34,6 +31,11 @@ interface OpenClusterOptions extends Omit<ClusterOptions, 'links'> {
   readonly authority: { readonly cert: string; readonly key: string }
 }
 
+interface OwnPlanes {
+  readonly planes: AttachedPlanes
+  readonly history: TrafficHistory
+}
+
 export function openCluster({ authority: { cert, key }, ...options }: OpenClusterOptions) {
   const { node, log } = options
   const links = new NodeLinks({
@@ -41,10 +43,10 @@ export function openCluster({ authority: { cert, key }, ...options }: OpenCluste
     addressOf: (id) => cluster.others.find(({ nodeId }) => nodeId === id)?.address,
     log,
   })
-  const cluster = clusterOf({ ...options, links })
+  const { cluster, attach } = clusterOf({ ...options, links })
   const answered = new AnsweredCalls({ answer: (_, value) => cluster.answer(value), log })
   return {
-    cluster,
+    ...{ cluster, attach },
     /** Takes a connection of a data plane with calls of other nodes. */
     takeCalls: (connection: Duplex) => answered.take(connection),
     /** Neither calls nor answers other nodes any more. */
@@ -55,8 +57,15 @@ export function openCluster({ authority: { cert, key }, ...options }: OpenCluste
   }
 }
 
-export function clusterOf({ store, sealer, log, node, planes, history, links }: ClusterOptions): Cluster {
-  return new Cluster({
+/** Call `attach` before the cluster starts: the data planes of this node are built after it, since they ask it. */
+export function clusterOf({ store, sealer, log, node, links }: ClusterOptions) {
+  let attached: OwnPlanes | undefined
+  const own = (): OwnPlanes => {
+    if (!attached) throw new Error('no data planes are attached to the cluster')
+    return attached
+  }
+  const planes = () => own().planes
+  const cluster = new Cluster({
     ...{ store, sealer, log, node },
     here: {
       held: {
@@ -75,11 +84,17 @@ export function clusterOf({ store, sealer, log, node, planes, history, links }: 
       endSession: (sessionId) => planes().sessionCameBack(sessionId),
       proveAlive: (sessionId) => planes().proveSessionAlive(sessionId),
       exchanges: async (ask) => exchangesHere(planes())(readAsk(ask)),
-      traffic: async (period) => (isPeriod(period) ? history().points(period) : []),
+      traffic: async (period) => (isPeriod(period) ? own().history.points(period) : []),
       showChallenge: async (asked) => {
         const challenge = readChallenge(asked)
         return challenge !== undefined && planes().showChallenge(challenge)
       },
     },
   })
+  return {
+    cluster,
+    attach: (given: OwnPlanes): void => {
+      attached = given
+    },
+  }
 }

@@ -18,25 +18,12 @@ export async function startWorker(settings: Settings, given: WorkerGiven): Promi
   const control = new ControlLink({ log })
   const connection = new ControlConnection(control, given.controlPath)
   const plane = await openDataPlane({
-    settings,
-    listeners,
-    tcpPorts: {
-      handed: handedPorts,
-      open: (port) => tcpPorts.open(port),
-      close: (port) => tcpPorts.close(port),
-    },
-    nodeId,
+    ...{ settings, listeners, nodeId, folder, ticketSecret, control, now, log, descriptors, version },
+    ids: new IdSource({ now }),
+    callsToControl: () => connection.openCalls(),
     planeId: id,
     planeCount: slots,
-    folder,
-    ticketSecret,
-    control,
-    callsToControl: () => connection.openCalls(),
-    ids: new IdSource({ now }),
-    now,
-    log,
-    descriptors,
-    version,
+    tcpPorts: { handed: handedPorts, open: (port) => tcpPorts.open(port), close: (port) => tcpPorts.close(port) },
   })
   await plane.letVisitorsIn()
   return {

@@ -32,7 +32,6 @@ export class TestNode {
     this.#nodes = nodes
     const node = { id, name: id, address: '192.0.2.1:7444', region: id, version: '1', since: '2026-01-01T00:00:00Z' }
     const told = { ...node, agentAddresses: [`${id}.example.com:7443`] }
-    const around = { planes: () => this.planes, history: () => this.history }
     const links = {
       forget() {},
       call: async (nodeId: string, value: unknown): Promise<unknown> => {
@@ -42,7 +41,8 @@ export class TestNode {
         return other.cluster.answer(structuredClone(value))
       },
     }
-    this.cluster = clusterOf({ store, sealer: testSealer, log, node: told, ...around, links })
+    const { cluster, attach } = clusterOf({ store, sealer: testSealer, log, node: told, links })
+    this.cluster = cluster
     this.planes = new AttachedPlanes({
       ...{ store, sealer: testSealer, log, node, nodes: this.cluster },
       calls: {} as SharedCalls,
@@ -51,6 +51,7 @@ export class TestNode {
     })
     const clocks = { now: Date.now, steady: () => performance.now() }
     this.history = new TrafficHistory({ read: () => this.planes.numbers(), ...clocks, log })
+    attach(this)
     nodes.set(id, this)
   }
 
