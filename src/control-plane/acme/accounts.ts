@@ -1,20 +1,16 @@
 /** The account at the authority: created once for each directory, shared by all nodes, its key sealed in the database. */
+
 import { generateKeyPair } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
-import type { Clock } from '../../lib/clock.ts'
-import type { Sealer } from '../../lib/secrets/seal.ts'
 import type { Secret } from '../../lib/secrets/secret.ts'
 import { accountAt } from '../records/acme-keys.ts'
 import { holdKey } from '../records/sealing.ts'
-import type { Store } from '../store/store.ts'
+import type { ControlTools } from '../store/control-tools.ts'
 import { type AcmeAuthority, openAuthorityAt } from './acme-authority.ts'
 import { AcmeFault } from './order-fault.ts'
 
-interface AccountOptions {
-  readonly store: Store
-  readonly sealer: Sealer
-  readonly now: Clock
+interface AccountOptions extends Pick<ControlTools, 'store' | 'sealer' | 'now'> {
   readonly version: string
   readonly directory: string
   readonly email: string

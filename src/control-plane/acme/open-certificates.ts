@@ -1,14 +1,10 @@
 /** Composes automatic certificates: which names want one, the work on orders, and the authority. */
 
-import type { Clock } from '../../lib/clock.ts'
-import type { IdSource } from '../../lib/ids.ts'
-import type { Logger } from '../../lib/log/create-log.ts'
-import type { Sealer } from '../../lib/secrets/seal.ts'
 import type { Secret } from '../../lib/secrets/secret.ts'
 import type { NameChallenge } from '../../link/planes/plane-calls.ts'
 import type { NameCounts } from '../store/certificate-reader.ts'
+import type { ControlTools } from '../store/control-tools.ts'
 import type { Followed } from '../store/feed-follower.ts'
-import type { Store } from '../store/store.ts'
 import { AcmeAccount } from './accounts.ts'
 import { CertificateOrders, type OrderCounts } from './certificate-orders.ts'
 import { type DnsSetup, dnsRecordsBy } from './dns-setup.ts'
@@ -20,12 +16,7 @@ import { HOUR_MS } from './order-pace.ts'
 import { type OrderTimes, orderTimes } from './order-times.ts'
 import { isOrdered, WantedNames } from './wanted-names.ts'
 
-interface CertificatesByThemselvesOptions {
-  readonly store: Store
-  readonly sealer: Sealer
-  readonly ids: IdSource
-  readonly now: Clock
-  readonly log: Logger
+interface CertificatesByThemselvesOptions extends ControlTools {
   readonly version: string
   /** The settings of the operator. */
   readonly acme: DnsSetup & {

@@ -1,4 +1,5 @@
 /** Creates, lists, gets, updates and deletes stored resources of every kind: one transaction each, by the resource's own rules. */
+
 import { type Clock, timestamp } from '../../lib/clock.ts'
 import { type IdSource, randomText } from '../../lib/ids.ts'
 import type { Sealer } from '../../lib/secrets/seal.ts'
@@ -10,6 +11,7 @@ import { EDGE_NAMES } from '../resources/hostports.ts'
 import { resourceOf } from '../resources/index.ts'
 import { RESERVED_NAMES } from '../resources/reserved-domains.ts'
 import type { Claim, Fields, Resource, Surroundings } from '../resources/resource.ts'
+import type { ControlTools } from '../store/control-tools.ts'
 import type { Reader, StoredResource } from '../store/reader.ts'
 import type { Store } from '../store/store.ts'
 import { checkClaims, checkMentions, checkUnreferenced, setClaims, setMentions } from './check-references.ts'
@@ -28,11 +30,7 @@ import { placed, type ShowingModules } from './shown-at.ts'
 import { checkRules } from './write-rules.ts'
 
 /** What records need. */
-interface RecordsOptions {
-  readonly store: Store
-  readonly ids: IdSource
-  readonly now: Clock
-  readonly sealer: Sealer
+interface RecordsOptions extends Pick<ControlTools, 'store' | 'sealer' | 'ids' | 'now'> {
   readonly around: Surroundings
   /** This node, where there may be others. */
   readonly nodeId?: string | undefined
