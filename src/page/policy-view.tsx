@@ -5,7 +5,7 @@ import type { PolicyWord } from './api-outline.ts'
 import { COMPLETION_HELP, CompletingText } from './completing-text.tsx'
 import type { Draft } from './draft.ts'
 import { ExplanationView, type ShownExplanation } from './explanation.tsx'
-import { HelpText } from './help-text.tsx'
+import { FaultNotice } from './fault-notice.tsx'
 import { usePage } from './page-state.ts'
 import { SchemaField } from './schema-field.tsx'
 import { useOutline } from './use-live.ts'
@@ -55,13 +55,7 @@ export function PolicyView() {
       <div class="beside">
         <form class="card" onSubmit={(event) => void explain(event)}>
           <PolicyEditor text={text} onChange={setText} words={outline?.policyWords ?? []} isFaulty={isPolicyFault} />
-          <div role="alert">
-            {fault && (
-              <p class="notice is-bad">
-                <HelpText text={fault.text} /> <span class="soft small">{fault.code}</span>
-              </p>
-            )}
-          </div>
+          <FaultNotice fault={fault} code={fault?.code} />
           <div class="actions">
             <button type="submit" class="primary" disabled={isBusy}>
               Explain
