@@ -5,9 +5,7 @@ import type { AuthRequest } from '../link/wire/messages/auth.ts'
 import { GROWN_WINDOW_BYTES } from '../link/wire/wire-bounds.ts'
 import type { Commands } from './agent-commands.ts'
 
-export interface Introduction {
-  readonly authtoken: Secret
-  readonly version: string
+export interface Introduction extends Pick<AuthRequest, 'authtoken' | 'version'> {
   readonly clientType?: string
   readonly metadata?: string
   readonly heartbeatIntervalMs?: number

@@ -7,16 +7,13 @@ import { type ManagedName, type NameStage, nameStage } from '../store/certificat
 import type { ControlTools } from '../store/control-tools.ts'
 import type { EndpointNames } from './endpoint-names.ts'
 import { readState } from './name-state.ts'
-import { HOLD_MS, type NameStore, TakenOver } from './name-store.ts'
+import { HOLD_MS, TakenOver } from './name-store.ts'
 import { orderRoom } from './order-pace.ts'
 import { OrderWork, type OrderWorkOptions, type WorkOutcome } from './order-work.ts'
 import type { WantedName, WantedNames } from './wanted-names.ts'
 
-interface CertificateOrdersOptions
-  extends Omit<OrderWorkOptions, 'issuedFor'>,
-    Pick<ControlTools, 'store' | 'now' | 'log'> {
+interface CertificateOrdersOptions extends Omit<OrderWorkOptions, 'issuedFor'>, Pick<ControlTools, 'store'> {
   readonly wanted: WantedNames
-  readonly names: NameStore
   /** Names that are wanted while agents are online there. */
   readonly endpoints: Pick<EndpointNames, 'get'> | undefined
   readonly ordersPerHour: number

@@ -1,21 +1,14 @@
 /** The stored form of what is online in a cluster: nodes, sessions, tunnels, and the places that tunnels hold. */
+
 import type { Selectable } from 'kysely'
+import type { PresentNode } from '../../model/presence.ts'
 import type { Tables } from './tables.ts'
 
 /** A node as it describes itself. */
-export interface StoredNode {
-  readonly id: string
-  readonly name: string
-  /** Where other nodes reach it. */
-  readonly address: string
+export interface StoredNode
+  extends Pick<PresentNode, 'id' | 'name' | 'address' | 'region' | 'version' | 'since' | 'sessions'> {
   readonly agentAddresses: readonly string[]
-  readonly region: string
-  readonly version: string
-  /** When it started, as in RFC 3339. */
-  readonly since: string
   readonly isLeaving: boolean
-  /** Number of its sessions. */
-  readonly sessions: number
 }
 
 export interface LiveNode extends StoredNode {

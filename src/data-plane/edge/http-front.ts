@@ -3,16 +3,12 @@
 import type { Socket } from 'node:net'
 import type { Movable } from '../../lib/bytes/close-when-idle.ts'
 import { socketStream } from '../../lib/bytes/socket-stream.ts'
-import type { Clock } from '../../lib/clock.ts'
 import { type Aged, AgeList } from '../../lib/limits/age-list.ts'
-import type { Logger } from '../../lib/log/create-log.ts'
-import type { LookUp } from '../../model/look-up.ts'
 import type { VisitorErrorCode } from '../../model/visitor-errors.ts'
 import type { Peer } from '../../modules/phases.ts'
 import type { AccessRecord } from '../requests/access-record.ts'
 import type { Exchange } from '../requests/http-exchange.ts'
 import type { EdgeCaptures } from '../requests/running-captures.ts'
-import type { BodyMemory } from './body-memory.ts'
 import { Sweep } from './deadlines.ts'
 import type { DisconnectWatch } from './detect-disconnects.ts'
 import type { HttpVisit } from './edge-router.ts'
@@ -25,20 +21,16 @@ import { Http2Connection } from './http2/server-connection.ts'
 import { type ErrorPages, errorPages } from './pages/error-page.ts'
 import { HttpProxy } from './proxy/http-proxy.ts'
 import type { VisitorConnection } from './proxy/pick-edge.ts'
+import type { ProxyTools } from './proxy/proxy-tools.ts'
 import type { EdgeCount, TrafficCount } from './traffic-count.ts'
 import { UpstreamPool } from './upstream-pool.ts'
 
-interface HttpFrontOptions {
+interface HttpFrontOptions extends Pick<ProxyTools, 'lookUp' | 'bodyMemory' | 'log' | 'now'> {
   readonly edges: EdgeTable
-  /** Asks other nodes who serves a name; left out when there are none. */
-  readonly lookUp?: LookUp | undefined
   readonly counts: TrafficCount
-  readonly bodyMemory: BodyMemory
   readonly departed: DisconnectWatch
   /** The error pages for visitors; called for each error. */
   readonly pages?: () => ErrorPages
-  readonly log: Logger
-  readonly now: Clock
   /** The ports shown in URLs; known once the listeners are open. */
   readonly publicPorts: { readonly https: number }
   readonly onRequest: (record: AccessRecord) => void

@@ -1,26 +1,22 @@
 /** Opens a public TCP listener: half-open connections, no delay, and no error that ends the process. */
+
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 import type { Clock } from '../../lib/clock.ts'
-import type { Descriptors } from '../../lib/files/descriptors.ts'
-import type { Logger } from '../../lib/log/create-log.ts'
 import type { ConnectionCaps } from '../../lib/net/connection-caps.ts'
 import { type ListenOn, listenOn, listenText } from '../../lib/net/listen-on.ts'
 import { type Peer, peerOf } from '../../lib/net/peer.ts'
 import { visitorSockets } from '../../lib/net/socket-options.ts'
-import { type MeetVisitor, meetVisitors } from '../../lib/net/trusted-hop.ts'
+import { meetVisitors } from '../../lib/net/trusted-hop.ts'
+import type { PublicListenerOptions } from './public-listener.ts'
 
-interface ListenerOptions {
+interface ListenerOptions extends Pick<PublicListenerOptions, 'meet' | 'descriptors' | 'log'> {
   readonly on: ListenOn
   /** An error thrown here ends that connection and no other. */
   readonly onConnection: (socket: Socket, visitor: Peer) => void
-  /** Finds out who is visiting; by default, the peer of the socket. */
-  readonly meet?: MeetVisitor | undefined
   /** The limit on connections; none by default. */
   readonly caps?: Pick<ConnectionCaps, 'accept' | 'admit'> | undefined
   /** Takes a connection over the limit; by default it is closed. */
   readonly onTooMany?: ((socket: Socket) => void) | undefined
-  readonly descriptors?: Descriptors | undefined
-  readonly log: Logger
   readonly now: Clock
 }
 

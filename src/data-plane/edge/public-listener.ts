@@ -26,6 +26,7 @@ export interface PublicListenerOptions {
   readonly onConnection: (greeted: Greeted) => void
   /** Called when a connection is turned away. */
   readonly onFault?: (fault: ClientHelloFault | 'crowded', peer: Peer) => void
+  /** Finds out who is visiting; by default, the peer of the socket. */
   readonly meet?: MeetVisitor | undefined
   readonly caps?: ConnectionCaps | undefined
   readonly descriptors?: Descriptors | undefined

@@ -1,23 +1,16 @@
 /** The ports of TCP edges and endpoints: opened and closed at run time, each held by its owners. */
+
 import type { Server, Socket } from 'node:net'
 import type { Clock } from '../../lib/clock.ts'
-import type { Descriptors } from '../../lib/files/descriptors.ts'
-import type { Logger } from '../../lib/log/create-log.ts'
-import type { ConnectionCaps } from '../../lib/net/connection-caps.ts'
 import type { ListenOn } from '../../lib/net/listen-on.ts'
-import type { MeetVisitor } from '../../lib/net/trusted-hop.ts'
 import type { Peer } from '../../modules/phases.ts'
 import { ListenFault, openListener } from './open-listener.ts'
+import type { PublicListenerOptions } from './public-listener.ts'
 
-export interface TcpPortsOptions {
+export interface TcpPortsOptions extends Pick<PublicListenerOptions, 'meet' | 'caps' | 'descriptors' | 'log' | 'now'> {
   readonly places: RemotePortHolders
   /** The socket is half-open and unread. An error thrown here ends that connection and no other. */
   readonly onConnection: (socket: Socket, port: number, peer: Peer) => void
-  readonly meet?: MeetVisitor | undefined
-  readonly caps?: ConnectionCaps | undefined
-  readonly descriptors?: Descriptors | undefined
-  readonly log: Logger
-  readonly now?: Clock
 }
 
 /** Where to listen for a port. */

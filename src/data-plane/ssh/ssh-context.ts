@@ -11,7 +11,7 @@ export interface SshUserCertificate {
   readonly authorityBlob: Buffer
 }
 
-export interface SshCredentials {
+interface SshCredentials {
   /** The credential whose public key has this fingerprint; throws when the store is unavailable. */
   find(fingerprint: string): Promise<AgentCredential | undefined>
   /** The user certificate with this digest, and the public key of the authority that issued it; throws likewise. */

@@ -22,6 +22,7 @@ export interface Binding extends ServedAddresses {
   readonly control: Control
   readonly endpoints: Endpoints
   readonly registry: Registry
+  /** Seals tokens, which must survive a restart. */
   readonly seal: Seal
   readonly ids: IdSource
   readonly now: Clock

@@ -18,7 +18,7 @@ export interface ListenerContext extends Authenticating {
 }
 
 /** The nodes that an agent may choose from. */
-export interface AgentNodes {
+interface AgentNodes {
   /** This one's id. */
   readonly id: string
   /** Where the others accept agents, as `host:port`. */

@@ -1,32 +1,21 @@
 /** Everything online, through any door: sessions and their tunnels, and who may have which address. */
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Clock } from '../../lib/clock.ts'
-import type { IdSource } from '../../lib/ids.ts'
 import type { Logger } from '../../lib/log/create-log.ts'
 import { type Control, LOOKUP_MS } from '../../link/planes/control-link.ts'
 import type { FormerLabelTunnel } from '../../model/former-labels.ts'
 import { type AgentPortRange, AgentTcpPorts } from './agent-tcp-ports.ts'
 import { type Binding, type Bound, bind } from './bind-tunnel.ts'
-import type { AgentCredential, Beyond, BindRefusal, Endpoints } from './interfaces.ts'
+import type { AgentCredential, Beyond, BindRefusal } from './interfaces.ts'
 import type { LabelIds } from './label-ids.ts'
 import { LegTable } from './leg-table.ts'
-import type { RandomBytes } from './random-names.ts'
 import { Registry } from './registry.ts'
-import type { Seal } from './sealed.ts'
 import type { LiveSession, Tunnel } from './session-types.ts'
 import { StandbyTable } from './standby-table.ts'
 import { startLabelTunnel } from './tunnel-labels.ts'
 import type { BindRequest, LabelRequest } from './tunnel-request.ts'
 import { WatchedRequests } from './watched-requests.ts'
 
-export interface OnlineOptions extends Beyond {
-  readonly endpoints: Endpoints
-  /** Seals tokens, which must survive a restart. */
-  readonly seal: Seal
-  readonly ids: IdSource
-  readonly now: Clock
-  readonly random: RandomBytes
-  readonly log: Logger
+export interface OnlineOptions extends Beyond, Pick<Binding, 'endpoints' | 'seal' | 'ids' | 'now' | 'random' | 'log'> {
   /** Shown in sessions, tunnels and endpoints. */
   readonly region: string
   /** The domain of random names, and the host in URLs of TCP endpoints. */

@@ -17,6 +17,7 @@ export interface BindMessage {
   readonly token: Secret
   readonly metadata: string
   readonly bindings: readonly string[]
+  /** Whether others may share the address, if they ask for it too: `Extra.PoolingEnabled` of all official SDKs. */
   readonly poolingEnabled: boolean
   readonly name: string
   readonly description: string
