@@ -2,7 +2,6 @@
  * An agent: keeps a session with its server and its tunnels open, and serves their visitors. Pooled tunnels have a second
  * session at another node, if the server has one, so that visitors do not notice when either node dies.
  */
-
 import type { Secret } from '../lib/secrets/secret.ts'
 import { type Commands, noCommands, reportedCommands } from './agent-commands.ts'
 import { AgentFault } from './agent-fault.ts'

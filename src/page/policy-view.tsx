@@ -1,8 +1,7 @@
 /** A dry run of a policy on a request that the user describes. Nothing is stored, and nothing is sent. */
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import type { CallFault } from './api-caller.ts'
-import type { PolicyWord } from './api-outline.ts'
-import { COMPLETION_HELP, CompletingText } from './completing-text.tsx'
+import { COMPLETION_HELP, CompletingText, type CompletingTextProps } from './completing-text.tsx'
 import type { Draft } from './draft.ts'
 import { ExplanationView, type ShownExplanation } from './explanation.tsx'
 import { FaultNotice } from './fault-notice.tsx'
@@ -92,10 +91,7 @@ export function PolicyView() {
   )
 }
 
-interface PolicyEditorProps {
-  readonly text: string
-  readonly onChange: (text: string) => void
-  readonly words: readonly PolicyWord[]
+interface PolicyEditorProps extends Pick<CompletingTextProps, 'text' | 'onChange' | 'words'> {
   /** Whether the server refused what is written. */
   readonly isFaulty: boolean
 }

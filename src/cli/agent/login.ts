@@ -1,5 +1,4 @@
 /** `postern login`: saves the server and authtoken of this machine's agents, after connecting with them once. */
-
 import { resolve } from 'node:path'
 import { Command } from 'commander'
 import { Agent } from '../../agent/agent.ts'

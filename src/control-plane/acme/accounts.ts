@@ -1,5 +1,4 @@
 /** The account at the authority: created once for each directory, shared by all nodes, its key sealed in the database. */
-
 import { generateKeyPair } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
@@ -7,13 +6,12 @@ import type { Secret } from '../../lib/secrets/secret.ts'
 import { accountAt } from '../records/acme-keys.ts'
 import { holdKey } from '../records/sealing.ts'
 import type { ControlTools } from '../store/control-tools.ts'
-import { type AcmeAuthority, openAuthorityAt } from './acme-authority.ts'
+import { type AcmeAuthority, type AcmeAuthorityOptions, openAuthorityAt } from './acme-authority.ts'
 import { AcmeFault } from './order-fault.ts'
 
-interface AccountOptions extends Pick<ControlTools, 'store' | 'sealer' | 'now'> {
-  readonly version: string
-  readonly directory: string
-  readonly email: string
+interface AccountOptions
+  extends Pick<ControlTools, 'store' | 'sealer' | 'now'>,
+    Pick<AcmeAuthorityOptions, 'version' | 'directory' | 'email'> {
   readonly eabKeyId: string
   readonly eabKey: Secret | null
   /** A file in PEM. */

@@ -2,7 +2,6 @@
  * Works on the names that are due, a few at a time, and never begins more orders per hour than the operator allows; renewals
  * wait for their turn. Each node looks for due names; the database decides which node works on which name.
  */
-
 import { type ManagedName, type NameStage, nameStage } from '../store/certificate-reader.ts'
 import type { ControlTools } from '../store/control-tools.ts'
 import type { EndpointNames } from './endpoint-names.ts'

@@ -2,7 +2,6 @@
  * Sets DNS records through updates of a name server (RFC 2136), signed with a key (TSIG). Waits until all name servers of
  * the zone have the record, since the authority may ask any of them.
  */
-
 import { lookup } from 'node:dns/promises'
 import { setTimeout as pause } from 'node:timers/promises'
 import { type DnsClient, type DnsClientOptions, DnsFault, dnsClient } from '../../lib/dns/dns-client.ts'

@@ -4,7 +4,6 @@
  * Agents choose names freely, and authorities limit certificates per week and domain. So there is a bound, and a name counts
  * only while an agent is online there: without one it is forgotten when its certificate would be renewed.
  */
-
 import { type ManagedName, nameStage } from '../store/certificate-reader.ts'
 import type { ControlTools } from '../store/control-tools.ts'
 import type { Store } from '../store/store.ts'

@@ -1,5 +1,4 @@
 /** Removes certificates that were issued for names that are no longer served, a day after they have expired. */
-
 import { tlsCertificates } from '../resources/tls-certificates.ts'
 import type { ControlTools } from '../store/control-tools.ts'
 import type { WantedNames } from './wanted-names.ts'

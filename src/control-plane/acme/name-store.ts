@@ -2,7 +2,6 @@
  * Stores the state of names: each step in one transaction, which first checks that this node still holds the name, and
  * updates the status of the resources that asked for the certificate.
  */
-
 import { isDeepStrictEqual } from 'node:util'
 import { timestamp } from '../../lib/clock.ts'
 import { orderAt } from '../records/acme-keys.ts'

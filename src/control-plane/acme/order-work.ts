@@ -3,7 +3,6 @@
  * any node can continue from there: an order that was begun is never begun again, and one that was finalized is only
  * downloaded.
  */
-
 import { setTimeout as pause } from 'node:timers/promises'
 import type { NameChallenge } from '../../link/planes/plane-calls.ts'
 import { Refusal } from '../../model/errors.ts'

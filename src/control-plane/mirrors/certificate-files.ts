@@ -5,7 +5,6 @@
  * The folder is scanned every few seconds rather than watched: a watch follows a file and not the link to it, and does not work
  * for folders on other machines.
  */
-
 import { setImmediate as othersFirst, setTimeout as pause } from 'node:timers/promises'
 import { type CertificateFilePair, findCertificatePairs } from '../../lib/files/certificate-pairs.ts'
 import { readSmallFileAsync } from '../../lib/files/read-small-file.ts'

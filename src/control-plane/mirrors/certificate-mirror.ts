@@ -1,5 +1,4 @@
 /** Keeps a data plane up to date with certificates: which of the stored ones and files serves which name. */
-
 import type { Logger } from '../../lib/log/create-log.ts'
 import type { Sealer } from '../../lib/secrets/seal.ts'
 import type { ServedCertificate } from '../../link/planes/plane-calls.ts'

@@ -4,7 +4,6 @@
  * Not a `mirror`: an edge changes with everything that it refers to, there may be a hundred thousand of them, so they are sent in
  * batches and not kept here, and the plane itself says which it serves.
  */
-
 import { ownTurn } from '../../lib/threads/others-turn.ts'
 import type { PlaneCalls } from '../../link/planes/plane-calls.ts'
 import { referredByModules } from '../../modules/forms.ts'

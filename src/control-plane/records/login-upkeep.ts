@@ -1,5 +1,4 @@
 /** Removes ended logins, logins beyond the limits, and expired used answers: in the background, a few at a time. */
-
 import type { Clock } from '../../lib/clock.ts'
 import type { Logger } from '../../lib/log/create-log.ts'
 import { MAX_IDLE_MS } from '../../link/planes/login-store.ts'

@@ -1,5 +1,4 @@
 /** Manages users without the API: the first start creates one, and `postern admin` helps when no key is at hand. */
-
 import { timestamp } from '../../lib/clock.ts'
 import { randomText } from '../../lib/ids.ts'
 import type { Secret } from '../../lib/secrets/secret.ts'

@@ -1,5 +1,4 @@
 /** Starts and ends captures for the API, and removes those that have expired. */
-
 import { timestamp } from '../../lib/clock.ts'
 import { BadValue } from '../../lib/shape/check.ts'
 import { Refusal } from '../../model/errors.ts'

@@ -2,7 +2,6 @@
  * Names that are proven by a DNS record to belong to the users of this server. The value of the record derives from a secret of
  * the account and the name, so that a record for another server proves nothing here.
  */
-
 import { createHmac, randomBytes } from 'node:crypto'
 import type { RecordLookUp } from '../../lib/net/record-look-up.ts'
 import { LOST_PROOF, type NameProof, proofKey, readProof, VOUCHED } from '../../model/name-proof.ts'

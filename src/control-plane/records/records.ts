@@ -1,5 +1,4 @@
 /** Creates, lists, gets, updates and deletes stored resources of every kind: one transaction each, by the resource's own rules. */
-
 import { timestamp } from '../../lib/clock.ts'
 import { randomText } from '../../lib/ids.ts'
 import { othersTurn } from '../../lib/threads/others-turn.ts'

@@ -1,5 +1,4 @@
 /** Requests an early replacement of an issued certificate, for one that was revoked or whose key has leaked. */
-
 import { Refusal } from '../../model/errors.ts'
 import { tlsCertificates } from '../resources/tls-certificates.ts'
 import type { ControlTools } from '../store/control-tools.ts'

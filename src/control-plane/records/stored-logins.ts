@@ -4,7 +4,6 @@
  * Listeners are told of every login that ends or changes: at once when that happens here, and through the feed when it happens
  * at another node.
  */
-
 import type { IdSource } from '../../lib/ids.ts'
 import type { Sealer } from '../../lib/secrets/seal.ts'
 import {

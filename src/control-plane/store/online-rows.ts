@@ -1,5 +1,4 @@
 /** The stored form of what is online in a cluster: nodes, sessions, tunnels, and the places that tunnels hold. */
-
 import type { Selectable } from 'kysely'
 import type { PresentNode } from '../../model/presence.ts'
 import type { Tables } from './tables.ts'
@@ -26,14 +25,9 @@ export interface StoredOnlineSession {
   readonly fields: string
 }
 
-export interface StoredOnlineTunnel {
-  readonly id: string
-  readonly nodeId: string
-  readonly planeId: string
+export interface StoredOnlineTunnel extends Pick<StoredOnlineSession, 'id' | 'nodeId' | 'planeId' | 'fields'> {
   readonly sessionId: string
   readonly endpointId: string | null
-  /** JSON, as its node wrote it. */
-  readonly fields: string
 }
 
 /** A public address and what is served there. */

@@ -5,7 +5,6 @@
  * answer; only the tools of the modules, and the visitor and the service at the two ends, are described. So an
  * explanation cannot differ from what happens.
  */
-
 import { X509Certificate } from 'node:crypto'
 import { BadValue } from '../../lib/shape/check.ts'
 import type { Described } from '../../model/described.ts'

@@ -2,7 +2,6 @@
  * Answers the challenges of ACME authorities, before any edge is chosen: over plain HTTP (RFC 8555 §8.3) and in a TLS
  * handshake (RFC 8737). Only for names with an order in progress; all other traffic is unaffected.
  */
-
 import type { Socket } from 'node:net'
 import { createServer } from 'node:tls'
 import { HeaderList } from '../../lib/http/header-list.ts'

@@ -28,7 +28,7 @@ export interface HttpVisit {
   readonly edge: Edge | undefined
 }
 
-interface EdgeRouterOptions {
+export interface EdgeRouterOptions {
   readonly edges: EdgeTable
   readonly tls: TlsServers
   readonly serveHttp: (visit: HttpVisit) => void

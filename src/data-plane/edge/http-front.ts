@@ -10,9 +10,7 @@ import type { AccessRecord } from '../requests/access-record.ts'
 import type { Exchange } from '../requests/http-exchange.ts'
 import type { EdgeCaptures } from '../requests/running-captures.ts'
 import { Sweep } from './deadlines.ts'
-import type { DisconnectWatch } from './detect-disconnects.ts'
-import type { HttpVisit } from './edge-router.ts'
-import type { EdgeTable } from './edge-table.ts'
+import type { EdgeRouterOptions, HttpVisit } from './edge-router.ts'
 import { defaultLimits, type Http1Limits } from './http1/bounds.ts'
 import { Http1Connection } from './http1/server-connection.ts'
 import { Http1Upstream } from './http1/upstream-connection.ts'
@@ -22,13 +20,12 @@ import { type ErrorPages, errorPages } from './pages/error-page.ts'
 import { HttpProxy } from './proxy/http-proxy.ts'
 import type { VisitorConnection } from './proxy/pick-edge.ts'
 import type { ProxyTools } from './proxy/proxy-tools.ts'
-import type { EdgeCount, TrafficCount } from './traffic-count.ts'
+import type { EdgeCount } from './traffic-count.ts'
 import { UpstreamPool } from './upstream-pool.ts'
 
-interface HttpFrontOptions extends Pick<ProxyTools, 'lookUp' | 'bodyMemory' | 'log' | 'now'> {
-  readonly edges: EdgeTable
-  readonly counts: TrafficCount
-  readonly departed: DisconnectWatch
+interface HttpFrontOptions
+  extends Pick<ProxyTools, 'lookUp' | 'bodyMemory' | 'log' | 'now'>,
+    Pick<EdgeRouterOptions, 'edges' | 'counts' | 'departed'> {
   /** The error pages for visitors; called for each error. */
   readonly pages?: () => ErrorPages
   /** The ports shown in URLs; known once the listeners are open. */

@@ -1,5 +1,4 @@
 /** Opens a public TCP listener: half-open connections, no delay, and no error that ends the process. */
-
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 import type { Clock } from '../../lib/clock.ts'
 import type { ConnectionCaps } from '../../lib/net/connection-caps.ts'

@@ -1,5 +1,4 @@
 /** The ports of TCP edges and endpoints: opened and closed at run time, each held by its owners. */
-
 import type { Server, Socket } from 'node:net'
 import type { Clock } from '../../lib/clock.ts'
 import type { ListenOn } from '../../lib/net/listen-on.ts'

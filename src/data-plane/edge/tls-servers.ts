@@ -17,6 +17,7 @@ import { alertBadCertificates } from './certificate-alert.ts'
 import { type ClientHello, normalServerName } from './client-hello.ts'
 import type { Edge } from './compiled-edge.ts'
 import { wildcardAbove } from './name-index.ts'
+import type { PublicListenerOptions } from './public-listener.ts'
 import { alert, alertRecord, closeWith } from './read-client-hello.ts'
 import type { Certificates, ServerCertificate } from './served-certificates.ts'
 import { type Offer, offerFor, type ServerPlan, serverOptions } from './tls-versions.ts'
@@ -43,17 +44,14 @@ export interface HandshakeFault {
   readonly detail: string
 }
 
-export interface TlsServersOptions {
+export interface TlsServersOptions extends Pick<PublicListenerOptions, 'log' | 'now' | 'maxPending'> {
   readonly certificates: Certificates
-  readonly log: Logger
-  readonly now?: Clock
   /**
    * The same 32 random bytes at all data planes of a node: sessions then resume at any of them. Without it, they resume
    * only where they began.
    */
   readonly ticketSecret?: Buffer | undefined
   readonly maxServers?: number
-  readonly maxPending?: number
   readonly handshakeTimeoutMs?: number
 }
 
@@ -92,11 +90,7 @@ interface Entry {
   name: string
 }
 
-interface LastKey {
-  readonly offer: Offer
-  readonly certificate: ServerCertificate
-  readonly key: string
-}
+type LastKey = Pick<ServerPlan, 'offer' | 'certificate' | 'key'>
 
 interface Pending extends Aged<Pending> {
   readonly socket: Socket

@@ -1,7 +1,5 @@
 /** What all parts of the SSH gateway share. */
-import type { Clock } from '../../lib/clock.ts'
-import type { IdSource } from '../../lib/ids.ts'
-import type { Logger } from '../../lib/log/create-log.ts'
+import type { Authenticating } from '../tunnel/authenticate-agent.ts'
 import type { AgentCredential } from '../tunnel/interfaces.ts'
 import type { Online } from '../tunnel/online-tunnels.ts'
 import type { SshLimits } from './ssh-limits.ts'
@@ -18,12 +16,9 @@ interface SshCredentials {
   certificate(digest: string): Promise<SshUserCertificate | undefined>
 }
 
-export interface SshContext {
+export interface SshContext extends Pick<Authenticating, 'ids' | 'now' | 'log'> {
   readonly online: Online
   readonly credentials: SshCredentials
-  readonly ids: IdSource
-  readonly now: Clock
-  readonly log: Logger
   readonly limits: SshLimits
   /** Whether the IP restriction of agents admits an address; without it everybody is admitted. */
   readonly admits?: ((peer: { readonly ip: string }) => boolean) | undefined

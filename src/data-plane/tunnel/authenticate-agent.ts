@@ -12,6 +12,7 @@ import { MAX_METADATA_BYTES } from './tunnel-bounds.ts'
 
 export interface Authenticating {
   readonly credentials: Credentials
+  /** Seals tokens, which must survive a restart. */
   readonly seal: Seal
   readonly ids: IdSource
   readonly now: Clock

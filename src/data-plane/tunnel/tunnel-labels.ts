@@ -1,5 +1,4 @@
 /** Label tunnels: an agent serves every tunnel group whose labels its tunnel carries. */
-
 import { mayBindLabel } from '../../model/acl.ts'
 import { refusals } from '../../model/agent-errors.ts'
 import type { Binding } from './bind-tunnel.ts'

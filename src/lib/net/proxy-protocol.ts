@@ -3,7 +3,6 @@
  *
  * Written by hand: the two formats are short, and a lenient reader would let visitors choose their own address.
  */
-
 import { asIPv6, ipBytes, ipText } from './ip-bytes.ts'
 import type { Peer } from './peer.ts'
 

@@ -1,5 +1,4 @@
 /** The dialect of ngrok's clients, chosen by their version header. */
-
 import type { IncomingMessage } from 'node:http'
 import type { ApiRoute } from '../routes.ts'
 import type { Dialect } from './api-dialect.ts'
