@@ -203,7 +203,7 @@ export async function openControlPlane(options: ControlPlaneOptions) {
           documents.bindModules((await inUseNow(credentialId))?.ownerId ?? '', { proto, opts }),
         holdersOfName: (host) => holdersOf({ host, port: undefined }),
         holdersOfPort: (port) => holdersOf({ host: domain, port }),
-        lookUpAddresses: async (places) => (await cluster?.lookUps.places(places)) ?? [],
+        lookUpPlaces: async (places) => (await cluster?.lookUps.places(places)) ?? [],
         lookUpGroup: async (labels) => (await cluster?.lookUps.group(labels)) ?? [],
         answerNode: async ({ value }) => cluster?.answer(value),
         requestKey: async () => {
