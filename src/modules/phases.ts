@@ -1,3 +1,4 @@
+/** What a module does to traffic: the phases of a connection and of a request, and what each may answer. */
 import type { Transform } from 'node:stream'
 import type { ByteStream } from '../lib/bytes/byte-stream.ts'
 import type { HeaderList } from '../lib/http/header-list.ts'
