@@ -7,17 +7,18 @@
  * Sockets are fed in with `emit('connection')`, which is documented, and not wrapped in a `TLSSocket` of our own: that
  * would be as fast, but its verdict on client certificates and its errors are available only inside Node.
  */
+
 import { Socket } from 'node:net'
 import { createSecureContext, createServer, type Server, TLSSocket } from 'node:tls'
 import type { Clock } from '../../lib/clock.ts'
 import { type Aged, AgeList } from '../../lib/limits/age-list.ts'
 import type { Logger } from '../../lib/log/create-log.ts'
+import type { PlaneContext } from '../../model/plane-context.ts'
 import type { TlsDemands, TlsFacts } from '../../modules/phases.ts'
 import { alertBadCertificates } from './certificate-alert.ts'
 import { type ClientHello, normalServerName } from './client-hello.ts'
 import type { Edge } from './compiled-edge.ts'
 import { wildcardAbove } from './name-index.ts'
-import type { PublicListenerOptions } from './public-listener.ts'
 import { alert, alertRecord, closeWith } from './read-client-hello.ts'
 import type { Certificates, ServerCertificate } from './served-certificates.ts'
 import { type Offer, offerFor, type ServerPlan, serverOptions } from './tls-versions.ts'
@@ -44,7 +45,7 @@ export interface HandshakeFault {
   readonly detail: string
 }
 
-export interface TlsServersOptions extends Pick<PublicListenerOptions, 'log' | 'now' | 'maxPending'> {
+export interface TlsServersOptions extends Pick<PlaneContext, 'log'>, Partial<Pick<PlaneContext, 'now'>> {
   readonly certificates: Certificates
   /**
    * The same 32 random bytes at all data planes of a node: sessions then resume at any of them. Without it, they resume
@@ -52,6 +53,7 @@ export interface TlsServersOptions extends Pick<PublicListenerOptions, 'log' | '
    */
   readonly ticketSecret?: Buffer | undefined
   readonly maxServers?: number
+  readonly maxPending?: number
   readonly handshakeTimeoutMs?: number
 }
 
@@ -90,7 +92,11 @@ interface Entry {
   name: string
 }
 
-type LastKey = Pick<ServerPlan, 'offer' | 'certificate' | 'key'>
+interface LastKey {
+  readonly offer: Offer
+  readonly certificate: ServerCertificate
+  readonly key: string
+}
 
 interface Pending extends Aged<Pending> {
   readonly socket: Socket

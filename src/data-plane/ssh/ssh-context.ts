@@ -1,5 +1,5 @@
 /** What all parts of the SSH gateway share. */
-import type { Authenticating } from '../tunnel/authenticate-agent.ts'
+import type { PlaneContext } from '../../model/plane-context.ts'
 import type { AgentCredential } from '../tunnel/interfaces.ts'
 import type { Online } from '../tunnel/online-tunnels.ts'
 import type { SshLimits } from './ssh-limits.ts'
@@ -16,10 +16,8 @@ interface SshCredentials {
   certificate(digest: string): Promise<SshUserCertificate | undefined>
 }
 
-export interface SshContext extends Pick<Authenticating, 'ids' | 'now' | 'log'> {
+export interface SshContext extends Pick<PlaneContext, 'ids' | 'now' | 'log' | 'admits'> {
   readonly online: Online
   readonly credentials: SshCredentials
   readonly limits: SshLimits
-  /** Whether the IP restriction of agents admits an address; without it everybody is admitted. */
-  readonly admits?: ((peer: { readonly ip: string }) => boolean) | undefined
 }

@@ -1,12 +1,12 @@
 /** The SSH gateway: the door for plain `ssh` clients, whose credentials are public keys. */
+
 import type { Socket } from 'node:net'
 import type { Header, Incoming, Server } from 'ssh2'
-import type { ConnectionCaps } from '../../lib/net/connection-caps.ts'
 import type { Peer } from '../../lib/net/peer.ts'
-import { type MeetVisitor, meetAdmitted, meetVisitors } from '../../lib/net/trusted-hop.ts'
 import type { Secret } from '../../lib/secrets/secret.ts'
+import type { PlaneContext } from '../../model/plane-context.ts'
 import type { PendingLogin } from '../tunnel/pending-login.ts'
-import { UnauthenticatedConnections, type UnauthenticatedOptions } from '../tunnel/unauthenticated.ts'
+import { UnauthenticatedConnections } from '../tunnel/unauthenticated.ts'
 import { algorithms } from './algorithms.ts'
 import { SshConnection } from './ssh-connection.ts'
 import type { SshContext } from './ssh-context.ts'
@@ -14,13 +14,11 @@ import { loadLibrary } from './ssh-library.ts'
 import { type SshLimits, sshLimits } from './ssh-limits.ts'
 import { SshLink } from './ssh-link.ts'
 
-export interface SshListenerOptions extends Omit<SshContext, 'limits'>, Pick<UnauthenticatedOptions, 'descriptors'> {
+export interface SshListenerOptions
+  extends Omit<SshContext, 'limits'>,
+    Pick<PlaneContext, 'meet' | 'caps' | 'descriptors'> {
   /** The private host key of the server, in OpenSSH's own format. */
   readonly hostKey: Secret
-  /** Finds the client's address behind a load balancer; by default that of the connection. */
-  readonly meet?: MeetVisitor
-  /** Limits on connections; none by default. */
-  readonly caps?: ConnectionCaps
   readonly limits?: Partial<SshLimits>
 }
 
@@ -31,17 +29,9 @@ export class SshListener extends UnauthenticatedConnections {
   readonly #context: SshContext
   readonly #trials = new WeakMap<Socket, { readonly trial: PendingLogin; readonly peer: Peer }>()
 
-  constructor({ hostKey, meet = meetVisitors([]), caps, descriptors, limits, ...given }: SshListenerOptions) {
-    const context: SshContext = { ...given, limits: { ...sshLimits, ...limits } }
-    const { admits, now, log } = given
-    super({
-      meet: admits ? meetAdmitted(meet, admits) : meet,
-      caps,
-      limits: context.limits,
-      now,
-      log,
-      descriptors,
-    })
+  constructor({ hostKey, limits, ...given }: SshListenerOptions) {
+    const context = { ...given, limits: { ...sshLimits, ...limits } }
+    super(context)
     this.#hostKey = hostKey
     this.#context = context
   }

@@ -1,7 +1,7 @@
 /** The door for agents: listens, and lets in agents that have a credential. */
+
 import type { SecureVersion } from 'node:tls'
-import type { ConnectionCaps } from '../../lib/net/connection-caps.ts'
-import { type MeetVisitor, meetAdmitted, meetVisitors } from '../../lib/net/trusted-hop.ts'
+import type { PlaneContext } from '../../model/plane-context.ts'
 import { Acceptor, type AcceptorOptions } from './acceptor.ts'
 import { AgentConnection } from './agent-connection.ts'
 import type { ListenerContext } from './listener-context.ts'
@@ -9,15 +9,14 @@ import { type ListenerLimits, listenerLimits } from './tunnel-limits.ts'
 
 export interface AgentListenerOptions
   extends Omit<ListenerContext, 'limits' | 'planeId' | 'planeCount'>,
-    Partial<Pick<ListenerContext, 'planeId' | 'planeCount'>>,
-    Pick<AcceptorOptions, 'certificate' | 'certificateFor' | 'descriptors'> {
+    Pick<PlaneContext, 'meet' | 'caps' | 'descriptors'>,
+    Pick<AcceptorOptions, 'certificate' | 'certificateFor'> {
   /** The lowest TLS version that agents may use; 1.2 by default. */
   readonly tlsMinVersion?: SecureVersion
-  /** Finds the source of a connection behind a load balancer; by default, the peer itself. */
-  readonly meet?: MeetVisitor
-  /** Limits on connections; none by default. */
-  readonly caps?: ConnectionCaps
   readonly limits?: Partial<ListenerLimits>
+  /** This data plane, and how many there are; by default it is the only one. */
+  readonly planeId?: string
+  readonly planeCount?: number
 }
 
 export class AgentListener extends Acceptor {
@@ -25,27 +24,17 @@ export class AgentListener extends Acceptor {
     certificate,
     certificateFor,
     tlsMinVersion = 'TLSv1.2',
-    meet = meetVisitors([]),
-    caps,
     limits,
-    descriptors,
     planeId = '',
     planeCount = 1,
     ...given
   }: AgentListenerOptions) {
-    const door: ListenerContext = { ...given, planeId, planeCount, limits: { ...listenerLimits, ...limits } }
+    const context = { ...given, planeId, planeCount, limits: { ...listenerLimits, ...limits } }
     super({
-      certificate,
-      certificateFor,
-      tlsMinVersion,
-      meet: given.admits ? meetAdmitted(meet, given.admits) : meet,
-      caps,
-      limits: door.limits,
-      now: given.now,
-      log: given.log,
-      descriptors,
+      ...context,
+      ...{ certificate, certificateFor, tlsMinVersion },
       onConnection: (transport, trial) => {
-        new AgentConnection({ transport, peer: trial.peer, outcome: trial, door })
+        new AgentConnection({ transport, peer: trial.peer, outcome: trial, door: context })
       },
     })
   }

@@ -1,11 +1,12 @@
 /** Binds: an agent asks for a public address, by name or at random, and gets a tunnel that serves it. */
+
 import { isId } from '../../lib/ids.ts'
 import type { Control } from '../../link/planes/control-link.ts'
 import { option } from '../../link/wire/messages/bind-options.ts'
 import { refusals } from '../../model/agent-errors.ts'
 import { MAX_BIND_OPTIONS } from '../../model/endpoint.ts'
+import type { PlaneContext } from '../../model/plane-context.ts'
 import { memberLabels } from '../../model/pool.ts'
-import type { Authenticating } from './authenticate-agent.ts'
 import { BindRefusal, type EndpointRequest, type Endpoints } from './interfaces.ts'
 import { type RandomBytes, randomName } from './random-names.ts'
 import type { Registry } from './registry.ts'
@@ -17,10 +18,12 @@ import { boundTexts, MAX_TUNNELS } from './tunnel-bounds.ts'
 import type { BindRequest } from './tunnel-request.ts'
 
 /** What binding needs. */
-export interface Binding extends ServedAddresses, Pick<Authenticating, 'seal' | 'ids' | 'now' | 'log'> {
+export interface Binding extends ServedAddresses, Pick<PlaneContext, 'ids' | 'now' | 'log'> {
   readonly control: Control
   readonly endpoints: Endpoints
   readonly registry: Registry
+  /** Seals tokens, which must survive a restart. */
+  readonly seal: Seal
   readonly random: RandomBytes
   /** Ids of tunnels that the server stopped; their agents may not know that and ask for them again. */
   readonly stopped: { has(id: string): boolean }

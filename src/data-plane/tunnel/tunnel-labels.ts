@@ -9,8 +9,6 @@ import type { LiveSession, Tunnel } from './session-types.ts'
 import { boundTexts, MAX_TUNNELS } from './tunnel-bounds.ts'
 import type { LabelRequest } from './tunnel-request.ts'
 
-type Labelling = Pick<Binding, 'control' | 'registry' | 'ids' | 'now' | 'log'>
-
 /** The same bounds as those of a tunnel group, which must be able to name every label. */
 const MAX_LABELS = 64
 const MAX_LABEL_BYTES = 255
@@ -19,7 +17,7 @@ export async function startLabelTunnel(
   session: LiveSession,
   request: LabelRequest,
   labelIds: LabelIds,
-  { control, registry, ids, now, log }: Labelling,
+  { control, registry, ids, now, log }: Pick<Binding, 'control' | 'registry' | 'ids' | 'now' | 'log'>,
 ): Promise<Tunnel | BindRefusal> {
   const { labels, metadata, forwardsTo, forwardsProto } = request
   const fault = faultOf(session, request) ?? boundTexts(request)

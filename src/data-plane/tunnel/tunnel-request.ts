@@ -1,11 +1,9 @@
 /** The requests of a session, through any door: for an address of its own, or for visitors to its labels. */
 import type { BindMessage } from '../../link/wire/messages/bind.ts'
 
-type Served = Pick<BindMessage, 'forwardsTo' | 'forwardsProto' | 'metadata'>
+/** Its id is the session's own for it; `''` when the server chooses. SSH clients ask in the form of agents too. */
+export type BindRequest = BindMessage
 
-export type BindRequest = Served &
-  Pick<BindMessage, 'id' | 'proto' | 'opts' | 'token' | 'bindings' | 'poolingEnabled' | 'name' | 'description'>
-
-export interface LabelRequest extends Served {
+export interface LabelRequest extends Pick<BindMessage, 'forwardsTo' | 'forwardsProto' | 'metadata'> {
   readonly labels: Readonly<Record<string, string>>
 }
