@@ -32,7 +32,7 @@ export interface ChangeResult {
   /** The longest time from the answer of the API until a visitor saw the change, in milliseconds. */
   readonly afterAnswerMs: number
   readonly isWithinBar: boolean
-  /** EdgeTable that the server read again for each change. */
+  /** Edges that the server read again for each change. */
   readonly readAgain: number
 }
 

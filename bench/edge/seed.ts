@@ -6,7 +6,7 @@ import type { Writer } from '../../src/control-plane/store/writer.ts'
 import { timestamp } from '../../src/lib/clock.ts'
 import { IdSource } from '../../src/lib/ids.ts'
 
-/** EdgeTable written in one transaction. */
+/** Edges written in one transaction. */
 const AT_A_TIME = 1000
 
 /** The backend address of routes until a row sets another; it is never dialled. */

@@ -22,12 +22,12 @@ export const groups: readonly MenuGroup[] = [
       { path: '/tunnels', title: 'Tunnels' },
       { path: '/tunnel_sessions', title: 'Sessions' },
       { path: '/traffic', title: 'Traffic' },
-      { path: '/captures', title: 'RunningCaptures' },
+      { path: '/captures', title: 'Captures' },
       { path: '/nodes', title: 'Nodes', isForAdmins: true },
     ],
   },
   {
-    title: 'EdgeTable',
+    title: 'Edges',
     places: [
       { path: '/edges/https', title: 'HTTPS edges' },
       { path: '/edges/tls', title: 'TLS edges' },

@@ -47,7 +47,7 @@ function Exchanges({ filters, onFilters, hasCaptures }: ExchangesProps & { reado
   return (
     <>
       <ViewHead title="Traffic" note={<Freshness reading={live} />}>
-        {hasCaptures && <a href={linkTo('/captures')}>RunningCaptures</a>}
+        {hasCaptures && <a href={linkTo('/captures')}>Captures</a>}
       </ViewHead>
       <form class="filters" onSubmit={(event) => event.preventDefault()}>
         <Filter name="method" label="Method" filters={filters} onFilters={onFilters} />

@@ -16,7 +16,7 @@ export interface CallersReport {
   /** Number of documents by status; 0 is no response. */
   readonly documents: Readonly<Record<string, number>>
   readonly pages: number
-  /** EdgeTable in the longest list. */
+  /** Edges in the longest list. */
   readonly listed: number
   /** Errors of pages that failed. */
   readonly pageFailures: readonly string[]

@@ -143,7 +143,7 @@ export async function leftOfAgents(world: NodesWorld, tcpPorts: readonly number[
       for (const { name, running } of world.nodes) {
         for (const list of LISTS) {
           const all: Json[] = (await running.api.get(`/${list}`))[list]
-          // EdgeTable have endpoints too, and stay.
+          // Edges have endpoints too, and stay.
           const { length } = all.filter(({ type }) => type !== 'edge')
           if (length > 0) faults.push(`${length} in /${list} at ${name}`)
         }

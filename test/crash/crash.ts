@@ -23,7 +23,7 @@ export interface CrashOptions {
 export interface CrashReport extends Tally {
   readonly serverKills: number
   readonly databaseKills: number
-  /** EdgeTable compared with what was acknowledged, over all rounds. */
+  /** Edges compared with what was acknowledged, over all rounds. */
   readonly compared: number
 }
 

@@ -1,4 +1,4 @@
-/** EdgeTable whose routes guard parts of a service, and paths that try to get past them, from one seed. */
+/** Edges whose routes guard parts of a service, and paths that try to get past them, from one seed. */
 import { Dice } from './smuggling-shapes.ts'
 
 /** A route, and whether a stranger may pass. A guarded one has a prefix, since an exact path guards only itself. */

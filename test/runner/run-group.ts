@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { Readable } from 'node:stream'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { WORKERS_VARIABLE } from '../support/test-workers.ts'
 import type { FileCost } from './costs.ts'
@@ -91,7 +92,10 @@ export async function runGroup(group: TestGroup, settings: GroupSettings): Promi
     counts ??= report.counts
   }
   const [, , , reports] = child.stdio
-  if (reports instanceof Readable) createInterface({ input: reports }).on('line', (line) => read(JSON.parse(line)))
+  if (reports instanceof Readable) {
+    // A turn later: what was printed before a report may be read after it, in the same turn.
+    createInterface({ input: reports }).on('line', (line) => setImmediate(read, JSON.parse(line)))
+  }
 
   const [code, end] = await once(child, 'exit')
   clearTimeout(overdue)
@@ -99,6 +103,7 @@ export async function runGroup(group: TestGroup, settings: GroupSettings): Promi
   // What a test left running might still hold the pipes.
   kill()
   await closed
+  await nextTurn()
   if ((code !== 0 || !counts) && failed.size === 0) {
     failed.add(running.file)
     const how = code === 0 ? 'before its tests' : `with ${code ?? end}`

@@ -2,7 +2,7 @@
  * `npm run soak -- test/soak/due-renewals.long.ts`: ten thousand certificates are due for renewal at once. A few begin
  * now, the others in turn; it prints what visitors and API callers notice meanwhile. POSTERN_SOAK_NAMES shortens it.
  *
- * EdgeTable, renewals and their orders are real. The certificates to renew were never ordered: they are written into the
+ * Edges, renewals and their orders are real. The certificates to renew were never ordered: they are written into the
  * database while no server runs (`stored-certificates.ts`), since ten thousand orders would take hours.
  */
 import assert from 'node:assert/strict'

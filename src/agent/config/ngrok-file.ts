@@ -137,7 +137,7 @@ function readAuthorities(reader: OptionReader, key: string, readText: ReadText):
 
 const units: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }
 
-/** DurationHistogram as Go writes them, `1m30s`. One that our servers would not accept is ignored with a note. */
+/** Durations as Go writes them, `1m30s`. One that our servers would not accept is ignored with a note. */
 function readBeat(reader: OptionReader, key: string, note: Note): number | undefined {
   const text = reader.has(key) ? reader.textOrNumber(key) : undefined
   if (text === undefined) return undefined

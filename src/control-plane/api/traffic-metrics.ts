@@ -12,8 +12,8 @@ export function registerTraffic(registry: Registry, read: () => PlaneMetrics): v
     ['postern_sessions', 'Sessions of agents that are online.', ({ present }) => present.sessions],
     ['postern_tunnels', 'Tunnels that are online.', ({ present }) => present.tunnels],
     ['postern_streams', 'Connections that are carried to agents.', ({ present }) => present.streams],
-    ['postern_edges', 'EdgeTable and endpoints that are served.', ({ servedEdges }) => servedEdges],
-    ['postern_edges_coming', 'EdgeTable with a change that is still being compiled.', ({ comingEdges }) => comingEdges],
+    ['postern_edges', 'Edges and endpoints that are served.', ({ servedEdges }) => servedEdges],
+    ['postern_edges_coming', 'Edges with a change that is still being compiled.', ({ comingEdges }) => comingEdges],
     [
       'postern_body_memory_bytes',
       'Memory held by request bodies that modules read.',

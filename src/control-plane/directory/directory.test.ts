@@ -192,7 +192,7 @@ async function take(each: Step, told: Told, model: Model): Promise<void> {
     directory.sessionEnded(plane, session)
   } else if (act === 'claim' && place && isHere) {
     const held = model.places.get(place)
-    const isGiven = !held || held.tunnel === tunnel || held.session === session
+    const isGiven = !held || held.tunnel === tunnel || (held.session === session && held.plane !== plane)
     assert.equal(await directory.claim(plane, testReservation(tunnel, session, place)), isGiven)
     if (!isGiven) return
     if (held) model.tunnels.delete(held.tunnel)
@@ -313,6 +313,15 @@ describe('the directory', () => {
       directory.ofPlane('w2').map(({ tunnelId }) => tunnelId),
       ['tn_1'],
     )
+  })
+
+  test('of two tunnels of a session that ask for one address at the same moment, the first gets it', async () => {
+    const { directory } = quiet()
+    directory.sessionStarted('w1', onlineSession('ts_1'))
+    const ask = (tunnelId: string) => directory.claim('w1', testReservation(tunnelId, 'ts_1', 'a.example.com'))
+    assert.deepEqual(await Promise.all([ask('tn_1'), ask('tn_2')]), [true, false])
+    directory.sessionStarted('w2', onlineSession('ts_1'))
+    assert.equal(await directory.claim('w2', testReservation('tn_2', 'ts_1', 'a.example.com')), true)
   })
 
   test('holds the place of a tunnel whose claim an earlier control plane granted, and tells others', async () => {

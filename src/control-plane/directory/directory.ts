@@ -189,16 +189,17 @@ export class Directory {
   /** Grants a place to a claim, unless another agent has it and cannot share it; resolves when every plane serves it. */
   async claim(planeId: string, claim: Reservation): Promise<boolean> {
     const slot = slotOf(claim)
-    if (this.#places.difference(claim) !== undefined) return false
+    const wanted = { ...claim, planeId }
+    if (this.#places.difference(wanted) !== undefined) return false
     const coming = this.#coming.get(slot)
     if (coming && coming.sessionId !== claim.sessionId) return false
     const before = this.#places.get(claim)
     if (before && this.#isMoving(before, planeId, claim)) {
-      this.#coming.set(slot, { ...claim, planeId })
+      this.#coming.set(slot, wanted)
       return true
     }
     this.#coming.delete(slot)
-    for (const each of this.#places.replaced(claim)) this.#giveUp(each)
+    for (const each of this.#places.replaced(wanted)) this.#giveUp(each)
     const held = this.#hold(planeId, claim)
     // A place that this node already holds is not claimed again, and a node on its own never asks other nodes.
     if (!before && this.#options.allNodes && !(await this.#claimAtAllNodes(held))) return false

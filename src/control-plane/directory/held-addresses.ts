@@ -8,6 +8,9 @@ export interface HeldAddress extends Reservation {
   readonly planeId: string
 }
 
+/** A claim, and the plane that makes it. */
+type Wanted = Reservation & Partial<Pick<HeldAddress, 'planeId'>>
+
 export class HeldAddresses {
   readonly #bySlot = new Map<string, HeldAddress>()
   readonly #byPlace = new Map<string, Set<HeldAddress>>()
@@ -42,7 +45,7 @@ export class HeldAddresses {
   }
 
   /** Why a claim cannot be granted: how it differs from a present holder, so that they cannot share the place. */
-  difference(claim: Reservation): PoolDifference | undefined {
+  difference(claim: Wanted): PoolDifference | undefined {
     for (const held of this.at(claim.place)) {
       if (isSuccessor(claim, held)) continue
       const difference = poolDifference(claim, held)
@@ -52,7 +55,7 @@ export class HeldAddresses {
   }
 
   /** The holders that end when a claim is granted: those of the same agent. */
-  replaced(claim: Reservation): readonly HeldAddress[] {
+  replaced(claim: Wanted): readonly HeldAddress[] {
     return this.at(claim.place).filter((held) => isSuccessor(claim, held))
   }
 
@@ -79,8 +82,11 @@ export function endpointIdOf({ config, tunnelId, pool }: Pick<Reservation, 'conf
   return pool ? `ep_${tunnelId.slice('tn_'.length)}` : config.id
 }
 
-/** Whether the claim replaces a holder: the same tunnel, or another of its session, unless both are members of a pool. */
-function isSuccessor(claim: Reservation, held: HeldAddress): boolean {
+/**
+ * Whether the claim replaces a holder: the same tunnel, or another of its session that was left behind at another plane, unless both
+ * are members of a pool. At one plane two tunnels of a session are two: the first has the address until it gives it up.
+ */
+function isSuccessor(claim: Wanted, held: HeldAddress): boolean {
   if (held.tunnelId === claim.tunnelId) return true
-  return held.sessionId === claim.sessionId && !(held.pool && claim.pool)
+  return held.sessionId === claim.sessionId && held.planeId !== claim.planeId && !(held.pool && claim.pool)
 }

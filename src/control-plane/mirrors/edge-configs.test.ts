@@ -292,7 +292,7 @@ describe('edge configurations of stored edges', () => {
   })
 })
 
-/** EdgeTable and routes name other rows, and only their children name them. */
+/** Edges and routes name other rows, and only their children name them. */
 function isHost({ kind }: TestRow): boolean {
   return kind.endsWith('_edge') || kind === 'https_edge_route'
 }

@@ -1,4 +1,4 @@
-/** EdgeTable that data planes cannot serve. Planes report them; nothing is stored, so there are no ids. */
+/** Edges that data planes cannot serve. Planes report them; nothing is stored, so there are no ids. */
 import { closed, nullable } from '../../lib/shape/schema.ts'
 import { Type } from '../../lib/shape/type.ts'
 import { unstored } from './resource.ts'
@@ -7,7 +7,7 @@ export const brokenEdges = unstored({
   kind: 'broken_edges',
   noun: 'list of broken edges',
   about:
-    'EdgeTable and routes that refuse traffic, because the server cannot serve them with their present configuration.',
+    'Edges and routes that refuse traffic, because the server cannot serve them with their present configuration.',
   path: '/broken_edges',
   routes: [
     {

@@ -1,4 +1,4 @@
-/** RunningCaptures: keep heads and bodies of the exchanges of an edge for a while, so that they can be read and replayed. */
+/** Captures: keep heads and bodies of the exchanges of an edge for a while, so that they can be read and replayed. */
 import { Type } from '../../lib/shape/type.ts'
 import { MAX_CAPTURED_BODY } from '../../model/capture.ts'
 import { stored } from './resource.ts'

@@ -1,4 +1,4 @@
-/** EdgeTable that refuse traffic because a data plane cannot serve them. All nodes have the same ones, so only this node is asked. */
+/** Edges that refuse traffic because a data plane cannot serve them. All nodes have the same ones, so only this node is asked. */
 import { MAX_BROKEN_TOLD } from '../../model/broken-edge.ts'
 import type { AttachedPlanes } from '../mirrors/attached-planes.ts'
 import type { Fields } from '../resources/resource.ts'

@@ -8,7 +8,7 @@ const bounds = [10, 100]
 const row = { address: '', connections: 0, open: 0, bytesIn: 0, bytesOut: 0, requestMs: 0, refused: 0 }
 const silent = createLog({ level: 'silent' })
 
-/** EdgeTable by name, with the number of requests of each so far. */
+/** Edges by name, with the number of requests of each so far. */
 function numbersOf(edges: Readonly<Record<string, number>>, more: Partial<PlaneMetrics> = {}): PlaneMetrics {
   const rows = Object.entries(edges).map(([edge, count]) => ({
     ...row,

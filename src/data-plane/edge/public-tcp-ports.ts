@@ -56,7 +56,7 @@ export class PublicTcpPorts {
    * Undefined when it listens; otherwise why not, and then `owner` does not hold it. Opening twice does nothing more.
    */
   async open(port: number, owner: string): Promise<ListenFault | undefined> {
-    // EdgeTable may still change while the server stops, but no more visitors may come in.
+    // Edges may still change while the server stops, but no more visitors may come in.
     if (this.#isClosed) return undefined
     const entry = this.#ports.get(port) ?? this.#listen(port)
     entry.owners.add(owner)

@@ -203,7 +203,7 @@ export class TlsServers {
     const offer = offerFor(edge.kind, hello.alpn)
     const certificate = this.#certificateFor(edge, hello)
     if (!certificate) return undefined
-    // EdgeTable that ask for client certificates never share a server, even if all else is equal.
+    // Edges that ask for client certificates never share a server, even if all else is equal.
     const owner = edge.tls.clientAuthorities ? edge.id : ''
     const key = this.#keyOf(edge, owner, offer, certificate)
     const name = hello.serverName

@@ -1,7 +1,7 @@
 /** Counts traffic by edge and endpoint in plain numbers: a request costs a few additions, and readers sum them up. */
 import { LatencyCount } from './latency-count.ts'
 
-/** EdgeTable that are counted separately; traffic of all others is counted together. */
+/** Edges that are counted separately; traffic of all others is counted together. */
 const MAX_EDGES = 1000
 
 /** The same for endpoints of agents, which come and go by the thousand. */
@@ -72,7 +72,7 @@ export class TrafficCount {
     else this.#retired.add(count)
   }
 
-  /** EdgeTable, and all endpoints as one. */
+  /** Edges, and all endpoints as one. */
   *[Symbol.iterator](): Generator<EdgeCount> {
     yield* this.#edges.values()
     const all = newCount(ENDPOINTS)

@@ -1,6 +1,6 @@
 /**
  * How a plane of a node proves to other nodes which it is: with a certificate from the authority that all nodes of one
- * database share. EdgeTable have certificates from it too, which visitors see; but those name hosts, while a node's names only
+ * database share. Edges have certificates from it too, which visitors see; but those name hosts, while a node's names only
  * itself (`Authority.issueMember`) and is for clients as well, so that OpenSSL refuses the others.
  */
 import { constants } from 'node:crypto'

@@ -125,7 +125,7 @@ export function openRemoteTunnels(options: ReachElsewhereOptions) {
         delete: (tunnel) => online().registry.groups.delete(tunnel),
       },
       followGroup: (labels) => online().registry.followGroup(labels),
-      lookUpAddresses: (places) => control.ask('lookUpAddresses', places, { withinMs: LOOKUP_MS }),
+      lookUpAddresses: (places) => control.ask('lookUpPlaces', places, { withinMs: LOOKUP_MS }),
       lookUpGroup: (labels) => control.ask('lookUpGroup', labels, { withinMs: LOOKUP_MS }),
       dial: (at, request) => nodeLinks.dial(at, request),
       isHere: isOfThisNode,

@@ -135,7 +135,7 @@ function passes(record: ReadRecord, filter: ExchangeFilter): boolean {
   )
 }
 
-/** EdgeTable belong to the account (D24). A request that reached no edge belongs to no owner. */
+/** Edges belong to the account (D24). A request that reached no edge belongs to no owner. */
 function isOfOwner(record: ReadRecord, ownerId: string): boolean {
   const owner = record.text('owner')
   return record.text('edge') !== undefined && (owner === undefined || owner === ownerId)

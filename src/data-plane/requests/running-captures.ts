@@ -6,7 +6,7 @@ import type { KeptParts } from './access-record.ts'
 import { CapturedParts, partKinds, writtenHead } from './captured-parts.ts'
 import type { RequestHead, ResponseHead } from './http-exchange.ts'
 
-/** RunningCaptures as the proxy uses them for each request. */
+/** Captures as the proxy uses them for each request. */
 export interface EdgeCaptures {
   /** Whether nothing is captured, so that `begin` need not be called. */
   readonly isOff: boolean

@@ -29,7 +29,7 @@ export class BufferedWrites {
   readonly #onSent: () => void
   #stage: Buffer | undefined
   #staged = 0
-  /** WriteBuffers written to the socket and not sent yet. */
+  /** Stages written to the socket and not sent yet. */
   #inFlight = 0
   #isScheduled = false
   /** Whether the last stage was large: then the next bytes are most likely part of the same transfer. */

@@ -64,7 +64,7 @@ export class ClientRates {
     return this.#present.get(name)?.open ?? 0
   }
 
-  /** ClientRates that have a connection open. */
+  /** Sources that have a connection open. */
   get present(): IterableIterator<string> {
     return this.#present.keys()
   }

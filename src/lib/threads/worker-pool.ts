@@ -106,7 +106,7 @@ export class WorkerLane {
   /** Waiting pieces by owner; the owner served last comes last. */
   readonly #waiting = new Map<string, Piece[]>()
   #waitingCount = 0
-  /** KeyOwners with a piece on a thread. */
+  /** Owners with a piece on a thread. */
   readonly #served = new Set<string>()
   #isClosed = false
 

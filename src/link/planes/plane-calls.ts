@@ -240,7 +240,7 @@ export type ControlCalls = LoginRows & {
   tunnelStopped(tunnel: { readonly tunnelId: string }): void
 
   /** The holders of these places at other nodes; places without one are left out. */
-  lookUpAddresses(places: readonly string[]): Promise<readonly RemoteAddress[]>
+  lookUpPlaces(places: readonly string[]): Promise<readonly RemoteAddress[]>
   /** Tunnels at other nodes that carry all of these labels. */
   lookUpGroup(labels: Readonly<Record<string, string>>): Promise<readonly RemoteTunnel[]>
   /** Answers a call of another node. */

@@ -122,7 +122,7 @@ export async function openControlPlane(options: ControlPlaneOptions) {
     upkeep.start()
     opened.push(() => upkeep.stop())
 
-    // AnswersWhileDown answers, which let agents in again while the database is down.
+    // Remembered answers, which let agents in again while the database is down.
     const tokens = new AnswersWhileDown<AgentCredential>()
     const inUse = new AnswersWhileDown<AgentCredential>()
     const holders = new AnswersWhileDown<AddressHolders>()
@@ -203,7 +203,7 @@ export async function openControlPlane(options: ControlPlaneOptions) {
           documents.bindModules((await inUseNow(credentialId))?.ownerId ?? '', { proto, opts }),
         holdersOfName: (host) => holdersOf({ host, port: undefined }),
         holdersOfPort: (port) => holdersOf({ host: domain, port }),
-        lookUpAddresses: async (places) => (await cluster?.lookUps.places(places)) ?? [],
+        lookUpPlaces: async (places) => (await cluster?.lookUps.places(places)) ?? [],
         lookUpGroup: async (labels) => (await cluster?.lookUps.group(labels)) ?? [],
         answerNode: async ({ value }) => cluster?.answer(value),
         requestKey: async () => {
@@ -290,7 +290,7 @@ export async function openControlPlane(options: ControlPlaneOptions) {
       /** The traffic history of all nodes. */
       traffic: (period: Period) =>
         trafficOfAll(period, { name: settings.nodeName, own: (of) => history.points(of), cluster, log }),
-      /** EdgeTable that refuse traffic, and why. */
+      /** Edges that refuse traffic, and why. */
       brokenEdges: () => brokenEdgesHere(planes),
       /** The nodes that can be asked about exchanges: this one, and all others that are online. */
       exchangeNodes: () => exchangeNodes(options.nodeId, planes, cluster),

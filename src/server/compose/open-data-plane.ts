@@ -160,7 +160,7 @@ export async function openDataPlane(options: DataPlaneOptions) {
     const { ticketSecret } = options
     const tls = new TlsServers({ certificates, log, now, ...(ticketSecret && { ticketSecret }) })
 
-    // EdgeTable, found by name and port. They dial through `online` and `elsewhere`, which are built below.
+    // Edges, found by name and port. They dial through `online` and `elsewhere`, which are built below.
     const counts = new TrafficCount({
       isServed: (id) => edges.has(id),
       addressOf: (id) => edges.endpointAddress(id),

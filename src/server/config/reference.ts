@@ -12,7 +12,7 @@ A flag wins over a variable, a variable over the file, and the file over the def
 The file is \`postern.yml\` in the working folder, or the one named by \`--config\` or \`POSTERN_CONFIG\`. It is a flat map,
 one key a line. Unknown flags, variables and keys are refused. An empty variable counts as unset.
 Relative paths start at the working folder. Port 0 lets the system choose a port, which is printed at start.
-DurationHistogram have a unit: \`500ms\`, \`30s\`, \`5m\`, \`1h\`.
+Durations have a unit: \`500ms\`, \`30s\`, \`5m\`, \`1h\`.
 `
 
 /** The whole page as Markdown. */

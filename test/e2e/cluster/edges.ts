@@ -1,4 +1,4 @@
-/** EdgeTable on three nodes: what is stored is in force at each, and tunnel groups have members on all of them. */
+/** Edges on three nodes: what is stored is in force at each, and tunnel groups have members on all of them. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import type { Json } from '../../support/api-client.ts'

@@ -1,4 +1,4 @@
-/** RunningCaptures the ClientHello of a TLS client. */
+/** Captures the ClientHello of a TLS client. */
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 

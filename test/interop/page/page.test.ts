@@ -274,7 +274,7 @@ function suite(chromium: TestChromium): void {
     assert.ok(!(await theirs.content()).includes('of-the-visitor'))
     await platform.admin.delete(`/captures/${capture.id}`)
 
-    await theirs.getByRole('link', { name: 'RunningCaptures', exact: true }).click()
+    await theirs.getByRole('link', { name: 'Captures', exact: true }).click()
     await theirs.getByText('Credentials, cookies and identity headers are masked').waitFor()
     await theirs.getByRole('link', { name: 'New' }).click()
     await theirs.getByLabel('edge_id').fill(edge.id)

@@ -43,7 +43,7 @@ function isUnset({ action, body, resource }: ApiRoute, name: string, value: unkn
 function isObsolete(name: string, kind: string, action: ApiRoute['action']): boolean {
   // Each rule must have an action now; earlier the policy had one.
   if (kind === 'ip_policy') return name === 'action'
-  // EdgeTable replaced endpoint configurations.
+  // Edges replaced endpoint configurations.
   if (kind === 'reserved_addr') return name === 'endpoint_configuration_id'
   if (kind !== 'reserved_domain') return false
   return /^https?_endpoint_configuration_id$/.test(name) || (name === 'region' && action === 'update')
