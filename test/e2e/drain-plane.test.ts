@@ -1,37 +1,42 @@
 /** Where agents and visitors are sent when a data plane stops, or its whole node. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type DrainPlane, drainPlane } from '../../src/server/compose/drain-plane.ts'
+import { drainPlane } from '../../src/server/compose/drain-plane.ts'
+
+type Given = Parameters<typeof drainPlane>
 
 /** Drains a plane without connections; returns its steps in order. */
 async function drained({ isNode, isSurvived }: { isNode: boolean; isSurvived: boolean }): Promise<string[]> {
   const steps: string[] = []
-  const plane = {
-    drainMs: 0,
-    visitors: {
-      plain: { close() {} },
-      ports: { closeAll() {} },
-      secure: { close() {}, sendAway() {}, pending: 0 },
-      tls: { pending: 0 },
-      front: { open: 0, connections: [], drain() {}, cut() {} },
-      visitors: { carried: 0, sockets: [], cut() {} },
-    },
-    doors: [{ stop: () => void steps.push('agents are not accepted'), closed: async () => {} }],
-    online: {
-      moving: 0,
-      tellToMove: async (others?: readonly string[]) =>
-        void steps.push(`agents go to ${others?.join() ?? 'other planes'}`),
-      endAll: () => void steps.push('agents end'),
-    },
-    control: { ask: async () => ({ isNode }) },
-    together: { begun() {}, done() {}, isSurvived, othersDone: async () => {} },
-    counters: { leave: async () => {} },
-    relayed: { streams: 0, open: [], stop: () => void steps.push('other nodes use other planes') },
-    hasOthers: true,
-    nodes: () => ['n2.example.com:7443'],
-    onLeaving() {},
+  const plane = { live: { now: { drainTimeoutMs: 0 } }, control: { ask: async () => ({ isNode }) } }
+  const online = {
+    moving: 0,
+    tellToMove: async (others?: readonly string[]) =>
+      void steps.push(`agents go to ${others?.join() ?? 'other planes'}`),
+    endAll: () => void steps.push('agents end'),
   }
-  await drainPlane(plane as unknown as DrainPlane) // only the parts that a plane without visitors needs
+  const parts = {
+    limits: { neighbours: { others: () => ['w2'] }, counters: { leave: async () => {} } },
+    table: { ports: { closeAll() {} }, tls: { pending: 0 } },
+    tunnels: { online },
+    elsewhere: {
+      agentAddresses: () => ['n2.example.com:7443'],
+      leave() {},
+      relayed: { streams: 0, open: [], stop: () => void steps.push('other nodes use other planes') },
+    },
+    visitors: {
+      front: { open: 0, connections: [], drain() {}, cut() {} },
+      router: { carried: 0, sockets: [], cut() {} },
+    },
+  }
+  const doors = {
+    plain: { close() {} },
+    secure: { close() {}, sendAway() {}, pending: 0 },
+    doors: [{ stop: () => void steps.push('agents are not accepted'), closed: async () => {} }],
+    together: { begun() {}, done() {}, isSurvived, othersDone: async () => {} },
+  }
+  // Only the parts that a plane without visitors needs.
+  await drainPlane(plane as unknown as Given[0], parts as unknown as Given[1], doors as unknown as Given[2])
   return steps
 }
 

@@ -15,13 +15,22 @@ interface OpenClusterOptions {
   readonly sealer: Sealer
   readonly log: Logger
   readonly node: Omit<NodeFacts, 'sessions' | 'isLeaving'>
-  /** The data planes of this node; they are built after the cluster, which they ask. */
-  readonly planes: () => AttachedPlanes
-  readonly history: () => TrafficHistory
 }
 
-export function openCluster({ store, sealer, log, node, planes, history }: OpenClusterOptions): Cluster {
-  return new Cluster({
+interface OwnPlanes {
+  readonly planes: AttachedPlanes
+  readonly history: TrafficHistory
+}
+
+/** Call `attach` before the cluster starts: the data planes of this node are built after it, since they ask it. */
+export function openCluster({ store, sealer, log, node }: OpenClusterOptions) {
+  let attached: OwnPlanes | undefined
+  const own = (): OwnPlanes => {
+    if (!attached) throw new Error('no data planes are attached to the cluster')
+    return attached
+  }
+  const planes = () => own().planes
+  const cluster = new Cluster({
     ...{ store, sealer, log, node },
     here: {
       held: {
@@ -39,11 +48,17 @@ export function openCluster({ store, sealer, log, node, planes, history }: OpenC
       endSession: (sessionId) => planes().sessionCameBack(sessionId),
       proveAlive: (sessionId) => planes().proveSessionAlive(sessionId),
       exchanges: async (ask) => exchangesHere(planes())(readAsk(ask)),
-      traffic: async (period) => (isPeriod(period) ? history().points(period) : []),
+      traffic: async (period) => (isPeriod(period) ? own().history.points(period) : []),
       showChallenge: async (asked) => {
         const challenge = readChallenge(asked)
         return challenge !== undefined && planes().showChallenge(challenge)
       },
     },
   })
+  return {
+    cluster,
+    attach: (given: OwnPlanes): void => {
+      attached = given
+    },
+  }
 }

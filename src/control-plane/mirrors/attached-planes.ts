@@ -45,9 +45,7 @@ interface AttachedPlanesOptions {
   /** Undefined for a node on its own. */
   readonly nodes?: ClusterOfPlanes | undefined
   /** Called when a plane attaches with sessions, whose credentials may be gone. */
-  readonly checkCredentials: () => Promise<void>
-  /** Called when an agent has started a tunnel. */
-  readonly tunnelStarted?: (tunnel: OnlineTunnel) => void
+  readonly checkCredentials: (planes: AttachedPlanes) => Promise<void>
 }
 
 interface AskEachOptions {
@@ -93,6 +91,7 @@ export class AttachedPlanes implements CredentialSessions {
   /** Totals of planes that are no longer remembered by id. */
   #past: PlaneMetrics = sumOf([])
   #isClosed = false
+  #onTunnelStarted: (tunnel: OnlineTunnel) => void = () => {}
   #changed = Promise.withResolvers<void>()
 
   constructor(options: AttachedPlanesOptions) {
@@ -110,6 +109,11 @@ export class AttachedPlanes implements CredentialSessions {
       allNodes: options.nodes?.allNodes,
     })
     this.#binds = new Binds(options.bindRules, this.directory)
+  }
+
+  /** `then` runs when an agent has started a tunnel. */
+  whenTunnelStarted(then: (tunnel: OnlineTunnel) => void): void {
+    this.#onTunnelStarted = then
   }
 
   /** Ids of the planes that have all stored configuration. */
@@ -158,7 +162,7 @@ export class AttachedPlanes implements CredentialSessions {
           directory.sessionEnded(id(), sessionId, { isLost: at.plane?.isLeaving ?? false }),
         tunnelStarted: async (tunnel) => {
           await directory.tunnelStarted(id(), tunnel)
-          this.#options.tunnelStarted?.(tunnel)
+          this.#onTunnelStarted(tunnel)
         },
         tunnelChanged: (tunnel) => directory.tunnelChanged(id(), tunnel),
         tunnelEnded: ({ tunnelId }) => directory.tunnelEnded(id(), tunnelId),
@@ -346,7 +350,7 @@ export class AttachedPlanes implements CredentialSessions {
     this.#introduce()
     link.tell('nodes', this.#options.nodes?.others ?? [])
     if (sessions.length > 0) {
-      this.#options.checkCredentials().catch((err: unknown) => this.#options.log.warn({ err }, notChecked))
+      this.#options.checkCredentials(this).catch((err: unknown) => this.#options.log.warn({ err }, notChecked))
     }
     void this.#feed(plane)
     if (legs.length > 0) setTimeout(() => this.#endOrphans(plane, legs), ORPHAN_MS).unref()

@@ -1,4 +1,5 @@
 /** The tools of modules in a dry run: they reach nothing, and remember nothing. */
+
 import { randomBytes } from 'node:crypto'
 import { type Fetch, FetchFault } from '../../lib/http/outbound-fetch.ts'
 import { dividedCounters, type LimitPart } from '../../lib/limits/divided-counters.ts'
@@ -7,17 +8,16 @@ import { createLog } from '../../lib/log/create-log.ts'
 import { compilePatterns } from '../../lib/patterns/pattern-search.ts'
 import { Sealer } from '../../lib/secrets/seal.ts'
 import type { Described } from '../../model/described.ts'
+import type { PlaneContext } from '../../model/plane-context.ts'
 import { MemorySessions } from '../../modules/login/memory-sessions.ts'
 import { PolicyExpressions } from '../../modules/policy-expressions.ts'
 import { makeRequestKey, type RequestKey } from '../../modules/saml/request-key.ts'
 import { doSamlWork, samlDocuments } from '../../modules/saml/saml-documents.ts'
 import type { DryRun, ModuleTools } from '../../modules/tools.ts'
 
-interface DryToolsOptions {
+interface DryToolsOptions extends Pick<PlaneContext, 'now' | 'region'> {
   readonly asked: Described
   readonly policy: DryRun['policy']
-  readonly region: string
-  readonly now: () => number
   readonly counters: readonly CountedWindow[]
   /** The node's part of each limit. */
   readonly limitPart: LimitPart

@@ -30,7 +30,7 @@ function stage(counts: { open?: number; carried?: number; peeking?: number; hand
       drain: note('drained'),
       cut: note('http cut'),
     },
-    visitors: {
+    router: {
       get carried() {
         return left.carried
       },

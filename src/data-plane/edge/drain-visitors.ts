@@ -12,7 +12,7 @@ export interface Draining {
   /** Connections that carry requests. */
   readonly front: { readonly open: number; readonly connections: Iterable<Movable>; drain(): void; cut(): void }
   /** Connections of TCP and TLS edges. */
-  readonly visitors: { readonly carried: number; readonly sockets: Iterable<Movable>; cut(): void }
+  readonly router: { readonly carried: number; readonly sockets: Iterable<Movable>; cut(): void }
 }
 
 /** How often a drain checks whether the last visitor is gone, in milliseconds. */
@@ -23,7 +23,7 @@ const IDLE_GRACE_MS = 50
 
 /** Resolves when all are gone: on their own, or cut off shortly after `drainMs`, see `closeWhenIdle`. */
 export async function drainVisitors(
-  { plain, ports, secure, tls, front, visitors }: Draining,
+  { plain, ports, secure, tls, front, router }: Draining,
   drainMs: number,
 ): Promise<void> {
   // A monotonic clock: the system's clock may be set back meanwhile.
@@ -33,12 +33,12 @@ export async function drainVisitors(
   void secure.close()
   if (front.open > 0) await pause(Math.min(IDLE_GRACE_MS, drainMs))
   front.drain()
-  const isBusy = () => front.open + visitors.carried + secure.pending + tls.pending > 0
+  const isBusy = () => front.open + router.carried + secure.pending + tls.pending > 0
   while (performance.now() < until && isBusy()) await pause(CHECK_MS)
   secure.sendAway()
-  await closeWhenIdle([...front.connections, ...visitors.sockets])
+  await closeWhenIdle([...front.connections, ...router.sockets])
   front.cut()
-  visitors.cut()
+  router.cut()
 }
 
 function pause(ms: number): Promise<void> {

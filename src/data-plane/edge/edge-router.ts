@@ -2,20 +2,16 @@
 import type { Socket } from 'node:net'
 import { socketStream } from '../../lib/bytes/socket-stream.ts'
 import { type Aged, AgeList } from '../../lib/limits/age-list.ts'
-import type { Logger } from '../../lib/log/create-log.ts'
 import { MinuteLog } from '../../lib/log/minute-log.ts'
-import type { LookUp } from '../../model/look-up.ts'
 import type { VisitorErrorCode } from '../../model/visitor-errors.ts'
 import type { ConnectionVerdict, Peer, TlsFacts } from '../../modules/phases.ts'
 import { type Challenges, showCertificate } from './acme-challenges.ts'
 import type { Edge } from './compiled-edge.ts'
-import type { DisconnectWatch } from './detect-disconnects.ts'
-import type { EdgeTable } from './edge-table.ts'
+import type { HttpFrontOptions } from './http-front.ts'
 import type { Greeted } from './public-listener.ts'
 import { type ConnectionRecord, relayConnection } from './relay-connection.ts'
 import type { CertificatePair } from './served-certificates.ts'
 import type { TlsEdge, TlsServers } from './tls-servers.ts'
-import type { TrafficCount } from './traffic-count.ts'
 import { CompileWait } from './wait-for-compile.ts'
 
 /** A connection that carries HTTP. */
@@ -28,21 +24,15 @@ export interface HttpVisit {
   readonly edge: Edge | undefined
 }
 
-interface EdgeRouterOptions {
-  readonly edges: EdgeTable
+interface EdgeRouterOptions extends Pick<HttpFrontOptions, 'edges' | 'counts' | 'departed' | 'lookUp' | 'log'> {
   readonly tls: TlsServers
   readonly serveHttp: (visit: HttpVisit) => void
-  readonly counts: TrafficCount
-  /** Asks other nodes who serves a name; left out when there are none. */
-  readonly lookUp?: LookUp | undefined
   /** Whether a TLS handshake with this address may begin; by default always. */
   readonly mayShake?: (ip: string) => boolean
   /** How long a connection of a TCP or TLS edge may be idle, in milliseconds. */
   readonly idleMs?: number
-  readonly departed: DisconnectWatch
   /** Challenges of certificate authorities; left out when no certificates are ordered. */
   readonly challenges?: Pick<Challenges, 'forHandshake'>
-  readonly log: Logger
   /** One line for each connection of a TCP or TLS edge. */
   readonly onRecord: (record: ConnectionRecord) => void
   /** the certificate for a name that is not served; none is issued for names that strangers make up. */

@@ -10,7 +10,7 @@ import { LazyEdge } from './lazy-edge.ts'
 import { NameIndex } from './name-index.ts'
 
 /** Opens and closes the ports of TCP edges. */
-export interface Ports {
+interface Ports {
   /** Undefined when it listens, otherwise why not. Opening a port twice for one owner does nothing more. */
   open(port: number, owner: string): Promise<Error | undefined>
   close(port: number, owner: string): void
@@ -19,8 +19,6 @@ export interface Ports {
 interface EdgesOptions extends CompileQueueOptions {
   readonly ports: Ports
   readonly log: Logger
-  /** Called when an edge is removed, so that its connections can be ended. */
-  readonly onRemoved?: (id: string) => void
 }
 
 export class EdgeTable {
@@ -38,10 +36,16 @@ export class EdgeTable {
   readonly #unopened = new Map<string, BrokenEdge>()
   /** Other parts of stored edges that refuse traffic, by edge: recorded on change, since there may be many edges. */
   readonly #broken = new Map<string, readonly BrokenEdge[]>()
+  #onRemoved: (id: string) => void = () => {}
 
   constructor(options: EdgesOptions) {
     this.#options = options
     this.#compiler = new CompileQueue(options)
+  }
+
+  /** `then` runs when an edge is removed, so that its connections can be ended. */
+  whenRemoved(then: (id: string) => void): void {
+    this.#onRemoved = then
   }
 
   /** Stored edges that refuse traffic, and why. For an edge not compiled yet, only what is known without compiling. */
@@ -191,7 +195,7 @@ export class EdgeTable {
     this.#broken.delete(id)
     this.#forget(entry, undefined)
     entry.drop()
-    this.#options.onRemoved?.(id)
+    this.#onRemoved(id)
   }
 
   async #openPorts({ id, ports }: EdgeConfig): Promise<Error | undefined> {

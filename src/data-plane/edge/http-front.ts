@@ -3,16 +3,11 @@
 import type { Socket } from 'node:net'
 import type { Movable } from '../../lib/bytes/close-when-idle.ts'
 import { socketStream } from '../../lib/bytes/socket-stream.ts'
-import type { Clock } from '../../lib/clock.ts'
 import { type Aged, AgeList } from '../../lib/limits/age-list.ts'
-import type { Logger } from '../../lib/log/create-log.ts'
-import type { LookUp } from '../../model/look-up.ts'
+import type { PlaneContext } from '../../model/plane-context.ts'
 import type { VisitorErrorCode } from '../../model/visitor-errors.ts'
-import type { Peer } from '../../modules/phases.ts'
 import type { AccessRecord } from '../requests/access-record.ts'
 import type { Exchange } from '../requests/http-exchange.ts'
-import type { EdgeCaptures } from '../requests/running-captures.ts'
-import type { BodyMemory } from './body-memory.ts'
 import { Sweep } from './deadlines.ts'
 import type { DisconnectWatch } from './detect-disconnects.ts'
 import type { HttpVisit } from './edge-router.ts'
@@ -23,29 +18,20 @@ import { Http1Upstream } from './http1/upstream-connection.ts'
 import { Http2Upstream } from './http2/http2-upstream.ts'
 import { Http2Connection } from './http2/server-connection.ts'
 import { type ErrorPages, errorPages } from './pages/error-page.ts'
-import { HttpProxy } from './proxy/http-proxy.ts'
+import { HttpProxy, type HttpProxyOptions } from './proxy/http-proxy.ts'
 import type { VisitorConnection } from './proxy/pick-edge.ts'
 import type { EdgeCount, TrafficCount } from './traffic-count.ts'
 import { UpstreamPool } from './upstream-pool.ts'
 
-interface HttpFrontOptions {
+type ForProxy = 'lookUp' | 'bodyMemory' | 'pages' | 'admits' | 'captures'
+
+export interface HttpFrontOptions extends Pick<HttpProxyOptions, ForProxy>, Pick<PlaneContext, 'log' | 'now'> {
   readonly edges: EdgeTable
-  /** Asks other nodes who serves a name; left out when there are none. */
-  readonly lookUp?: LookUp | undefined
   readonly counts: TrafficCount
-  readonly bodyMemory: BodyMemory
   readonly departed: DisconnectWatch
-  /** The error pages for visitors; called for each error. */
-  readonly pages?: () => ErrorPages
-  readonly log: Logger
-  readonly now: Clock
   /** The ports shown in URLs; known once the listeners are open. */
   readonly publicPorts: { readonly https: number }
   readonly onRequest: (record: AccessRecord) => void
-  /** The edges whose heads and bodies are kept. */
-  readonly captures?: EdgeCaptures
-  /** Whether a visitor may reach any public address; by default all may. */
-  readonly admits?: (peer: Peer) => boolean
   /** What a visitor may send and how long it may take, over HTTP/2 too. */
   readonly limits?: Http1Limits
   /** Whether connections to a service are worth keeping for the next request. */
@@ -82,18 +68,8 @@ export class HttpFront {
   #isDraining = false
 
   constructor(options: HttpFrontOptions) {
-    const {
-      edges,
-      bodyMemory,
-      pages = errorPages,
-      log,
-      now,
-      publicPorts,
-      admits,
-      mayKeep,
-      lookUp,
-      limits = defaultLimits,
-    } = options
+    const { edges, bodyMemory, pages = errorPages, log, now, admits, captures, lookUp, mayKeep } = options
+    const { publicPorts, limits = defaultLimits } = options
     this.#options = options
     this.#pages = pages
     this.#limits = limits
@@ -103,18 +79,9 @@ export class HttpFront {
       ...(mayKeep && { mayKeep }),
     })
     this.#proxy = new HttpProxy({
-      edges,
-      lookUp,
-      pool: this.#pool,
-      sweep: this.#sweep,
-      bodyMemory,
-      pages,
-      log,
-      now,
-      admits,
+      ...{ edges, lookUp, pool: this.#pool, sweep: this.#sweep, bodyMemory, pages, log, now, admits, captures },
       publicHttpsPort: () => publicPorts.https,
       onRequest: (record) => this.#count(record),
-      captures: options.captures,
       idleMs: serviceIdleMs(limits),
     })
   }

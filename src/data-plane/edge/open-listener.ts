@@ -1,27 +1,23 @@
 /** Opens a public TCP listener: half-open connections, no delay, and no error that ends the process. */
+
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
-import type { Clock } from '../../lib/clock.ts'
-import type { Descriptors } from '../../lib/files/descriptors.ts'
-import type { Logger } from '../../lib/log/create-log.ts'
-import type { ConnectionCaps } from '../../lib/net/connection-caps.ts'
 import { type ListenOn, listenOn, listenText } from '../../lib/net/listen-on.ts'
 import { type Peer, peerOf } from '../../lib/net/peer.ts'
 import { visitorSockets } from '../../lib/net/socket-options.ts'
-import { type MeetVisitor, meetVisitors } from '../../lib/net/trusted-hop.ts'
+import { meetVisitors } from '../../lib/net/trusted-hop.ts'
+import type { PlaneContext } from '../../model/plane-context.ts'
 
-interface ListenerOptions {
+/** What listeners for visitors share. */
+export interface VisitorListening
+  extends Pick<PlaneContext, 'log' | 'meet' | 'caps' | 'descriptors'>,
+    Partial<Pick<PlaneContext, 'now'>> {}
+
+interface ListenerOptions extends VisitorListening {
   readonly on: ListenOn
   /** An error thrown here ends that connection and no other. */
   readonly onConnection: (socket: Socket, visitor: Peer) => void
-  /** Finds out who is visiting; by default, the peer of the socket. */
-  readonly meet?: MeetVisitor | undefined
-  /** The limit on connections; none by default. */
-  readonly caps?: Pick<ConnectionCaps, 'accept' | 'admit'> | undefined
   /** Takes a connection over the limit; by default it is closed. */
   readonly onTooMany?: ((socket: Socket) => void) | undefined
-  readonly descriptors?: Descriptors | undefined
-  readonly log: Logger
-  readonly now: Clock
 }
 
 /** Why a port cannot be opened; `code` is that of the system, such as `EADDRINUSE`. */
@@ -54,7 +50,16 @@ const sentences: Readonly<Record<ListenFault['reason'], string>> = {
 
 /** Resolves with the server once it listens, or with the fault. */
 export async function openListener(options: ListenerOptions): Promise<Server | ListenFault> {
-  const { on, onConnection, descriptors, log, now, meet = meetVisitors([]), caps, onTooMany = close } = options
+  const {
+    on,
+    onConnection,
+    descriptors,
+    log,
+    now = Date.now,
+    meet = meetVisitors([]),
+    caps,
+    onTooMany = close,
+  } = options
   const server = createServer(visitorSockets)
   server.on('connection', (socket) => {
     // `close` follows every error and is handled elsewhere; but an `error` without a listener would end the process.

@@ -1,15 +1,10 @@
 /** The listener shared by HTTPS and TLS edges: accepts, reads the hello, and hands the connection on. */
 import type { AddressInfo, Server, Socket } from 'node:net'
-import type { Clock } from '../../lib/clock.ts'
-import type { Descriptors } from '../../lib/files/descriptors.ts'
 import { type Aged, AgeList } from '../../lib/limits/age-list.ts'
-import type { Logger } from '../../lib/log/create-log.ts'
-import type { ConnectionCaps } from '../../lib/net/connection-caps.ts'
 import type { ListenOn } from '../../lib/net/listen-on.ts'
-import type { MeetVisitor } from '../../lib/net/trusted-hop.ts'
 import type { Peer } from '../../modules/phases.ts'
 import type { ClientHello } from './client-hello.ts'
-import { ListenFault, openListener } from './open-listener.ts'
+import { ListenFault, openListener, type VisitorListening } from './open-listener.ts'
 import { type ClientHelloFault, readClientHello, turnAway } from './read-client-hello.ts'
 
 /** A connection whose hello was read, with every byte still in the socket. */
@@ -21,16 +16,11 @@ export interface Greeted {
   readonly peer: Peer
 }
 
-export interface PublicListenerOptions {
+export interface PublicListenerOptions extends VisitorListening {
   /** An error thrown here closes that connection and no other. */
   readonly onConnection: (greeted: Greeted) => void
   /** Called when a connection is turned away. */
   readonly onFault?: (fault: ClientHelloFault | 'crowded', peer: Peer) => void
-  readonly meet?: MeetVisitor | undefined
-  readonly caps?: ConnectionCaps | undefined
-  readonly descriptors?: Descriptors | undefined
-  readonly log: Logger
-  readonly now?: Clock
   readonly maxPending?: number
   readonly helloTimeoutMs?: number
 }
@@ -48,7 +38,6 @@ interface Waiting extends Aged<Waiting> {
 
 export class PublicListener {
   readonly #options: PublicListenerOptions
-  readonly #now: Clock
   readonly #maxPending: number
   /** Connections without a complete hello. */
   readonly #pending = new AgeList<Waiting>()
@@ -59,7 +48,6 @@ export class PublicListener {
 
   constructor(options: PublicListenerOptions) {
     this.#options = options
-    this.#now = options.now ?? Date.now
     this.#maxPending = options.maxPending ?? MAX_PENDING
   }
 
@@ -70,14 +58,9 @@ export class PublicListener {
 
   /** Resolves with the address it listens on, or with the fault. */
   async listen(on: ListenOn): Promise<AddressInfo | ListenFault> {
-    const { log, meet, caps, descriptors } = this.#options
     const server = await openListener({
+      ...this.#options,
       on,
-      log,
-      now: this.#now,
-      meet,
-      caps,
-      descriptors,
       onConnection: (socket, peer) => this.#accept(socket, peer),
     })
     if (server instanceof ListenFault) return server

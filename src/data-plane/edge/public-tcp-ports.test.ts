@@ -5,7 +5,12 @@ import { after, test } from 'node:test'
 import { portToKeep } from '../../../test/support/free-port.ts'
 import { createLog } from '../../lib/log/create-log.ts'
 import type { Peer } from '../../modules/phases.ts'
-import { PublicTcpPorts, type RemotePortHolders, type TcpPortsOptions } from './public-tcp-ports.ts'
+import {
+  type OnPortConnection,
+  PublicTcpPorts,
+  type RemotePortHolders,
+  type TcpPortsOptions,
+} from './public-tcp-ports.ts'
 import { closed, dialled } from './testing/test-front.ts'
 
 const quiet = createLog({ level: 'silent' })
@@ -18,9 +23,14 @@ function on(host: string): RemotePortHolders {
   return { open: (port) => ({ host, port }), close() {} }
 }
 
-function make(options: Partial<TcpPortsOptions> = {}): PublicTcpPorts {
-  const onConnection = (socket: Socket, port: number) => socket.end(`port ${port}`)
-  const ports = new PublicTcpPorts({ places: on('127.0.0.1'), log: quiet, onConnection, ...options })
+const greet: OnPortConnection = (socket, port) => socket.end(`port ${port}`)
+
+function make({
+  onConnection = greet,
+  ...options
+}: Partial<TcpPortsOptions> & { onConnection?: OnPortConnection } = {}): PublicTcpPorts {
+  const ports = new PublicTcpPorts({ places: on('127.0.0.1'), log: quiet, ...options })
+  ports.whenConnected(onConnection)
   all.push(ports)
   return ports
 }

@@ -1,24 +1,15 @@
 /** The ports of TCP edges and endpoints: opened and closed at run time, each held by its owners. */
 import type { Server, Socket } from 'node:net'
-import type { Clock } from '../../lib/clock.ts'
-import type { Descriptors } from '../../lib/files/descriptors.ts'
-import type { Logger } from '../../lib/log/create-log.ts'
-import type { ConnectionCaps } from '../../lib/net/connection-caps.ts'
 import type { ListenOn } from '../../lib/net/listen-on.ts'
-import type { MeetVisitor } from '../../lib/net/trusted-hop.ts'
 import type { Peer } from '../../modules/phases.ts'
-import { ListenFault, openListener } from './open-listener.ts'
+import { ListenFault, openListener, type VisitorListening } from './open-listener.ts'
 
-export interface TcpPortsOptions {
+export interface TcpPortsOptions extends VisitorListening {
   readonly places: RemotePortHolders
-  /** The socket is half-open and unread. An error thrown here ends that connection and no other. */
-  readonly onConnection: (socket: Socket, port: number, peer: Peer) => void
-  readonly meet?: MeetVisitor | undefined
-  readonly caps?: ConnectionCaps | undefined
-  readonly descriptors?: Descriptors | undefined
-  readonly log: Logger
-  readonly now?: Clock
 }
+
+/** The socket is half-open and unread. An error thrown here ends that connection and no other. */
+export type OnPortConnection = (socket: Socket, port: number, peer: Peer) => void
 
 /** Where to listen for a port. */
 export interface RemotePortHolders {
@@ -38,13 +29,17 @@ interface OpenPort {
 
 export class PublicTcpPorts {
   readonly #options: TcpPortsOptions
-  readonly #now: Clock
   readonly #ports = new Map<number, OpenPort>()
+  #onConnection: OnPortConnection = (socket) => socket.destroy()
   #isClosed = false
 
   constructor(options: TcpPortsOptions) {
     this.#options = options
-    this.#now = options.now ?? Date.now
+  }
+
+  /** Hands connections to `onConnection` from now on. */
+  whenConnected(onConnection: OnPortConnection): void {
+    this.#onConnection = onConnection
   }
 
   /** How many ports are open or opening. */
@@ -102,13 +97,13 @@ export class PublicTcpPorts {
   }
 
   async #opened(port: number): Promise<Server | ListenFault> {
-    const { places, onConnection, log, meet, caps, descriptors } = this.#options
+    const { places } = this.#options
     const on = await places.open(port)
     if (on instanceof Error) return new ListenFault(`port ${port}`, on)
     const server = await openListener({
-      ...{ on, log, meet, caps, descriptors },
-      now: this.#now,
-      onConnection: (socket, peer) => onConnection(socket, port, peer),
+      ...this.#options,
+      on,
+      onConnection: (socket, peer) => this.#onConnection(socket, port, peer),
     })
     if (server instanceof ListenFault) places.close(port)
     return server

@@ -7,11 +7,13 @@
  * Sockets are fed in with `emit('connection')`, which is documented, and not wrapped in a `TLSSocket` of our own: that
  * would be as fast, but its verdict on client certificates and its errors are available only inside Node.
  */
+
 import { Socket } from 'node:net'
 import { createSecureContext, createServer, type Server, TLSSocket } from 'node:tls'
 import type { Clock } from '../../lib/clock.ts'
 import { type Aged, AgeList } from '../../lib/limits/age-list.ts'
 import type { Logger } from '../../lib/log/create-log.ts'
+import type { PlaneContext } from '../../model/plane-context.ts'
 import type { TlsDemands, TlsFacts } from '../../modules/phases.ts'
 import { alertBadCertificates } from './certificate-alert.ts'
 import { type ClientHello, normalServerName } from './client-hello.ts'
@@ -43,10 +45,8 @@ export interface HandshakeFault {
   readonly detail: string
 }
 
-export interface TlsServersOptions {
+export interface TlsServersOptions extends Pick<PlaneContext, 'log'>, Partial<Pick<PlaneContext, 'now'>> {
   readonly certificates: Certificates
-  readonly log: Logger
-  readonly now?: Clock
   /**
    * The same 32 random bytes at all data planes of a node: sessions then resume at any of them. Without it, they resume
    * only where they began.

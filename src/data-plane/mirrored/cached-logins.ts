@@ -5,10 +5,10 @@
  * visitors who are known here go on while the database, or the process that asks it, is silent; others wait for it, for a
  * bounded time.
  */
+
 import type { Clock } from '../../lib/clock.ts'
 import { inTime } from '../../lib/in-time.ts'
 import { RecentlyEnded } from '../../lib/limits/recently-ended.ts'
-import type { Logger } from '../../lib/log/create-log.ts'
 import { MinuteLog } from '../../lib/log/minute-log.ts'
 import {
   LOOKUP_MS,
@@ -20,6 +20,7 @@ import {
 import { Refusal } from '../../model/errors.ts'
 import { LinkFault } from '../../model/link-fault.ts'
 import type { Login, LoginOrigin, LoginOwner, LoginScope, LoginSessions, UsedAnswer } from '../../model/logins.ts'
+import type { PlaneContext } from '../../model/plane-context.ts'
 import { browserOf } from '../../modules/login/browser-digest.ts'
 import { type CachedLogin, keyOf, LoginCache } from './login-cache.ts'
 import { SeenLogins } from './seen-logins.ts'
@@ -42,10 +43,8 @@ const FRESH_MS = 60_000
 /** Memory for logins, in bytes: some 40,000 of the usual size. */
 const CACHE_BYTES = 64 * 1024 * 1024
 
-export interface CachedLoginsOptions {
+export interface CachedLoginsOptions extends Pick<PlaneContext, 'now' | 'log'> {
   readonly rows: LoginRows
-  readonly now: Clock
-  readonly log: Logger
   /** Smaller ones are for tests. */
   readonly cacheBytes?: number
   readonly answerMs?: number

@@ -3,7 +3,6 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import type { Movable } from '../../lib/bytes/close-when-idle.ts'
-import { type LimitPart, limitPartOf, undivided } from '../../lib/limits/divided-counters.ts'
 import type { Logger } from '../../lib/log/create-log.ts'
 import type { ListenOn } from '../../lib/net/listen-on.ts'
 import type { Authority } from '../../lib/x509/certificate-authority.ts'
@@ -23,7 +22,7 @@ import { createNodeIdentity } from './node-identity.ts'
 import { NodeLinks } from './node-links.ts'
 import { NodeListener } from './node-listener.ts'
 import { NodeTunnels } from './node-tunnels.ts'
-import { RelayLinks } from './relay-links.ts'
+import type { RelayLinks } from './relay-links.ts'
 import { WorkerListener } from './worker-listener.ts'
 import { WorkerTunnels } from './worker-tunnels.ts'
 
@@ -31,21 +30,20 @@ interface ReachElsewhereOptions {
   readonly nodeId: string
   readonly planeId: string
   /** The folder with the Unix sockets of the node's data planes; undefined when there is only one. */
-  readonly folder: string | undefined
+  readonly folder?: string | undefined
   /** Where other nodes connect; undefined for a node on its own. */
   readonly clusterListen: ListenOn | undefined
   readonly control: ControlLink
   readonly authority: Authority
   readonly edges: EdgeTable
   readonly shared: EndpointHolders
-  readonly online: () => Online
-  readonly isLeaving: () => boolean
+  readonly online: Online
+  /** Sessions to the other planes of this node. */
+  readonly links: RelayLinks
   /** Answers the calls of another plane of this node. */
   readonly answer: (channel: Channel) => void
   /** Whether an endpoint is being opened at this plane. */
   readonly isOpening: (endpointId: string) => boolean
-  /** Called when a tunnel is reached another way from now on. */
-  readonly moved: (tunnelId: string) => void
   readonly log: Logger
 }
 
@@ -56,46 +54,39 @@ const CALL_MS = 12_000
 const OTHER_NODES = 'other nodes'
 
 export function openRemoteTunnels(options: ReachElsewhereOptions) {
-  const { nodeId, planeId, folder, clusterListen, control, authority, edges, shared, online, log } = options
-  const links = new RelayLinks({ pathOf: (id) => folder && join(folder, `${id}.relay`), log })
+  const { nodeId, planeId, folder, clusterListen, control, authority, edges, shared, online, links, log } = options
+  const { registry } = online
+  let isLeaving = false
+  let onMoved = (_tunnelId: string) => {}
+  const moved = (tunnelId: string) => onMoved(tunnelId)
   const others = new WorkerTunnels({
-    edges: {
-      compile: (config) => shared.compile(config),
-      serve: (config, compiled, tunnelId) => shared.serve(config, compiled, tunnelId),
-      serveIdle: (config, tunnelId) => shared.serveIdle(config, tunnelId),
-      letGo: (id, tunnelId) => shared.letGo(id, tunnelId),
-    },
-    groups: {
-      add: (tunnel) => online().registry.groups.add(tunnel),
-      delete: (tunnel) => online().registry.groups.delete(tunnel),
-      find: (labels) => online().registry.groups.find(labels),
-    },
+    edges: shared,
+    groups: registry.groups,
     relay: (id, request) => links.dial(id, request),
-    leg: (sessionId, request) => online().legs.open(sessionId, request),
-    isHere: (tunnelId) => online().registry.liveTunnel(tunnelId) !== undefined,
-    isLeaving: options.isLeaving,
+    leg: (sessionId, request) => online.legs.open(sessionId, request),
+    isHere: (tunnelId) => registry.liveTunnel(tunnelId) !== undefined,
+    isLeaving: () => isLeaving,
     handOver: (tunnelId) => {
-      online().registry.handOver(tunnelId)
+      registry.handOver(tunnelId)
       ended(tunnelId)
     },
-    moved: options.moved,
+    moved,
   })
   /** Tells those that reached a tunnel here, or through here, to look it up again. */
   const ended = (tunnelId: string): void => nodeListener?.tunnelEnded(tunnelId)
-  const dialHere: Dial = (request) => online().registry.dialHere(request)
+  const dialHere: Dial = (request) => registry.dialHere(request)
   const workerListener = new WorkerListener({ dial: dialHere, answer: options.answer, log })
 
   // The same for other nodes.
   const isOfThisNode = (tunnelId: string): boolean =>
-    online().registry.liveTunnel(tunnelId) !== undefined || others.holderOf(tunnelId) !== undefined
+    registry.liveTunnel(tunnelId) !== undefined || others.holderOf(tunnelId) !== undefined
   /** Dials tunnels of this node for visitors at another node; never goes on to a third node. */
   const dialForNode: Dial = (request) =>
-    online().registry.liveTunnel(request.tunnelId) ? dialHere(request) : others.dialOnce(request)
+    registry.liveTunnel(request.tunnelId) ? dialHere(request) : others.dialOnce(request)
   const identity = clusterListen && createNodeIdentity({ nodeId, planeId }, authority)
   let known: ReadonlyMap<string, OtherNode> = new Map()
   /** Nodes that are gone: what they had is tried there while nothing can be looked up. */
   const gone = new Map<string, OtherNode>()
-  let limitPart = undivided
   const nodeLinks =
     identity &&
     new NodeLinks({
@@ -120,17 +111,14 @@ export function openRemoteTunnels(options: ReachElsewhereOptions) {
         serveIdle: (config) => shared.serveIdle(config, OTHER_NODES),
         letGo: (id) => shared.letGo(id, OTHER_NODES),
       },
-      groups: {
-        add: (tunnel) => online().registry.groups.add(tunnel),
-        delete: (tunnel) => online().registry.groups.delete(tunnel),
-      },
-      followGroup: (labels) => online().registry.followGroup(labels),
+      groups: registry.groups,
+      followGroup: (labels) => registry.groups.follow(labels),
       lookUpAddresses: (places) => control.ask('lookUpPlaces', places, { withinMs: LOOKUP_MS }),
       lookUpGroup: (labels) => control.ask('lookUpGroup', labels, { withinMs: LOOKUP_MS }),
       dial: (at, request) => nodeLinks.dial(at, request),
       isHere: isOfThisNode,
       isOpening: options.isOpening,
-      moved: options.moved,
+      moved,
       log,
     })
   shared.whenRemoved(() => void nodes?.edgeRemoved())
@@ -140,14 +128,23 @@ export function openRemoteTunnels(options: ReachElsewhereOptions) {
   const lookUp: LookUp | undefined = nodes && ((...asked) => nodes.lookUp(...asked))
 
   return {
-    links,
     others,
-    nodes,
     lookUp,
+    /** Whether this plane gives up tunnels that move away. */
+    get isLeaving(): boolean {
+      return isLeaving
+    },
+    leave(): void {
+      isLeaving = true
+    },
+    /** `then` runs when a tunnel is reached another way from now on. */
+    whenMoved(then: (tunnelId: string) => void): void {
+      onMoved = then
+    },
     /** The session of a tunnel at another plane or node, if known. */
     sessionOf: (tunnelId: string) => others.holderOf(tunnelId) ?? nodes?.sessionOf(tunnelId),
-    followGroup: (labels: Readonly<Record<string, string>>) =>
-      nodes ? nodes.follow(labels) : online().registry.followGroup(labels),
+    isDistant: (endpointId: string) => nodes?.has(endpointId) === true,
+    followGroup: nodes && ((labels: Readonly<Record<string, string>>) => nodes.follow(labels)),
     /** Dials a tunnel at another plane or node. */
     dial: (async (request) => {
       const outcome = await nodes?.dial(request)
@@ -162,7 +159,7 @@ export function openRemoteTunnels(options: ReachElsewhereOptions) {
     leftHere({ id, labels, endpoint }: Pick<Tunnel, 'id' | 'labels' | 'endpoint'>): void {
       ended(id)
       if (labels) nodes?.labelsGone(id, labels)
-      if (!endpoint || !options.isLeaving()) return
+      if (!endpoint || !isLeaving) return
       nodes?.leftHere(id, { place: endpoint.place, config: endpoint.open.served.config })
     },
     holderOf: (tunnelId: string) => others.holderOf(tunnelId),
@@ -200,12 +197,9 @@ export function openRemoteTunnels(options: ReachElsewhereOptions) {
     },
     /** Whether a connection to a tunnel may be kept for the next request. */
     mayKeep: (tunnelId: string) => others.mayKeep(tunnelId) && nodes?.mayKeep(tunnelId) !== false,
-    /** This node's share of limits that all nodes share. */
-    get limitPart(): LimitPart {
-      return limitPart
-    },
     /** What agents are told of nodes; undefined for a node on its own. */
     agentNodes: identity && { id: nodeId, addresses: agentAddresses },
+    agentAddresses,
     calls: {
       async elsewhere(change) {
         for (const id of [...change.removed, ...change.lost]) {
@@ -221,11 +215,10 @@ export function openRemoteTunnels(options: ReachElsewhereOptions) {
         const before = known
         const told = agentAddresses()
         known = new Map(given.map((each) => [each.nodeId, each]))
-        limitPart = limitPartOf(nodeId, known.keys())
         nodes?.nodesChanged(given)
         const addresses = agentAddresses()
         // Agents of a draining plane learn the addresses when they are asked to move.
-        if (!isDeepStrictEqual(addresses, told) && !options.isLeaving()) void online().tellNodes(addresses)
+        if (!isDeepStrictEqual(addresses, told) && !isLeaving) void online.tellNodes(addresses)
         for (const id of known.keys()) gone.delete(id)
         for (const [id, node] of before) {
           if (known.has(id)) continue
@@ -250,7 +243,6 @@ export function openRemoteTunnels(options: ReachElsewhereOptions) {
       await workerListener.close()
       nodes?.close()
       nodeLinks?.close()
-      links.close()
     },
   }
 }

@@ -24,11 +24,11 @@ interface PlaneExchangesOptions {
   readonly now: Clock
   /** The session of a tunnel that is online. */
   readonly sessionOf: (tunnelId: string) => string | undefined
-  /** Makes what repeats exchanges; what it captures of them is kept here. */
-  readonly openReplays: (captures: RunningCaptures) => {
-    repeat(found: WholeExchange, ask: ReplayAsk): Promise<string>
-  }
   readonly publicPorts: () => Readonly<Record<SeenExchange['scheme'], number>>
+}
+
+interface Repeats {
+  repeat(found: WholeExchange, ask: ReplayAsk): Promise<string>
 }
 
 /** The part of the memory that is for heads and bodies; the rest is for exchanges. */
@@ -38,14 +38,12 @@ export class PlaneExchanges {
   /** For the proxy. */
   readonly captures: RunningCaptures
   readonly #log: ExchangeLog
-  readonly #replays: ReturnType<PlaneExchangesOptions['openReplays']>
   readonly #publicPorts: PlaneExchangesOptions['publicPorts']
 
-  constructor({ bytes, nodeId, planeId, now, sessionOf, openReplays, publicPorts }: PlaneExchangesOptions) {
+  constructor({ bytes, nodeId, planeId, now, sessionOf, publicPorts }: PlaneExchangesOptions) {
     this.#publicPorts = publicPorts
     const tags = { nodeTag: tagOf(nodeId), planeTag: tagOf(planeId) }
     this.captures = new RunningCaptures({ bytes: Math.ceil(bytes * CAPTURED_PART), now })
-    this.#replays = openReplays(this.captures)
     this.#log = new ExchangeLog({ bytes: Math.floor(bytes * (1 - CAPTURED_PART)), tags, sessionOf })
   }
 
@@ -64,11 +62,13 @@ export class PlaneExchanges {
       const exchanges = from === undefined ? [] : this.#log.since(from, limit)
       return { next, exchanges, missed: Math.max(0, next - (from ?? next) - exchanges.length) }
     },
-    replay: async (ask: ReplayAsk): Promise<string | undefined> => {
-      const found = await this.#whole(ask.id)
-      return found && this.#replays.repeat(found, ask)
-    },
     captures: (running: readonly RunningCapture[]): void => this.captures.use(running),
+  }
+
+  /** Has an exchange repeated; undefined when it is not known. */
+  async repeat(ask: ReplayAsk, replays: Repeats): Promise<string | undefined> {
+    const found = await this.#whole(ask.id)
+    return found && replays.repeat(found, ask)
   }
 
   async #whole(id: string): Promise<WholeExchange | undefined> {

@@ -1,7 +1,5 @@
 /** What all parts of the SSH gateway share. */
-import type { Clock } from '../../lib/clock.ts'
-import type { IdSource } from '../../lib/ids.ts'
-import type { Logger } from '../../lib/log/create-log.ts'
+import type { PlaneContext } from '../../model/plane-context.ts'
 import type { AgentCredential } from '../tunnel/interfaces.ts'
 import type { Online } from '../tunnel/online-tunnels.ts'
 import type { SshLimits } from './ssh-limits.ts'
@@ -11,20 +9,15 @@ export interface SshUserCertificate {
   readonly authorityBlob: Buffer
 }
 
-export interface SshCredentials {
+interface SshCredentials {
   /** The credential whose public key has this fingerprint; throws when the store is unavailable. */
   find(fingerprint: string): Promise<AgentCredential | undefined>
   /** The user certificate with this digest, and the public key of the authority that issued it; throws likewise. */
   certificate(digest: string): Promise<SshUserCertificate | undefined>
 }
 
-export interface SshContext {
+export interface SshContext extends Pick<PlaneContext, 'ids' | 'now' | 'log' | 'admits'> {
   readonly online: Online
   readonly credentials: SshCredentials
-  readonly ids: IdSource
-  readonly now: Clock
-  readonly log: Logger
   readonly limits: SshLimits
-  /** Whether the IP restriction of agents admits an address; without it everybody is admitted. */
-  readonly admits?: ((peer: { readonly ip: string }) => boolean) | undefined
 }

@@ -25,7 +25,7 @@ export interface ListenerCertificate {
   readonly key: string
 }
 
-interface AcceptorOptions extends Omit<UnauthenticatedOptions, 'onTrial'> {
+export interface AcceptorOptions extends Omit<UnauthenticatedOptions, 'onTrial'> {
   readonly certificate: ListenerCertificate
   /** The certificate for the name that an agent asks for, if not the listener's own; an unchanged one is the same object. */
   readonly certificateFor?: ((name: string) => ListenerCertificate | undefined) | undefined

@@ -1,21 +1,17 @@
 /** Authenticates an agent: its authtoken, its protocol version, and the session that it may be returning to. */
-import type { Clock } from '../../lib/clock.ts'
-import type { IdSource } from '../../lib/ids.ts'
-import type { Logger } from '../../lib/log/create-log.ts'
+
 import { type AuthRequest, chooseVersion } from '../../link/wire/messages/auth.ts'
 import { refusals } from '../../model/agent-errors.ts'
+import type { PlaneContext } from '../../model/plane-context.ts'
 import type { AgentCredential, BindRefusal, Credentials } from './interfaces.ts'
 import { MAX_LEG } from './leg-table.ts'
 import { type Cookie, findReturn } from './resume.ts'
 import { openFacts, type Seal } from './sealed.ts'
 import { MAX_METADATA_BYTES } from './tunnel-bounds.ts'
 
-export interface Authenticating {
+export interface Authenticating extends Pick<PlaneContext, 'ids' | 'now' | 'log'> {
   readonly credentials: Credentials
   readonly seal: Seal
-  readonly ids: IdSource
-  readonly now: Clock
-  readonly log: Logger
 }
 
 export interface Authenticated extends Cookie {

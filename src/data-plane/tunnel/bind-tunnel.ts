@@ -1,11 +1,10 @@
 /** Binds: an agent asks for a public address, by name or at random, and gets a tunnel that serves it. */
-import type { Clock } from '../../lib/clock.ts'
-import type { IdSource } from '../../lib/ids.ts'
-import type { Logger } from '../../lib/log/create-log.ts'
+
 import type { Control } from '../../link/planes/control-link.ts'
 import { option } from '../../link/wire/messages/bind-options.ts'
 import { refusals } from '../../model/agent-errors.ts'
 import { MAX_BIND_OPTIONS } from '../../model/endpoint.ts'
+import type { PlaneContext } from '../../model/plane-context.ts'
 import { memberLabels } from '../../model/pool.ts'
 import { type BindToken, openBindToken, sealBindToken } from './bind-token.ts'
 import { BindRefusal, type EndpointRequest, type Endpoints } from './interfaces.ts'
@@ -19,15 +18,13 @@ import { boundTexts, MAX_TUNNELS } from './tunnel-bounds.ts'
 import type { BindRequest } from './tunnel-request.ts'
 
 /** What binding needs. */
-export interface Binding extends ServedAddresses {
+export interface Binding extends ServedAddresses, Pick<PlaneContext, 'ids' | 'now' | 'log'> {
   readonly control: Control
   readonly endpoints: Endpoints
   readonly registry: Registry
+  /** Seals tokens, which must survive a restart. */
   readonly seal: Seal
-  readonly ids: IdSource
-  readonly now: Clock
   readonly random: RandomBytes
-  readonly log: Logger
   /** Ids of tunnels that the server stopped; their agents may not know that and ask for them again. */
   readonly stopped: { has(id: string): boolean }
 }

@@ -1,10 +1,8 @@
 /** What the doors need from the rest of the server. */
-import type { ByteStream } from '../../lib/bytes/byte-stream.ts'
 import type { Secret } from '../../lib/secrets/secret.ts'
-import type { Control } from '../../link/planes/control-link.ts'
 import { errorText } from '../../link/wire/messages/error-text.ts'
 import type { AgentCredential } from '../../model/agent-credential.ts'
-import type { DialFault, DialRequest } from '../../model/dial.ts'
+import { type Dial, DialFault, type FollowGroup } from '../../model/dial.ts'
 import type { EdgeConfig } from '../../model/edge-config.ts'
 import type { BindRefusal } from '../../model/endpoint.ts'
 import type { Tunnel } from './session-types.ts'
@@ -19,23 +17,34 @@ export interface Credentials {
   recall?(token: Secret, sessionId: string): Promise<AgentCredential | undefined>
 }
 
-/** What reaches beyond this data plane. */
-export interface Beyond {
-  readonly control: Control
-  readonly remote: () => RemoteTunnels
-}
-
 /** Tunnels at other data planes and nodes. */
 export interface RemoteTunnels {
   /** The session of a tunnel that another plane has online. */
   holderOf(tunnelId: string): string | undefined
-  dial(request: DialRequest): Promise<ByteStream | DialFault>
+  /** The session of a tunnel at another plane or node, if known. */
+  sessionOf(tunnelId: string): string | undefined
+  /** Whether an endpoint that is served here belongs to a tunnel at another node. */
+  isDistant(endpointId: string): boolean
+  readonly dial: Dial
+  /** Follows a group at other nodes too; undefined when there are none. */
+  readonly followGroup?: FollowGroup | undefined
   /** The tunnels of a session at another plane are reached another way from now on. */
   legChanged(sessionId: string): void
   /** A tunnel is online here. */
   cameHere(tunnelId: string, config: EdgeConfig | undefined): void
   /** A tunnel of this plane has ended. */
   leftHere(tunnel: Pick<Tunnel, 'id' | 'labels' | 'endpoint'>): void
+}
+
+/** What a data plane on its own knows of tunnels elsewhere. */
+export const noRemoteTunnels: RemoteTunnels = {
+  holderOf: () => undefined,
+  sessionOf: () => undefined,
+  isDistant: () => false,
+  dial: async () => new DialFault('offline', 'the tunnel is not online'),
+  legChanged() {},
+  cameHere() {},
+  leftHere() {},
 }
 
 /** The text of a refusal, as an answer to an agent carries it. */

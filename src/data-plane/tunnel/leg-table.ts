@@ -1,8 +1,14 @@
 /** The legs at this data plane: at most one takes visitors for a session, and none outlives its session. */
 import type { ByteStream } from '../../lib/bytes/byte-stream.ts'
+import type { Control } from '../../link/planes/control-link.ts'
 import type { DialFault, DialRequest } from '../../model/dial.ts'
-import type { Beyond } from './interfaces.ts'
 import type { AgentLeg } from './leg.ts'
+import type { Registry } from './registry.ts'
+
+interface LegTableOptions {
+  readonly control: Control
+  readonly registry: Pick<Registry, 'remote'>
+}
 
 /** The highest number of a leg; with its first connection an agent has at most 16. */
 export const MAX_LEG = 15
@@ -11,7 +17,7 @@ export const MAX_LEG = 15
 const ASK_MS = 3000
 
 export class LegTable {
-  readonly #beyond: Beyond
+  readonly #options: LegTableOptions
   /** Legs that take visitors, by session. */
   readonly #bySession = new Map<string, AgentLeg>()
   /** Legs that only keep their present visitors. */
@@ -20,8 +26,8 @@ export class LegTable {
   readonly #coming = new Set<{ readonly sessionId: string; isOver: boolean }>()
   #past = { bytesIn: 0, bytesOut: 0 }
 
-  constructor(beyond: Beyond) {
-    this.#beyond = beyond
+  constructor(options: LegTableOptions) {
+    this.#options = options
   }
 
   /** Ids of the sessions that have a leg here. */
@@ -49,7 +55,7 @@ export class LegTable {
     const coming = { sessionId: who.sessionId, isOver: false }
     this.#coming.add(coming)
     try {
-      return (await this.#beyond.control.ask('mayHaveLeg', who, { withinMs: ASK_MS })) && !coming.isOver
+      return (await this.#options.control.ask('mayHaveLeg', who, { withinMs: ASK_MS })) && !coming.isOver
     } finally {
       this.#coming.delete(coming)
     }
@@ -60,7 +66,7 @@ export class LegTable {
     const before = this.#bySession.get(leg.id)
     this.#bySession.set(leg.id, leg)
     before?.end('its agent reconnected on another connection')
-    this.#beyond.remote().legChanged(leg.id)
+    this.#options.registry.remote.legChanged(leg.id)
   }
 
   remove(leg: AgentLeg): void {
@@ -94,6 +100,6 @@ export class LegTable {
   #stopUsing(leg: AgentLeg): void {
     if (this.#bySession.get(leg.id) !== leg) return
     this.#bySession.delete(leg.id)
-    this.#beyond.remote().legChanged(leg.id)
+    this.#options.registry.remote.legChanged(leg.id)
   }
 }

@@ -1,9 +1,10 @@
 /** What all parts of the agents' door share. */
+import type { PlaneContext } from '../../model/plane-context.ts'
 import type { Authenticating } from './authenticate-agent.ts'
 import type { Online } from './online-tunnels.ts'
 import type { ListenerLimits } from './tunnel-limits.ts'
 
-export interface ListenerContext extends Authenticating {
+export interface ListenerContext extends Authenticating, Pick<PlaneContext, 'admits'> {
   readonly online: Online
   /** The version of this server. */
   readonly version: string
@@ -13,12 +14,10 @@ export interface ListenerContext extends Authenticating {
   readonly planeCount: number
   /** This node among others, if there may be any. */
   readonly nodes?: AgentNodes | undefined
-  /** Whether the IP restriction of agents admits an address; undefined admits all. */
-  readonly admits?: ((peer: { readonly ip: string }) => boolean) | undefined
 }
 
 /** The nodes that an agent may choose from. */
-export interface AgentNodes {
+interface AgentNodes {
   /** This one's id. */
   readonly id: string
   /** Where the others accept agents, as `host:port`. */

@@ -1,18 +1,14 @@
 /** Everything online, through any door: sessions and their tunnels, and who may have which address. */
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Clock } from '../../lib/clock.ts'
-import type { IdSource } from '../../lib/ids.ts'
 import type { Logger } from '../../lib/log/create-log.ts'
 import { type Control, LOOKUP_MS } from '../../link/planes/control-link.ts'
 import type { FormerLabelTunnel } from '../../model/former-labels.ts'
 import { type AgentPortRange, AgentTcpPorts } from './agent-tcp-ports.ts'
 import { type Binding, type Bound, bind } from './bind-tunnel.ts'
-import type { AgentCredential, Beyond, BindRefusal, Endpoints } from './interfaces.ts'
+import type { AgentCredential, BindRefusal } from './interfaces.ts'
 import type { LabelIds } from './label-ids.ts'
 import { LegTable } from './leg-table.ts'
-import type { RandomBytes } from './random-names.ts'
-import { Registry } from './registry.ts'
-import type { Seal } from './sealed.ts'
+import type { Registry } from './registry.ts'
 import type { LiveSession, Tunnel } from './session-types.ts'
 import { StandbyTable } from './standby-table.ts'
 import { StoppedTunnels } from './stopped-tunnels.ts'
@@ -20,21 +16,8 @@ import { startLabelTunnel } from './tunnel-labels.ts'
 import type { BindRequest, LabelRequest } from './tunnel-request.ts'
 import { WatchedRequests } from './watched-requests.ts'
 
-export interface OnlineOptions extends Beyond {
-  readonly endpoints: Endpoints
-  /** Seals tokens, which must survive a restart. */
-  readonly seal: Seal
-  readonly ids: IdSource
-  readonly now: Clock
-  readonly random: RandomBytes
-  readonly log: Logger
-  /** Shown in sessions, tunnels and endpoints. */
-  readonly region: string
-  /** The domain of random names, and the host in URLs of TCP endpoints. */
-  readonly domain: string
+export interface OnlineOptions extends Omit<Binding, 'tcpPorts' | 'stopped'> {
   readonly tcpPorts: AgentPortRange
-  /** The ports shown in public URLs; asked at each bind, since a port may be known only after listening. */
-  readonly publicPorts: () => { readonly http: number; readonly https: number }
 }
 
 /** How many agents are asked to move at once, and the pause before the next, in milliseconds: each begins a handshake. */
@@ -65,18 +48,17 @@ export class Online {
   #nodesTold = 0
   readonly #control: Control
 
-  constructor({ region, tcpPorts, remote, ...given }: OnlineOptions) {
-    const { control } = given
+  constructor({ tcpPorts, ...given }: OnlineOptions) {
+    const { control, registry } = given
     this.#control = control
-    this.registry = new Registry({ region, control, remote })
-    this.legs = new LegTable({ control, remote })
+    this.registry = registry
+    this.legs = new LegTable({ control, registry })
     this.standbys = new StandbyTable(async (id) => (await this.currentCredential(id)) !== undefined)
-    this.region = region
+    this.region = registry.region
     this.domain = given.domain
     this.#log = given.log
     this.#binding = {
       ...given,
-      registry: this.registry,
       tcpPorts: new AgentTcpPorts(tcpPorts, given.random),
       stopped: this.#stopped,
     }

@@ -1,15 +1,18 @@
 /** The sessions online at this data plane and their tunnels: the API lists them, and visitors are routed by them. */
 import { timestamp } from '../../lib/clock.ts'
 import { SortedIdMap } from '../../lib/sorted-id-map.ts'
+import type { Control } from '../../link/planes/control-link.ts'
 import type { Attachment, OnlineSession, OnlineTunnel } from '../../link/planes/plane-calls.ts'
 import { type Dial, DialFault, type FollowGroup } from '../../model/dial.ts'
 import { Refusal } from '../../model/errors.ts'
 import { LabelGroups, type LabelledTunnel } from '../../model/label-groups.ts'
 import type { AgentCommand, PresentEndpoint, PresentTunnel } from '../../model/presence.ts'
-import type { Beyond } from './interfaces.ts'
+import { noRemoteTunnels, type RemoteTunnels } from './interfaces.ts'
 import type { LiveSession, Tunnel } from './session-types.ts'
 
-interface RegistryOptions extends Beyond {
+interface RegistryOptions {
+  readonly control: Control
+  /** Shown in sessions, tunnels and endpoints. */
   readonly region: string
 }
 
@@ -17,7 +20,8 @@ interface RegistryOptions extends Beyond {
 const TOLD_MS = 5000
 
 export class Registry {
-  readonly #options: RegistryOptions
+  readonly region: string
+  readonly #control: Control
   readonly #sessions = new SortedIdMap<LiveSession>()
   readonly #tunnels = new SortedIdMap<Tunnel>()
   /** By the ids of their endpoints. */
@@ -27,9 +31,21 @@ export class Registry {
   /** Tunnels with labels, including those at other planes and nodes. */
   readonly groups = new LabelGroups<LabelledTunnel>()
   #past = { bytesIn: 0, bytesOut: 0 }
+  #remote = noRemoteTunnels
 
-  constructor(options: RegistryOptions) {
-    this.#options = options
+  constructor({ control, region }: RegistryOptions) {
+    this.#control = control
+    this.region = region
+  }
+
+  /** Tunnels at other data planes and nodes. */
+  get remote(): RemoteTunnels {
+    return this.#remote
+  }
+
+  /** From now on tunnels elsewhere are reached through `remote`, which is told what comes and goes here. */
+  attach(remote: RemoteTunnels): void {
+    this.#remote = remote
   }
 
   get counts(): { readonly sessions: number; readonly tunnels: number; readonly endpoints: number } {
@@ -45,14 +61,13 @@ export class Registry {
   addSession(session: LiveSession): void {
     this.#sessions.get(session.id)?.end('its agent reconnected on another connection')
     this.#sessions.add(session.id, session)
-    this.#options.control.tell('sessionStarted', onlineSession(session))
+    this.#control.tell('sessionStarted', onlineSession(session))
   }
 
   /** Removes a session with all its tunnels. */
   removeSession(session: LiveSession): void {
     // Another connection may have replaced it.
-    if (this.#sessions.get(session.id) === session)
-      this.#options.control.tell('sessionEnded', { sessionId: session.id })
+    if (this.#sessions.get(session.id) === session) this.#control.tell('sessionEnded', { sessionId: session.id })
     for (const tunnel of session.tunnels.values()) this.removeTunnel(tunnel)
     if (this.#sessions.get(session.id) === session) this.#sessions.delete(session.id)
     this.#past.bytesIn += session.bytesIn
@@ -62,7 +77,7 @@ export class Registry {
   /** Whether a session may start a tunnel with this id: no such tunnel is online, or it moves here with that session. */
   mayStart(tunnelId: string, sessionId: string): boolean {
     if (this.#tunnels.get(tunnelId)) return false
-    const holder = this.#options.remote().holderOf(tunnelId)
+    const holder = this.#remote.holderOf(tunnelId)
     return holder === undefined || holder === sessionId
   }
 
@@ -77,23 +92,21 @@ export class Registry {
     }
     const listed = listedAs(tunnel)
     if (listed) this.groups.add(listed)
-    const { control, remote } = this.#options
-    remote().cameHere(tunnel.id, tunnel.endpoint?.open.served.config)
+    this.#remote.cameHere(tunnel.id, tunnel.endpoint?.open.served.config)
     // A control plane that is away is told when it attaches this data plane again.
-    await control.ask('tunnelStarted', this.#onlineTunnel(tunnel), { withinMs: TOLD_MS }).catch(() => {})
+    await this.#control.ask('tunnelStarted', this.#onlineTunnel(tunnel), { withinMs: TOLD_MS }).catch(() => {})
   }
 
   /** Its agent has changed the name, description or metadata of a tunnel. */
   tunnelChanged(tunnel: Tunnel): void {
-    this.#options.control.tell('tunnelChanged', this.#onlineTunnel(tunnel))
+    this.#control.tell('tunnelChanged', this.#onlineTunnel(tunnel))
   }
 
   /** Removes a tunnel: it takes no new visitors, and present ones may go on. */
   removeTunnel(tunnel: Tunnel): void {
     if (!this.#takeOut(tunnel)) return
-    const { control, remote } = this.#options
-    remote().leftHere(tunnel)
-    control.tell('tunnelEnded', { tunnelId: tunnel.id })
+    this.#remote.leftHere(tunnel)
+    this.#control.tell('tunnelEnded', { tunnelId: tunnel.id })
     tunnel.close()
   }
 
@@ -148,12 +161,18 @@ export class Registry {
   readonly dial: Dial = async (request) => {
     const tunnel = this.#tunnels.get(request.tunnelId)
     if (tunnel) return tunnel.session.open(tunnel, request)
-    const outcome = await this.#options.remote().dial(request)
+    const outcome = await this.#remote.dial(request)
     // Its agent may have come here during the dial.
     return outcome instanceof DialFault && this.#tunnels.get(request.tunnelId) ? this.dialHere(request) : outcome
   }
 
-  readonly followGroup: FollowGroup = (labels) => this.groups.follow(labels)
+  /** Follows a group wherever its tunnels are. */
+  readonly followGroup: FollowGroup = (labels) => this.#remote.followGroup?.(labels) ?? this.groups.follow(labels)
+
+  /** The session of a tunnel wherever it is online. */
+  sessionOf(tunnelId: string): string | undefined {
+    return this.#tunnels.get(tunnelId)?.session.id ?? this.#remote.sessionOf(tunnelId)
+  }
 
   async command(sessionId: string, command: AgentCommand): Promise<void> {
     const session = this.#sessions.get(sessionId)
@@ -190,7 +209,7 @@ export class Registry {
       sessionId: session.id,
       startedAt: timestamp(startedAt),
       metadata,
-      region: this.#options.region,
+      region: this.region,
       forwardsTo,
       ...(endpoint && { endpoint: { id: endpoint.id, proto: endpoint.proto, publicUrl: endpoint.open.url } }),
       ...(labels && { labels }),
@@ -203,7 +222,7 @@ export class Registry {
     const { url, hostport, domainId, tcpAddrId } = endpoint.open
     return {
       id: endpoint.id,
-      region: this.#options.region,
+      region: this.region,
       createdAt: timestamp(startedAt),
       updatedAt: timestamp(updatedAt),
       publicUrl: url,

@@ -19,7 +19,7 @@ export interface Address {
 export interface ServedAddresses {
   readonly domain: string
   readonly tcpPorts: AgentTcpPorts
-  /** The ports shown in public URLs. */
+  /** The ports shown in public URLs; asked at each bind, since a port may be known only after listening. */
   readonly publicPorts: () => { readonly http: number; readonly https: number }
 }
 

@@ -1,25 +1,13 @@
 /** Label tunnels: an agent serves every tunnel group whose labels its tunnel carries. */
-import type { Clock } from '../../lib/clock.ts'
-import type { IdSource } from '../../lib/ids.ts'
-import type { Logger } from '../../lib/log/create-log.ts'
-import type { Control } from '../../link/planes/control-link.ts'
 import { mayBindLabel } from '../../model/acl.ts'
 import { refusals } from '../../model/agent-errors.ts'
+import type { Binding } from './bind-tunnel.ts'
 import { BindRefusal } from './interfaces.ts'
 import type { LabelIds } from './label-ids.ts'
-import type { Registry } from './registry.ts'
 import { sessionCredential } from './session-credential.ts'
 import type { LiveSession, Tunnel } from './session-types.ts'
 import { boundTexts, MAX_TUNNELS } from './tunnel-bounds.ts'
 import type { LabelRequest } from './tunnel-request.ts'
-
-interface Labelling {
-  readonly control: Control
-  readonly registry: Registry
-  readonly ids: IdSource
-  readonly now: Clock
-  readonly log: Logger
-}
 
 /** The same bounds as those of a tunnel group, which must be able to name every label. */
 const MAX_LABELS = 64
@@ -29,7 +17,7 @@ export async function startLabelTunnel(
   session: LiveSession,
   request: LabelRequest,
   labelIds: LabelIds,
-  { control, registry, ids, now, log }: Labelling,
+  { control, registry, ids, now, log }: Pick<Binding, 'control' | 'registry' | 'ids' | 'now' | 'log'>,
 ): Promise<Tunnel | BindRefusal> {
   const { labels, metadata, forwardsTo, forwardsProto } = request
   const fault = faultOf(session, request) ?? boundTexts(request)

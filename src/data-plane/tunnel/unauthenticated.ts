@@ -2,34 +2,28 @@
  * Accepts the connections of a door: counts them, finds their source behind trusted hops, and sets a time limit for
  * authentication.
  */
+
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
-import type { Clock } from '../../lib/clock.ts'
-import type { Descriptors } from '../../lib/files/descriptors.ts'
-import type { Logger } from '../../lib/log/create-log.ts'
 import { MinuteLog } from '../../lib/log/minute-log.ts'
-import type { ConnectionCaps } from '../../lib/net/connection-caps.ts'
 import { type ListenOn, listenOn, listenText } from '../../lib/net/listen-on.ts'
 import { type Peer, peerOf } from '../../lib/net/peer.ts'
 import { agentSockets } from '../../lib/net/socket-options.ts'
-import type { MeetVisitor } from '../../lib/net/trusted-hop.ts'
+import { type MeetVisitor, meetAdmitted, meetVisitors } from '../../lib/net/trusted-hop.ts'
+import type { PlaneContext } from '../../model/plane-context.ts'
 import { Admission, type Crowd } from './admission.ts'
 import { PendingLogin } from './pending-login.ts'
 import type { ListenerLimits } from './tunnel-limits.ts'
 
-export interface UnauthenticatedOptions {
-  /** Finds the source of a connection behind a load balancer. */
-  readonly meet: MeetVisitor
-  readonly caps: ConnectionCaps | undefined
+export interface UnauthenticatedOptions
+  extends Pick<PlaneContext, 'now' | 'log' | 'meet' | 'admits' | 'caps' | 'descriptors'> {
   readonly limits: ListenerLimits
-  readonly now: Clock
-  readonly log: Logger
-  readonly descriptors?: Descriptors | undefined
   /** Called with a socket from which nothing was read; it is closed when the time limit is over. */
   readonly onTrial: (socket: Socket, trial: PendingLogin, peer: Peer) => void
 }
 
 export class UnauthenticatedConnections {
   readonly #options: UnauthenticatedOptions
+  readonly #meet: MeetVisitor
   readonly #admission: Admission
   readonly #tcp: Server
   readonly #sockets = new Set<Socket>()
@@ -40,8 +34,9 @@ export class UnauthenticatedConnections {
   readonly #noisy: MinuteLog<{ readonly peer: string }>
 
   constructor(options: UnauthenticatedOptions) {
-    const { limits, now, log } = options
+    const { limits, now, log, meet = meetVisitors([]), admits } = options
     this.#options = options
+    this.#meet = admits ? meetAdmitted(meet, admits) : meet
     this.#crowds = new MinuteLog((fields, connections) => {
       log.warn({ ...fields, connections }, 'unauthenticated agent connections dropped to make room for newer ones')
     })
@@ -98,7 +93,7 @@ export class UnauthenticatedConnections {
       this.#sockets.delete(socket)
       this.#unmet.delete(socket)
     })
-    this.#options.meet(socket, peer, (agent) => {
+    this.#meet(socket, peer, (agent) => {
       this.#unmet.delete(socket)
       if (agent && this.#isTooMany(socket, agent)) socket.destroy()
       else if (agent) this.#try(socket, agent)

@@ -1,44 +1,33 @@
 /** Collects the numbers of a data plane, for the metrics. */
-import type { BodyMemory } from '../../data-plane/edge/body-memory.ts'
-import type { EdgeTable } from '../../data-plane/edge/edge-table.ts'
 import { latencyBounds } from '../../data-plane/edge/latency-count.ts'
-import type { Certificates } from '../../data-plane/edge/served-certificates.ts'
-import type { TrafficCount } from '../../data-plane/edge/traffic-count.ts'
-import type { Online } from '../../data-plane/tunnel/online-tunnels.ts'
-import type { ConnectionCaps } from '../../lib/net/connection-caps.ts'
-import type { PlaneMetrics, RemoteMetrics } from '../../model/plane-metrics.ts'
+import type { PlaneMetrics } from '../../model/plane-metrics.ts'
+import type { AgentDoor } from './drain-plane.ts'
+import type { OpeningPlane, PlaneParts } from './opening-plane.ts'
 
-interface CountingParts {
-  readonly counts: TrafficCount
-  readonly doors: readonly ConnectionCaps[]
-  readonly online: Pick<Online, 'load' | 'standbys'>
-  readonly bodyMemory: BodyMemory
-  readonly edges: Pick<EdgeTable, 'size' | 'coming'>
-  readonly certificates: Pick<Certificates, 'firstExpiry'>
-  /** Unauthenticated connections at the doors of agents and of SSH. */
-  readonly strangers: readonly { readonly unproven: number; readonly turnedAway: number; readonly failures: number }[]
-  readonly elsewhere: { readonly numbers: RemoteMetrics }
-  readonly policyBudgetsSpent: number
-  readonly refusedConnections: number
-}
-
-export function planeMetrics(parts: CountingParts): PlaneMetrics {
-  const { counts, doors, online, bodyMemory, edges, certificates, strangers } = parts
+export function planeMetrics(
+  { descriptors }: OpeningPlane,
+  parts: PlaneParts,
+  doors: readonly AgentDoor[],
+): PlaneMetrics {
+  const { counts, bodyMemory } = parts.records
+  const { edges, budgets } = parts.table
+  const { online } = parts.tunnels
+  const strangers = doors.map(({ numbers }) => numbers)
   const { sessions, tunnels, connections } = online.load
   const { latency } = counts
-  const { firstExpiry } = certificates
+  const { firstExpiry } = parts.mirrors.certificates
   const elsewhere = parts.elsewhere.numbers
   return {
     edges: [...counts],
     endpoints: [...counts.endpoints()],
     latency: { bounds: latencyBounds, steps: [...latency.steps], sumMs: latency.sumMs },
-    doors: doors.map(({ door, open, refusals }) => ({ door, open, refusals })),
+    doors: Object.values(parts.limits.caps).map(({ door, open, refusals }) => ({ door, open, refusals })),
     totals: {
       bodyRefusals: bodyMemory.refusals,
-      policyBudgetsSpent: parts.policyBudgetsSpent,
+      policyBudgetsSpent: budgets.spent,
       turnedAway: sum(strangers.map(({ turnedAway }) => turnedAway)),
       failures: sum(strangers.map(({ failures }) => failures)),
-      refusedConnections: parts.refusedConnections,
+      refusedConnections: descriptors.refused,
       ...elsewhere.totals,
     },
     present: {

@@ -7,6 +7,7 @@ import { IdSource } from '../../lib/ids.ts'
 import { socketChannel } from '../../link/calls/plane-channel.ts'
 import type { Settings } from '../config/read-settings.ts'
 import type { ControlGiven, StartedControl } from '../supervisor/control-child.ts'
+import { openAll } from './open-all.ts'
 import { openControlPlane } from './open-control-plane.ts'
 import { openManagementApi } from './open-management-api.ts'
 
@@ -20,26 +21,21 @@ const PAUSE_MS = 5000
 const version = packageVersion()
 
 /** Resolves once the API serves. */
-export async function startControl(settings: Settings, given: ControlGiven): Promise<StartedControl> {
+export function startControl(settings: Settings, given: ControlGiven): Promise<StartedControl> {
   const { log, descriptors, listeners, linkPath, node } = given
   const now = Date.now
   const ids = new IdSource({ now })
-  const opened: (() => Promise<void> | void)[] = []
-  const close = async () => {
-    for (const each of opened.splice(0).reverse()) await each()
-  }
-
-  try {
+  return openAll(async (opened) => {
     // The control plane, and the door for the workers.
     const control = await openControlPlane({ ...node, settings, ids, now, log, version })
     let isPaused = false
-    opened.push(() => (isPaused ? control.pause() : control.close()))
+    opened.defer(() => (isPaused ? control.pause() : control.close()))
     const door = createServer((socket) => control.planes.take(socketChannel(socket)))
     await new Promise<void>((resolve, reject) => {
       door.once('error', reject)
       door.listen(linkPath, resolve)
     })
-    opened.push(() => void door.close())
+    opened.defer(() => void door.close())
     given.onListening()
 
     // The API, once agents and visitors are served; otherwise it would report the server as ready too early.
@@ -65,7 +61,7 @@ export async function startControl(settings: Settings, given: ControlGiven): Pro
       version,
     })
     let closing: Promise<void> | undefined
-    opened.push(() => {
+    opened.defer(() => {
       closing ??= api.close()
       return closing
     })
@@ -103,18 +99,15 @@ export async function startControl(settings: Settings, given: ControlGiven): Pro
         api.isServing = false
         api.use({ ...inUse, drainTimeoutMs: Math.min(inUse.drainTimeoutMs, PAUSE_MS) })
         isPaused = true
-        await close()
+        await opened.disposeAsync()
       },
       async stop() {
         api.isServing = false
-        await close()
+        await opened.disposeAsync()
         log.info('server stopped')
       },
     }
-  } catch (error) {
-    await close()
-    throw error
-  }
+  })
 }
 
 function portOf(address: string): number {

@@ -31,6 +31,17 @@ export function readDocument(text: string): unknown {
   }
 }
 
+const noLookup: Lookup = {
+  ipRules: (id) => {
+    throw new Refusal(
+      'UNKNOWN_REFERENCE',
+      `the IP policy \`${id}\` is stored on a server, which is not asked here; explain an edge or route of that server instead`,
+    )
+  },
+  authority: nothing,
+  backend: nothing,
+}
+
 /**
  * Tells what a policy would do to the described traffic. `written` is in any form that the API accepts: an object with
  * `inbound` and `outbound`, one with the newer list names, or a text of either. Throws `BadValue` or `Refusal`.
@@ -59,17 +70,6 @@ function spelled(written: unknown) {
   const isLater =
     typeof written === 'object' && written !== null && Object.keys(written).some((name) => /^on_/.test(name))
   return isLater ? { form: later, given: { value: JSON.stringify(written) } } : { form: own, given: written }
-}
-
-const noLookup: Lookup = {
-  ipRules: (id) => {
-    throw new Refusal(
-      'UNKNOWN_REFERENCE',
-      `the IP policy \`${id}\` is stored on a server, which is not asked here; explain an edge or route of that server instead`,
-    )
-  },
-  authority: nothing,
-  backend: nothing,
 }
 
 function nothing(): never {

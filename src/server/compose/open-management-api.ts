@@ -28,11 +28,9 @@ import { Follower } from '../../control-plane/store/feed-follower.ts'
 import { ExchangeStreams } from '../../control-plane/traffic/exchange-streams.ts'
 import { Explanations } from '../../control-plane/traffic/explanations.ts'
 import { Exchanges } from '../../control-plane/traffic/listed-exchanges.ts'
-import type { Clock } from '../../lib/clock.ts'
 import type { Caller, Descriptors } from '../../lib/files/descriptors.ts'
-import type { IdSource } from '../../lib/ids.ts'
 import { undivided } from '../../lib/limits/divided-counters.ts'
-import { type Logger, lostLines } from '../../lib/log/create-log.ts'
+import { lostLines } from '../../lib/log/create-log.ts'
 import { ConnectionCaps } from '../../lib/net/connection-caps.ts'
 import { compileIpRules } from '../../lib/net/ip-rules.ts'
 import { addressText, type ListenOn, listenOn, listenText } from '../../lib/net/listen-on.ts'
@@ -41,25 +39,23 @@ import { Authority } from '../../lib/x509/certificate-authority.ts'
 import { modernSuites } from '../../lib/x509/tls-suites.ts'
 import type { Explanation } from '../../model/explanation.ts'
 import type { Listeners } from '../config/listeners.ts'
+import { LiveSettings } from '../config/live-settings.ts'
 import { namesOfApi, reachedBy } from '../config/own-names.ts'
 import type { Settings } from '../config/read-settings.ts'
+import type { WorkerAddresses } from '../supervisor/process-messages.ts'
+import { openAll } from './open-all.ts'
 import type { ControlPlane } from './open-control-plane.ts'
+import type { ServerContext } from './server-context.ts'
 
-interface ManagementOptions {
-  readonly settings: Settings
+interface ManagementOptions extends ServerContext {
   readonly listeners: Pick<Listeners, 'api' | 'metrics'>
   readonly control: ControlPlane
-  readonly ids: IdSource
-  readonly now: Clock
-  readonly log: Logger
-  readonly descriptors: Descriptors
   /** The port that hostports of HTTPS and TLS edges have. */
   readonly publicHttpsPort: number
   /** Where the data planes listen, as `host:port`. */
-  readonly planeAddresses: PlaneAddresses
+  readonly planeAddresses: WorkerAddresses
   /** Counts of the supervisor, when there are several processes. */
   readonly supervisor?: SupervisorMetrics | undefined
-  readonly version: string
 }
 
 interface SupervisorMetrics {
@@ -67,16 +63,6 @@ interface SupervisorMetrics {
   restarts(): Readonly<Record<string, number>>
   /** Log lines of all processes that could not be written. */
   lostLines(): number
-}
-
-/** Where agents and visitors connect, as `host:port`. */
-interface PlaneAddresses {
-  readonly agents: string
-  readonly ssh: string
-  readonly https: string
-  readonly http: string
-  /** Where other nodes connect; undefined for a node on its own. */
-  readonly cluster?: string
 }
 
 /** How long `/readyz` waits for the database, in milliseconds: health checks are frequent and give up soon. */
@@ -89,64 +75,47 @@ const RENEWAL_LOOK_MS = 24 * 3_600_000
 const secureOptions = constants.SSL_OP_NO_RENEGOTIATION | constants.SSL_OP_PRIORITIZE_CHACHA
 
 /** Listens for callers; resolves once they are served. */
-export async function openManagementApi(options: ManagementOptions) {
-  const { settings, listeners, control, ids, now, log, descriptors, publicHttpsPort, version } = options
-  const { store, sealer, threads, documents, refused, logins, requestKey, planes, groups, presence, sshHostKey } =
-    control
-  const { directory } = planes
-  const { supervisor } = options
-  const { tcpPorts, domain, region } = settings
-  // Settings that may change while the server runs; see `use`.
-  let { apiUrl, drainTimeoutMs, ngrokErrorHeader, sharedLimits } = settings
-  let isTrusted = isTrustedBy(settings)
-  let ownNames = reachedBy(settings)
-  const opened: (() => Promise<void> | void)[] = []
-  const close = async () => {
-    for (const each of opened.splice(0).reverse()) await each()
-  }
+export function openManagementApi(options: ManagementOptions) {
+  return openAll(async (opened) => {
+    const { settings, listeners, control, ids, now, log, descriptors, publicHttpsPort, version } = options
+    const { store, sealer, threads, documents, refused, logins, requestKey, planes, groups, presence, sshHostKey } =
+      control
+    const { directory } = planes
+    const { supervisor } = options
+    const { tcpPorts, domain, region } = settings
+    const live = new LiveSettings(settings)
+    const isTrusted = live.derive(isTrustedBy)
+    const ownNames = live.derive(reachedBy)
 
-  try {
     // The operations of the API.
     const endpointAt: Directory['endpointAt'] = (address) => directory.endpointAt(address)
     const managesCertificates = settings.acmeDirectory !== ''
     const { proven } = control
     const cnameTarget = proven && ((name: string) => proven.recordsFor(name).cnameTarget)
-    const isOwnName = (name: string) => ownNames.has(name)
+    const isOwnName = (name: string) => ownNames().has(name)
     const known = { tcpPorts, publicHttpsPort, domain, region, managesCertificates }
     const around = { ...known, isOwnName, cnameTarget, endpointAt }
     const keys = new KeyMaker(threads)
     const { clusterNodeId: nodeId } = control
     const records = new Records({
-      store,
-      ids,
-      now,
-      sealer,
-      around,
-      nodeId,
-      presence,
+      ...{ store, ids, now, sealer, around, nodeId, presence, keys, requestKey },
       checks: documents,
-      keys,
-      requestKey,
       whyNotProven: proven && ((name) => proven.whyNot(name)),
     })
     const renewals = new Renewals({ store, log, managesCertificates })
     const guard = new ApiRestriction(store, refused)
     const explaining = threads.lane('explain')
     const explanations = new Explanations({
-      store,
-      sealer,
+      ...{ store, sealer, region, publicHttpsPort, presence },
       checks: documents,
       explain: async (owner, work) => {
         // A turn of its own: the edge was just read, and is now copied to the other thread.
         await ownTurn()
         return outcomeOf<Explanation>((await explaining.run(owner, work)) as HeavyResult)
       },
-      region,
-      publicHttpsPort,
-      ngrokErrorHeader: () => ngrokErrorHeader,
+      ngrokErrorHeader: () => live.now.ngrokErrorHeader,
       counted: (edgeId) => planes.counted(edgeId),
-      limitPart: () => (sharedLimits ? control.limitPart() : undivided),
-      presence,
+      limitPart: () => (live.now.sharedLimits ? control.limitPart() : undivided),
       endpoint: (id) => directory.endpointConfig(id),
     })
 
@@ -156,7 +125,7 @@ export async function openManagementApi(options: ManagementOptions) {
     })
     const capturing = new Follower({ store, followed: captures, log })
     await capturing.start()
-    opened.push(async () => {
+    opened.defer(async () => {
       captures.stop()
       await capturing.stop()
     })
@@ -172,8 +141,9 @@ export async function openManagementApi(options: ManagementOptions) {
     if (certificateFileMetrics) registerCertificateFiles(registry, certificateFileMetrics)
     if (clusterMetrics) registerCluster(registry, { cluster: clusterMetrics, planes: () => numbers })
     // The API reads no PROXY header, so all callers behind a trusted proxy share its address.
-    const caps = new ConnectionCaps({ limits: settings, door: 'api', log, isShared: (ip) => isTrusted(ip) })
-    opened.push(() => caps.close())
+    const caps = new ConnectionCaps({ limits: settings, door: 'api', log, isShared: (ip) => isTrusted()(ip) })
+    opened.defer(() => caps.close())
+    live.whenChanged((next) => caps.use(next))
     registerCaps(
       registry,
       () => [...numbers.doors, caps],
@@ -190,60 +160,40 @@ export async function openManagementApi(options: ManagementOptions) {
       certificates = await certificateMetrics?.().catch(() => certificates)
     })
     const metricsAddress = await listen(metricsServer, listeners.metrics, { descriptors, caller: 'metrics' })
-    opened.push(() => closeServer(metricsServer))
+    opened.defer(() => closeServer(metricsServer))
 
     // The API itself.
     const rateLimit = new RateLimit({ perMinute: settings.apiRateLimit, now: () => performance.now() })
+    live.whenChanged((next) => rateLimit.use(next.apiRateLimit))
     const addresses = { api: '', metrics: metricsAddress, ...options.planeAddresses }
     const opening = {
       addresses,
       /** Whether the server is ready; set by the caller. */
       isServing: false,
       /** Applies other settings, as far as they can change while the server runs (`isLive` in their table). */
-      use(next: Settings) {
-        caps.use(next)
-        rateLimit.use(next.apiRateLimit)
-        apiUrl = next.apiUrl
-        drainTimeoutMs = next.drainTimeoutMs
-        ngrokErrorHeader = next.ngrokErrorHeader
-        sharedLimits = next.sharedLimits
-        isTrusted = isTrustedBy(next)
-        ownNames = reachedBy(next)
-      },
-      close,
+      use: (next: Settings) => live.use(next),
+      close: () => opened.disposeAsync(),
     }
     const pageFiles = await readPageFiles()
     if (!pageFiles) log.warn('dashboard files not found; build them with `npm run page` (the API is not affected)')
     const exchangeStreams = new ExchangeStreams({ nodes: control.exchangeNodes, log })
     const api = await buildApi({
-      ids,
+      ...{ ids, records, presence, captures, renewals, exchangeStreams, explanations, metrics, log, caps },
+      ...{ sshHostKey, rateLimit, pageFiles, version },
       authenticate: (token) => authenticate(store, token),
       admits: (part, address) => guard.admits(part, address),
-      records,
       modules: new EdgeModules({ store, sealer, checks: documents, requestKey }),
-      presence,
       logins: loginsOf(store, logins),
-      captures,
-      renewals,
-      exchangeStreams,
       exchanges: new Exchanges({ nodes: control.exchangeNodes, log }),
-      explanations,
       traffic: (period) => control.traffic(period),
       brokenEdges: () => control.brokenEdges(),
       groupsOf: (labels) => groups.serving(labels),
-      metrics,
-      log,
-      caps,
       readiness: async () => {
         const isReady = opening.isServing && (await store.answers(READINESS_MS))
         return { isReady, addresses }
       },
-      sshHostKey,
-      rateLimit,
-      apiUrl: () => apiUrl,
-      pageSessions: new PageSessions({ sealer, now, apiUrl: () => apiUrl }),
-      pageFiles,
-      version,
+      apiUrl: () => live.now.apiUrl,
+      pageSessions: new PageSessions({ sealer, now, apiUrl: () => live.now.apiUrl }),
     })
     api.addHook('onSend', async (_request, reply) => {
       // While stopping, an answer is the last on its connection, which would otherwise stay open idle.
@@ -258,26 +208,23 @@ export async function openManagementApi(options: ManagementOptions) {
       await control.followCertificates((byName) => certificate.replace(byName))
       const encryption = encryptConnections(api.server, { certificate, tls, mayShake: (ip) => caps.shake(ip) })
       const renewal = setInterval(() => encryption.renew(), RENEWAL_LOOK_MS).unref()
-      opened.push(() => clearInterval(renewal))
+      opened.defer(() => clearInterval(renewal))
       endHandshakes = () => encryption.stop()
     }
     addresses.api = await listen(api.server, listeners.api, { descriptors, caller: 'api' })
-    opened.push(async () => {
+    opened.defer(async () => {
       const overdue = setTimeout(() => {
         api.server.closeAllConnections()
         endHandshakes()
-      }, drainTimeoutMs)
+      }, live.now.drainTimeoutMs)
       const closed = api.close()
       endHandshakes()
       await closed
       clearTimeout(overdue)
     })
-    opened.push(() => exchangeStreams.close())
+    opened.defer(() => exchangeStreams.close())
     return opening
-  } catch (error) {
-    await close()
-    throw error
-  }
+  })
 }
 
 function isTrustedBy({ trustedProxies }: Settings): (ip: string) => boolean {

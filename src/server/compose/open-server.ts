@@ -17,8 +17,12 @@ import { withKnownPorts } from '../config/known-ports.ts'
 import { type Listeners, plainListeners } from '../config/listeners.ts'
 import { newNode, ownNode } from '../config/own-node.ts'
 import type { Settings } from '../config/read-settings.ts'
-import { type ControlPlaneOptions, openControlPlane } from './open-control-plane.ts'
-import { type DataPlane, type DataPlaneOptions, openDataPlane } from './open-data-plane.ts'
+import type { ControlAddresses, WorkerAddresses } from '../supervisor/process-messages.ts'
+import { openAll } from './open-all.ts'
+import { openControlPlane } from './open-control-plane.ts'
+import { type DataPlane, openDataPlane } from './open-data-plane.ts'
+import type { ControlPlaneOptions } from './opening-control.ts'
+import type { DataPlaneOptions } from './opening-plane.ts'
 
 export interface RunningServer {
   readonly addresses: Addresses
@@ -39,16 +43,7 @@ export interface WholeServer extends RunningServer {
 }
 
 /** Where the server listens, as `host:port`. */
-export interface Addresses {
-  readonly api: string
-  readonly metrics: string
-  readonly agents: string
-  readonly ssh: string
-  readonly https: string
-  readonly http: string
-  /** Undefined for a node on its own. */
-  readonly cluster?: string
-}
+export type Addresses = ControlAddresses & WorkerAddresses
 
 export interface ServerOptions {
   readonly log: Logger
@@ -73,40 +68,35 @@ const TICKET_SECRET_BYTES = 32
  * The most urgent comes first. Agents do, since some that cannot connect wait for minutes before they try again (D50): nothing
  * is loaded before their door that it can do without. Visitors follow, then callers of the API.
  */
-export async function startServer(
+export function startServer(
   settings: Settings,
   { log, storeLimits, orderTimes, listeners = plainListeners(settings), planeCount = 1, ...given }: ServerOptions,
 ): Promise<WholeServer> {
   const now = Date.now
   const ids = new IdSource({ now })
   const version = packageVersion()
-  const opened: (() => Promise<void>)[] = []
-  const closeAll = async () => {
-    for (const close of opened.splice(0).reverse()) await close()
-  }
-
-  try {
+  return openAll(async (opened) => {
     const descriptors = given.descriptors ?? new Descriptors({ log })
     if (!given.descriptors) await descriptors.start()
-    opened.push(() => descriptors.stop())
+    opened.defer(() => descriptors.stop())
 
     // This node, and the ports that it tells others.
     const isShared = planeCount > 1
     const known = await withKnownPorts(listeners, settings, { descriptors, isShared })
-    opened.push(async () => known.close())
+    opened.defer(async () => known.close())
     const node = ownNode(newNode({ ids, now }), settings, known.ports)
 
     // The control plane.
     const control = await openControlPlane({ ...node, settings, ids, now, log, version, storeLimits, orderTimes })
-    opened.push(() => control.close())
+    opened.defer(() => control.close())
 
     // The doors of agents and visitors. From here on agents are served, and visitors wait.
     const shared = { settings, ids, now, log, descriptors, version, nodeId: node.nodeId }
     const folder = isShared ? await mkdtemp(join(tmpdir(), 'postern-')) : undefined
-    if (folder !== undefined) opened.push(() => rm(folder, { recursive: true, force: true }))
+    if (folder !== undefined) opened.defer(() => rm(folder, { recursive: true, force: true }))
     const ticketSecret = randomBytes(TICKET_SECRET_BYTES)
     const planes = new Map<string, { readonly plane: DataPlane; readonly link: ControlLink }>()
-    opened.push(async () => {
+    opened.defer(async () => {
       // All planes at the same time, since visitors at one may be served through another.
       await Promise.all([...planes.values()].map(({ plane }) => plane.close()))
       for (const { link } of planes.values()) link.close()
@@ -143,7 +133,7 @@ export async function startServer(
       publicHttpsPort,
       planeAddresses: plane.addresses,
     })
-    opened.push(() => api.close())
+    opened.defer(() => api.close())
 
     // Last, since its result is shown once: a start that fails earlier, on a taken port for example, must not use it up.
     const firstStart = await makeFirstUser({ store: control.store, ids, now }, settings.bootstrap)
@@ -180,14 +170,11 @@ export async function startServer(
         await control
           .leaving()
           .catch((err: unknown) => log.debug({ err }, 'cannot tell other nodes that this node is leaving'))
-        await closeAll()
+        await opened.disposeAsync()
         log.info('server stopped')
       },
     }
-  } catch (error) {
-    await closeAll()
-    throw error
-  }
+  })
 }
 
 /** Listeners that further data planes can join. */

@@ -18,24 +18,11 @@ export async function startWorker(settings: Settings, given: WorkerGiven): Promi
   const control = new ControlLink({ log })
   const connection = new ControlConnection(control, given.controlPath)
   const plane = await openDataPlane({
-    settings,
-    listeners,
-    tcpPorts: {
-      handed: handedPorts,
-      open: (port) => tcpPorts.open(port),
-      close: (port) => tcpPorts.close(port),
-    },
-    nodeId,
+    ...{ settings, listeners, nodeId, folder, ticketSecret, control, now, log, descriptors, version },
+    ids: new IdSource({ now }),
     planeId: id,
     planeCount: slots,
-    folder,
-    ticketSecret,
-    control,
-    ids: new IdSource({ now }),
-    now,
-    log,
-    descriptors,
-    version,
+    tcpPorts: { handed: handedPorts, open: (port) => tcpPorts.open(port), close: (port) => tcpPorts.close(port) },
   })
   await plane.letVisitorsIn()
   return {

@@ -30,8 +30,8 @@ export class TestNode {
     this.#nodes = nodes
     const node = { id, name: id, address: '192.0.2.1:7444', region: id, version: '1', since: '2026-01-01T00:00:00Z' }
     const told = { ...node, agentAddresses: [`${id}.example.com:7443`] }
-    const around = { planes: () => this.planes, history: () => this.history }
-    this.cluster = openCluster({ store, sealer: testSealer, log, node: told, ...around })
+    const { cluster, attach } = openCluster({ store, sealer: testSealer, log, node: told })
+    this.cluster = cluster
     this.planes = new AttachedPlanes({
       ...{ store, sealer: testSealer, log, node, nodes: this.cluster },
       calls: {} as SharedCalls,
@@ -40,6 +40,7 @@ export class TestNode {
     })
     const clocks = { now: Date.now, steady: () => performance.now() }
     this.history = new TrafficHistory({ read: () => this.planes.numbers(), ...clocks, log })
+    attach(this)
     nodes.set(id, this)
   }
 

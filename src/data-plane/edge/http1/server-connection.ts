@@ -35,7 +35,7 @@ interface BadAnswer {
   readonly body: Buffer
 }
 
-interface Http1ConnectionOptions {
+export interface Http1ConnectionOptions {
   readonly stream: ByteStream
   readonly sweep: Sweep
   readonly limits?: Http1Limits

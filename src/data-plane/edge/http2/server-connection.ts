@@ -7,10 +7,9 @@ import {
   type ServerOptions,
 } from 'node:http2'
 import type { Socket } from 'node:net'
-import type { VisitorErrorCode } from '../../../model/visitor-errors.ts'
-import type { RequestHead, ResponseHead } from '../../requests/http-exchange.ts'
-import type { Sweep } from '../deadlines.ts'
+import type { RequestHead } from '../../requests/http-exchange.ts'
 import { FIRST_REQUEST_MS } from '../http1/bounds.ts'
+import type { Http1ConnectionOptions } from '../http1/server-connection.ts'
 import {
   CONCURRENT_STREAMS,
   defaultLimits,
@@ -29,19 +28,13 @@ import { IdleWatch } from './idle-watch.ts'
 import { readFields } from './raw-headers.ts'
 import { Http2Exchange } from './server-exchange.ts'
 
-export interface Http2ConnectionOptions {
+export interface Http2ConnectionOptions
+  extends Pick<Http1ConnectionOptions, 'sweep' | 'onBad' | 'onClosed' | 'onBroken'> {
   /** A TLS socket on which both sides agreed on `h2`, with nothing read yet. */
   readonly socket: Socket
-  readonly sweep: Sweep
   readonly limits?: Http2Limits
   /** Handles a request. A throw fails that request. */
   readonly onExchange: (exchange: Http2Exchange) => void
-  /** The answer to something that is not a request. */
-  readonly onBad: (code: VisitorErrorCode, what: string) => { readonly head: ResponseHead; readonly body: Buffer }
-  /** Called exactly once, when the connection is over. */
-  readonly onClosed?: () => void
-  /** A callback threw; for the log. */
-  readonly onBroken?: (cause: unknown) => void
 }
 
 export class Http2Connection {

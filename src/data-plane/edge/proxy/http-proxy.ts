@@ -1,43 +1,17 @@
 /** Takes visitors' requests, over any version of HTTP, to the services behind the edge. */
-import type { Clock } from '../../../lib/clock.ts'
-import type { Logger } from '../../../lib/log/create-log.ts'
 import { drawHex } from '../../../lib/secrets/draw-bytes.ts'
-import type { LookUp } from '../../../model/look-up.ts'
-import type { Peer } from '../../../modules/phases.ts'
-import type { AccessRecord } from '../../requests/access-record.ts'
 import type { Exchange } from '../../requests/http-exchange.ts'
-import { type EdgeCaptures, noCaptures } from '../../requests/running-captures.ts'
-import type { BodyMemory } from '../body-memory.ts'
-import type { Sweep } from '../deadlines.ts'
-import { type ErrorPages, errorPages } from '../pages/error-page.ts'
-import type { UpstreamPool } from '../upstream-pool.ts'
-import type { FindEdge, VisitorConnection } from './pick-edge.ts'
+import { noCaptures } from '../../requests/running-captures.ts'
+import { errorPages } from '../pages/error-page.ts'
+import type { VisitorConnection } from './pick-edge.ts'
 import { ProxiedRequest } from './proxied-request.ts'
 import type { ProxyTools } from './proxy-tools.ts'
 
-export interface HttpProxyOptions {
-  readonly edges: FindEdge
-  /** Asks other nodes who serves a name; undefined when that is known. Left out when there are no other nodes. */
-  readonly lookUp?: LookUp | undefined
-  readonly pool: UpstreamPool
-  /** Ends requests that wait too long. */
-  readonly sweep: Sweep
-  /** The memory for bodies that modules read. */
-  readonly bodyMemory: BodyMemory
-  /** The error pages for visitors; called for each error. */
-  readonly pages?: (() => ErrorPages) | undefined
-  readonly log: Logger
-  /** The port shown in URLs of the TLS listener. */
-  readonly publicHttpsPort: () => number
-  /** Whether a visitor may reach any public address; called for every request. By default all may. */
-  readonly admits?: ((peer: Peer) => boolean) | undefined
-  /** Called once for each request, when it is over. */
-  readonly onRequest?: (record: AccessRecord) => void
-  /** The edges whose heads and bodies are kept; none by default. */
-  readonly captures?: EdgeCaptures | undefined
-  readonly now?: Clock
-  readonly newRequestId?: () => string
-  readonly idleMs?: number
+type Optional = 'pages' | 'admits' | 'captures' | 'onRequest' | 'now' | 'newRequestId' | 'idleMs'
+
+/** By default nothing is kept and everybody is admitted. */
+export type HttpProxyOptions = Omit<ProxyTools, Optional> & {
+  readonly [Tool in Optional]?: ProxyTools[Tool] | undefined
 }
 
 /** How long a request may go without a byte in either direction, in milliseconds. */

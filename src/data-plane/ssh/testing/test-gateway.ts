@@ -13,9 +13,10 @@ import { readSshPublicKey } from '../../../lib/ssh-keys/ssh-public-key.ts'
 import { DialFault } from '../../../model/dial.ts'
 import type { AgentCredential } from '../../tunnel/interfaces.ts'
 import { Online } from '../../tunnel/online-tunnels.ts'
+import { Registry } from '../../tunnel/registry.ts'
 import type { LiveSession } from '../../tunnel/session-types.ts'
 import { DOMAIN, TestEndpoints } from '../../tunnel/testing/test-agent-listener.ts'
-import { noRemote, testControl } from '../../tunnel/testing/test-control.ts'
+import { testControl } from '../../tunnel/testing/test-control.ts'
 import type { SshUserCertificate } from '../ssh-context.ts'
 import { SshListener, type SshListenerOptions } from '../ssh-listener.ts'
 
@@ -72,14 +73,14 @@ export class TestGateway {
     }
     const current = (id: string) => find((each) => each.id === id)
     this.endpoints = new TestEndpoints(current)
+    const control = testControl({ currentCredential: ({ id }) => current(id) })
     this.online = new Online({
       ...shared,
-      control: testControl({ currentCredential: ({ id }) => current(id) }),
-      remote: () => noRemote,
+      control,
+      registry: new Registry({ region: 'local', control }),
       endpoints: this.endpoints,
       seal: new Sealer(randomBytes(32)),
       random: randomBytes,
-      region: 'local',
       domain: DOMAIN,
       tcpPorts: { from: 20_000, to: 20_009 },
       publicPorts: () => ({ http: 8080, https: 8443 }),

@@ -14,12 +14,14 @@ import {
   type AgentCredential,
   BindRefusal,
   type EndpointRequest,
+  noRemoteTunnels,
   type OpenEndpoint,
   type RemoteTunnels,
 } from '../interfaces.ts'
 import { Online, type OnlineOptions } from '../online-tunnels.ts'
+import { Registry } from '../registry.ts'
 import { type AgentOptions, type Outcome, TestAgent, TOKEN } from './raw-agent.ts'
-import { type Answers, noRemote, testControl } from './test-control.ts'
+import { type Answers, testControl } from './test-control.ts'
 
 class TestCredentials {
   /** Credentials by their tokens. */
@@ -107,7 +109,7 @@ export interface TestAgentListenerOptions
   extends Partial<
     Omit<
       AgentListenerOptions & OnlineOptions,
-      'online' | 'credentials' | 'endpoints' | 'certificate' | 'log' | 'control' | 'remote'
+      'online' | 'credentials' | 'endpoints' | 'certificate' | 'log' | 'control' | 'registry'
     >
   > {
   /** How the control plane answers. */
@@ -137,12 +139,13 @@ export class TestAgentListener {
       log: createLog({ level: 'debug', format: 'json', destination }),
       ...options,
     }
+    const control = testControl({ ...this.#answers(), ...answers })
+    const registry = new Registry({ region: 'local', control })
+    registry.attach({ ...noRemoteTunnels, ...remote })
     this.tunnels = new Online({
       endpoints: this.endpoints,
-      control: testControl({ ...this.#answers(), ...answers }),
-      remote: () => ({ ...noRemote, ...remote }),
+      ...{ control, registry },
       random: randomBytes,
-      region: 'local',
       domain: DOMAIN,
       tcpPorts: { from: 20_000, to: 20_009 },
       publicPorts: () => ({ http: 8080, https: 8443 }),

@@ -2,9 +2,7 @@
 import { SortedIdMap } from '../../../lib/sorted-id-map.ts'
 import type { Control } from '../../../link/planes/control-link.ts'
 import type { ControlCalls } from '../../../link/planes/plane-calls.ts'
-import { DialFault } from '../../../model/dial.ts'
 import type { PresencePage } from '../../../model/presence.ts'
-import type { RemoteTunnels } from '../interfaces.ts'
 import type { Registry } from '../registry.ts'
 
 export type Answers = Partial<ControlCalls>
@@ -23,14 +21,6 @@ export function testControl(answers: Answers): Control {
     ask: async (name, argument) => answer(name, argument),
     tell: (name, argument) => void answer(name, argument),
   }
-}
-
-export const noRemote: RemoteTunnels = {
-  holderOf: () => undefined,
-  dial: async () => new DialFault('offline', 'the tunnel is not online'),
-  legChanged() {},
-  cameHere() {},
-  leftHere() {},
 }
 
 /** What is online at a data plane, listed as the control plane does. */

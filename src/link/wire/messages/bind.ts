@@ -8,6 +8,7 @@ export interface BindMessage {
   /** `''` for a new tunnel; when an agent binds again, the former id, which the server must keep. */
   readonly id: string
   readonly proto: string
+  /** Where traffic goes, for people. */
   readonly forwardsTo: string
   /** The protocol over the stream: `''`, `http1` or `http2`. */
   readonly forwardsProto: string
@@ -17,6 +18,7 @@ export interface BindMessage {
   readonly token: Secret
   readonly metadata: string
   readonly bindings: readonly string[]
+  /** Whether others may share the address, if they ask for it too: `Extra.PoolingEnabled` of all official SDKs. */
   readonly poolingEnabled: boolean
   readonly name: string
   readonly description: string

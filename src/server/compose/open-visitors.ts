@@ -1,0 +1,62 @@
+/** Opens what serves visitors: over HTTP, and as streams of TLS and TCP edges. */
+import { Replays } from '../../data-plane/dry-run/replay-exchange.ts'
+import { EdgeRouter } from '../../data-plane/edge/edge-router.ts'
+import { HttpFront } from '../../data-plane/edge/http-front.ts'
+import { errorPages } from '../../data-plane/edge/pages/error-page.ts'
+import { retireEdge } from '../../data-plane/edge/retire-edge.ts'
+import { requestLimits } from '../config/plane-settings.ts'
+import type { OpeningPlane, PlaneParts } from './opening-plane.ts'
+
+export function openVisitors(
+  plane: OpeningPlane,
+  parts: Pick<PlaneParts, 'mirrors' | 'limits' | 'table' | 'records' | 'tunnels' | 'elsewhere'>,
+) {
+  const { settings, live, publicPorts, now, log, opened } = plane
+  const { mirrors, records, tunnels, elsewhere } = parts
+  const { edges, ports, tls } = parts.table
+  const { counts, accessLog, exchanges, bodyMemory, departed } = records
+  const { captures } = exchanges
+  const { challenges } = mirrors
+  const { lookUp } = elsewhere
+  const caps = parts.limits.caps.visitors
+  const front = new HttpFront({
+    ...{ edges, counts, bodyMemory, departed, log, now, publicPorts, lookUp, captures },
+    pages: () => errorPages(live.now),
+    admits: mirrors.admitsVisitor,
+    onRequest: (record) => {
+      accessLog.request(record)
+      exchanges.note(record)
+      tunnels.online.requests.saw(record)
+    },
+    answerFirst: challenges.answerHttp,
+    requestsOf: (ip) => caps.requestsOf(ip),
+    mayKeep: (tunnelId) => elsewhere.mayKeep(tunnelId),
+    limits: requestLimits(settings),
+  })
+  live.whenChanged((next) => front.use(requestLimits(next)))
+  const router = new EdgeRouter({
+    ...{ edges, tls, lookUp, counts, departed, challenges, log },
+    serveHttp: (visit) => front.serve(visit),
+    mayShake: (ip) => caps.shake(ip),
+    idleMs: settings.idleTimeoutMs,
+    onRecord: (record) => accessLog.connection(record),
+    defaultCertificate: (name) => mirrors.certificates.findDefault(name, settings),
+  })
+  opened.defer(() => router.close())
+  live.whenChanged((next) => router.useIdleMs(next.idleTimeoutMs))
+
+  // What was opened before, and concerns visitors from here on.
+  ports.whenConnected(router.onPort)
+  elsewhere.whenMoved((tunnelId) => front.tunnelMoved(tunnelId))
+  edges.whenRemoved((id) => {
+    counts.forget(id)
+    const isServed = (edgeId: string) => edges.has(edgeId)
+    retireEdge(id, { streams: router, http: front, isServed, drainMs: live.now.drainTimeoutMs })
+  })
+  const replays = new Replays({
+    ...{ edges, captures, now },
+    serve: (...given) => front.answer(...given),
+    publicPorts: () => publicPorts,
+  })
+  return { front, router, replays }
+}
