@@ -5,6 +5,7 @@
 import type { Secret } from '../lib/secrets/secret.ts'
 import { type Commands, noCommands, reportedCommands } from './agent-commands.ts'
 import { AgentFault } from './agent-fault.ts'
+import type { Introduction } from './auth-request.ts'
 import type { SessionAgent } from './connector.ts'
 import type { AgentEvent, Connected } from './events.ts'
 import { forwardConnection, type Visitor } from './forward.ts'
@@ -21,18 +22,14 @@ import { systemTimers, type Timers } from './timers.ts'
 import { AgentTunnel, type AgentTunnelPlan } from './tunnel.ts'
 import { TunnelFigures } from './tunnel-figures.ts'
 
-export interface AgentOptions {
+export interface AgentOptions extends Introduction {
   readonly server: ServerAddress
   /** PEM; without it the CAs of the machine are trusted. */
   readonly ca?: string | undefined
   readonly authtoken: Secret
   readonly version: string
-  readonly clientType?: string
-  readonly metadata?: string
   /** The most connections, each to another data plane of the server; `auto` by default. */
   readonly connections?: Connections
-  readonly heartbeatIntervalMs?: number
-  readonly heartbeatToleranceMs?: number
   readonly commands?: Commands
   readonly onEvent?: (event: AgentEvent) => void
   /** Whether to count requests, for a live view. */

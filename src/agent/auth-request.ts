@@ -5,24 +5,15 @@ import type { AuthRequest } from '../link/wire/messages/auth.ts'
 import { GROWN_WINDOW_BYTES } from '../link/wire/wire-bounds.ts'
 import type { Commands } from './agent-commands.ts'
 
-export interface Introduction {
-  readonly authtoken: Secret
-  readonly version: string
+export interface Introduction extends Pick<AuthRequest, 'authtoken' | 'version'> {
   readonly clientType?: string
   readonly metadata?: string
   readonly heartbeatIntervalMs?: number
   readonly heartbeatToleranceMs?: number
 }
 
-interface Resumption {
-  /** The id of the session to resume; `''` for a new one. */
-  readonly clientId: string
-  readonly cookie: Secret
+interface Resumption extends Pick<AuthRequest, 'clientId' | 'cookie' | 'isMoving' | 'notAt'> {
   readonly commands: Commands
-  /** The connection takes over from one that is still open. */
-  readonly isMoving: boolean
-  /** The id of a node that must refuse it, since the agent has a session there; `''` for none. */
-  readonly notAt: string
   /** The number of a further connection, and the data planes that have one already. */
   readonly leg?: { readonly number: number; readonly heldPlanes: readonly string[] } | undefined
   /** The connection is a standby, which only waits to become the session. */

@@ -1,21 +1,15 @@
 /** Changes a running server, one change at a time: reloads of its settings, and upgrades. */
 
-import type { Logger } from '../lib/log/create-log.ts'
 import type { Settings } from '../server/config/read-settings.ts'
 import type { UpgradeStep } from '../server/supervisor/upgrade-server.ts'
-import { reload } from './reload-command.ts'
+import { type Reloading, reload } from './reload-command.ts'
 import { type Upgrade, type UpgradeOutcome, upgradeRunning } from './upgrade-running.ts'
 
-interface LiveChangesOptions {
+interface LiveChangesOptions extends Pick<Reloading, 'read' | 'apply' | 'log'> {
   /** The settings that the server started with. */
   readonly settings: Settings
-  /** Throws `SettingsError`. */
-  readonly read: () => Settings
-  /** Resolves when they are in effect, with the processes that do not use them yet. */
-  readonly apply: (settings: Settings) => Promise<readonly string[]>
   /** Undefined for a server of one process. */
   readonly upgrade: Upgrade | undefined
-  readonly log: Logger
 }
 
 export class LiveChanges {

@@ -24,12 +24,9 @@ export interface EdgeConfig {
   readonly broken?: string
 }
 
-export interface RouteConfig {
-  readonly id: string
+export interface RouteConfig extends Pick<EdgeConfig, 'id' | 'modules' | 'broken'> {
   readonly matchType: 'exact_path' | 'path_prefix'
   readonly match: string
-  readonly modules: ModuleSettings
-  readonly broken?: string
 }
 
 /** The enabled modules by name; each value is the argument of that module's `compile`. */

@@ -1,6 +1,8 @@
 /** The port through which the agents' door asks the data plane to serve an address that an agent wants to bind. */
+
 import type { EdgeConfig, ModuleSettings, TunnelPlan } from './edge-config.ts'
 import type { PoolMember } from './pool.ts'
+import type { PresentEndpoint } from './presence.ts'
 
 /** The most options of one bind: far more than agents send, and few enough to search through. */
 export const MAX_BIND_OPTIONS = 200
@@ -85,13 +87,9 @@ export interface GrantedEndpoint extends ServedEndpoint {
   readonly reservationId: string | undefined
 }
 
-export interface OpenEndpoint {
+export interface OpenEndpoint extends Pick<PresentEndpoint, 'hostport' | 'domainId' | 'tcpAddrId'> {
   /** `https://name` or `tcp://host:port`, with the public port unless that is the default. */
   readonly url: string
-  readonly hostport: string
-  /** The reserved domain or reserved address that it uses. */
-  readonly domainId?: string
-  readonly tcpAddrId?: string
   /** The configuration that is served there, for other data planes. */
   readonly served: ServedEndpoint
   /** Admits no new visitors; connected ones may go on. */

@@ -5,16 +5,20 @@ export interface SeenExchange {
   readonly id: string
   /** In milliseconds since 1970. */
   readonly startedAt: number
+  /** In milliseconds. */
   readonly durationMs: number
   readonly timings: ExchangeTimings
   readonly method: string
+  /** Lower case, without port; as sent when it is not a host. */
   readonly host: string
   /** With the query; cut when it is very long. */
   readonly path: string
   readonly isPathCut: boolean
   /** 0 when there was no answer. */
   readonly status: number
+  /** The error that the edge answered with. */
   readonly fault: VisitorErrorCode | undefined
+  /** Bytes of bodies, or of an upgraded connection. */
   readonly bytesIn: number
   readonly bytesOut: number
   readonly version: '1.1' | '2'
@@ -31,6 +35,7 @@ export interface SeenExchange {
   readonly sessionId: string | undefined
   /** The decisions of modules, by the names of. */
   readonly decided: Readonly<Record<string, string>>
+  /** Whether either end left before the exchange was complete. */
   readonly isCut: boolean
   readonly captureId: string | undefined
   /** The exchange that this one repeated. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { latencyAt } from './latency-at.ts'
+import { latencyAt } from '../control-plane/traffic/traffic-counts.ts'
 
 const bounds = [1, 10, 100]
 

@@ -101,6 +101,7 @@ export interface Lookup {
 
 /** Another name and form for the value of a module. The API reads and writes it like a module, but edges do not show it. */
 export interface Spelling {
+  /** The name of the field in a body, and of the last part of the path. */
   readonly name: string
   readonly about: string
   readonly form: TObject

@@ -1,69 +1,25 @@
 /** What a module does to traffic: the phases of a connection and of a request, and what each may answer. */
-import type { X509Certificate } from 'node:crypto'
 import type { Transform } from 'node:stream'
 import type { ByteStream } from '../lib/bytes/byte-stream.ts'
 import type { HeaderList } from '../lib/http/header-list.ts'
 import type { Peer } from '../lib/net/peer.ts'
 import type { VisitorErrorCode } from '../model/visitor-errors.ts'
+import type { PolicyRequest, PolicyResponse, PolicySummary, PolicyTls } from './policy/engine/policy-traffic.ts'
 
 export type { Peer } from '../lib/net/peer.ts'
 
 /** What was agreed in a TLS handshake that ended at this edge. */
-export interface TlsFacts {
-  /** The name that the visitor asked for. */
-  readonly serverName: string
-  readonly version: string
-  readonly cipher: string
-  readonly alpn: string
-  readonly isResumed: boolean
-  /** Read it with our own readers only: Node's legacy form of a certificate can crash the process. */
-  readonly clientCertificate: X509Certificate | undefined
-}
+export type TlsFacts = PolicyTls
 
 /** One request, parsed once: routing, modules and the log read the same values. */
-export interface RequestContext {
-  readonly peer: Peer
-  /** Undefined on the plain listener. */
-  readonly tls: TlsFacts | undefined
-  readonly edgeId: string
-  readonly routeId: string
+export interface RequestContext extends PolicyRequest {
   /** Random, and different for each request. */
   readonly requestId: string
-  readonly startedAt: number
-  readonly scheme: 'http' | 'https'
-  readonly version: '1.1' | '2'
-  readonly method: string
-  /** Lower case, without port. */
-  readonly host: string
-  /** `Host` as it was sent. */
-  readonly authority: string
-  /** Path and query as they were sent: what goes upstream. */
-  readonly target: string
-  /**
-   * The path in the one form that routes are compared with. Only for modules whose phases set `readsPath`: it throws when
-   * servers could read the path in several ways.
-   */
-  readonly path: string
-  /** Without the `?`; empty when there is none. */
-  readonly query: string
   /** Set when the request is for a reserved path and a module of this route must answer it. */
   readonly reservedPath: string | undefined
-  /** As the visitor sent them, without hop-by-hop headers and without names that only the edge sets. */
-  readonly headers: HeaderList
   readonly isUpgrade: boolean
-  /** What modules decided and found out, for templates and the log, by the names of R-3.13 such as `ip_policy.decision`. */
-  readonly found: Map<string, string>
   /** State of modules for this request; each reads and writes its own through a `Slot`. */
   readonly slots: Map<Slot<unknown>, unknown>
-  /** The `Host` that goes upstream instead of the visitor's, when a module replaced it. */
-  replacedHost: string | undefined
-  /** The path and query that go upstream instead of `target`, when a module replaced them. */
-  replacedTarget: string | undefined
-  /**
-   * Reads the whole body and keeps it for the upstream, in memory that counts towards the limit of the node. `too_large`:
-   * it is longer than `maxBytes`. `no_memory`: the limit is reached; refuse with `bodyMemoryRefusal`.
-   */
-  readBody(maxBytes: number): Promise<Buffer | 'too_large' | 'no_memory'>
 }
 
 /** A typed key under which a module keeps state of a request between phases; made when it is compiled. */
@@ -84,15 +40,9 @@ interface Outgoing {
 }
 
 /** The response as it came from upstream, or as a module or the edge itself made it. */
-export interface Incoming {
-  status: number
-  readonly headers: HeaderList
-  /** Whether an upstream sent it. */
-  readonly isFromUpstream: boolean
+export interface Incoming extends PolicyResponse {
   /** Whether a body follows. */
   readonly hasBody: boolean
-  /** Bytes of the body, when that is known beforehand. */
-  readonly bodyLength?: number | undefined
   /** Sends the body through `encode`; the edge takes care of framing. */
   encodeBody(encode: Transform): void
 }
@@ -124,15 +74,7 @@ export interface ReservedRequest {
   readonly serves: (path: string) => boolean
 }
 
-/** How an exchange ended. */
-export interface Summary {
-  /** 0 when there was no response. */
-  readonly status: number
-  /** Whether the status is the upstream's. */
-  readonly isFromUpstream: boolean
-  /** Why the upstream gave no response, if the request was sent to it. */
-  readonly fault: VisitorErrorCode | undefined
-}
+export type Summary = PolicySummary
 
 /** Which edge a connection came to. */
 export interface Door {

@@ -2,15 +2,11 @@
 import type { TObject, TSchema } from 'typebox'
 import { closed, shape, viewOf } from '../lib/shape/schema.ts'
 import { type Link, RefListSchema, RefSchema } from '../model/ref.ts'
-import type { Mention, Module, ModuleConfig, Place, ShownAt, Spelling, Where } from './module.ts'
+import type { Mention, Module, ModuleConfig, Place, ShownAt, Spelling } from './module.ts'
 
-export interface ModuleForm {
-  /** The name of the field in a body, and of the last part of the path. */
-  readonly name: string
+export interface ModuleForm extends Pick<Spelling, 'name' | 'read'> {
   readonly body: TObject
   readonly view: TObject
-  /** Turns a body that fits the form into what is stored; throws `BadValue` or `Refusal`. */
-  readonly read: (given: ModuleConfig, where: Where) => ModuleConfig
   /** What `read` costs, in the unit of `patternPrice`. */
   readonly price: (given: ModuleConfig) => number
   /** `at` is needed for modules that show fields that the server sets (`shows`). */

@@ -1,6 +1,6 @@
 /** Buttons that send a command to an agent, and the outcome. */
 import { useState } from 'preact/hooks'
-import { Modal } from './modal.tsx'
+import { ConfirmDialog } from './modal.tsx'
 import { usePage } from './page-state.ts'
 
 interface CommandButtonsProps {
@@ -51,17 +51,14 @@ export function CommandButtons({ path, commands, onDone, onSaid }: CommandButton
         </span>
       )}
       {isStopping && (
-        <Modal title="Stop this agent?" onClose={() => setStopping(false)}>
-          <p>Its tunnels go offline immediately. It can only be started again on its own machine.</p>
-          <div class="actions">
-            <button type="button" onClick={() => setStopping(false)}>
-              Cancel
-            </button>
-            <button type="button" class="danger" onClick={() => void tell('stop')}>
-              Stop the agent
-            </button>
-          </div>
-        </Modal>
+        <ConfirmDialog
+          title="Stop this agent?"
+          verb="Stop the agent"
+          onConfirm={() => void tell('stop')}
+          onClose={() => setStopping(false)}
+        >
+          Its tunnels go offline immediately. It can only be started again on its own machine.
+        </ConfirmDialog>
       )}
     </span>
   )

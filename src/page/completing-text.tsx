@@ -4,7 +4,7 @@ import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { PolicyWord } from './api-outline.ts'
 import { type Completion, complete, completionAt } from './completion.ts'
 
-interface CompletingTextProps {
+export interface CompletingTextProps {
   readonly text: string
   readonly onChange: (text: string) => void
   readonly words: readonly PolicyWord[]

@@ -3,7 +3,9 @@
 import { useState } from 'preact/hooks'
 import { agentCommand } from './agent-command.ts'
 import type { ListedRow } from './all-rows.ts'
+import type { CallFault } from './api-caller.ts'
 import { CopyButton } from './copy-button.tsx'
+import { FaultNotice } from './fault-notice.tsx'
 import { usePage } from './page-state.ts'
 import { textIn } from './text-in.ts'
 import { CALM_MS, useLive } from './use-live.ts'
@@ -16,12 +18,12 @@ export function FirstStart() {
   const { api } = usePage()
   const readiness = useLive('/readyz', () => api.get<Readyz>('/readyz'), CALM_MS)
   const [token, setToken] = useState('')
-  const [fault, setFault] = useState('')
+  const [fault, setFault] = useState<CallFault>()
   const makeToken = async () => {
     const outcome = await api.call<ListedRow>('POST', '/credentials', {
       description: 'created from the dashboard overview',
     })
-    setFault(outcome.ok ? '' : outcome.fault.text)
+    setFault(outcome.ok ? undefined : outcome.fault)
     if (outcome.ok) setToken(textIn(outcome.value.token))
   }
   const agents = readiness.value?.addresses.agents
@@ -44,7 +46,7 @@ export function FirstStart() {
           <CopyButton text={command} what="command" />
         )}
       </div>
-      <div role="alert">{fault !== '' && <p class="notice is-bad">{fault}</p>}</div>
+      <FaultNotice fault={fault} />
       <p class="soft small">
         <code>ca.pem</code> is in the server's data folder. Omit <code>--ca</code> if the agent's machine already trusts
         the server's certificate. The token is shown only once. When the agent is online, its address appears under

@@ -4,7 +4,7 @@ import type { ListedRow } from './all-rows.ts'
 import { type CallFault, isRecord } from './api-caller.ts'
 import type { ModuleKind, ResourceKind } from './api-outline.ts'
 import { type Draft, draftOf } from './draft.ts'
-import { HelpText } from './help-text.tsx'
+import { FaultNotice } from './fault-notice.tsx'
 import { usePage } from './page-state.ts'
 import { SchemaForm } from './schema-form.tsx'
 
@@ -92,13 +92,7 @@ function ModuleItem({ module: { name, form }, path, config, onDone }: ModuleItem
           </button>
         )}
       </div>
-      <div role="alert">
-        {fault && (
-          <p class="notice is-bad">
-            <HelpText text={fault.text} />
-          </p>
-        )}
-      </div>
+      <FaultNotice fault={fault} />
       {isOpen && <SchemaForm schema={form} begin={draftOf(form, config)} verb={`Save ${name}`} send={save} />}
     </li>
   )

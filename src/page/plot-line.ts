@@ -7,7 +7,7 @@ interface TimedValue {
   readonly value: number | null
 }
 
-interface PlotFrame {
+export interface PlotFrame {
   readonly from: number
   readonly to: number
   /** The value at the upper edge. */

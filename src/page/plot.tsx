@@ -1,6 +1,6 @@
 /** A plot of a few values over time: lines, and a legend with their values. */
 import { useState } from 'preact/hooks'
-import { nearestValue, PLOT_HEIGHT, PLOT_WIDTH, plotLine, plotTop } from './plot-line.ts'
+import { nearestValue, PLOT_HEIGHT, PLOT_WIDTH, type PlotFrame, plotLine, plotTop } from './plot-line.ts'
 import { clockTime } from './time-text.ts'
 
 /** Something that has several values at a time. */
@@ -13,13 +13,10 @@ export interface PlotLine<T extends PlottedAt> {
   readonly read: (point: T) => number | null
 }
 
-interface PlotProps<T extends PlottedAt> {
+interface PlotProps<T extends PlottedAt> extends Pick<PlotFrame, 'from' | 'to' | 'stepMs'> {
   readonly title: string
   readonly points: readonly T[]
   readonly lines: readonly PlotLine<T>[]
-  readonly from: number
-  readonly to: number
-  readonly stepMs: number
   readonly text: (value: number) => string
 }
 

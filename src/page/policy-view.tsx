@@ -1,11 +1,10 @@
 /** A dry run of a policy on a request that the user describes. Nothing is stored, and nothing is sent. */
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import type { CallFault } from './api-caller.ts'
-import type { PolicyWord } from './api-outline.ts'
-import { COMPLETION_HELP, CompletingText } from './completing-text.tsx'
+import { COMPLETION_HELP, CompletingText, type CompletingTextProps } from './completing-text.tsx'
 import type { Draft } from './draft.ts'
 import { ExplanationView, type ShownExplanation } from './explanation.tsx'
-import { HelpText } from './help-text.tsx'
+import { FaultNotice } from './fault-notice.tsx'
 import { usePage } from './page-state.ts'
 import { SchemaField } from './schema-field.tsx'
 import { useOutline } from './use-live.ts'
@@ -55,13 +54,7 @@ export function PolicyView() {
       <div class="beside">
         <form class="card" onSubmit={(event) => void explain(event)}>
           <PolicyEditor text={text} onChange={setText} words={outline?.policyWords ?? []} isFaulty={isPolicyFault} />
-          <div role="alert">
-            {fault && (
-              <p class="notice is-bad">
-                <HelpText text={fault.text} /> <span class="soft small">{fault.code}</span>
-              </p>
-            )}
-          </div>
+          <FaultNotice fault={fault} code={fault?.code} />
           <div class="actions">
             <button type="submit" class="primary" disabled={isBusy}>
               Explain
@@ -98,10 +91,7 @@ export function PolicyView() {
   )
 }
 
-interface PolicyEditorProps {
-  readonly text: string
-  readonly onChange: (text: string) => void
-  readonly words: readonly PolicyWord[]
+interface PolicyEditorProps extends Pick<CompletingTextProps, 'text' | 'onChange' | 'words'> {
   /** Whether the server refused what is written. */
   readonly isFaulty: boolean
 }

@@ -1,8 +1,8 @@
 /** Replays an exchange, as it was or edited. */
 import { useState } from 'preact/hooks'
 import type { ListedRow } from './all-rows.ts'
-import { isRecord } from './api-caller.ts'
-import { HelpText } from './help-text.tsx'
+import { type CallFault, isRecord } from './api-caller.ts'
+import { FaultNotice } from './fault-notice.tsx'
 import { linkTo } from './page-location.ts'
 import { usePage } from './page-state.ts'
 import { changesOf, requestOf } from './replay-changes.ts'
@@ -13,7 +13,7 @@ export function ReplayForm({ exchange }: { readonly exchange: ListedRow }) {
   const before = requestOf(exchange)
   const [draft, setDraft] = useState(before)
   const [isOpen, setOpen] = useState(false)
-  const [fault, setFault] = useState('')
+  const [fault, setFault] = useState<CallFault>()
   const [isBusy, setBusy] = useState(false)
   // Without the head of the request there is nothing to send.
   if (!isRecord(exchange.request)) return null
@@ -21,31 +21,16 @@ export function ReplayForm({ exchange }: { readonly exchange: ListedRow }) {
     setBusy(true)
     const outcome = await api.call<ListedRow>('POST', `/exchanges/${textIn(exchange.id)}/replay`, changes)
     setBusy(false)
-    setFault(outcome.ok ? '' : outcome.fault.text)
+    setFault(outcome.ok ? undefined : outcome.fault)
     if (outcome.ok && typeof outcome.value.id === 'string')
       window.location.hash = linkTo(`/traffic/${outcome.value.id}`)
   }
-  const text = (name: 'method' | 'path', label: string) => (
-    <label>
-      {label}
-      <input
-        value={draft[name]}
-        spellcheck={false}
-        onInput={({ currentTarget }) => setDraft({ ...draft, [name]: currentTarget.value })}
-      />
-    </label>
-  )
-  const area = (name: 'headers' | 'body', label: string) => (
-    <label>
-      {label}
-      <textarea
-        rows={6}
-        value={draft[name]}
-        spellcheck={false}
-        onInput={({ currentTarget }) => setDraft({ ...draft, [name]: currentTarget.value })}
-      />
-    </label>
-  )
+  const field = (name: keyof typeof draft) => ({
+    value: draft[name],
+    spellcheck: false,
+    onInput: ({ currentTarget: { value } }: { readonly currentTarget: { readonly value: string } }) =>
+      setDraft({ ...draft, [name]: value }),
+  })
   return (
     <section class="card">
       <div class="actions">
@@ -56,13 +41,7 @@ export function ReplayForm({ exchange }: { readonly exchange: ListedRow }) {
           Edit and replay
         </button>
       </div>
-      <div role="alert">
-        {fault !== '' && (
-          <p class="notice is-bad">
-            <HelpText text={fault} />
-          </p>
-        )}
-      </div>
+      <FaultNotice fault={fault} />
       {isOpen && (
         <form
           class="replay"
@@ -71,10 +50,22 @@ export function ReplayForm({ exchange }: { readonly exchange: ListedRow }) {
             void replay(changesOf(before, draft))
           }}
         >
-          {text('method', 'Method')}
-          {text('path', 'Path and query')}
-          {area('headers', 'Headers, one per line')}
-          {area('body', 'Body')}
+          <label>
+            Method
+            <input {...field('method')} />
+          </label>
+          <label>
+            Path and query
+            <input {...field('path')} />
+          </label>
+          <label>
+            Headers, one per line
+            <textarea rows={6} {...field('headers')} />
+          </label>
+          <label>
+            Body
+            <textarea rows={6} {...field('body')} />
+          </label>
           <button type="submit" disabled={isBusy}>
             Send edited request
           </button>

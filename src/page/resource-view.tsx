@@ -1,16 +1,15 @@
 /** One resource: what it is, its modules, and forms to change or delete it. */
 import { useState } from 'preact/hooks'
 import type { ListedRow } from './all-rows.ts'
-import { isRecord } from './api-caller.ts'
+import { type CallFault, isRecord } from './api-caller.ts'
 import type { ApiOutline, FoundKind } from './api-outline.ts'
 import { CommandButtons } from './command-buttons.tsx'
 import { changesIn, type Draft, draftOf } from './draft.ts'
 import { EdgeRoutes } from './edge-routes.tsx'
 import { Freshness, ReadingFault } from './freshness.tsx'
-import { HelpText } from './help-text.tsx'
 import { inSentence } from './in-sentence.ts'
 import { PublicUrl } from './live-lists.tsx'
-import { Modal } from './modal.tsx'
+import { ConfirmDialog } from './modal.tsx'
 import { ModuleList } from './module-list.tsx'
 import { linkTo } from './page-location.ts'
 import { usePage } from './page-state.ts'
@@ -87,8 +86,11 @@ function titleOf({ listPath }: FoundKind, value: ListedRow): string {
 
 /** What a resource without a list belongs to: the edge of a route. */
 function UpLink({ path }: { readonly path: string }) {
-  const parent = path.split('/').slice(0, -1).join('/')
-  return <a href={linkTo(parent)}>Back to the edge</a>
+  return <a href={linkTo(parentOf(path))}>Back to the edge</a>
+}
+
+function parentOf(path: string): string {
+  return path.slice(0, path.lastIndexOf('/'))
 }
 
 /** Every field but the modules, which have a list of their own. */
@@ -118,37 +120,17 @@ interface DeleteDialogProps {
 
 function DeleteDialog({ found: { kind, listPath, id }, value, onClose }: DeleteDialogProps) {
   const { api } = usePage()
-  const [fault, setFault] = useState('')
+  const [fault, setFault] = useState<CallFault>()
   const { verb, question, outcome } = endingOf(listPath)
   const remove = async () => {
     const answer = await api.call('DELETE', `${listPath}/${id}`)
-    if (!answer.ok) {
-      setFault(answer.fault.text)
-      return
-    }
-    window.location.hash = linkTo(kind.canList ? listPath : listPath.split('/').slice(0, -1).join('/'))
+    if (answer.ok) window.location.hash = linkTo(kind.canList ? listPath : parentOf(listPath))
+    else setFault(answer.fault)
   }
   return (
-    <Modal title={question} onClose={onClose}>
-      <p>
-        <bdi>{visibleText(nameOf(value)).slice(0, 200)}</bdi> {outcome}
-      </p>
-      <div role="alert">
-        {fault !== '' && (
-          <p class="notice is-bad">
-            <HelpText text={fault} />
-          </p>
-        )}
-      </div>
-      <div class="actions">
-        <button type="button" onClick={onClose}>
-          Cancel
-        </button>
-        <button type="button" class="danger" onClick={() => void remove()}>
-          {verb}
-        </button>
-      </div>
-    </Modal>
+    <ConfirmDialog title={question} verb={verb} fault={fault} onConfirm={() => void remove()} onClose={onClose}>
+      <bdi>{visibleText(nameOf(value)).slice(0, 200)}</bdi> {outcome}
+    </ConfirmDialog>
   )
 }
 

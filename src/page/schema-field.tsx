@@ -153,14 +153,12 @@ function ObjectField(props: SchemaFieldProps & { readonly fields: ReadonlyMap<st
   )
 }
 
-interface ObjectFieldsProps {
-  readonly schema: FormSchema
+interface ObjectFieldsProps extends Pick<SchemaFieldProps, 'schema' | 'fault'> {
   readonly fields: ReadonlyMap<string, FormSchema>
   /** Empty for the whole form. */
   readonly path: string
   readonly value: Draft
   readonly onChange: (value: Draft) => void
-  readonly fault: FieldFault | undefined
 }
 
 /** The fields of an object, without a frame. */

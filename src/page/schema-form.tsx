@@ -3,8 +3,8 @@ import type { ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { CallFault } from './api-caller.ts'
 import { type Draft, faultField } from './draft.ts'
+import { FaultNotice } from './fault-notice.tsx'
 import type { FormSchema } from './form-schema.ts'
-import { HelpText } from './help-text.tsx'
 import { usePage } from './page-state.ts'
 import { ObjectFields } from './schema-field.tsx'
 
@@ -53,13 +53,7 @@ export function SchemaForm({ schema, without = nothing, begin, verb, send, child
   return (
     <form ref={form} class="card form" onSubmit={(event) => void submit(event)}>
       <ObjectFields schema={schema} fields={fields} path="" value={draft} onChange={setDraft} fault={located} />
-      <div role="alert">
-        {fault && (
-          <p class="notice is-bad">
-            <HelpText text={fault.text} /> <span class="soft small">{fault.code}</span>
-          </p>
-        )}
-      </div>
+      <FaultNotice fault={fault} code={fault?.code} />
       <div class="actions">
         <button type="submit" class="primary" disabled={isBusy}>
           {verb}

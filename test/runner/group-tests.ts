@@ -11,7 +11,7 @@ import type { SecondsOf } from './weights.ts'
 
 /** Patterns in the text of a test that looks at its process, or changes it for other files. */
 const OWN_PROCESS: readonly RegExp[] = [
-  /memoryUsage|heapUsed|HeapStatistics|expose-gc|cpuUsage|getActiveResourcesInfo|\/proc\/self/,
+  /memoryUsage|heapUsed|HeapStatistics|expose-gc|cpuUsage|getActiveResourcesInfo|PerformanceObserver|\/proc\/self/,
   /TurnProbe|monitorEventLoopDelay|eventLoopUtilization/,
   /process\.(emit|on|once|exit|chdir|umask)\(|process\.env\[|uncaughtException|diagnostics_channel|setFlagsFromString/,
   /mock\.method\((JSON|Buffer|performance)/,
@@ -26,6 +26,7 @@ const SHARED: readonly string[] = [
   'test/chaos/',
   'test/conformance/',
   'test/e2e/',
+  'test/fuzz/',
   'test/interop/agents/',
   'test/interop/api-client/',
   'test/interop/oidc/',
@@ -35,8 +36,11 @@ const SHARED: readonly string[] = [
   'test/support/',
 ]
 
-/** How long a group takes: long against the start of a process, and short against the run, so that none ends it alone. */
-const GROUP_SECONDS = 20
+/**
+ * How long a group takes: long against the start of a process and the compilation of its code while it is still cold, and
+ * short against the run, so that none ends it alone.
+ */
+const GROUP_SECONDS = 60
 
 export type TextOf = (file: string) => string
 

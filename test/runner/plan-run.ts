@@ -18,14 +18,15 @@ export function planRun({ files, patterns, isWhole }: Selected, { kind, long, wo
   const secondsOf = readWeights()
   // A pattern would match the names of the files that share a process, too.
   const isShared = long === undefined && patterns.length === 0
-  const groups = isShared ? groupTests(files, secondsOf) : files.map((file) => ({ files: [file] }))
+  const grouped = (each: readonly string[]) =>
+    isShared ? groupTests(each, secondsOf) : each.map((file) => ({ files: [file] }))
   const twice = isWhole && workers === undefined ? TWO_WORKERS.filter((file) => files.includes(file)) : []
-  const again = twice.map((file) => ({ files: [file], workers: '2' }))
+  const again = grouped(twice).map((group) => ({ ...group, workers: '2' }))
   const names = patterns.map((pattern) => ` named /${pattern}/`).join(',')
   const servers = workers === undefined ? '' : `, servers with workers: ${workers}`
   const repeated = twice.length === 0 ? '' : `, ${twice.length} of them again with two workers`
   return {
-    groups: longestFirst([...groups, ...again], secondsOf),
+    groups: longestFirst([...grouped(files), ...again], secondsOf),
     checks: isWhole && kind === 'usual' ? checkCommands() : [],
     summary: `tests: ${files.length} ${files.length === 1 ? 'file' : 'files'}${names}${servers}${repeated}`,
   }

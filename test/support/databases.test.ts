@@ -1,8 +1,10 @@
-/** Each store gives out empty databases, and removes them when its suite is over. */
+/** Each store gives out new databases, and removes them when its suite is over. */
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { describe, test } from 'node:test'
 import { Client } from 'pg'
+import { openStore } from '../../src/control-plane/store/store.ts'
+import { databaseContents } from './database-contents.ts'
 import { eachStore } from './databases.ts'
 
 const given: { name: string; url: string }[] = []
@@ -10,7 +12,7 @@ const given: { name: string; url: string }[] = []
 describe('a suite run per store', () => {
   eachStore((store) => {
     test(`gets a new database each time it asks ${store.name} for one`, async () => {
-      const urls = [await store.url(), await store.url()]
+      const urls = [await store.emptyUrl(), await store.emptyUrl()]
       assert.notEqual(urls[0], urls[1])
       for (const url of urls) {
         assert.match(url, store.name === 'sqlite' ? /^sqlite:\/.*\/postern\.db$/ : /^postgres:\/\/.*\/test_[0-9a-f]+$/)
@@ -19,6 +21,20 @@ describe('a suite run per store', () => {
       }
     })
   })
+})
+
+describe('a database with tables', () => {
+  eachStore(
+    (store) => {
+      test('is as a server makes it of an empty one', async () => {
+        const [copied, made] = [await store.url(), await store.emptyUrl()]
+        const before = [await tables(copied), await databaseContents(copied)]
+        await (await openStore(made)).close()
+        assert.deepEqual(before, [await tables(made), await databaseContents(made)])
+      })
+    },
+    ['postgres'],
+  )
 })
 
 test('nothing is left of them after the suite', async () => {
@@ -30,7 +46,7 @@ test('nothing is left of them after the suite', async () => {
 })
 
 function tables(url: string): Promise<unknown[]> {
-  return rows(url, "select tablename from pg_tables where schemaname = 'public'")
+  return rows(url, "select tablename from pg_tables where schemaname = 'public' order by tablename")
 }
 
 /** Asks the server instead of connecting: connecting to a dropped database would leave a misleading FATAL in the log. */

@@ -41,6 +41,8 @@ export async function newHome(folder: string, { durable }: { readonly durable: b
     for (const path of [folder, passwordFile]) await chown(path, user.uid, user.gid)
   }
   const flags = ['--encoding=UTF8', '--locale=C', '--username=postgres', '--auth=scram-sha-256', '--no-instructions']
+  // Both ends hash the password 4096 times by default, for each connection.
+  flags.push('--set=scram_iterations=1')
   if (!durable) flags.push('--no-sync')
   await run(join(home.bin, 'initdb'), [`--pgdata=${join(folder, 'data')}`, `--pwfile=${passwordFile}`, ...flags], {
     ...user,

@@ -31,6 +31,8 @@ export interface Postgres {
 export interface DatabaseOptions {
   /** `binary` sorts text by its bytes, as SQLite does. `language` sorts as people do, as most real servers do. */
   collation?: 'binary' | 'language'
+  /** The name of a database to copy, which nobody uses meanwhile. */
+  template?: string | undefined
 }
 
 export interface PostgresOptions {
@@ -87,11 +89,13 @@ export async function startPostgres({ durable = false, primary }: PostgresOption
 /** Creates an empty database on the server at `serverUrl`; resolves with its url. */
 export async function createDatabase(
   serverUrl: string,
-  { collation = 'binary' }: DatabaseOptions = {},
+  { collation = 'binary', template = 'template1' }: DatabaseOptions = {},
 ): Promise<string> {
   const name = `test_${randomBytes(6).toString('hex')}`
   const language = collation === 'language' ? "LOCALE_PROVIDER icu ICU_LOCALE 'en-US' TEMPLATE template0" : ''
-  await query(serverUrl, `CREATE DATABASE ${name} ${language}`)
+  const source = language || `TEMPLATE ${template}`
+  // By default PostgreSQL writes each page of the copy to its log: three times the CPU time of copying the files.
+  await query(serverUrl, `CREATE DATABASE ${name} ${source} STRATEGY file_copy`)
   const url = new URL(serverUrl)
   url.pathname = `/${name}`
   return url.href

@@ -7,6 +7,7 @@ import { connect as connectTcp, isIP, type Socket } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 import { type ConnectionOptions, connect as connectTls, type TLSSocket } from 'node:tls'
 import { readAll } from './read-all.ts'
+import { trustedContext } from './trusted-context.ts'
 
 export type HttpVersion = '1.1' | '2'
 
@@ -48,9 +49,15 @@ export function beginVisit(url: string, { ca }: Trust, ask: Ask = {}): ClientReq
   const where = { host: '127.0.0.1', port, localAddress: from, agent: false as const }
   const to = { ...where, method, path, headers: { host, ...headers } }
   const request =
-    protocol === 'https:' ? requestSecure({ ...to, ca, servername: hostname, ...identity }) : requestPlain(to)
+    protocol === 'https:'
+      ? requestSecure({ ...to, ...clientTls(ca, identity), servername: hostname })
+      : requestPlain(to)
   request.end(body)
   return request
+}
+
+function clientTls(ca: string, identity: Ask['identity']) {
+  return identity ? { ca, ...identity } : { secureContext: trustedContext(ca) }
 }
 
 export async function answerOf(request: ClientRequest): Promise<Answered> {
@@ -63,7 +70,7 @@ export async function answerOf(request: ClientRequest): Promise<Answered> {
 /** An HTTP/2 connection for parallel requests; the test must destroy it. */
 export function openHttp2(url: string, { ca }: Trust, identity?: Ask['identity']): ClientHttp2Session {
   const { hostname, port } = new URL(url)
-  const session = connectHttp2(`https://127.0.0.1:${port}`, { ca, servername: hostname, ...identity })
+  const session = connectHttp2(`https://127.0.0.1:${port}`, { ...clientTls(ca, identity), servername: hostname })
   session.on('error', () => {})
   return session
 }

@@ -17,7 +17,7 @@ import { parseYaml, type YamlFile } from './yaml-file.ts'
 /** Shortest heartbeat interval that makes sense, in milliseconds. */
 const SHORTEST_BEAT_MS = 1000
 
-export interface UpdateSettings {
+interface UpdateSettings {
   /** A folder or a URL. */
   readonly source: string
   /** Ed25519, as PEM or as the base64 of its DER. */
@@ -37,6 +37,7 @@ export interface AgentFile {
   /** An authtoken that was written for ngrok's servers; used only when there is no other. */
   readonly spareAuthtoken: Secret | undefined
   readonly metadata: string | undefined
+  /** False when a file turns update checks off. */
   readonly updateChecks: boolean
   readonly update: UpdateSettings | undefined
   readonly remoteManagement: boolean

@@ -3,12 +3,11 @@ import { Secret } from '../../lib/secrets/secret.ts'
 import { certificatesPem } from '../../link/options/file-values.ts'
 import { DEFAULT_INSPECT, type InspectListen, isLoopback, parseInspectListen } from '../inspect/listen-address.ts'
 import { DEFAULT_SERVER, formatServer, parseServer, type ServerAddress } from '../server-address.ts'
-import { type Connections, parseConnections } from '../session-connections.ts'
-import { type AgentFile, readAgentFile, type UpdateSettings } from './agent-file.ts'
+import { parseConnections } from '../session-connections.ts'
+import { type AgentFile, readAgentFile } from './agent-file.ts'
 import { ConfigError } from './config-error.ts'
 import { type Environment, type FoundFile, findAgentFiles, LOCAL_FILE } from './find-file.ts'
 import { textReader } from './text-files.ts'
-import type { TunnelPlans } from './tunnel-options.ts'
 
 export interface AgentFlags {
   readonly config?: string | undefined
@@ -19,24 +18,25 @@ export interface AgentFlags {
   readonly inspectListen?: string | undefined
 }
 
-export interface AgentConfig {
+export interface AgentConfig
+  extends Pick<
+    AgentFile,
+    | 'ca'
+    | 'authtoken'
+    | 'updateChecks'
+    | 'update'
+    | 'remoteManagement'
+    | 'heartbeatIntervalMs'
+    | 'heartbeatToleranceMs'
+    | 'connections'
+    | 'tunnels'
+    | 'notes'
+  > {
   readonly server: ServerAddress
-  readonly ca: string | undefined
-  readonly authtoken: Secret | undefined
   readonly metadata: string
-  /** False when a file turns update checks off. */
-  readonly updateChecks: boolean
-  readonly update: UpdateSettings | undefined
-  readonly remoteManagement: boolean
-  readonly heartbeatIntervalMs: number | undefined
-  readonly heartbeatToleranceMs: number | undefined
-  readonly connections: Connections | undefined
   readonly inspectListen: InspectListen
-  readonly tunnels: ReadonlyMap<string, TunnelPlans>
   /** The file that describes the tunnels, for messages. */
   readonly tunnelFile: string
-  /** The settings that are ignored and why, one line each. */
-  readonly notes: readonly string[]
 }
 
 type Source = 'flag' | 'environment' | FoundFile['origin'] | 'default'

@@ -16,18 +16,13 @@ const EXCHANGE_OVERHEAD = 1024
 const FRAME_OVERHEAD = 256
 
 /** A WebSocket frame, or an event that the service sent. */
-export interface InspectedFrame {
+export interface InspectedFrame extends Pick<WebSocketFrame, 'isLast' | 'isCompressed' | 'size' | 'bytes' | 'mask'> {
   /** Counts from 1 within the exchange. */
   readonly number: number
   /** Milliseconds since 1970. */
   readonly time: number
   readonly from: Sender
   readonly type: WebSocketFrameType | 'event'
-  readonly isLast: boolean
-  readonly isCompressed: boolean
-  readonly size: number
-  readonly bytes: Buffer
-  readonly mask: Buffer | undefined
 }
 
 /** Where an exchange came from. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { foreignRequest } from './own-host.ts'
+import { foreignRequest } from './local-api.ts'
 
 test('only the address of the agent is accepted as Host', () => {
   for (const [listens, host, isOwn] of [

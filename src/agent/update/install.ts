@@ -26,7 +26,7 @@ const INCOMING = '.incoming-'
 
 const verifySignature = promisify(verify)
 
-interface Install {
+export interface Install {
   readonly release: Release
   readonly source: ReleaseSource
   readonly publicKey: KeyObject

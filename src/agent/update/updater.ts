@@ -1,17 +1,13 @@
 /** The update command: when an agent refuses to update itself, and what it does otherwise. */
-import type { KeyObject } from 'node:crypto'
 import type { UpdateCommand } from '../../link/wire/messages/command-messages.ts'
 import type { CommandHandler, CommandOutcome } from '../agent-commands.ts'
+import type { Install } from './install.ts'
 import { installedUpdate } from './installed.ts'
-import type { ReleaseSource } from './release-source.ts'
 import { chooseRelease, type Release, readReleases } from './releases.ts'
 
-export interface UpdaterOptions {
+export interface UpdaterOptions extends Pick<Install, 'source' | 'publicKey' | 'folder'> {
   /** The version that is running. */
   readonly version: string
-  readonly source: ReleaseSource
-  readonly publicKey: KeyObject
-  readonly folder: string
   /** Called when the installation, which begins after the answer, has ended. */
   readonly onDone: (result: { version: string; error?: Error }) => void
 }

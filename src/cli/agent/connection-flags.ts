@@ -44,7 +44,7 @@ export function addAgentFlags(command: Command): Command {
     .addOption(new Option('--log-level <level>', 'debug logs every connection').choices(outputLevels).default('info'))
 }
 
-interface ConnectionOptions {
+export interface ConnectionOptions {
   readonly config?: string
   readonly server?: string
   readonly ca?: string

@@ -1,16 +1,13 @@
 /** Opens the inspector of a running agent, and shows its address. */
-import type { Agent } from '../../agent/agent.ts'
+
 import type { InspectServer } from '../../agent/inspect/inspect-server.ts'
-import type { Inspector } from '../../agent/inspect/inspector.ts'
 import type { InspectAddress } from '../../agent/inspect/listen-address.ts'
+import type { LocalParts } from '../../agent/inspect/tunnel-routes.ts'
 import { Failure } from '../command-failure.ts'
 import type { Display } from './display.ts'
 
-interface InspectJob {
+interface InspectJob extends LocalParts {
   readonly address: InspectAddress
-  readonly agent: Agent
-  readonly inspector: Inspector
-  readonly version: string
   readonly display: Pick<Display, 'inspecting'>
 }
 

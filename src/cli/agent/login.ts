@@ -16,7 +16,7 @@ import { SettingsError } from '../../server/config/settings-error.ts'
 import { Failure, misuse } from '../command-failure.ts'
 import type { Terminal } from '../terminal.ts'
 import { type Ask, processAsk } from './ask.ts'
-import { addConnectionFlags } from './connection-flags.ts'
+import { addConnectionFlags, type ConnectionOptions } from './connection-flags.ts'
 
 const examples = `
 Examples:
@@ -26,12 +26,7 @@ Examples:
 
 You are asked for what is not given as a flag. Without a terminal, the authtoken is read from standard input.`
 
-interface LoginOptions {
-  readonly server?: string
-  readonly ca?: string
-  readonly authtoken?: string
-  readonly config?: string
-}
+type LoginOptions = Pick<ConnectionOptions, 'server' | 'ca' | 'authtoken' | 'config'>
 
 /** `ask` is for tests. */
 export function loginCommand(terminal: Terminal, ask: Ask = processAsk()): Command {

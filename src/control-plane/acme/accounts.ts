@@ -2,22 +2,16 @@
 import { generateKeyPair } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
-import type { Clock } from '../../lib/clock.ts'
-import type { Sealer } from '../../lib/secrets/seal.ts'
 import type { Secret } from '../../lib/secrets/secret.ts'
 import { accountAt } from '../records/acme-keys.ts'
 import { holdKey } from '../records/sealing.ts'
-import type { Store } from '../store/store.ts'
-import { type AcmeAuthority, openAuthorityAt } from './acme-authority.ts'
+import type { ControlTools } from '../store/control-tools.ts'
+import { type AcmeAuthority, type AcmeAuthorityOptions, openAuthorityAt } from './acme-authority.ts'
 import { AcmeFault } from './order-fault.ts'
 
-interface AccountOptions {
-  readonly store: Store
-  readonly sealer: Sealer
-  readonly now: Clock
-  readonly version: string
-  readonly directory: string
-  readonly email: string
+interface AccountOptions
+  extends Pick<ControlTools, 'store' | 'sealer' | 'now'>,
+    Pick<AcmeAuthorityOptions, 'version' | 'directory' | 'email'> {
   readonly eabKeyId: string
   readonly eabKey: Secret | null
   /** A file in PEM. */

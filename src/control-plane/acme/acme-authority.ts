@@ -40,7 +40,7 @@ interface AcmeAuthorization {
   readonly problem: AcmeFault | undefined
 }
 
-interface AcmeAuthorityOptions {
+export interface AcmeAuthorityOptions {
   readonly directory: string
   readonly accountKey: string
   /** Empty when there is no account yet. */

@@ -2,21 +2,17 @@
  * Works on the names that are due, a few at a time, and never begins more orders per hour than the operator allows; renewals
  * wait for their turn. Each node looks for due names; the database decides which node works on which name.
  */
-import type { Clock } from '../../lib/clock.ts'
-import type { Logger } from '../../lib/log/create-log.ts'
 import { type ManagedName, type NameStage, nameStage } from '../store/certificate-reader.ts'
-import type { Store } from '../store/store.ts'
+import type { ControlTools } from '../store/control-tools.ts'
 import type { EndpointNames } from './endpoint-names.ts'
 import { readState } from './name-state.ts'
-import { HOLD_MS, type NameStore, TakenOver } from './name-store.ts'
+import { HOLD_MS, TakenOver } from './name-store.ts'
 import { orderRoom } from './order-pace.ts'
 import { OrderWork, type OrderWorkOptions, type WorkOutcome } from './order-work.ts'
 import type { WantedName, WantedNames } from './wanted-names.ts'
 
-interface CertificateOrdersOptions extends Omit<OrderWorkOptions, 'issuedFor'> {
-  readonly store: Store
+interface CertificateOrdersOptions extends Omit<OrderWorkOptions, 'issuedFor'>, Pick<ControlTools, 'store'> {
   readonly wanted: WantedNames
-  readonly names: NameStore
   /** Names that are wanted while agents are online there. */
   readonly endpoints: Pick<EndpointNames, 'get'> | undefined
   readonly ordersPerHour: number
@@ -24,8 +20,6 @@ interface CertificateOrdersOptions extends Omit<OrderWorkOptions, 'issuedFor'> {
   readonly whyNotOrder: (name: string) => Promise<string | undefined>
   /** Whether a file on this machine has a certificate for a name; then none is ordered. */
   readonly isInFile: (name: string) => boolean
-  readonly now: Clock
-  readonly log: Logger
 }
 
 /** The outcomes of the work, for the metrics. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { dnsRecordsBy } from './dns-setup.ts'
+import { dnsRecordsBy } from './open-certificates.ts'
 
 const tools = { env: {}, now: Date.now }
 const none = { dnsCommand: null, dnsServer: null, dnsKey: null }

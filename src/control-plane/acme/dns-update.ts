@@ -4,18 +4,14 @@
  */
 import { lookup } from 'node:dns/promises'
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Clock } from '../../lib/clock.ts'
-import { type DnsClient, DnsFault, dnsClient } from '../../lib/dns/dns-client.ts'
+import { type DnsClient, type DnsClientOptions, DnsFault, dnsClient } from '../../lib/dns/dns-client.ts'
 import type { DnsExchangeLimits, DnsServerAddress } from '../../lib/dns/dns-exchange.ts'
 import { type DnsRecord, dnsClass, dnsType, readTxt, txtData } from '../../lib/dns/dns-message.ts'
 import type { TsigKey } from '../../lib/dns/tsig.ts'
 import type { DnsRecords } from './dns-records.ts'
 
-export interface DnsUpdateOptions {
-  readonly server: DnsServerAddress
+export interface DnsUpdateOptions extends Pick<DnsClientOptions, 'server' | 'now' | 'limits'> {
   readonly key: TsigKey
-  readonly now: Clock
-  readonly limits?: DnsExchangeLimits
   /** The addresses of a name server. */
   readonly addressesOf?: (nameServer: string) => Promise<readonly DnsServerAddress[]>
   /** How often the other name servers are asked. */

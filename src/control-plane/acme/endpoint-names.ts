@@ -4,13 +4,12 @@
  * Agents choose names freely, and authorities limit certificates per week and domain. So there is a bound, and a name counts
  * only while an agent is online there: without one it is forgotten when its certificate would be renewed.
  */
-import type { Clock } from '../../lib/clock.ts'
-import type { Logger } from '../../lib/log/create-log.ts'
 import { type ManagedName, nameStage } from '../store/certificate-reader.ts'
+import type { ControlTools } from '../store/control-tools.ts'
 import type { Store } from '../store/store.ts'
 import type { WantedName, WantedNames } from './wanted-names.ts'
 
-export interface EndpointNamesOptions {
+export interface EndpointNamesOptions extends Pick<ControlTools, 'now' | 'log'> {
   readonly store: Pick<Store, 'read' | 'write'>
   readonly wanted: Pick<WantedNames, 'get' | 'issuedFor' | 'isUploaded' | 'issuedAlone'>
   readonly domain: string
@@ -19,8 +18,6 @@ export interface EndpointNamesOptions {
   /** Whether an agent has the name, here or at another node. */
   readonly isOnline: (name: string) => Promise<boolean>
   readonly onChange: () => void
-  readonly now: Clock
-  readonly log: Logger
 }
 
 const WEEK_MS = 7 * 86_400_000

@@ -1,15 +1,10 @@
 /** Removes certificates that were issued for names that are no longer served, a day after they have expired. */
-import type { Clock } from '../../lib/clock.ts'
-import type { Logger } from '../../lib/log/create-log.ts'
 import { tlsCertificates } from '../resources/tls-certificates.ts'
-import type { Store } from '../store/store.ts'
+import type { ControlTools } from '../store/control-tools.ts'
 import type { WantedNames } from './wanted-names.ts'
 
-interface ExpiredCertificatesOptions {
-  readonly store: Store
+interface ExpiredCertificatesOptions extends Pick<ControlTools, 'store' | 'now' | 'log'> {
   readonly wanted: Pick<WantedNames, 'leftOver'>
-  readonly now: Clock
-  readonly log: Logger
 }
 
 /** Pause between two rounds, in milliseconds. */

@@ -3,9 +3,7 @@
  * updates the status of the resources that asked for the certificate.
  */
 import { isDeepStrictEqual } from 'node:util'
-import { type Clock, timestamp } from '../../lib/clock.ts'
-import type { IdSource } from '../../lib/ids.ts'
-import type { Sealer } from '../../lib/secrets/seal.ts'
+import { timestamp } from '../../lib/clock.ts'
 import { orderAt } from '../records/acme-keys.ts'
 import { RENEWAL_ASKED } from '../records/renewals.ts'
 import { resourceAt, sealFields } from '../records/sealed-fields.ts'
@@ -21,7 +19,7 @@ import {
   type NameStage,
   type StoredChallenge,
 } from '../store/certificate-reader.ts'
-import type { Store } from '../store/store.ts'
+import type { ControlTools } from '../store/control-tools.ts'
 import type { Writer } from '../store/writer.ts'
 import { type NameState, statusOf } from './name-state.ts'
 import { HOUR_MS, orderRoom } from './order-pace.ts'
@@ -37,11 +35,7 @@ export class TakenOver extends Error {
   override readonly name = 'TakenOver'
 }
 
-interface KeptNamesOptions {
-  readonly store: Store
-  readonly sealer: Sealer
-  readonly ids: IdSource
-  readonly now: Clock
+interface KeptNamesOptions extends Pick<ControlTools, 'store' | 'sealer' | 'ids' | 'now'> {
   /** Unique among all processes. */
   readonly holder: string
   readonly ordersPerHour: number

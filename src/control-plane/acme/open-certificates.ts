@@ -1,17 +1,17 @@
 /** Composes automatic certificates: which names want one, the work on orders, and the authority. */
 
 import type { Clock } from '../../lib/clock.ts'
-import type { IdSource } from '../../lib/ids.ts'
-import type { Logger } from '../../lib/log/create-log.ts'
-import type { Sealer } from '../../lib/secrets/seal.ts'
+import type { TsigAlgorithm } from '../../lib/dns/tsig.ts'
 import type { Secret } from '../../lib/secrets/secret.ts'
 import type { NameChallenge } from '../../link/planes/plane-calls.ts'
 import type { NameCounts } from '../store/certificate-reader.ts'
+import type { ControlTools } from '../store/control-tools.ts'
 import type { Followed } from '../store/feed-follower.ts'
-import type { Store } from '../store/store.ts'
 import { AcmeAccount } from './accounts.ts'
 import { CertificateOrders, type OrderCounts } from './certificate-orders.ts'
-import { type DnsSetup, dnsRecordsBy } from './dns-setup.ts'
+import { dnsCommand } from './dns-command.ts'
+import type { DnsRecords } from './dns-records.ts'
+import { dnsUpdate } from './dns-update.ts'
 import { EndpointNames } from './endpoint-names.ts'
 import { ExpiredCertificates } from './expired-certificates.ts'
 import { CertificateNameCounts } from './name-counts.ts'
@@ -20,12 +20,7 @@ import { HOUR_MS } from './order-pace.ts'
 import { type OrderTimes, orderTimes } from './order-times.ts'
 import { isOrdered, WantedNames } from './wanted-names.ts'
 
-interface CertificatesByThemselvesOptions {
-  readonly store: Store
-  readonly sealer: Sealer
-  readonly ids: IdSource
-  readonly now: Clock
-  readonly log: Logger
+interface CertificatesByThemselvesOptions extends ControlTools {
   readonly version: string
   /** The settings of the operator. */
   readonly acme: DnsSetup & {
@@ -136,4 +131,32 @@ export function openCertificates(options: CertificatesByThemselvesOptions): Mana
       return { ...(await counted.get()), ordersWithinHour, ...orders.counts }
     },
   }
+}
+
+interface DnsSetup {
+  /** An executable that sets DNS records. */
+  readonly dnsCommand: string | null
+  /** A name server that accepts updates signed with the key. */
+  readonly dnsServer: { readonly host: string; readonly port: number } | null
+  readonly dnsKey: { readonly name: string; readonly algorithm: TsigAlgorithm; readonly secret: Secret } | null
+}
+
+/** Chooses how DNS records are set, from the settings. Undefined if neither is set. */
+export function dnsRecordsBy(
+  { dnsCommand: command, dnsServer: server, dnsKey: key }: DnsSetup,
+  { env, now }: { env: Readonly<Record<string, string | undefined>>; now: Clock },
+): DnsRecords | undefined {
+  if (server && key) {
+    return dnsUpdate({ server, key: { ...key, secret: Buffer.from(key.secret.reveal(), 'base64') }, now })
+  }
+  if (server) return keyless
+  return command === null ? undefined : dnsCommand({ command, env })
+}
+
+/** Fails for each name, so that the missing key is reported there. */
+const keyless: DnsRecords = {
+  present: async () => {
+    throw new Error('`--acme-dns-server` needs its key in `POSTERN_ACME_DNS_KEY`.')
+  },
+  cleanup: async () => {},
 }

@@ -4,11 +4,10 @@
  * downloaded.
  */
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Clock } from '../../lib/clock.ts'
-import type { Logger } from '../../lib/log/create-log.ts'
 import type { NameChallenge } from '../../link/planes/plane-calls.ts'
 import { Refusal } from '../../model/errors.ts'
 import { type ManagedName, nameStage } from '../store/certificate-reader.ts'
+import type { ControlTools } from '../store/control-tools.ts'
 import { type AcmeAccount, newPrivateKey } from './accounts.ts'
 import type { AcmeAuthority, AcmeChallenge, AcmeOrder, ChallengeKind } from './acme-authority.ts'
 import { type DnsRecords, recordOf } from './dns-records.ts'
@@ -20,12 +19,10 @@ import { renewalId } from './renewal-info.ts'
 import { usableLife } from './usable-life.ts'
 import type { WantedName } from './wanted-names.ts'
 
-export interface OrderWorkOptions {
+export interface OrderWorkOptions extends Pick<ControlTools, 'now' | 'log'> {
   readonly names: NameStore
   readonly account: AcmeAccount
-  readonly now: Clock
   readonly random: () => number
-  readonly log: Logger
   /** Makes every data plane of this node answer a challenge; returns whether all of them do. */
   readonly showChallenge: (challenge: NameChallenge) => Promise<boolean>
   /** The same at all other nodes, if there are any. */

@@ -1,6 +1,5 @@
 /** The operations on exchanges. */
-
-import type { UnpackedText } from '../../lib/bytes/unpacker.ts'
+import type { UnpackedText, Unpacker } from '../../lib/bytes/unpacker.ts'
 import { BadInput } from '../../lib/shape/bad-input.ts'
 import { readRfc3339 } from '../../lib/text/rfc3339.ts'
 import { Refusal } from '../../model/errors.ts'
@@ -10,7 +9,6 @@ import { curlOf } from '../traffic/exchange-curl.ts'
 import { harOf } from '../traffic/exchange-har.ts'
 import type { ExchangeStreams } from '../traffic/exchange-streams.ts'
 import { type Exchanges, MASKED } from '../traffic/listed-exchanges.ts'
-import { unpackedBody } from '../traffic/unpacked-body.ts'
 import type { CheckedCall } from './checked-call.ts'
 import { exchangeStream } from './exchange-events.ts'
 import { oneMore, pageOf, there } from './list-page.ts'
@@ -99,4 +97,16 @@ async function messageOf({ unpacker }: Exchanges, message: KeptMessage | undefin
 
 function unpackedFields({ coding, size, isCut, content }: UnpackedText): Fields {
   return { coding, size, is_cut: isCut, content }
+}
+
+/**
+ * The kept body of a message, decompressed as its headers say. Undefined for a body that was not kept, is not compressed, or
+ * is not text.
+ */
+async function unpackedBody(unpacker: Unpacker, message: KeptMessage | undefined): Promise<UnpackedText | undefined> {
+  if (!message?.body) return undefined
+  const { headers, body } = message
+  const codings = headers.filter(({ name }) => name.toLowerCase() === 'content-encoding').map(({ value }) => value)
+  if (codings.length === 0) return undefined
+  return unpacker.text(Buffer.from(body.content, body.encoding === 'text' ? 'utf8' : 'base64'), codings.join(','))
 }

@@ -18,9 +18,7 @@ const BROTLI_QUALITY = 5
 const codings = ['br', 'gzip'] as const
 type Coding = (typeof codings)[number] | 'identity'
 
-export interface KeptPage {
-  readonly type: string
-  readonly cacheControl: string
+export interface KeptPage extends Pick<KeptContent, 'type' | 'cacheControl'> {
   readonly vary: string
   readonly etag: string
   readonly bodies: ReadonlyMap<Coding, Buffer>

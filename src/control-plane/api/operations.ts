@@ -6,7 +6,7 @@ import type { ModuleConfig } from '../../modules/module.ts'
 import type { EdgeModules, ModuleTarget } from '../records/edge-modules.ts'
 import { type Logins, loginOne, loginPage } from '../records/listed-logins.ts'
 import type { ManagedCaptures } from '../records/managed-captures.ts'
-import { type Presenting, presentOne, presentPage } from '../records/online-lists.ts'
+import { type Presenting, presentKind } from '../records/online-lists.ts'
 import type { Records } from '../records/records.ts'
 import type { Renewals } from '../records/renewals.ts'
 import { show } from '../records/show-resource.ts'
@@ -83,11 +83,11 @@ const handlers: Readonly<Record<RouteAction, (behind: Behind, call: CheckedCall)
   },
 
   async list_present({ presence, groupsOf }, { route: { resource }, page, links }) {
-    const found = await presentPage(presence, resource, oneMore(page), { links, groupsOf })
+    const found = await presentKind(resource).page(presence, oneMore(page), { links, groupsOf })
     return pageOf(found, resource, page, links)
   },
   async get_present({ presence, groupsOf }, { route: { resource }, target, links }) {
-    return there(resource, await presentOne(presence, resource, target.id, { links, groupsOf }))
+    return there(resource, await presentKind(resource).one(presence, target.id, { links, groupsOf }))
   },
   async command({ presence }, { route: { resource, command }, target }) {
     there(resource, await presence.session(target.id))

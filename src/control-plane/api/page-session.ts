@@ -32,19 +32,15 @@ interface PageSession {
 }
 
 export class PageSessions {
-  readonly #sealer: PageSessionOptions['sealer']
-  readonly #now: Clock
-  readonly #apiUrl: () => string | null
+  readonly #options: PageSessionOptions
 
-  constructor({ sealer, now, apiUrl }: PageSessionOptions) {
-    this.#sealer = sealer
-    this.#now = now
-    this.#apiUrl = apiUrl
+  constructor(options: PageSessionOptions) {
+    this.#options = options
   }
 
   /** The origin of the page that made the request; undefined unless it is ours. */
   ownPage(request: IncomingMessage): string | undefined {
-    const origin = ownOrigin(request, this.#apiUrl())
+    const origin = ownOrigin(request, this.#options.apiUrl())
     return origin !== undefined && isSentBy(request, origin) ? origin : undefined
   }
 
@@ -62,8 +58,8 @@ export class PageSessions {
 
   /** The header that signs in a browser at `origin`. */
   begin(key: string, origin: string): { readonly cookie: string; readonly until: number } {
-    const until = this.#now() + LIFETIME_MS
-    const sealed = this.#sealer.seal(`${until} ${key}`, boundTo(origin))
+    const until = this.#options.now() + LIFETIME_MS
+    const sealed = this.#options.sealer.seal(`${until} ${key}`, boundTo(origin))
     return { cookie: setCookie(origin, sealed, LIFETIME_MS / 1000), until }
   }
 
@@ -74,8 +70,8 @@ export class PageSessions {
 
   #opened(sealed: string, origin: string): PageSession | undefined {
     try {
-      const [until, key] = this.#sealer.open(sealed, boundTo(origin)).split(' ')
-      if (key === undefined || !(Number(until) > this.#now())) return undefined
+      const [until, key] = this.#options.sealer.open(sealed, boundTo(origin)).split(' ')
+      if (key === undefined || !(Number(until) > this.#options.now())) return undefined
       return { key, until: Number(until) }
     } catch (error) {
       if (error instanceof SealFault) return undefined

@@ -1,6 +1,6 @@
 /** Metrics about limits of the process: lost log lines, and connections refused for lack of descriptors. */
-import { Counter, type Registry } from '@prometheus-io/client'
-import { registerReadCounter } from './read-counter.ts'
+import type { Registry } from '@prometheus-io/client'
+import { byLabel, registerReadMetrics } from './read-metrics.ts'
 
 interface ProcessMetrics {
   readonly lostLines: () => number
@@ -12,25 +12,20 @@ interface ProcessMetrics {
 /** Adds the metrics to `registry`. */
 export function registerProcess(registry: Registry, { lostLines, refusedConnections, restarts }: ProcessMetrics): void {
   if (restarts) {
-    new Counter({
-      name: 'postern_process_restarts_total',
-      help: 'Processes of this server that ended unexpectedly and were replaced.',
-      labelNames: ['process'],
-      registers: [registry],
-      collect() {
-        this.reset()
-        for (const [process, count] of Object.entries(restarts())) this.inc({ process }, count)
-      },
-    })
+    const help = 'Processes of this server that ended unexpectedly and were replaced.'
+    const read = () => byLabel('process', restarts())
+    registerReadMetrics(registry, [{ name: 'postern_process_restarts_total', help, labels: ['process'], read }])
   }
-  registerReadCounter(registry, {
-    name: 'postern_log_lines_lost_total',
-    help: 'Log lines that could not be written and were dropped.',
-    read: lostLines,
-  })
-  registerReadCounter(registry, {
-    name: 'postern_descriptor_refusals_total',
-    help: 'Connections closed because too few file descriptors were left.',
-    read: refusedConnections,
-  })
+  registerReadMetrics(registry, [
+    {
+      name: 'postern_log_lines_lost_total',
+      help: 'Log lines that could not be written and were dropped.',
+      read: lostLines,
+    },
+    {
+      name: 'postern_descriptor_refusals_total',
+      help: 'Connections closed because too few file descriptors were left.',
+      read: refusedConnections,
+    },
+  ])
 }

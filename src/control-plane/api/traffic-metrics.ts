@@ -1,6 +1,7 @@
 /** The data plane's numbers as metrics: read at each scrape, not as traffic comes. */
-import { Counter, Gauge, type Metric, type Registry } from '@prometheus-io/client'
+import type { Metric, Registry } from '@prometheus-io/client'
 import type { PlaneMetrics, TrafficRow } from '../../model/plane-metrics.ts'
+import { registerReadMetrics } from './read-metrics.ts'
 
 /** Adds the metrics to `registry`. */
 export function registerTraffic(registry: Registry, read: () => PlaneMetrics): void {
@@ -40,20 +41,10 @@ export function registerTraffic(registry: Registry, read: () => PlaneMetrics): v
       ({ firstExpiry }) => firstExpiry,
     ],
   ]
-  for (const [name, help, value] of plain) {
-    // Totals are counters, whose value is counted elsewhere and copied here.
-    const Kind = name.endsWith('_total') ? Counter : Gauge
-    new Kind({
-      name,
-      help,
-      registers: [registry],
-      collect() {
-        this.reset()
-        this.inc(value(read()) ?? 0)
-      },
-    })
-  }
-
+  registerReadMetrics(
+    registry,
+    plain.map(([name, help, value]) => ({ name, help, read: () => value(read()) ?? 0 })),
+  )
   registerRows(registry, 'edge', { rows: () => read().edges, labelsOf: ({ edge }) => ({ edge }) })
   const labelsOf = ({ edge: endpoint, address }: TrafficRow) => ({ endpoint, address })
   registerRows(registry, 'endpoint', { rows: () => read().endpoints, labelsOf })
@@ -67,7 +58,7 @@ interface Rows<Label extends string> {
 
 /** The numbers of edges or of endpoints, as `postern_<what>_…`. */
 function registerRows<Label extends string>(registry: Registry, what: string, { rows, labelsOf }: Rows<Label>): void {
-  const labelNames = what === 'edge' ? ['edge'] : ['endpoint', 'address']
+  const labels = what === 'edge' ? ['edge'] : ['endpoint', 'address']
   const each: readonly (readonly [name: string, help: string, read: (row: TrafficRow) => number])[] = [
     ['connections_total', 'Connections of visitors.', (row) => row.connections],
     ['connections_open', 'Connections of visitors that are open.', (row) => row.open],
@@ -76,33 +67,31 @@ function registerRows<Label extends string>(registry: Registry, what: string, { 
     ['request_seconds_total', 'Total time that requests of visitors took.', (row) => row.requestMs / 1000],
     ['refused_total', 'Connections and requests that were not let through.', (row) => row.refused],
   ]
-  for (const [name, help, read] of each) {
-    const Kind = name.endsWith('_total') ? Counter : Gauge
-    new Kind<string>({
+  registerReadMetrics(
+    registry,
+    each.map(([name, help, read]) => ({
       name: `postern_${what}_${name}`,
       help,
-      labelNames,
-      registers: [registry],
-      collect() {
-        this.reset()
-        for (const row of rows()) this.inc(labelsOf(row), read(row))
+      labels,
+      *read() {
+        for (const row of rows()) yield [labelsOf(row), read(row)]
       },
-    })
-  }
-  new Counter<string>({
+    })),
+  )
+  const byStatus = {
     name: `postern_${what}_requests_total`,
     help: 'Requests of visitors by the class of their status; `none` went unanswered.',
-    labelNames: [...labelNames, 'status'],
-    registers: [registry],
-    collect() {
-      this.reset()
+    labels: [...labels, 'status'],
+    *read() {
       for (const row of rows()) {
         for (const [digit, count] of row.requests.entries()) {
-          if (count > 0) this.inc({ ...labelsOf(row), status: digit === 0 ? 'none' : `${digit}xx` }, count)
+          const status = digit === 0 ? 'none' : `${digit}xx`
+          if (count > 0) yield [{ ...labelsOf(row), status }, count] as const
         }
       }
     },
-  })
+  }
+  registerReadMetrics(registry, [byStatus])
 }
 
 const LATENCY = 'postern_visitor_request_seconds'

@@ -6,20 +6,17 @@
  * for folders on other machines.
  */
 import { setImmediate as othersFirst, setTimeout as pause } from 'node:timers/promises'
-import type { Clock } from '../../lib/clock.ts'
 import { type CertificateFilePair, findCertificatePairs } from '../../lib/files/certificate-pairs.ts'
 import { readSmallFileAsync } from '../../lib/files/read-small-file.ts'
-import type { Logger } from '../../lib/log/create-log.ts'
 import { MAX_PRIVATE_KEY_BYTES } from '../../lib/x509/private-key.ts'
 import { BadTlsCertificate, MAX_TLS_PEM_BYTES, readTlsCertificate } from '../../lib/x509/tls-certificate.ts'
 import type { ServedCertificate } from '../../link/planes/plane-calls.ts'
 import { coveredBy } from '../../model/certificate-names.ts'
 import { readNames } from '../../model/hostport.ts'
+import type { ControlTools } from '../store/control-tools.ts'
 
-interface CertificateFilesOptions {
+interface CertificateFilesOptions extends Pick<ControlTools, 'now' | 'log'> {
   readonly folder: string
-  readonly now: Clock
-  readonly log: Logger
   /** How often the folder is scanned, in milliseconds. */
   readonly lookMs?: number
 }

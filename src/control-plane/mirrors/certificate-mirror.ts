@@ -7,9 +7,9 @@ import { openFields, resourceAt } from '../records/sealed-fields.ts'
 import { reservedDomains } from '../resources/reserved-domains.ts'
 import { fieldsOf } from '../resources/resource.ts'
 import { tlsCertificates } from '../resources/tls-certificates.ts'
+import type { ControlTools } from '../store/control-tools.ts'
 import type { Followed } from '../store/feed-follower.ts'
 import type { StoredResource } from '../store/reader.ts'
-import type { Store } from '../store/store.ts'
 import {
   CertificateChoice,
   type CertificatesByName,
@@ -28,13 +28,10 @@ interface FileCertificates {
 /** `changed`: names whose certificate has changed or is gone. The map is changed in place by later calls. */
 type ReplaceCertificates = (served: CertificatesByName, changed: readonly string[]) => void
 
-export interface MirrorCertificatesOptions {
-  readonly store: Store
-  readonly sealer: Sealer
+export interface MirrorCertificatesOptions extends Pick<ControlTools, 'store' | 'sealer' | 'log'> {
   /** Undefined when no certificates are in files. */
   readonly files?: FileCertificates | undefined
   readonly replace: ReplaceCertificates
-  readonly log: Logger
 }
 
 type Part = StoredCertificate | NamingDomain

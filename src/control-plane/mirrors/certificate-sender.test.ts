@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { UploadedCertificates } from '../../data-plane/mirrored/uploaded-certificates.ts'
 import type { CertificateChange, ServedCertificate } from '../../link/planes/plane-calls.ts'
-import { certificateSender } from './certificate-sender.ts'
+import { certificateSender } from './plane-mirrors.ts'
 
 const names = ['a.example.com', 'b.example.com', '*.example.com', 'c.example.com']
 const ids = ['cert_1', 'cert_2', 'cert_3']

@@ -4,17 +4,15 @@
  * Not a `mirror`: an edge changes with everything that it refers to, there may be a hundred thousand of them, so they are sent in
  * batches and not kept here, and the plane itself says which it serves.
  */
-import type { Logger } from '../../lib/log/create-log.ts'
-import type { Sealer } from '../../lib/secrets/seal.ts'
 import { ownTurn } from '../../lib/threads/others-turn.ts'
 import type { PlaneCalls } from '../../link/planes/plane-calls.ts'
 import { referredByModules } from '../../modules/forms.ts'
 import { NESTING_KINDS } from '../resources/backend-lists.ts'
 import { httpsEdgeRoutes } from '../resources/https-edge-routes.ts'
+import type { ControlTools } from '../store/control-tools.ts'
 import type { Change } from '../store/feed.ts'
 import type { Followed } from '../store/feed-follower.ts'
 import type { Reader, StoredResource } from '../store/reader.ts'
-import type { Store } from '../store/store.ts'
 import { edgeResources, readEdgeConfigs } from './edge-configs.ts'
 import { pagesOf } from './mirror.ts'
 
@@ -29,11 +27,8 @@ export interface EdgeSink {
   storedIds(): Promise<readonly string[]>
 }
 
-interface MirrorEdgesOptions {
-  readonly store: Store
-  readonly sealer: Sealer
+interface MirrorEdgesOptions extends Pick<ControlTools, 'store' | 'sealer' | 'log'> {
   readonly sink: EdgeSink
-  readonly log: Logger
 }
 
 /** How many edges are read at once; each may have many routes. */

@@ -1,6 +1,12 @@
 /** What data planes mirror of the stored configuration, in the order in which it is sent. */
 import type { CallLink } from '../../link/calls/call-link.ts'
-import type { ControlCalls, NameChallenge, PlaneCalls } from '../../link/planes/plane-calls.ts'
+import type {
+  CertificateChange,
+  ControlCalls,
+  NameChallenge,
+  PlaneCalls,
+  ServedCertificate,
+} from '../../link/planes/plane-calls.ts'
 import type { RunningCapture } from '../../model/capture.ts'
 import { readName } from '../../model/hostport.ts'
 import { LinkFault } from '../../model/link-fault.ts'
@@ -14,8 +20,8 @@ import { fieldsOf } from '../resources/resource.ts'
 import { CHALLENGE } from '../store/certificate-reader.ts'
 import type { Followed } from '../store/feed-follower.ts'
 import type { Store } from '../store/store.ts'
+import type { CertificatesByName } from './certificate-choice.ts'
 import { type MirrorCertificatesOptions, mirrorCertificates } from './certificate-mirror.ts'
-import { certificateSender } from './certificate-sender.ts'
 import { type EdgeSink, mirrorEdges } from './edge-mirror.ts'
 import { itemsOf, mirror } from './mirror.ts'
 import type { ClusterOfPlanes } from './shared-calls.ts'
@@ -108,4 +114,44 @@ export function planeMirrors(
     runningCaptures(store, (running) => ask('captures', running)),
     ...(nodes ? [nodes.ports((change) => ask('distantPorts', change))] : []),
   ]
+}
+
+/**
+ * Tells a data plane which certificate to show for which name, sending only what has changed. The link delivers in order what
+ * it is told, so nothing is waited for. Returns what sends: `changed` are the names whose certificate may have changed since
+ * the last call.
+ */
+export function certificateSender(send: (change: CertificateChange) => void) {
+  const sent = new Map<string, ServedCertificate>()
+  /** How many names use each certificate at the plane. */
+  const usesOf = new Map<ServedCertificate, number>()
+  let isAll = true
+  const use = (certificate: ServedCertificate, more: 1 | -1): number => {
+    const uses = (usesOf.get(certificate) ?? 0) + more
+    if (uses > 0) usesOf.set(certificate, uses)
+    else usesOf.delete(certificate)
+    return uses
+  }
+  return (served: CertificatesByName, changed: Iterable<string>): void => {
+    const certificates = new Map<string, ServedCertificate>()
+    const names: (readonly [string, string])[] = []
+    const removedNames: string[] = []
+    const left: ServedCertificate[] = []
+    for (const name of changed) {
+      const [before, now] = [sent.get(name), served.get(name)]
+      if (before === now) continue
+      if (before) left.push(before)
+      if (now) {
+        names.push([name, now.id])
+        if (use(now, 1) === 1) certificates.set(now.id, now)
+        sent.set(name, now)
+      } else {
+        removedNames.push(name)
+        sent.delete(name)
+      }
+    }
+    for (const certificate of left) use(certificate, -1)
+    send({ isAll, certificates: [...certificates.values()], names, removedNames })
+    isAll = false
+  }
 }

@@ -4,7 +4,6 @@ import { Refusal } from '../../model/errors.ts'
 import type { Module, ModuleConfig, ShownAt } from '../../modules/module.ts'
 import type { ModuleForm } from '../../modules/spellings.ts'
 import type { Resource } from '../resources/resource.ts'
-import type { Store } from '../store/store.ts'
 import { checkMentions } from './check-references.ts'
 import type { Principal } from './find-caller.ts'
 import { checkTogether, type ModuleChecks, mentionsOf, moduleWrite, openModules, writeModules } from './module-rows.ts'
@@ -30,32 +29,26 @@ interface EdgeModulesOptions extends ShowingModules {
 }
 
 export class EdgeModules {
-  readonly #store: Store
-  readonly #sealer: Sealer
-  readonly #checks: ModuleChecks
-  readonly #requestKey: ShowingModules['requestKey']
+  readonly #options: EdgeModulesOptions
 
-  constructor({ store, sealer, checks, requestKey }: EdgeModulesOptions) {
-    this.#store = store
-    this.#sealer = sealer
-    this.#checks = checks
-    this.#requestKey = requestKey
+  constructor(options: EdgeModulesOptions) {
+    this.#options = options
   }
 
   /** Replaces a module as a whole and returns it; `input` has passed the schema of its form. */
   async put({ resource, principal, target, module, form }: ModuleTarget, input: ModuleConfig): Promise<ModuleConfig> {
-    const checking = { checks: this.#checks, principal }
+    const checking = { checks: this.#options.checks, principal }
     const write = await moduleWrite(checking, resource, { module, form, given: input, at: '' })
     const writes = [write]
     await attempt(() =>
-      this.#store.write(async (writer) => {
+      this.#options.store.write(async (writer) => {
         const before = visible(resource, principal, target, await writer.lock(resource.kind, target.id))
-        checkTogether(this.#sealer, resource, before, { writes })
+        checkTogether(this.#options.sealer, resource, before, { writes })
         const mentions = mentionsOf(resource, writes)
         await checkMentions(writer, mentions)
         await checkNesting(writer, resource, before.id, mentions)
         const isNew = !before.modules.has(module.name)
-        await writeModules(writer, this.#sealer, resource, before.id, { writes, isNew })
+        await writeModules(writer, this.#options.sealer, resource, before.id, { writes, isNew })
         writer.changed(...rootOf(resource, before))
       }),
     )
@@ -63,9 +56,9 @@ export class EdgeModules {
   }
 
   async get({ resource, principal, target, module, form }: ModuleTarget): Promise<ModuleConfig> {
-    const found = await this.#store.read((reader) => reader.resource(resource.kind, target.id))
+    const found = await this.#options.store.read((reader) => reader.resource(resource.kind, target.id))
     const stored = visible(resource, principal, target, found)
-    const config = openModules(this.#sealer, resource, stored).get(module.name)
+    const config = openModules(this.#options.sealer, resource, stored).get(module.name)
     if (!config) {
       const msg = `the module \`${form.name}\` of this ${resource.noun} is not set; PUT it first`
       throw new Refusal('MODULE_NOT_SET', msg)
@@ -77,15 +70,15 @@ export class EdgeModules {
   async shownAt({ module, target }: ModuleTarget): Promise<ShownAt | undefined> {
     if (!module.shows) return undefined
     const { id, parentId = null } = target
-    return shownAt({ id, parentId }, { store: this.#store, requestKey: this.#requestKey })
+    return shownAt({ id, parentId }, this.#options)
   }
 
   /** D29: removing a module that is not set changes nothing and is no error. */
   async remove({ resource, principal, target, module }: ModuleTarget): Promise<void> {
-    await this.#store.write(async (writer) => {
+    await this.#options.store.write(async (writer) => {
       const before = visible(resource, principal, target, await writer.lock(resource.kind, target.id))
       if (!before.modules.has(module.name)) return
-      checkTogether(this.#sealer, resource, before, { without: module })
+      checkTogether(this.#options.sealer, resource, before, { without: module })
       await writer.removeModule(before.id, module.name)
       await writer.setReferences(before.id, module.name, [], false)
       writer.changed(...rootOf(resource, before))

@@ -4,6 +4,7 @@ import type { Logger } from '../../lib/log/create-log.ts'
 import { MAX_IDLE_MS } from '../../link/planes/login-store.ts'
 import { applicationSessions } from '../resources/application-sessions.ts'
 import { applicationUsers } from '../resources/application-users.ts'
+import type { ControlTools } from '../store/control-tools.ts'
 import type { LoginWriter } from '../store/login-writer.ts'
 import type { Store } from '../store/store.ts'
 
@@ -25,10 +26,7 @@ const BATCHES = 50
  */
 const MAX_KEPT = 250_000
 
-export interface LoginUpkeepOptions {
-  readonly store: Store
-  readonly now: Clock
-  readonly log: Logger
+export interface LoginUpkeepOptions extends Pick<ControlTools, 'store' | 'now' | 'log'> {
   /** Smaller ones are for tests. */
   readonly maxKept?: number
   readonly everyMs?: number

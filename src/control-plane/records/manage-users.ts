@@ -1,15 +1,16 @@
 /** Manages users without the API: the first start creates one, and `postern admin` helps when no key is at hand. */
-import { type Clock, timestamp } from '../../lib/clock.ts'
-import { type IdSource, randomText } from '../../lib/ids.ts'
+import { timestamp } from '../../lib/clock.ts'
+import { randomText } from '../../lib/ids.ts'
 import type { Secret } from '../../lib/secrets/secret.ts'
 import { Refusal } from '../../model/errors.ts'
 import { API_KEY_TOKENS, apiKeys } from '../resources/api-keys.ts'
 import { AUTHTOKENS, credentials } from '../resources/credentials.ts'
 import type { Fields, Resource } from '../resources/resource.ts'
 import { users } from '../resources/users.ts'
+import type { ControlTools } from '../store/control-tools.ts'
 import { everyPage } from '../store/every-page.ts'
 import type { Reader, StoredResource } from '../store/reader.ts'
-import { type Store, StoreConflict } from '../store/store.ts'
+import { StoreConflict } from '../store/store.ts'
 import type { Writer } from '../store/writer.ts'
 import { tokenHash } from './find-caller.ts'
 
@@ -34,11 +35,7 @@ export interface FirstStart {
   readonly authtoken: string
 }
 
-interface UserTools {
-  readonly store: Store
-  readonly ids: IdSource
-  readonly now: Clock
-}
+type UserTools = Pick<ControlTools, 'store' | 'ids' | 'now'>
 
 /** Creates the first admin with a key and an authtoken, preset or random; null when there is a user already. */
 export async function makeFirstUser(

@@ -1,30 +1,26 @@
 /** Starts and ends captures for the API, and removes those that have expired. */
-import { type Clock, timestamp } from '../../lib/clock.ts'
-import type { Logger } from '../../lib/log/create-log.ts'
+import { timestamp } from '../../lib/clock.ts'
 import { BadValue } from '../../lib/shape/check.ts'
 import { Refusal } from '../../model/errors.ts'
 import type { Presence } from '../../model/presence.ts'
 import { captures } from '../resources/captures.ts'
 import { httpsEdges } from '../resources/https-edges.ts'
 import type { Fields } from '../resources/resource.ts'
+import type { ControlTools } from '../store/control-tools.ts'
 import type { Change } from '../store/feed.ts'
 import type { Followed } from '../store/feed-follower.ts'
 import type { StoredResource } from '../store/reader.ts'
-import type { Store } from '../store/store.ts'
 import { checkMentions } from './check-references.ts'
 import type { Principal } from './find-caller.ts'
 import type { ResourceTarget } from './ownership.ts'
 import type { Records } from './records.ts'
 import type { Complete } from './show-resource.ts'
 
-interface CaptureControlOptions {
-  readonly store: Store
+interface CaptureControlOptions extends Pick<ControlTools, 'store' | 'now' | 'log'> {
   readonly records: Records
   readonly presence: Pick<Presence, 'endpoint' | 'tunnel' | 'session'>
   /** The configuration of an agent's endpoint that is online here. */
   readonly endpoint: (id: string) => { readonly id: string; readonly ownerId?: string | undefined } | undefined
-  readonly now: Clock
-  readonly log: Logger
 }
 
 /** Most captures at once, on all nodes together. */

@@ -6,7 +6,7 @@ import { endpoints } from '../resources/endpoints.ts'
 import { resources } from '../resources/index.ts'
 import { nodes } from '../resources/nodes.ts'
 import { linksUnder } from '../resources/resource-links.ts'
-import { nobodyPresent, presentOne, presentPage } from './online-lists.ts'
+import { nobodyPresent, presentKind } from './online-lists.ts'
 
 const links = linksUnder('https://api.example.com')
 const presenting = { links, groupsOf: () => ['bkdtg_1'] }
@@ -63,9 +63,9 @@ for (const [what, endpoint, also] of rows) {
       endpoint: async (id) => (id === endpoint.id ? endpoint : undefined),
     }
     const expected = { ...shown, ...also }
-    assert.deepEqual(await presentOne(presence, endpoints, 'ep_1', presenting), expected)
-    assert.deepEqual(await presentPage(presence, endpoints, { limit: 2 }, presenting), [expected])
-    assert.equal(await presentOne(presence, endpoints, 'ep_2', presenting), undefined)
+    assert.deepEqual(await presentKind(endpoints).one(presence, 'ep_1', presenting), expected)
+    assert.deepEqual(await presentKind(endpoints).page(presence, { limit: 2 }, presenting), [expected])
+    assert.equal(await presentKind(endpoints).one(presence, 'ep_2', presenting), undefined)
     const known = Object.keys(endpoints.view.properties)
     for (const field of Object.keys(expected)) assert.ok(known.includes(field), field)
   })
@@ -80,16 +80,16 @@ test('a node is shown with its address, its sessions and the rest of its lease',
     node: async (id) => (id === node.id ? node : undefined),
   }
   const expected = { ...node, uri: 'https://api.example.com/nodes/nd_1' }
-  assert.deepEqual(await presentOne(presence, nodes, 'nd_1', presenting), expected)
-  assert.deepEqual(await presentPage(presence, nodes, { limit: 2 }, presenting), [expected])
+  assert.deepEqual(await presentKind(nodes).one(presence, 'nd_1', presenting), expected)
+  assert.deepEqual(await presentKind(nodes).page(presence, { limit: 2 }, presenting), [expected])
   assert.deepEqual(Object.keys(nodes.view.properties).sort(), Object.keys(expected).sort())
   assert.equal(nodes.access, 'admin')
 })
 
 test('every resource that presence answers can be read from it, and no other', async () => {
   for (const resource of resources.filter(({ handlers }) => handlers?.list === 'list_present')) {
-    assert.deepEqual(await presentPage(nobodyPresent, resource, { limit: 1 }, presenting), [], resource.kind)
-    assert.equal(await presentOne(nobodyPresent, resource, 'x', presenting), undefined, resource.kind)
+    assert.deepEqual(await presentKind(resource).page(nobodyPresent, { limit: 1 }, presenting), [], resource.kind)
+    assert.equal(await presentKind(resource).one(nobodyPresent, 'x', presenting), undefined, resource.kind)
   }
-  await assert.rejects(presentPage(nobodyPresent, apiKeys, { limit: 1 }, presenting), /not read from presence/)
+  assert.throws(() => presentKind(apiKeys), /not read from presence/)
 })

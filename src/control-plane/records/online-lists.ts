@@ -40,54 +40,66 @@ export interface Presenting {
   readonly groupsOf: (labels: Readonly<Record<string, string>>) => readonly string[]
 }
 
-/** A page of `resource`, as it is shown. */
-export async function presentPage(
-  presence: Presence,
-  resource: Resource,
-  page: PresencePage,
-  presenting: Presenting,
-): Promise<Shown[]> {
-  switch (resource) {
-    case nodes:
-      return (await presence.nodes(page)).map((each) => showNode(each, presenting))
-    case tunnelSessions:
-      return (await presence.sessions(page)).map((each) => showSession(each, presenting))
-    case tunnels:
-      return (await presence.tunnels(page)).map((each) => showTunnel(each, presenting))
-    case endpoints:
-      return (await presence.endpoints(page)).map((each) => showEndpoint(each, presenting))
-    default:
-      throw new Error(`${resource.kind} is not read from presence`)
+/** How one kind is read and shown. */
+interface PresentKind {
+  readonly page: (presence: Presence, page: PresencePage, presenting: Presenting) => Promise<Shown[]>
+  readonly one: (presence: Presence, id: string, presenting: Presenting) => Promise<Shown | undefined>
+}
+
+function kindOf<Present>(
+  page: (presence: Presence, page: PresencePage) => Promise<readonly Present[]>,
+  one: (presence: Presence, id: string) => Promise<Present | undefined>,
+  show: (present: Present, presenting: Presenting) => Shown,
+): PresentKind {
+  return {
+    page: async (presence, which, presenting) => (await page(presence, which)).map((each) => show(each, presenting)),
+    async one(presence, id, presenting) {
+      const found = await one(presence, id)
+      return found && show(found, presenting)
+    },
   }
 }
 
-/** One of `resource`, as it is shown. */
-export async function presentOne(
-  presence: Presence,
-  resource: Resource,
-  id: string,
-  presenting: Presenting,
-): Promise<Shown | undefined> {
-  switch (resource) {
-    case nodes: {
-      const node = await presence.node(id)
-      return node && showNode(node, presenting)
-    }
-    case tunnelSessions: {
-      const session = await presence.session(id)
-      return session && showSession(session, presenting)
-    }
-    case tunnels: {
-      const tunnel = await presence.tunnel(id)
-      return tunnel && showTunnel(tunnel, presenting)
-    }
-    case endpoints: {
-      const endpoint = await presence.endpoint(id)
-      return endpoint && showEndpoint(endpoint, presenting)
-    }
-    default:
-      throw new Error(`${resource.kind} is not read from presence`)
-  }
+const kinds = new Map<Resource, PresentKind>([
+  [
+    nodes,
+    kindOf(
+      (all, page) => all.nodes(page),
+      (all, id) => all.node(id),
+      showNode,
+    ),
+  ],
+  [
+    tunnelSessions,
+    kindOf(
+      (all, page) => all.sessions(page),
+      (all, id) => all.session(id),
+      showSession,
+    ),
+  ],
+  [
+    tunnels,
+    kindOf(
+      (all, page) => all.tunnels(page),
+      (all, id) => all.tunnel(id),
+      showTunnel,
+    ),
+  ],
+  [
+    endpoints,
+    kindOf(
+      (all, page) => all.endpoints(page),
+      (all, id) => all.endpoint(id),
+      showEndpoint,
+    ),
+  ],
+])
+
+/** How a resource that is read from presence is read and shown. */
+export function presentKind(resource: Resource): PresentKind {
+  const kind = kinds.get(resource)
+  if (!kind) throw new Error(`${resource.kind} is not read from presence`)
+  return kind
 }
 
 function showNode(node: PresentNode, { links }: Presenting): Shown {

@@ -3,19 +3,14 @@
  * the account and the name, so that a record for another server proves nothing here.
  */
 import { createHmac, randomBytes } from 'node:crypto'
-import type { Clock } from '../../lib/clock.ts'
-import type { Logger } from '../../lib/log/create-log.ts'
 import type { RecordLookUp } from '../../lib/net/record-look-up.ts'
 import { LOST_PROOF, type NameProof, proofKey, readProof, VOUCHED } from '../../model/name-proof.ts'
-import type { Store } from '../store/store.ts'
+import type { ControlTools } from '../store/control-tools.ts'
 import type { Writer } from '../store/writer.ts'
 
-interface ProvenNamesOptions {
-  readonly store: Store
+interface ProvenNamesOptions extends Pick<ControlTools, 'store' | 'now' | 'log'> {
   readonly domain: string
   readonly lookUp: RecordLookUp
-  readonly now: Clock
-  readonly log: Logger
 }
 
 /** The records that prove a name; one of them is enough. */

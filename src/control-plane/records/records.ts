@@ -1,7 +1,6 @@
 /** Creates, lists, gets, updates and deletes stored resources of every kind: one transaction each, by the resource's own rules. */
-import { type Clock, timestamp } from '../../lib/clock.ts'
-import { type IdSource, randomText } from '../../lib/ids.ts'
-import type { Sealer } from '../../lib/secrets/seal.ts'
+import { timestamp } from '../../lib/clock.ts'
+import { randomText } from '../../lib/ids.ts'
 import { othersTurn } from '../../lib/threads/others-turn.ts'
 import { Refusal } from '../../model/errors.ts'
 import type { Presence } from '../../model/presence.ts'
@@ -10,8 +9,8 @@ import { EDGE_NAMES } from '../resources/hostports.ts'
 import { resourceOf } from '../resources/index.ts'
 import { RESERVED_NAMES } from '../resources/reserved-domains.ts'
 import type { Claim, Fields, Resource, Surroundings } from '../resources/resource.ts'
+import type { ControlTools } from '../store/control-tools.ts'
 import type { Reader, StoredResource } from '../store/reader.ts'
-import type { Store } from '../store/store.ts'
 import { checkClaims, checkMentions, checkUnreferenced, setClaims, setMentions } from './check-references.ts'
 import { type Principal, tokenHash } from './find-caller.ts'
 import type { KeyMaker } from './key-maker.ts'
@@ -28,11 +27,7 @@ import { placed, type ShowingModules } from './shown-at.ts'
 import { checkRules } from './write-rules.ts'
 
 /** What records need. */
-interface RecordsOptions {
-  readonly store: Store
-  readonly ids: IdSource
-  readonly now: Clock
-  readonly sealer: Sealer
+interface RecordsOptions extends Pick<ControlTools, 'store' | 'sealer' | 'ids' | 'now'> {
   readonly around: Surroundings
   /** This node, where there may be others. */
   readonly nodeId?: string | undefined
@@ -45,31 +40,10 @@ interface RecordsOptions {
 }
 
 export class Records {
-  readonly #store: Store
-  readonly #ids: IdSource
-  readonly #now: Clock
-  readonly #sealer: Sealer
-  readonly #around: Surroundings
-  readonly #nodeId: string | undefined
-  readonly #presence: Presence
-  readonly #checks: ModuleChecks
-  readonly #keys: RecordsOptions['keys']
-  readonly #showing: ShowingModules
-  readonly #whyNotProven: RecordsOptions['whyNotProven']
+  readonly #options: RecordsOptions
 
   constructor(options: RecordsOptions) {
-    const { store, ids, now, sealer, around, nodeId, presence, checks, keys, requestKey } = options
-    this.#store = store
-    this.#ids = ids
-    this.#now = now
-    this.#sealer = sealer
-    this.#around = around
-    this.#nodeId = nodeId
-    this.#presence = presence
-    this.#checks = checks
-    this.#keys = keys
-    this.#showing = { store, requestKey }
-    this.#whyNotProven = options.whyNotProven
+    this.#options = options
   }
 
   /** Stores a new resource; `input` has passed the resource's create schema. */
@@ -79,22 +53,22 @@ export class Records {
     input: Fields,
     parentInPath: string | null,
   ): Promise<Complete> {
-    const { own, modules: writes } = await splitModules({ checks: this.#checks, principal }, resource, input)
+    const { own, modules: writes } = await splitModules({ checks: this.#options.checks, principal }, resource, input)
     const named = take(own, resource.access === 'owner' ? 'owner_id' : null)
     const parentInBody = take(own, resource.parent?.in === 'body' ? resource.parent.field : null)
     const parentId = typeof parentInBody === 'string' ? parentInBody : parentInPath
-    const settled = await this.#checks.settle(principal.id, resource, own, this.#around)
-    checkTogether(this.#sealer, resource, { id: '', modules: new Map() }, { writes })
+    const settled = await this.#options.checks.settle(principal.id, resource, own, this.#options.around)
+    checkTogether(this.#options.sealer, resource, { id: '', modules: new Map() }, { writes })
     await this.#checkProven(principal, namesIn(resource.claims(settled, parentId)))
     const prepared = await this.#prepared(resource, principal, settled)
 
     const made = await attempt<Complete>(() =>
-      this.#store.write(async (writer) => {
+      this.#options.store.write(async (writer) => {
         if (parentId !== null) await requireParent(writer, resource, parentId)
         const fields = await this.#chosen(writer, resource, prepared.fields)
         await checkRules(writer, { resource, principal, parentId, before: null, after: fields })
         const ownerId = resource.access === 'owner' ? await ownerOf(writer, principal, named) : null
-        const id = prepared.id ?? this.#ids.next(resource.prefix)
+        const id = prepared.id ?? this.#options.ids.next(resource.prefix)
         const token = resource.mints ? `${id.slice(resource.prefix.length)}_${randomText()}` : null
         const claims = [...resource.claims(fields, parentId)]
         if (resource.mints && token) claims.push(tokenClaim(resource.mints.scope, token))
@@ -103,14 +77,17 @@ export class Records {
         await checkMentions(writer, allMentions)
         await checkNesting(writer, resource, null, allMentions)
         await checkClaims(writer, claims, null)
-        await checkServed(writer, claims, this.#nodeId)
+        await checkServed(writer, claims, this.#options.nodeId)
 
-        const row = { id, kind: resource.kind, parentId, ownerId, createdAt: timestamp(this.#now()), fields }
-        if (resource.secrets.length > 0) await holdKey(writer, this.#sealer)
-        await writer.insert({ ...row, fields: sealFields(this.#sealer, resource.secrets, fields, resourceAt(id)) })
+        const row = { id, kind: resource.kind, parentId, ownerId, createdAt: timestamp(this.#options.now()), fields }
+        if (resource.secrets.length > 0) await holdKey(writer, this.#options.sealer)
+        await writer.insert({
+          ...row,
+          fields: sealFields(this.#options.sealer, resource.secrets, fields, resourceAt(id)),
+        })
         await setClaims(writer, id, claims, [])
         await setMentions(writer, id, mentions, [])
-        await writeModules(writer, this.#sealer, resource, id, { writes, isNew: true })
+        await writeModules(writer, this.#options.sealer, resource, id, { writes, isNew: true })
         writer.changed(...rootOf(resource, row))
         const modules = new Map(writes.map(({ module, config }) => [module.name, config]))
         if (this.#mayVouch(principal)) await vouchFor(writer, namesIn(claims))
@@ -118,7 +95,7 @@ export class Records {
         return { ...row, modules, token, children: [], live: await this.#live(resource, fields), fact }
       }),
     )
-    return placed(made, this.#showing)
+    return placed(made, this.#options)
   }
 
   /** A page of what the caller may see, newest first. */
@@ -127,7 +104,7 @@ export class Records {
     principal: Principal,
     { limit, beforeId }: { limit: number; beforeId?: string },
   ): Promise<{ records: readonly Complete[]; hasMore: boolean }> {
-    const page = await this.#store.read(async (reader) => {
+    const page = await this.#options.store.read(async (reader) => {
       const found = await reader.page({
         kind: resource.kind,
         // One more than asked for, to know whether there is a next page.
@@ -139,16 +116,16 @@ export class Records {
       return { records, hasMore: found.length > limit }
     })
     const records: Complete[] = []
-    for (const each of page.records) records.push(await placed(each, this.#showing))
+    for (const each of page.records) records.push(await placed(each, this.#options))
     return { ...page, records }
   }
 
   async get(resource: Resource, principal: Principal, target: ResourceTarget): Promise<Complete> {
-    const found = await this.#store.read(async (reader) => {
+    const found = await this.#options.store.read(async (reader) => {
       const row = visible(resource, principal, target, await reader.resource(resource.kind, target.id))
       return only(await this.#complete(reader, resource, [row]))
     })
-    return placed(found, this.#showing)
+    return placed(found, this.#options)
   }
 
   /**
@@ -161,27 +138,27 @@ export class Records {
     input: Fields,
     cleared: string | null = null,
   ): Promise<Complete> {
-    const { own, modules: writes } = await splitModules({ checks: this.#checks, principal }, resource, input)
+    const { own, modules: writes } = await splitModules({ checks: this.#options.checks, principal }, resource, input)
     if (cleared !== null) own[cleared] = undefined
     await this.#checkNewNames(resource, principal, target, own)
     const renewed = await this.#renewed(resource, principal, target, own)
     const changed = await attempt(() =>
-      this.#store.write(async (writer) => {
+      this.#options.store.write(async (writer) => {
         const before = visible(resource, principal, target, await writer.lock(resource.kind, target.id))
         const { id, parentId } = before
         if (Object.keys(own).length > 0) {
-          const old = openFields(this.#sealer, resource.secrets, before.fields, resourceAt(id))
+          const old = openFields(this.#options.sealer, resource.secrets, before.fields, resourceAt(id))
           const changed = { ...old, ...own }
-          const fields = resource.price ? renewed(changed) : resource.settle(changed, this.#around)
+          const fields = resource.price ? renewed(changed) : resource.settle(changed, this.#options.around)
           await checkRules(writer, { resource, principal, parentId, before, after: fields })
           const [claims, mentions] = [resource.claims(fields, parentId), resource.mentions(fields)]
           const oldMentions = resource.mentions(old)
           await checkMentions(writer, mentions)
           if (!sameIds(mentions, oldMentions)) await checkNesting(writer, resource, id, mentions)
           await checkClaims(writer, claims, id)
-          await checkServed(writer, claims, this.#nodeId)
-          if (resource.secrets.length > 0) await holdKey(writer, this.#sealer)
-          await writer.replaceFields(id, sealFields(this.#sealer, resource.secrets, fields, resourceAt(id)))
+          await checkServed(writer, claims, this.#options.nodeId)
+          if (resource.secrets.length > 0) await holdKey(writer, this.#options.sealer)
+          await writer.replaceFields(id, sealFields(this.#options.sealer, resource.secrets, fields, resourceAt(id)))
           const oldClaims = resource.claims(old, parentId)
           await setClaims(writer, id, claims, oldClaims)
           if (this.#mayVouch(principal)) {
@@ -192,23 +169,23 @@ export class Records {
           await setMentions(writer, id, mentions, oldMentions)
         }
         if (writes.length > 0) {
-          checkTogether(this.#sealer, resource, before, { writes })
+          checkTogether(this.#options.sealer, resource, before, { writes })
           const mentions = mentionsOf(resource, writes)
           await checkMentions(writer, mentions)
           await checkNesting(writer, resource, id, mentions)
-          await writeModules(writer, this.#sealer, resource, id, { writes, isNew: false })
+          await writeModules(writer, this.#options.sealer, resource, id, { writes, isNew: false })
         }
         if (Object.keys(own).length + writes.length > 0) writer.changed(...rootOf(resource, before))
         const after = await writer.resource(resource.kind, id)
         return only(await this.#complete(writer, resource, after ? [after] : []))
       }),
     )
-    return placed(changed, this.#showing)
+    return placed(changed, this.#options)
   }
 
   async remove(resource: Resource, principal: Principal, target: ResourceTarget): Promise<void> {
     await attempt(() =>
-      this.#store.write(async (writer) => {
+      this.#options.store.write(async (writer) => {
         const before = visible(resource, principal, target, await writer.lock(resource.kind, target.id))
         await checkRules(writer, { resource, principal, parentId: before.parentId, before, after: null })
         await checkUnreferenced(writer, resource, before.id)
@@ -234,8 +211,8 @@ export class Records {
     for (const each of found) {
       complete.push({
         ...each,
-        fields: openFields(this.#sealer, resource.secrets, each.fields, resourceAt(each.id)),
-        modules: openModules(this.#sealer, resource, each),
+        fields: openFields(this.#options.sealer, resource.secrets, each.fields, resourceAt(each.id)),
+        modules: openModules(this.#options.sealer, resource, each),
         children: children.get(each.id) ?? [],
         live: await this.#live(resource, each.fields),
         fact: resource.fact && facts.get(resource.fact(each.fields)),
@@ -254,12 +231,12 @@ export class Records {
     fields: Fields,
   ): Promise<{ readonly id?: string; readonly fields: Fields }> {
     if (!resource.make) return { fields }
-    const id = this.#ids.next(resource.prefix)
+    const id = this.#options.ids.next(resource.prefix)
     const made = await resource.make(fields, {
       id,
-      now: this.#now,
-      keyPair: (choice) => this.#keys.make(principal.id, choice),
-      fieldsOf: (mention) => this.#store.read((reader) => this.#fieldsOf(reader, mention)),
+      now: this.#options.now,
+      keyPair: (choice) => this.#options.keys.make(principal.id, choice),
+      fieldsOf: (mention) => this.#options.store.read((reader) => this.#fieldsOf(reader, mention)),
     })
     return { id, fields: made }
   }
@@ -275,11 +252,11 @@ export class Records {
     own: Fields,
   ): Promise<(fields: Fields) => Fields> {
     if (!resource.renews.some((name) => own[name] !== undefined)) return (fields) => fields
-    const { id, fields } = await this.#store.read(async (reader) =>
+    const { id, fields } = await this.#options.store.read(async (reader) =>
       visible(resource, principal, target, await reader.resource(resource.kind, target.id)),
     )
-    const given = { ...openFields(this.#sealer, resource.secrets, fields, resourceAt(id)), ...own }
-    const settled = await this.#checks.settle(principal.id, resource, given, this.#around)
+    const given = { ...openFields(this.#options.sealer, resource.secrets, fields, resourceAt(id)), ...own }
+    const settled = await this.#options.checks.settle(principal.id, resource, given, this.#options.around)
     const derived = Object.entries(settled).filter(([name]) => !Object.hasOwn(resource.update.properties, name))
     return (current) => {
       // Another update came between, so the fields that were checked together are not those that would be stored.
@@ -290,12 +267,12 @@ export class Records {
 
   /** Checks new names before the transaction, since that asks the DNS. */
   async #checkNewNames(resource: Resource, principal: Principal, target: ResourceTarget, own: Fields): Promise<void> {
-    if (!this.#whyNotProven || principal.role === 'admin' || own.hostports === undefined) return
-    const { fields, parentId } = await this.#store.read(async (reader) =>
+    if (!this.#options.whyNotProven || principal.role === 'admin' || own.hostports === undefined) return
+    const { fields, parentId } = await this.#options.store.read(async (reader) =>
       visible(resource, principal, target, await reader.resource(resource.kind, target.id)),
     )
     const before = new Set(namesIn(resource.claims(fields, parentId)))
-    const after = namesIn(resource.claims(resource.settle({ ...fields, ...own }, this.#around), parentId))
+    const after = namesIn(resource.claims(resource.settle({ ...fields, ...own }, this.#options.around), parentId))
     await this.#checkProven(
       principal,
       after.filter((name) => !before.has(name)),
@@ -305,30 +282,30 @@ export class Records {
   async #checkProven({ role }: Principal, names: readonly string[]): Promise<void> {
     if (role === 'admin') return
     for (const name of names) {
-      const why = await this.#whyNotProven?.(name)
+      const why = await this.#options.whyNotProven?.(name)
       if (why !== undefined) throw new Refusal('NAME_NOT_PROVEN', why)
     }
   }
 
   /** Where names must be proven, an admin vouches for the names it assigns. */
   #mayVouch({ role }: Principal): boolean {
-    return role === 'admin' && this.#whyNotProven !== undefined
+    return role === 'admin' && this.#options.whyNotProven !== undefined
   }
 
   async #fieldsOf(reader: Reader, mention: Mention): Promise<Fields> {
     await checkMentions(reader, [mention])
     const [row] = await reader.resources([mention.id])
     if (!row) throw new Refusal('CONFLICT')
-    return openFields(this.#sealer, resourceOf(row.kind).secrets, row.fields, resourceAt(row.id))
+    return openFields(this.#options.sealer, resourceOf(row.kind).secrets, row.fields, resourceAt(row.id))
   }
 
   async #chosen(reader: Reader, resource: Resource, fields: Fields): Promise<Fields> {
     if (!resource.choose) return fields
-    return resource.choose(fields, this.#around, async (scope, key) => !(await reader.holder(scope, key)))
+    return resource.choose(fields, this.#options.around, async (scope, key) => !(await reader.holder(scope, key)))
   }
 
   async #live(resource: Resource, fields: Fields): Promise<Complete['live']> {
-    return resource.live ? resource.live(fields, this.#presence) : {}
+    return resource.live ? resource.live(fields, this.#options.presence) : {}
   }
 }
 

@@ -1,14 +1,11 @@
 /** Requests an early replacement of an issued certificate, for one that was revoked or whose key has leaked. */
-import type { Logger } from '../../lib/log/create-log.ts'
 import { Refusal } from '../../model/errors.ts'
 import { tlsCertificates } from '../resources/tls-certificates.ts'
-import type { Store } from '../store/store.ts'
+import type { ControlTools } from '../store/control-tools.ts'
 import type { Principal } from './find-caller.ts'
 import { type ResourceTarget, visible } from './ownership.ts'
 
-interface RenewalsOptions {
-  readonly store: Store
-  readonly log: Logger
+interface RenewalsOptions extends Pick<ControlTools, 'store' | 'log'> {
   readonly managesCertificates: boolean
 }
 

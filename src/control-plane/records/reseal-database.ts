@@ -5,11 +5,11 @@ import { everyPage } from '../store/every-page.ts'
 import type { StoredModule } from '../store/reader.ts'
 import type { Writer } from '../store/writer.ts'
 import { resealAcmeKeys } from './acme-keys.ts'
-import { resealAuthority } from './own-authority.ts'
+import { authorityFact } from './own-authority.ts'
 import { changeFields, moduleAt, resourceAt } from './sealed-fields.ts'
 import { resealLogins } from './sealed-logins.ts'
-import { resealSshHostKey } from './stored-host-key.ts'
-import { resealRequestKey } from './stored-request-key.ts'
+import { hostKeyFact } from './stored-host-key.ts'
+import { requestKeyFact } from './stored-request-key.ts'
 
 /** Returns the new text for a sealed value; `context` says what it belongs to. */
 export type Reseal = (sealed: string, context: string) => string
@@ -20,9 +20,9 @@ const AT_A_TIME = 500
 /** Replaces every sealed value; returns the number of rows. */
 export async function resealAll(writer: Writer, reseal: Reseal): Promise<number> {
   return (
-    (await resealAuthority(writer, reseal)) +
-    (await resealRequestKey(writer, reseal)) +
-    (await resealSshHostKey(writer, reseal)) +
+    (await authorityFact.reseal(writer, reseal)) +
+    (await requestKeyFact.reseal(writer, reseal)) +
+    (await hostKeyFact.reseal(writer, reseal)) +
     (await resealModules(writer, reseal)) +
     (await resealResources(writer, reseal)) +
     (await resealLogins(writer, reseal)) +

@@ -17,6 +17,7 @@ import type { UsedAnswer } from '../../model/logins.ts'
 import { browserOf } from '../../modules/login/browser-digest.ts'
 import { applicationSessions } from '../resources/application-sessions.ts'
 import { applicationUsers } from '../resources/application-users.ts'
+import type { ControlTools } from '../store/control-tools.ts'
 import type { Change } from '../store/feed.ts'
 import type { Followed } from '../store/feed-follower.ts'
 import type { Seen } from '../store/login-writer.ts'
@@ -31,10 +32,7 @@ const MAX_OF_USER = 500
 /** Most excess logins removed at once: each new login adds at most one, and more exist only after the limit was lowered. */
 const REMOVED_AT_ONCE = 100
 
-export interface StoredLoginsOptions {
-  readonly store: Store
-  readonly sealer: Sealer
-  readonly ids: IdSource
+export interface StoredLoginsOptions extends Pick<ControlTools, 'store' | 'sealer' | 'ids'> {
   /** Smaller ones are for tests. */
   readonly maxOfUser?: number
   readonly lookupMs?: number

@@ -4,7 +4,8 @@ import type { PresencePage } from '../../model/presence.ts'
 import { inBatches } from './batches.ts'
 import type { DialectFacts } from './dialect.ts'
 import {
-  holderOf,
+  fieldsIn,
+  holderColumns,
   type LiveNode,
   nodeOf,
   placeOf,
@@ -13,8 +14,8 @@ import {
   type StoredHolder,
   type StoredOnlineSession,
   type StoredOnlineTunnel,
-  sessionOf,
-  tunnelOf,
+  sessionColumns,
+  tunnelColumns,
   withHolders,
 } from './online-rows.ts'
 import type { Tables } from './tables.ts'
@@ -114,7 +115,7 @@ export class OnlineReader {
       )
     }
     const rows = await found.orderBy('label.tunnel_id').limit(limit).execute()
-    return rows.map(tunnelOf)
+    return rows.map((row) => fieldsIn(tunnelColumns, row))
   }
 
   /** The keys of a node's rows, in order. */
@@ -134,7 +135,7 @@ export class OnlineReader {
 
   /** A page of sessions, newest first. */
   async sessions(page: PresencePage): Promise<StoredOnlineSession[]> {
-    return (await this.#page('online_sessions', 'id', page)).map(sessionOf)
+    return (await this.#page('online_sessions', 'id', page)).map((row) => fieldsIn(sessionColumns, row))
   }
 
   async session(id: string): Promise<StoredOnlineSession | undefined> {
@@ -144,17 +145,17 @@ export class OnlineReader {
       .where('id', '=', id)
       .where(this.isLive('online_sessions.node_id'))
       .executeTakeFirst()
-    return row && sessionOf(row)
+    return row && fieldsIn(sessionColumns, row)
   }
 
   /** A page of tunnels, newest first. */
   async tunnels(page: PresencePage): Promise<StoredOnlineTunnel[]> {
-    return (await this.#page('online_tunnels', 'id', page)).map(tunnelOf)
+    return (await this.#page('online_tunnels', 'id', page)).map((row) => fieldsIn(tunnelColumns, row))
   }
 
   async tunnel(id: string): Promise<StoredOnlineTunnel | undefined> {
     const [row] = await this.#tunnelsBy('id', id)
-    return row && tunnelOf(row)
+    return row && fieldsIn(tunnelColumns, row)
   }
 
   /** The sessions among `ids` that are online. */
@@ -167,7 +168,7 @@ export class OnlineReader {
         .where(this.isLive('online_sessions.node_id'))
         .execute(),
     )
-    return rows.map(sessionOf)
+    return rows.map((row) => fieldsIn(sessionColumns, row))
   }
 
   /** All tunnels of some sessions, oldest first. */
@@ -180,18 +181,18 @@ export class OnlineReader {
         .where(this.isLive('online_tunnels.node_id'))
         .execute(),
     )
-    return rows.map(tunnelOf).sort((a, b) => order(a.id, b.id))
+    return rows.map((row) => fieldsIn(tunnelColumns, row)).sort((a, b) => order(a.id, b.id))
   }
 
   /** A page of the tunnels that have an endpoint, by the ids of their endpoints, newest first. */
   async endpoints(page: PresencePage): Promise<StoredOnlineTunnel[]> {
-    return (await this.#page('online_tunnels', 'endpoint_id', page)).map(tunnelOf)
+    return (await this.#page('online_tunnels', 'endpoint_id', page)).map((row) => fieldsIn(tunnelColumns, row))
   }
 
   /** The tunnel behind an endpoint. */
   async endpoint(id: string): Promise<StoredOnlineTunnel | undefined> {
     const [row] = await this.#tunnelsBy('endpoint_id', id)
-    return row && tunnelOf(row)
+    return row && fieldsIn(tunnelColumns, row)
   }
 
   /** Whether the lease of the node in this column runs. */
@@ -237,7 +238,7 @@ export class OnlineReader {
     const places: StoredAddress[] = []
     const holders: StoredHolder[] = []
     for (const { config, ...row } of rows) {
-      if (config === null) holders.push(holderOf(row))
+      if (config === null) holders.push(fieldsIn(holderColumns, row))
       else places.push(placeOf({ ...row, config }))
     }
     // A lease may expire during the statement.

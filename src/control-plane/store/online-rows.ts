@@ -1,21 +1,13 @@
 /** The stored form of what is online in a cluster: nodes, sessions, tunnels, and the places that tunnels hold. */
 import type { Selectable } from 'kysely'
+import type { PresentNode } from '../../model/presence.ts'
 import type { Tables } from './tables.ts'
 
 /** A node as it describes itself. */
-export interface StoredNode {
-  readonly id: string
-  readonly name: string
-  /** Where other nodes reach it. */
-  readonly address: string
+export interface StoredNode
+  extends Pick<PresentNode, 'id' | 'name' | 'address' | 'region' | 'version' | 'since' | 'sessions'> {
   readonly agentAddresses: readonly string[]
-  readonly region: string
-  readonly version: string
-  /** When it started, as in RFC 3339. */
-  readonly since: string
   readonly isLeaving: boolean
-  /** Number of its sessions. */
-  readonly sessions: number
 }
 
 export interface LiveNode extends StoredNode {
@@ -33,14 +25,9 @@ export interface StoredOnlineSession {
   readonly fields: string
 }
 
-export interface StoredOnlineTunnel {
-  readonly id: string
-  readonly nodeId: string
-  readonly planeId: string
+export interface StoredOnlineTunnel extends Pick<StoredOnlineSession, 'id' | 'nodeId' | 'planeId' | 'fields'> {
   readonly sessionId: string
   readonly endpointId: string | null
-  /** JSON, as its node wrote it. */
-  readonly fields: string
 }
 
 /** A public address and what is served there. */
@@ -84,73 +71,60 @@ export function nodeRow({ agentAddresses, isLeaving, ...rest }: StoredNode): Omi
   return { ...rest, agent_addresses: JSON.stringify(agentAddresses), is_leaving: Number(isLeaving) }
 }
 
-export function sessionOf(row: Row<'online_sessions'>): StoredOnlineSession {
-  const { id, node_id, plane_id, credential_id, certificate_id, fields } = row
-  return {
-    id,
-    nodeId: node_id,
-    planeId: plane_id,
-    credentialId: credential_id,
-    certificateId: certificate_id,
-    fields,
-  }
-}
+/** The columns of a table, by the fields of what is stored there. */
+type Columns<Table extends keyof Tables> = Readonly<Record<string, keyof Row<Table>>>
 
-export function sessionRow(session: StoredOnlineSession): Row<'online_sessions'> {
-  const { id, nodeId, planeId, credentialId, certificateId, fields } = session
-  return {
-    id,
-    node_id: nodeId,
-    plane_id: planeId,
-    credential_id: credentialId,
-    certificate_id: certificateId,
-    fields,
-  }
-}
+export const sessionColumns = {
+  id: 'id',
+  nodeId: 'node_id',
+  planeId: 'plane_id',
+  credentialId: 'credential_id',
+  certificateId: 'certificate_id',
+  fields: 'fields',
+} as const satisfies Columns<'online_sessions'>
 
-export function tunnelOf(row: Row<'online_tunnels'>): StoredOnlineTunnel {
-  const { id, node_id, plane_id, session_id, endpoint_id, fields } = row
-  return { id, nodeId: node_id, planeId: plane_id, sessionId: session_id, endpointId: endpoint_id, fields }
-}
+export const tunnelColumns = {
+  id: 'id',
+  nodeId: 'node_id',
+  planeId: 'plane_id',
+  sessionId: 'session_id',
+  endpointId: 'endpoint_id',
+  fields: 'fields',
+} as const satisfies Columns<'online_tunnels'>
 
-export function tunnelRow(tunnel: StoredOnlineTunnel): Row<'online_tunnels'> {
-  const { id, nodeId, planeId, sessionId, endpointId, fields } = tunnel
-  return { id, node_id: nodeId, plane_id: planeId, session_id: sessionId, endpoint_id: endpointId, fields }
+export const addressColumns = {
+  place: 'place',
+  ownerId: 'owner_id',
+  isPooled: 'is_pooled',
+  digest: 'digest',
+  isUnnamed: 'is_unnamed',
+  port: 'port',
+  config: 'config',
+} as const satisfies Columns<'places'>
+
+export const holderColumns = {
+  place: 'place',
+  slot: 'slot',
+  tunnelId: 'tunnel_id',
+  sessionId: 'session_id',
+  nodeId: 'node_id',
+  planeId: 'plane_id',
+  version: 'version',
+} as const satisfies Columns<'place_holders'>
+
+type Fields = Readonly<Record<string, string>>
+type FieldsOf<Names extends Fields, From> = { readonly [Field in keyof Names]: From[Names[Field] & keyof From] }
+export function fieldsIn<const Names extends Fields, From extends object>(
+  names: Names,
+  row: From,
+): FieldsOf<Names, From> {
+  const values = row as Readonly<Record<string, unknown>>
+  const fields = Object.entries(names).map(([field, column]) => [field, values[column]])
+  return Object.fromEntries(fields) as FieldsOf<Names, From> // one value for each name
 }
 
 export function placeOf(row: Row<'places'>): StoredAddress {
-  const { place, owner_id, is_pooled, digest, is_unnamed, port, config } = row
-  return { place, ownerId: owner_id, isPooled: is_pooled === 1, digest, isUnnamed: is_unnamed === 1, port, config }
-}
-
-export function addressRow({
-  place,
-  ownerId,
-  isPooled,
-  digest,
-  isUnnamed,
-  port,
-  config,
-}: StoredAddress): Row<'places'> {
-  return {
-    place,
-    owner_id: ownerId,
-    is_pooled: Number(isPooled),
-    digest,
-    is_unnamed: Number(isUnnamed),
-    port,
-    config,
-  }
-}
-
-export function holderOf(row: Row<'place_holders'>): StoredHolder {
-  const { place, slot, tunnel_id, session_id, node_id, plane_id, version } = row
-  return { place, slot, tunnelId: tunnel_id, sessionId: session_id, nodeId: node_id, planeId: plane_id, version }
-}
-
-export function holderRow(holder: StoredHolder): Row<'place_holders'> {
-  const { place, slot, tunnelId, sessionId, nodeId, planeId, version } = holder
-  return { place, slot, tunnel_id: tunnelId, session_id: sessionId, node_id: nodeId, plane_id: planeId, version }
+  return { ...fieldsIn(addressColumns, row), isPooled: row.is_pooled === 1, isUnnamed: row.is_unnamed === 1 }
 }
 
 /** Joins each place with its holders, and keeps the order of the places. */

@@ -11,9 +11,9 @@ import { inBatches, sortedBy } from './batches.ts'
 import type { DialectFacts } from './dialect.ts'
 import { OnlineReader } from './online-reader.ts'
 import {
-  addressRow,
-  holderOf,
-  holderRow,
+  addressColumns,
+  fieldsIn,
+  holderColumns,
   nodeRow,
   placeOf,
   type StoredAddress,
@@ -22,8 +22,8 @@ import {
   type StoredNode,
   type StoredOnlineSession,
   type StoredOnlineTunnel,
-  sessionRow,
-  tunnelRow,
+  sessionColumns,
+  tunnelColumns,
   withHolders,
 } from './online-rows.ts'
 import type { Tables } from './tables.ts'
@@ -40,18 +40,6 @@ export interface FoundHolder extends StoredHolder {
 
 /** A place without holders. */
 const FREE = { ownerId: '', isPooled: false, digest: '', isUnnamed: false, port: null, config: '{}' } as const
-
-const sessionColumns = {
-  names: ['id', 'node_id', 'plane_id', 'credential_id', 'certificate_id', 'fields'],
-} as const
-const tunnelColumns = { names: ['id', 'node_id', 'plane_id', 'session_id', 'endpoint_id', 'fields'] } as const
-const addressColumns = {
-  names: ['place', 'owner_id', 'is_pooled', 'digest', 'is_unnamed', 'port', 'config'],
-  numbers: ['is_pooled', 'is_unnamed', 'port'],
-} as const
-const holderColumns = {
-  names: ['place', 'slot', 'tunnel_id', 'session_id', 'node_id', 'plane_id', 'version'],
-} as const
 
 /** The condition of an upsert that replaces every row. */
 const ALWAYS: RawBuilder<SqlBool> = sql<SqlBool>`1 = 1`
@@ -139,12 +127,11 @@ export class OnlineWriter extends OnlineReader {
       // An upsert that changes nothing creates or locks a row in one step; between two steps it could be removed.
       const rows = await this.db
         .insertInto('places')
-        .columns(addressColumns.names)
+        .columns(Object.values(addressColumns))
         .expression(
-          rowsOf(
+          addressesOf(
             this.facts,
-            addressColumns,
-            some.map((place) => addressRow({ ...FREE, place })),
+            some.map((place) => ({ ...FREE, place })),
           ),
         )
         .onConflict((oc) => oc.column('place').doUpdateSet((eb) => ({ owner_id: eb.ref('places.owner_id') })))
@@ -159,7 +146,7 @@ export class OnlineWriter extends OnlineReader {
         .execute()
       return withHolders(
         sortedBy(rows.map(placeOf), ({ place }) => place),
-        holders.map((row) => ({ ...holderOf(row), isAlive: row.is_alive === 1 })),
+        holders.map((row) => ({ ...fieldsIn(holderColumns, row), isAlive: row.is_alive === 1 })),
       )
     })
   }
@@ -171,18 +158,9 @@ export class OnlineWriter extends OnlineReader {
       (some) =>
         this.db
           .insertInto('places')
-          .columns(addressColumns.names)
-          .expression(rowsOf(this.facts, addressColumns, some.map(addressRow)))
-          .onConflict((oc) =>
-            oc.column('place').doUpdateSet((eb) => ({
-              owner_id: eb.ref('excluded.owner_id'),
-              is_pooled: eb.ref('excluded.is_pooled'),
-              digest: eb.ref('excluded.digest'),
-              is_unnamed: eb.ref('excluded.is_unnamed'),
-              port: eb.ref('excluded.port'),
-              config: eb.ref('excluded.config'),
-            })),
-          )
+          .columns(Object.values(addressColumns))
+          .expression(addressesOf(this.facts, some))
+          .onConflict((oc) => oc.column('place').doUpdateSet(excluded(addressColumns, 'place')))
           .execute(),
     )
   }
@@ -194,8 +172,8 @@ export class OnlineWriter extends OnlineReader {
     await inBatches(holders, async (some) => {
       const keys = some.map(({ place, slot, tunnelId }) => [place, slot, tunnelId])
       await this.#deleteHolders(['place', 'slot', 'tunnel_id'], keys)
-      const rows = rowsOf(this.facts, holderColumns, some.map(holderRow))
-      return this.db.insertInto('place_holders').columns(holderColumns.names).expression(rows).execute()
+      const rows = rowsOf(this.facts, holderColumns, some)
+      return this.db.insertInto('place_holders').columns(Object.values(holderColumns)).expression(rows).execute()
     })
   }
 
@@ -318,20 +296,9 @@ export class OnlineWriter extends OnlineReader {
       async (some) => {
         const stored = await this.db
           .insertInto('online_sessions')
-          .columns(sessionColumns.names)
-          .expression(rowsOf(this.facts, sessionColumns, some.map(sessionRow)))
-          .onConflict((oc) =>
-            oc
-              .column('id')
-              .doUpdateSet((eb) => ({
-                node_id: eb.ref('excluded.node_id'),
-                plane_id: eb.ref('excluded.plane_id'),
-                credential_id: eb.ref('excluded.credential_id'),
-                certificate_id: eb.ref('excluded.certificate_id'),
-                fields: eb.ref('excluded.fields'),
-              }))
-              .where(mayTake),
-          )
+          .columns(Object.values(sessionColumns))
+          .expression(rowsOf(this.facts, sessionColumns, some))
+          .onConflict((oc) => oc.column('id').doUpdateSet(excluded(sessionColumns, 'id')).where(mayTake))
           .returning('id')
           .execute()
         return stored.map(({ id }) => id)
@@ -346,20 +313,9 @@ export class OnlineWriter extends OnlineReader {
         await this.#dropFormer(some)
         const stored = await this.db
           .insertInto('online_tunnels')
-          .columns(tunnelColumns.names)
-          .expression(rowsOf(this.facts, tunnelColumns, some.map(tunnelRow)))
-          .onConflict((oc) =>
-            oc
-              .column('id')
-              .doUpdateSet((eb) => ({
-                node_id: eb.ref('excluded.node_id'),
-                plane_id: eb.ref('excluded.plane_id'),
-                session_id: eb.ref('excluded.session_id'),
-                endpoint_id: eb.ref('excluded.endpoint_id'),
-                fields: eb.ref('excluded.fields'),
-              }))
-              .where(mayTake),
-          )
+          .columns(Object.values(tunnelColumns))
+          .expression(rowsOf(this.facts, tunnelColumns, some))
+          .onConflict((oc) => oc.column('id').doUpdateSet(excluded(tunnelColumns, 'id')).where(mayTake))
           .returning('id')
           .execute()
         const ids = new Set(stored.map(({ id }) => id))
@@ -460,30 +416,37 @@ function isOneOf(columns: readonly string[], keys: readonly (readonly string[])[
   return sql<SqlBool>`(${sql.join(columns.map((name) => sql.ref(name)))}) in (values ${values})`
 }
 
-type Value = string | number | null
-
-/** How the columns of a table are filled from arrays. */
-interface FilledColumns<Name extends string> {
-  readonly names: readonly Name[]
-  /** The columns that are not text. */
-  readonly numbers?: readonly Name[]
+/** The set clause of an upsert that replaces all columns but the key. */
+function excluded(columns: Readonly<Record<string, string>>, key: string): Record<string, RawBuilder<never>> {
+  const others = Object.values(columns).filter((name) => name !== key)
+  return Object.fromEntries(others.map((name) => [name, sql.ref<never>(`excluded.${name}`)]))
 }
 
 /**
  * Many rows in one parameter of a statement: an array of arrays, as JSON. With a parameter for every value, building and parsing
- * the statement would be most of the cost of writing a thousand rows.
+ * the statement would be most of the cost of writing a thousand rows. `numbers` are the columns that are not text.
  *
  * Returns the rows as a query, for an `insert`.
  */
-export function rowsOf<Name extends string>(
+function rowsOf<Field extends string>(
   facts: DialectFacts,
-  { names, numbers = [] }: FilledColumns<Name>,
-  rows: readonly Readonly<Record<Name, Value>>[],
+  columns: Readonly<Record<Field, string>>,
+  rows: readonly Readonly<Record<NoInfer<Field>, string | number | boolean | null>>[],
+  numbers: readonly Field[] = [],
 ): RawBuilder<unknown> {
-  const values = rows.map((row) => names.map((name) => row[name]))
-  const columns = names.map((name, i) => (numbers.includes(name) ? sql`cast(${valueAt(i)} as integer)` : valueAt(i)))
+  const fields = Object.keys(columns) as Field[] // its own keys
+  const values = rows.map((row) =>
+    fields.map((field) => (numbers.includes(field) && row[field] !== null ? Number(row[field]) : row[field])),
+  )
+  const selected = fields.map((field, i) =>
+    numbers.includes(field) ? sql`cast(${valueAt(i)} as integer)` : valueAt(i),
+  )
   // Without `where`, SQLite would take the `on` of an upsert for that of a join.
-  return sql`select ${sql.join(columns)} from ${facts.eachOf(JSON.stringify(values))} where 1 = 1`
+  return sql`select ${sql.join(selected)} from ${facts.eachOf(JSON.stringify(values))} where 1 = 1`
+}
+
+function addressesOf(facts: DialectFacts, addresses: readonly StoredAddress[]): RawBuilder<unknown> {
+  return rowsOf(facts, addressColumns, addresses, ['isPooled', 'isUnnamed', 'port'])
 }
 
 /** One value of an array; its index is a literal in the statement. */

@@ -29,7 +29,7 @@ describe('a store', () => {
     let url: string
     let store: Store
     before(async () => {
-      url = await kind.url()
+      url = await kind.emptyUrl()
       store = await openStore(url)
     })
     after(() => store.close())
@@ -43,7 +43,7 @@ describe('a store', () => {
     const get = (id: string, of = 'thing') => store.read((reader) => reader.resource(of, id))
 
     test('migrates a database of an earlier version with all its content', async () => {
-      const old = await kind.url()
+      const old = await kind.emptyUrl()
       const first = await openStore(old)
       const kept = thing()
       await first.write((writer) => writer.insert(kept))
@@ -69,7 +69,7 @@ describe('a store', () => {
     })
 
     test('rows of one database fill the other', async () => {
-      const [from, into] = [await openStore(await kind.url()), await openStore(await kind.url())]
+      const [from, into] = [await openStore(await kind.emptyUrl()), await openStore(await kind.url())]
       await from.write(async (writer) => {
         await writer.insert(thing())
         await writer.logins.useAnswer({ key: 'k', expires_at: 1_800_000_000_000 })

@@ -24,12 +24,10 @@ import { endpoints } from '../resources/endpoints.ts'
 import { httpsEdgeRoutes } from '../resources/https-edge-routes.ts'
 import { resourceOf } from '../resources/index.ts'
 import type { Fields } from '../resources/resource.ts'
+import type { ControlTools } from '../store/control-tools.ts'
 import type { Reader, StoredResource } from '../store/reader.ts'
-import type { Store } from '../store/store.ts'
 
-interface ExplanationsOptions {
-  readonly store: Store
-  readonly sealer: Sealer
+interface ExplanationsOptions extends Pick<ControlTools, 'store' | 'sealer'> {
   readonly checks: Pick<ModuleChecks, 'readModule'>
   /** Runs the explanation on another thread; `owner` is charged for the work. */
   readonly explain: (owner: string, work: ExplainWork) => Promise<Explanation>

@@ -5,6 +5,7 @@ import type { Logger } from '../../lib/log/create-log.ts'
 import { Refusal } from '../../model/errors.ts'
 import {
   type ExchangeFilter,
+  type ExchangeQuery,
   endpointOf,
   type KeptMessage,
   type ReplayAsk,
@@ -33,11 +34,7 @@ interface ExchangesOptions {
 }
 
 /** A page of exchanges, before it is shown. */
-interface ExchangePage {
-  readonly filter: ExchangeFilter
-  readonly beforeId?: string | undefined
-  readonly limit: number
-}
+type ExchangePage = ExchangeQuery
 
 /** Replaces a masked value. */
 export const MASKED = '[masked]'

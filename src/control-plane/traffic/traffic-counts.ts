@@ -1,8 +1,6 @@
 /** The traffic of the last minutes and of the last day, from regular readings of the data planes' counters. */
-
 import { timestamp } from '../../lib/clock.ts'
 import type { Logger } from '../../lib/log/create-log.ts'
-import { latencyAt } from '../../model/latency-at.ts'
 import type { PlaneMetrics, TrafficRow } from '../../model/plane-metrics.ts'
 import type { Fields } from '../resources/resource.ts'
 
@@ -202,4 +200,22 @@ function sum(a: TrafficPoint, b: TrafficPoint): TrafficPoint {
     bounds: longer.bounds,
     steps: longer.steps.map((count, i) => count + (shorter.steps[i] ?? 0)),
   }
+}
+
+/**
+ * The value within which the share `part` of all counts lies, interpolated between the bounds of its step; null without counts.
+ * A value beyond the last bound is reported as that bound.
+ */
+export function latencyAt(bounds: readonly number[], steps: readonly number[], part: number): number | null {
+  const wanted = part * steps.reduce((all, count) => all + count, 0)
+  if (wanted === 0) return null
+  let passed = 0
+  for (const [i, count] of steps.entries()) {
+    if (passed + count >= wanted && count > 0) {
+      const [from, to] = [bounds[i - 1] ?? 0, bounds[i] ?? bounds.at(-1) ?? 0]
+      return from + ((wanted - passed) / count) * (to - from)
+    }
+    passed += count
+  }
+  return bounds.at(-1) ?? null
 }

@@ -5,11 +5,13 @@
  * answer; only the tools of the modules, and the visitor and the service at the two ends, are described. So an
  * explanation cannot differ from what happens.
  */
+import { X509Certificate } from 'node:crypto'
 import { BadValue } from '../../lib/shape/check.ts'
 import type { Described } from '../../model/described.ts'
 import type { EdgeConfig } from '../../model/edge-config.ts'
 import type { ExplainedOutcome, ExplainWork, Explanation } from '../../model/explanation.ts'
 import { type VisitorErrorCode, visitorErrors } from '../../model/visitor-errors.ts'
+import type { TlsDemands, TlsFacts } from '../../modules/phases.ts'
 import { policyNotes } from '../../modules/policy/traffic.ts'
 import { BodyMemory } from '../edge/body-memory.ts'
 import { type CompiledEdge, compileEdge } from '../edge/compile-edge.ts'
@@ -18,7 +20,6 @@ import { errorPages } from '../edge/pages/error-page.ts'
 import { HttpProxy } from '../edge/proxy/http-proxy.ts'
 import type { AccessRecord } from '../requests/access-record.ts'
 import { DescribedExchange } from './described-exchange.ts'
-import { handshakeFault } from './described-tls.ts'
 import { DescribedUpstream, withoutServices } from './described-upstream.ts'
 import { bad, connectionVisit, type DescribedHttp, type DescribedVisit, httpVisit } from './described-visit.ts'
 import { dryTools } from './dry-tools.ts'
@@ -210,4 +211,50 @@ function firstVerdict<P>(
 
 function compiled(steps: ReturnType<typeof compileEdge>): CompiledEdge {
   for (let step = steps.next(); ; step = steps.next()) if (step.done) return step.value
+}
+
+interface DescribedHandshakeFault {
+  /** The module that makes the demand. */
+  readonly module: string
+  readonly reason: string
+}
+
+/** From oldest to newest. */
+const versions: readonly string[] = ['TLSv1', 'TLSv1.1', 'TLSv1.2', 'TLSv1.3']
+
+/** Certificates of a chain that are followed. */
+const MAX_CHAIN = 10
+
+/** Whether a described handshake meets what an edge demands of TLS: for real traffic, TLS itself checks that. */
+function handshakeFault(
+  { minVersion = 'TLSv1.2', clientAuthorities }: TlsDemands,
+  { version, clientCertificate }: TlsFacts,
+  chain: readonly X509Certificate[],
+): DescribedHandshakeFault | undefined {
+  if (versions.indexOf(version) < versions.indexOf(minVersion)) {
+    return { module: 'tls_termination', reason: `${version} is older than ${minVersion}` }
+  }
+  // The module itself refuses a client without a certificate.
+  if (!clientAuthorities || !clientCertificate) return undefined
+  const authorities = clientAuthorities.map((pem) => new X509Certificate(pem))
+  if (chainsTo(clientCertificate, chain, authorities)) return undefined
+  return { module: 'mutual_tls', reason: 'the certificate of the client does not lead to one of the authorities' }
+}
+
+function chainsTo(
+  leaf: X509Certificate,
+  chain: readonly X509Certificate[],
+  authorities: readonly X509Certificate[],
+): boolean {
+  let current = leaf
+  for (let i = 0; i < MAX_CHAIN; i++) {
+    const certificate = current
+    const isIssuedBy = (issuer: X509Certificate): boolean =>
+      certificate.checkIssued(issuer) && certificate.verify(issuer.publicKey)
+    if (authorities.some((each) => each.fingerprint256 === certificate.fingerprint256 || isIssuedBy(each))) return true
+    const next = chain.find((each) => each !== certificate && each.ca && isIssuedBy(each))
+    if (!next) return false
+    current = next
+  }
+  return false
 }

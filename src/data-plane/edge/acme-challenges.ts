@@ -6,17 +6,13 @@ import type { Socket } from 'node:net'
 import { createServer } from 'node:tls'
 import { HeaderList } from '../../lib/http/header-list.ts'
 import { challengeCertificate } from '../../lib/x509/challenge-certificate.ts'
+import type { NameChallenge } from '../../link/planes/plane-calls.ts'
 import type { Exchange } from '../requests/http-exchange.ts'
 import { type ClientHello, normalServerName } from './client-hello.ts'
 import type { CertificatePair } from './served-certificates.ts'
 
 /** A challenge to answer for a name. */
-interface AskedChallenge {
-  readonly name: string
-  readonly kind: 'http-01' | 'tls-alpn-01'
-  readonly token: string
-  readonly answer: string
-}
+type AskedChallenge = NameChallenge
 
 const PATH = '/.well-known/acme-challenge/'
 

@@ -1,18 +1,14 @@
 /** An edge ready for traffic: its configuration compiled once, so that connections and requests look nothing up. */
-import type { EdgeKind } from '../../model/edge-config.ts'
+import type { EdgeConfig } from '../../model/edge-config.ts'
 import type { Phases, TlsDemands } from '../../modules/phases.ts'
 import type { Backend } from './dial.ts'
 import type { ReservedPaths } from './reserved-paths.ts'
 
-export interface Edge {
-  readonly id: string
-  readonly kind: EdgeKind
+export interface Edge extends Pick<EdgeConfig, 'id' | 'kind' | 'names' | 'ports'> {
   /** Whether it is an endpoint of an agent; the agent then gets `none` as the kind of edge. */
   readonly isEndpoint: boolean
   /** The owner of an endpoint; undefined for an edge, which belongs to the account. */
   readonly ownerId: string | undefined
-  readonly names: readonly string[]
-  readonly ports: readonly number[]
   /** Set when a module of the edge itself cannot be compiled: why nothing passes. */
   readonly broken: string | undefined
   /** Set during its first compilation: visitors may wait for this. Until then the edge is broken. */

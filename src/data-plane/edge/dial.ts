@@ -75,7 +75,7 @@ export function dialCode({ reason }: DialFault): VisitorErrorCode | undefined {
   return codes[reason]
 }
 
-interface Dialling {
+export interface Dialling {
   readonly targets: Iterable<Target>
   readonly visit: Visit
   readonly ends: Ends

@@ -1,15 +1,12 @@
 /** Paths that modules reserve on all hosts of an edge, such as the callback of an identity provider. */
-import type { HeaderList } from '../../lib/http/header-list.ts'
-import { type Phases, pathOfRoute, type Reserved } from '../../modules/phases.ts'
+
+import { type Phases, pathOfRoute, type Reserved, type ReservedRequest } from '../../modules/phases.ts'
 import type { Route } from './compiled-edge.ts'
 import type { Matched } from './route-table.ts'
 
 /** A request for a reserved path, before any module has seen it. */
-export interface AskedFor {
-  readonly host: string
+export interface AskedFor extends Pick<ReservedRequest, 'host' | 'query' | 'headers'> {
   readonly path: string
-  readonly query: string
-  readonly headers: HeaderList
   /** The route of a path; undefined when there is none, or when readings of the path disagree. */
   readonly routeOf: (path: string) => Route | undefined
 }

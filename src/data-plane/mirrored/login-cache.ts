@@ -1,13 +1,11 @@
 /** A cache of recently used logins, limited in bytes; the least recently used go first. */
+import type { StoredLogin } from '../../link/planes/login-store.ts'
 import type { Login } from '../../model/logins.ts'
 
-export interface CachedLogin {
-  readonly id: string
-  readonly userId: string
+export interface CachedLogin extends Pick<StoredLogin, 'id' | 'userId' | 'expiresAt'> {
   readonly browser: string
   readonly routeId: string
   login: Login
-  readonly expiresAt: number | null
   /** When the store was last asked for it. */
   readAt: number
   /** The latest visit of the user that is stored, or about to be. */

@@ -1,32 +1,34 @@
 /** The outcome of one request: one line of the access log. */
 
 import type { Peer } from '../../lib/net/peer.ts'
-import type { VisitorErrorCode } from '../../model/visitor-errors.ts'
+import type { SeenExchange } from '../../model/exchange.ts'
 import type { Replay } from './running-captures.ts'
 
-export interface AccessRecord {
+export interface AccessRecord
+  extends Pick<
+    SeenExchange,
+    | 'startedAt'
+    | 'durationMs'
+    | 'scheme'
+    | 'version'
+    | 'method'
+    | 'host'
+    | 'path'
+    | 'ownerId'
+    | 'target'
+    | 'status'
+    | 'fault'
+    | 'isCut'
+    | 'bytesIn'
+    | 'bytesOut'
+  > {
   readonly peer: Peer
-  /** In milliseconds since 1970. */
-  readonly startedAt: number
-  /** In milliseconds. */
-  readonly durationMs: number
   /** Undefined when it was refused before it got an id; ids are drawn when first needed. */
   readonly request: { readonly requestId: string } | undefined
-  readonly scheme: 'http' | 'https'
-  readonly version: '1.1' | '2'
-  readonly method: string
-  /** Lower case, without port; as sent when it is not a host. */
-  readonly host: string
-  /** As sent, without the query, which may hold secrets. */
-  readonly path: string
   /** Path and query as sent. */
   readonly sentTarget: string
   readonly edge: string | undefined
-  /** The owner of the endpoint; undefined for an edge. */
-  readonly ownerId: string | undefined
   readonly route: string | undefined
-  /** The service that the request went to. */
-  readonly target: string | undefined
   readonly isReused: boolean
   /**
    * When all modules had let it pass, when there was a connection to the service, and when the answer began: in
@@ -35,16 +37,7 @@ export interface AccessRecord {
   readonly passedMs: number
   readonly sentMs: number
   readonly answeredMs: number
-  /** 0 when there was no answer. */
-  readonly status: number
   readonly isFromUpstream: boolean
-  /** The error that the edge answered with. */
-  readonly fault: VisitorErrorCode | undefined
-  /** Whether either end left before the exchange was complete. */
-  readonly isCut: boolean
-  /** Bytes of bodies, or of an upgraded connection. */
-  readonly bytesIn: number
-  readonly bytesOut: number
   /** What modules decided, by the names of. */
   readonly found: ReadonlyMap<string, string> | undefined
   /** What was kept of heads and bodies. */

@@ -77,15 +77,7 @@ export interface Exchange {
 }
 
 /** A request of ours to an upstream. */
-export interface UpstreamRequest {
-  readonly method: string
-  readonly target: string
-  /** Includes `Host`. */
-  readonly headers: HeaderList
-  readonly body: BodyLength
-  /** Asks for another protocol; the answer may be a 101. */
-  readonly upgrade: string | undefined
-}
+export type UpstreamRequest = Pick<RequestHead, 'method' | 'target' | 'headers' | 'body' | 'upgrade'>
 
 export interface UpstreamSink {
   inform(status: number, headers: HeaderList): void

@@ -7,7 +7,6 @@ import { OptionReader, type Problem } from '../../link/options/option-reader.ts'
 import { flagFor, flagsOf, flagValue, isRepeatable, setFlag } from '../../link/options/take-flags.ts'
 import { refusals } from '../../model/agent-errors.ts'
 import type { BindRefusal } from '../tunnel/interfaces.ts'
-import { splitWords } from './split-words.ts'
 
 export interface SshTunnelCommand extends DescribedTunnel {
   /** The flag that names the address. */
@@ -137,4 +136,30 @@ const reasons: readonly (readonly [names: RegExp, why: string])[] = [
 
 function whyUnsupported(name: string): string | undefined {
   return reasons.find(([names]) => names.test(name))?.[1]
+}
+
+/**
+ * Splits a command into words as a shell does: quotes keep spaces, a backslash keeps the next character. Undefined when a
+ * quote is not closed.
+ */
+export function splitWords(text: string): string[] | undefined {
+  const words: string[] = []
+  let word: string | undefined
+  let quote = ''
+  for (let at = 0; at < text.length; at++) {
+    const char = text.charAt(at)
+    if (quote === "'" ? char !== "'" : quote === '"' && char !== '"') {
+      const isEscape = quote === '"' && char === '\\' && /["\\]/.test(text.charAt(at + 1))
+      word += isEscape ? text.charAt(++at) : char
+    } else if (quote !== '') quote = ''
+    else if (char === '"' || char === "'") {
+      quote = char
+      word ??= ''
+    } else if (/\s/.test(char)) {
+      if (word !== undefined) words.push(word)
+      word = undefined
+    } else word = (word ?? '') + (char === '\\' ? text.charAt(++at) : char)
+  }
+  if (quote !== '') return undefined
+  return word === undefined ? words : [...words, word]
 }

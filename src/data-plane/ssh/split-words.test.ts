@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { splitWords } from './split-words.ts'
+import { splitWords } from './forward-command.ts'
 
 const cases: readonly [text: string, words: readonly string[] | undefined][] = [
   ['', []],

@@ -12,7 +12,7 @@ import type { ForwardReply, LinkOwner, LoginAttempt, SshLink } from './ssh-link.
 import { refusalText, SshSession } from './ssh-session.ts'
 import type { SshTerminal } from './ssh-terminal.ts'
 
-interface SshConnectionOptions {
+export interface SshConnectionOptions {
   readonly link: SshLink
   readonly trial: PendingLogin
   readonly peer: Peer

@@ -1,8 +1,7 @@
 /** The SSH gateway: the door for plain `ssh` clients, whose credentials are public keys. */
 
-import type { AddressInfo, Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import type { Header, Incoming, Server } from 'ssh2'
-import type { ListenOn } from '../../lib/net/listen-on.ts'
 import type { Peer } from '../../lib/net/peer.ts'
 import type { Secret } from '../../lib/secrets/secret.ts'
 import type { PlaneContext } from '../../model/plane-context.ts'
@@ -23,8 +22,7 @@ export interface SshListenerOptions
   readonly limits?: Partial<SshLimits>
 }
 
-export class SshListener {
-  readonly #doorstep: UnauthenticatedConnections
+export class SshListener extends UnauthenticatedConnections {
   readonly #hostKey: Secret
   /** Made when the first client comes. */
   #server: Server | undefined
@@ -32,36 +30,16 @@ export class SshListener {
   readonly #trials = new WeakMap<Socket, { readonly trial: PendingLogin; readonly peer: Peer }>()
 
   constructor({ hostKey, limits, ...given }: SshListenerOptions) {
+    const context = { ...given, limits: { ...sshLimits, ...limits } }
+    super(context)
     this.#hostKey = hostKey
-    this.#context = { ...given, limits: { ...sshLimits, ...limits } }
-    this.#doorstep = new UnauthenticatedConnections({
-      ...given,
-      limits: this.#context.limits,
-      onTrial: (socket, trial, peer) => {
-        this.#trials.set(socket, { trial, peer })
-        this.#server ??= this.#makeServer()
-        this.#server.injectSocket(socket)
-      },
-    })
+    this.#context = context
   }
 
-  listen(on: ListenOn): Promise<AddressInfo> {
-    return this.#doorstep.listen(on)
-  }
-
-  /** Numbers for metrics. */
-  get numbers() {
-    return this.#doorstep.numbers
-  }
-
-  /** Accepts no more connections. */
-  stop(): void {
-    this.#doorstep.stop()
-  }
-
-  /** Resolves when all connections are closed; the caller must end the sessions that are online. */
-  closed(): Promise<void> {
-    return this.#doorstep.closed()
+  protected begin(socket: Socket, trial: PendingLogin, peer: Peer): void {
+    this.#trials.set(socket, { trial, peer })
+    this.#server ??= this.#makeServer()
+    this.#server.injectSocket(socket)
   }
 
   #makeServer(): Server {
@@ -76,12 +54,12 @@ export class SshListener {
       keepaliveCountMax: limits.missedKeepAlives,
     })
     // Emitted once a client has sent its first line; until then the trial limits its time.
-    server.on('connection', (client: Incoming, { header }: { header: Header }) => this.#begin(client, header))
+    server.on('connection', (client: Incoming, { header }: { header: Header }) => this.#greeted(client, header))
     server.on('error', (error: Error) => log.error({ error }, 'SSH listener failed'))
     return server
   }
 
-  #begin(client: Incoming, { versions: { software } }: Header): void {
+  #greeted(client: Incoming, { versions: { software } }: Header): void {
     const link = new SshLink(client, { software, limits: this.#context.limits })
     const found = this.#trials.get(client._sock)
     if (found) new SshConnection({ link, ...found, door: this.#context })

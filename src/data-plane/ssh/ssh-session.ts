@@ -1,7 +1,6 @@
 /** One client's session over SSH: its command, its forwards and their tunnels, and its end. */
 import type { ByteStream } from '../../lib/bytes/byte-stream.ts'
 import { timestamp } from '../../lib/clock.ts'
-import type { Peer } from '../../lib/net/peer.ts'
 import { printable } from '../../lib/text/printable.ts'
 import { refusals } from '../../model/agent-errors.ts'
 import { DialFault, type DialRequest } from '../../model/dial.ts'
@@ -15,15 +14,12 @@ import { readCommand, type SshTunnelCommand } from './forward-command.ts'
 import { type ForwardAddress, planOf } from './forward-plan.ts'
 import { type Forward, Forwards } from './forwards.ts'
 import { SshDisplay } from './request-display.ts'
-import type { SshContext } from './ssh-context.ts'
+import type { SshConnectionOptions } from './ssh-connection.ts'
 import { helpText } from './ssh-help.ts'
-import type { ForwardReply, SshLink } from './ssh-link.ts'
+import type { ForwardReply } from './ssh-link.ts'
 import type { Asked, SshTerminal } from './ssh-terminal.ts'
 
-interface SshSessionOptions {
-  readonly link: SshLink
-  readonly peer: Peer
-  readonly door: SshContext
+interface SshSessionOptions extends Pick<SshConnectionOptions, 'link' | 'peer' | 'door'> {
   readonly credentialId: string
   /** The SSH certificate that the client logged in with, if it used one. */
   readonly certificateId?: string | undefined

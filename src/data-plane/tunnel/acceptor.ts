@@ -1,6 +1,6 @@
 /** The listener for agents: accepts TCP and TLS connections that are not authenticated yet. */
 import { constants } from 'node:crypto'
-import type { AddressInfo, Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import {
   createSecureContext,
   createServer,
@@ -9,10 +9,8 @@ import {
   type Server,
   type TLSSocket,
 } from 'node:tls'
-import type { ListenOn } from '../../lib/net/listen-on.ts'
 import { modernSuites } from '../../lib/x509/tls-suites.ts'
 import { socketTransport, type Transport } from '../../link/wire/transport.ts'
-import type { Admission } from './admission.ts'
 import type { PendingLogin } from './pending-login.ts'
 import { UnauthenticatedConnections, type UnauthenticatedOptions } from './unauthenticated.ts'
 
@@ -25,7 +23,7 @@ export interface ListenerCertificate {
   readonly key: string
 }
 
-export interface AcceptorOptions extends Omit<UnauthenticatedOptions, 'onTrial'> {
+export interface AcceptorOptions extends UnauthenticatedOptions {
   readonly certificate: ListenerCertificate
   /** The certificate for the name that an agent asks for, if not the listener's own; an unchanged one is the same object. */
   readonly certificateFor?: ((name: string) => ListenerCertificate | undefined) | undefined
@@ -34,9 +32,8 @@ export interface AcceptorOptions extends Omit<UnauthenticatedOptions, 'onTrial'>
   readonly onConnection: (transport: Transport, trial: PendingLogin) => void
 }
 
-export class Acceptor {
+export class Acceptor extends UnauthenticatedConnections {
   readonly #options: AcceptorOptions
-  readonly #doorstep: UnauthenticatedConnections
   readonly #tls: Server
   readonly #trials = new Map<string, PendingLogin>()
   #tlsMinVersion: SecureVersion
@@ -44,55 +41,28 @@ export class Acceptor {
   #contexts = new WeakMap<ListenerCertificate, SecureContext>()
 
   constructor(options: AcceptorOptions) {
+    super(options)
     this.#options = options
-    // A server of its own for TLS, so that a connection can be refused before TLS costs anything. No ALPN: agents send none.
-    this.#doorstep = new UnauthenticatedConnections({
-      ...options,
-      onTrial: (socket, trial) => this.#shake(socket, trial),
-    })
     this.#tlsMinVersion = options.tlsMinVersion
+    // A server of its own for TLS, so that a connection can be refused before TLS costs anything. No ALPN: agents send none.
     this.#tls = createServer({
       ...tlsOptions(options.certificate, options.tlsMinVersion),
       ...(options.certificateFor && {
         SNICallback: (name: string, done: ChooseContext) => done(null, this.#contextFor(name)),
       }),
     })
-    this.#tls.on('secureConnection', (socket) => this.#begin(socket))
+    this.#tls.on('secureConnection', (socket) => this.#shaken(socket))
     this.#tls.on('tlsClientError', (error, socket) => {
       this.#trials.get(pathOf(socket))?.failed(`no TLS handshake: ${error.message}`, { isFault: false })
       socket.destroy()
     })
   }
 
-  /** Unauthenticated connections: how many there are, how many had to make room, how many failed. */
-  get numbers(): Pick<Admission, 'unproven' | 'turnedAway' | 'failures'> {
-    return this.#doorstep.numbers
-  }
-
-  /** All connections, authenticated or not. */
-  get connections(): number {
-    return this.#doorstep.connections
-  }
-
-  listen(on: ListenOn): Promise<AddressInfo> {
-    return this.#doorstep.listen(on)
-  }
-
   /** Uses another certificate and minimum TLS version from the next handshake on. */
-  use(certificate: ListenerCertificate, tlsMinVersion: SecureVersion): void {
+  useCertificate(certificate: ListenerCertificate, tlsMinVersion: SecureVersion): void {
     this.#tls.setSecureContext(tlsOptions(certificate, tlsMinVersion))
     if (tlsMinVersion !== this.#tlsMinVersion) this.#contexts = new WeakMap()
     this.#tlsMinVersion = tlsMinVersion
-  }
-
-  /** Accepts no more connections, and closes unauthenticated ones. */
-  stop(): void {
-    this.#doorstep.stop()
-  }
-
-  /** Resolves when the last connection is closed. */
-  closed(): Promise<void> {
-    return this.#doorstep.closed()
   }
 
   /** Undefined means the listener's own certificate. */
@@ -111,14 +81,14 @@ export class Acceptor {
     }
   }
 
-  #shake(socket: Socket, trial: PendingLogin): void {
+  protected begin(socket: Socket, trial: PendingLogin): void {
     const path = pathOf(socket)
     this.#trials.set(path, trial)
     trial.whenOver(() => this.#trials.delete(path))
     this.#tls.emit('connection', socket)
   }
 
-  #begin(socket: TLSSocket): void {
+  #shaken(socket: TLSSocket): void {
     const trial = this.#trials.get(pathOf(socket))
     if (trial) this.#options.onConnection(socketTransport(socket), trial)
     else socket.destroy()

@@ -1,10 +1,8 @@
 /** The door for agents: listens, and lets in agents that have a credential. */
 
-import type { AddressInfo } from 'node:net'
 import type { SecureVersion } from 'node:tls'
-import type { ListenOn } from '../../lib/net/listen-on.ts'
 import type { PlaneContext } from '../../model/plane-context.ts'
-import { Acceptor, type AcceptorOptions, type ListenerCertificate } from './acceptor.ts'
+import { Acceptor, type AcceptorOptions } from './acceptor.ts'
 import { AgentConnection } from './agent-connection.ts'
 import type { ListenerContext } from './listener-context.ts'
 import { type ListenerLimits, listenerLimits } from './tunnel-limits.ts'
@@ -21,9 +19,7 @@ export interface AgentListenerOptions
   readonly planeCount?: number
 }
 
-export class AgentListener {
-  readonly #acceptor: Acceptor
-
+export class AgentListener extends Acceptor {
   constructor({
     certificate,
     certificateFor,
@@ -34,36 +30,12 @@ export class AgentListener {
     ...given
   }: AgentListenerOptions) {
     const context = { ...given, planeId, planeCount, limits: { ...listenerLimits, ...limits } }
-    this.#acceptor = new Acceptor({
+    super({
       ...context,
       ...{ certificate, certificateFor, tlsMinVersion },
       onConnection: (transport, trial) => {
         new AgentConnection({ transport, peer: trial.peer, outcome: trial, door: context })
       },
     })
-  }
-
-  listen(on: ListenOn): Promise<AddressInfo> {
-    return this.#acceptor.listen(on)
-  }
-
-  /** Uses another certificate and minimum TLS version from the next connection on. */
-  useCertificate(certificate: ListenerCertificate, tlsMinVersion: SecureVersion): void {
-    this.#acceptor.use(certificate, tlsMinVersion)
-  }
-
-  /** Numbers for metrics. */
-  get numbers() {
-    return this.#acceptor.numbers
-  }
-
-  /** Accepts no more connections. */
-  stop(): void {
-    this.#acceptor.stop()
-  }
-
-  /** Resolves when all connections are closed; sessions must be ended separately. */
-  closed(): Promise<void> {
-    return this.#acceptor.closed()
   }
 }

@@ -11,6 +11,7 @@ import { MAX_METADATA_BYTES } from './tunnel-bounds.ts'
 
 export interface Authenticating extends Pick<PlaneContext, 'ids' | 'now' | 'log'> {
   readonly credentials: Credentials
+  /** Seals tokens, which must survive a restart. */
   readonly seal: Seal
 }
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, mock, test } from 'node:test'
 import { setImmediate as nextRound } from 'node:timers/promises'
-import { BeginTurns } from './begin-turns.ts'
+import { BeginTurns } from './standby-table.ts'
 
 /** Takes turns for `names`; gives those that have begun, and a function to end each. */
 function taking(turns: BeginTurns, names: readonly string[]) {

@@ -1,17 +1,17 @@
 /** Binds: an agent asks for a public address, by name or at random, and gets a tunnel that serves it. */
 
+import { isId } from '../../lib/ids.ts'
 import type { Control } from '../../link/planes/control-link.ts'
 import { option } from '../../link/wire/messages/bind-options.ts'
 import { refusals } from '../../model/agent-errors.ts'
 import { MAX_BIND_OPTIONS } from '../../model/endpoint.ts'
 import type { PlaneContext } from '../../model/plane-context.ts'
 import { memberLabels } from '../../model/pool.ts'
-import { type BindToken, openBindToken, sealBindToken } from './bind-token.ts'
 import { BindRefusal, type EndpointRequest, type Endpoints } from './interfaces.ts'
 import { type RandomBytes, randomName } from './random-names.ts'
 import type { Registry } from './registry.ts'
 import { type Address, isProto, requestedAddress, type ServedAddresses } from './requested-address.ts'
-import type { Seal } from './sealed.ts'
+import { openFacts, type Seal, sealFacts } from './sealed.ts'
 import { sessionCredential } from './session-credential.ts'
 import type { LiveSession, Tunnel } from './session-types.ts'
 import { boundTexts, MAX_TUNNELS } from './tunnel-bounds.ts'
@@ -230,4 +230,35 @@ async function readToken(
   const found = await openBindToken(seal, token.reveal(), { credentialId, proto })
   if (!found || !asked) return found
   return found.host === asked.host && found.port === asked.port ? found : undefined
+}
+
+interface BindToken {
+  readonly credentialId: string
+  readonly tunnelId: string
+  /** When the tunnel was first started, in milliseconds since 1970. */
+  readonly startedAt: number
+  readonly proto: string
+  readonly host: string
+  /** TCP only. */
+  readonly port: number | undefined
+}
+
+/** The token of a bind: with it an agent gets the same address and tunnel id again, even from a new process. */
+export function sealBindToken(seal: Seal, { port, ...token }: BindToken): string {
+  return sealFacts(seal, 'bind', { ...token, ...(port !== undefined && { port }) })
+}
+
+/** The token in `text`, if it belongs to the same credential and protocol; an invalid one counts as none. */
+export async function openBindToken(
+  seal: Seal,
+  text: string,
+  { credentialId, proto }: Pick<BindToken, 'credentialId' | 'proto'>,
+): Promise<BindToken | undefined> {
+  const facts = await openFacts(seal, 'bind', text)
+  if (facts?.credentialId !== credentialId || facts.proto !== proto) return undefined
+  const { tunnelId, startedAt, host, port } = facts
+  if (typeof tunnelId !== 'string' || !isId(tunnelId, 'tn_')) return undefined
+  if (typeof startedAt !== 'number' || typeof host !== 'string') return undefined
+  if (port !== undefined && typeof port !== 'number') return undefined
+  return { credentialId, tunnelId, startedAt, proto, host, port }
 }

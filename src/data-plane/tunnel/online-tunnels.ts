@@ -11,7 +11,6 @@ import { LegTable } from './leg-table.ts'
 import type { Registry } from './registry.ts'
 import type { LiveSession, Tunnel } from './session-types.ts'
 import { StandbyTable } from './standby-table.ts'
-import { StoppedTunnels } from './stopped-tunnels.ts'
 import { startLabelTunnel } from './tunnel-labels.ts'
 import type { BindRequest, LabelRequest } from './tunnel-request.ts'
 import { WatchedRequests } from './watched-requests.ts'
@@ -194,5 +193,23 @@ export class Online {
 
   #logStart({ id, session }: Tunnel, fields: Readonly<Record<string, unknown>>): void {
     this.#log.info({ session: session.id, tunnel: id, ...fields }, 'tunnel started')
+  }
+}
+
+/** Most ids that are kept; the oldest are forgotten first. */
+const MAX_STOPPED = 10_000
+
+/** Tunnels that the server stopped; their agents may have missed that, and must not start them again. */
+class StoppedTunnels {
+  readonly #ids = new Set<string>()
+
+  has(id: string): boolean {
+    return this.#ids.has(id)
+  }
+
+  add(id: string): void {
+    this.#ids.add(id)
+    const [oldest] = this.#ids
+    if (this.#ids.size > MAX_STOPPED && oldest !== undefined) this.#ids.delete(oldest)
   }
 }

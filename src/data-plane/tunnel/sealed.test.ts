@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { createCipheriv, randomBytes } from 'node:crypto'
 import { describe, test } from 'node:test'
 import { isFirstForm, Sealer } from '../../lib/secrets/seal.ts'
-import { openBindToken, sealBindToken } from './bind-token.ts'
+import { openBindToken, sealBindToken } from './bind-tunnel.ts'
 import { findReturn, sealCookie } from './resume.ts'
 import { type Seal, sealFacts } from './sealed.ts'
 

@@ -17,11 +17,9 @@ import type { ListenerLimits } from './tunnel-limits.ts'
 export interface UnauthenticatedOptions
   extends Pick<PlaneContext, 'now' | 'log' | 'meet' | 'admits' | 'caps' | 'descriptors'> {
   readonly limits: ListenerLimits
-  /** Called with a socket from which nothing was read; it is closed when the time limit is over. */
-  readonly onTrial: (socket: Socket, trial: PendingLogin, peer: Peer) => void
 }
 
-export class UnauthenticatedConnections {
+export abstract class UnauthenticatedConnections {
   readonly #options: UnauthenticatedOptions
   readonly #meet: MeetVisitor
   readonly #admission: Admission
@@ -73,10 +71,13 @@ export class UnauthenticatedConnections {
     this.#noisy.close()
   }
 
-  /** Resolves when the last connection is closed. */
+  /** Resolves when the last connection is closed; sessions must be ended separately. */
   async closed(): Promise<void> {
     await Promise.all([...this.#sockets].map((socket) => new Promise((resolve) => socket.once('close', resolve))))
   }
+
+  /** Called with a socket from which nothing was read; it is closed when the time limit is over. */
+  protected abstract begin(socket: Socket, trial: PendingLogin, peer: Peer): void
 
   #accept(socket: Socket): void {
     socket.on('error', () => {})
@@ -111,7 +112,7 @@ export class UnauthenticatedConnections {
   }
 
   #try(socket: Socket, peer: Peer): void {
-    const { limits, log, onTrial } = this.#options
+    const { limits, log } = this.#options
     const trial = new PendingLogin({
       socket,
       peer,
@@ -125,6 +126,6 @@ export class UnauthenticatedConnections {
     this.#trials.add(trial)
     const reason = this.#admission.enter(trial)
     if (reason !== undefined) this.#crowds.note({ peer: peer.ip, reason })
-    onTrial(socket, trial, peer)
+    this.begin(socket, trial, peer)
   }
 }

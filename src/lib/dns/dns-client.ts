@@ -14,7 +14,7 @@ import {
 } from './dns-message.ts'
 import { signDnsMessage, type TsigKey, tsigFault } from './tsig.ts'
 
-interface DnsClientOptions {
+export interface DnsClientOptions {
   readonly server: DnsServerAddress
   /** Without it nothing is signed, which is enough for reading. */
   readonly key?: TsigKey

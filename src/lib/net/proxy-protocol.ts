@@ -4,14 +4,10 @@
  * Written by hand: the two formats are short, and a lenient reader would let visitors choose their own address.
  */
 import { asIPv6, ipBytes, ipText } from './ip-bytes.ts'
+import type { Peer } from './peer.ts'
 
 /** The two ends of a visitor's connection. */
-export interface Ends {
-  readonly ip: string
-  readonly port: number
-  readonly serverIp: string
-  readonly serverPort: number
-}
+export type Ends = Pick<Peer, 'ip' | 'port' | 'serverIp' | 'serverPort'>
 
 /** PROXY protocol §2.2: begins a version 2 header; no HTTP, TLS or version 1 header can begin like this. */
 const SIGNATURE = Buffer.from('\r\n\r\n\0\r\nQUIT\n', 'latin1')

@@ -62,13 +62,9 @@ export interface WorkerTunnel {
 }
 
 /** A tunnel at another node, as the database had it. It may be gone by now; a dial to that node tells. */
-export interface RemoteTunnel {
-  readonly tunnelId: string
-  readonly sessionId: string
+export interface RemoteTunnel
+  extends Pick<WorkerTunnel, 'tunnelId' | 'sessionId' | 'planeId' | 'httpVersion' | 'labels'> {
   readonly nodeId: string
-  readonly planeId: string
-  readonly httpVersion: 1 | 2
-  readonly labels?: Readonly<Record<string, string>> | undefined
   /** The version of its pool, if any; see `ServedEndpoint`. */
   readonly version?: string | undefined
 }

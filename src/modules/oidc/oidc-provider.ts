@@ -4,7 +4,6 @@ import type { IDToken, TokenEndpointResponse } from 'openid-client'
 import type { Login, LoginUser } from '../../model/logins.ts'
 import type { BeginAttempt, Beginning, Callback, LoggedIn, LoginFault, LoginProvider } from '../login/login-provider.ts'
 import type { ModuleTools } from '../tools.ts'
-import { isUnverified, readUser } from './claims.ts'
 import { CLOCK_TOLERANCE, type Discovered, discovery } from './discovery.ts'
 import { loadLibraries } from './libraries.ts'
 import { exchangeFault, reasonOf } from './oidc-faults.ts'
@@ -202,4 +201,36 @@ function again(reason: string): LoginFault {
 
 function down(error: unknown): LoginFault {
   return { fault: 'LOGIN_PROVIDER_DOWN', reason: reasonOf(error) }
+}
+
+/** OpenID Connect Core §2, in characters. */
+const MAX_ID_LENGTH = 255
+/** RFC 5321 §4.5.3.1.3 */
+const MAX_EMAIL_LENGTH = 254
+const MAX_NAME_LENGTH = 255
+
+/** The user that a provider's claims describe. Undefined when the claims have no usable id. */
+function readUser(claims: Readonly<Record<string, unknown>>): LoginUser | undefined {
+  const { sub, name, email, email_verified, preferred_username } = claims
+  if (typeof sub !== 'string' || sub === '' || sub.length > MAX_ID_LENGTH || /\p{Cc}/u.test(sub)) return undefined
+  return {
+    id: sub,
+    name: text(name, MAX_NAME_LENGTH),
+    // At some providers users can enter any address; unverified, it would let them pose as anybody.
+    email: isUnverified({ email_verified }) ? '' : text(email, MAX_EMAIL_LENGTH),
+    username: text(preferred_username, MAX_NAME_LENGTH),
+  }
+}
+
+/**
+ * Whether `email_verified` is there and is anything but true. Corporate providers, such as Microsoft's, often omit it,
+ * since their addresses come from the company's own directory. So a missing claim does not count.
+ */
+function isUnverified({ email_verified: verified }: Readonly<Record<string, unknown>>): boolean {
+  // Some providers send a string instead of a boolean.
+  return verified !== undefined && verified !== true && verified !== 'true'
+}
+
+function text(value: unknown, maxLength: number): string {
+  return typeof value === 'string' && value.length <= maxLength && !/\p{Cc}/u.test(value) ? value : ''
 }

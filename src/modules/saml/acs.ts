@@ -20,6 +20,7 @@ import { type Expected, judgeAnswer, MAX_HOLDS_MS } from './assertion.ts'
 import type { IdentityProvider } from './metadata.ts'
 import { onwards } from './responses.ts'
 import { asBusy, asDown, asLoginFault } from './saml-faults.ts'
+import type { SamlClient } from './saml-provider.ts'
 import { readForm } from './sent-form.ts'
 
 /** How long a browser may take from the POST to the GET after it, in milliseconds. */
@@ -40,14 +41,10 @@ interface Sealed {
   readonly endsAt?: number | undefined
 }
 
-interface AcsParts {
+interface AcsParts extends Pick<SamlClient, 'forcesAuthn' | 'allowsUnsolicited' | 'authorizedGroups'> {
   readonly provider: () => Promise<IdentityProvider>
   /** The owner of the work on a visitor's document: the work of one owner does not delay that of another. */
   readonly ownerOf: (ctx: RequestContext) => string
-  readonly forcesAuthn: boolean
-  readonly allowsUnsolicited: boolean
-  /** Empty: everybody. */
-  readonly authorizedGroups: readonly string[]
   /** Part of the context of seals: when the module changes, older sealed answers become useless. */
   readonly seal: string
 }

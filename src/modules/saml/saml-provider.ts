@@ -11,7 +11,7 @@ import { loginRequestUrl, ownMetadata } from './messages.ts'
 import { xmlPage } from './responses.ts'
 import { asDown } from './saml-faults.ts'
 
-interface SamlClient extends MetadataSource {
+export interface SamlClient extends MetadataSource {
   readonly forcesAuthn: boolean
   readonly allowsUnsolicited: boolean
   /** Empty: everybody. */

@@ -1,9 +1,9 @@
 /** The tunnels of the agent: their public addresses, services and figures. */
 import { useState } from 'preact/hooks'
-import { isRecord } from '../api-caller.ts'
+import { type CallFault, isRecord } from '../api-caller.ts'
 import { Freshness, ReadingFault } from '../freshness.tsx'
 import { PublicUrl } from '../live-lists.tsx'
-import { Modal } from '../modal.tsx'
+import { ConfirmDialog } from '../modal.tsx'
 import { usePage } from '../page-state.ts'
 import { PlainText } from '../plain-text.tsx'
 import { textIn } from '../text-in.ts'
@@ -108,28 +108,19 @@ interface StopDialogProps {
 
 function StopDialog({ name, onClose, onDone }: StopDialogProps) {
   const { api } = usePage()
-  const [fault, setFault] = useState('')
+  const [fault, setFault] = useState<CallFault>()
   const stop = async () => {
     const outcome = await api.call('DELETE', `/tunnels/${encodeURIComponent(name)}`)
     if (!outcome.ok) {
-      setFault(outcome.fault.text)
+      setFault(outcome.fault)
       return
     }
     onClose()
     onDone()
   }
   return (
-    <Modal title={`Stop ${name}?`} onClose={onClose}>
-      <p>Its address is released immediately. A random address may not be available again.</p>
-      <div role="alert">{fault !== '' && <p class="notice is-bad">{fault}</p>}</div>
-      <div class="actions">
-        <button type="button" onClick={onClose}>
-          Cancel
-        </button>
-        <button type="button" class="danger" onClick={() => void stop()}>
-          Stop
-        </button>
-      </div>
-    </Modal>
+    <ConfirmDialog title={`Stop ${name}?`} verb="Stop" fault={fault} onConfirm={() => void stop()} onClose={onClose}>
+      Its address is released immediately. A random address may not be available again.
+    </ConfirmDialog>
   )
 }

@@ -1,5 +1,7 @@
 /** Starts a tunnel that lives as long as the agent does. */
 import { useState } from 'preact/hooks'
+import type { CallFault } from '../api-caller.ts'
+import { FaultNotice } from '../fault-notice.tsx'
 import { usePage } from '../page-state.ts'
 
 const protocols = ['http', 'tcp', 'tls'] as const
@@ -9,14 +11,14 @@ const blank = { addr: '', proto: 'http', name: '' }
 export function StartTunnel({ onDone }: { readonly onDone: () => void }) {
   const { api } = usePage()
   const [draft, setDraft] = useState(blank)
-  const [fault, setFault] = useState('')
+  const [fault, setFault] = useState<CallFault>()
   const [isBusy, setBusy] = useState(false)
   const start = async () => {
     setBusy(true)
     const { name, ...rest } = draft
     const outcome = await api.call('POST', '/tunnels', { ...rest, ...(name !== '' && { name }) })
     setBusy(false)
-    setFault(outcome.ok ? '' : outcome.fault.text)
+    setFault(outcome.ok ? undefined : outcome.fault)
     if (!outcome.ok) return
     setDraft(blank)
     onDone()
@@ -65,7 +67,7 @@ export function StartTunnel({ onDone }: { readonly onDone: () => void }) {
           Start
         </button>
       </form>
-      <div role="alert">{fault !== '' && <p class="notice is-bad">{fault}</p>}</div>
+      <FaultNotice fault={fault} />
       <p class="soft small">
         The tunnel ends when the agent stops. To keep it, add it to the agent's configuration file.
       </p>

@@ -4,6 +4,7 @@ import { type ClientHttp2Session, connect as connectHttp2 } from 'node:http2'
 import { connect as connectTcp, type Socket } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 import { type ConnectionOptions, connect as connectTls, type TLSSocket } from 'node:tls'
+import { trustedContext } from '../../support/trusted-context.ts'
 import { parseResponses, type StrictField, type StrictResponse } from './strict-http.ts'
 
 export type HttpVersion = '1.1' | '2'
@@ -73,7 +74,9 @@ export function dial({ name, port, ca }: Door, { version = '1.1', from, tls, bel
   // The TLS socket reports these errors too.
   below.on('error', () => {})
   const protocols = [version === '2' ? 'h2' : 'http/1.1']
-  const socket = connectTls({ socket: below, servername: name, ca, ALPNProtocols: protocols, ...tls })
+  const trust =
+    tls && Object.keys(tls).some((option) => option !== 'session') ? { ca } : { secureContext: trustedContext(ca) }
+  const socket = connectTls({ socket: below, servername: name, ...trust, ALPNProtocols: protocols, ...tls })
   socket.on('error', () => {})
   return socket
 }

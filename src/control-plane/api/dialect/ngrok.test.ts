@@ -2,8 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type ApiRoute, routeTable } from '../routes.ts'
 import type { Dialect } from './api-dialect.ts'
-import { dialectOf } from './choose.ts'
-import { ngrok } from './ngrok.ts'
+import { dialectOf, ngrok } from './ngrok.ts'
 import { own } from './own.ts'
 
 const routes = routeTable()

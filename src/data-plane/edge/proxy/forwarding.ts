@@ -1,7 +1,6 @@
 /** Sends one request to a service: tries the targets of a backend in turn, and repeats the request when it is safe. */
 import type { ByteStream } from '../../../lib/bytes/byte-stream.ts'
 import type { HeaderList } from '../../../lib/http/header-list.ts'
-import type { Ends } from '../../../lib/net/proxy-protocol.ts'
 import { DialFault } from '../../../model/dial.ts'
 import type { VisitorErrorCode } from '../../../model/visitor-errors.ts'
 import type {
@@ -14,8 +13,7 @@ import type {
   UpstreamSending,
   UpstreamSink,
 } from '../../requests/http-exchange.ts'
-import type { DialTarget, FixedTarget, Target, Visit } from '../dial.ts'
-import { dialCode } from '../dial.ts'
+import { type Dialling, type DialTarget, dialCode, type FixedTarget, type Target, type Visit } from '../dial.ts'
 import { isIdempotent } from '../idempotent.ts'
 import type { UpstreamPool } from '../upstream-pool.ts'
 import type { VisitorBody } from './request-body.ts'
@@ -36,15 +34,11 @@ export interface ForwardingOwner {
   broke(error: unknown): void
 }
 
-interface ForwardingOptions {
+interface ForwardingOptions extends Pick<Dialling, 'targets' | 'ends' | 'offline'> {
   readonly request: UpstreamRequest
   readonly body: VisitorBody
-  readonly targets: Iterable<Target>
-  readonly ends: Ends
   readonly pool: UpstreamPool
   readonly owner: ForwardingOwner
-  /** The error when there is no target, or none that is online. */
-  readonly offline: VisitorErrorCode
 }
 
 const faultCodes: Readonly<Record<UpstreamFaultReason, VisitorErrorCode>> = {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { publicLocation } from './location.ts'
+import { publicLocation } from './proxied-headers.ts'
 
 describe('when the host was rewritten to x.local, a redirect to', () => {
   const cases: [sent: string, seen: string][] = [

@@ -1,16 +1,13 @@
 /** Which edge a request is for: the edge of its `Host`, if this connection may reach it. */
+
 import type { VisitorErrorCode } from '../../../model/visitor-errors.ts'
-import type { Peer, TlsDemands, TlsFacts } from '../../../modules/phases.ts'
+import type { TlsDemands, TlsFacts } from '../../../modules/phases.ts'
 import type { Replay } from '../../requests/running-captures.ts'
 import type { Edge } from '../compiled-edge.ts'
+import type { HttpVisit } from '../edge-router.ts'
 
 /** A visitor's connection: what all its requests share. */
-export interface VisitorConnection {
-  readonly peer: Peer
-  /** Undefined on the plain listener. */
-  readonly tls: TlsFacts | undefined
-  /** The edge of the name in the handshake; undefined on the plain listener, and for a name that is not served. */
-  readonly edge: Edge | undefined
+export interface VisitorConnection extends Pick<HttpVisit, 'peer' | 'tls' | 'edge'> {
   /** The `tlsKey` that the edge had at the handshake. */
   readonly tlsKey: string
   /**

@@ -3,7 +3,6 @@ import { HeaderList } from '../../../lib/http/header-list.ts'
 import { type HeaderName, headerName } from '../../../lib/http/header-name.ts'
 import type { RequestContext } from '../../../modules/phases.ts'
 import { isTrailer } from '../trailers.ts'
-import { type PublicOrigin, publicLocation } from './location.ts'
 
 /** RFC 9110 §7.6.1; and `Expect`, which the edge answers, since it reads the body. */
 const hopByHop: ReadonlySet<string> = new Set([
@@ -140,4 +139,26 @@ function namedByConnection(headers: HeaderList): ReadonlySet<string> | undefined
   if (first === undefined || (usualOptions.includes(first) && headers.count('connection') === 1)) return undefined
   const values = headers.all('connection')
   return new Set(values.flatMap((value) => value.split(',')).map((option) => option.trim().toLowerCase()))
+}
+
+const absolute = /^(?:(https?):)?\/\/([^/?#]*)(.*)$/is
+
+interface PublicOrigin {
+  readonly scheme: 'http' | 'https'
+  /** `Host` as the visitor sent it. */
+  readonly authority: string
+}
+
+/**
+ * D37: a redirect to the rewritten host becomes one to the host that the visitor asked for. `location` as the visitor should
+ * see it; unchanged when it points elsewhere.
+ */
+export function publicLocation(location: string, replacedHost: string, { scheme, authority }: PublicOrigin): string {
+  const [whole, sentScheme, host = '', rest = ''] = absolute.exec(location) ?? []
+  if (whole === undefined || withoutUsualPort(host) !== withoutUsualPort(replacedHost)) return location
+  return sentScheme === undefined ? `//${authority}${rest}` : `${scheme}://${authority}${rest}`
+}
+
+function withoutUsualPort(host: string): string {
+  return host.toLowerCase().replace(/:(?:80|443)?$/, '')
 }

@@ -16,6 +16,7 @@ export interface ProxyTools {
   /** Asks other nodes who serves a name; undefined when that is known. Left out when there are no other nodes. */
   readonly lookUp?: LookUp | undefined
   readonly pool: UpstreamPool
+  /** Ends requests that wait too long. */
   readonly sweep: Sweep
   /** The memory for bodies that modules read. */
   readonly bodyMemory: BodyMemory

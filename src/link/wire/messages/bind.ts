@@ -62,13 +62,10 @@ export function buildBind(request: BindMessage): Message {
   }
 }
 
-export interface BindAnswer {
-  readonly id: string
+export interface BindAnswer extends Pick<BindMessage, 'id' | 'proto' | 'token'> {
   readonly url: string
-  readonly proto: string
   /** The result of `echoOptions`; agents in Rust refuse an answer without it. */
-  readonly opts: Readonly<Record<string, unknown>>
-  readonly token: Secret
+  readonly opts: BindMessage['opts']
   /** The id that the API shows for the tunnel. */
   readonly tunnelId: string
 }

@@ -1,13 +1,11 @@
 /** The smaller calls of an agent: label tunnels, unbinding, changing a tunnel, and asking for the region. */
 import type { Message } from '../agent-rpc.ts'
 import type { WireError } from '../wire-error.ts'
+import type { BindMessage } from './bind.ts'
 import { MessageFields } from './message-fields.ts'
 
-export interface LabelMessage {
+export interface LabelMessage extends Pick<BindMessage, 'forwardsTo' | 'forwardsProto' | 'metadata'> {
   readonly labels: Readonly<Record<string, string>>
-  readonly forwardsTo: string
-  readonly forwardsProto: string
-  readonly metadata: string
 }
 
 export function parseLabelRequest(message: Message): LabelMessage | WireError {

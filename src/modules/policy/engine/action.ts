@@ -88,7 +88,9 @@ export interface PolicyTools {
   readonly log: Logger
   readonly region: string
   readonly counters: Counters
+  /** Counts a request or connection whose expressions exceed their budget. */
   readonly onBudgetSpent: () => void
+  /** Sends a request to a URL from a configuration (D53). */
   readonly fetch: Fetch
   /** Set only in a dry run. */
   readonly watch?: PolicyWatch | undefined

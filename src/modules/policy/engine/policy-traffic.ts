@@ -4,13 +4,15 @@ import type { HeaderList } from '../../../lib/http/header-list.ts'
 import type { Peer } from '../../../lib/net/peer.ts'
 import type { VisitorErrorCode } from '../../../model/visitor-errors.ts'
 
-/** The result of a TLS handshake with this edge. */
+/** What was agreed in a TLS handshake that ended at this edge. */
 export interface PolicyTls {
+  /** The name that the visitor asked for. */
   readonly serverName: string
   readonly version: string
   readonly cipher: string
   readonly alpn: string
   readonly isResumed: boolean
+  /** Read it with our own readers only: Node's legacy form of a certificate can crash the process. */
   readonly clientCertificate: X509Certificate | undefined
 }
 
@@ -24,8 +26,10 @@ export interface PolicyConnection {
   readonly tls: PolicyTls | undefined
 }
 
+/** What rules read of a request; `RequestContext` has more. */
 export interface PolicyRequest {
   readonly peer: Peer
+  /** Undefined on the plain listener. */
   readonly tls: PolicyTls | undefined
   readonly edgeId: string
   readonly routeId: string
@@ -33,29 +37,50 @@ export interface PolicyRequest {
   readonly scheme: 'http' | 'https'
   readonly version: '1.1' | '2'
   readonly method: string
+  /** Lower case, without port. */
   readonly host: string
+  /** `Host` as it was sent. */
   readonly authority: string
+  /** Path and query as they were sent: what goes upstream. */
   readonly target: string
+  /**
+   * The path in the one form that routes are compared with. Only for modules whose phases set `readsPath`: it throws when
+   * servers could read the path in several ways.
+   */
   readonly path: string
+  /** Without the `?`; empty when there is none. */
   readonly query: string
+  /** As the visitor sent them, without hop-by-hop headers and without names that only the edge sets. */
   readonly headers: HeaderList
+  /** What modules decided and found out, for templates and the log, by the names of R-3.13 such as `ip_policy.decision`. */
   readonly found: Map<string, string>
+  /** The `Host` that goes upstream instead of the visitor's, when a module replaced it. */
   replacedHost: string | undefined
+  /** The path and query that go upstream instead of `target`, when a module replaced them. */
   replacedTarget: string | undefined
+  /**
+   * Reads the whole body and keeps it for the upstream, in memory that counts towards the limit of the node. `too_large`:
+   * it is longer than `maxBytes`. `no_memory`: the limit is reached; refuse with `bodyMemoryRefusal`.
+   */
   readBody(maxBytes: number): Promise<Buffer | 'too_large' | 'no_memory'>
 }
 
 export interface PolicyResponse {
   status: number
   readonly headers: HeaderList
+  /** Whether an upstream sent it. */
   readonly isFromUpstream: boolean
+  /** Bytes of the body, when that is known beforehand. */
   readonly bodyLength?: number | undefined
 }
 
 /** How an exchange ended. */
 export interface PolicySummary {
+  /** 0 when there was no response. */
   readonly status: number
+  /** Whether the status is the upstream's. */
   readonly isFromUpstream: boolean
+  /** Why the upstream gave no response, if the request was sent to it. */
   readonly fault: VisitorErrorCode | undefined
 }
 
