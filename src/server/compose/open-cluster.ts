@@ -38,12 +38,14 @@ interface OwnPlanes {
 
 export function openCluster({ authority: { cert, key }, ...options }: OpenClusterOptions) {
   const { node, log } = options
+  const at: { cluster: Cluster | undefined } = { cluster: undefined }
   const links = new NodeLinks({
     identity: createNodeIdentity({ nodeId: node.id, planeId: 'control' }, new Authority(cert, key)),
-    addressOf: (id) => cluster.others.find(({ nodeId }) => nodeId === id)?.address,
+    addressOf: (id) => at.cluster?.others.find(({ nodeId }) => nodeId === id)?.address,
     log,
   })
   const { cluster, attach } = clusterOf({ ...options, links })
+  at.cluster = cluster
   const answered = new AnsweredCalls({ answer: (_, value) => cluster.answer(value), log })
   return {
     ...{ cluster, attach },
