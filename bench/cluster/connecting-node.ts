@@ -27,7 +27,7 @@ const log = createLog({ level: 'warn', format: 'json', destination: process.stde
 
 const sessions = new Map<string, OnlineSession>()
 const tunnels = new Map<string, OnlineTunnel>()
-const places = new Map<string, Reservation>()
+const addresses = new Map<string, Reservation>()
 const at = <T extends object>(found: T | undefined) => found && { planeId, ...found }
 
 const rows = new OnlineRows({
@@ -38,8 +38,8 @@ const rows = new OnlineRows({
       const online = tunnels.get(id)
       return online && { planeId, online }
     },
-    places: (place) => {
-      const held = at(places.get(place))
+    addresses: (place) => {
+      const held = at(addresses.get(place))
       return held ? [held] : []
     },
     tunnelsOf: () => [],
@@ -76,10 +76,10 @@ async function connectAll(lane: number): Promise<number> {
     const [sessionId, tunnelId, name] = [`ts_${key}`, `tn_${key}`, `n-${key}.example.com`]
     sessions.set(sessionId, onlineSession(sessionId))
     rows.sessionChanged(sessionId, { isNew: true })
-    const claim = testReservation(tunnelId, sessionId, name)
+    const reservation = testReservation(tunnelId, sessionId, name)
     // Like a real node, which records a name before it claims it: a name that is not recorded by then was given up.
-    places.set(claim.place, claim)
-    if (!(await rows.claim({ ...claim, planeId }))) return fail('a free name was refused')
+    addresses.set(reservation.place, reservation)
+    if (!(await rows.reserve({ ...reservation, planeId }))) return fail('a free name was refused')
     tunnels.set(tunnelId, endpointTunnel(tunnelId, sessionId, name))
     rows.tunnelChanged(tunnelId, { isNew: true })
   }

@@ -1,6 +1,6 @@
 /** A directory of what simulated nodes have online, written in bulk. */
 import { randomBytes } from 'node:crypto'
-import { placeContext } from '../../src/control-plane/cluster/write-online-rows.ts'
+import { addressContext } from '../../src/control-plane/cluster/write-online-rows.ts'
 import { endpointTunnel, onlineSession, servedAt } from '../../src/control-plane/directory/testing/test-online.ts'
 import { openStore, type Store } from '../../src/control-plane/store/store.ts'
 import { nodeAt } from '../../src/control-plane/store/testing/test-online-rows.ts'
@@ -40,15 +40,15 @@ export async function fillStore(url: string, tunnels: number): Promise<FilledSto
   return {
     ...{ store, url, tunnels, add },
     async seal(numbers) {
-      const places = numbers.map((number) => {
+      const addresses = numbers.map((number) => {
         const place = placeOf(number)
         const config = sealer.seal(
           JSON.stringify(servedAt(`tn_${padded(number)}`, nameOf(number))),
-          placeContext(place),
+          addressContext(place),
         )
         return { place, ownerId: '', isPooled: false, digest: '', isUnnamed: true, port: null, config }
       })
-      await store.write(({ online }) => online.setAddresses(places))
+      await store.write(({ online }) => online.setAddresses(addresses))
       // Brings rows written in bulk into the state that they have on a server that has run for long.
       await execute(url, ['vacuum analyze', 'checkpoint'])
     },
@@ -74,7 +74,7 @@ function statements({ from, to, nodeId }: Range): string[] {
   const node = nodeId === undefined ? `'nd_' || (i % ${NODES})` : `'${nodeId}'`
   const key = `lpad(i::text, 9, '0')`
   const [tunnel, session, place] = [`'tn_' || ${key}`, `'ts_' || ${key}`, `'secure:n' || ${key} || '.example.com'`]
-  const config = sealer.seal(JSON.stringify(servedAt(`tn_${padded(0)}`, nameOf(0))), placeContext(placeOf(0)))
+  const config = sealer.seal(JSON.stringify(servedAt(`tn_${padded(0)}`, nameOf(0))), addressContext(placeOf(0)))
   const kept = JSON.stringify(endpointTunnel(`tn_${padded(0)}`, `ts_${padded(0)}`, nameOf(0)))
   const shown = JSON.stringify(onlineSession(`ts_${padded(0)}`).session)
   return [

@@ -100,7 +100,7 @@ async function timeLookUps({ lookUps, names }: Side): Promise<number[]> {
     // A look-up during the delivery of the previous answer would be batched, and would wait for others.
     await setImmediate()
     const begun = performance.now()
-    const found = await lookUps.places([name])
+    const found = await lookUps.addresses([name])
     times.push(performance.now() - begun)
     if (found.length !== 1) throw new Error(`${name} was not found`)
   }

@@ -24,19 +24,19 @@ const at = ({ port }: TestServer): string => `127.0.0.1:${port}`
 const SOON_MS = 5000
 
 async function nodes(count: number): Promise<TestServer[]> {
-  const doors: TestServer[] = []
+  const servers: TestServer[] = []
   for (let i = 1; i <= count; i++) {
-    const door = await TestServer.start({ ...identity, firstId: i * 1000 })
+    const testServer = await TestServer.start({ ...identity, firstId: i * 1000 })
     const nodeId = `nd_${i}`
-    door.rules.auth = ({ notAt }) => (notAt === nodeId ? errorText('Here already.', 'ERR_NGROK_108') : '')
-    doors.push(door)
-    closing.push(() => door.close())
+    testServer.rules.auth = ({ notAt }) => (notAt === nodeId ? errorText('Here already.', 'ERR_NGROK_108') : '')
+    servers.push(testServer)
+    closing.push(() => testServer.close())
   }
-  for (const [i, door] of doors.entries()) {
-    const others = doors.filter((other) => other !== door)
-    door.rules.node = { nodeId: `nd_${i + 1}`, nodeAddresses: others.map(at) }
+  for (const [i, testServer] of servers.entries()) {
+    const others = servers.filter((other) => other !== testServer)
+    testServer.rules.node = { nodeId: `nd_${i + 1}`, nodeAddresses: others.map(at) }
   }
-  return doors
+  return servers
 }
 
 /** An agent that is online at a node, with one tunnel. */
@@ -53,7 +53,7 @@ async function withStandby(options: Partial<AgentOptions> = {}) {
   const [first, second] = (await nodes(2)) as [TestServer, TestServer]
   const made = await onlineAt(first, options)
   made.timers.pass(SOON_MS)
-  await made.told('standby')
+  await made.nextEvent('standby')
   second.knows(first)
   return { ...made, first, second, standby: second.standbys[0] ?? assert.fail() }
 }
@@ -71,7 +71,7 @@ describe('a standby', () => {
   })
 
   test('takes over a lost session at once, over the same connection and with the same addresses', async () => {
-    const { web, first, second, standby, events, told } = await withStandby()
+    const { web, first, second, standby, events, nextEvent } = await withStandby()
     const { url } = web
     const dead = first.latest
     const asked: Begin[] = []
@@ -83,7 +83,7 @@ describe('a standby', () => {
     const session = await second.session(1)
     assert.equal(session, standby)
     assert.deepEqual(asked, [{ isMoving: false }])
-    assert.equal((await told('online')).isResumed, true)
+    assert.equal((await nextEvent('online')).isResumed, true)
     await until(() => session.binds.length === 1)
     assert.deepEqual(
       session.binds.map(({ id, token }) => [id, token.reveal()]),
@@ -98,14 +98,14 @@ describe('a standby', () => {
   })
 
   test('takes over the session when its node asks it to leave, without loss for visitors', async () => {
-    const { web, first, second, standby, events, told } = await withStandby()
+    const { web, first, second, standby, events, nextEvent } = await withStandby()
     const asked: Begin[] = []
     second.rules.begin = (begin) => {
       asked.push(begin)
       return ''
     }
     first.move(first.latest, [at(second)])
-    await told('moved')
+    await nextEvent('moved')
     assert.equal(await second.session(1), standby)
     assert.deepEqual(asked, [{ isMoving: true }])
     assert.equal(await readAll(second.visit(web.id)), 'served')
@@ -114,22 +114,22 @@ describe('a standby', () => {
   })
 
   test('that has become the session moves like any other', async () => {
-    const { web, first, second, told } = await withStandby()
+    const { web, first, second, nextEvent } = await withStandby()
     await first.close()
-    await told('offline')
+    await nextEvent('offline')
     const session = await second.session(1)
     await until(() => web.isOnline)
     second.move(session)
-    await told('moved')
+    await nextEvent('moved')
     assert.equal((await second.session(2)).auth.isMoving, true)
     assert.equal(await session.closed, undefined)
   })
 
   test('is dropped when its own node stops, and another one is found', async () => {
     const [first, second, third] = (await nodes(3)) as [TestServer, TestServer, TestServer]
-    const { timers, told } = await onlineAt(first)
+    const { timers, nextEvent } = await onlineAt(first)
     timers.pass(SOON_MS)
-    await told('standby')
+    await nextEvent('standby')
     const [here, there] = second.standbys.length === 1 ? [second, third] : [third, second]
     const [standby = assert.fail()] = here.standbys
     // It is about to stop, and accepts no more.
@@ -137,7 +137,7 @@ describe('a standby', () => {
     here.move(standby)
     assert.equal(await standby.closed, undefined)
     timers.pass(SOON_MS)
-    await told('standby')
+    await nextEvent('standby')
     assert.equal(there.standbys.length, 1)
     assert.equal(first.sessions.length, 1)
   })
@@ -185,17 +185,17 @@ describe('a standby', () => {
     const [first, second, third] = (await nodes(3)) as [TestServer, TestServer, TestServer]
     first.rules.node = { nodeId: 'nd_1', nodeAddresses: [at(second)] }
     second.rules.node = { nodeId: 'nd_2', nodeAddresses: [at(first)] }
-    const { told, timers } = await onlineAt(first)
+    const { nextEvent, timers } = await onlineAt(first)
     timers.pass(SOON_MS)
-    await told('standby')
+    await nextEvent('standby')
     // The third has come meanwhile, and the first is gone for good.
     second.knows(first)
     second.rules.node = { nodeId: 'nd_2', nodeAddresses: [at(third)] }
     await first.close()
     await second.session(1)
-    await told('online')
+    await nextEvent('online')
     timers.pass(SOON_MS)
-    await told('standby')
+    await nextEvent('standby')
     assert.equal(third.standbys.length, 1)
   })
 

@@ -18,10 +18,10 @@ after(async () => {
   for (const close of closing.reverse()) await close()
 })
 
-async function openDoor(rules: TestServerRules = {}, port = 0): Promise<TestServer> {
-  const door = await TestServer.start({ ...identity, rules, port })
-  closing.push(() => door.close().catch(() => {}))
-  return door
+async function openServer(rules: TestServerRules = {}, port = 0): Promise<TestServer> {
+  const testServer = await TestServer.start({ ...identity, rules, port })
+  closing.push(() => testServer.close().catch(() => {}))
+  return testServer
 }
 
 function agentOf({ port }: { port: number }, options: Partial<AgentOptions> = {}) {
@@ -32,10 +32,10 @@ function agentOf({ port }: { port: number }, options: Partial<AgentOptions> = {}
 
 describe('the first connection', () => {
   test('introduces the agent', async () => {
-    const door = await openDoor()
-    const { agent, told } = agentOf(door, { metadata: 'mine' })
+    const testServer = await openServer()
+    const { agent, nextEvent } = agentOf(testServer, { metadata: 'mine' })
     await agent.start()
-    const { auth } = door.latest
+    const { auth } = testServer.latest
     assert.deepEqual(auth.versions, ['3', '2'])
     assert.equal(auth.authtoken.reveal(), 'token')
     assert.equal(auth.userAgent, 'postern-agent/1.2.3')
@@ -43,28 +43,28 @@ describe('the first connection', () => {
     assert.equal(auth.clientId, '')
     assert.ok(auth.windowBytes > 256 * 1024)
     assert.deepEqual([auth.heartbeatIntervalMs, auth.heartbeatToleranceMs], [10_000, 15_000])
-    const { session, region, serverVersion, isResumed } = await told('online')
+    const { session, region, serverVersion, isResumed } = await nextEvent('online')
     assert.deepEqual([session, region, serverVersion, isResumed], ['ts_1', 'test', '9.9.9', false])
   })
 
   const refused = 'The authtoken is not known.\n\nERR_NGROK_107\n'
   test('fails when the server refuses the authtoken, patient or not', async () => {
-    const door = await openDoor({ auth: () => refused })
+    const testServer = await openServer({ auth: () => refused })
     for (const patient of [true, false]) {
-      const { agent } = agentOf(door)
+      const { agent } = agentOf(testServer)
       await assert.rejects(agent.start({ patient }), { code: 'refused', message: 'The authtoken is not known.' })
     }
-    assert.equal(door.connections, 0)
+    assert.equal(testServer.connections, 0)
   })
 
   test('is retried by a patient agent while the server is unreachable or busy', async () => {
-    const door = await openDoor({ auth: () => 'Shutting down.\n\nERR_NGROK_803\n' })
-    const { agent, timers, told } = agentOf(door)
+    const testServer = await openServer({ auth: () => 'Shutting down.\n\nERR_NGROK_803\n' })
+    const { agent, timers, nextEvent } = agentOf(testServer)
     const started = agent.start({ patient: true })
-    const { fault, retryMs } = await told('offline')
+    const { fault, retryMs } = await nextEvent('offline')
     assert.equal(fault.code, 'refused')
     assert.ok(retryMs <= 500, 'soon, as for a server that is away')
-    delete door.rules.auth
+    delete testServer.rules.auth
     timers.pass(60_000)
     await started
   })
@@ -86,8 +86,8 @@ describe('the first connection', () => {
   ]
   for (const [name, given, code, says] of faults) {
     test(`explains that ${name}`, async () => {
-      const door = await openDoor()
-      const { agent } = agentOf(door, given())
+      const testServer = await openServer()
+      const { agent } = agentOf(testServer, given())
       await assert.rejects(agent.start(), (error) => {
         assert.ok(error instanceof AgentFault)
         assert.equal(error.code, code)
@@ -99,9 +99,9 @@ describe('the first connection', () => {
 
   test('explains that the certificate is for another name', async () => {
     const other = await tlsIdentity(['other.example'])
-    const door = await TestServer.start(other)
-    closing.push(() => door.close())
-    const { agent } = agentOf(door, { ca: other.ca, server: { host: 'localhost', port: door.port } })
+    const testServer = await TestServer.start(other)
+    closing.push(() => testServer.close())
+    const { agent } = agentOf(testServer, { ca: other.ca, server: { host: 'localhost', port: testServer.port } })
     await assert.rejects(
       agent.start(),
       /is for other names \(DNS:other\.example.*\); use one of them as `server`, or add localhost to `--agent-names` of the server, or to its agent ingresses$/,
@@ -137,25 +137,25 @@ describe('the first connection', () => {
 
 describe('after the connection broke', () => {
   test('the same session and the same addresses come back', async () => {
-    const door = await openDoor()
-    const { agent, timers, told } = agentOf(door)
+    const testServer = await openServer()
+    const { agent, timers, nextEvent } = agentOf(testServer)
     await agent.start()
     const web = await agent.open(testPlan())
     const ssh = await agent.open(testPlan({ name: 'ssh', asks: { proto: 'tcp', opts: {} } }))
     const labelled = await agent.open(testPlan({ asks: { labels: { app: 'x' } } }))
     const urls = [web.url, ssh.url]
-    await told('online')
-    door.cut()
-    const { fault, retryMs } = await told('offline')
+    await nextEvent('online')
+    testServer.cut()
+    const { fault, retryMs } = await nextEvent('offline')
     assert.deepEqual([fault.code, fault.message], ['lost', 'the connection ended'])
     assert.ok(retryMs <= 500)
     assert.ok(!web.isOnline)
     timers.pass(retryMs)
-    const { isResumed, session } = await told('online')
+    const { isResumed, session } = await nextEvent('online')
     assert.deepEqual([isResumed, session], [true, 'ts_1'])
     await until(() => web.isOnline && ssh.isOnline && labelled.isOnline)
     assert.deepEqual([web.url, ssh.url], urls)
-    const { auth, binds, labels } = await door.session(2)
+    const { auth, binds, labels } = await testServer.session(2)
     assert.deepEqual([auth.clientId, auth.cookie.reveal()], ['ts_1', 'cookie_1'])
     assert.deepEqual(
       binds.map(({ id, proto, token }) => [id, proto, token.reveal()]),
@@ -163,38 +163,38 @@ describe('after the connection broke', () => {
     )
     assert.equal(binds[0]?.opts.Hostname, new URL(web.url).hostname)
     assert.equal(labels[0]?.labels.app, 'x')
-    assert.equal(await readAll(door.visit(web.id)), 'served')
+    assert.equal(await readAll(testServer.visit(web.id)), 'served')
   })
 
   test('a server that has forgotten the session starts a new one, and the addresses stay', async () => {
-    const door = await openDoor({}, await portToKeep())
-    const { agent, timers, told } = agentOf(door)
+    const testServer = await openServer({}, await portToKeep())
+    const { agent, timers, nextEvent } = agentOf(testServer)
     await agent.start()
     const web = await agent.open(testPlan())
     const { url } = web
-    const { port } = door
-    await told('online')
-    await door.close()
-    const { retryMs } = await told('offline')
-    const next = await openDoor({}, port)
+    const { port } = testServer
+    await nextEvent('online')
+    await testServer.close()
+    const { retryMs } = await nextEvent('offline')
+    const next = await openServer({}, port)
     timers.pass(retryMs)
-    assert.equal((await told('online')).isResumed, false)
+    assert.equal((await nextEvent('online')).isResumed, false)
     await until(() => web.isOnline)
     assert.equal(web.url, url)
     assert.equal(next.latest.binds[0]?.token.reveal(), `token_of_${web.id}`)
   })
 
   test('a server that is down for an hour is retried with growing pauses, and nothing piles up', async () => {
-    const door = await openDoor({}, await portToKeep())
-    const { agent, timers, told, events } = agentOf(door)
+    const testServer = await openServer({}, await portToKeep())
+    const { agent, timers, nextEvent, events } = agentOf(testServer)
     await agent.start()
     await agent.open(testPlan())
-    await told('online')
-    const { port } = door
-    await door.close()
+    await nextEvent('online')
+    const { port } = testServer
+    await testServer.close()
     const waits: number[] = []
     for (let away = 0; away < 3_600_000; ) {
-      const { fault, retryMs } = await told('offline')
+      const { fault, retryMs } = await nextEvent('offline')
       assert.match(fault.message, /the connection ended|nothing listens at/)
       waits.push(retryMs)
       away += retryMs
@@ -205,77 +205,77 @@ describe('after the connection broke', () => {
     assert.deepEqual(waits.slice(0, 8), [375, 750, 1500, 3000, 6000, 12_000, 22_500, 22_500])
     assert.ok(waits.length > 100 && waits.length < 250)
     assert.ok(events.length < 300)
-    await told('offline')
-    await openDoor({}, port)
+    await nextEvent('offline')
+    await openServer({}, port)
     timers.pass(30_000)
-    await told('online')
+    await nextEvent('online')
   })
 
   test('a refused agent retries more slowly, and comes back when the server accepts it again', async () => {
-    const door = await openDoor()
-    const { agent, timers, told } = agentOf(door)
+    const testServer = await openServer()
+    const { agent, timers, nextEvent } = agentOf(testServer)
     await agent.start()
-    await told('online')
-    door.rules.auth = () => 'The credential was revoked.\n\nERR_NGROK_300\n'
-    door.cut()
-    timers.pass((await told('offline')).retryMs)
-    const { fault, retryMs } = await told('offline')
+    await nextEvent('online')
+    testServer.rules.auth = () => 'The credential was revoked.\n\nERR_NGROK_300\n'
+    testServer.cut()
+    timers.pass((await nextEvent('offline')).retryMs)
+    const { fault, retryMs } = await nextEvent('offline')
     assert.equal(fault.message, 'The credential was revoked.')
     assert.ok(retryMs >= 7500)
-    delete door.rules.auth
+    delete testServer.rules.auth
     timers.pass(retryMs)
-    await told('online')
+    await nextEvent('online')
   })
 
   test('an address that is not given back is requested again, and the others stay', async () => {
-    const door = await openDoor()
-    const { agent, timers, told } = agentOf(door)
+    const testServer = await openServer()
+    const { agent, timers, nextEvent } = agentOf(testServer)
     await agent.start()
     const [one, two] = [await agent.open(testPlan()), await agent.open(testPlan({ name: 'two' }))]
-    await told('online')
-    door.rules.bind = ({ id }) => (id === one.id ? 'The name is taken.\n\nERR_NGROK_334\n' : '')
-    door.cut()
-    timers.pass((await told('offline')).retryMs)
-    const { tunnel, fault } = await told('tunnel-refused')
+    await nextEvent('online')
+    testServer.rules.bind = ({ id }) => (id === one.id ? 'The name is taken.\n\nERR_NGROK_334\n' : '')
+    testServer.cut()
+    timers.pass((await nextEvent('offline')).retryMs)
+    const { tunnel, fault } = await nextEvent('tunnel-refused')
     assert.equal(tunnel, one)
     assert.deepEqual([fault.message, fault.serverCode], ['The name is taken.', 'ERR_NGROK_334'])
     await until(() => two.isOnline)
-    delete door.rules.bind
+    delete testServer.rules.bind
     timers.pass(15_000)
     await until(() => one.isOnline)
   })
 
   test('repeated requests for an address end with the session', async () => {
-    const door = await openDoor()
-    const { agent, timers, told } = agentOf(door)
+    const testServer = await openServer()
+    const { agent, timers, nextEvent } = agentOf(testServer)
     await agent.start()
     await agent.open(testPlan())
-    await told('online')
-    door.rules.bind = () => 'The name is taken.'
-    door.cut()
-    timers.pass((await told('offline')).retryMs)
-    await told('tunnel-refused')
+    await nextEvent('online')
+    testServer.rules.bind = () => 'The name is taken.'
+    testServer.cut()
+    timers.pass((await nextEvent('offline')).retryMs)
+    await nextEvent('tunnel-refused')
     assert.equal(timers.waiting, 2)
-    door.cut()
-    await told('offline')
+    testServer.cut()
+    await nextEvent('offline')
     // The retry, and the check for sleep and network changes.
     assert.equal(timers.waiting, 2)
   })
 
   test('two hundred reconnects leave nothing behind', async () => {
-    const door = await openDoor()
-    const { agent, timers, told } = agentOf(door)
+    const testServer = await openServer()
+    const { agent, timers, nextEvent } = agentOf(testServer)
     await agent.start()
     const web = await agent.open(testPlan())
     for (let i = 0; i < 200; i++) {
-      await told('online')
+      await nextEvent('online')
       await until(() => web.isOnline)
-      door.cut()
-      timers.pass((await told('offline')).retryMs)
+      testServer.cut()
+      timers.pass((await nextEvent('offline')).retryMs)
     }
-    await told('online')
+    await nextEvent('online')
     await until(() => web.isOnline)
-    assert.equal(door.connections, 1)
+    assert.equal(testServer.connections, 1)
     assert.equal(timers.waiting, 1)
     assert.equal(web.id, 'tn_2')
   })
@@ -283,58 +283,58 @@ describe('after the connection broke', () => {
 
 describe('a machine that slept', () => {
   test('retries at once when it was waiting', async () => {
-    const door = await openDoor()
-    const { agent, timers, told } = agentOf(door)
+    const testServer = await openServer()
+    const { agent, timers, nextEvent } = agentOf(testServer)
     await agent.start()
-    await told('online')
-    door.rules.auth = () => 'Not you.\n\nERR_NGROK_107\n'
-    door.cut()
-    timers.pass((await told('offline')).retryMs)
-    for (let i = 0; i < 3; i++) timers.pass((await told('offline')).retryMs)
-    const { retryMs } = await told('offline')
+    await nextEvent('online')
+    testServer.rules.auth = () => 'Not you.\n\nERR_NGROK_107\n'
+    testServer.cut()
+    timers.pass((await nextEvent('offline')).retryMs)
+    for (let i = 0; i < 3; i++) timers.pass((await nextEvent('offline')).retryMs)
+    const { retryMs } = await nextEvent('offline')
     assert.ok(retryMs > 30_000)
-    delete door.rules.auth
+    delete testServer.rules.auth
     timers.sleep(3_600_000)
     timers.pass(5000)
-    await told('online')
+    await nextEvent('online')
   })
 
   test('pings the server, and stays connected when it answers', async () => {
-    const door = await openDoor()
-    const { agent, timers, told, events } = agentOf(door)
+    const testServer = await openServer()
+    const { agent, timers, nextEvent, events } = agentOf(testServer)
     await agent.start()
-    await told('online')
-    const { mux } = door.latest
+    await nextEvent('online')
+    const { mux } = testServer.latest
     const heard = mux.bytesIn
     timers.sleep(3_600_000)
     timers.pass(5000)
     await until(() => mux.bytesIn > heard)
-    assert.equal(await readAll(door.visit((await agent.open(testPlan())).id)), 'served')
+    assert.equal(await readAll(testServer.visit((await agent.open(testPlan())).id)), 'served')
     assert.ok(!events.some(({ type }) => type === 'offline'))
   })
 
   test('reconnects when the server does not answer the ping', async (t) => {
-    const door = await openDoor()
-    const { agent, timers, told } = agentOf(door)
+    const testServer = await openServer()
+    const { agent, timers, nextEvent } = agentOf(testServer)
     await agent.start()
-    await told('online')
-    door.rules.isMute = true
+    await nextEvent('online')
+    testServer.rules.isMute = true
     t.mock.timers.enable({ apis: ['setTimeout'] })
     timers.sleep(3_600_000)
     timers.pass(5000)
     t.mock.timers.tick(3000)
-    const { fault } = await told('offline')
+    const { fault } = await nextEvent('offline')
     assert.equal(fault.message, 'the server stopped responding')
   })
 })
 
 test('a changed network makes the agent ping its server', async () => {
-  const door = await openDoor()
+  const testServer = await openServer()
   const network = { addresses: '10.0.0.1' }
-  const { agent, timers, told } = agentOf(door, { addresses: () => network.addresses })
+  const { agent, timers, nextEvent } = agentOf(testServer, { addresses: () => network.addresses })
   await agent.start()
-  await told('online')
-  const { mux } = door.latest
+  await nextEvent('online')
+  const { mux } = testServer.latest
   const heard = mux.bytesIn
   network.addresses = '192.168.1.5'
   timers.pass(5000)
@@ -344,11 +344,11 @@ test('a changed network makes the agent ping its server', async () => {
 })
 
 test('a silent server counts as dead after interval and tolerance', async (t) => {
-  const door = await openDoor({ isMute: true })
-  const { agent, told } = agentOf(door, { heartbeatIntervalMs: 1000, heartbeatToleranceMs: 500 })
+  const testServer = await openServer({ isMute: true })
+  const { agent, nextEvent } = agentOf(testServer, { heartbeatIntervalMs: 1000, heartbeatToleranceMs: 500 })
   t.mock.timers.enable({ apis: ['setTimeout'] })
   await agent.start()
   // In small steps: a single long one would count as a standstill of the agent, not of the server.
   for (let ms = 0; ms < 1500; ms++) t.mock.timers.tick(1)
-  assert.equal((await told('offline')).fault.message, 'the server stopped responding')
+  assert.equal((await nextEvent('offline')).fault.message, 'the server stopped responding')
 })

@@ -206,7 +206,7 @@ export class Agent {
       isSpare: () => this.#pooled.every(({ main }) => main.isOnline),
       onOnline: (session) => {
         this.#isSecondReportedOnline = true
-        this.#emit({ type: 'second-online', ...placeOf(session) })
+        this.#emit({ type: 'second-online', ...locationOf(session) })
         this.#check()
       },
       onMoved: () => this.#check(),
@@ -265,13 +265,13 @@ export class Agent {
   }
 
   #online(session: Session, isResumed: boolean): void {
-    const connected = { ...placeOf(session), serverVersion: session.welcome.serverVersion }
+    const connected = { ...locationOf(session), serverVersion: session.welcome.serverVersion }
     this.#emit(this.#isReportedOnline ? { type: 'moved', ...connected } : { type: 'online', ...connected, isResumed })
     this.#isReportedOnline = true
   }
 
   #moved(session: Session): void {
-    this.#emit({ type: 'moved', ...placeOf(session), serverVersion: session.welcome.serverVersion })
+    this.#emit({ type: 'moved', ...locationOf(session), serverVersion: session.welcome.serverVersion })
   }
 
   #offline(fault: AgentFault, retryMs: number): void {
@@ -335,7 +335,7 @@ export class Agent {
 
 const libraryCommands = noCommands('this agent is part of another program, which takes no commands')
 
-function placeOf({ server, welcome: { sessionId, clientId, region } }: Session): Connected {
+function locationOf({ server, welcome: { sessionId, clientId, region } }: Session): Connected {
   return { server, session: sessionId || clientId, region }
 }
 

@@ -82,7 +82,7 @@ export function upstreamDialer(upstream: Upstream, tls: UpstreamTls = {}, timeou
         current.setKeepAlive(true, KEEP_ALIVE_MS)
         left = 0
         if (preface) current.write(preface)
-        if (!secure || isPassthrough) finish(released(current))
+        if (!secure || isPassthrough) finish(stopListening(current))
         else {
           socket = secure(current, finish, fail)
         }
@@ -94,7 +94,7 @@ export function upstreamDialer(upstream: Upstream, tls: UpstreamTls = {}, timeou
 }
 
 /** Removes the listeners of the dial; the new owner of the connection adds its own. */
-function released(socket: Socket): Socket {
+function stopListening(socket: Socket): Socket {
   return socket.removeAllListeners('error')
 }
 
@@ -122,7 +122,7 @@ function tlsWrapper({ at }: Upstream, { ca, verify = ca !== undefined, serverNam
     secured.once('close', () => fail(new Error('it closed the connection during the TLS handshake')))
     secured.once('secureConnect', () => {
       secured.removeAllListeners('close')
-      finish(released(secured))
+      finish(stopListening(secured))
     })
     return secured
   }

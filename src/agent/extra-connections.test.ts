@@ -35,7 +35,7 @@ async function start({
   const at = { planeId: '' }
   /** How many were refused. */
   const refused = { count: 0 }
-  const door = await TestServer.start({
+  const testServer = await TestServer.start({
     ...identity,
     rules: {
       auth: ({ heldPlanes }) => {
@@ -47,40 +47,45 @@ async function start({
       plane: () => ({ planeId: at.planeId, planeCount }),
     },
   })
-  const server = { host: '127.0.0.1', port: door.port }
+  const server = { host: '127.0.0.1', port: testServer.port }
   const made = testAgent({ server, ca: identity.ca, connections })
   closing.push(
-    () => door.close(),
+    () => testServer.close(),
     () => made.agent.close(),
   )
   await made.agent.start()
-  return { ...made, door, refused, open: () => made.agent.open(testPlan({ target })) }
+  return { ...made, testServer, refused, open: () => made.agent.open(testPlan({ target })) }
 }
 
-const legsOf = (door: TestServer): TestServerSession[] =>
-  door.sessions.filter(({ auth }) => auth.heldPlanes !== undefined)
+const legsOf = (testServer: TestServer): TestServerSession[] =>
+  testServer.sessions.filter(({ auth }) => auth.heldPlanes !== undefined)
 const isOpen = ({ mux }: TestServerSession): boolean => !mux.isClosed
 
 describe('further connections', () => {
   test('are opened once a tunnel is online, one to each plane, as the same session', async () => {
-    const { door, timers, open } = await start({ planeCount: 3, lands: [0, 0, 1, 1, 2] })
-    const [first] = door.sessions
+    const { testServer, timers, open } = await start({ planeCount: 3, lands: [0, 0, 1, 1, 2] })
+    const [first] = testServer.sessions
     timers.pass(60_000)
-    assert.equal(door.sessions.length, 1)
+    assert.equal(testServer.sessions.length, 1)
     const tunnel = await open()
-    assert.equal(door.sessions.length, 1, 'not at once')
+    assert.equal(testServer.sessions.length, 1, 'not at once')
     timers.pass(1000)
-    await until(() => legsOf(door).length === 2)
-    const told = legsOf(door).map(({ auth }) => [auth.clientId, auth.cookie.reveal(), auth.leg, auth.heldPlanes])
-    assert.deepEqual(told, [
+    await until(() => legsOf(testServer).length === 2)
+    const nextEvent = legsOf(testServer).map(({ auth }) => [
+      auth.clientId,
+      auth.cookie.reveal(),
+      auth.leg,
+      auth.heldPlanes,
+    ])
+    assert.deepEqual(nextEvent, [
       ['ts_1', 'cookie_1', 1, ['w0']],
       ['ts_1', 'cookie_1', 2, ['w0', 'w1']],
     ])
-    for (const session of [first, ...legsOf(door)]) {
-      assert.equal(await readAll(door.visit(tunnel.tunnelId, {}, session)), 'served')
+    for (const session of [first, ...legsOf(testServer)]) {
+      assert.equal(await readAll(testServer.visit(tunnel.tunnelId, {}, session)), 'served')
     }
     timers.pass(3_600_000)
-    assert.equal(door.sessions.length, 3, 'that is all')
+    assert.equal(testServer.sessions.length, 3, 'that is all')
   })
 
   for (const [name, given, count] of [
@@ -91,18 +96,18 @@ describe('further connections', () => {
     ['at most 15 of them', { planeCount: 40 }, 15],
   ] as const) {
     test(`are ${name}`, async () => {
-      const { door, timers, open } = await start(given)
+      const { testServer, timers, open } = await start(given)
       await open()
       timers.pass(1000)
-      await until(() => legsOf(door).length === count)
+      await until(() => legsOf(testServer).length === count)
       timers.pass(3_600_000)
       await new Promise((resolve) => setTimeout(resolve, 20))
-      assert.equal(legsOf(door).length, count)
+      assert.equal(legsOf(testServer).length, count)
     })
   }
 
   test('that land at a plane that has one already are retried a few times, then with growing pauses', async () => {
-    const { door, timers, open, refused } = await start({ lands: Array(13).fill(0) })
+    const { testServer, timers, open, refused } = await start({ lands: Array(13).fill(0) })
     await open()
     const waits: number[] = []
     for (const count of [6, 12]) {
@@ -120,102 +125,102 @@ describe('further connections', () => {
     assert.ok(second > first, `${first} and then ${second}`)
     await until(() => {
       timers.pass(100)
-      return legsOf(door).length === 1
+      return legsOf(testServer).length === 1
     })
   })
 
   test('that die are opened again, and visitors are served meanwhile', async () => {
-    const { door, timers, open } = await start({ lands: [0, 1, 1] })
+    const { testServer, timers, open } = await start({ lands: [0, 1, 1] })
     const tunnel = await open()
     timers.pass(1000)
-    await until(() => legsOf(door).length === 1)
-    const [main, leg] = door.sessions
+    await until(() => legsOf(testServer).length === 1)
+    const [main, leg] = testServer.sessions
     timers.pass(20_000)
     leg?.socket.destroy()
     await leg?.closed
-    assert.equal(await readAll(door.visit(tunnel.id, {}, main)), 'served')
+    assert.equal(await readAll(testServer.visit(tunnel.id, {}, main)), 'served')
     await until(() => {
       timers.pass(1000)
-      return legsOf(door).length === 2
+      return legsOf(testServer).length === 2
     })
-    assert.equal(await readAll(door.visit(tunnel.tunnelId)), 'served')
+    assert.equal(await readAll(testServer.visit(tunnel.tunnelId)), 'served')
   })
 
   test('end with the session, and come back with it', async () => {
-    const { agent, door, timers, open, told } = await start({ lands: [0, 1, 1, 0] })
+    const { agent, testServer, timers, open, nextEvent } = await start({ lands: [0, 1, 1, 0] })
     await open()
     timers.pass(1000)
-    await until(() => legsOf(door).length === 1)
-    const [main, leg] = door.sessions
+    await until(() => legsOf(testServer).length === 1)
+    const [main, leg] = testServer.sessions
     main?.socket.destroy()
-    await told('offline')
+    await nextEvent('offline')
     await leg?.closed
     timers.pass(10_000)
-    await until(() => door.sessions.length === 3 && [...agent.tunnels].every(({ isOnline }) => isOnline))
+    await until(() => testServer.sessions.length === 3 && [...agent.tunnels].every(({ isOnline }) => isOnline))
     timers.pass(1000)
-    await until(() => legsOf(door).length === 2)
-    assert.deepEqual(door.sessions[3]?.auth.heldPlanes, ['w1'])
+    await until(() => legsOf(testServer).length === 2)
+    assert.deepEqual(testServer.sessions[3]?.auth.heldPlanes, ['w1'])
     await agent.close()
-    assert.equal(door.connections, 0)
+    assert.equal(testServer.connections, 0)
   })
 
   test('that are asked to move keep their visitors, and another one is opened', async () => {
-    const { door, timers, open } = await start({
+    const { testServer, timers, open } = await start({
       lands: [0, 1, 1],
       target: { accept: (connection) => void connection.pipe(connection) },
     })
     const echo = await open()
     timers.pass(1000)
-    await until(() => legsOf(door).length === 1)
-    const [, leg] = door.sessions
+    await until(() => legsOf(testServer).length === 1)
+    const [, leg] = testServer.sessions
     assert.ok(leg)
-    const visitor = door.visit(echo.tunnelId, {}, leg)
+    const visitor = testServer.visit(echo.tunnelId, {}, leg)
     visitor.write('before')
     assert.equal(String((await once(visitor, 'data'))[0]), 'before')
-    door.move(leg)
+    testServer.move(leg)
     await until(() => {
       timers.pass(1000)
-      return legsOf(door).length === 2
+      return legsOf(testServer).length === 2
     })
     visitor.write('after')
     assert.equal(String((await once(visitor, 'data'))[0]), 'after')
     assert.ok(isOpen(leg))
     visitor.end()
     await leg.closed
-    assert.ok(legsOf(door).slice(1).every(isOpen))
+    assert.ok(legsOf(testServer).slice(1).every(isOpen))
   })
 
   test('at the plane that the session has moved to are closed, and one is opened elsewhere', async () => {
-    const { door, timers, open, told } = await start({ lands: [0, 1, 1, 0] })
+    const { testServer, timers, open, nextEvent } = await start({ lands: [0, 1, 1, 0] })
     await open()
     timers.pass(1000)
-    await until(() => legsOf(door).length === 1)
-    const [main, leg] = door.sessions
-    door.move(main)
-    await told('moved')
+    await until(() => legsOf(testServer).length === 1)
+    const [main, leg] = testServer.sessions
+    testServer.move(main)
+    await nextEvent('moved')
     await main?.closed
     await leg?.closed
     await until(() => {
       timers.pass(1000)
-      return legsOf(door).length === 2
+      return legsOf(testServer).length === 2
     })
-    assert.deepEqual(legsOf(door)[1]?.auth.heldPlanes, ['w1'])
+    assert.deepEqual(legsOf(testServer)[1]?.auth.heldPlanes, ['w1'])
   })
 
   test('bring visitors of a tunnel whose bind is not answered yet', async () => {
-    const { agent, door, timers, open } = await start()
+    const { agent, testServer, timers, open } = await start()
     await open()
     timers.pass(1000)
-    await until(() => legsOf(door).length === 1)
-    const [main, leg] = door.sessions
+    await until(() => legsOf(testServer).length === 1)
+    const [main, leg] = testServer.sessions
     assert.ok(main && leg)
-    door.rules.isSlow = true
+    testServer.rules.isSlow = true
     const second = agent.open(testPlan())
     await until(() => main.binds.length === 2)
-    const early = readAll(door.visit('tn_early', {}, leg))
+    const early = readAll(testServer.visit('tn_early', {}, leg))
     // Its answer comes after the visitor.
-    door.visit('tn_early', {}, leg).destroy()
-    door.answerBinds('tn_early')
+    testServer.visit('tn_early', {}, leg).destroy()
+    testServer.answerBinds('tn_early')
     await second
     assert.equal(await early, 'served')
   })

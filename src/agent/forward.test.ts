@@ -20,15 +20,15 @@ import { TestTimers } from './testing/test-timers.ts'
 import { parseUpstream } from './upstream.ts'
 
 let identity: TlsIdentity
-let door: TestServer
+let testServer: TestServer
 before(async () => {
   identity = await tlsIdentity()
-  door = await TestServer.start(identity)
+  testServer = await TestServer.start(identity)
 })
 const closing: (() => unknown)[] = []
 after(async () => {
   for (const close of closing) await close()
-  await door.close()
+  await testServer.close()
 })
 
 /**
@@ -80,7 +80,7 @@ interface Through {
 async function tunnelTo({ addr, tls = {}, target = {}, header = {}, options = {} }: Through) {
   const events: AgentEvent[] = []
   const agent = new Agent({
-    server: { host: '127.0.0.1', port: door.port },
+    server: { host: '127.0.0.1', port: testServer.port },
     ca: identity.ca,
     authtoken: new Secret('token'),
     version: '1.2.3',
@@ -99,8 +99,8 @@ async function tunnelTo({ addr, tls = {}, target = {}, header = {}, options = {}
     metadata: '',
     target: { dial, takesProxyLine: false, isHttp2: false, isInspected: true, ...target },
   })
-  const session = door.latest
-  const visit = (more: Partial<ProxyHeader> = {}) => door.visit(tunnel.id, { ...header, ...more }, session)
+  const session = testServer.latest
+  const visit = (more: Partial<ProxyHeader> = {}) => testServer.visit(tunnel.id, { ...header, ...more }, session)
   return { agent, tunnel, events, visit }
 }
 
@@ -126,7 +126,7 @@ describe('a connection through an agent', () => {
     const visitor = visit()
     visitor.end(sent)
     assert.equal(hash(await all(visitor)), hash(sent))
-    await told(events, 'connection-closed')
+    await nextEvent(events, 'connection-closed')
     const [closed] = events.filter((event) => event.type === 'connection-closed')
     assert.equal(closed?.end.error, undefined)
     assert.deepEqual([closed?.end.bytesIn, closed?.end.bytesOut], [sent.length, sent.length])
@@ -181,7 +181,7 @@ describe('a connection through an agent', () => {
     const { visit, events } = await tunnelTo({ addr: port })
     const visitor = visit()
     visitor.write('x')
-    await told(events, 'connection-opened')
+    await nextEvent(events, 'connection-opened')
     await new Promise((resolve) => setImmediate(resolve))
     visitor.destroy()
     assert.match(await ended.promise, /ECONNRESET/)
@@ -226,10 +226,10 @@ describe('a connection through an agent', () => {
       metadata: '',
       target: { accept },
     })
-    const bad = door.visit(tunnel.id)
+    const bad = testServer.visit(tunnel.id)
     bad.end('bad')
     await assert.rejects(all(bad), /reset the stream/)
-    const good = door.visit(tunnel.id)
+    const good = testServer.visit(tunnel.id)
     good.end('hi')
     assert.equal(String(await all(good)), 'you said hi')
   })
@@ -336,7 +336,7 @@ describe('an unreachable service', () => {
       const visitor = visit({ proto: 'https', requestId: 'r1' })
       visitor.write('GET /a?b HTTP/1.1\r\nHost: x\r\n\r\n')
       await assert.rejects(all(visitor), /stream_refused/)
-      await told(events, 'connection-closed')
+      await nextEvent(events, 'connection-closed')
       const [closed] = events.filter((event) => event.type === 'connection-closed')
       assert.equal(closed?.end.requestId, 'r1')
       assert.match(String(closed?.end.error), /nothing listens at http:\/\/127\.0\.0\.1:1/)
@@ -369,7 +369,7 @@ describe('an unreachable service', () => {
     closing.push(() => back.close())
     await once(back, 'listening')
     timers.pass(1000)
-    await told(events, 'service-up')
+    await nextEvent(events, 'service-up')
     assert.equal(count('service-down'), 1)
   })
 
@@ -385,10 +385,10 @@ describe('an unreachable service', () => {
     const timers = new TestTimers()
     const { visit, events } = await tunnelTo({ addr: port, target: { dial }, options: { timers } })
     await assert.rejects(all(visit()), /stream_refused/)
-    await told(events, 'service-down')
+    await nextEvent(events, 'service-down')
     fault = undefined
     assert.equal(String(await all(visit())), 'here')
-    await told(events, 'service-up')
+    await nextEvent(events, 'service-up')
   })
 
   test('is no longer tried once its tunnel is closed', async () => {
@@ -396,7 +396,7 @@ describe('an unreachable service', () => {
     const { agent, tunnel, visit, events } = await tunnelTo({ addr: '127.0.0.1:1', options: { timers } })
     const waiting = timers.waiting
     await assert.rejects(all(visit()), /stream_refused/)
-    await told(events, 'service-down')
+    await nextEvent(events, 'service-down')
     assert.equal(timers.waiting, waiting + 1)
     await agent.closeTunnel(tunnel)
     assert.equal(timers.waiting, waiting)
@@ -435,9 +435,9 @@ describe('an unreachable service', () => {
     })
     const { visit, agent, events } = await tunnelTo({ addr: `https://127.0.0.1:${port}` })
     const visitor = visit()
-    await told(events, 'connection-opened')
+    await nextEvent(events, 'connection-opened')
     visitor.destroy()
-    await told(events, 'connection-closed')
+    await nextEvent(events, 'connection-closed')
     assert.equal(agent.figures.open, 0)
     await left.promise
   })
@@ -446,13 +446,13 @@ describe('an unreachable service', () => {
 test('a visitor that arrives together with the answer to the bind is served', async () => {
   const port = await service(echoAtEnd)
   const visitors: Duplex[] = []
-  door.rules.onBound = (session, id) => {
-    const visitor = door.visit(id, {}, session)
+  testServer.rules.onBound = (session, id) => {
+    const visitor = testServer.visit(id, {}, session)
     visitor.end('early')
     visitors.push(visitor)
   }
   await tunnelTo({ addr: port })
-  delete door.rules.onBound
+  delete testServer.rules.onBound
   const [visitor] = visitors
   assert.ok(visitor)
   assert.equal(String(await all(visitor)), 'early')
@@ -486,6 +486,6 @@ test('requests are seen while somebody watches, and only then', async () => {
 })
 
 /** Waits until the agent emits such an event. */
-async function told(events: readonly AgentEvent[], type: AgentEvent['type']): Promise<void> {
+async function nextEvent(events: readonly AgentEvent[], type: AgentEvent['type']): Promise<void> {
   while (!events.some((event) => event.type === type)) await new Promise((resolve) => setImmediate(resolve))
 }

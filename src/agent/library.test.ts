@@ -14,21 +14,21 @@ import { TestServer } from './testing/test-server.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'postern-library-'))
 let identity: TlsIdentity
-let door: TestServer
+let testServer: TestServer
 let here: ConnectOptions
 before(async () => {
   identity = await tlsIdentity()
-  door = await TestServer.start(identity)
+  testServer = await TestServer.start(identity)
   writeFileSync(join(root, 'ca.pem'), identity.ca)
-  here = { server: `127.0.0.1:${door.port}`, authtoken: 'token', ca: identity.ca }
+  here = { server: `127.0.0.1:${testServer.port}`, authtoken: 'token', ca: identity.ca }
 })
 after(async () => {
-  await door.close()
+  await testServer.close()
   rmSync(root, { recursive: true })
 })
 
 async function get(id: string): Promise<string> {
-  const visitor = door.visit(id, { proto: 'https' })
+  const visitor = testServer.visit(id, { proto: 'https' })
   visitor.end('GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')
   let answer = ''
   for await (const chunk of visitor) answer += chunk
@@ -49,7 +49,7 @@ describe('forward', () => {
       session_metadata: 's',
     })
     assert.equal(tunnel.url, 'https://app.example.com')
-    const { auth, binds, unbound, closed } = door.latest
+    const { auth, binds, unbound, closed } = testServer.latest
     assert.deepEqual([auth.clientType, auth.metadata, binds[0]?.metadata], ['postern-library', 's', 'mine'])
     assert.match(await get(tunnel.id), /200 OK[\s\S]*from the service$/)
     await tunnel.close()
@@ -64,7 +64,7 @@ describe('forward', () => {
     try {
       const tunnel = await forward({ addr: 3000, labels: { app: 'shop' } })
       assert.deepEqual([tunnel.url, tunnel.urls], ['', []])
-      assert.equal(door.latest.auth.authtoken.reveal(), 'from_env')
+      assert.equal(testServer.latest.auth.authtoken.reveal(), 'from_env')
       await tunnel.close()
     } finally {
       for (const name of Object.keys(given)) delete process.env[name]
@@ -111,7 +111,7 @@ describe('forward', () => {
     test(`rejects ${name}, and leaves no session behind`, async () => {
       // JavaScript programs have no type checker.
       await assert.rejects(forward({ ...here, ...given } as Parameters<typeof forward>[0]), says)
-      while (door.connections > 0) await new Promise((resolve) => setImmediate(resolve))
+      while (testServer.connections > 0) await new Promise((resolve) => setImmediate(resolve))
     })
   }
 
@@ -156,14 +156,14 @@ describe('listen', () => {
 
 test('one session can have several tunnels', async () => {
   const connection = await connect(here)
-  const sessions = door.sessions.length
+  const sessions = testServer.sessions.length
   const one = await connection.forward({ addr: 3000, schemes: ['http', 'https'] })
   const two = await connection.listen((each) => each.end(), { proto: 'tcp' })
-  assert.equal(door.sessions.length, sessions)
+  assert.equal(testServer.sessions.length, sessions)
   assert.equal(one.urls.length, 2)
   assert.equal(one.urls[1], one.url.replace('https:', 'http:'))
   await one.close()
-  assert.equal(door.latest.unbound.length, 2)
-  door.stopTunnel(two.id, 'enough')
+  assert.equal(testServer.latest.unbound.length, 2)
+  testServer.stopTunnel(two.id, 'enough')
   await connection.close()
 })

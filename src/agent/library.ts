@@ -91,8 +91,8 @@ export type ListenOptions = ConnectOptions & Omit<TunnelOptions, 'addr'>
 
 /** Gives a service a public address. Rejects with `AgentFault` or `ConfigError`. */
 export async function forward(options: ForwardOptions): Promise<OpenTunnel> {
-  const { connecting, tunnel } = parted(options)
-  return alone(connecting, plansOf(tunnel))
+  const { connecting, tunnel } = splitOptions(options)
+  return openAlone(connecting, plansOf(tunnel))
 }
 
 /**
@@ -102,8 +102,8 @@ export async function forward(options: ForwardOptions): Promise<OpenTunnel> {
  * const tunnel = await listen(http.createServer((request, response) => response.end('hello')))
  */
 export async function listen(handler: Handler, options: ListenOptions = {}): Promise<OpenTunnel> {
-  const { connecting, tunnel } = parted(options)
-  return alone(connecting, plansOf(tunnel, handler))
+  const { connecting, tunnel } = splitOptions(options)
+  return openAlone(connecting, plansOf(tunnel, handler))
 }
 
 /** One session for several tunnels. */
@@ -117,7 +117,7 @@ export async function connect(options: ConnectOptions = {}): Promise<Connection>
 }
 
 /** Opens a tunnel with a session of its own, which ends with it. */
-async function alone(options: ConnectOptions, plans: TunnelPlans): Promise<OpenTunnel> {
+async function openAlone(options: ConnectOptions, plans: TunnelPlans): Promise<OpenTunnel> {
   const agent = await start(options)
   try {
     return { ...(await open(agent, plans)), close: () => agent.close() }
@@ -133,16 +133,16 @@ async function start({ wait = false, session_metadata = '', onEvent, ...given }:
   const ca = given.ca || env.POSTERN_CA
   if (!authtoken) throw new ConfigError(['`authtoken` is missing: give it, or set POSTERN_AUTHTOKEN'])
   const agent = new Agent({
-    server: checked('server', () => parseServer(given.server || env.POSTERN_SERVER || DEFAULT_SERVER)),
-    ca: ca ? checked('ca', () => certificatesPem(readText(ca))) : undefined,
+    server: parseOption('server', () => parseServer(given.server || env.POSTERN_SERVER || DEFAULT_SERVER)),
+    ca: ca ? parseOption('ca', () => certificatesPem(readText(ca))) : undefined,
     authtoken: new Secret(authtoken),
-    connections: checked('connections', () => parseConnections(String(given.connections ?? 'auto'))),
+    connections: parseOption('connections', () => parseConnections(String(given.connections ?? 'auto'))),
     metadata: session_metadata,
     version: packageVersion(),
     clientType: 'postern-library',
     onEvent(event) {
-      const told = shown(event)
-      if (told) onEvent?.(told)
+      const shownEvent = connectionEvent(event)
+      if (shownEvent) onEvent?.(shownEvent)
     },
   })
   try {
@@ -184,12 +184,12 @@ function acceptor(handler: Handler): NonNullable<TunnelContext['accept']> {
 }
 
 /** Separates the options of the session from those of the tunnel. */
-function parted(options: ForwardOptions | ListenOptions) {
+function splitOptions(options: ForwardOptions | ListenOptions) {
   const { server, authtoken, ca, session_metadata, connections, wait, onEvent, ...tunnel } = options
   return { connecting: { server, authtoken, ca, session_metadata, connections, wait, onEvent }, tunnel }
 }
 
-function checked<T>(name: string, parse: () => T): T {
+function parseOption<T>(name: string, parse: () => T): T {
   try {
     return parse()
   } catch (error) {
@@ -197,7 +197,7 @@ function checked<T>(name: string, parse: () => T): T {
   }
 }
 
-function shown(event: AgentEvent): ConnectionEvent | undefined {
+function connectionEvent(event: AgentEvent): ConnectionEvent | undefined {
   switch (event.type) {
     case 'online':
       return { type: 'online', session: event.session, region: event.region }

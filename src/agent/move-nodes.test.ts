@@ -17,7 +17,7 @@ after(async () => {
   for (const close of closing.reverse()) await close()
 })
 
-async function door(nodeId: string, nodeAddresses: readonly string[] = []): Promise<TestServer> {
+async function testServer(nodeId: string, nodeAddresses: readonly string[] = []): Promise<TestServer> {
   const made = await TestServer.start(identity)
   made.rules.node = { nodeId, nodeAddresses }
   closing.push(() => made.close())
@@ -36,13 +36,13 @@ async function onlineAt(first: TestServer) {
 }
 
 test('an agent moves to another node when its own stops, and releases its binds at the old node', async () => {
-  const second = await door('nd_2')
-  const first = await door('nd_1')
-  const { web, session, told, events } = await onlineAt(first)
+  const second = await testServer('nd_2')
+  const first = await testServer('nd_1')
+  const { web, session, nextEvent, events } = await onlineAt(first)
   assert.equal(session.auth.knowsNodes, true)
   second.knows(first)
   first.move(session, ['127.0.0.1:1', at(second)])
-  await told('moved')
+  await nextEvent('moved')
   const moved = await second.session(1)
   assert.deepEqual([moved.auth.clientId, moved.auth.isMoving], ['ts_1', true])
   assert.equal(await session.closed, undefined)
@@ -55,8 +55,8 @@ test('an agent moves to another node when its own stops, and releases its binds 
 })
 
 test('an address that does not respond does not prevent a move elsewhere', async () => {
-  const second = await door('nd_2')
-  const first = await door('nd_1')
+  const second = await testServer('nd_2')
+  const first = await testServer('nd_1')
   const silent = 1
   const tried = Promise.withResolvers<void>()
   const made = testAgent({
@@ -76,43 +76,43 @@ test('an address that does not respond does not prevent a move elsewhere', async
   await tried.promise
   assert.equal(second.sessions.length, 0)
   made.timers.pass(500)
-  await made.told('moved')
+  await made.nextEvent('moved')
   assert.deepEqual([first.sessions.length, second.sessions.length], [1, 1])
 })
 
 test('one that is asked to move within its node stays at that node', async () => {
-  const second = await door('nd_2')
-  const first = await door('nd_1', [at(second)])
-  const { session, told } = await onlineAt(first)
+  const second = await testServer('nd_2')
+  const first = await testServer('nd_1', [at(second)])
+  const { session, nextEvent } = await onlineAt(first)
   first.move()
-  await told('moved')
+  await nextEvent('moved')
   assert.equal(await session.closed, undefined)
   assert.deepEqual([first.sessions.length, second.sessions.length], [2, 0])
   assert.deepEqual(session.unbound, [])
 })
 
 test('an agent whose node is gone comes back at another one, which was announced later', async () => {
-  const second = await door('nd_2')
-  const first = await door('nd_1')
-  const { web, timers, told } = await onlineAt(first)
+  const second = await testServer('nd_2')
+  const first = await testServer('nd_1')
+  const { web, timers, nextEvent } = await onlineAt(first)
   first.tellNodes(['not an address', at(second)])
   second.knows(first)
   // Messages are handled in order, so the list of nodes has arrived by now.
   await first.command(streamTypes.restart)
   await first.close()
-  const { fault } = await told('offline')
+  const { fault } = await nextEvent('offline')
   assert.equal(fault.code, 'lost')
   await until(() => timers.waiting > 0)
   timers.pass(30_000)
-  await told('online')
+  await nextEvent('online')
   assert.equal((await second.session(1)).auth.isMoving, false)
   await until(() => web.isOnline)
   assert.equal(await readAll(second.visit(web.id)), 'served')
 })
 
 test('the session at a node that stops lasts as long as visitors of its further connections', async () => {
-  const second = await door('nd_2')
-  const first = await door('nd_1')
+  const second = await testServer('nd_2')
+  const first = await testServer('nd_1')
   first.rules.plane = ({ leg }) => ({ planeId: leg > 0 ? 'w2' : 'w1', planeCount: 2 })
   const made = testAgent({ server: { host: '127.0.0.1', port: first.port }, ca: identity.ca })
   closing.push(() => made.agent.close())
@@ -129,7 +129,7 @@ test('the session at a node that stops lasts as long as visitors of its further 
   second.knows(first)
   first.move(session, [at(second)])
   first.move(leg)
-  await made.told('moved')
+  await made.nextEvent('moved')
   await until(() => session.unbound.length === 1)
   // More than the session would need to end.
   for (let times = 0; times < 20; times++) {

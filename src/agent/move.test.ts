@@ -17,26 +17,26 @@ after(async () => {
 
 /** An agent that is online with two tunnels: a web one and one with labels. */
 async function online() {
-  const door = await TestServer.start(identity)
-  const made = testAgent({ server: { host: '127.0.0.1', port: door.port }, ca: identity.ca })
+  const testServer = await TestServer.start(identity)
+  const made = testAgent({ server: { host: '127.0.0.1', port: testServer.port }, ca: identity.ca })
   closing.push(
-    () => door.close(),
+    () => testServer.close(),
     () => made.agent.close(),
   )
   await made.agent.start()
   const web = await made.agent.open(testPlan())
   const labelled = await made.agent.open(testPlan({ name: 'labelled', asks: { labels: { app: 'x' } } }))
-  return { ...made, door, web, labelled, first: door.latest }
+  return { ...made, testServer, web, labelled, first: testServer.latest }
 }
 
 test('an agent that is told to move binds everything at another connection, and leaves the first', async () => {
-  const { agent, door, web, first, told, events } = await online()
+  const { agent, testServer, web, first, nextEvent, events } = await online()
   const { id, url } = web
   assert.equal(first.auth.canMove, true)
   assert.equal(first.auth.isMoving, false)
-  door.move()
-  assert.equal((await told('moved')).session, 'ts_1')
-  const second = await door.session(2)
+  testServer.move()
+  assert.equal((await nextEvent('moved')).session, 'ts_1')
+  const second = await testServer.session(2)
   assert.deepEqual(
     [second.auth.clientId, second.auth.cookie.reveal(), second.auth.isMoving],
     ['ts_1', 'cookie_1', true],
@@ -48,29 +48,29 @@ test('an agent that is told to move binds everything at another connection, and 
   )
   assert.equal(second.labels[0]?.labels.app, 'x')
   assert.deepEqual([web.url, web.isOnline, agent.isOnline], [url, true, true])
-  assert.equal(await readAll(door.visit(id)), 'served')
+  assert.equal(await readAll(testServer.visit(id)), 'served')
   assert.ok(!events.some(({ type }) => type === 'offline'))
   assert.deepEqual(first.unbound, [])
 })
 
 test('visitors of the first connection stay until they are done', async () => {
-  const door = await TestServer.start(identity)
-  const { agent, told } = testAgent({ server: { host: '127.0.0.1', port: door.port }, ca: identity.ca })
+  const testServer = await TestServer.start(identity)
+  const { agent, nextEvent } = testAgent({ server: { host: '127.0.0.1', port: testServer.port }, ca: identity.ca })
   closing.push(
-    () => door.close(),
+    () => testServer.close(),
     () => agent.close(),
   )
   await agent.start()
   const echo = await agent.open(testPlan({ target: { accept: (connection) => void connection.pipe(connection) } }))
-  const first = door.latest
-  const visitor = door.visit(echo.id)
+  const first = testServer.latest
+  const visitor = testServer.visit(echo.id)
   visitor.write('before')
   assert.equal(String((await once(visitor, 'data'))[0]), 'before')
-  door.move()
-  await told('moved')
-  const second = await door.session(2)
+  testServer.move()
+  await nextEvent('moved')
+  const second = await testServer.session(2)
   await until(() => second.binds.length === 1 && echo.isOnline)
-  const later = door.visit(echo.id, {}, second)
+  const later = testServer.visit(echo.id, {}, second)
   later.end('later')
   assert.equal(await readAll(later), 'later')
   visitor.write('after')
@@ -81,92 +81,92 @@ test('visitors of the first connection stay until they are done', async () => {
 })
 
 test('moves may follow one another', async () => {
-  const { door, web, first, told } = await online()
+  const { testServer, web, first, nextEvent } = await online()
   const sessions = [first]
   for (let count = 2; count <= 5; count++) {
-    door.move()
+    testServer.move()
     // Asking twice has the same effect as asking once.
-    door.move()
-    await told('moved')
-    sessions.push(await door.session(count))
+    testServer.move()
+    await nextEvent('moved')
+    sessions.push(await testServer.session(count))
   }
   for (const session of sessions.slice(0, -1)) assert.equal(await session.closed, undefined)
-  await until(() => door.connections === 1)
-  assert.equal(await readAll(door.visit(web.id)), 'served')
+  await until(() => testServer.connections === 1)
+  assert.equal(await readAll(testServer.visit(web.id)), 'served')
 })
 
 test('an agent that gets no other connection stays, and tries again', async () => {
-  const { door, web, first, timers, told, events } = await online()
+  const { testServer, web, first, timers, nextEvent, events } = await online()
   const refusals: boolean[] = []
-  door.rules.auth = ({ isMoving }) => {
+  testServer.rules.auth = ({ isMoving }) => {
     refusals.push(isMoving)
     return 'Shutting down.\n\nERR_NGROK_803\n'
   }
-  door.move()
-  await until(() => refusals.length === 1 && door.connections === 1)
-  assert.equal(await readAll(door.visit(web.id, {}, first).end()), 'served')
+  testServer.move()
+  await until(() => refusals.length === 1 && testServer.connections === 1)
+  assert.equal(await readAll(testServer.visit(web.id, {}, first).end()), 'served')
   await until(() => timers.waiting === 2)
   timers.pass(1000)
-  await until(() => refusals.length === 2 && door.connections === 1)
-  delete door.rules.auth
+  await until(() => refusals.length === 2 && testServer.connections === 1)
+  delete testServer.rules.auth
   await until(() => timers.waiting === 2)
   timers.pass(1000)
-  await told('moved')
+  await nextEvent('moved')
   assert.equal(await first.closed, undefined)
   assert.deepEqual(refusals, [true, true])
   assert.ok(!events.some(({ type }) => type === 'offline'))
 })
 
 test('an agent whose connection ends before it got another reconnects as usual', async () => {
-  const { door, web, first, timers, told } = await online()
-  door.rules.auth = () => 'Shutting down.\n\nERR_NGROK_803\n'
-  door.move()
+  const { testServer, web, first, timers, nextEvent } = await online()
+  testServer.rules.auth = () => 'Shutting down.\n\nERR_NGROK_803\n'
+  testServer.move()
   await until(() => timers.waiting === 2)
   first.socket.destroy()
-  const { retryMs } = await told('offline')
-  delete door.rules.auth
+  const { retryMs } = await nextEvent('offline')
+  delete testServer.rules.auth
   timers.pass(retryMs)
-  assert.equal((await told('online')).isResumed, true)
-  assert.equal(door.latest.auth.isMoving, false)
+  assert.equal((await nextEvent('online')).isResumed, true)
+  assert.equal(testServer.latest.auth.isMoving, false)
   await until(() => web.isOnline)
 })
 
 test('an agent whose connection ends while it gets another continues there', async () => {
-  const { door, web, first, told, events } = await online()
-  door.rules.auth = () => {
+  const { testServer, web, first, nextEvent, events } = await online()
+  testServer.rules.auth = () => {
     first.socket.destroy()
     return ''
   }
-  door.move()
-  await told('moved')
-  await until(() => door.latest.binds.length === 1 && web.isOnline)
-  assert.equal(await readAll(door.visit(web.id)), 'served')
+  testServer.move()
+  await nextEvent('moved')
+  await until(() => testServer.latest.binds.length === 1 && web.isOnline)
+  assert.equal(await readAll(testServer.visit(web.id)), 'served')
   assert.ok(!events.some(({ type }) => type === 'offline'))
 })
 
 test('a new connection that is itself asked to move is left too', async () => {
-  const { door, web, told, events } = await online()
-  door.rules.onSession = (session) => {
-    if (door.sessions.length < 4) door.move(session)
+  const { testServer, web, nextEvent, events } = await online()
+  testServer.rules.onSession = (session) => {
+    if (testServer.sessions.length < 4) testServer.move(session)
   }
-  door.move()
-  await told('moved')
-  await told('moved')
-  await told('moved')
-  await until(() => door.connections === 1)
-  assert.equal(door.sessions.length, 4)
-  assert.equal(await readAll(door.visit(web.id)), 'served')
+  testServer.move()
+  await nextEvent('moved')
+  await nextEvent('moved')
+  await nextEvent('moved')
+  await until(() => testServer.connections === 1)
+  assert.equal(testServer.sessions.length, 4)
+  assert.equal(await readAll(testServer.visit(web.id)), 'served')
   assert.ok(!events.some(({ type }) => type === 'offline'))
 })
 
 test('the first connection stays until binds refused at the new one succeed', async () => {
-  const { door, web, first, told, timers } = await online()
-  door.rules.bind = () => 'Not now.\n\nERR_NGROK_334\n'
-  door.move()
-  await told('tunnel-refused')
+  const { testServer, web, first, nextEvent, timers } = await online()
+  testServer.rules.bind = () => 'Not now.\n\nERR_NGROK_334\n'
+  testServer.move()
+  await nextEvent('tunnel-refused')
   await until(() => timers.waiting === 3)
   assert.equal(first.mux.isClosed, false)
-  delete door.rules.bind
+  delete testServer.rules.bind
   timers.pass(1000)
   await until(() => web.isOnline)
   timers.pass(1000)
@@ -174,54 +174,54 @@ test('the first connection stays until binds refused at the new one succeed', as
 })
 
 test('a connection at which the server starts another session is closed', async () => {
-  const { agent, door, web, first } = await online()
-  door.forgetSessions()
-  door.move()
-  const second = await door.session(2)
+  const { agent, testServer, web, first } = await online()
+  testServer.forgetSessions()
+  testServer.move()
+  const second = await testServer.session(2)
   assert.equal(await second.closed, undefined)
   assert.equal(second.binds.length, 0)
-  assert.equal(await readAll(door.visit(web.id, {}, first)), 'served')
+  assert.equal(await readAll(testServer.visit(web.id, {}, first)), 'served')
   assert.ok(agent.isOnline)
 })
 
 test('tunnels opened and closed during a move are opened and closed at the new connection', async () => {
-  const { agent, door, first, labelled, told } = await online()
-  door.rules.isSlow = true
+  const { agent, testServer, first, labelled, nextEvent } = await online()
+  testServer.rules.isSlow = true
   const opening = agent.open(testPlan({ name: 'late' }))
   await until(() => first.binds.length === 2)
-  door.rules.isSlow = false
-  door.move()
-  await told('moved')
-  const second = await door.session(2)
+  testServer.rules.isSlow = false
+  testServer.move()
+  await nextEvent('moved')
+  const second = await testServer.session(2)
   await agent.closeTunnel(labelled)
   // The first connection ends without an answer.
   first.socket.destroy()
   const late = await opening
   assert.ok(second.binds.length === 2 && late.isOnline)
-  assert.equal(await readAll(door.visit(late.id)), 'served')
+  assert.equal(await readAll(testServer.visit(late.id)), 'served')
 })
 
 test('the first connection can no longer stop tunnels, and the new one takes commands', async () => {
-  const { agent, door, web, first, told } = await online()
-  const visitor = door.visit(web.id)
+  const { agent, testServer, web, first, nextEvent } = await online()
+  const visitor = testServer.visit(web.id)
   visitor.resume()
-  door.rules.isSlow = true
-  door.move()
-  await told('moved')
-  door.stopTunnel(web.id, 'over', first)
-  assert.match(String(await door.command(streamTypes.restart)), /takes no commands/)
+  testServer.rules.isSlow = true
+  testServer.move()
+  await nextEvent('moved')
+  testServer.stopTunnel(web.id, 'over', first)
+  assert.match(String(await testServer.command(streamTypes.restart)), /takes no commands/)
   assert.ok(agent.tunnels.has(web))
-  door.stopTunnel(web.id, 'over')
-  await told('tunnel-stopped')
+  testServer.stopTunnel(web.id, 'over')
+  await nextEvent('tunnel-stopped')
   assert.ok(!agent.tunnels.has(web))
 })
 
 test('an agent that is closed while it moves leaves nothing behind', async () => {
-  const { agent, door, told, timers } = await online()
-  door.rules.isSlow = true
-  door.move()
-  await told('moved')
+  const { agent, testServer, nextEvent, timers } = await online()
+  testServer.rules.isSlow = true
+  testServer.move()
+  await nextEvent('moved')
   await agent.close()
-  await until(() => door.connections === 0)
+  await until(() => testServer.connections === 0)
   assert.equal(timers.waiting, 0)
 })

@@ -131,8 +131,8 @@ export class PersistentSession {
       return
     }
     this.#standby.check()
-    const isMisplaced = notAt() !== '' && session.welcome.nodeId === notAt()
-    if ((isMisplaced || !isWanted()) && isSpare()) this.#giveUp(session)
+    const isAtLeftNode = notAt() !== '' && session.welcome.nodeId === notAt()
+    if ((isAtLeftNode || !isWanted()) && isSpare()) this.#giveUp(session)
   }
 
   /** Another session of the agent got the addresses of nodes. */

@@ -23,19 +23,19 @@ const at = ({ port }: TestServer): string => `127.0.0.1:${port}`
 
 /** Nodes that know of each other, and give sessions ids that differ. */
 async function nodes(count: number): Promise<TestServer[]> {
-  const doors: TestServer[] = []
+  const servers: TestServer[] = []
   for (let i = 1; i <= count; i++) {
-    const door = await TestServer.start({ ...identity, firstId: i * 1000 })
+    const testServer = await TestServer.start({ ...identity, firstId: i * 1000 })
     const nodeId = `nd_${i}`
-    door.rules.auth = ({ notAt }) => (notAt === nodeId ? errorText('Here already.', 'ERR_NGROK_108') : '')
-    doors.push(door)
-    closing.push(() => door.close())
+    testServer.rules.auth = ({ notAt }) => (notAt === nodeId ? errorText('Here already.', 'ERR_NGROK_108') : '')
+    servers.push(testServer)
+    closing.push(() => testServer.close())
   }
-  for (const [i, door] of doors.entries()) {
-    const others = doors.filter((other) => other !== door)
-    door.rules.node = { nodeId: `nd_${i + 1}`, nodeAddresses: others.map(at) }
+  for (const [i, testServer] of servers.entries()) {
+    const others = servers.filter((other) => other !== testServer)
+    testServer.rules.node = { nodeId: `nd_${i + 1}`, nodeAddresses: others.map(at) }
   }
-  return doors
+  return servers
 }
 
 const pooled = (given: Partial<AgentTunnelPlan> = {}): AgentTunnelPlan =>
@@ -48,8 +48,9 @@ async function agentAt(first: TestServer, options: Partial<AgentOptions> = {}) {
   return made
 }
 
-const open = (door: TestServer) => door.sessions.filter(({ mux }) => !mux.isClosed)
-const isBoundAt = (door: TestServer): boolean => open(door).some(({ binds, unbound }) => binds.length > unbound.length)
+const open = (testServer: TestServer) => testServer.sessions.filter(({ mux }) => !mux.isClosed)
+const isBoundAt = (testServer: TestServer): boolean =>
+  open(testServer).some(({ binds, unbound }) => binds.length > unbound.length)
 
 /** Runs pending work and timers until the condition holds. */
 async function settled(timers: { pass(ms: number): void }, isTrue: () => boolean): Promise<void> {
@@ -62,9 +63,9 @@ async function settled(timers: { pass(ms: number): void }, isTrue: () => boolean
 describe('a pooled tunnel', () => {
   test('is bound at a second node too, under the same address and with a session of its own', async () => {
     const [first, second] = (await nodes(2)) as [TestServer, TestServer]
-    const { agent, events, told } = await agentAt(first)
+    const { agent, events, nextEvent } = await agentAt(first)
     const web = await agent.open(pooled())
-    await told('second-online')
+    await nextEvent('second-online')
     await until(() => isBoundAt(second))
     const [here, there] = [first.latest, second.latest]
     assert.deepEqual([there.auth.clientId, there.auth.notAt, here.auth.notAt], ['', 'nd_1', ''])
@@ -99,19 +100,19 @@ describe('a pooled tunnel', () => {
     const [first, second] = (await nodes(2)) as [TestServer, TestServer]
     const nodeId = first.rules.node?.nodeId ?? ''
     first.rules.node = { nodeId, nodeAddresses: [] }
-    const { agent, told } = await agentAt(first)
+    const { agent, nextEvent } = await agentAt(first)
     const target = { accept: (connection: NodeJS.ReadWriteStream) => void connection.pipe(connection) }
     await agent.open(pooled({ target }))
     await first.command(streamTypes.restart)
     assert.equal(second.sessions.length, 0)
     first.tellNodes([at(second)])
-    await told('second-online')
+    await nextEvent('second-online')
     await until(() => isBoundAt(second))
     const visitor = second.visit(second.lastId)
     visitor.write('before')
     assert.equal(String((await once(visitor, 'data'))[0]), 'before')
     first.tellNodes([])
-    await told('second-offline')
+    await nextEvent('second-offline')
     await until(() => second.latest.unbound.length === 1)
     visitor.write('after')
     assert.equal(String((await once(visitor, 'data'))[0]), 'after')
@@ -121,9 +122,9 @@ describe('a pooled tunnel', () => {
 
   test('is online while one of its nodes is, and the other half comes back at a different node', async () => {
     const [first, second, third] = (await nodes(3)) as [TestServer, TestServer, TestServer]
-    const { agent, timers, events, told } = await agentAt(first)
+    const { agent, timers, events, nextEvent } = await agentAt(first)
     const web = await agent.open(pooled())
-    await told('second-online')
+    await nextEvent('second-online')
     const [half, free] = second.sessions.length > 0 ? [second, third] : [third, second]
     await until(() => isBoundAt(half))
     free.knows(first)
@@ -136,21 +137,21 @@ describe('a pooled tunnel', () => {
     assert.equal(await readAll(half.visit(half.lastId)), 'served')
     assert.equal(await readAll(free.visit(web.id)), 'served')
     assert.ok(!events.some(({ type }) => type === 'offline'))
-    await told('moved')
+    await nextEvent('moved')
   })
 
   test('moves its second half elsewhere when the first comes to its node', async () => {
     const [first, second, third] = (await nodes(3)) as [TestServer, TestServer, TestServer]
-    const { agent, timers, told } = await agentAt(first)
+    const { agent, timers, nextEvent } = await agentAt(first)
     await agent.open(pooled())
-    await told('second-online')
+    await nextEvent('second-online')
     const [half, free] = second.sessions.length > 0 ? [second, third] : [third, second]
     await until(() => isBoundAt(half))
     const session = half.latest
     half.knows(first)
     first.rules.auth = () => errorText('Shutting down.', 'ERR_NGROK_803')
     first.move(first.latest, [at(half)])
-    await told('moved')
+    await nextEvent('moved')
     await settled(timers, () => isBoundAt(free))
     assert.equal(await session.closed, undefined)
     assert.deepEqual([open(first).length, open(half).length, open(free).length], [0, 1, 1])
@@ -158,14 +159,14 @@ describe('a pooled tunnel', () => {
 
   test('leaves a second node that stops even if no other accepts it, and comes back when one does', async () => {
     const [first, second] = (await nodes(2)) as [TestServer, TestServer]
-    const { agent, timers, events, told } = await agentAt(first)
+    const { agent, timers, events, nextEvent } = await agentAt(first)
     const web = await agent.open(pooled())
-    await told('second-online')
+    await nextEvent('second-online')
     await until(() => isBoundAt(second))
     const session = second.latest
     second.move(session, [at(first)])
     assert.equal(await session.closed, undefined)
-    await told('second-offline')
+    await nextEvent('second-offline')
     assert.ok(web.isOnline && !events.some(({ type }) => type === 'offline'))
     await settled(timers, () => isBoundAt(second))
     assert.notEqual(second.latest, session)
@@ -173,9 +174,9 @@ describe('a pooled tunnel', () => {
 
   test('is reported offline when both halves are', async () => {
     const [first, second] = (await nodes(2)) as [TestServer, TestServer]
-    const { agent, timers, events, told } = await agentAt(first)
+    const { agent, timers, events, nextEvent } = await agentAt(first)
     const web = await agent.open(pooled())
-    await told('second-online')
+    await nextEvent('second-online')
     await until(() => isBoundAt(second) && web.second.isOnline)
     first.rules.auth = () => errorText('Shutting down.', 'ERR_NGROK_803')
     second.rules.auth = first.rules.auth
@@ -183,7 +184,7 @@ describe('a pooled tunnel', () => {
     await until(() => !web.main.isOnline)
     assert.ok(!events.some(({ type }) => type === 'offline'))
     second.cut()
-    await told('offline')
+    await nextEvent('offline')
     assert.ok(!web.isOnline && !agent.isOnline)
     delete first.rules.auth
     delete second.rules.auth
@@ -192,9 +193,9 @@ describe('a pooled tunnel', () => {
 
   test('is stopped as a whole at the first half, but requested again if only the second was stopped', async () => {
     const [first, second] = (await nodes(2)) as [TestServer, TestServer]
-    const { agent, timers, events, told } = await agentAt(first)
+    const { agent, timers, events, nextEvent } = await agentAt(first)
     const web = await agent.open(pooled())
-    await told('second-online')
+    await nextEvent('second-online')
     await until(() => web.second.isOnline)
     second.stopTunnel(second.lastId, 'not here')
     await until(() => !web.second.isOnline)
@@ -205,14 +206,14 @@ describe('a pooled tunnel', () => {
       ['', ''],
     )
     first.stopTunnel(web.id, 'over')
-    await told('tunnel-stopped')
+    await nextEvent('tunnel-stopped')
     assert.equal(agent.tunnels.size, 0)
     await until(() => second.latest.unbound.length > 0)
   })
 
   test('and commands reach the agent through either half', async () => {
     const [first, second] = (await nodes(2)) as [TestServer, TestServer]
-    const { agent, told } = await agentAt(first, {
+    const { agent, nextEvent } = await agentAt(first, {
       commands: {
         restart: { unsupported: '', run: () => ({}) },
         stop: { unsupported: '', run: () => ({}) },
@@ -220,21 +221,21 @@ describe('a pooled tunnel', () => {
       },
     })
     await agent.open(pooled())
-    await told('second-online')
+    await nextEvent('second-online')
     await second.session(1)
     assert.equal(await first.command(streamTypes.stop), '')
-    assert.equal((await told('command')).name, 'stop')
+    assert.equal((await nextEvent('command')).name, 'stop')
     assert.equal(await second.command(streamTypes.restart), '')
-    assert.equal((await told('command')).name, 'restart')
+    assert.equal((await nextEvent('command')).name, 'restart')
   })
 })
 
 test('the connections that an agent may have are shared by its two sessions', async () => {
   const [first, second] = (await nodes(2)) as [TestServer, TestServer]
-  for (const [i, door] of [first, second].entries()) {
+  for (const [i, testServer] of [first, second].entries()) {
     let planes = 0
-    door.rules.plane = () => ({ planeId: `w${i}${planes++}`, planeCount: 4 })
-    door.rules.node = { nodeId: `nd_${i + 1}`, nodeAddresses: [] }
+    testServer.rules.plane = () => ({ planeId: `w${i}${planes++}`, planeCount: 4 })
+    testServer.rules.node = { nodeId: `nd_${i + 1}`, nodeAddresses: [] }
   }
   const { agent, timers } = await agentAt(first, { connections: 3 })
   await agent.open(pooled())

@@ -32,7 +32,7 @@ export function parseUpstream(text: string, { scheme = '' }: { scheme?: 'http' |
     throw new Error('must not have a path: the service gets the path that the visitor asked for')
   const { host, port } = hostPort(address, known.port)
   const shown = named ?? scheme
-  return { url: `${shown && `${shown}://`}${written(host, port)}`, at: { host, port }, isTls: known.isTls }
+  return { url: `${shown && `${shown}://`}${hostAndPort(host, port)}`, at: { host, port }, isTls: known.isTls }
 }
 
 function unixUpstream(path: string): Upstream {
@@ -57,6 +57,6 @@ function checkedPort(port: number): number {
   return port
 }
 
-function written(host: string, port: number): string {
+function hostAndPort(host: string, port: number): string {
   return `${isIPv6(host) ? `[${host}]` : host}:${port}`
 }

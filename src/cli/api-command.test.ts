@@ -33,9 +33,9 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   const { method, url = '', headers } = request
   const seen = { method, url, headers, body: body === '' ? undefined : JSON.parse(body) }
   received.push(seen)
-  const { status, body: told, text: raw, headers: sent = {} } = reply(seen)
+  const { status, body: answered, text: raw, headers: sent = {} } = reply(seen)
   response.writeHead(status, { 'content-type': 'application/json', ...sent })
-  response.end(raw ?? (told === undefined ? undefined : JSON.stringify(told)))
+  response.end(raw ?? (answered === undefined ? undefined : JSON.stringify(answered)))
 }
 
 let base = ''

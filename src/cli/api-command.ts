@@ -13,7 +13,7 @@ import {
   DEFAULT_API_URL,
   type Follow,
 } from './api/api-client.ts'
-import { dashed, pathParameters, resourceAliases, resourceName } from './api/command-names.ts'
+import { pathParameters, resourceAliases, resourceName, withDashes } from './api/command-names.ts'
 import { bodyOf, type FieldFlag, fieldFlags, readData } from './api/flags.ts'
 import { columnsOf, headingOf, listAll, queryOf, rowOf } from './api/list.ts'
 import { printStream } from './api/stream.ts'
@@ -69,7 +69,10 @@ function resourceCommand(terminal: Terminal, resource: Resource): Command {
   const add = (verb: string, about: string, run: (job: Job) => Promise<void>) => {
     const leaf = new Command(verb).description(about)
     for (const parameter of pathParameters(resource.path)) {
-      leaf.requiredOption(`--${dashed(parameter)} <id>`, `the ${dashed(parameter).replace('-id', '')} it belongs to`)
+      leaf.requiredOption(
+        `--${withDashes(parameter)} <id>`,
+        `the ${withDashes(parameter).replace('-id', '')} it belongs to`,
+      )
     }
     leaf.option('--json', 'print the response as JSON')
     leaf.option('--api-url <url>', `address of the API (default: ${DEFAULT_API_URL})`)
@@ -96,7 +99,8 @@ function resourceCommand(terminal: Terminal, resource: Resource): Command {
   }
   for (const command of commands) addSilent(command, `tell the agent of the ${noun} to ${command}`, 'POST', command)
   for (const { name, about } of actions) addSilent(name, lowerFirst(about), 'POST', name)
-  for (const { name } of clears) addSilent(`clear-${dashed(name)}`, `clear the ${name} of one ${noun}`, 'DELETE', name)
+  for (const { name } of clears)
+    addSilent(`clear-${withDashes(name)}`, `clear the ${name} of one ${noun}`, 'DELETE', name)
   const names = resource.modules.flatMap(({ name, spellings = [] }) => [
     name,
     ...spellings.map((spelling) => spelling.name),
@@ -235,7 +239,7 @@ function lastWord(at: string): string {
 
 function pathOf(path: string, options: Readonly<Record<string, unknown>>): string {
   return path.replace(/\{(\w+)\}/g, (_, name: string) =>
-    checkedId(text(options[new Option(`--${dashed(name)}`).attributeName()])),
+    checkedId(text(options[new Option(`--${withDashes(name)}`).attributeName()])),
   )
 }
 

@@ -2,7 +2,7 @@
 import { resolve } from 'node:path'
 import { Command } from 'commander'
 import { packageVersion } from '../lib/files/package-file.ts'
-import { counted } from '../lib/text/plural.ts'
+import { countOf } from '../lib/text/plural.ts'
 import { printable } from '../lib/text/printable.ts'
 import type { BackUp } from '../server/compose/backup-database.ts'
 import type { Settings } from '../server/config/read-settings.ts'
@@ -46,7 +46,7 @@ export function backupCommand(terminal: Terminal, ask: Ask = processAsk()): Comm
     const passphrase = options.plain ? undefined : await newPassphrase(options, terminal, ask)
     const path = resolve(terminal.cwd, file)
     const { bytes, contents } = await write(settings, path, { passphrase, force: options.force === true }, terminal)
-    terminal.out(`${printable(path)}: ${counted(bytes, 'byte')}\n${describeBackup(contents)}`)
+    terminal.out(`${printable(path)}: ${countOf(bytes, 'byte')}\n${describeBackup(contents)}`)
     if (options.plain) terminal.err('The file is not encrypted: whoever reads it has every secret of the server.\n')
   })
 }
@@ -66,7 +66,7 @@ async function write(
       bytes = await writeWhole(path, pieces, { force })
     },
     onProgress: (rows) => {
-      if (terminal.isTTY) terminal.err(`\r${counted(rows, 'row')} `)
+      if (terminal.isTTY) terminal.err(`\r${countOf(rows, 'row')} `)
     },
   }
   const contents = await backUp(settings, making).catch((cause: unknown) => {

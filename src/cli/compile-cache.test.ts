@@ -40,9 +40,9 @@ for (const [name, env, place] of places) {
 
 test('a folder that NODE_COMPILE_CACHE names is used', async () => {
   const folder = home()
-  const told = { HOME: home(), NODE_COMPILE_CACHE: folder }
-  assert.ok((await keptAt(told)).startsWith(folder))
-  assert.deepEqual(globSync('.cache', { cwd: told.HOME }), [])
+  const found = { HOME: home(), NODE_COMPILE_CACHE: folder }
+  assert.ok((await keptAt(found)).startsWith(folder))
+  assert.deepEqual(globSync('.cache', { cwd: found.HOME }), [])
   assert.equal(await keptAt({ HOME: home(), NODE_DISABLE_COMPILE_CACHE: '1' }), 'none')
 })
 

@@ -19,21 +19,21 @@ test('docs/errors.md has a row for each code of the API and for each that visito
   const page = readFileSync(packageFile('docs/errors.md'), 'utf8')
   const [ofApi = '', , ofVisitors = ''] = page.split(/\n## What (?:agents are told|visitors see)\n/)
   const rows = (part: string) => part.matchAll(/^\| `ERR_(\w+)` \| (\d+) \| \d+ \| [A-Z`].+ \|$/gm)
-  const told = (part: string) =>
+  const found = (part: string) =>
     Object.fromEntries(Array.from(rows(part), ([, code, status]) => [code, Number(status)]))
   const known = (table: Readonly<Record<string, { readonly status: number }>>) =>
     Object.fromEntries(Object.entries(table).map(([code, { status }]) => [code, status]))
-  assert.deepEqual(told(ofApi), known(errors))
-  assert.deepEqual(told(ofVisitors), known(visitorErrors))
+  assert.deepEqual(found(ofApi), known(errors))
+  assert.deepEqual(found(ofVisitors), known(visitorErrors))
 })
 
 test('docs/errors.md has every number that agents are refused with, and no other', () => {
   const page = readFileSync(packageFile('docs/errors.md'), 'utf8')
-  const told = new Set(Array.from(page.matchAll(/^\| `ERR_NGROK_(\d+)` \|/gm), ([, number]) => Number(number)))
+  const found = new Set(Array.from(page.matchAll(/^\| `ERR_NGROK_(\d+)` \|/gm), ([, number]) => Number(number)))
   const given = new Set(agentNumbers())
   // Errors that options share with the API are in the table of the API.
-  const missing = [...given].filter((number) => !told.has(number))
-  const unused = [...told].filter((number) => !given.has(number))
+  const missing = [...given].filter((number) => !found.has(number))
+  const unused = [...found].filter((number) => !given.has(number))
   assert.ok(given.size > 60 && given.has(105) && given.has(327) && given.has(1118))
   assert.deepEqual({ missing, unused }, { missing: [], unused: [] })
 })
@@ -54,7 +54,7 @@ test('the docs use the real names of the login cookies', () => {
   for (const path of ['docs/decisions.md', 'docs/logins.md']) {
     const text = readFileSync(packageFile(path), 'utf8')
     for (const name of [session, `${nonce}<id>`]) assert.ok(text.includes(`\`${name}\``), `${path} lacks ${name}`)
-    const told = Array.from(text.matchAll(/`([^`]*(?:session|nonce)[^`]*)`/g), ([, name = '']) => name)
-    for (const name of told.filter((each) => /^<prefix>|^postern\./.test(each))) assert.fail(`${path} has ${name}`)
+    const found = Array.from(text.matchAll(/`([^`]*(?:session|nonce)[^`]*)`/g), ([, name = '']) => name)
+    for (const name of found.filter((each) => /^<prefix>|^postern\./.test(each))) assert.fail(`${path} has ${name}`)
   }
 })

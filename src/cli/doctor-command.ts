@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Command } from 'commander'
-import { counted } from '../lib/text/plural.ts'
+import { countOf } from '../lib/text/plural.ts'
 import { printable } from '../lib/text/printable.ts'
 import type { Settings } from '../server/config/read-settings.ts'
 import { apiCaller } from './api/api-client.ts'
@@ -48,7 +48,7 @@ export function doctorCommand(terminal: Terminal, reach?: ReachedFrom): Command 
     if (json) printJson(terminal, findings)
     else for (const finding of findings) terminal.out(`${lineOf(finding)}\n`)
     const left = findings.filter(({ state }) => state === 'to do').length
-    if (left > 0) throw new Failure(`${counted(left, 'problem')} found`)
+    if (left > 0) throw new Failure(`${countOf(left, 'problem')} found`)
   })
 }
 

@@ -4,10 +4,10 @@ import { errors } from '../model/errors.ts'
 import { visitorErrors } from '../model/visitor-errors.ts'
 
 export function errorReference(): string {
-  const rows = sorted(errors).map(
+  const rows = sortByCode(errors).map(
     ([code, { status, ngrok, text }]) => `| \`ERR_${code}\` | ${status} | ${ngrok} | ${text} |`,
   )
-  const visitorRows = sorted(visitorErrors).map(
+  const visitorRows = sortByCode(visitorErrors).map(
     ([code, { status, ngrok, text, when, remedy }]) =>
       `| \`ERR_${code}\` | ${status} | ${ngrok} | ${text} | ${when} | ${remedy} |`,
   )
@@ -69,7 +69,7 @@ ${visitorRows.join('\n')}
 `
 }
 
-function sorted<T extends object>(table: T): [keyof T & string, T[keyof T]][] {
+function sortByCode<T extends object>(table: T): [keyof T & string, T[keyof T]][] {
   // The cast is safe: the tables are plain objects with exactly the keys of their type.
   return (Object.entries(table) as [keyof T & string, T[keyof T]][]).sort(([a], [b]) => a.localeCompare(b, 'en'))
 }

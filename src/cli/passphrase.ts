@@ -17,17 +17,17 @@ export interface PassphraseOptions {
 
 /** The passphrase to encrypt a new backup with. */
 export async function newPassphrase(options: PassphraseOptions, terminal: Terminal, ask: Ask): Promise<string> {
-  const passphrase = given(options, terminal) ?? (await askTwice(ask))
+  const passphrase = givenPassphrase(options, terminal) ?? (await askTwice(ask))
   if (passphrase.length < MIN_LENGTH) throw misuse(`the passphrase is too short: use ${MIN_LENGTH} characters or more`)
   return passphrase
 }
 
 /** The passphrase that a backup was encrypted with. */
 export async function knownPassphrase(options: PassphraseOptions, terminal: Terminal, ask: Ask): Promise<string> {
-  return given(options, terminal) ?? (await asked(ask, 'Passphrase of the backup: '))
+  return givenPassphrase(options, terminal) ?? (await askSecret(ask, 'Passphrase of the backup: '))
 }
 
-function given({ passphraseFile }: PassphraseOptions, { env, cwd }: Terminal): string | undefined {
+function givenPassphrase({ passphraseFile }: PassphraseOptions, { env, cwd }: Terminal): string | undefined {
   if (passphraseFile === undefined) return env[passphraseVariable] || undefined
   const path = resolve(cwd, passphraseFile)
   let text: string
@@ -43,13 +43,13 @@ function given({ passphraseFile }: PassphraseOptions, { env, cwd }: Terminal): s
 }
 
 async function askTwice(ask: Ask): Promise<string> {
-  const first = await asked(ask, 'Passphrase for the backup: ')
-  if ((await asked(ask, 'Repeat it: ')) !== first)
+  const first = await askSecret(ask, 'Passphrase for the backup: ')
+  if ((await askSecret(ask, 'Repeat it: ')) !== first)
     throw new Failure('the passphrases do not match; nothing was written')
   return first
 }
 
-async function asked(ask: Ask, question: string): Promise<string> {
+async function askSecret(ask: Ask, question: string): Promise<string> {
   if (ask.isPossible) return ask.question(question, { isSecret: true })
   throw misuse(
     `no passphrase: set ${passphraseVariable}, or give a file with --passphrase-file (--plain makes a backup without one)`,

@@ -81,9 +81,9 @@ const light: readonly string[][] = [
 ]
 for (const args of light) {
   test(`postern ${args.join(' ')} loads commander and no other package`, async () => {
-    const told = `import { registerHooks } from 'node:module'
+    const found = `import { registerHooks } from 'node:module'
       registerHooks({ load: (url, context, next) => (console.error('loaded', url), next(url, context)) })`
-    const hook = `--import=data:text/javascript,${encodeURIComponent(told)}`
+    const hook = `--import=data:text/javascript,${encodeURIComponent(found)}`
     const { stderr } = await promisify(execFile)(process.execPath, [hook, main, ...args])
     assert.match(stderr, /^loaded file:.*\/src\/cli\/program\.ts$/m)
     const packages = Array.from(stderr.matchAll(/\/node_modules\/((?:@[^/]+\/)?[^/]+)\//g), ([, name]) => name)
@@ -94,11 +94,11 @@ for (const args of light) {
 test('a reader that closes the pipe ends the program quietly', async () => {
   const child = spawn(process.execPath, [main, 'serve', '--help'], { stdio: ['ignore', 'pipe', 'pipe'] })
   child.stdout.destroy()
-  let told = ''
+  let found = ''
   child.stderr.on('data', (chunk) => {
-    told += chunk
+    found += chunk
   })
   const [code] = await once(child, 'close')
-  assert.equal(told, '')
+  assert.equal(found, '')
   assert.equal(code, 0)
 })

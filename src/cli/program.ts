@@ -157,11 +157,11 @@ function report(error: unknown, terminal: Terminal): number {
   // commander has already printed its own errors.
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
   if (error instanceof SettingsError) {
-    for (const problem of error.problems) terminal.err(`error: ${typed(printable(problem), terminal)}\n`)
+    for (const problem of error.problems) terminal.err(`error: ${withCommandName(printable(problem), terminal)}\n`)
     return 2
   }
   if (error instanceof Failure) {
-    terminal.err(`error: ${typed(error.message, terminal)}\n`)
+    terminal.err(`error: ${withCommandName(error.message, terminal)}\n`)
     return error.exitCode
   }
   terminal.err(`error: ${error instanceof Error ? error.stack : String(error)}\n`)
@@ -169,6 +169,6 @@ function report(error: unknown, terminal: Terminal): number {
 }
 
 /** Messages name commands as `postern …`; this prints them as they can be typed here, such as `npx postern …` in a clone. */
-function typed(message: string, terminal: Terminal): string {
+function withCommandName(message: string, terminal: Terminal): string {
   return message.replaceAll('`postern ', `\`${commandName(terminal)} `)
 }

@@ -15,27 +15,29 @@ function server(running: Settings, apply: (settings: Settings) => Promise<readon
     format: 'json',
     destination: { write: (line) => void lines.push(JSON.parse(line)) },
   })
-  const told = () => lines.map(({ level, changed, needs_restart, late }) => ({ level, changed, needs_restart, late }))
-  return { log, lines, told, reload: (next: Settings) => reload({ running, read: () => next, apply, log }) }
+  const logged = () => lines.map(({ level, changed, needs_restart, late }) => ({ level, changed, needs_restart, late }))
+  return { log, lines, logged, reload: (next: Settings) => reload({ running, read: () => next, apply, log }) }
 }
 
 test('nothing is logged before the new settings are in effect', async () => {
   const applied = Promise.withResolvers<readonly string[]>()
-  const { lines, told, reload } = server(at(), () => applied.promise)
+  const { lines, logged, reload } = server(at(), () => applied.promise)
   const over = reload(at({ 'max-connections': '7' }))
   await new Promise(setImmediate)
   assert.equal(lines.length, 0)
   applied.resolve([])
   const { settings, fault, needsRestart } = await over
   assert.deepEqual([settings.maxConnections, fault, needsRestart], [7, undefined, []])
-  assert.deepEqual(told(), [{ level: 'info', changed: ['max-connections'], needs_restart: undefined, late: undefined }])
+  assert.deepEqual(logged(), [
+    { level: 'info', changed: ['max-connections'], needs_restart: undefined, late: undefined },
+  ])
   assert.equal(lines[0]?.msg, 'settings reloaded')
 })
 
 test('a warning names processes that do not use the settings yet, and settings that need a restart', async () => {
-  const { lines, told, reload } = server(at(), async () => ['w2'])
+  const { lines, logged, reload } = server(at(), async () => ['w2'])
   await reload(at({ region: 'there', 'max-connections': '7' }))
-  assert.deepEqual(told(), [{ level: 'warn', changed: ['max-connections'], needs_restart: ['region'], late: ['w2'] }])
+  assert.deepEqual(logged(), [{ level: 'warn', changed: ['max-connections'], needs_restart: ['region'], late: ['w2'] }])
   assert.match(String(lines[0]?.msg), /^settings were reloaded but some processes do not use them yet/)
 })
 

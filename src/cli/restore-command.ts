@@ -50,7 +50,7 @@ export function restoreCommand(terminal: Terminal, ask: Ask = processAsk()): Com
     await restore(settings, backup, contents.key).catch((cause: unknown) => {
       throw new Failure(`nothing was restored: ${startFault(cause, settings)}`, { cause })
     })
-    terminal.out(`Restored into ${place(settings)}; the key is in ${printable(settings.keyFile)}\n`)
+    terminal.out(`Restored into ${databaseOf(settings)}; the key is in ${printable(settings.keyFile)}\n`)
   })
 }
 
@@ -66,6 +66,6 @@ async function beginning(path: string): Promise<Buffer> {
 }
 
 /** The database, without the password that its URL may contain. */
-function place({ databaseUrl }: Settings): string {
+function databaseOf({ databaseUrl }: Settings): string {
   return databaseUrl.startsWith('sqlite:') ? printable(databaseUrl.slice('sqlite:'.length)) : 'the PostgreSQL database'
 }

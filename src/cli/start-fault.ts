@@ -23,8 +23,8 @@ export function startFault(error: unknown, settings: Settings): string {
     if (known !== undefined) return known
   }
   // The outer errors say where, and the innermost says what.
-  const told = chain.map((each) => (each instanceof Error ? each.message : '')).filter((text) => text !== '')
-  return printable(withoutPasswords(told.join(': ')))
+  const messages = chain.map((each) => (each instanceof Error ? each.message : '')).filter((text) => text !== '')
+  return printable(withoutPasswords(messages.join(': ')))
 }
 
 function listenFault(error: Fault, settings: Settings): string | undefined {

@@ -8,11 +8,11 @@ import { tellSystemd } from './tell-systemd.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'postern-systemd-'))
 after(() => rmSync(folder, { recursive: true }))
-const told = join(folder, 'told')
+const found = join(folder, 'told')
 // Replaces systemd's own program, and records how it was called.
 writeFileSync(
   join(folder, 'systemd-notify'),
-  `#!/bin/sh\necho "$@" > ${told}.next\nenv >> ${told}.next\nmv ${told}.next ${told}\n`,
+  `#!/bin/sh\necho "$@" > ${found}.next\nenv >> ${found}.next\nmv ${found}.next ${found}\n`,
   { mode: 0o755 },
 )
 
@@ -23,8 +23,8 @@ function listen() {
 }
 
 async function written(): Promise<string> {
-  while (!existsSync(told)) await new Promise((resolve) => setTimeout(resolve, 5))
-  return readFileSync(told, 'utf8')
+  while (!existsSync(found)) await new Promise((resolve) => setTimeout(resolve, 5))
+  return readFileSync(found, 'utf8')
 }
 
 test('systemd is notified by its own program, which is given the socket and no secret', async () => {
@@ -42,7 +42,7 @@ test('systemd is notified by its own program, which is given the socket and no s
 })
 
 test('nothing is run outside a unit that asks for it', async () => {
-  rmSync(told, { force: true })
+  rmSync(found, { force: true })
   const { line, log } = listen()
   tellSystemd('READY=1', { env: { PATH: '/nowhere' }, log })
   // This one fails, so its warning is the first line of the log.
@@ -50,5 +50,5 @@ test('nothing is run outside a unit that asks for it', async () => {
   const { state, msg, level } = JSON.parse(await line)
   assert.deepEqual([state, level], ['STOPPING=1', 'warn'])
   assert.match(msg, /^systemd could not be notified/)
-  assert.ok(!existsSync(told))
+  assert.ok(!existsSync(found))
 })

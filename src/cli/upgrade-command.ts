@@ -36,11 +36,11 @@ export function upgradeCommand(terminal: Terminal): Command {
     const outcome = await orderUpgrade(dataDir, (step) => terminal.err(`${steps[step]}\n`)).catch((cause: unknown) => {
       throw notReached(cause, dataDir)
     })
-    terminal.out(`${told(outcome)}\n`)
+    terminal.out(`${describe(outcome)}\n`)
   })
 }
 
-function told(outcome: UpgradeOutcome): string {
+function describe(outcome: UpgradeOutcome): string {
   switch (outcome.type) {
     case 'failed':
       throw new Failure(`nothing has changed: ${printable(outcome.reason)}`)

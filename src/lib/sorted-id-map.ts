@@ -41,14 +41,14 @@ export class SortedIdMap<T> {
 
   delete(id: string): void {
     if (!this.#byId.delete(id) || this.#late.delete(id)) return
-    this.#ids.splice(placeOf(this.#ids, id), 1)
+    this.#ids.splice(indexOf(this.#ids, id), 1)
   }
 
   /** Newest first, at most `limit`, with ids less than `beforeId`, which need not exist. */
   page({ beforeId, limit }: Page): T[] {
     const ids = this.#inOrder()
     const page: T[] = []
-    let at = beforeId === undefined ? ids.length : placeOf(ids, beforeId)
+    let at = beforeId === undefined ? ids.length : indexOf(ids, beforeId)
     while (--at >= 0 && page.length < limit) {
       const thing = this.#byId.get(ids[at] ?? '')
       if (thing !== undefined) page.push(thing)
@@ -58,14 +58,14 @@ export class SortedIdMap<T> {
 
   #inOrder(): string[] {
     if (this.#late.size > FEW) this.#ids = [...this.#ids, ...this.#late].sort()
-    else for (const id of this.#late) this.#ids.splice(placeOf(this.#ids, id), 0, id)
+    else for (const id of this.#late) this.#ids.splice(indexOf(this.#ids, id), 0, id)
     this.#late.clear()
     return this.#ids
   }
 }
 
 /** The index of `id` in ascending `ids`, or where it would be inserted. */
-function placeOf(ids: readonly string[], id: string): number {
+function indexOf(ids: readonly string[], id: string): number {
   let low = 0
   let high = ids.length
   while (low < high) {

@@ -69,14 +69,14 @@ const rows = {
   ),
   308: row('The ACL of the credential does not allow this TCP address.', 'Ask for what it allows, or add a rule.', {
     addressNotAllowed: (credential: string, address: string) =>
-      `${notAllowed(credential)} the address ${shown(address)}. ${allowIt(address)}`,
+      `${notAllowed(credential)} the address ${showText(address)}. ${allowIt(address)}`,
   }),
   309: row('Another program on the server has that TCP port.', 'Ask for another port.', {
     portUnavailable: (port: number | undefined) => `port ${port} cannot be opened on this server; ask for another`,
   }),
   316: row('The ACL of the credential does not allow this name.', 'Ask for what it allows, or add a rule.', {
     nameNotAllowed: (credential: string, name: string) =>
-      `${notAllowed(credential)} the name ${shown(name)}. ${allowIt(name)}`,
+      `${notAllowed(credential)} the name ${showText(name)}. ${allowIt(name)}`,
     randomNameNotAllowed: (credential: string, domain: string) =>
       `The ACL of the credential ${credential} allows no random names. Ask for a name it allows, or add the rule \`bind:*.${domain}\`.`,
   }),
@@ -101,10 +101,11 @@ const rows = {
     { internalName: (name: string) => badName(name, 'is for internal endpoints, which this server does not have') },
   ),
   332: row('The protocol is not known.', 'Use `http`, `https`, `tcp` or `tls`.', {
-    unknownProtocol: (proto: string) => `${shown(proto)} is not a protocol of endpoints. Use http, https, tcp or tls.`,
+    unknownProtocol: (proto: string) =>
+      `${showText(proto)} is not a protocol of endpoints. Use http, https, tcp or tls.`,
   }),
   333: row('The tunnel is no longer there.', 'Start it again.', {
-    noSuchTunnel: (id: string) => `This session has no tunnel with the id ${shown(id)}.`,
+    noSuchTunnel: (id: string) => `This session has no tunnel with the id ${showText(id)}.`,
     tunnelStopped: () => 'This tunnel was stopped by the server. Start a new one.',
   }),
   334: row(
@@ -151,7 +152,7 @@ const rows = {
   397: row('The name is longer than 253 characters.', 'Shorten it.', { nameTooLong: badName }),
   399: row('The ACL of the credential does not allow this label.', 'Use what it allows, or add a rule.', {
     labelNotAllowed: (credential: string, label: string) =>
-      `${notAllowed(credential)} the label ${shown(label)}. ${allowIt(label)}`,
+      `${notAllowed(credential)} the label ${showText(label)}. ${allowIt(label)}`,
   }),
   9037: row('The URL of the tunnel is not valid.', 'Correct it.', { badUrl: plain }),
 
@@ -284,7 +285,7 @@ const rows = {
     noPrincipal: () =>
       'The certificate names no SSH credential. Have one signed with the id of yours among its principals.',
     noSuchPrincipal: (id: string) =>
-      `The certificate does not name an SSH credential ${shown(id)} that exists and may be used.`,
+      `The certificate does not name an SSH credential ${showText(id)} that exists and may be used.`,
     notProven: (fingerprint: string) =>
       `The key ${fingerprint} was offered too often without a proof. Check that \`ssh\` can read its private key.`,
     severalPrincipals: (first: string) =>
@@ -294,7 +295,7 @@ const rows = {
     unknownKey: (fingerprint: string) =>
       `No SSH credential has the key ${fingerprint}. Create one with its public key, then connect again.`,
     weakKey: (type: string) =>
-      `Keys of type ${shown(type)} and signatures with SHA-1 are not accepted. Use ed25519, ECDSA, or RSA with SHA-2.`,
+      `Keys of type ${showText(type)} and signatures with SHA-1 are not accepted. Use ed25519, ECDSA, or RSA with SHA-2.`,
   }),
 
   // Commands and forwards of `ssh`
@@ -308,7 +309,7 @@ const rows = {
   }),
   1106: row('The user name is not a known version of the command syntax.', 'Leave it out.', {
     unknownVersion: (user: string) =>
-      `${shown(user)} is not a version of the command syntax. Use \`v2@HOST\`, or leave the user out.`,
+      `${showText(user)} is not a version of the command syntax. Use \`v2@HOST\`, or leave the user out.`,
   }),
   1107: row('`ssh` gave no command.', 'Add `http`, `tls`, `tcp` or `labeled`.', {
     noCommand: () =>
@@ -319,10 +320,10 @@ const rows = {
       'This server only forwards from its own public addresses to you: use `-R`, not `-L`, `-D` or `-W`.',
     noSockets: () => 'This server does not forward Unix sockets. Use `-R PORT:…`.',
     unknownCommand: (word: string) =>
-      `${shown(word)} is not a command of this server. Use http, tls, tcp or labeled; there is no shell here, and no files.`,
+      `${showText(word)} is not a command of this server. Use http, tls, tcp or labeled; there is no shell here, and no files.`,
   }),
   1109: row('A flag does not work over SSH.', 'Do what the message says.', {
-    unsupportedFlag: (flag: string, what: string) => `${shown(flag)} ${what}${what.endsWith('?') ? '' : '.'}`,
+    unsupportedFlag: (flag: string, what: string) => `${showText(flag)} ${what}${what.endsWith('?') ? '' : '.'}`,
   }),
   1110: row('A flag cannot be read.', 'Correct it.', {
     badFlag: (what: string) => `The command cannot be read: ${what}.`,
@@ -419,11 +420,11 @@ function notAllowed(credential: string): string {
 }
 
 function allowIt(target: string): string {
-  return `Ask for what it allows, or add the rule ${shown(`bind:${target}`)}.`
+  return `Ask for what it allows, or add the rule ${showText(`bind:${target}`)}.`
 }
 
 function badName(name: string, what: string): string {
-  return `The name ${shown(name)} ${what}.`
+  return `The name ${showText(name)} ${what}.`
 }
 
 function namedTwice(flag: string): string {
@@ -455,7 +456,7 @@ function plain(sentence: string): string {
 const MAX_SHOWN = 100
 
 /** An agent's text, made safe to repeat. */
-function shown(text: string): string {
+function showText(text: string): string {
   const cut = text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text
   return `\`${printable(cut).toWellFormed()}\``
 }

@@ -17,11 +17,11 @@ const body = (description: string) => Type.String({ default: '', maxBytes: MAX_B
 
 const status = Type.Integer({ default: 200, minimum: 200, maximum: 599, description: 'Status of the response.' })
 
-function closed<P extends TProperties>(properties: P, options: { description?: string } = {}): TObject<P> {
+function closedObject<P extends TProperties>(properties: P, options: { description?: string } = {}): TObject<P> {
   return Type.Object(properties, { additionalProperties: false, ...options })
 }
 
-const request = closed({
+const request = closedObject({
   method: Type.String({ default: 'GET', minLength: 1, maxBytes: 32, description: 'Method of the request.' }),
   url: Type.String({
     default: '',
@@ -34,7 +34,7 @@ const request = closed({
   version: Type.Enum(['1.1', '2'], { default: '1.1', description: 'Version of HTTP.' }),
 })
 
-const tls = closed(
+const tls = closedObject(
   {
     version: Type.Enum(['1.0', '1.1', '1.2', '1.3'], { default: '1.3', description: 'Version of TLS.' }),
     cipher_suite: Type.String({ default: 'TLS_AES_128_GCM_SHA256', maxBytes: 128, description: 'Cipher suite.' }),
@@ -49,7 +49,7 @@ const tls = closed(
   { description: 'What the TLS handshake negotiated.' },
 )
 
-const connection = closed({
+const connection = closedObject({
   protocol: Type.Enum(['', 'tcp', 'tls'], {
     default: '',
     description:
@@ -72,7 +72,7 @@ const connection = closed({
   tls: Type.Optional(tls),
 })
 
-const answer = closed({
+const answer = closedObject({
   url: Type.String({
     minLength: 1,
     maxBytes: MAX_TEXT_BYTES,
@@ -87,13 +87,13 @@ export const describedFields = {
   request: Type.Optional(request),
   connection: Type.Optional(connection),
   response: Type.Optional(
-    closed(
+    closedObject(
       { status_code: status, headers: headers('Headers of the response.'), body: body('Body of the response.') },
       { description: 'The assumed response of the upstream. The default is 200 without headers and body.' },
     ),
   ),
   login: Type.Optional(
-    closed(
+    closedObject(
       {
         id: Type.String({ default: 'user', maxBytes: 255, description: 'Id of the user at the provider.' }),
         name: Type.String({ default: '', maxBytes: 255, description: 'Name of the user.' }),
@@ -110,7 +110,7 @@ export const describedFields = {
   }),
 }
 
-export const describedForm = closed(describedFields)
+export const describedForm = closedObject(describedFields)
 
 /** A description that was checked against the form. */
 export type Described = Static<typeof describedForm>

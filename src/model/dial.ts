@@ -45,7 +45,7 @@ export interface GroupMember {
   readonly tunnelId: string
   readonly httpVersion: 1 | 2
   /** Whether it is at another node. */
-  readonly isDistant?: boolean | undefined
+  readonly isRemote?: boolean | undefined
 }
 
 /** The tunnels that carry all of a group's labels at this moment, oldest first; the list is replaced, never changed. */

@@ -88,7 +88,7 @@ export function httpVersionOf({ modules, routes }: EdgeConfig): 1 | 2 {
 }
 
 /** An agent's endpoint with its version, so that each dial tells its node which version admitted the visitor. */
-export function versioned(config: EdgeConfig, version: string): EdgeConfig {
+export function withVersion(config: EdgeConfig, version: string): EdgeConfig {
   const of = (modules: ModuleSettings): ModuleSettings => {
     const plan = modules.backend as BackendPlan | undefined // see `BackendPlan`
     return plan?.kind === 'tunnel' ? { ...modules, backend: { ...plan, version } } : modules

@@ -38,14 +38,14 @@ export interface BindQuestion extends EndpointRequest {
    * What the data plane serves at the address by now: the control plane may have started just now, and not know it yet. A distant
    * one belongs to a tunnel at another node that may be gone, so that the claim decides.
    */
-  readonly served: { readonly edgeId: string; readonly isDistant: boolean } | undefined
+  readonly served: { readonly edgeId: string; readonly isRemote: boolean } | undefined
 }
 
 /** Whether a bind that would serve the edge `id` may have its address, whatever the data plane serves there. */
 export function isFreeFor(id: string, { served, isPooled, isRandom }: Omit<BindQuestion, 'hostport'>): boolean {
   // A random choice never joins a pool.
   if (served?.edgeId === id) return !(isPooled && isRandom)
-  return served === undefined || served.isDistant
+  return served === undefined || served.isRemote
 }
 
 /** The holders of an address in the store. */

@@ -1,7 +1,7 @@
 /** The result of a dry run: what each module would do to the described traffic, and what the visitor would get (D55). */
 import type { LimitPart } from '../lib/limits/divided-counters.ts'
 import type { CountedWindow } from '../lib/limits/sliding-counters.ts'
-import { closed, nullable } from '../lib/shape/schema.ts'
+import { closedObject, nullable } from '../lib/shape/schema.ts'
 import { Type } from '../lib/shape/type.ts'
 import type { Described } from './described.ts'
 import type { EdgeConfig } from './edge-config.ts'
@@ -28,24 +28,24 @@ const headersView = Type.Record(Type.String(), Type.Array(Type.String()), {
   description: 'Headers by name in lower case; secrets are masked.',
 })
 
-const part = closed({
+const part = closedObject({
   text: text('The part as CEL.'),
   value: Type.Unknown({ description: 'Its value; secrets are masked.' }),
 })
 
-const expression = closed({
+const expression = closedObject({
   text: text('The expression as it was written.'),
   value: Type.Unknown({ description: 'Its value; null when it failed.' }),
   error: nullable(text('Why it failed; null when it did not.')),
   parts: Type.Array(part, { description: 'Its parts as far as they were evaluated, from the outside in.' }),
 })
 
-const rule = closed({
+const rule = closedObject({
   name: text('Name of the rule.'),
   matched: nullable(Type.Boolean({ description: 'Whether it applied; null when it was not reached.' })),
   expressions: Type.Array(expression, { description: 'Its expressions as far as they were evaluated.' }),
   actions: Type.Array(
-    closed({
+    closedObject({
       type: text('Name of the action.'),
       outcome: nullable(text('What it did; null when it was not reached.')),
     }),
@@ -56,7 +56,7 @@ const rule = closed({
 const stepPhases = ['accept', 'handshake', 'request', 'upstream', 'response'] as const
 export type StepPhase = (typeof stepPhases)[number]
 
-const step = closed({
+const step = closedObject({
   module: text('Name of the module.'),
   phase: Type.Enum([...stepPhases], {
     description:
@@ -68,15 +68,15 @@ const step = closed({
 
 export const verdicts = ['passes', 'answers', 'refuses', 'closes', 'depends'] as const
 
-const upstream = closed({
+const upstream = closedObject({
   method: text('Method of the request as it is forwarded.'),
   url: text('Path and query as they are forwarded.'),
   headers: headersView,
 })
 
-export const explanationView = closed({
+export const explanationView = closedObject({
   steps: Type.Array(step, { description: 'What each module did, in the order of execution.' }),
-  outcome: closed(
+  outcome: closedObject(
     {
       verdict: Type.Enum([...verdicts], {
         description:

@@ -9,7 +9,7 @@ export interface LabelledTunnel {
   readonly httpVersion: 1 | 2
   readonly labels?: Labels | undefined
   /** Whether it is at another node. */
-  readonly isDistant?: boolean | undefined
+  readonly isRemote?: boolean | undefined
 }
 
 /** A followed group; equal label sets share one. */
@@ -58,8 +58,8 @@ export class LabelGroups<Tunnel extends LabelledTunnel> {
       const { id: tunnelId } = tunnel
       const after = group.members.findIndex((member) => member.tunnelId > tunnelId)
       // The newest usually goes at the end; a tunnel that returns goes back to its place.
-      const place = after === -1 ? group.members.length : after
-      group.members = group.members.toSpliced(place, 0, memberOf(tunnel))
+      const index = after === -1 ? group.members.length : after
+      group.members = group.members.toSpliced(index, 0, memberOf(tunnel))
     }
   }
 
@@ -70,11 +70,11 @@ export class LabelGroups<Tunnel extends LabelledTunnel> {
     for (const group of this.#groupsOf(tunnel)) {
       const gone = memberOf(tunnel)
       // Only this one: while a tunnel moves it is listed twice under one id, once for each node.
-      const place = group.members.findIndex(
-        ({ tunnelId, httpVersion, isDistant }) =>
-          tunnelId === gone.tunnelId && httpVersion === gone.httpVersion && isDistant === gone.isDistant,
+      const index = group.members.findIndex(
+        ({ tunnelId, httpVersion, isRemote }) =>
+          tunnelId === gone.tunnelId && httpVersion === gone.httpVersion && isRemote === gone.isRemote,
       )
-      if (place !== -1) group.members = group.members.toSpliced(place, 1)
+      if (index !== -1) group.members = group.members.toSpliced(index, 1)
     }
   }
 
@@ -93,8 +93,8 @@ export class LabelGroups<Tunnel extends LabelledTunnel> {
   }
 }
 
-function memberOf({ id: tunnelId, httpVersion, isDistant = false }: LabelledTunnel): GroupMember {
-  return isDistant ? { tunnelId, httpVersion, isDistant } : { tunnelId, httpVersion }
+function memberOf({ id: tunnelId, httpVersion, isRemote = false }: LabelledTunnel): GroupMember {
+  return isRemote ? { tunnelId, httpVersion, isRemote } : { tunnelId, httpVersion }
 }
 
 /** A key for a label set, whatever its order. */

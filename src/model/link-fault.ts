@@ -15,7 +15,7 @@ export class LinkFault extends Error {
 }
 
 /** The fault of a call of that name. */
-export function unanswered(reason: 'closed' | 'timeout', name: string): LinkFault {
+export function noAnswerFault(reason: 'closed' | 'timeout', name: string): LinkFault {
   const what = reason === 'closed' ? `the link closed before ${name} was answered` : `${name} was not answered in time`
   return new LinkFault(reason, what)
 }

@@ -63,19 +63,19 @@ export interface UsedAnswer {
 
 export interface LoginSessions {
   /** Returns the login without a promise when this process has it in memory, as it nearly always does. */
-  find(place: LoginScope): Login | undefined | Promise<Login | undefined>
+  find(scope: LoginScope): Login | undefined | Promise<Login | undefined>
   /**
    * Stores a login, and replaces an older one; resolves when it would survive a restart. `before` is the secret that the
    * browser had on this host until now: its logins move to the new secret, and the old one becomes useless. Otherwise an
    * attacker could plant a secret in a browser and then share the visitor's login.
    */
-  begin(place: LoginScope, login: Login, origin: LoginOrigin, before?: string): Promise<void>
+  begin(scope: LoginScope, login: Login, origin: LoginOrigin, before?: string): Promise<void>
   /** Notes a request of the user. Cheap, and may be lost in a crash: it only postpones the inactivity timeout. */
-  seen(place: LoginScope, at: number): void
+  seen(scope: LoginScope, at: number): void
   /** Stores a login that was checked again. Does nothing when it has ended meanwhile. */
-  renew(place: LoginScope, login: Login): Promise<void>
+  renew(scope: LoginScope, login: Login): Promise<void>
   /** Ends all logins of a browser on this host. */
-  end(place: Pick<LoginScope, 'secret' | 'host'>): Promise<void>
+  end(scope: Pick<LoginScope, 'secret' | 'host'>): Promise<void>
   /**
    * Ends the logins of a user at one route, in all browsers, because the provider asked for it. Returns false and ends
    * none when `asked` was used before. It counts as used only if the logins have ended.

@@ -17,7 +17,7 @@ const row: fc.Arbitrary<TrafficRow> = fc.record({
 })
 const rows = fc.uniqueArray(row, { selector: ({ edge }) => edge })
 const refusals = fc.uniqueArray(fc.tuple(fc.constantFrom('max-a', 'max-b'), count), { selector: ([name]) => name })
-const numbers: fc.Arbitrary<PlaneMetrics> = fc.record({
+const metrics: fc.Arbitrary<PlaneMetrics> = fc.record({
   edges: rows,
   endpoints: rows,
   latency: fc.record({
@@ -81,7 +81,7 @@ const sorted = (all: PlaneMetrics) => [...flat(all)].sort(([a], [b]) => (a < b ?
 
 test('the numbers of planes add up, number by number, in any order', () => {
   fc.assert(
-    fc.property(fc.array(numbers, { minLength: 1, maxLength: 5 }), (all) => {
+    fc.property(fc.array(metrics, { minLength: 1, maxLength: 5 }), (all) => {
       const sum = flat(sumOf(all))
       for (const [path, value] of sum) {
         const parts = all.flatMap((each) => flat(each).get(path) ?? [])
@@ -104,7 +104,7 @@ test('the numbers of planes add up, number by number, in any order', () => {
 
 test('when a plane goes, no counter goes back and its gauges are gone', () => {
   fc.assert(
-    fc.property(numbers, numbers, (gone, left) => {
+    fc.property(metrics, metrics, (gone, left) => {
       const before = flat(sumOf([gone, left]))
       const after = flat(sumOf([pastOf(gone), left]))
       const own = flat(left)
@@ -140,7 +140,7 @@ test('a bounded number of rows of planes that are gone stays, the newest', () =>
     ...{ edge: `edghts_${n}`, address: '', connections: 1, open: 1, bytesIn: 0, bytesOut: 0 },
     ...{ requests: [], requestMs: 0, refused: 0 },
   })
-  const numbers = { ...sumOf([]), edges: Array.from({ length: 5000 }, (_, n) => row(n)) }
-  const { edges } = pastOf(numbers)
+  const metrics = { ...sumOf([]), edges: Array.from({ length: 5000 }, (_, n) => row(n)) }
+  const { edges } = pastOf(metrics)
   assert.deepEqual([edges.length, edges[0]?.edge, edges.at(-1)], [2000, 'edghts_3000', { ...row(4999), open: 0 }])
 })

@@ -97,16 +97,16 @@ export function sumOf(all: readonly PlaneMetrics[]): PlaneMetrics {
 const MAX_PAST_ROWS = 2000
 
 /** What is kept of a plane that is gone: its totals, so that no counter goes back. */
-export function pastOf(numbers: PlaneMetrics): PlaneMetrics {
+export function pastOf(metrics: PlaneMetrics): PlaneMetrics {
   const past = (rows: readonly TrafficRow[]): readonly TrafficRow[] =>
     rows.slice(-MAX_PAST_ROWS).map((row) => ({ ...row, open: 0 }))
-  const { latency, totals } = numbers
+  const { latency, totals } = metrics
   return {
     ...nothing,
-    edges: past(numbers.edges),
-    endpoints: past(numbers.endpoints),
+    edges: past(metrics.edges),
+    endpoints: past(metrics.endpoints),
     latency,
-    doors: numbers.doors.map((door) => ({ ...door, open: 0 })),
+    doors: metrics.doors.map((door) => ({ ...door, open: 0 })),
     totals,
   }
 }

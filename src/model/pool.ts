@@ -36,9 +36,9 @@ const PART_CHARACTERS = 20
 export function poolVersion({ kind, modules, routes }: EdgeConfig, digest: (text: string) => string): string {
   const all = [modules, ...routes.map((route) => route.modules)]
   const texts = {
-    protocol: sorted({ kind, backends: all.map(({ backend }) => backend) }),
-    policy: sorted(all.map(({ policy }) => policy)),
-    guards: sorted(all.map((each) => ({ ...each, backend: undefined, policy: undefined }))),
+    protocol: sortedJson({ kind, backends: all.map(({ backend }) => backend) }),
+    policy: sortedJson(all.map(({ policy }) => policy)),
+    guards: sortedJson(all.map((each) => ({ ...each, backend: undefined, policy: undefined }))),
   }
   return parts.map((part) => digest(`${part} ${texts[part]}`).slice(0, PART_CHARACTERS)).join('.')
 }
@@ -79,7 +79,7 @@ export function slotOf({ place, tunnelId, pool }: Omit<PoolTerms, 'version'> & {
 }
 
 /** JSON with the keys of all objects sorted, since two agents may write one policy in different orders. */
-function sorted(value: unknown): string {
+function sortedJson(value: unknown): string {
   return JSON.stringify(value, (_, each: unknown) =>
     typeof each === 'object' && each !== null && !Array.isArray(each)
       ? Object.fromEntries(Object.entries(each).sort(([a], [b]) => (a < b ? -1 : 1)))

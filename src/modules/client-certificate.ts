@@ -34,14 +34,14 @@ function readCertificate({ raw, subject, serialNumber }: NonNullable<TlsFacts['c
   return {
     subject: toHeaderValue(subject.replaceAll('\n', ',')),
     commonName: toHeaderValue(nameAttribute(parts.subject, nameOid.commonName)),
-    dnsNames: joined(names, sanTag.dnsName),
-    emailAddresses: joined(names, sanTag.rfc822Name),
+    dnsNames: joinNames(names, sanTag.dnsName),
+    emailAddresses: joinNames(names, sanTag.rfc822Name),
     serialNumber: serialNumber.toLowerCase(),
   }
 }
 
 /** Joins names with commas. A name with a comma in it would look like two, so it is left out. */
-function joined(names: readonly DerElement[], tag: number): string {
+function joinNames(names: readonly DerElement[], tag: number): string {
   return names
     .filter((name) => name.tag === tag)
     .map(({ body }) => body.toString('latin1'))

@@ -100,8 +100,8 @@ test('two ways to log in on one route are refused by name', () => {
       () => moduleConflicts('route', new Map(Object.entries(configs))),
       ({ code, message }: Error & { code: string }) => {
         assert.equal(code, 'SEVERAL_LOGINS')
-        const [, told = ''] = /these would be: (.*); disable or delete/.exec(message) ?? []
-        assert.deepEqual(told.split(', ').sort(), names.map((name) => `\`${name}\``).sort())
+        const [, reported = ''] = /these would be: (.*); disable or delete/.exec(message) ?? []
+        assert.deepEqual(reported.split(', ').sort(), names.map((name) => `\`${name}\``).sort())
         return true
       },
     )

@@ -52,7 +52,7 @@ export interface Reserved {
   /** `{route}` stands for the id of the module's route. */
   readonly path: string
   /** Whether the module answers a request for it, since several modules of an edge may reserve one path. Must not throw. */
-  readonly claims: (request: ReservedRequest) => PathClaim
+  readonly claims: (request: ReservedRequest) => PathUse
 }
 
 /** A path of `Reserved` with the id of a route filled in. */
@@ -61,7 +61,7 @@ export function pathOfRoute(path: string, routeId: string): string {
 }
 
 /** `own`: the request is for this module. `spare`: the module answers if no other claims it; the first such one does. */
-export type PathClaim = 'own' | 'spare' | 'none'
+export type PathUse = 'own' | 'spare' | 'none'
 
 /** What is known of a request for a reserved path before it has a route. */
 export interface ReservedRequest {
@@ -77,7 +77,7 @@ export interface ReservedRequest {
 export type Summary = PolicySummary
 
 /** Which edge a connection came to. */
-export interface Door {
+export interface ReachedEdge {
   readonly edgeId: string
   /** The name in its ClientHello; undefined on TCP edges. */
   readonly serverName: string | undefined
@@ -139,9 +139,9 @@ export interface Phases {
   /** Whether TLS ends here and how; on HTTPS edges it always does. */
   readonly tls?: TlsDemands
   /** On TCP edges, before a byte is read; on TLS edges, once the name in the ClientHello has determined the edge. */
-  readonly accept?: (peer: Peer, door: Door) => ConnectionVerdict
+  readonly accept?: (peer: Peer, reached: ReachedEdge) => ConnectionVerdict
   /** After a TLS handshake that ended here; runs for resumed sessions too. */
-  readonly handshake?: (tls: TlsFacts, peer: Peer, door: Door) => ConnectionVerdict
+  readonly handshake?: (tls: TlsFacts, peer: Peer, reached: ReachedEdge) => ConnectionVerdict
   /**
    * Whether a phase decides by the path, through `path` or `target`. A path that servers could read in several ways is
    * then refused before any phase sees it (D63).

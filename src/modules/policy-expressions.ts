@@ -8,10 +8,10 @@ export class PolicyExpressions {
   readonly #prepared = new Map<string, PreparedExpression>()
 
   /** Has `elsewhere` parse the expressions that are not parsed yet. */
-  async prepare(texts: readonly string[], elsewhere: PrepareExpressions): Promise<void> {
+  async prepare(texts: readonly string[], prepareThere: PrepareExpressions): Promise<void> {
     const unknown = texts.filter((text) => !this.#prepared.has(text))
     if (unknown.length === 0) return
-    const prepared = await elsewhere(unknown)
+    const prepared = await prepareThere(unknown)
     for (const [i, each] of prepared.entries()) this.#prepared.set(unknown[i] ?? '', each)
   }
 

@@ -1,6 +1,6 @@
 /** The spellings in which the API reads and shows a module: its own form, and others for the same value. */
 import type { TObject, TSchema } from 'typebox'
-import { closed, shape, viewOf } from '../lib/shape/schema.ts'
+import { closedObject, shape, viewOf } from '../lib/shape/schema.ts'
 import { type Link, RefListSchema, RefSchema } from '../model/ref.ts'
 import type { Mention, Module, ModuleConfig, Place, ShownAt, Spelling } from './module.ts'
 
@@ -17,7 +17,7 @@ export interface ModuleForm extends Pick<Spelling, 'name' | 'read'> {
 export function formsOf(module: Module, place: Place): readonly ModuleForm[] {
   const known = made.get(module) ?? new Map<Place, readonly ModuleForm[]>()
   made.set(module, known)
-  const forms = known.get(place) ?? [ownForm(module, place), ...(module.spellings ?? []).map(spelled)]
+  const forms = known.get(place) ?? [ownForm(module, place), ...(module.spellings ?? []).map(formOfSpelling)]
   known.set(place, forms)
   return forms
 }
@@ -39,7 +39,7 @@ function ownForm(module: Module, place: Place): ModuleForm {
   }
 }
 
-function spelled({ name, form, read, price = free, show }: Spelling): ModuleForm {
+function formOfSpelling({ name, form, read, price = free, show }: Spelling): ModuleForm {
   const view = viewOf(form) as TObject
   return { name, body: form, view, read, price, show: (config) => shape(view, show(config)) as Record<string, unknown> }
 }
@@ -50,10 +50,10 @@ const free = (): number => 0
 function moduleView(module: Module, form: TObject): TObject {
   const { properties } = viewOf(form) as TObject
   const { reference, shows } = module
-  if (!reference) return closed({ ...properties, ...shows?.fields })
+  if (!reference) return closedObject({ ...properties, ...shows?.fields })
   const { [reference.field]: ids, ...rest } = properties as Record<string, TSchema & { type?: string }>
   const refs = { [reference.shownAs]: ids?.type === 'array' ? RefListSchema : RefSchema }
-  return closed({ ...rest, ...refs, ...shows?.fields })
+  return closedObject({ ...rest, ...refs, ...shows?.fields })
 }
 
 /** A module's stored configuration as answers show it. */

@@ -127,7 +127,7 @@ export class ApiCaller {
 
 /** Reads an error body, which a proxy in between may have written. */
 export function faultOf(status: number, text: string): CallFault {
-  const body = parsed(text)
+  const body = parseObject(text)
   const details = isRecord(body.details) ? body.details : {}
   // Agents put the reason here, as the vendor's does.
   const why = typeof details.err === 'string' ? `: ${details.err}` : ''
@@ -143,7 +143,7 @@ export function faultOf(status: number, text: string): CallFault {
   }
 }
 
-function parsed(text: string): Readonly<Record<string, unknown>> {
+function parseObject(text: string): Readonly<Record<string, unknown>> {
   try {
     const value: unknown = JSON.parse(text)
     return isRecord(value) ? value : {}

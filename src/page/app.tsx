@@ -1,8 +1,8 @@
 /** The dashboard: the sign-in, or the menu and the current view. */
 import { useEffect, useState } from 'preact/hooks'
 import { Away } from './away.tsx'
+import { groups } from './menu.ts'
 import { usePage } from './page-state.ts'
-import { groups } from './places.ts'
 import { SideMenu } from './side-menu.tsx'
 import { SignIn } from './sign-in.tsx'
 import { ThemeSwitch } from './theme-switch.tsx'
@@ -53,9 +53,9 @@ export function App() {
 function Menu() {
   const page = usePage()
   const isAdmin = page.signedIn.value?.role === 'admin'
-  const seen = groups.map(({ title, places }) => ({
+  const seen = groups.map(({ title, entries }) => ({
     title,
-    places: places.filter((place) => isAdmin || !place.isForAdmins),
+    entries: entries.filter((entry) => isAdmin || !entry.isForAdmins),
   }))
   return (
     <SideMenu groups={seen} path={page.location.value.path}>

@@ -44,19 +44,21 @@ export function attentionOf(input: AttentionInput): AttentionItem[] {
       const why = [hostportFault(edge), backendFault(edge, offline)].filter((each) => each !== '')
       return why.map((each) => ({ path, name: edgeName(edge), why: each }))
     }),
-    ...domains.flatMap((row) => unissued(row)),
+    ...domains.flatMap((row) => unissuedItems(row)),
     ...certificates.flatMap((row) => ending(row, `/tls_certificates/${idOf(row)}`, now)),
     ...authorities.flatMap((row) => ending(row, `/certificate_authorities/${idOf(row)}`, now)),
   ]
 }
 
 function brokenFaults({ broken, https, tls, tcp }: AttentionInput): AttentionItem[] {
-  const places = [
+  const sources = [
     { path: '/edges/https', edges: https },
     { path: '/edges/tls', edges: tls },
     { path: '/edges/tcp', edges: tcp },
   ]
-  const known = new Map(places.flatMap(({ path, edges }) => edges.map((edge) => [idOf(edge), { path, edge }] as const)))
+  const known = new Map(
+    sources.flatMap(({ path, edges }) => edges.map((edge) => [idOf(edge), { path, edge }] as const)),
+  )
   return broken.flatMap(({ edge_id, route_id, reason }) => {
     const found = known.get(textIn(edge_id))
     if (!found) return []
@@ -123,7 +125,7 @@ function backendFault({ backend }: ListedRow, offline: OfflineBackends): string 
 }
 
 /** A name for which the server failed to get a certificate. */
-function unissued(row: ListedRow): AttentionItem[] {
+function unissuedItems(row: ListedRow): AttentionItem[] {
   const { certificate_management_status: status } = row
   const job = isRecord(status) && isRecord(status.provisioning_job) ? status.provisioning_job : undefined
   if (typeof job?.error_code !== 'string') return []

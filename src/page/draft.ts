@@ -7,7 +7,7 @@ export type Draft = Readonly<Record<string, unknown>>
 /** Fills a form from a resource. References are shown as objects, and sent as ids under another name. */
 export function draftOf(form: FormSchema, shown: unknown): Draft {
   const view = isRecord(shown) ? shown : {}
-  const fields = [...(form.fields ?? [])].map(([name, field]) => [name, filled(field, shownAs(view, name))] as const)
+  const fields = [...(form.fields ?? [])].map(([name, field]) => [name, fillField(field, shownAs(view, name))] as const)
   return Object.fromEntries(fields.filter(([, value]) => value !== undefined))
 }
 
@@ -20,11 +20,11 @@ function shownAs(view: Draft, name: string): unknown {
   return many === undefined ? undefined : view[many.endsWith('y') ? `${many.slice(0, -1)}ies` : `${many}s`]
 }
 
-function filled(field: FormSchema, value: unknown): unknown {
+function fillField(field: FormSchema, value: unknown): unknown {
   if (value === null || value === undefined) return undefined
   if (field.type === 'string' && isRecord(value)) return value.id
   if (field.type === 'array' && Array.isArray(value)) {
-    return field.entries ? value.map((each) => filled(field.entries ?? field, each)) : value
+    return field.entries ? value.map((each) => fillField(field.entries ?? field, each)) : value
   }
   return field.type === 'object' && field.fields ? draftOf(field, value) : value
 }
@@ -53,10 +53,10 @@ export function emptyDraft({ type, words, default: given }: FormSchema): unknown
 export function changesIn(before: Draft, after: Draft): Draft {
   const names = new Set([...Object.keys(before), ...Object.keys(after)])
   const changed = [...names].filter((name) => JSON.stringify(before[name]) !== JSON.stringify(after[name]))
-  return Object.fromEntries(changed.map((name) => [name, after[name] ?? cleared(before[name])]))
+  return Object.fromEntries(changed.map((name) => [name, after[name] ?? clearValue(before[name])]))
 }
 
-function cleared(value: unknown): unknown {
+function clearValue(value: unknown): unknown {
   if (typeof value === 'string') return ''
   if (Array.isArray(value)) return []
   return isRecord(value) ? {} : null

@@ -31,7 +31,7 @@ export class ExchangeFollower {
   /** Everything up to the latest point that the list and the stream cover without a gap. */
   #listed: Rows = { rows: [], isCut: false }
   /** What the stream has sent since then, while there may be a gap before it. */
-  #told: readonly ListedRow[] = []
+  #streamed: readonly ListedRow[] = []
   /** Ids that were dropped since then; the list may still have them. */
   readonly #dropped = new Set<string>()
   #hasGap = true
@@ -81,7 +81,7 @@ export class ExchangeFollower {
     this.#cancel()
     this.#stream?.abort()
     this.#stream = undefined
-    this.#told = []
+    this.#streamed = []
     this.#dropped.clear()
     this.#hasGap = true
     this.#isListing = false
@@ -104,13 +104,13 @@ export class ExchangeFollower {
       this.#hasMissed = true
       this.#listLater(stream)
     }
-    const told = (name: string) => events.filter((event) => event.name === name).flatMap(({ data }) => rowIn(data))
-    const rows = told('exchange')
-    for (const { id } of told('removed')) this.#dropped.add(textIn(id))
+    const rowsOf = (name: string) => events.filter((event) => event.name === name).flatMap(({ data }) => rowIn(data))
+    const rows = rowsOf('exchange')
+    for (const { id } of rowsOf('removed')) this.#dropped.add(textIn(id))
     // The latest state of each counts.
-    if (this.#hasGap) this.#told = mergedRows({ rows: this.#told, isCut: false }, rows).rows
+    if (this.#hasGap) this.#streamed = mergedRows({ rows: this.#streamed, isCut: false }, rows).rows
     else {
-      this.#listed = this.#kept(mergedRows(this.#listed, rows))
+      this.#listed = this.#withoutDropped(mergedRows(this.#listed, rows))
       this.#dropped.clear()
     }
     if (has('following')) void this.#list(stream)
@@ -145,8 +145,8 @@ export class ExchangeFollower {
     this.#listed = outcome.value
     if (this.#hasMissed) this.#listLater(stream)
     else {
-      this.#listed = this.#kept(mergedRows(this.#listed, this.#told))
-      this.#told = []
+      this.#listed = this.#withoutDropped(mergedRows(this.#listed, this.#streamed))
+      this.#streamed = []
       this.#dropped.clear()
       this.#hasGap = false
     }
@@ -154,12 +154,12 @@ export class ExchangeFollower {
   }
 
   #show(): void {
-    const { rows, isCut } = this.#kept(mergedRows(this.#listed, this.#told))
+    const { rows, isCut } = this.#withoutDropped(mergedRows(this.#listed, this.#streamed))
     this.#tell({ value: { rows, isCut: isCut || this.#hasMissed }, readAt: this.#options.now(), fault: undefined })
   }
 
   /** Leaves out what was dropped. */
-  #kept({ rows, isCut }: Rows): Rows {
+  #withoutDropped({ rows, isCut }: Rows): Rows {
     if (this.#dropped.size === 0) return { rows, isCut }
     return { rows: rows.filter(({ id }) => !this.#dropped.has(textIn(id))), isCut }
   }

@@ -50,7 +50,7 @@ export function ExplanationView({ explanation: { steps, outcome } }: { readonly 
               <code>{module}</code> <span class="soft">{phase}</span> <PlainText text={done} />
             </p>
             {rules.map((rule, i) => (
-              <Rule key={`${rule.name} ${i}`} rule={rule} place={i + 1} />
+              <Rule key={`${rule.name} ${i}`} rule={rule} number={i + 1} />
             ))}
           </li>
         ))}
@@ -69,10 +69,10 @@ export function ExplanationView({ explanation: { steps, outcome } }: { readonly 
 
 function Rule({
   rule: { name, matched, expressions, actions },
-  place,
+  number,
 }: {
   readonly rule: ShownRule
-  readonly place: number
+  readonly number: number
 }) {
   return (
     <div class="rule">
@@ -81,7 +81,7 @@ function Rule({
           {matched === null ? 'not reached' : matched ? 'applies' : 'does not apply'}
         </strong>
         {': '}
-        <PlainText text={name === '' ? `rule ${place}` : name} most={100} />
+        <PlainText text={name === '' ? `rule ${number}` : name} most={100} />
       </p>
       {expressions.map(({ text, value, error, parts }) => (
         <div key={text} class="expression">

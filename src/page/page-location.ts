@@ -18,6 +18,6 @@ export function linkTo(path: string, query: Readonly<Record<string, string>> = {
 }
 
 /** Whether `path` is `place` or lies below it. */
-export function isWithin(path: string, place: string): boolean {
-  return place === '/' ? path === '/' : path === place || path.startsWith(`${place}/`)
+export function isWithin(path: string, section: string): boolean {
+  return section === '/' ? path === '/' : path === section || path.startsWith(`${section}/`)
 }

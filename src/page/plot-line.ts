@@ -52,9 +52,9 @@ export function plotTop(values: readonly TimedValue[]): number {
 export function nearestValue<T extends { readonly at: number }>(
   values: readonly T[],
   { from, to }: Pick<PlotFrame, 'from' | 'to'>,
-  place: number,
+  position: number,
 ): T | undefined {
-  const at = from + place * (to - from)
+  const at = from + position * (to - from)
   let nearest: T | undefined
   for (const each of values) {
     if (each.at < from) continue

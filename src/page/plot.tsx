@@ -21,19 +21,19 @@ interface PlotProps<T extends PlottedAt> extends Pick<PlotFrame, 'from' | 'to' |
 }
 
 export function Plot<T extends PlottedAt>({ title, points, lines, from, to, stepMs, text }: PlotProps<T>) {
-  const [place, setPlace] = useState<number>()
+  const [position, setPosition] = useState<number>()
   const drawn = lines.map(({ name, read }) => ({
     name,
     values: points.map((point) => ({ at: point.at, value: read(point) })),
   }))
   const top = plotTop(drawn.flatMap(({ values }) => values))
   const frame = { from, to, top, stepMs }
-  const pointed = place === undefined ? points.at(-1) : nearestValue(points, frame, place)
+  const pointed = position === undefined ? points.at(-1) : nearestValue(points, frame, position)
   const shown = lines.map(({ name, read }) => {
     const value = pointed ? read(pointed) : null
     return { name, value: value === null ? '–' : text(value) }
   })
-  const at = pointed && place !== undefined ? ((pointed.at - from) / (to - from)) * PLOT_WIDTH : undefined
+  const at = pointed && position !== undefined ? ((pointed.at - from) / (to - from)) * PLOT_WIDTH : undefined
   const words = shown.map(({ name, value }) => `${name} ${value}`).join(', ')
   return (
     <figure class="card plot">
@@ -54,9 +54,9 @@ export function Plot<T extends PlottedAt>({ title, points, lines, from, to, step
         preserveAspectRatio="none"
         onPointerMove={(event) => {
           const { left, width } = event.currentTarget.getBoundingClientRect()
-          setPlace(Math.min(1, Math.max(0, (event.clientX - left) / width)))
+          setPosition(Math.min(1, Math.max(0, (event.clientX - left) / width)))
         }}
-        onPointerLeave={() => setPlace(undefined)}
+        onPointerLeave={() => setPosition(undefined)}
       >
         <path class="grid" d={`M0 0H${PLOT_WIDTH}M0 ${PLOT_HEIGHT / 2}H${PLOT_WIDTH}M0 ${PLOT_HEIGHT}H${PLOT_WIDTH}`} />
         {at !== undefined && <path class="grid" d={`M${at} 0V${PLOT_HEIGHT}`} />}

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { nextOrder, ordered, sortOf } from './row-order.ts'
+import { nextOrder, orderRows, sortOf } from './row-order.ts'
 
 const rows = [{ n: 'b-10' }, { n: '' }, { n: 'b-9' }, { n: 'A-1' }]
-const names = (isDescending: boolean) => ordered(rows, ({ n }) => String(n), isDescending).map(({ n }) => n)
+const names = (isDescending: boolean) => orderRows(rows, ({ n }) => String(n), isDescending).map(({ n }) => n)
 
 test('numbers in texts are compared as numbers, and empty values come last in both directions', () => {
   assert.deepEqual(names(false), ['A-1', 'b-9', 'b-10', ''])
@@ -16,7 +16,7 @@ test('numbers are ordered by size, and equal rows stay as they were', () => {
     { id: 2, size: 3 },
     { id: 3, size: 20 },
   ]
-  const ids = (isDescending: boolean) => ordered(sizes, ({ size }) => Number(size), isDescending).map(({ id }) => id)
+  const ids = (isDescending: boolean) => orderRows(sizes, ({ size }) => Number(size), isDescending).map(({ id }) => id)
   assert.deepEqual(
     [ids(false), ids(true)],
     [

@@ -26,7 +26,7 @@ export function sortOf(order: RowOrder | undefined, by: string): 'ascending' | '
 const texts = new Intl.Collator('en', { numeric: true })
 
 /** Equal rows keep their order; those without a value come last in both directions. */
-export function ordered(rows: readonly ListedRow[], key: OrderKey, isDescending: boolean): readonly ListedRow[] {
+export function orderRows(rows: readonly ListedRow[], key: OrderKey, isDescending: boolean): readonly ListedRow[] {
   const keyed = rows.map((row) => ({ row, key: key(row) }))
   const sign = isDescending ? -1 : 1
   return keyed

@@ -46,7 +46,7 @@ function TextField({ schema, name, path, value, onChange, isRequired, fault }: S
   const shared = {
     id: `field-${path}`,
     required: isRequired,
-    ...described(path, schema, fault),
+    ...describeField(path, schema, fault),
   }
   const isNumber = type === 'integer' || type === 'number'
   const text = value === undefined ? '' : textIn(value)
@@ -113,7 +113,7 @@ function BooleanField({ schema, name, path, value, onChange, fault }: SchemaFiel
           id={`field-${path}`}
           checked={isOn}
           onChange={({ currentTarget }) => onChange(currentTarget.checked)}
-          {...described(path, schema, fault)}
+          {...describeField(path, schema, fault)}
         />
         {name}
       </label>
@@ -285,7 +285,7 @@ function JsonField({ schema, name, path, value, onChange, isRequired, fault }: S
         required={isRequired}
         value={text}
         onInput={({ currentTarget }) => change(currentTarget)}
-        {...described(path, schema, fault)}
+        {...describeField(path, schema, fault)}
       />
       <About path={path} schema={schema} fault={fault} isLeaf />
     </div>
@@ -326,7 +326,7 @@ function About({ path, schema: { description }, fault, isLeaf = false }: AboutPr
 }
 
 /** Attributes that point screen readers to the texts of `About`. */
-function described(path: string, { description }: FormSchema, fault: FieldFault | undefined) {
+function describeField(path: string, { description }: FormSchema, fault: FieldFault | undefined) {
   const isFault = fault !== undefined && isFaultAt(fault.field, path, true)
   const ids = [description === '' ? '' : `help-${path}`, isFault ? `fault-${path}` : ''].filter((id) => id !== '')
   return {

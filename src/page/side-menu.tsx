@@ -1,8 +1,8 @@
 /** The menu at the side: places in groups, and below them what the page adds. On a phone it opens and closes. */
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
+import type { MenuGroup } from './menu.ts'
 import { isWithin, linkTo } from './page-location.ts'
-import type { MenuGroup } from './places.ts'
 
 const NARROW = '(max-width: 56rem)'
 
@@ -35,18 +35,18 @@ export function SideMenu({ groups, path, children }: SideMenuProps) {
           <span class="brand">Postern</span>
         </summary>
         <nav aria-label="Views">
-          {groups.map(({ title, places }) => (
+          {groups.map(({ title, entries }) => (
             <section key={title}>
               <h2>{title}</h2>
               <ul>
-                {places.map((place) => (
-                  <li key={place.path}>
+                {entries.map((entry) => (
+                  <li key={entry.path}>
                     <a
-                      href={linkTo(place.path)}
-                      aria-current={isWithin(path, place.path) ? 'page' : undefined}
+                      href={linkTo(entry.path)}
+                      aria-current={isWithin(path, entry.path) ? 'page' : undefined}
                       onClick={onChosen}
                     >
-                      {place.title}
+                      {entry.title}
                     </a>
                   </li>
                 ))}

@@ -4,7 +4,7 @@ import type { ComponentChildren } from 'preact'
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { ListedRow, Rows } from './all-rows.ts'
 import { countText } from './count-text.ts'
-import { nextOrder, type OrderKey, ordered, type RowOrder, sortOf } from './row-order.ts'
+import { nextOrder, type OrderKey, orderRows, type RowOrder, sortOf } from './row-order.ts'
 import { rowWindow } from './row-window.ts'
 import { textIn } from './text-in.ts'
 import type { Live } from './use-live.ts'
@@ -37,7 +37,7 @@ export function Table({ label, live, columns, empty }: TableProps) {
   useSearchKey(field)
   const { value } = live
   const found = useMemo(
-    () => inOrder(searched(value?.rows ?? [], columns, search), columns, order),
+    () => inOrder(searchRows(value?.rows ?? [], columns, search), columns, order),
     [value, columns, search, order],
   )
   if (!value) return null
@@ -136,7 +136,7 @@ function Space({ height, span }: { readonly height: number; readonly span: numbe
   )
 }
 
-function searched(rows: readonly ListedRow[], columns: readonly Column[], search: string): readonly ListedRow[] {
+function searchRows(rows: readonly ListedRow[], columns: readonly Column[], search: string): readonly ListedRow[] {
   const words = search.toLowerCase().split(/\s+/).filter(Boolean)
   if (words.length === 0) return rows
   return rows.filter((row) => {
@@ -159,7 +159,7 @@ function inOrder(
 ): readonly ListedRow[] {
   const column = columns.find(({ title }) => title === order?.by)
   const key = column && keyOf(column)
-  return key && order ? ordered(rows, key, order.isDescending) : rows
+  return key && order ? orderRows(rows, key, order.isDescending) : rows
 }
 
 /** `/` focuses the search, unless the user is typing. */

@@ -24,7 +24,7 @@ function authtokenIn({ printed }: Reader): string {
 const ofNgrokFiles = 'src/agent/config/ngrok-file.test.ts'
 
 followPage('docs/agent.md', {
-  elsewhere: {
+  testedBy: {
     'postern start --config ~/.config/ngrok/ngrok.yml': ofNgrokFiles,
     'version: 3\n': ofNgrokFiles,
     'ngrok.yml:': ofNgrokFiles,

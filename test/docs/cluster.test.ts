@@ -14,7 +14,7 @@ const ports = [1, 2].flatMap((node) => Array.from({ length: 7 }, (_, i) => `75${
 const hello = (output: string) => assert.match(output, /^hello$/m)
 
 followPage('docs/cluster.md', {
-  elsewhere: { ini: 'settings of PostgreSQL; test/soak/failover.long.ts tests a failover' },
+  testedBy: { ini: 'settings of PostgreSQL; test/soak/failover.long.ts tests a failover' },
   async prepare(reader) {
     const here: Record<string, string> = {
       3000: await service(reader),

@@ -14,7 +14,7 @@ export interface PageReader {
    */
   readonly prepare?: (reader: Reader) => Promise<Readonly<Record<string, string>>>
   /** Blocks that another test runs, by their language or how they begin, with the name of that test. */
-  readonly elsewhere?: Readonly<Record<string, string>>
+  readonly testedBy?: Readonly<Record<string, string>>
   /** Runs before a block, by how the block begins; returns the output of a server that it started, or nothing. */
   readonly before?: Readonly<Record<string, (reader: Reader) => string | Promise<string>>>
   /**
@@ -51,10 +51,10 @@ if (why) console.log(`the commands on the pages are not run; ${why}`)
 
 export function followPage(
   page: string,
-  { env, prepare, elsewhere = {}, before: first = {}, checks = {} }: PageReader = {},
+  { env, prepare, testedBy = {}, before: first = {}, checks = {} }: PageReader = {},
 ): void {
   describe(page, { skip: why }, () => {
-    const others = Object.keys(elsewhere)
+    const others = Object.keys(testedBy)
     const blocks = blocksOf(page).filter(
       ({ language, text }) => !others.some((other) => language === other || text.startsWith(other)),
     )

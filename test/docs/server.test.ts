@@ -55,7 +55,7 @@ followPage('docs/vps.md', {
 })
 
 followPage('docs/operate.md', {
-  elsewhere: { ini: 'the units in deploy/systemd have tests of their own' },
+  testedBy: { ini: 'the units in deploy/systemd have tests of their own' },
   env: { POSTERN_BACKUP_PASSPHRASE: 'correct horse battery' },
   async prepare(reader) {
     await reader.stays('postern serve')

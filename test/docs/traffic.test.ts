@@ -68,7 +68,7 @@ followPage('docs/inspect.md', {
 
 followPage('docs/policy.md', {
   prepare: edgeWithRoute,
-  elsewhere: { yaml: 'test/e2e/explain-docs.test.ts' },
+  testedBy: { yaml: 'test/e2e/explain-docs.test.ts' },
   checks: {
     'curl -X PUT "$API/edges/https/$EDGE/routes/$ROUTE/policy"': isEnabled,
     'curl "$API/policy/explain"': (output) => assert.match(output, /"verdict":"\w+"/),
@@ -95,11 +95,11 @@ followPage('docs/errors.md', {
       const hostports = ['app.example.com:443']
       await admin.create('/edges/https', { hostports })
       const { body } = await admin.send('POST', '/edges/tls', { body: { hostports } })
-      const told = JSON.parse(text) as { details: { operation_id: string } }
+      const answer = JSON.parse(text) as { details: { operation_id: string } }
       assert.match(body.details.operation_id, /^op_/)
-      assert.deepEqual({ ...body, details: { ...body.details, operation_id: 'op_…' } }, told)
+      assert.deepEqual({ ...body, details: { ...body.details, operation_id: 'op_…' } }, answer)
     },
   },
 })
 
-followPage('docs/migrate.md', { elsewhere: { hcl: 'test/outside/terraform/run.ts' } })
+followPage('docs/migrate.md', { testedBy: { hcl: 'test/outside/terraform/run.ts' } })

@@ -217,10 +217,10 @@ describe('an agent', () => {
 
   test('that is frozen makes a command time out, and no other agent gets the command', async (t) => {
     const { agents: server, caFile, authtoken, admin } = platform
-    const told: string[] = []
+    const reported: string[] = []
     const other = await ownDriver.connect({
       ...{ server, ca: platform.ca, authtoken, metadata: 'the other one' },
-      commands: { stop: () => void told.push('stop') },
+      commands: { stop: () => void reported.push('stop') },
     })
     t.after(() => other.close())
     const tunnels = { web: { addr: 1 } }
@@ -230,7 +230,7 @@ describe('an agent', () => {
     agent.kill('SIGSTOP')
     // D44: ten seconds.
     await admin.refused('ERR_COMMAND_TIMEOUT', 'POST', `/tunnel_sessions/${id}/stop`)
-    assert.deepEqual(told, [])
+    assert.deepEqual(reported, [])
     agent.kill('SIGKILL')
     await sessionsOnline(platform, 1)
   })

@@ -90,11 +90,11 @@ test('heads and bodies are kept while a capture runs, without secrets', async ()
   assert.deepEqual((await world.api.get('/captures')).captures[0], capture)
   await world.api.delete(`/captures/${id}`)
   await captured(edge.name, {}, { isCaptured: false })
-  const told = ['capture started', 'capture ended'].map((line) =>
+  const reported = ['capture started', 'capture ended'].map((line) =>
     world.logged(line).find((each) => each.capture === id),
   )
   assert.deepEqual(
-    told.map((line) => line?.by),
+    reported.map((line) => line?.by),
     [world.platform.adminId, world.platform.adminId],
   )
   assert.ok(!world.platform.log.join('').includes('secret-'))

@@ -34,20 +34,20 @@ async function heard(socket: Socket, words = ''): Promise<string> {
   return (await readToEnd(socket)).toString('latin1')
 }
 
-function doorOf(world: World, { name }: Pick<HttpsEdge, 'name'>) {
+function listenerOf(world: World, { name }: Pick<HttpsEdge, 'name'>) {
   return { name, port: world.platform.httpsPort, ca: world.platform.ca }
 }
 
-async function metric(platform: Platform, door: string, setting: string): Promise<number> {
+async function metric(platform: Platform, listenerName: string, setting: string): Promise<number> {
   const text = await (await fetch(platform.metricsUrl)).text()
   const line = text
     .split('\n')
-    .find((each) => each.startsWith(`postern_cap_refusals_total{door="${door}",setting="${setting}"}`))
+    .find((each) => each.startsWith(`postern_cap_refusals_total{door="${listenerName}",setting="${setting}"}`))
   return Number(line?.split(' ').at(-1))
 }
 
 /** Lines about caps. */
-function told(world: World): { door: string; setting: string; limit: number; peer: string }[] {
+function reported(world: World): { listenerName: string; setting: string; limit: number; peer: string }[] {
   return world.platform.log.filter((line) => line.includes('"refused at a cap"')).map((line) => JSON.parse(line))
 }
 
@@ -59,7 +59,7 @@ describe('--max-connections', () => {
     const edge = await world.httpsTo(await recorder(world))
     const echo = await listener(world, (socket) => socket.pipe(socket))
     const tcp = await world.tcpEdge({ backend: await world.toAddress(echo) })
-    const kept = await dialled(doorOf(world, edge))
+    const kept = await dialled(listenerOf(world, edge))
     t.after(() => kept.destroy())
     const stream = open(t, tcp.port)
     stream.write('one')
@@ -73,7 +73,7 @@ describe('--max-connections', () => {
     const plain = await heard(open(t, world.platform.httpPort), get)
     assert.match(plain, /^HTTP\/1\.1 503 .*\r\nretry-after: 1\r\n.*ERR_SERVER_BUSY/s)
     assert.equal(await heard(open(t, tcp.port), 'hello'), '')
-    const refused = dial(doorOf(world, edge))
+    const refused = dial(listenerOf(world, edge))
     refused.on('error', () => {})
     assert.equal((await readToEnd(refused)).length, 0)
 
@@ -92,9 +92,9 @@ describe('--max-connections', () => {
     assert.match(String((await once(again, 'data'))[0]), /^HTTP\/1\.1 307 /)
 
     assert.equal(await metric(world.platform, 'visitors', 'max-connections'), 3)
-    const lines = told(world)
+    const lines = reported(world)
     assert.deepEqual(
-      lines.map(({ door, setting, limit }) => [door, setting, limit]),
+      lines.map(({ listenerName, setting, limit }) => [listenerName, setting, limit]),
       [['visitors', '--max-connections', 5]],
     )
   })
@@ -134,9 +134,9 @@ describe('--max-connections-per-source', () => {
       assert.match(text, port === world.platform.httpPort ? /^HTTP\/1\.1 503 / : /^$/)
       assert.ok(idle.every((socket) => !socket.closed))
     }
-    assert.equal((await ask(doorOf(world, edge), { from: '127.0.0.7' })).status, 200)
+    assert.equal((await ask(listenerOf(world, edge), { from: '127.0.0.7' })).status, 200)
     assert.deepEqual(
-      told(world).map(({ door, peer }) => [door, peer]),
+      reported(world).map(({ listenerName, peer }) => [listenerName, peer]),
       [
         ['visitors', '127.0.0.5'],
         ['agents', '127.0.0.6'],
@@ -169,12 +169,15 @@ describe('--max-requests-per-source', () => {
       const world = await start(t, { 'max-requests-per-source': '5' })
       const web = await recorder(world)
       const edge = await world.httpsTo(web)
-      const door = doorOf(world, edge)
+      const listenerName = listenerOf(world, edge)
       const from = '127.0.0.8'
-      const socket = await dialled(door, { from, tls: { ALPNProtocols: [version === '2' ? 'h2' : 'http/1.1'] } })
+      const socket = await dialled(listenerName, {
+        from,
+        tls: { ALPNProtocols: [version === '2' ? 'h2' : 'http/1.1'] },
+      })
       t.after(() => socket.destroy())
-      const session = version === '2' ? http2Over(socket, door) : undefined
-      const once = () => (session ? askHttp2(session, door) : askHttp1(socket, door))
+      const session = version === '2' ? http2Over(socket, listenerName) : undefined
+      const once = () => (session ? askHttp2(session, listenerName) : askHttp1(socket, listenerName))
       const answers: Awaited<ReturnType<typeof ask>>[] = []
       while (answers.at(-1)?.status !== 503 && answers.length < 1000) answers.push(await once())
       const refused = answers.at(-1)
@@ -183,11 +186,11 @@ describe('--max-requests-per-source', () => {
       assert.ok(answers.length > 10, 'twice the rate passes at once')
       assert.equal(web.seen.length, answers.length - 1)
       // The same source on another connection is refused too, another source is not.
-      const others = await Promise.all(Array.from({ length: 12 }, () => ask(door, { from })))
+      const others = await Promise.all(Array.from({ length: 12 }, () => ask(listenerName, { from })))
       assert.ok(others.some(({ status }) => status === 503))
-      assert.equal((await ask(door, { from: '127.0.0.9' })).status, 200)
+      assert.equal((await ask(listenerName, { from: '127.0.0.9' })).status, 200)
       await until('its rate lets one pass again', async () => (await once()).status === 200)
-      assert.equal(told(world).length, 1)
+      assert.equal(reported(world).length, 1)
       session?.destroy()
     })
   }
@@ -239,8 +242,8 @@ describe('--max-handshakes', () => {
       // Enough for the visits with which the world checks that its edges are in force.
       const world = await start(t, { [setting]: '20' })
       const edge = await world.httpsTo(await recorder(world))
-      const door = doorOf(world, edge)
-      const kept = await dialled(door, { from: '127.0.0.20' })
+      const listenerName = listenerOf(world, edge)
+      const kept = await dialled(listenerName, { from: '127.0.0.20' })
       t.after(() => kept.destroy())
       const from = '127.0.0.21'
       const tryOnce = (port: number): Promise<boolean> =>
@@ -255,7 +258,7 @@ describe('--max-handshakes', () => {
           })
         })
       for (const [port, who] of [
-        [door.port, 'visitors'],
+        [listenerName.port, 'visitors'],
         [portOf(world.platform.agents), 'agents'],
       ] as const) {
         const outcomes = await Promise.all(Array.from({ length: 150 }, () => tryOnce(port)))
@@ -265,9 +268,9 @@ describe('--max-handshakes', () => {
       }
       assert.equal((await askHttp1(kept, edge)).status, 200)
       if (setting === 'max-handshakes-per-source') {
-        assert.equal((await ask(door, { from: '127.0.0.22' })).status, 200)
+        assert.equal((await ask(listenerName, { from: '127.0.0.22' })).status, 200)
       }
-      await until('handshakes pass again', () => tryOnce(door.port))
+      await until('handshakes pass again', () => tryOnce(listenerName.port))
     })
   }
 })

@@ -29,14 +29,14 @@ async function drained({ isNode, isSurvived }: { isNode: boolean; isSurvived: bo
       router: { carried: 0, sockets: [], cut() {} },
     },
   }
-  const doors = {
+  const listeners = {
     plain: { close() {} },
     secure: { close() {}, sendAway() {}, pending: 0 },
-    doors: [{ stop: () => void steps.push('agents are not accepted'), closed: async () => {} }],
+    listeners: [{ stop: () => void steps.push('agents are not accepted'), closed: async () => {} }],
     together: { begun() {}, done() {}, isSurvived, othersDone: async () => {} },
   }
   // Only the parts that a plane without visitors needs.
-  await drainPlane(plane as unknown as Given[0], parts as unknown as Given[1], doors as unknown as Given[2])
+  await drainPlane(plane as unknown as Given[0], parts as unknown as Given[1], listeners as unknown as Given[2])
   return steps
 }
 

@@ -42,14 +42,14 @@ describe('a tunnel group', () => {
       const agent = await ownAgent(t, world)
       await agent.forward({ addr: (await named(t, name)).address, labels: { ...group, extra: name } })
     }
-    const door = { name: https.name, port: world.platform.httpsPort, ca: world.platform.ca }
-    const socket = await dialled(door)
-    const session = http2Over(await dialled(door, { version: '2' }), door)
-    const told: string[] = []
-    for (let i = 0; i < 3; i++) told.push((await world.ask(https.name)).text)
-    for (let i = 0; i < 6; i++) told.push((await askHttp1(socket, door)).text)
-    for (let i = 0; i < 6; i++) told.push((await askHttp2(session, door)).text)
-    assert.equal(told.join(''), 'abc'.repeat(5))
+    const listener = { name: https.name, port: world.platform.httpsPort, ca: world.platform.ca }
+    const socket = await dialled(listener)
+    const session = http2Over(await dialled(listener, { version: '2' }), listener)
+    const reported: string[] = []
+    for (let i = 0; i < 3; i++) reported.push((await world.ask(https.name)).text)
+    for (let i = 0; i < 6; i++) reported.push((await askHttp1(socket, listener)).text)
+    for (let i = 0; i < 6; i++) reported.push((await askHttp2(session, listener)).text)
+    assert.equal(reported.join(''), 'abc'.repeat(5))
     session.destroy()
     socket.destroy()
   })
@@ -63,9 +63,9 @@ describe('a tunnel group', () => {
       const bytes = await tcpUpstream(t, (socket) => socket.end(name))
       await agent.forward({ addr: bytes.address, labels: group })
     }
-    const told: string[] = []
-    for (let i = 0; i < 6; i++) told.push(await readFrom(tcp.port))
-    assert.match(told.join(''), /^(ab){3}$|^(ba){3}$/)
+    const reported: string[] = []
+    for (let i = 0; i < 6; i++) reported.push(await readFrom(tcp.port))
+    assert.match(reported.join(''), /^(ab){3}$|^(ba){3}$/)
   })
 
   test('consists of the tunnels that carry exactly all of its labels', async (t) => {
@@ -104,8 +104,8 @@ describe('a tunnel group', () => {
     await goes.close()
     assert.equal([await ask(), await ask(), await ask()].join(''), 'aaa')
     await sdkTunnel(t, world, { labels: group, to: (await named(t, 'c')).address })
-    const told = [await ask(), await ask(), await ask(), await ask()]
-    assert.equal(told.sort().join(''), 'aacc')
+    const reported = [await ask(), await ask(), await ask(), await ask()]
+    assert.equal(reported.sort().join(''), 'aacc')
     await a.close()
     assert.equal([await ask(), await ask()].join(''), 'cc')
   })
@@ -266,11 +266,11 @@ describe('a weighted backend', () => {
       [await says('a'), 1],
       [await says('b'), 3],
     ])
-    const door = { name, port: world.platform.httpsPort, ca: world.platform.ca }
-    const socket = await dialled(door)
+    const listener = { name, port: world.platform.httpsPort, ca: world.platform.ca }
+    const socket = await dialled(listener)
     let b = 0
     const rounds = 600
-    for (let i = 0; i < rounds; i++) if ((await askHttp1(socket, door)).text === 'b') b++
+    for (let i = 0; i < rounds; i++) if ((await askHttp1(socket, listener)).text === 'b') b++
     socket.destroy()
     // 450 on average; less than one run in a million is so far off.
     assert.ok(b > 395 && b < 505, `${b} of ${rounds}`)
@@ -285,8 +285,8 @@ describe('a weighted backend', () => {
     assert.equal((await world.ask(name)).text, 'spare')
     const agent = await ownAgent(t, world)
     const tunnel = await agent.forward({ addr: (await named(t, 'tunnel')).address, labels: group })
-    const told = new Set([(await world.ask(name)).text, (await world.ask(name)).text])
-    assert.ok(told.has('tunnel'))
+    const reported = new Set([(await world.ask(name)).text, (await world.ask(name)).text])
+    assert.ok(reported.has('tunnel'))
     await tunnel.close()
     assert.equal((await world.ask(name)).text, 'spare')
   })
@@ -311,13 +311,13 @@ describe('a static backend', () => {
     const [old, next] = [await named(t, 'old'), await named(t, 'new')]
     const backend = await world.toAddress(old)
     const { name } = await world.httpsEdge({ routes: [{ backend }] })
-    const door = { name, port: world.platform.httpsPort, ca: world.platform.ca }
-    const socket = await dialled(door)
-    assert.equal((await askHttp1(socket, door)).text, 'old')
+    const listener = { name, port: world.platform.httpsPort, ca: world.platform.ca }
+    const socket = await dialled(listener)
+    assert.equal((await askHttp1(socket, listener)).text, 'old')
     await world.api.update(`/backends/static/${backend.backend_id}`, { address: next.address })
     await world.inForce()
     for (const version of versions) assert.equal((await world.ask(name, { version })).text, 'new')
-    assert.equal((await askHttp1(socket, door)).text, 'new')
+    assert.equal((await askHttp1(socket, listener)).text, 'new')
     socket.destroy()
   })
 })

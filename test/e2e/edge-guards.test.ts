@@ -129,13 +129,16 @@ describe('an IP restriction', () => {
   test('applies to the next request of a connection that was already open', async () => {
     const policy = await world.ipPolicy({ allow: ['127.0.0.0/8'] })
     const { name } = await world.httpsTo(service, { ip_restriction: { ip_policy_ids: [policy] } })
-    const door = { name, port: world.platform.httpsPort, ca: world.platform.ca }
-    const [one, two] = [await dialled(door), await dialled(door, { from: '127.0.0.2' })]
-    assert.deepEqual([(await askHttp1(one, door)).status, (await askHttp1(two, door)).status], [200, 200])
+    const listenerName = { name, port: world.platform.httpsPort, ca: world.platform.ca }
+    const [one, two] = [await dialled(listenerName), await dialled(listenerName, { from: '127.0.0.2' })]
+    assert.deepEqual(
+      [(await askHttp1(one, listenerName)).status, (await askHttp1(two, listenerName)).status],
+      [200, 200],
+    )
     await world.api.create('/ip_policy_rules', { cidr: '127.0.0.1/32', action: 'deny', ip_policy_id: policy })
     await world.inForce()
     assert.deepEqual(
-      [(await askHttp1(one, door)).code, (await askHttp1(two, door)).code],
+      [(await askHttp1(one, listenerName)).code, (await askHttp1(two, listenerName)).code],
       ['ERR_IP_REFUSED', undefined],
     )
     one.destroy()

@@ -7,7 +7,7 @@ import type { ConnectionOptions, SecureVersion } from 'node:tls'
 import { bareSession } from '../../src/data-plane/edge/testing/test-front.ts'
 import { authority, leaf, type Pair } from './edges/identities.ts'
 import { listener, type Recorder, recorder } from './edges/upstreams.ts'
-import { askHttp1, askHttp2, type Door, dial, dialled, http2Over, readToEnd, versions } from './edges/visitor.ts'
+import { askHttp1, askHttp2, dial, dialled, type EdgeEntry, http2Over, readToEnd, versions } from './edges/visitor.ts'
 import { type HttpsEdge, World } from './edges/world.ts'
 
 let world: World
@@ -31,7 +31,7 @@ before(async () => {
 })
 after(() => world.stop())
 
-const door = (name: string): Door => ({ name, port: world.platform.httpsPort, ca: world.platform.ca })
+const listenerName = (name: string): EdgeEntry => ({ name, port: world.platform.httpsPort, ca: world.platform.ca })
 const mutual = (id: string) => ({ mutual_tls: { certificate_authority_ids: [id] } })
 
 /** Statuses of visits, 0 when no answer came. */
@@ -46,7 +46,7 @@ async function status(name: string, tls: ConnectionOptions): Promise<number> {
 describe('a TLS session', () => {
   /** Returns a TLS session from a visit that was served, to be offered elsewhere. */
   async function sessionFrom(name: string, tls: ConnectionOptions): Promise<ConnectionOptions> {
-    const socket = await dialled(door(name), { tls })
+    const socket = await dialled(listenerName(name), { tls })
     let session: Buffer | undefined
     socket.on('session', (given: Buffer) => {
       session = given
@@ -59,7 +59,7 @@ describe('a TLS session', () => {
   }
 
   async function isResumed(name: string, tls: ConnectionOptions): Promise<boolean> {
-    const socket = await dialled(door(name), { tls })
+    const socket = await dialled(listenerName(name), { tls })
     const { status: given } = await askHttp1(socket, { name })
     assert.equal(given, 200)
     const resumed = socket.isSessionReused()
@@ -127,7 +127,7 @@ describe('a TLS session', () => {
       const from = await world.httpsTo(open)
       const to = await world.tlsEdge({ backend: await world.toAddress(bytes), ...mutual(caOne) })
       const session = await sessionFrom(from.name, only)
-      const read = await readToEnd(dial(door(to.name), { tls: { ...only, ...session } }))
+      const read = await readToEnd(dial(listenerName(to.name), { tls: { ...only, ...session } }))
       assert.deepEqual([read.toString(), bytes.sockets.length], ['', 0])
     })
   }
@@ -175,7 +175,7 @@ describe('a connection to an open edge', () => {
           assert.deepEqual([host, answer.status, answer.code], [host, 421, 'ERR_MISDIRECTED'])
         }
       }
-      const socket = await dialled(door(entry.name), { tls })
+      const socket = await dialled(listenerName(entry.name), { tls })
       const absolute = await askHttp1(socket, { name }, { path: `https://${name}/` })
       assert.equal(absolute.status, 421)
       socket.destroy()
@@ -211,7 +211,7 @@ describe('a connection to an open edge', () => {
   }
 
   test('still serves its own edge after a refusal, and judges each HTTP/2 request separately', async () => {
-    const session = http2Over(await dialled(door(entry.name), { version: '2' }), entry)
+    const session = http2Over(await dialled(listenerName(entry.name), { version: '2' }), entry)
     const hosts = [entry.name, ...Object.values(inside).map(({ name }) => name), entry.name]
     const answers = await Promise.all(hosts.map((host) => askHttp2(session, { name: host })))
     assert.deepEqual(
@@ -261,7 +261,7 @@ describe('a connection that was open before', () => {
     for (const version of versions) {
       test(`${what}: it is refused from then on, over HTTP/${version}`, async () => {
         const edge = await world.httpsTo(guarded)
-        const socket = await dialled(door(edge.name), { version, tls: { maxVersion: 'TLSv1.2' } })
+        const socket = await dialled(listenerName(edge.name), { version, tls: { maxVersion: 'TLSv1.2' } })
         const session = version === '2' ? http2Over(socket, edge) : undefined
         const ask = () => (session ? askHttp2(session, edge) : askHttp1(socket, edge))
         assert.equal((await ask()).status, 200)
@@ -282,7 +282,7 @@ describe('a connection that was open before', () => {
 
   test('is refused when the authority of its certificate is removed', async () => {
     const edge = await world.httpsTo(guarded, { modules: mutual(caOne) })
-    const socket = await dialled(door(edge.name), { tls: { ...one } })
+    const socket = await dialled(listenerName(edge.name), { tls: { ...one } })
     assert.equal((await askHttp1(socket, edge)).status, 200)
     await world.api.put(`${edge.path}/mutual_tls`, mutual(caTwo).mutual_tls)
     await world.inForce()
@@ -378,7 +378,7 @@ describe('a configuration that cannot be compiled', () => {
     const before = guarded.seen.length
     assert.equal(await status(https.name, { ...one }), 0)
     assert.equal(guarded.seen.length, before)
-    const secured = await readToEnd(dial(door(tls.name), { tls: { ...one } }))
+    const secured = await readToEnd(dial(listenerName(tls.name), { tls: { ...one } }))
     const plain = await readToEnd(connect(tcp.port, '127.0.0.1'))
     assert.deepEqual([secured.toString(), plain.toString(), bytes.sockets.length], ['', '', 0])
     const logged = world.logged('edge is broken and refuses traffic').map(({ edge }) => edge)

@@ -13,10 +13,14 @@ import { tlsIdentity } from '../support/tls-identity.ts'
 import { until } from '../support/until.ts'
 import { tlsUpstream } from '../support/upstream.ts'
 import { isAlive, type Listener, listener, recorder, shouts, timeout } from './edges/upstreams.ts'
-import { askHttp1, askHttp2, type Door, dialled, http2Over, versions } from './edges/visitor.ts'
+import { askHttp1, askHttp2, dialled, type EdgeEntry, http2Over, versions } from './edges/visitor.ts'
 import { MARK, World } from './edges/world.ts'
 
-const doorOf = (world: World, name: string): Door => ({ name, port: world.platform.httpsPort, ca: world.platform.ca })
+const listenerOf = (world: World, name: string): EdgeEntry => ({
+  name,
+  port: world.platform.httpsPort,
+  ca: world.platform.ca,
+})
 
 /**
  * How many looks a change may take to appear. D42 says 200 ms, which is about ten looks on a quiet machine; on a
@@ -39,15 +43,19 @@ eachStore((store) => {
       const edge = await world.httpsTo(old)
       const [route] = edge.routes
       assert.ok(route)
-      const door = doorOf(world, edge.name)
-      const [socket, second] = [await dialled(door), await dialled(door, { version: '2' })]
-      const session = http2Over(second, door)
+      const listenerName = listenerOf(world, edge.name)
+      const [socket, second] = [await dialled(listenerName), await dialled(listenerName, { version: '2' })]
+      const session = http2Over(second, listenerName)
       const spare = await world.toAddress(next)
       const port = world.tcpPort()
       const shouting = await world.toAddress(await shouts(t))
 
       const seen = async (): Promise<string> => {
-        const answers = [await askHttp1(socket, door), await askHttp2(session, door), await world.ask(edge.name)]
+        const answers = [
+          await askHttp1(socket, listenerName),
+          await askHttp2(session, listenerName),
+          await world.ask(edge.name),
+        ]
         return [...new Set(answers.map(({ code, text }) => code ?? text))].join()
       }
       const isOpen = async (): Promise<string> => {
@@ -139,16 +147,20 @@ async function watch(world: World, t: TestContext): Promise<{ end(): Promise<voi
   const tcp = await world.tcpEdge({ backend })
   const tls = await world.tlsEdge({ backend, tls_termination: {} })
   const web = await world.httpsTo(await named(t, 'here'))
-  const door = doorOf(world, web.name)
-  const raw: Socket[] = [connect(tcp.port, '127.0.0.1'), await dialled(doorOf(world, tls.name))]
-  const [kept, second] = [await dialled(door), await dialled(door, { version: '2' })]
-  const session = http2Over(second, door)
+  const listenerName = listenerOf(world, web.name)
+  const raw: Socket[] = [connect(tcp.port, '127.0.0.1'), await dialled(listenerOf(world, tls.name))]
+  const [kept, second] = [await dialled(listenerName), await dialled(listenerName, { version: '2' })]
+  const session = http2Over(second, listenerName)
   let isOver = false
   let rounds = 0
   const running = (async () => {
     while (!isOver) {
       for (const socket of raw) assert.ok(await isAlive(socket), 'a stream of a bystander is gone')
-      const answers = [await askHttp1(kept, door), await askHttp2(session, door), await world.ask(web.name)]
+      const answers = [
+        await askHttp1(kept, listenerName),
+        await askHttp2(session, listenerName),
+        await world.ask(web.name),
+      ]
       for (const { text } of answers) assert.equal(text, 'here')
       rounds++
       await pause(BETWEEN_MS)
@@ -189,12 +201,12 @@ describe('an open connection', () => {
       },
       'a TLS edge that ends TLS': async () => {
         const { name, path } = await world.tlsEdge({ backend: await world.toAddress(service), tls_termination: {} })
-        return { socket: await dialled(doorOf(world, name)), path, module: path }
+        return { socket: await dialled(listenerOf(world, name)), path, module: path }
       },
       'a TLS edge that passes it through': async () => {
         const { path } = await world.tlsEdge({ backend: await world.toAddress(secured) }, ['through.edge.test'])
         const tls = { ca: identity.ca }
-        return { socket: await dialled(doorOf(world, 'through.edge.test'), { tls }), path, module: path }
+        return { socket: await dialled(listenerOf(world, 'through.edge.test'), { tls }), path, module: path }
       },
       'a route, after an upgrade,': async () => {
         const upgrading = await listener(world, (socket) => {
@@ -205,7 +217,7 @@ describe('an open connection', () => {
           socket.on('end', () => socket.end())
         })
         const { name, path, routes } = await world.httpsTo(upgrading)
-        const socket = await dialled(doorOf(world, name))
+        const socket = await dialled(listenerOf(world, name))
         socket.write(`GET / HTTP/1.1\r\nHost: ${name}\r\nConnection: Upgrade\r\nUpgrade: shout\r\n\r\n`)
         assert.match(String((await once(socket, 'data'))[0]), /^HTTP\/1\.1 101 /)
         return { socket, path, module: routes[0]?.path ?? '' }
@@ -332,7 +344,7 @@ test('edges are served again after a restart', async (t) => {
   const again = await World.startAgain(first, { dataDir })
   t.after(() => again.stop())
   const socket = connect(tcp.port, '127.0.0.1')
-  const secured: TLSSocket = await dialled(doorOf(again, tls.name))
+  const secured: TLSSocket = await dialled(listenerOf(again, tls.name))
   assert.deepEqual([await isAlive(socket), await isAlive(secured)], [true, true])
   socket.destroy()
   secured.destroy()

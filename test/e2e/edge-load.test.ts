@@ -8,7 +8,7 @@ import { until } from '../support/until.ts'
 import { tcpUpstream, type Upstream } from '../support/upstream.ts'
 import { ownAgent } from './edges/agents.ts'
 import { blackHole, recorder } from './edges/upstreams.ts'
-import { type Answer, askHttp1, askHttp2, type Door, dialled, http2Over } from './edges/visitor.ts'
+import { type Answer, askHttp1, askHttp2, dialled, type EdgeEntry, http2Over } from './edges/visitor.ts'
 import { World } from './edges/world.ts'
 
 /** Connections to each kind of service, one for each visitor. */
@@ -131,18 +131,18 @@ interface Visitor {
 
 /** Opens `count` visitors with a connection each, every fourth over HTTP/2. */
 async function arrive(name: string, count: number): Promise<Visitor[]> {
-  const door: Door = { name, port: world.platform.httpsPort, ca: world.platform.ca }
-  const first = await dialled(door)
+  const listener: EdgeEntry = { name, port: world.platform.httpsPort, ca: world.platform.ca }
+  const first = await dialled(listener)
   const [session] = (await once(first, 'session')) as [Buffer]
   first.destroy()
   const tls: ConnectionOptions = { session }
   const visit = async (i: number): Promise<Visitor> => {
     if (i % 4 === 3) {
-      const session = http2Over(await dialled(door, { version: '2', tls }), door)
-      return { ask: (path) => askHttp2(session, door, { path }), leave: () => session.destroy() }
+      const session = http2Over(await dialled(listener, { version: '2', tls }), listener)
+      return { ask: (path) => askHttp2(session, listener, { path }), leave: () => session.destroy() }
     }
-    const socket = await dialled(door, { tls })
-    return { ask: (path) => askHttp1(socket, door, { path }), leave: () => void socket.destroy() }
+    const socket = await dialled(listener, { tls })
+    return { ask: (path) => askHttp1(socket, listener, { path }), leave: () => void socket.destroy() }
   }
   const visitors: Visitor[] = []
   while (visitors.length < count) {

@@ -20,10 +20,10 @@ test('the metrics of deleted edges are removed, even if they had visitors at tha
   const edges: Awaited<ReturnType<World['httpsEdge']>>[] = []
   for (let i = 0; i < 4; i++) edges.push(await world.httpsEdge({ routes: [{ backend }] }))
   // A connection that is only open, one that is used continuously, and edges without connections.
-  const door = { port, ca }
+  const listener = { port, ca }
   const [idle, busy] = [
-    await dialled({ ...door, name: edges[0]?.name ?? '' }),
-    await dialled({ ...door, name: edges[1]?.name ?? '' }),
+    await dialled({ ...listener, name: edges[0]?.name ?? '' }),
+    await dialled({ ...listener, name: edges[1]?.name ?? '' }),
   ]
   const isBusy = setInterval(() => busy.write(`GET / HTTP/1.1\r\nHost: ${edges[1]?.name}\r\n\r\n`), 5)
   busy.resume().on('close', () => clearInterval(isBusy))

@@ -38,11 +38,15 @@ interface Open {
 
 /** A connection after its handshake; the name need not be served. */
 async function connectTo(name: string, version: '1.1' | '2', tls: ConnectionOptions = {}): Promise<Open> {
-  const door = { name, port: world.platform.httpsPort, ca: world.platform.ca }
+  const listener = { name, port: world.platform.httpsPort, ca: world.platform.ca }
   // A name that is not served gets the certificate of the server's own domain.
-  const socket = await dialled(door, { version, tls: { rejectUnauthorized: false, ...tls } })
-  const session = version === '2' ? http2Over(socket, door) : undefined
-  return { socket, session, ask: (about) => (session ? askHttp2(session, door, about) : askHttp1(socket, door, about)) }
+  const socket = await dialled(listener, { version, tls: { rejectUnauthorized: false, ...tls } })
+  const session = version === '2' ? http2Over(socket, listener) : undefined
+  return {
+    socket,
+    session,
+    ask: (about) => (session ? askHttp2(session, listener, about) : askHttp1(socket, listener, about)),
+  }
 }
 
 function end({ socket, session }: Open): void {

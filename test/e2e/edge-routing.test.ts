@@ -140,9 +140,9 @@ describe('names', () => {
   }
 
   test('an HTTP/2 connection still serves its own edge after a request for another', async () => {
-    const door = { name: 'a.wild.test', port: world.platform.httpsPort, ca: world.platform.ca }
-    const session = http2Over(await dialled(door, { version: '2' }), door)
-    const ask = (host: string): Promise<Answer> => askHttp2(session, door, { host })
+    const listener = { name: 'a.wild.test', port: world.platform.httpsPort, ca: world.platform.ca }
+    const session = http2Over(await dialled(listener, { version: '2' }), listener)
+    const ask = (host: string): Promise<Answer> => askHttp2(session, listener, { host })
     assert.equal((await ask('b.wild.test')).status, 421)
     assert.equal((await ask('a.wild.test')).text, 'exact')
     assert.equal((await ask('nobody.test')).status, 404)
@@ -151,10 +151,10 @@ describe('names', () => {
   })
 
   test('an HTTP/1.1 connection still serves its own edge after a request for an unknown name', async () => {
-    const door = { name: 'a.wild.test', port: world.platform.httpsPort, ca: world.platform.ca }
-    const socket = await dialled(door)
-    assert.equal((await askHttp1(socket, door, { host: 'nobody.test' })).status, 404)
-    assert.equal((await askHttp1(socket, door)).text, 'exact')
+    const listener = { name: 'a.wild.test', port: world.platform.httpsPort, ca: world.platform.ca }
+    const socket = await dialled(listener)
+    assert.equal((await askHttp1(socket, listener, { host: 'nobody.test' })).status, 404)
+    assert.equal((await askHttp1(socket, listener)).text, 'exact')
     socket.destroy()
   })
 })

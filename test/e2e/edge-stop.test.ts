@@ -7,7 +7,7 @@ import { visitsOfAll } from '../support/test-workers.ts'
 import { until } from '../support/until.ts'
 import { ownAgent } from './edges/agents.ts'
 import { isAlive, listener, type Recorder, recorder, shouts, timeout } from './edges/upstreams.ts'
-import { type Answer, askHttp1, askHttp2, type Door, dialled, http2Over, versions } from './edges/visitor.ts'
+import { type Answer, askHttp1, askHttp2, dialled, type EdgeEntry, http2Over, versions } from './edges/visitor.ts'
 import { MARK, World } from './edges/world.ts'
 
 /** For tests that wait until the drain time is over. */
@@ -18,7 +18,11 @@ const LONG_DRAIN_MS = 20_000
 /** A world for one test, which stops it itself. */
 const start = (drainMs = DRAIN_MS) => World.start({ flags: { 'drain-timeout': `${drainMs}ms` } })
 
-const doorOf = (world: World, name: string): Door => ({ name, port: world.platform.httpsPort, ca: world.platform.ca })
+const listenerOf = (world: World, name: string): EdgeEntry => ({
+  name,
+  port: world.platform.httpsPort,
+  ca: world.platform.ca,
+})
 
 /** A service that ends its answers on `finish`. */
 async function patient(t: TestContext): Promise<Recorder & { finish(): void }> {
@@ -76,18 +80,18 @@ describe('a shutdown', () => {
     const world = await start(LONG_DRAIN_MS)
     const service = await patient(t)
     const { name } = await world.httpsTo(service)
-    const door = doorOf(world, name)
+    const listenerName = listenerOf(world, name)
     const visits = Array.from({ length: visitsOfAll(world.platform.planeCount) })
-    const idle = await Promise.all(visits.map(() => dialled(door)))
-    const session = http2Over(await dialled(door, { version: '2' }), door)
+    const idle = await Promise.all(visits.map(() => dialled(listenerName)))
+    const session = http2Over(await dialled(listenerName, { version: '2' }), listenerName)
     const goaway = once(session, 'goaway')
     const closed = Promise.all(idle.map((socket) => once(socket, 'close')))
     // The head of this answer is sent after the stop.
     const lazy = Promise.withResolvers<() => void>()
     const later = await recorder(t, (_, response) => lazy.resolve(() => response.end('late')))
     const other = await world.httpsTo(later)
-    const late = await dialled(doorOf(world, other.name))
-    const asked = [askHttp1(late, other), askHttp2(session, door)]
+    const late = await dialled(listenerOf(world, other.name))
+    const asked = [askHttp1(late, other), askHttp2(session, listenerName)]
     const answer = await lazy.promise
     await until('the other is under way', () => service.seen.length === 1)
     const stopped = world.platform.stop()
@@ -111,7 +115,7 @@ describe('a shutdown', () => {
     'a TLS edge': async (world, t) => {
       const backend = await world.toAddress(await shouts(t))
       const { name, port } = await world.tlsEdge({ backend, tls_termination: {} })
-      return { socket: await dialled(doorOf(world, name)), port }
+      return { socket: await dialled(listenerOf(world, name)), port }
     },
     'a route, after an upgrade': async (world, t) => {
       const switching = await listener(t, (socket) => {
@@ -122,7 +126,7 @@ describe('a shutdown', () => {
         socket.on('end', () => socket.end())
       })
       const { name } = await world.httpsTo(switching)
-      const socket = await dialled(doorOf(world, name))
+      const socket = await dialled(listenerOf(world, name))
       socket.write(`GET / HTTP/1.1\r\nHost: ${name}\r\nConnection: Upgrade\r\nUpgrade: shout\r\n\r\n`)
       await once(socket, 'data')
       return { socket, port: world.platform.httpsPort }
@@ -174,10 +178,10 @@ describe('a shutdown', () => {
 
   test('does not wait for idle connections', async () => {
     const world = await start(LONG_DRAIN_MS)
-    const door = doorOf(world, MARK)
-    const socket = await dialled(door)
-    const session = http2Over(await dialled(door, { version: '2' }), door)
-    await Promise.all([askHttp1(socket, door), askHttp2(session, door)])
+    const listenerName = listenerOf(world, MARK)
+    const socket = await dialled(listenerName)
+    const session = http2Over(await dialled(listenerName, { version: '2' }), listenerName)
+    await Promise.all([askHttp1(socket, listenerName), askHttp2(session, listenerName)])
     const plain = connect(world.platform.httpPort, '127.0.0.1')
     await once(plain, 'connect')
     const mute = connect(world.platform.httpsPort, '127.0.0.1')
@@ -194,17 +198,17 @@ describe('a shutdown', () => {
   /** Requests that were on their way, but not read yet, when the server was told to stop. */
   const onTheirWay: Record<string, (world: World, name: string) => Promise<() => Promise<Answer>>> = {
     'on a connection that was used before': async (world, name) => {
-      const socket = await dialled(doorOf(world, name))
+      const socket = await dialled(listenerOf(world, name))
       assert.equal((await askHttp1(socket, { name })).status, 200)
       return () => askHttp1(socket, { name })
     },
     'on a new connection': async (world, name) => {
-      const socket = await dialled(doorOf(world, name))
+      const socket = await dialled(listenerOf(world, name))
       return () => askHttp1(socket, { name })
     },
     // A new connection has nothing on its way: it hears of the stop before it can send a request.
     'on an HTTP/2 connection': async (world, name) => {
-      const session = http2Over(await dialled(doorOf(world, name), { version: '2' }), { name })
+      const session = http2Over(await dialled(listenerOf(world, name), { version: '2' }), { name })
       assert.equal((await askHttp2(session, { name })).status, 200)
       return () => askHttp2(session, { name })
     },

@@ -15,8 +15,8 @@ import { ownAgent, sdkTunnel } from './edges/agents.ts'
 import { listener, recorder } from './edges/upstreams.ts'
 import {
   askHttp1,
-  type Door,
   dialled,
+  type EdgeEntry,
   type HttpVersion,
   http2Over,
   readToEnd,
@@ -31,7 +31,7 @@ before(async () => {
 })
 after(() => world.stop())
 
-const door = (name: string): Door => ({ name, port: world.platform.httpsPort, ca: world.platform.ca })
+const listenerName = (name: string): EdgeEntry => ({ name, port: world.platform.httpsPort, ca: world.platform.ca })
 
 /** The pieces of a body, as they arrive. */
 async function beginReading(
@@ -56,7 +56,7 @@ describe('server-sent events', () => {
           begin((text) => void response.write(text))
         })
         const { name } = await world.httpsTo(service, compression && { compression })
-        const socket = await dialled(door(name), { version })
+        const socket = await dialled(listenerName(name), { version })
         const body = await beginReading(socket, { name, version, headers: { 'accept-encoding': 'gzip' } })
         let text = ''
         const events = compression ? body.pipe(createGunzip()) : body
@@ -85,7 +85,7 @@ describe('server-sent events', () => {
       })
       const { name } = await world.httpsTo(service)
       const below = connect(world.platform.httpsPort, '127.0.0.1').on('error', () => {})
-      const socket = await dialled(door(name), { version, below })
+      const socket = await dialled(listenerName(name), { version, below })
       if (version === '2') http2Over(socket, { name }).request({ ':path': '/' })
       else socket.write(`GET / HTTP/1.1\r\nHost: ${name}\r\n\r\n`)
       await until('the service was asked', () => service.seen.length === 1)
@@ -136,7 +136,7 @@ describe('gRPC', () => {
         routes: [{ backend: await world.toBackend('tunnel_group', { labels }) }],
       })
       await open(t, (await http2Upstream(t, service)).address, labels)
-      const session = http2Over(await dialled(door(name), { version: '2' }), { name })
+      const session = http2Over(await dialled(listenerName(name), { version: '2' }), { name })
       const stream = session.request(
         { ':method': 'POST', ':path': '/a.B/C', 'content-type': 'application/grpc', te: 'trailers' },
         { waitForTrailers: true },
@@ -200,7 +200,7 @@ describe('interim answers', () => {
       })
       const { name } = await world.httpsTo(service, { user_agent_filter: { deny: ['bad'] } })
       const headers = { expect: '100-continue', 'content-length': '5' }
-      const socket = await dialled(door(name), { version })
+      const socket = await dialled(listenerName(name), { version })
       if (version === '2') {
         const session = http2Over(socket, { name })
         const stream = session.request({ ':method': 'POST', 'user-agent': 'x', ...headers })
@@ -219,7 +219,7 @@ describe('interim answers', () => {
       assert.equal(service.last.get('expect'), undefined)
       socket.destroy()
 
-      const refused = await dialled(door(name))
+      const refused = await dialled(listenerName(name))
       refused.write(
         `POST / HTTP/1.1\r\nHost: ${name}\r\nUser-Agent: bad\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n`,
       )
@@ -349,7 +349,7 @@ test('an invalid answer of a service affects only its own request', async (t) =>
   for (const version of versions) {
     for (let i = 0; i < 3; i++) assert.equal((await world.ask(name, { version })).text, 'well')
   }
-  const socket = await dialled(door(name))
+  const socket = await dialled(listenerName(name))
   for (let i = 0; i < 3; i++)
     assert.equal((await askHttp1(socket, { name })).text, 'well', 'no answer is left for the next request')
   socket.destroy()

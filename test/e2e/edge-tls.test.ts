@@ -11,7 +11,7 @@ import { tlsUpstream } from '../support/upstream.ts'
 import { clientHello } from './edges/client-hello.ts'
 import { authority, extras, leaf, type Pair, validFor } from './edges/identities.ts'
 import { listener, type Recorder, recorder } from './edges/upstreams.ts'
-import { type Door, dial, dialled, readToEnd, versions } from './edges/visitor.ts'
+import { dial, dialled, type EdgeEntry, readToEnd, versions } from './edges/visitor.ts'
 import { type HttpsEdge, type RawEdge, World } from './edges/world.ts'
 
 /** The domain of the server: clients accept a wildcard below it, unlike below `localhost`. */
@@ -23,11 +23,11 @@ before(async () => {
 })
 after(() => world.stop())
 
-const door = (name: string): Door => ({ name, port: world.platform.httpsPort, ca: world.platform.ca })
+const listenerName = (name: string): EdgeEntry => ({ name, port: world.platform.httpsPort, ca: world.platform.ca })
 
 /** What a visitor reads from a TLS edge that greets it, or the error if it reads nothing. */
 async function greeting(name: string, tls: ConnectionOptions): Promise<string> {
-  const socket = dial(door(name), { tls })
+  const socket = dial(listenerName(name), { tls })
   let error = ''
   socket.on('error', (cause: NodeJS.ErrnoException) => {
     error ||= cause.code ?? cause.message
@@ -62,7 +62,7 @@ describe('a TLS edge that passes TLS through', () => {
     const identity = await tlsIdentity([name])
     const service = await tlsUpstream(t, { cert: identity.cert, key: identity.key, ALPNProtocols: ['odd'] })
     await world.tlsEdge({ backend: await world.toAddress(service) }, [name])
-    const socket = await dialled(door(name), { tls: { ca: identity.ca, ALPNProtocols: ['odd'] } })
+    const socket = await dialled(listenerName(name), { tls: { ca: identity.ca, ALPNProtocols: ['odd'] } })
     assert.equal(socket.alpnProtocol, 'odd')
     socket.write('echo')
     assert.equal(String((await once(socket, 'data'))[0]), 'echo')
@@ -90,7 +90,7 @@ describe('a TLS edge that ends TLS', () => {
     })
     const backend = await world.toAddress(service)
     const { name } = await world.tlsEdge({ backend, tls_termination: {} })
-    const socket = await dialled(door(name))
+    const socket = await dialled(listenerName(name))
     socket.allowHalfOpen = true
     socket.end('hello')
     assert.equal((await readToEnd(socket)).toString(), 'HELLO!')
@@ -104,7 +104,7 @@ describe('a TLS edge that ends TLS', () => {
       [['mqtt'], 'mqtt'],
       [['h2', 'http/1.1'], false],
     ] as const) {
-      const socket = await dialled(door(name), { tls: { ALPNProtocols: [...offered] } })
+      const socket = await dialled(listenerName(name), { tls: { ALPNProtocols: [...offered] } })
       assert.equal(socket.alpnProtocol, agreed)
       socket.destroy()
     }
@@ -304,7 +304,7 @@ describe('certificates', () => {
   }
   /** The issuer of the certificate that visitors of `name` are shown. */
   const shown = async (name: string): Promise<string> => {
-    const socket = await dialled(door(name), { tls: { rejectUnauthorized: false } })
+    const socket = await dialled(listenerName(name), { tls: { rejectUnauthorized: false } })
     const certificate = socket.getPeerX509Certificate()
     socket.destroy()
     return certificate?.issuer ?? ''
@@ -316,7 +316,7 @@ describe('certificates', () => {
     const names = [world.name(), `*.${world.name()}`]
     await world.httpsEdge({ names, routes: [] })
     for (const name of [names[0] ?? '', (names[1] ?? '').replace('*', 'a'), (names[1] ?? '').replace('*', 'a.b')]) {
-      const socket = await dialled(door(name))
+      const socket = await dialled(listenerName(name))
       assert.equal(socket.authorized, true)
       socket.destroy()
     }
@@ -345,7 +345,7 @@ describe('certificates', () => {
     const newerCa = await authority('newer')
     const newer = await upload(await leaf(newerCa, { name: `CN=${base}`, dnsNames: [`a.${base}`] }))
     await shows(`a.${base}`, 'newer')
-    const socket = await dialled(door(`a.${base}`), { tls: { ca: newerCa.certificatePem } })
+    const socket = await dialled(listenerName(`a.${base}`), { tls: { ca: newerCa.certificatePem } })
     assert.equal(socket.authorized, true)
     await world.api.delete(newer)
     await shows(`a.${base}`, 'exact')
@@ -367,7 +367,7 @@ describe('certificates', () => {
       const made = await leaf(between, { name: `CN=${name}`, dnsNames: [name], key })
       await upload({ cert: made.cert + between.certificatePem, key: made.key })
       await shows(name, 'between')
-      const socket = await dialled(door(name), { tls: { ca: root.certificatePem } })
+      const socket = await dialled(listenerName(name), { tls: { ca: root.certificatePem } })
       assert.equal(socket.authorized, true, 'the chain was sent')
       socket.destroy()
     }
@@ -392,7 +392,7 @@ describe('certificates', () => {
     const before = await leaf(await authority('before'), { name: `CN=${name}`, dnsNames: [name] })
     const path = await upload(before)
     await shows(name, 'before')
-    const socket = await dialled(door(name), { tls: { rejectUnauthorized: false } })
+    const socket = await dialled(listenerName(name), { tls: { rejectUnauthorized: false } })
     const next = await leaf(await authority('after'), { name: `CN=${name}`, dnsNames: [name], key: 'p384' })
     await world.api.update(path, { certificate_pem: next.cert, private_key_pem: next.key })
     await shows(name, 'after')

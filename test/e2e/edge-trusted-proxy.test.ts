@@ -92,7 +92,7 @@ async function askThrough(below: Socket, version: '1.1' | '2', headers: Record<s
 }
 
 /** Visitors by address, and whether the rules let them in (D36). */
-const visitors: readonly [ip: string, told: string, passes: boolean][] = [
+const visitors: readonly [ip: string, reported: string, passes: boolean][] = [
   ['110.2.3.4', '110.2.3.4', false],
   ['110.9.9.9', '110.9.9.9', true],
   ['9.9.9.9', '9.9.9.9', false],
@@ -103,7 +103,7 @@ const visitors: readonly [ip: string, told: string, passes: boolean][] = [
 
 for (const [header, make] of Object.entries({ 'version 1': v1, 'version 2': (ip: string) => v2(ip) })) {
   describe(`a hop that says by ${header}`, () => {
-    for (const [ip, told, passes] of visitors) {
+    for (const [ip, reported, passes] of visitors) {
       for (const version of versions) {
         test(`that ${ip} visits: it is ${passes ? 'let in' : 'kept out'} over HTTP/${version}`, async () => {
           const before = web.seen.length
@@ -112,8 +112,8 @@ for (const [header, make] of Object.entries({ 'version 1': v1, 'version 2': (ip:
           assert.deepEqual([answer.status, answer.code], passes ? [200, undefined] : [403, 'ERR_IP_REFUSED'])
           assert.equal(web.seen.length - before, passes ? 1 : 0)
           if (!passes) return
-          assert.deepEqual(web.last.all('x-forwarded-for'), [`1.1.1.1, ${told}`])
-          assert.equal(web.last.get('x-ip'), told)
+          assert.deepEqual(web.last.all('x-forwarded-for'), [`1.1.1.1, ${reported}`])
+          assert.equal(web.last.get('x-ip'), reported)
         })
       }
 

@@ -8,7 +8,7 @@ import { nobody } from '../support/upstream.ts'
 import { ownAgent } from './edges/agents.ts'
 import { parseRequests, valuesOf } from './edges/strict-http.ts'
 import { listener } from './edges/upstreams.ts'
-import { type Door, dialled, readToEnd, readUntil, versions } from './edges/visitor.ts'
+import { dialled, type EdgeEntry, readToEnd, readUntil, versions } from './edges/visitor.ts'
 import { type HttpsEdge, World } from './edges/world.ts'
 
 let world: World
@@ -17,7 +17,7 @@ before(async () => {
 })
 after(() => world.stop())
 
-const door = (name: string): Door => ({ name, port: world.platform.httpsPort, ca: world.platform.ca })
+const listenerName = (name: string): EdgeEntry => ({ name, port: world.platform.httpsPort, ca: world.platform.ca })
 
 describe('an upgrade', () => {
   const head = (name: string, more = '') =>
@@ -49,7 +49,7 @@ describe('an upgrade', () => {
   test('that the service accepts joins both sides, with early bytes, until each side ends', async (t) => {
     const service = await switching(t, ACCEPTED)
     const { name } = await world.httpsTo(service, { response_headers: { add: { 'x-c': 'd' } } })
-    const socket = await dialled(door(name))
+    const socket = await dialled(listenerName(name))
     socket.allowHalfOpen = true
     socket.write(`${head(name, 'Sec-WebSocket-Protocol: chat\r\n')}at once `)
     const text = await readUntil(socket, (each) => each.endsWith('AT ONCE '))
@@ -77,7 +77,7 @@ describe('an upgrade', () => {
     })
     const agent = await ownAgent(t, world)
     await agent.forward({ addr: service.address, labels: { ws: '1' } })
-    const socket = await dialled(door(name))
+    const socket = await dialled(listenerName(name))
     socket.write(`${head(name)}hello`)
     await readUntil(socket, (text) => text.endsWith('early HELLO'))
     socket.destroy()
@@ -87,7 +87,7 @@ describe('an upgrade', () => {
   test('that the service refuses is answered normally, and no raw bytes pass', async (t) => {
     const service = await switching(t, 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nno')
     const { name } = await world.httpsTo(service)
-    const socket = await dialled(door(name))
+    const socket = await dialled(listenerName(name))
     socket.write(`${head(name)}GET /smuggled HTTP/1.1\r\nHost: evil\r\n\r\nraw bytes`)
     const text = await readUntil(socket, (each) => each.includes('ERR_'))
     assert.match(text, /^HTTP\/1\.1 200 [\s\S]*\r\n\r\nnoHTTP\/1\.1 404 /, 'what follows is a separate request')
@@ -147,7 +147,7 @@ describe('the WebSocket converter', () => {
   }
 
   test('turns messages into bytes, and bytes into messages', async () => {
-    const socket = await dialled(door(edge.name))
+    const socket = await dialled(listenerName(edge.name))
     const chunks: Buffer[] = []
     socket.on('data', (chunk: Buffer) => chunks.push(chunk))
     socket.write(handshake(edge.name))
@@ -200,7 +200,7 @@ describe('the WebSocket converter', () => {
 
   test('reports an unreachable backend before it switches protocols', async () => {
     const { name } = await world.httpsTo(await nobody(), { websocket_tcp_converter: {} })
-    const socket = await dialled(door(name))
+    const socket = await dialled(listenerName(name))
     socket.write(handshake(name))
     assert.match(
       await readUntil(socket, (text) => text.includes('ERR_')),

@@ -56,7 +56,7 @@ test('the explanation of an HTTPS endpoint matches what its visitors get', async
   assert.deepEqual([get.outcome.verdict, get.outcome.route_id], ['passes', null])
   assert.deepEqual(get.outcome.headers['x-said'], ['yes'])
   assert.equal(service.seen.length, seen)
-  for (const told of [stranger, put, get]) assert.ok(!JSON.stringify(told).includes('correct horse'))
+  for (const reported of [stranger, put, get]) assert.ok(!JSON.stringify(reported).includes('correct horse'))
   assert.equal((await world.ask(url.hostname, { headers })).status, 200)
   assert.equal((await world.ask(url.hostname, { method: 'PUT', headers })).status, 403)
 })
@@ -72,9 +72,9 @@ test('an endpoint without TLS is explained over HTTP', async (t) => {
 
 test('connections of a TCP endpoint are explained', async (t) => {
   const { id } = await endpoint(t, { proto: 'tcp', ip_restriction: { allow: ['198.51.100.0/24'], deny: [] } })
-  const told = async (client_ip: string) => (await explain({ edge_id: id, connection: { client_ip } })).outcome
-  assert.equal((await told('198.51.100.1')).verdict, 'passes')
-  assert.equal((await told('203.0.113.1')).error_code, 'ERR_IP_REFUSED')
+  const reported = async (client_ip: string) => (await explain({ edge_id: id, connection: { client_ip } })).outcome
+  assert.equal((await reported('198.51.100.1')).verdict, 'passes')
+  assert.equal((await reported('203.0.113.1')).error_code, 'ERR_IP_REFUSED')
 })
 
 test('rate limits start from what real visitors have used', async (t) => {

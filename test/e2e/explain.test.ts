@@ -66,15 +66,15 @@ test('modules of the edge and of the route are included, with IP policies as sto
     ip_restriction: { ip_policy_ids: [office] },
     policy: { inbound: [{ actions: [{ type: 'restrict-ips', config: { ip_policies: [office] } }] }] },
   })
-  const told = async (client_ip: string, tls?: object): Promise<string> => {
+  const reported = async (client_ip: string, tls?: object): Promise<string> => {
     const connection = { client_ip, ...(tls && { tls }) }
     const { outcome } = await explain({ edge_id: edge.id, request: {}, connection })
     return outcome.error_code ?? outcome.verdict
   }
-  assert.equal(await told('198.51.100.1'), 'passes')
-  assert.equal(await told('198.51.100.7'), 'ERR_IP_REFUSED')
-  assert.equal(await told('203.0.113.1'), 'ERR_IP_REFUSED')
-  assert.equal(await told('198.51.100.1', { version: '1.2' }), 'closes')
+  assert.equal(await reported('198.51.100.1'), 'passes')
+  assert.equal(await reported('198.51.100.7'), 'ERR_IP_REFUSED')
+  assert.equal(await reported('203.0.113.1'), 'ERR_IP_REFUSED')
+  assert.equal(await reported('198.51.100.1', { version: '1.2' }), 'closes')
   const document = { inbound: [{ actions: [{ type: 'restrict-ips', config: { ip_policies: [office] } }] }] }
   const { outcome } = await explain({ policy: document, request: {}, connection: { client_ip: '203.0.113.1' } })
   assert.equal(outcome.error_code, 'ERR_IP_REFUSED')

@@ -57,15 +57,15 @@ eachStore((store) => {
     const https = await world.httpsTo(web)
     const backend = await world.toAddress(bytes)
     const [tcp, tls] = [await world.tcpEdge({ backend }), await world.tlsEdge({ backend, tls_termination: {} })]
-    const door = { name: https.name, port: world.platform.httpsPort, ca: world.platform.ca }
+    const listenerName = { name: https.name, port: world.platform.httpsPort, ca: world.platform.ca }
 
     // Connections from before, over both versions.
-    const kept = await dialled(door)
+    const kept = await dialled(listenerName)
     t.after(() => kept.destroy())
-    const session = http2Over(dial(door, { version: '2' }), door)
+    const session = http2Over(dial(listenerName, { version: '2' }), listenerName)
     t.after(() => session.destroy())
-    assert.equal((await askHttp1(kept, door)).status, 200)
-    assert.equal((await askHttp2(session, door)).status, 200)
+    assert.equal((await askHttp1(kept, listenerName)).status, 200)
+    assert.equal((await askHttp2(session, listenerName)).status, 200)
     const served = web.seen.length
 
     const path = await restrict(world, 'endpoints')
@@ -76,8 +76,8 @@ eachStore((store) => {
       })
       assert.equal(answer.code, 'ERR_IP_REFUSED')
     }
-    await refused(() => askHttp1(kept, door))
-    await refused(() => askHttp2(session, door))
+    await refused(() => askHttp1(kept, listenerName))
+    await refused(() => askHttp2(session, listenerName))
     const afterwards = web.seen.length
 
     // New connections: closed before a handshake, and over plain HTTP with an explanation.
@@ -96,7 +96,7 @@ eachStore((store) => {
     assert.equal(hello.toString(), 'hello')
 
     await world.api.delete(path)
-    await until('everybody is let in again', async () => (await askHttp1(kept, door)).status === 200)
+    await until('everybody is let in again', async () => (await askHttp1(kept, listenerName)).status === 200)
     assert.equal((await world.ask(https.name)).status, 200)
   })
 

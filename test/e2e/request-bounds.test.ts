@@ -5,7 +5,16 @@ import { connect as connectHttp2 } from 'node:http2'
 import { connect, type Socket } from 'node:net'
 import { after, before, describe, test } from 'node:test'
 import { listener } from './edges/upstreams.ts'
-import { type Ask, ask, type Door, dialled, type HttpVersion, http2Over, readToEnd, versions } from './edges/visitor.ts'
+import {
+  type Ask,
+  ask,
+  dialled,
+  type EdgeEntry,
+  type HttpVersion,
+  http2Over,
+  readToEnd,
+  versions,
+} from './edges/visitor.ts'
 import { type HttpsEdge, World } from './edges/world.ts'
 
 interface Served {
@@ -13,7 +22,7 @@ interface Served {
   /** Heads that reached the service; Node's own server would refuse them. */
   readonly heads: string[]
   readonly edge: HttpsEdge
-  readonly door: Door
+  readonly listenerName: EdgeEntry
 }
 
 async function serve(flags: Record<string, string>): Promise<Served> {
@@ -30,7 +39,12 @@ async function serve(flags: Record<string, string>): Promise<Served> {
     })
   })
   const edge = await world.httpsTo(service)
-  return { world, heads, edge, door: { name: edge.name, port: world.platform.httpsPort, ca: world.platform.ca } }
+  return {
+    world,
+    heads,
+    edge,
+    listenerName: { name: edge.name, port: world.platform.httpsPort, ca: world.platform.ca },
+  }
 }
 
 /** As many headers with this many bytes in all, each below the limit for one header over HTTP/2. */
@@ -48,10 +62,10 @@ describe('with the default limits', () => {
 
   for (const version of versions) {
     test(`60 KB of headers pass over HTTP/${version}, 70 KB do not, nor do 120 headers`, async () => {
-      const { door } = served
-      assert.equal(await outcome(door, version, headers({ bytes: 60_000, count: 4 })), 'passed')
-      assert.equal(await outcome(door, version, headers({ bytes: 70_000, count: 4 })), 'refused')
-      assert.equal(await outcome(door, version, headers({ count: 120 })), 'refused')
+      const { listenerName } = served
+      assert.equal(await outcome(listenerName, version, headers({ bytes: 60_000, count: 4 })), 'passed')
+      assert.equal(await outcome(listenerName, version, headers({ bytes: 70_000, count: 4 })), 'refused')
+      assert.equal(await outcome(listenerName, version, headers({ count: 120 })), 'refused')
     })
   }
 })
@@ -65,13 +79,13 @@ describe('with raised limits', () => {
 
   for (const version of versions) {
     test(`120 KB of headers reach the service over HTTP/${version}, and so do 250 headers`, async () => {
-      const { door, heads } = served
-      assert.equal(await outcome(door, version, headers({ bytes: 120_000, count: 4 })), 'passed')
+      const { listenerName, heads } = served
+      assert.equal(await outcome(listenerName, version, headers({ bytes: 120_000, count: 4 })), 'passed')
       assert.ok((heads.at(-1)?.length ?? 0) > 120_000)
-      assert.equal(await outcome(door, version, headers({ count: 250 })), 'passed')
+      assert.equal(await outcome(listenerName, version, headers({ count: 250 })), 'passed')
       assert.match(heads.at(-1) ?? '', /\r\nx-249:/)
-      assert.equal(await outcome(door, version, headers({ bytes: 140_000, count: 5 })), 'refused')
-      assert.equal(await outcome(door, version, headers({ count: 320 })), 'refused')
+      assert.equal(await outcome(listenerName, version, headers({ bytes: 140_000, count: 5 })), 'refused')
+      assert.equal(await outcome(listenerName, version, headers({ count: 320 })), 'refused')
     })
   }
 })
@@ -84,18 +98,18 @@ describe('with short timeouts', () => {
   after(() => served.world.stop())
 
   test('an incomplete head is answered 408 after the configured time', async () => {
-    const socket = await dialled(served.door)
+    const socket = await dialled(served.listenerName)
     socket.write(`GET / HTTP/1.1\r\nHost: ${served.edge.name}\r\nX:`)
     assert.match((await readToEnd(socket)).toString(), /^HTTP\/1\.1 408 /)
   })
 
   test('an idle connection is closed, over HTTP/1.1, HTTP/2 and TCP', async () => {
-    const { world, door } = served
+    const { world, listenerName } = served
     const silent = await listener(world, () => {})
     const tcp = await world.tcpEdge({ backend: await world.toAddress(silent) })
     const stream = connect({ port: tcp.port, host: '127.0.0.1' })
-    const session = http2Over(await dialled(door, { version: '2' }), door)
-    const kept = await dialled(door)
+    const session = http2Over(await dialled(listenerName, { version: '2' }), listenerName)
+    const kept = await dialled(listenerName)
     kept.resume()
     const closed = new Promise((resolve) => stream.on('error', () => {}).once('close', resolve))
     await Promise.all([closed, once(session, 'close'), once(kept, 'end')])
@@ -107,9 +121,9 @@ describe('with short timeouts', () => {
     const held: Socket[] = []
     const slow = await listener(world, (socket) => held.push(socket))
     const edge = await world.httpsTo(slow)
-    const idle = await dialled(served.door)
+    const idle = await dialled(served.listenerName)
     idle.resume()
-    const answer = ask({ ...served.door, name: edge.name })
+    const answer = ask({ ...served.listenerName, name: edge.name })
     // When this one has been idle for too long, the other has waited as long.
     await once(idle, 'end')
     idle.destroy()
@@ -119,15 +133,15 @@ describe('with short timeouts', () => {
   })
 })
 
-async function outcome(door: Door, version: HttpVersion, headers: NonNullable<Ask['headers']>) {
+async function outcome(listenerName: EdgeEntry, version: HttpVersion, headers: NonNullable<Ask['headers']>) {
   if (version === '1.1') {
-    const { status, code } = await ask(door, { headers })
+    const { status, code } = await ask(listenerName, { headers })
     if (code === 'ERR_REQUEST_HEAD_TOO_LARGE') return 'refused'
     return status === 204 ? 'passed' : status
   }
   // By default Node's client sends 64 KiB at most.
-  const socket = await dialled(door, { version })
-  const session = connectHttp2(`https://${door.name}`, {
+  const socket = await dialled(listenerName, { version })
+  const session = connectHttp2(`https://${listenerName.name}`, {
     createConnection: () => socket,
     maxSendHeaderBlockLength: 1e6,
   })

@@ -1,7 +1,7 @@
 /** SSH clients whose credential changes: while they are online, or between offering a key and proving it. */
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
-import { assertTold, clientKey, TestClient } from '../../src/data-plane/ssh/testing/test-gateway.ts'
+import { assertPrinted, clientKey, TestClient } from '../../src/data-plane/ssh/testing/test-gateway.ts'
 import { keyLogin, makeKey, messages, RawClient, type SigningKey } from '../../src/data-plane/ssh/testing/test-raw.ts'
 import { type Platform, startPlatform } from '../support/platform.ts'
 import { until } from '../support/until.ts'
@@ -117,5 +117,5 @@ test('ACL rules that change during a session apply to its next forward, and exis
   const { endpoints } = (await platform.admin.get('/endpoints')) as { endpoints: { public_url: string }[] }
   assert.equal(endpoints.filter(({ public_url: url }) => /(first|second)\.localhost/.test(url)).length, 2)
   await assert.rejects(client.forward('third.localhost', 80))
-  assertTold(await run.told, 316)
+  assertPrinted(await run.printed, 316)
 })

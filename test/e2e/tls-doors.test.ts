@@ -14,13 +14,13 @@ const TLS_NAME = 'tls.edge.test'
 const DAY = 86_400_000
 
 let world: World
-const doors: Record<string, () => ConnectionOptions> = {
+const listeners: Record<string, () => ConnectionOptions> = {
   agents: () => ({ port: portOf(world.platform.agents) }),
   'an HTTPS edge with an uploaded RSA certificate': () => ({ port: world.platform.httpsPort, servername: RSA_NAME }),
   'a TLS edge with an uploaded RSA certificate': () => ({ port: world.platform.httpsPort, servername: TLS_NAME }),
   'a name that is not served': () => ({ port: world.platform.httpsPort, servername: 'nobody.edge.test' }),
 }
-const oldDoor = (): ConnectionOptions => ({ port: world.platform.httpsPort, servername: OLD_NAME })
+const oldListener = (): ConnectionOptions => ({ port: world.platform.httpsPort, servername: OLD_NAME })
 
 before(async () => {
   world = await World.start()
@@ -76,25 +76,25 @@ const weak = [
 ]
 const strong = /^ECDHE-(ECDSA|RSA)-(AES(128|256)-GCM-SHA(256|384)|CHACHA20-POLY1305)$/
 
-for (const [what, door] of Object.entries(doors)) {
+for (const [what, listenerName] of Object.entries(listeners)) {
   describe(`at the door for ${what}`, () => {
     for (const cipher of weak) {
       test(`${cipher} is refused`, async () => {
-        const outcome = await agreed({ ...door(), ...only('TLSv1.2'), ciphers: `${cipher}:@SECLEVEL=0` })
+        const outcome = await agreed({ ...listenerName(), ...only('TLSv1.2'), ciphers: `${cipher}:@SECLEVEL=0` })
         assert.match(outcome, /handshake failure|no shared cipher/i)
       })
     }
 
     test('a client that offers everything over TLS 1.2 gets ECDHE and AEAD', async () => {
-      assert.match(await agreed({ ...door(), ...only('TLSv1.2'), ciphers: 'ALL:@SECLEVEL=0' }), strong)
+      assert.match(await agreed({ ...listenerName(), ...only('TLSv1.2'), ciphers: 'ALL:@SECLEVEL=0' }), strong)
     })
 
     test('TLS 1.3 is supported', async () => {
-      assert.match(await agreed({ ...door(), ...only('TLSv1.3') }), /^TLS_/)
+      assert.match(await agreed({ ...listenerName(), ...only('TLSv1.3') }), /^TLS_/)
     })
 
     test('TLS 1.2 cannot be renegotiated', async (t) => {
-      const socket = await shake({ ...door(), ...only('TLSv1.2') })
+      const socket = await shake({ ...listenerName(), ...only('TLSv1.2') })
       if (typeof socket === 'string') assert.fail(socket)
       t.after(() => socket.destroy())
       socket.resume()
@@ -111,21 +111,21 @@ for (const [what, door] of Object.entries(doors)) {
 describe('an edge that allows TLS 1.0', () => {
   for (const version of ['TLSv1', 'TLSv1.1'] as const) {
     test(`speaks ${version} with forward secrecy, and not with RSA key exchange`, async () => {
-      const everything = { ...oldDoor(), ...only(version), ciphers: 'ALL:@SECLEVEL=0' }
+      const everything = { ...oldListener(), ...only(version), ciphers: 'ALL:@SECLEVEL=0' }
       assert.match(await agreed(everything), /^ECDHE-RSA-AES(128|256)-SHA$/)
       assert.match(await agreed({ ...everything, ciphers: 'AES128-SHA:AES256-SHA:@SECLEVEL=0' }), /handshake failure/i)
     })
   }
 
   test('gives clients that support it a modern suite', async () => {
-    assert.match(await agreed({ ...oldDoor(), ...only('TLSv1.2'), ciphers: 'ALL:@SECLEVEL=0' }), strong)
+    assert.match(await agreed({ ...oldListener(), ...only('TLSv1.2'), ciphers: 'ALL:@SECLEVEL=0' }), strong)
   })
 })
 
 test('with --tls-min-version 1.3 agents must speak TLS 1.3', async (t) => {
   const platform = await startPlatform({ flags: { 'tls-min-version': '1.3' } })
   t.after(() => platform.stop())
-  const door = { port: portOf(platform.agents) }
-  assert.match(await agreed({ ...door, ...only('TLSv1.2') }), /protocol version/i)
-  assert.match(await agreed({ ...door, ...only('TLSv1.3') }), /^TLS_/)
+  const listenerName = { port: portOf(platform.agents) }
+  assert.match(await agreed({ ...listenerName, ...only('TLSv1.2') }), /protocol version/i)
+  assert.match(await agreed({ ...listenerName, ...only('TLSv1.3') }), /^TLS_/)
 })

@@ -11,7 +11,7 @@ import { ask } from '../e2e/edges/visitor.ts'
 import { ApiClient } from '../support/api-client.ts'
 import type { Turn } from '../support/turn-probe.ts'
 import type { HostileDocument } from './hostile-documents.ts'
-import type { Given, Told } from './probed-server.ts'
+import type { Given, ProbeNews } from './probed-server.ts'
 
 /** What a document did. */
 export interface Effect extends Turn {
@@ -26,7 +26,7 @@ export class DocumentsFuzz {
   #child: ChildProcess | undefined
   #api = new ApiClient('http://127.0.0.1', null)
   #agent: TestAgent | undefined
-  #door = { httpsPort: 0, ca: '' }
+  #edgeEntry = { httpsPort: 0, ca: '' }
   #routes = 0
   /** Names of edges that are served. */
   readonly names: string[] = []
@@ -73,8 +73,8 @@ export class DocumentsFuzz {
   }
 
   /** The address of the last edge. */
-  get door(): { readonly name: string; readonly port: number; readonly ca: string } {
-    return { name: this.names.at(-1) ?? '', port: this.#door.httpsPort, ca: this.#door.ca }
+  get edgeEntry(): { readonly name: string; readonly port: number; readonly ca: string } {
+    return { name: this.names.at(-1) ?? '', port: this.#edgeEntry.httpsPort, ca: this.#edgeEntry.ca }
   }
 
   /** Restarts the server with what is stored, and visits every edge; returns the longest turn of each. */
@@ -83,7 +83,7 @@ export class DocumentsFuzz {
     const atStart = await this.#startServer()
     const visits: Effect[] = []
     for (const name of this.names) {
-      const { status } = await ask({ name, port: this.#door.httpsPort, ca: this.#door.ca }, {})
+      const { status } = await ask({ name, port: this.#edgeEntry.httpsPort, ca: this.#edgeEntry.ca }, {})
       visits.push({ ...(await this.longest()), document: `the first visit of ${name}`, outcome: String(status) })
     }
     return { atStart, visits }
@@ -148,7 +148,7 @@ export class DocumentsFuzz {
     const report = await this.#nextReport()
     if (!('ready' in report)) throw new Error('the server sent something else first')
     this.#api = new ApiClient(report.ready.url, report.apiKey)
-    this.#door = report.ready
+    this.#edgeEntry = report.ready
     this.#ports = { agents: Number(report.ready.agents.split(':').at(-1)), authtoken: report.authtoken }
     return report.longest
   }
@@ -163,7 +163,7 @@ export class DocumentsFuzz {
     await exited
   }
 
-  async #nextReport(): Promise<Told> {
+  async #nextReport(): Promise<ProbeNews> {
     const child = this.#child
     if (!child) throw new Error('there is no server')
     const answered = new AbortController()
@@ -172,7 +172,7 @@ export class DocumentsFuzz {
     })
     const message = once(child, 'message', { signal: answered.signal })
     try {
-      const [report] = (await Promise.race([message, gone])) as [Told]
+      const [report] = (await Promise.race([message, gone])) as [ProbeNews]
       return report
     } finally {
       gone.catch(() => {})

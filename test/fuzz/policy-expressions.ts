@@ -20,7 +20,7 @@ export async function serveExpression(fuzz: DocumentsFuzz, expression: string, n
   const sent = await fuzz.send({ what: expression, to: 'route', at: 'policy', body })
   if (!sent.outcome.startsWith('200')) return sent
   for (let i = 0; i < LOOKS; i++) {
-    const { headers, status } = await ask(fuzz.door, { headers: visitor })
+    const { headers, status } = await ask(fuzz.edgeEntry, { headers: visitor })
     if (headers['x-seen'] === seen) {
       const turn = await fuzz.longest()
       return { ...(turn.cpuMs > sent.cpuMs ? turn : sent), document: expression, outcome: `served ${status}` }

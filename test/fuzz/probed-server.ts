@@ -9,7 +9,7 @@ export interface Given {
 }
 
 /** The messages of the child. */
-export type Told =
+export type ProbeNews =
   | {
       readonly ready: { readonly url: string; readonly agents: string; readonly httpsPort: number; readonly ca: string }
       readonly apiKey: string
@@ -24,7 +24,7 @@ async function main({ dataDir, tcpPorts }: Given): Promise<void> {
   const flags = { 'log-level': 'error', 'drain-timeout': '1s', 'tcp-ports': tcpPorts }
   const platform = await startPlatform({ dataDir, flags })
   const { url, agents, httpsPort, ca, apiKey, authtoken } = platform
-  const say = (told: Told): void => void process.send?.(told)
+  const say = (news: ProbeNews): void => void process.send?.(news)
   process.on('message', (asked) => {
     if (asked === 'longest') say({ longest: probe.take() })
     else void platform.stop().then(() => process.exit(0))

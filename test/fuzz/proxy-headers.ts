@@ -37,7 +37,7 @@ export interface ProxyTally {
 }
 
 interface Case {
-  readonly door: 'tcp' | 'https' | 'agents'
+  readonly edgeEntry: 'tcp' | 'https' | 'agents'
   readonly isHop: boolean
   readonly bytes: Buffer
   /** Where it is cut into pieces. */
@@ -47,14 +47,14 @@ interface Case {
 export class ProxyHeaders {
   readonly tally: ProxyTally = { sent: 0, served: 0, refused: 0 }
   readonly #world: World
-  readonly #ports: Readonly<Record<Case['door'], number>>
+  readonly #ports: Readonly<Record<Case['edgeEntry'], number>>
   readonly #hello: Buffer
   /** Addresses that hops named, and that strangers named; a mutated header may be in both. */
   readonly #named = new Set<string>()
   readonly #madeUp = new Set<string>()
   #id = 0
 
-  private constructor(world: World, ports: Readonly<Record<Case['door'], number>>, hello: Buffer) {
+  private constructor(world: World, ports: Readonly<Record<Case['edgeEntry'], number>>, hello: Buffer) {
     this.#world = world
     this.#ports = ports
     this.#hello = hello
@@ -104,11 +104,11 @@ export class ProxyHeaders {
   }
 
   #next(dice: Dice): Case {
-    const door = dice.pick(['tcp', 'tcp', 'https', 'agents'] as const)
+    const edgeEntry = dice.pick(['tcp', 'tcp', 'https', 'agents'] as const)
     const header = headerShape(dice, ++this.#id)
     const payload = dice.chance(15)
       ? Buffer.alloc(0)
-      : door === 'tcp'
+      : edgeEntry === 'tcp'
         ? noise(dice)
         : dice.chance(80)
           ? this.#hello
@@ -118,20 +118,21 @@ export class ProxyHeaders {
     const cuts = dice.chance(5)
       ? Array.from({ length: Math.min(bytes.length, 64) }, (_, i) => i + 1)
       : Array.from({ length: dice.below(4) }, () => dice.below(bytes.length + 1)).sort((a, b) => a - b)
-    return { door, isHop: dice.chance(85), bytes, cuts }
+    return { edgeEntry, isHop: dice.chance(85), bytes, cuts }
   }
 
-  async #check({ door, isHop, bytes, cuts }: Case): Promise<void> {
+  async #check({ edgeEntry, isHop, bytes, cuts }: Case): Promise<void> {
     const read = isHop ? readStrictly(bytes) : ({ is: 'visitor', ip: STRANGER, rest: bytes } as const)
     const logFrom = this.#world.platform.log.length
-    const isAnswered = read.is !== 'nothing' && (door === 'tcp' ? read.rest.length > 0 : read.rest.equals(this.#hello))
+    const isAnswered =
+      read.is !== 'nothing' && (edgeEntry === 'tcp' ? read.rest.length > 0 : read.rest.equals(this.#hello))
     let answer: Buffer = Buffer.alloc(0)
     for (let tries = 1; tries <= TRIES; tries++) {
       const begunAt = performance.now()
-      answer = await this.#send(door, isHop ? HOP : STRANGER, bytes, cuts)
+      answer = await this.#send(edgeEntry, isHop ? HOP : STRANGER, bytes, cuts)
       if (!isAnswered || answer.length > 0 || performance.now() - begunAt < SERVER_WAITS_MS) break
     }
-    const what = `${door}, from ${isHop ? 'a hop' : 'a stranger'}: ${bytes.toString('hex')} cut at ${cuts.join(' ')}`
+    const what = `${edgeEntry}, from ${isHop ? 'a hop' : 'a stranger'}: ${bytes.toString('hex')} cut at ${cuts.join(' ')}`
     if (read.is === 'nothing') {
       this.tally.refused++
       assert.equal(answer.length, 0, `no visitor was named, but there was an answer: ${what}`)
@@ -142,21 +143,21 @@ export class ProxyHeaders {
       const claimed = readStrictly(bytes)
       if (claimed.is === 'visitor') this.#madeUp.add(claimed.ip)
     } else if (read.is === 'visitor') this.#named.add(read.ip)
-    if (door === 'tcp') assert.deepEqual(answer, read.rest, `other bytes reached the service: ${what}`)
+    if (edgeEntry === 'tcp') assert.deepEqual(answer, read.rest, `other bytes reached the service: ${what}`)
     else if (read.rest.equals(this.#hello)) assert.equal(answer[0], 0x16, `a hello was not answered: ${what}`)
     if (read.is !== 'visitor' || !isHop) return
     // Each visitor has its own address. The quotes matter: an address that was cut short is part of others.
     const shown = [`"ip":"${read.ip}"`, `"peer":"${read.ip}"`]
-    if (read.rest.length === 0 && door !== 'tcp') return
+    if (read.rest.length === 0 && edgeEntry !== 'tcp') return
     await until(`the log names ${read.ip}: ${what}`, () =>
       this.#world.platform.log.slice(logFrom).some((line) => shown.some((text) => line.includes(text))),
     )
   }
 
   /** Everything that the server sends until it closes, or has answered a hello. */
-  async #send(door: Case['door'], from: string, bytes: Buffer, cuts: readonly number[]): Promise<Buffer> {
+  async #send(edgeEntry: Case['edgeEntry'], from: string, bytes: Buffer, cuts: readonly number[]): Promise<Buffer> {
     const socket = connect({
-      port: this.#ports[door],
+      port: this.#ports[edgeEntry],
       host: '127.0.0.1',
       localAddress: from,
       noDelay: true,
@@ -164,7 +165,7 @@ export class ProxyHeaders {
     })
     socket.on('error', () => {})
     const overdue = setTimeout(() => socket.destroy(new Error('overdue')), LIMIT_MS)
-    const done = door === 'tcp' ? readToEnd(socket) : firstAnswer(socket)
+    const done = edgeEntry === 'tcp' ? readToEnd(socket) : firstAnswer(socket)
     await Promise.race([once(socket, 'connect').catch(() => {}), done])
     let at = 0
     for (const cut of [...cuts, bytes.length]) {
@@ -174,7 +175,7 @@ export class ProxyHeaders {
       await new Promise((resolve) => setImmediate(resolve))
     }
     // After a hello the client waits for the answer: a TLS listener closes when the client ends its side.
-    const isHello = door !== 'tcp' && bytes.subarray(-this.#hello.length).equals(this.#hello)
+    const isHello = edgeEntry !== 'tcp' && bytes.subarray(-this.#hello.length).equals(this.#hello)
     if (!isHello) socket.end()
     const answer = await done
     const isLate = socket.errored?.message === 'overdue'

@@ -16,7 +16,7 @@ import {
   valuesOf,
 } from '../e2e/edges/strict-http.ts'
 import { listener } from '../e2e/edges/upstreams.ts'
-import { type Door, dialled } from '../e2e/edges/visitor.ts'
+import { dialled, type EdgeEntry } from '../e2e/edges/visitor.ts'
 import type { World } from '../e2e/edges/world.ts'
 import { type FrameCase, sendFrames } from './smuggling-http2.ts'
 import { addressed, type Shape } from './smuggling-shapes.ts'
@@ -40,7 +40,7 @@ const PATIENCE_MS = 4000
 /** An edge and its service, to which any number of shapes are sent. */
 export class Smuggling {
   readonly tally: Tally = { sent: 0, carried: 0, refused: 0, waited: 0 }
-  readonly #door: Door
+  readonly #edgeEntry: EdgeEntry
   /** What reached the service, by the visitor's address that the edge reported. */
   readonly #reached = new Map<string, string[]>()
   /** Faults in what reached the service. */
@@ -48,8 +48,8 @@ export class Smuggling {
   #session: ConnectionOptions = {}
   #visitors = 0
 
-  private constructor(door: Door) {
-    this.#door = door
+  private constructor(edgeEntry: EdgeEntry) {
+    this.#edgeEntry = edgeEntry
   }
 
   static async start(world: World): Promise<Smuggling> {
@@ -59,7 +59,7 @@ export class Smuggling {
     const service = await listener(world, (socket) => smuggling.#serve(socket))
     const backend = await world.toAddress(service)
     await world.httpsEdge({ names: [name], routes: [{ backend }] })
-    const first = await dialled(smuggling.#door)
+    const first = await dialled(smuggling.#edgeEntry)
     // A resumed session makes thousands of handshakes faster.
     const [session] = (await once(first, 'session')) as [Buffer]
     smuggling.#session = { session }
@@ -108,8 +108,8 @@ export class Smuggling {
   /** Sends an HTTP/2 request, which must reach the service unchanged or not at all. */
   async tryFrames(sent: FrameCase): Promise<void> {
     const { from } = this.#nextVisitor()
-    const socket = await dialled(this.#door, { version: '2', from })
-    await sendFrames(socket, sent, this.#door.name)
+    const socket = await dialled(this.#edgeEntry, { version: '2', from })
+    await sendFrames(socket, sent, this.#edgeEntry.name)
     const reached = this.#reached.get(from) ?? []
     this.#reached.delete(from)
     assert.deepEqual(this.#faults, [])
@@ -119,7 +119,7 @@ export class Smuggling {
     const request = {
       method: pseudo.get(':method') ?? '',
       target: pseudo.get(':path') ?? '',
-      fields: [{ name: 'host', value: this.#door.name }],
+      fields: [{ name: 'host', value: this.#edgeEntry.name }],
       trailers: (sent.trailers ?? []).map(([name, value]) => ({ name, value })),
       body: Buffer.from((sent.data ?? []).join(''), 'latin1'),
     }
@@ -136,7 +136,7 @@ export class Smuggling {
 
   async #try(shape: Shape): Promise<void> {
     const { from, number } = this.#nextVisitor()
-    const { bytes, cuts } = addressed(shape, this.#door.name)
+    const { bytes, cuts } = addressed(shape, this.#edgeEntry.name)
     const expected = expect(bytes)
     this.tally.sent++
     try {
@@ -152,7 +152,7 @@ export class Smuggling {
 
   /** Sends a shape; returns all answers once the connection is over. */
   async #visit({ bytes, cuts }: Shape, from: string, expected: Expected): Promise<Visit> {
-    const socket = await dialled(this.#door, { from, tls: this.#session })
+    const socket = await dialled(this.#edgeEntry, { from, tls: this.#session })
     socket.allowHalfOpen = true
     const methods = expected.requests.map(({ method }) => method)
     let received: Buffer = Buffer.alloc(0)

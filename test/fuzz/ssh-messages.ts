@@ -75,9 +75,9 @@ export class SshMessages {
   }
 
   async stop(): Promise<void> {
-    const { online, door, endpoints } = this.#gateway
+    const { online, listener, endpoints } = this.#gateway
     await until('all are gone', () => online.registry.liveSessions().length === 0, { limitMs: 60_000 })
-    await until('none is on trial', () => door.numbers.unproven === 0, { limitMs: 60_000 })
+    await until('none is on trial', () => listener.metrics.unproven === 0, { limitMs: 60_000 })
     const { sessions, tunnels, endpoints: open, connections } = online.load
     assert.deepEqual([sessions, tunnels, open, connections], [0, 0, 0, 0])
     assert.deepEqual(endpoints.addresses, [])

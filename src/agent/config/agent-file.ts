@@ -69,13 +69,13 @@ export async function readAgentFile(
 /** Problems are listed as compilers do, `ngrok.yml:7: …`, since there may be many. */
 function ngrokFile({ values, lineOf }: YamlFile, path: string, env: Environment): AgentFile {
   const { file, problems, notes } = readNgrokFile(values, path, env)
-  const listed = (all: readonly Problem[]): string[] =>
+  const describeAll = (all: readonly Problem[]): string[] =>
     all
       .map((problem) => ({ line: lineOf(problem.path), text: describeProblem(problem) }))
       .toSorted((a, b) => a.line - b.line)
       .map(({ line, text }) => `${basename(path)}:${line}: ${text}`)
-  if (problems.length > 0) throw new ConfigError(listed(problems))
-  return { ...file, notes: listed(notes) }
+  if (problems.length > 0) throw new ConfigError(describeAll(problems))
+  return { ...file, notes: describeAll(notes) }
 }
 
 function readAgent(reader: OptionReader, path: string, env: Environment): AgentFile {

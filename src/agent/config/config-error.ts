@@ -17,6 +17,6 @@ export function describeProblem(
   { path, fault }: Problem,
   where: (path: readonly string[]) => string = () => '',
 ): string {
-  const place = where(path)
-  return printable(`\`${path.join('.')}\`${place && ` (${place})`} ${fault}`)
+  const position = where(path)
+  return printable(`\`${path.join('.')}\`${position && ` (${position})`} ${fault}`)
 }

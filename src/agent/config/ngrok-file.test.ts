@@ -398,8 +398,8 @@ endpoints:
     upstram: { url: 81 }
   - 3000
 `)
-    const told = problems.map((problem) => problem.replace(/^(\S+ `[^`]*` \S+ \S+ \S+).*$/s, '$1'))
-    assert.deepEqual(told, [
+    const shortened = problems.map((problem) => problem.replace(/^(\S+ `[^`]*` \S+ \S+ \S+).*$/s, '$1'))
+    assert.deepEqual(shortened, [
       'ngrok.yml:2: `authtoken` belongs under `agent`',
       'ngrok.yml:5: `agent.connect_cas` cannot be read:',
       'ngrok.yml:6: `agent.autoken` is not a',

@@ -11,7 +11,7 @@ type Path = readonly string[]
 export type KeyTable = readonly (readonly [theirs: Path, ours: Path])[]
 
 const same = (...names: string[]): KeyTable => names.map((name) => [name.split('.'), name.split('.')])
-const renamed = (names: Readonly<Record<string, string>>): KeyTable =>
+const renameKeys = (names: Readonly<Record<string, string>>): KeyTable =>
   Object.entries(names).map(([theirs, ours]) => [theirs.split('.'), ours.split('.')])
 
 const login = ['client_id', 'client_secret', 'allow_emails', 'allow_domains', 'scopes']
@@ -22,7 +22,7 @@ export const tunnelKeys: KeyTable = [
   ...same('compression', 'websocket_tcp_converter', 'terminate_at', 'crt', 'key', 'policy', 'traffic_policy'),
   ...same('user_agent_filter.allow', 'user_agent_filter.deny', 'oauth.provider', 'oidc.issuer_url'),
   ...same(...login.map((name) => `oauth.${name}`), ...login.map((name) => `oidc.${name}`)),
-  ...renamed({
+  ...renameKeys({
     mutual_tls_cas: 'mutual_tls',
     pooling_enabled: 'pooling',
     verify_upstream_tls: 'upstream_tls.verify',
@@ -49,7 +49,7 @@ export const localTunnelKeys: KeyTable = [
 
 export const endpointKeys: KeyTable = [
   ...same('url', 'metadata', 'description', 'traffic_policy', 'inspect'),
-  ...renamed({
+  ...renameKeys({
     'upstream.url': 'addr',
     'upstream.protocol': 'app_protocol',
     'upstream.proxy_protocol': 'proxy_proto',

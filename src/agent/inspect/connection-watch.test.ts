@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { ConnectionWatch, type ExchangeEnd } from './connection-watch.ts'
 import { eventFields } from './event-reader.ts'
-import { unmasked } from './websocket-reader.ts'
+import { unmask } from './websocket-reader.ts'
 
 interface Seen {
   asked: string
@@ -33,9 +33,7 @@ function watched() {
           seen.responseBody += chunk.toString()
         },
         onFrame: (from, frame) =>
-          void seen.frames.push(
-            `${from} ${frame.type} ${frame.isLast ? 'last' : 'more'} ${unmasked(frame).toString()}`,
-          ),
+          void seen.frames.push(`${from} ${frame.type} ${frame.isLast ? 'last' : 'more'} ${unmask(frame).toString()}`),
         onEvent({ bytes }) {
           const { event, id, data } = eventFields(bytes)
           seen.frames.push(`${event}/${id}/${data}`)

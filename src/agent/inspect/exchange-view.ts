@@ -6,7 +6,7 @@ import { fieldOf, fieldsOf, listOf } from './http-head.ts'
 import type { InspectedExchange, InspectedFrame } from './inspected-exchange.ts'
 import type { KeptBytes } from './kept-bytes.ts'
 import { SocketMessages } from './socket-messages.ts'
-import { FRAME_BYTES, unmasked } from './websocket-reader.ts'
+import { FRAME_BYTES, unmask } from './websocket-reader.ts'
 
 /** The error that the server sends to visitors when the service did not respond. */
 const UNREACHABLE = 'ERR_UPSTREAM_UNREACHABLE'
@@ -66,7 +66,7 @@ export function frameView(frame: InspectedFrame, message?: Buffer) {
     const { event, id, data } = eventFields(bytes)
     return { ...shared, event, event_id: id, size, kept: bytes.length, encoding: 'text', content: data }
   }
-  const content = contentView(unmasked(frame), { isCut: size > bytes.length || !isLast })
+  const content = contentView(unmask(frame), { isCut: size > bytes.length || !isLast })
   const unpacked = message ? messageView(message) : null
   return { ...shared, is_last: isLast, is_compressed: isCompressed, size, kept: bytes.length, ...content, unpacked }
 }

@@ -52,14 +52,14 @@ export async function sendList<T>(
     response.write(text + JSON.stringify(view(item)))
     text = ','
     if (response.destroyed) return
-    if (response.writableNeedDrain) await drained(response)
+    if (response.writableNeedDrain) await untilDrained(response)
     else await new Promise((resolve) => setImmediate(resolve))
   }
   response.end(`${text === ',' ? '' : before}${after}\n`)
 }
 
 /** Resolves when there is room again, or the reader is gone. */
-function drained(response: ServerResponse): Promise<void> {
+function untilDrained(response: ServerResponse): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {
       response.off('drain', done)

@@ -87,8 +87,8 @@ describe('tunnels of the local API', () => {
   }
 
   test('are not started when the server refuses them, and leave nothing behind', async (t) => {
-    const { ask, agent, door } = await inspected(t)
-    door.rules.bind = () => 'that name is taken\n\nERR_NGROK_334'
+    const { ask, agent, testServer } = await inspected(t)
+    testServer.rules.bind = () => 'that name is taken\n\nERR_NGROK_334'
     const { status, json } = await ask('POST', '/api/tunnels', { body: { addr: 1, name: 'x' } })
     assert.deepEqual([status, json.error_code, json.msg], [502, 103, 'failed to start tunnel'])
     assert.match(json.details.err, /that name is taken/)

@@ -74,7 +74,7 @@ export function localApi({ host, page, ...parts }: LocalApiOptions): RequestList
   return (request, response) => {
     for (const [name, value] of Object.entries(headers)) response.setHeader(name, value)
     response.on('error', () => {})
-    answer(request, response).catch((error: unknown) => failed(error, request, response))
+    answer(request, response).catch((error: unknown) => answerFailure(error, request, response))
   }
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -92,7 +92,7 @@ export function localApi({ host, page, ...parts }: LocalApiOptions): RequestList
       response.setHeader('Allow', Object.keys(found.methods).join(', '))
       throw new LocalRefusal(405, `${plain} accepts only ${Object.keys(found.methods).join(', ')}`)
     }
-    const params = decoded(found.path.exec(plain)?.slice(1) ?? [], path)
+    const params = decodeParams(found.path.exec(plain)?.slice(1) ?? [], path)
     await handler(parts, { request, path, query: new URLSearchParams(search), params }, response)
   }
 }
@@ -107,7 +107,7 @@ function sendFile(response: ServerResponse, method: string, { type, bytes, polic
   response.end(method === 'HEAD' ? undefined : bytes)
 }
 
-function decoded(params: readonly string[], path: string): string[] {
+function decodeParams(params: readonly string[], path: string): string[] {
   try {
     return params.map((each) => decodeURIComponent(each))
   } catch {
@@ -115,7 +115,7 @@ function decoded(params: readonly string[], path: string): string[] {
   }
 }
 
-function failed(error: unknown, request: IncomingMessage, response: ServerResponse): void {
+function answerFailure(error: unknown, request: IncomingMessage, response: ServerResponse): void {
   if (response.headersSent || response.destroyed) {
     response.destroy()
     return

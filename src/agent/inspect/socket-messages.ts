@@ -6,7 +6,7 @@ import { promisify } from 'node:util'
 import { constants, inflateRaw } from 'node:zlib'
 import type { Sender } from './connection-watch.ts'
 import type { InspectedFrame } from './inspected-exchange.ts'
-import { unmasked } from './websocket-reader.ts'
+import { unmask } from './websocket-reader.ts'
 
 /** The longest message that is decompressed, in bytes: a few bytes may become gigabytes. */
 const MAX_MESSAGE = 1024 * 1024
@@ -66,7 +66,7 @@ export class SocketMessages {
       lose(reading)
       return undefined
     }
-    reading.parts.push(unmasked(frame))
+    reading.parts.push(unmask(frame))
     return frame.isLast ? this.#finish(reading) : undefined
   }
 

@@ -45,7 +45,7 @@ export async function startTunnel(parts: LocalParts, { request }: LocalRequest, 
     const code = localCodes.notReady
     throw new LocalRefusal(503, 'the agent is not yet ready to start tunnels', { code, details: { err } })
   }
-  const [tunnel] = await opened(agent, plans)
+  const [tunnel] = await openTunnels(agent, plans)
   if (!tunnel) throw notStarted('it was closed')
   inspector.started(plans[0].name)
   sendJson(response, 201, tunnelView(parts, tunnel))
@@ -101,7 +101,7 @@ function isInspected({ plan: { asks, target } }: AgentTunnel): boolean {
   return isWeb && 'dial' in target && target.isInspected && !target.isHttp2
 }
 
-async function opened(agent: Agent, plans: TunnelPlans): Promise<readonly AgentTunnel[]> {
+async function openTunnels(agent: Agent, plans: TunnelPlans): Promise<readonly AgentTunnel[]> {
   const [{ name }] = plans
   const late = (): Error => new AgentFault('lost', 'the server did not respond in time')
   try {

@@ -84,7 +84,7 @@ export class WebSocketReader {
 }
 
 /** The content of a frame without its mask. */
-export function unmasked({ bytes, mask }: Pick<WebSocketFrame, 'bytes' | 'mask'>): Buffer {
+export function unmask({ bytes, mask }: Pick<WebSocketFrame, 'bytes' | 'mask'>): Buffer {
   if (!mask) return bytes
   const content = Buffer.from(bytes)
   for (let i = 0; i < content.length; i++) content[i] = (content[i] ?? 0) ^ (mask[i & 3] ?? 0)

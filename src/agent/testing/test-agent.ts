@@ -24,7 +24,7 @@ export function testAgent(options: Partial<AgentOptions> & Pick<AgentOptions, 's
   })
   let seen = 0
   /** The next event of this type that has not been returned before. */
-  const told = async <T extends AgentEvent['type']>(type: T): Promise<Extract<AgentEvent, { type: T }>> => {
+  const nextEvent = async <T extends AgentEvent['type']>(type: T): Promise<Extract<AgentEvent, { type: T }>> => {
     for (;;) {
       for (; seen < events.length; seen++) {
         const event = events[seen]
@@ -35,7 +35,7 @@ export function testAgent(options: Partial<AgentOptions> & Pick<AgentOptions, 's
       await wake.promise
     }
   }
-  return { agent, timers, events, told }
+  return { agent, timers, events, nextEvent }
 }
 
 /** A web tunnel that answers visitors with `served`. */

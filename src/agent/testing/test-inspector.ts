@@ -69,10 +69,10 @@ export async function testInspector(
   identity: TestServerIdentity,
   { page = plainPage }: { readonly page?: InspectorPage } = {},
 ) {
-  const door = await TestServer.start(identity)
+  const testServer = await TestServer.start(identity)
   const inspector = new Inspector()
   const agent = new Agent({
-    server: { host: '127.0.0.1', port: door.port },
+    server: { host: '127.0.0.1', port: testServer.port },
     ca: identity.ca,
     authtoken: new Secret('token'),
     version: '1.2.3',
@@ -85,7 +85,7 @@ export async function testInspector(
   owner.after(async () => {
     await server.close()
     await agent.close()
-    await door.close()
+    await testServer.close()
   })
   const open = async (name: string, options: Readonly<Record<string, unknown>>) => {
     const plans = readTunnel(new OptionReader(options, []), { name, readText: (text) => text })
@@ -96,14 +96,14 @@ export async function testInspector(
   }
   return {
     agent,
-    door,
+    testServer,
     inspector,
     url: server.url,
     open,
     ask: (method: string, path: string, ask?: LocalAsk) => askLocal(server.url, method, path, ask),
     /** Sends raw bytes as a visitor of the tunnel, and reads until it is over. */
     visit: async (id: string, bytes: string | Buffer) => {
-      const stream = door.visit(id, { proto: 'https', clientAddr: '192.0.2.7:4711' })
+      const stream = testServer.visit(id, { proto: 'https', clientAddr: '192.0.2.7:4711' })
       stream.write(bytes)
       stream.on('end', () => stream.end())
       let got = ''

@@ -94,12 +94,12 @@ export class TestServer {
     cert: string
     key: string
   }) {
-    const door = new TestServer(tls, rules)
+    const server = new TestServer(tls, rules)
     // A door that replaces another must not hand out the same ids by chance.
-    door.#ids = port === 0 ? firstId : 1000 * ++TestServer.#placed
-    door.#server.listen(port, '127.0.0.1')
-    await once(door.#server, 'listening')
-    return door
+    server.#ids = port === 0 ? firstId : 1000 * ++TestServer.#placed
+    server.#server.listen(port, '127.0.0.1')
+    await once(server.#server, 'listening')
+    return server
   }
 
   private constructor(tls: { cert: string; key: string }, rules: TestServerRules) {

@@ -49,7 +49,7 @@ export async function installRelease({ release, source, publicKey, folder }: Ins
   try {
     await unpack(bytes, incoming)
     checkRelease(incoming, version)
-    await putInPlace(incoming, join(folder, version))
+    await install(incoming, join(folder, version))
   } finally {
     await rm(incoming, { recursive: true, force: true })
   }
@@ -81,9 +81,9 @@ async function writeNew(path: string, bytes: Buffer | string, mode: number): Pro
   }
 }
 
-async function putInPlace(incoming: string, place: string): Promise<void> {
+async function install(incoming: string, destination: string): Promise<void> {
   try {
-    await rename(incoming, place)
+    await rename(incoming, destination)
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? error.code : ''
     // Another agent of this user was faster. Its release is complete, since only complete ones get this name.

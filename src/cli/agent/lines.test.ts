@@ -47,7 +47,7 @@ const events: readonly AgentEvent[] = [
   { type: 'command', name: 'stop', error: '' },
 ]
 
-function printed(format: 'auto' | 'lines' | 'json', level: 'info' | 'debug', told = events): string {
+function printed(format: 'auto' | 'lines' | 'json', level: 'info' | 'debug', shownEvents = events): string {
   let text = ''
   const display = linesDisplay({
     openLines: () => ({
@@ -60,7 +60,7 @@ function printed(format: 'auto' | 'lines' | 'json', level: 'info' | 'debug', tol
     level,
     now: () => Date.UTC(2026, 0, 2, 3, 4, 5, 678),
   })
-  for (const event of told) display.event(event)
+  for (const event of shownEvents) display.event(event)
   display.updated({ version: '0.2.0' })
   display.updated({ version: '0.2.0', error: new Error('disk full') })
   return text

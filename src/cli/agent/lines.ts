@@ -4,7 +4,7 @@ import type { AgentEvent, Connected } from '../../agent/events.ts'
 import type { ConnectionEnd } from '../../agent/forward.ts'
 import { formatServer } from '../../agent/server-address.ts'
 import type { AgentTunnel } from '../../agent/tunnel.ts'
-import { masked } from '../../lib/log/log-mask.ts'
+import { maskSecrets } from '../../lib/log/log-mask.ts'
 import { prettyLine } from '../../lib/log/log-pretty.ts'
 import type { Terminal } from '../terminal.ts'
 import type { Output } from './connection-flags.ts'
@@ -26,28 +26,28 @@ interface Line {
 }
 
 export function linesDisplay({ openLines, format, level: least, now = Date.now }: LinesOptions): Display {
-  const failures = { since: Number.NEGATIVE_INFINITY, told: 0, untold: 0 }
-  const shown = ({ level, msg, fields = {} }: Line): string => {
-    const line = JSON.stringify({ time: new Date(now()).toISOString(), level, msg, ...masked(fields) })
+  const failures = { since: Number.NEGATIVE_INFINITY, printed: 0, unprinted: 0 }
+  const formatLine = ({ level, msg, fields = {} }: Line): string => {
+    const line = JSON.stringify({ time: new Date(now()).toISOString(), level, msg, ...maskSecrets(fields) })
     return format === 'json' ? `${line}\n` : prettyLine(line, { color: false })
   }
-  const out = openLines((lost) => shown({ level: 'warn', msg: 'log lines were lost', fields: { lines: lost } }))
+  const out = openLines((lost) => formatLine({ level: 'warn', msg: 'log lines were lost', fields: { lines: lost } }))
   const print = (line: Line): void => {
-    if (line.level !== 'debug' || least === 'debug') out.write(shown(line))
+    if (line.level !== 'debug' || least === 'debug') out.write(formatLine(line))
   }
   return {
     event(event) {
       const line = lineOf(event)
       if (line) print(line)
       if (event.type !== 'connection-closed' || !(event.end.error instanceof ServiceFault)) return
-      if (now() - failures.since >= MINUTE_MS) Object.assign(failures, { since: now(), told: 0 })
-      if (failures.told === FAILURES_A_MINUTE) {
-        failures.untold++
+      if (now() - failures.since >= MINUTE_MS) Object.assign(failures, { since: now(), printed: 0 })
+      if (failures.printed === FAILURES_A_MINUTE) {
+        failures.unprinted++
         return
       }
-      failures.told++
-      print(failureOf(event.tunnel, event.end, failures.untold))
-      failures.untold = 0
+      failures.printed++
+      print(failureOf(event.tunnel, event.end, failures.unprinted))
+      failures.unprinted = 0
     },
     updated: ({ version, error }) =>
       print(
@@ -70,11 +70,11 @@ export function linesDisplay({ openLines, format, level: least, now = Date.now }
 function lineOf(event: AgentEvent): Line | undefined {
   switch (event.type) {
     case 'online': {
-      const fields = { ...placeOf(event), server_version: event.serverVersion }
+      const fields = { ...locationOf(event), server_version: event.serverVersion }
       return { level: 'info', msg: event.isResumed ? 'connected again' : 'connected', fields }
     }
     case 'moved': {
-      const fields = { ...placeOf(event), server_version: event.serverVersion }
+      const fields = { ...locationOf(event), server_version: event.serverVersion }
       return { level: 'info', msg: 'moved to another connection', fields }
     }
     case 'offline': {
@@ -82,7 +82,7 @@ function lineOf(event: AgentEvent): Line | undefined {
       return { level: 'warn', msg: 'not connected; retrying', fields }
     }
     case 'second-online':
-      return { level: 'info', msg: 'connected to a second node', fields: placeOf(event) }
+      return { level: 'info', msg: 'connected to a second node', fields: locationOf(event) }
     case 'second-offline':
       return { level: 'info', msg: 'not connected to a second node', fields: { reason: event.fault.message } }
     case 'standby': {
@@ -138,17 +138,17 @@ function lineOf(event: AgentEvent): Line | undefined {
 }
 
 /** `untold` is how many failures before this one were not logged. */
-function failureOf({ plan }: AgentTunnel, { error, requestId }: ConnectionEnd, untold: number): Line {
+function failureOf({ plan }: AgentTunnel, { error, requestId }: ConnectionEnd, unprinted: number): Line {
   const fields = {
     tunnel: plan.name,
     reason: error?.message,
     ...(requestId && { request: requestId }),
-    ...(untold > 0 && { untold }),
+    ...(unprinted > 0 && { untold: unprinted }),
   }
   return { level: 'warn', msg: 'service does not answer', fields }
 }
 
-function placeOf({ server, session, region }: Connected): Record<string, unknown> {
+function locationOf({ server, session, region }: Connected): Record<string, unknown> {
   return { server: formatServer(server), session, region }
 }
 

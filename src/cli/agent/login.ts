@@ -44,24 +44,25 @@ export function loginCommand(terminal: Terminal, ask: Ask = processAsk()): Comma
 }
 
 async function gather(options: LoginOptions, terminal: Terminal, ask: Ask): Promise<SavedLogin> {
-  const asked = async (text: string, settings = {}): Promise<string> =>
+  const askIfPossible = async (text: string, settings = {}): Promise<string> =>
     ask.isPossible ? ask.question(text, settings) : ''
-  const server = options.server ?? (terminal.env.POSTERN_SERVER || (await asked(`Server [${DEFAULT_SERVER}]: `)))
+  const server =
+    options.server ?? (terminal.env.POSTERN_SERVER || (await askIfPossible(`Server [${DEFAULT_SERVER}]: `)))
   const authtoken =
     options.authtoken ??
     (ask.isPossible ? await ask.question('Authtoken: ', { isSecret: true }) : (await terminal.readInput()).trim())
-  const ca = options.ca ?? (terminal.env.POSTERN_CA || (await asked('CA file [the CAs of this machine]: ')))
+  const ca = options.ca ?? (terminal.env.POSTERN_CA || (await askIfPossible('CA file [the CAs of this machine]: ')))
   if (authtoken === '') throw misuse('no authtoken: give --authtoken, or pass it on standard input')
   if (!/^[\x21-\x7e]+$/.test(authtoken))
     throw misuse('the authtoken contains a character that no authtoken has; copy it again')
   return {
-    server: checked('--server', () => parseServer(server || DEFAULT_SERVER)),
+    server: parseFlag('--server', () => parseServer(server || DEFAULT_SERVER)),
     authtoken: new Secret(authtoken),
-    ca: ca === '' ? undefined : checked('--ca', () => certificatesPem(textReader(terminal.cwd)(ca))),
+    ca: ca === '' ? undefined : parseFlag('--ca', () => certificatesPem(textReader(terminal.cwd)(ca))),
   }
 }
 
-function checked<T>(flag: string, parse: () => T): T {
+function parseFlag<T>(flag: string, parse: () => T): T {
   try {
     return parse()
   } catch (error) {

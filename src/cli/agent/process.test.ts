@@ -16,15 +16,15 @@ import { streamTypes } from '../../link/wire/stream-types.ts'
 const launcher = join(import.meta.dirname, '../../../bin/postern.js')
 const root = mkdtempSync(join(tmpdir(), 'postern-agent-process-'))
 let identity: TlsIdentity
-let door: TestServer
+let server: TestServer
 before(async () => {
   identity = await tlsIdentity()
   writeFileSync(join(root, 'ca.pem'), identity.ca)
-  door = await TestServer.start(identity)
+  server = await TestServer.start(identity)
 })
 const children: ChildProcess[] = []
 after(async () => {
-  await door.close()
+  await server.close()
   // Agents that have ended, as they should, are left alone.
   for (const child of children) child.kill('SIGKILL')
   rmSync(root, { recursive: true })
@@ -34,13 +34,13 @@ after(async () => {
 async function agent({ node, config = '', out }: { node?: string | undefined; config?: string; out?: number } = {}) {
   const home = mkdtempSync(join(root, 'home-'))
   writeFileSync(join(home, 'agent.yml'), config)
-  const count = door.sessions.length
+  const count = server.sessions.length
   const running = start(
     [
       'http',
       '3000',
       '--server',
-      `127.0.0.1:${door.port}`,
+      `127.0.0.1:${server.port}`,
       '--ca',
       join(root, 'ca.pem'),
       '--config',
@@ -54,7 +54,7 @@ async function agent({ node, config = '', out }: { node?: string | undefined; co
   )
   children.push(running.child)
   if (out === undefined) await running.says(/tunnel online/)
-  return { ...running, session: await door.session(count + 1), next: () => door.session(count + 2) }
+  return { ...running, session: await server.session(count + 1), next: () => server.session(count + 2) }
 }
 
 /** An older Node on this machine, if there is one: npm and the test runner put theirs first on PATH. */
@@ -86,7 +86,7 @@ for (const [name, node, skip] of nodes) {
 
     test('ends with exit code 0 on a stop command, after it has answered', async () => {
       const { ended } = await agent({ node })
-      assert.equal(await door.command(streamTypes.stop), '')
+      assert.equal(await server.command(streamTypes.stop), '')
       const { code, err } = await ended
       assert.deepEqual([code, err], [0, ''])
     })
@@ -95,7 +95,7 @@ for (const [name, node, skip] of nodes) {
       const { child, ended } = await agent({ node })
       child.stdout?.destroy()
       // This logs a line to the closed pipe.
-      door.cut()
+      server.cut()
       const { code, err } = await ended
       assert.deepEqual([code, err], [141, ''])
     })
@@ -104,7 +104,7 @@ for (const [name, node, skip] of nodes) {
       const out = openSync('/dev/full', 'w')
       const { child, ended, next } = await agent({ node, out })
       closeSync(out)
-      door.cut()
+      server.cut()
       const again = await next()
       await until('its address is asked for again', () => again.binds.length > 0)
       child.kill('SIGINT')
@@ -115,15 +115,15 @@ for (const [name, node, skip] of nodes) {
 
     test('restarts in the same process on each restart command', async () => {
       const { child, ended, session, next, out } = await agent({ node })
-      assert.equal(await door.command(streamTypes.restart), '')
+      assert.equal(await server.command(streamTypes.restart), '')
       const second = await next()
       // No cookie: a restarted agent has a new session, D46.
       assert.equal(second.auth.clientId, '')
       assert.equal(await session.closed, undefined)
       while ((out().match(/tunnel online/g) ?? []).length < 2) await new Promise((resolve) => setImmediate(resolve))
-      const before = door.sessions.length
-      assert.equal(await door.command(streamTypes.restart), '')
-      await door.session(before + 1)
+      const before = server.sessions.length
+      assert.equal(await server.command(streamTypes.restart), '')
+      await server.session(before + 1)
       while ((out().match(/tunnel online/g) ?? []).length < 3) await new Promise((resolve) => setImmediate(resolve))
       // The process id known to its parent is still the agent's.
       child.kill('SIGINT')
@@ -137,11 +137,11 @@ for (const [name, node, skip] of nodes) {
       const { source, publicKey } = release(version, 'console.log("NEW", ...process.argv.slice(2, 4)); process.exit(7)')
       const config = `update: {source: ${source}, public_key: ${publicKey}}\n`
       const { ended, says } = await agent({ node, config })
-      const update = () => door.command(streamTypes.update, { Version: '', PermitMajorVersion: false })
+      const update = () => server.command(streamTypes.update, { Version: '', PermitMajorVersion: false })
       assert.equal(await update(), '')
       await says(new RegExp(`updated; restart to use it version=${version}`))
       assert.equal(await update(), `the agent is already updated to ${version} and has not been restarted`)
-      assert.equal(await door.command(streamTypes.restart), '')
+      assert.equal(await server.command(streamTypes.restart), '')
       const { code, out } = await ended
       assert.match(out, /\nNEW http 3000\n$/)
       assert.equal(code, 7)
@@ -211,7 +211,7 @@ describe('a real agent on a terminal', { skip: hasScript ? false : 'needs script
   /** The agent on its own terminal: `type` types there, and `out` is its screen. */
   function onTerminal() {
     const home = mkdtempSync(join(root, 'home-'))
-    const args = ['http', '3000', '--server', `127.0.0.1:${door.port}`, '--ca', join(root, 'ca.pem')]
+    const args = ['http', '3000', '--server', `127.0.0.1:${server.port}`, '--ca', join(root, 'ca.pem')]
     // In place of the shell, not below it: Ctrl+C is for the whole group, and some shells end with 130 whatever the agent does.
     const command = `exec ${[process.execPath, launcher, ...args].map((each) => `'${each}'`).join(' ')}`
     const child = spawn('script', ['--quiet', '--flush', '--return', '--command', command, '/dev/null'], {
@@ -238,7 +238,7 @@ describe('a real agent on a terminal', { skip: hasScript ? false : 'needs script
     await until('the view is there', () => out().includes('Session') && out().includes('online'))
     type('typed-by-accident\r')
     // Drawn after the keys arrived, so any echo would be on the screen by now.
-    door.cut()
+    server.cut()
     await until('the view shows that the session is lost', () => out().includes('offline'))
     type('\x03')
     assert.equal(await ended, 0)

@@ -18,14 +18,14 @@ import { startCommand } from './start.ts'
 import { tunnelCommand } from './tunnel-command.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'postern-agent-reload-'))
-let door: TestServer
+let testServer: TestServer
 before(async () => {
   const identity = await tlsIdentity()
   writeFileSync(join(root, 'ca.pem'), identity.ca)
-  door = await TestServer.start(identity)
+  testServer = await TestServer.start(identity)
 })
 after(async () => {
-  await door.close()
+  await testServer.close()
   rmSync(root, { recursive: true })
 })
 
@@ -37,7 +37,7 @@ async function running(t: TestContext, make: Make, args: string[], { file = '', 
   const env = {
     HOME: cwd,
     POSTERN_CA: join(root, 'ca.pem'),
-    POSTERN_SERVER: `127.0.0.1:${door.port}`,
+    POSTERN_SERVER: `127.0.0.1:${testServer.port}`,
     POSTERN_AUTHTOKEN: 'token',
   }
   const terminal = testTerminal({ cwd, env })
@@ -46,7 +46,7 @@ async function running(t: TestContext, make: Make, args: string[], { file = '', 
   const signals = new EventEmitter()
   const exits: number[] = []
   const parts = { signals, exit: (code: number) => void exits.push(code), isAttended }
-  const sessions = door.sessions.length
+  const sessions = testServer.sessions.length
   const done = make(terminal, parts)
     .exitOverride()
     .parseAsync([...args, '--log-format', 'json'], { from: 'user' })
@@ -73,7 +73,7 @@ async function running(t: TestContext, make: Make, args: string[], { file = '', 
         .find(({ msg }) => /reload/.test(msg)),
     )
   }
-  return { session: await door.session(sessions + 1), reload, says, signals, done, exits }
+  return { session: await testServer.session(sessions + 1), reload, says, signals, done, exits }
 }
 
 /** A service that says its name. */
@@ -110,7 +110,7 @@ describe('SIGHUP', () => {
     const [first, second] = [await service(t, 'first'), await service(t, 'second')]
     const { session, reload } = await running(t, startCommand, [], { file: `tunnels: {web: {addr: ${first}}}\n` })
     const ask = () => {
-      const visitor = door.visit(door.lastId, { proto: 'https' })
+      const visitor = testServer.visit(testServer.lastId, { proto: 'https' })
       visitor.end('GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n')
       return text(visitor)
     }
@@ -145,8 +145,8 @@ describe('SIGHUP', () => {
 
   test('a tunnel that the server refuses is reported, and the others stay', async (t) => {
     const { session, reload, says } = await running(t, startCommand, [], { file: 'tunnels: {web: {addr: 3000}}\n' })
-    door.rules.bind = () => 'The name is taken.\n\nERR_NGROK_334\n'
-    t.after(() => delete door.rules.bind)
+    testServer.rules.bind = () => 'The name is taken.\n\nERR_NGROK_334\n'
+    t.after(() => delete testServer.rules.bind)
     await reload('tunnels: {web: {addr: 3000}, more: {addr: 3001}}\n')
     assert.deepEqual((await says(/^tunnel refused$/)).tunnel, 'more')
     assert.deepEqual(session.unbound, [])

@@ -94,13 +94,13 @@ function changeTunnels(
 
 /** Whether both plans ask the server for the same thing. */
 function asksTheSame(before: AgentTunnelPlan, after: AgentTunnelPlan | undefined): boolean {
-  const asked = ({ target: _target, forwardsTo: _to, forwardsProto: _proto, ...asks }: AgentTunnelPlan) => asks
-  return after !== undefined && isDeepStrictEqual(asked(before), asked(after))
+  const bindOptions = ({ target: _target, forwardsTo: _to, forwardsProto: _proto, ...asks }: AgentTunnelPlan) => asks
+  return after !== undefined && isDeepStrictEqual(bindOptions(before), bindOptions(after))
 }
 
 /** The settings that have changed and need a restart to take effect. */
 function pendingOf(before: AgentConfig, after: AgentConfig): string[] {
-  const kept = (config: AgentConfig) => ({
+  const sessionSettings = (config: AgentConfig) => ({
     server: config.server,
     ca: config.ca,
     authtoken: config.authtoken?.reveal(),
@@ -113,8 +113,8 @@ function pendingOf(before: AgentConfig, after: AgentConfig): string[] {
     connections: config.connections,
     inspect_listen: config.inspectListen,
   })
-  const was = kept(before)
-  return Object.entries(kept(after))
+  const was = sessionSettings(before)
+  return Object.entries(sessionSettings(after))
     .filter(([key, value]) => !isDeepStrictEqual(value, was[key as keyof typeof was])) // a key of the same object
     .map(([key]) => key)
 }

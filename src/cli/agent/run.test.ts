@@ -20,14 +20,14 @@ import { tunnelCommand } from './tunnel-command.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'postern-agent-cli-'))
 let identity: TlsIdentity
-let door: TestServer
+let testServer: TestServer
 before(async () => {
   identity = await tlsIdentity()
   writeFileSync(join(root, 'ca.pem'), identity.ca)
-  door = await TestServer.start(identity)
+  testServer = await TestServer.start(identity)
 })
 after(async () => {
-  await door.close()
+  await testServer.close()
   rmSync(root, { recursive: true })
 })
 
@@ -37,7 +37,7 @@ function here(env: Record<string, string> = {}): TestTerminal {
 }
 
 function doorEnv(): Record<string, string> {
-  return { POSTERN_SERVER: `127.0.0.1:${door.port}`, POSTERN_AUTHTOKEN: 'token' }
+  return { POSTERN_SERVER: `127.0.0.1:${testServer.port}`, POSTERN_AUTHTOKEN: 'token' }
 }
 
 /** A command that runs until the test ends it. */
@@ -55,14 +55,14 @@ function running(
     become: (launcher) => void became.push(launcher),
     version: '1.2.3',
   })
-  const before = door.sessions.length
+  const before = testServer.sessions.length
   const done = command.exitOverride().parseAsync(args, { from: 'user' })
   const says = async (text: RegExp): Promise<void> => {
     while (!text.test(terminal.printed.out)) {
       await Promise.race([new Promise((resolve) => setImmediate(resolve)), done.then(() => assert.fail('it ended'))])
     }
   }
-  return { signals, exits, became, terminal, done, says, session: () => door.session(before + 1) }
+  return { signals, exits, became, terminal, done, says, session: () => testServer.session(before + 1) }
 }
 
 describe('postern http', () => {
@@ -87,7 +87,7 @@ describe('postern http', () => {
       IPRestriction: { allow_cidrs: ['10.0.0.0/8'], deny_cidrs: [] },
       BasicAuth: { credentials: [{ username: 'ada', cleartext_password: 'engine' }] },
     })
-    const visitor = door.visit(door.lastId, { proto: 'https' })
+    const visitor = testServer.visit(testServer.lastId, { proto: 'https' })
     visitor.end('GET / HTTP/1.1\r\nHost: app.example.com\r\nConnection: close\r\n\r\n')
     let answer = ''
     for await (const chunk of visitor) answer += chunk
@@ -95,7 +95,7 @@ describe('postern http', () => {
     signals.emit('SIGINT')
     await done
     assert.deepEqual(exits, [0])
-    assert.deepEqual(unbound, [door.lastId])
+    assert.deepEqual(unbound, [testServer.lastId])
     assert.equal(await closed, undefined, 'a farewell, not a broken connection')
     assert.doesNotMatch(terminal.printed.out, /connection opened|token/)
     service.close()
@@ -183,21 +183,21 @@ describe('postern http', () => {
   })
 
   test('ends with the reason of a refusal, and exit code 1', async () => {
-    door.rules.bind = () => 'The name `app` is taken.\n\nERR_NGROK_334\n'
+    testServer.rules.bind = () => 'The name `app` is taken.\n\nERR_NGROK_334\n'
     const { done } = running((...given) => tunnelCommand('http', ...given), ['3000'])
     await assert.rejects(done, (error) => {
       assert.ok(error instanceof Failure)
       assert.equal(error.message, 'the server refused: The name `app` is taken. (ERR_NGROK_334)')
       return error.exitCode === 1
     })
-    delete door.rules.bind
+    delete testServer.rules.bind
   })
 
   test('ends when the server refuses the authtoken', async () => {
-    door.rules.auth = () => 'The authtoken is not known.\n\nERR_NGROK_107\n'
+    testServer.rules.auth = () => 'The authtoken is not known.\n\nERR_NGROK_107\n'
     const { done } = running((...given) => tunnelCommand('http', ...given), ['3000'])
     await assert.rejects(done, /^Failure: the server refused: The authtoken is not known\. \(ERR_NGROK_107\)$/)
-    delete door.rules.auth
+    delete testServer.rules.auth
   })
 
   test('keeps trying an unreachable server, and says so', async () => {
@@ -222,7 +222,7 @@ describe('postern http', () => {
     const { says, done, session } = running((...given) => tunnelCommand('http', ...given), ['3000'])
     await says(/tunnel online/)
     await session()
-    door.stopTunnel(door.lastId, 'Over quota.')
+    testServer.stopTunnel(testServer.lastId, 'Over quota.')
     await assert.rejects(done, /the server stopped the last tunnel/)
   })
 })
@@ -232,7 +232,7 @@ describe('a command of the server', () => {
     const { says, done, exits, session } = running((...given) => tunnelCommand('tcp', ...given), ['22'])
     await says(/tunnel online tunnel=tcp url=tcp:\/\/example\.com:\d+ forwards_to=localhost:22/)
     await session()
-    assert.equal(await door.command(streamTypes.stop), '')
+    assert.equal(await testServer.command(streamTypes.stop), '')
     await done
     assert.deepEqual(exits, [0])
   })
@@ -241,7 +241,7 @@ describe('a command of the server', () => {
     const { says, done, exits, became, session } = running((...given) => tunnelCommand('tls', ...given), ['443'])
     await says(/tunnel online tunnel=tls/)
     const { closed } = await session()
-    assert.equal(await door.command(streamTypes.restart), '')
+    assert.equal(await testServer.command(streamTypes.restart), '')
     await done
     assert.deepEqual(exits, [])
     assert.equal(await closed, undefined)
@@ -261,8 +261,8 @@ describe('a command of the server', () => {
       writeFileSync(join(terminal.cwd, 'postern-agent.yml'), `${line}\n`)
       const agent = running((...given) => tunnelCommand('http', ...given), ['3000'], terminal)
       const { auth } = await agent.session()
-      const told = { restart: auth.restartUnsupported, stop: auth.stopUnsupported, update: auth.updateUnsupported }
-      assert.match(told[name as keyof typeof told] ?? '', says) // the table names them
+      const reported = { restart: auth.restartUnsupported, stop: auth.stopUnsupported, update: auth.updateUnsupported }
+      assert.match(reported[name as keyof typeof reported] ?? '', says) // the table names them
       agent.signals.emit('SIGINT')
       await agent.done
     })
@@ -407,7 +407,7 @@ describe('postern login', () => {
   }
 
   test('saves a login that works in a file that only the user can read, and the agent uses it', async () => {
-    const server = `127.0.0.1:${door.port}`
+    const server = `127.0.0.1:${testServer.port}`
     const { path, terminal } = await login(['--server', server, '--authtoken', 'secret_token'])
     assert.equal(statSync(path).mode & 0o777, 0o600)
     assert.match(
@@ -415,7 +415,7 @@ describe('postern login', () => {
       /^version: 1\nserver: 127\.0\.0\.1:\d+\nauthtoken: secret_token\nca: \|\n {2}-----BEGIN/,
     )
     assert.match(terminal.printed.out, /^Logged in to 127\.0\.0\.1:\d+ \(region test\); saved in .*agent\.yml\n$/)
-    assert.equal(await door.latest.closed, undefined)
+    assert.equal(await testServer.latest.closed, undefined)
     const home = { ...terminal, env: { HOME: terminal.cwd } }
     const { says, signals, done, session } = running((...given) => tunnelCommand('http', ...given), ['3000'], home)
     await says(/tunnel online/)
@@ -425,7 +425,7 @@ describe('postern login', () => {
   })
 
   test('asks for what is missing, without echo for the authtoken', async () => {
-    const { questions, path } = await login([], { answers: [`127.0.0.1:${door.port}`, 'typed_token'] })
+    const { questions, path } = await login([], { answers: [`127.0.0.1:${testServer.port}`, 'typed_token'] })
     assert.deepEqual(questions, [
       ['Server [localhost:7443]: ', false],
       ['Authtoken: ', true],
@@ -434,14 +434,14 @@ describe('postern login', () => {
   })
 
   test('reads the authtoken from standard input when there is no terminal', async () => {
-    const { path } = await login(['--server', `127.0.0.1:${door.port}`], { input: 'piped_token\n' })
+    const { path } = await login(['--server', `127.0.0.1:${testServer.port}`], { input: 'piped_token\n' })
     assert.match(readFileSync(path, 'utf8'), /authtoken: piped_token/)
   })
 
   test('keeps the rest of the file', async () => {
     const path = join(mkdtempSync(join(root, 'file-')), 'agent.yml')
     writeFileSync(path, '# mine\nmetadata: this machine # yes\nauthtoken: old\n')
-    await login(['--server', `127.0.0.1:${door.port}`, '--authtoken', 'new', '--config', path])
+    await login(['--server', `127.0.0.1:${testServer.port}`, '--authtoken', 'new', '--config', path])
     const text = readFileSync(path, 'utf8')
     assert.match(text, /^# mine\nmetadata: this machine # yes\nauthtoken: new\nserver: /)
     assert.equal(statSync(path).mode & 0o777, 0o600)
@@ -463,12 +463,12 @@ describe('postern login', () => {
   }
 
   test('writes nothing when the server refuses the authtoken', async () => {
-    door.rules.auth = () => 'The authtoken is not known.\n\nERR_NGROK_107\n'
-    const server = ['--server', `127.0.0.1:${door.port}`, '--authtoken', 'x']
+    testServer.rules.auth = () => 'The authtoken is not known.\n\nERR_NGROK_107\n'
+    const server = ['--server', `127.0.0.1:${testServer.port}`, '--authtoken', 'x']
     await assert.rejects(
       login(server),
       /^Failure: the server refused this authtoken: The authtoken is not known\.; nothing was written$/,
     )
-    delete door.rules.auth
+    delete testServer.rules.auth
   })
 })

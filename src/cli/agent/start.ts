@@ -27,14 +27,14 @@ export function startCommand(terminal: Terminal, parts?: Partial<RunParts>): Com
       if (all && names.length > 0) throw misuse('name tunnels or give --all, not both')
       const read = async () => {
         const config = await agentConfigOf(command, terminal)
-        return { config, tunnels: chosen(config, names) }
+        return { config, tunnels: choosePlans(config, names) }
       }
       await runAgent({ ...(await read()), output: outputOf(command), again: read }, terminal, parts)
     })
 }
 
 /** The tunnels with these names, or all of them. */
-function chosen({ tunnels, tunnelFile }: AgentConfig, names: readonly string[]): TunnelPlans[] {
+function choosePlans({ tunnels, tunnelFile }: AgentConfig, names: readonly string[]): TunnelPlans[] {
   if (tunnels.size === 0) {
     throw new Failure(`there are no tunnels in ${tunnelFile}; add one under \`tunnels\`, or use \`postern http\``)
   }

@@ -176,7 +176,7 @@ export function viewLines({ agent, version, state, rows, paint, now }: Frame): s
     for (const { time, tunnel, method, path, status, durationMs } of shown) {
       const took = durationMs === undefined ? '' : milliseconds(durationMs)
       const name = printable(tunnel).slice(0, width).padEnd(width)
-      const answer = `${coloured(status, paint)} ${took.padStart(9)}`
+      const answer = `${colourStatus(status, paint)} ${took.padStart(9)}`
       lines.push(`${paint('dim', timeOfDay(time))}  ${name}  ${answer}  ${method.padEnd(7)} ${printable(path)}`)
     }
   }
@@ -211,7 +211,7 @@ function connections(figures: Frame['agent']['figures']): string {
   return [`${figures.total} total`, `${figures.open} open`, ...times].join(', ')
 }
 
-function coloured(status: number | undefined, paint: Paint): string {
+function colourStatus(status: number | undefined, paint: Paint): string {
   if (status === undefined) return '...'
   return paint(status >= 500 ? 'red' : status >= 400 ? 'yellow' : 'green', String(status))
 }

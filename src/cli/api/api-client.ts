@@ -125,7 +125,7 @@ function answerOf(response: WholeAnswer, base: string): ApiAnswer | null {
   if (status >= 300 && status < 400 && location) {
     throw new Failure(`${base} redirects to ${printable(location)}; set --api-url to the address of the API`)
   }
-  const answer = parsed(response.text)
+  const answer = parseJson(response.text)
   const isOk = status >= 200 && status < 300
   if (!isAnswer(answer) || (!isOk && typeof answer.msg !== 'string')) {
     throw new Failure(`${base} did not respond like the Postern API (HTTP ${status}); check --api-url`)
@@ -134,7 +134,7 @@ function answerOf(response: WholeAnswer, base: string): ApiAnswer | null {
   return answer
 }
 
-function parsed(text: string): unknown {
+function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {

@@ -8,7 +8,7 @@ interface Named {
 
 /** `tcp_edge` becomes `tcp-edges`. */
 export function resourceName({ kind }: Named): string {
-  return dashed(plural(kind))
+  return withDashes(plural(kind))
 }
 
 /** Aliases: `tcp_edges`, `tcp-edge`, `edges/tcp`, and `routes` for a resource that belongs to another. */
@@ -16,7 +16,7 @@ export function resourceAliases(resource: Named): readonly string[] {
   const words = resource.path.split('/').filter((word) => word !== '' && !word.startsWith('{'))
   const spellings = [plural(resource.kind), resource.kind, words.join('/'), words.join('-')]
   if (resource.path.includes('{')) spellings.push(words.at(-1) ?? '')
-  const all = new Set(spellings.flatMap((each) => [each, dashed(each)]))
+  const all = new Set(spellings.flatMap((each) => [each, withDashes(each)]))
   all.delete(resourceName(resource))
   return [...all]
 }
@@ -26,6 +26,6 @@ export function pathParameters(path: string): readonly string[] {
   return [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name)
 }
 
-export function dashed(name: string): string {
+export function withDashes(name: string): string {
   return name.replaceAll('_', '-')
 }

@@ -5,7 +5,7 @@ import { Option } from 'commander'
 import type { SchemaNode } from '../../lib/shape/check.ts'
 import { misuse } from '../command-failure.ts'
 import type { Terminal } from '../terminal.ts'
-import { dashed } from './command-names.ts'
+import { withDashes } from './command-names.ts'
 
 /** A schema with its description. */
 type FieldNode = SchemaNode & { readonly description?: string }
@@ -22,7 +22,7 @@ const reserved: ReadonlySet<string> = new Set(['data', 'json', 'limit', 'help', 
 /** Adds a flag for each field of `schema`, except those in `without`. */
 export function fieldFlags(schema: SchemaNode, without: readonly string[] = []): readonly FieldFlag[] {
   return Object.entries(schema.properties ?? {})
-    .filter(([field]) => !reserved.has(dashed(field)) && !without.includes(field))
+    .filter(([field]) => !reserved.has(withDashes(field)) && !without.includes(field))
     .map(([field, node]) => ({ field, node, option: flagOf(field, node) }))
 }
 
@@ -35,7 +35,7 @@ export async function bodyOf(
   const body = await readData(options.data, terminal)
   for (const { field, node, option } of flags) {
     const given = options[option.attributeName()]
-    if (given !== undefined) body[field] = fieldValue(node, given, `--${dashed(field)}`)
+    if (given !== undefined) body[field] = fieldValue(node, given, `--${withDashes(field)}`)
   }
   return body
 }
@@ -51,7 +51,7 @@ export async function readData(data: unknown, terminal: Terminal): Promise<Recor
 }
 
 function flagOf(field: string, node: FieldNode): Option {
-  const flag = `--${dashed(field)}`
+  const flag = `--${withDashes(field)}`
   const about = node.description ?? ''
   if (node.enum) return new Option(`${flag} <value>`, `${about} One of ${node.enum.join(', ')}.`.trim())
   switch (node.type ?? 'any') {

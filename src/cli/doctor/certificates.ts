@@ -14,7 +14,7 @@ export function expiryFinding(certificates: readonly ApiAnswer[], now: number): 
   const ending = certificates.filter(({ not_after }) => Date.parse(String(not_after)) < now + SOON_MS)
   if (ending.length === 0) return well(check, `${certificates.length} stored, none expires within a week`)
   const ended = ending.filter(({ not_after }) => Date.parse(String(not_after)) < now)
-  const about = `${ending.length} of ${certificates.length} expire within a week (already expired: ${ended.length}): ${listed(ending.map(label))}`
+  const about = `${ending.length} of ${certificates.length} expire within a week (already expired: ${ended.length}): ${listNames(ending.map(label))}`
   return toDo(
     check,
     about,
@@ -83,7 +83,7 @@ function label({ id, subject_alternative_names: names }: ApiAnswer): string {
   return all[0] ?? String(id)
 }
 
-function listed(names: readonly string[]): string {
+function listNames(names: readonly string[]): string {
   const more = names.length - MAX_NAMES
   return [...names.slice(0, MAX_NAMES), ...(more > 0 ? [`and ${more} more`] : [])].join(', ')
 }

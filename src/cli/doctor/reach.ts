@@ -23,10 +23,10 @@ export function machineReach(ca: string | undefined): ReachedFrom {
   const authority = ca === undefined ? undefined : new X509Certificate(ca)
   return {
     addressesOf: async (name) => (await lookup(name, { all: true })).map(({ address }) => address),
-    open: (host, port) => opened(connect({ host, port }), 'connect').then((socket) => void socket.destroy()),
+    open: (host, port) => untilOpen(connect({ host, port }), 'connect').then((socket) => void socket.destroy()),
     async certificateAt(host, port, servername) {
       // Any certificate is accepted: it is only compared, and nothing is sent.
-      const socket = await opened(connectTls({ host, port, servername, rejectUnauthorized: false }), 'secureConnect')
+      const socket = await untilOpen(connectTls({ host, port, servername, rejectUnauthorized: false }), 'secureConnect')
       const shown = socket.getPeerX509Certificate()
       socket.destroy()
       // Each worker has its own certificate of the server's authority, so these count as the same.
@@ -115,7 +115,7 @@ function splitAddress(address: string): { readonly host: string; readonly port: 
   return { host: isIP(host) === 0 ? host || '127.0.0.1' : host, port: Number(address.slice(colon + 1)) }
 }
 
-async function opened<S extends ReturnType<typeof connect>>(socket: S, event: string): Promise<S> {
+async function untilOpen<S extends ReturnType<typeof connect>>(socket: S, event: string): Promise<S> {
   return new Promise((resolve, reject) => {
     const overdue = setTimeout(() => {
       socket.destroy()

@@ -14,7 +14,7 @@ const headers = Type.Optional(
   Type.Record(Type.String(), Type.Unknown(), { description: 'Headers by name: a value, a list, or null for none.' }),
 )
 
-const expected = closed({
+const expected = closedObject({
   verdict: Type.Optional(Type.Enum([...verdicts], { description: 'What happens to the traffic.' })),
   status_code: Type.Optional(Type.Integer({ description: 'Status that the visitor sees.' })),
   error_code: text('Error that the visitor gets, such as `ERR_IP_REFUSED`.'),
@@ -23,7 +23,7 @@ const expected = closed({
   matched: Type.Optional(
     Type.Array(Type.String(), { description: 'Names of the rules that apply, in the order in which they run.' }),
   ),
-  upstream: Type.Optional(closed({ method: text('Method.'), url: text('Path and query.'), headers })),
+  upstream: Type.Optional(closedObject({ method: text('Method.'), url: text('Path and query.'), headers })),
 })
 
 /** What the traffic passes through: exactly one of these, in a case or for the whole file. */
@@ -34,14 +34,14 @@ const subject = {
   policy_file: text('File of the rules, from the folder of this file.'),
 }
 
-const oneCase = closed({
+const oneCase = closedObject({
   name: Type.String({ default: '', maxBytes: 255, description: 'What is tested.' }),
   ...subject,
   ...describedFields,
   expect: expected,
 })
 
-const form = closed({
+const form = closedObject({
   ...subject,
   cases: Type.Array(oneCase, { minItems: 1, maxItems: MAX_CASES, description: 'The cases.' }),
 })
@@ -69,6 +69,6 @@ export function subjectOf(file: CaseFile, one: Case): Subject | undefined {
 
 const subjectNames = ['edge_id', 'route_id', 'policy', 'policy_file'] as const
 
-function closed<P extends TProperties>(properties: P): TObject<P> {
+function closedObject<P extends TProperties>(properties: P): TObject<P> {
   return Type.Object(properties, { additionalProperties: false })
 }

@@ -98,17 +98,17 @@ test('--json has every case with its differences and its explanation', async () 
     { name: 'b', request: {}, expect: { verdict: 'closes' } },
   ]
   const { code, out } = await policyTest({ policy, cases }, '--json')
-  const told = JSON.parse(out)
+  const reported = JSON.parse(out)
   assert.equal(code, 1)
-  assert.equal(told.failed, 1)
+  assert.equal(reported.failed, 1)
   assert.deepEqual(
-    told.cases.map(({ name, passed, differences }: Record<string, unknown>) => [name, passed, differences]),
+    reported.cases.map(({ name, passed, differences }: Record<string, unknown>) => [name, passed, differences]),
     [
       ['a', true, []],
       ['b', false, [{ field: 'verdict', expected: 'closes', actual: 'passes' }]],
     ],
   )
-  assert.equal(told.cases[0].explanation.steps[0].module, 'policy')
+  assert.equal(reported.cases[0].explanation.steps[0].module, 'policy')
 })
 
 test('the policy of a case wins over that of the file; a text, the older names and connections are accepted too', async () => {

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { Command } from 'commander'
 import { BadValue } from '../../lib/shape/check.ts'
-import { counted } from '../../lib/text/plural.ts'
+import { countOf } from '../../lib/text/plural.ts'
 import { printable } from '../../lib/text/printable.ts'
 import type { Described } from '../../model/described.ts'
 import { Refusal } from '../../model/errors.ts'
@@ -58,11 +58,11 @@ export function policyTestCommand(terminal: Terminal): Command {
     .action(async (file: string, options: TestOptions) => {
       const ran = await run(file, options, terminal)
       const failed = ran.filter(({ differences }) => differences.length > 0).length
-      if (options.json) printJson(terminal, { cases: ran.map(shown), failed })
+      if (options.json) printJson(terminal, { cases: ran.map(showRun), failed })
       else print(terminal, ran, failed)
       if (failed > 0)
         throw new Failure(
-          `${failed} of ${counted(ran.length, 'case')} ${failed === 1 ? 'differs' : 'differ'} from what is expected`,
+          `${failed} of ${countOf(ran.length, 'case')} ${failed === 1 ? 'differs' : 'differ'} from what is expected`,
         )
     })
 }
@@ -80,7 +80,7 @@ async function run(file: string, options: TestOptions, terminal: Terminal): Prom
     }
   }
   const text = file === '-' ? await terminal.readInput() : fileText(terminal.cwd, file)
-  const cases = checked(label, document(label, text))
+  const cases = checkCases(label, document(label, text))
   const policies = new Map<string, unknown>()
   const policyIn = (path: string): unknown => {
     if (!policies.has(path)) policies.set(path, document(path, fileText(folder, path)))
@@ -117,7 +117,7 @@ async function onServer(call: Call, subject: Subject, asked: Described): Promise
   return answer as unknown as Explanation // the answer of that route
 }
 
-function checked(file: string, value: unknown): CaseFile {
+function checkCases(file: string, value: unknown): CaseFile {
   try {
     return readCases(value)
   } catch (error) {
@@ -145,7 +145,7 @@ function fileText(folder: string, path: string): string {
   }
 }
 
-function shown({ name, differences, explanation }: Ran) {
+function showRun({ name, differences, explanation }: Ran) {
   return { name, passed: differences.length === 0, differences, explanation }
 }
 
@@ -160,7 +160,7 @@ function print(terminal: Terminal, ran: readonly Ran[], failed: number): void {
     line(`      ${explanation.outcome.text}`)
     for (const each of explanationLines(explanation)) line(`        ${each}`)
   }
-  terminal.out(`${counted(ran.length, 'case')}, ${failed} failed\n`)
+  terminal.out(`${countOf(ran.length, 'case')}, ${failed} failed\n`)
 }
 
 /** What each module and rule did, to explain a difference. */

@@ -38,7 +38,7 @@ export function dnsCommand({ command, env, timeoutMs = TIMEOUT_MS }: DnsCommandO
         },
         (error, _, stderr) => {
           if (!error) resolve()
-          else reject(new Error(`\`--acme-dns-command\` ${fate(error)}${said(stderr)}`, { cause: error }))
+          else reject(new Error(`\`--acme-dns-command\` ${fate(error)}${lastWords(stderr)}`, { cause: error }))
         },
       )
     })
@@ -58,7 +58,7 @@ function fate({ code, killed }: { code?: unknown; killed?: boolean | undefined }
   return typeof code === 'number' ? `failed with exit code ${code}` : `cannot be run (${String(code)})`
 }
 
-function said(stderr: string): string {
+function lastWords(stderr: string): string {
   const text = stderr.trim()
   return text === '' ? '' : `: ${text.slice(-SHOWN)}`
 }

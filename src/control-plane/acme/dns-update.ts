@@ -34,7 +34,7 @@ const MAX_NAME_SERVERS = 16
 export function dnsUpdate(options: DnsUpdateOptions): DnsRecords {
   const { server, key, now, limits, addressesOf = publicAddresses, looks = LOOKS } = options
   const client = dnsClient({ server, key, now, ...(limits && { limits }) })
-  const explained = async <T>(work: Promise<T>): Promise<T> => {
+  const explainFault = async <T>(work: Promise<T>): Promise<T> => {
     try {
       return await work
     } catch (cause) {
@@ -51,15 +51,15 @@ export function dnsUpdate(options: DnsUpdateOptions): DnsRecords {
   })
   return {
     async present(record, value) {
-      const zone = await explained(zoneOf(client, record))
-      await explained(client.update(zone, [change(record, value, { isRemoval: false })]))
-      const others = await explained(nameServersOf(client, zone))
+      const zone = await explainFault(zoneOf(client, record))
+      await explainFault(client.update(zone, [change(record, value, { isRemoval: false })]))
+      const others = await explainFault(nameServersOf(client, zone))
       await untilSeen({ others, record, value, now, addressesOf, looks })
     },
     async cleanup(record, value) {
-      const zone = await explained(zoneOf(client, record))
+      const zone = await explainFault(zoneOf(client, record))
       // Only this value: another order may prove the same name.
-      await explained(client.update(zone, [change(record, value, { isRemoval: true })]))
+      await explainFault(client.update(zone, [change(record, value, { isRemoval: true })]))
     },
   }
 }

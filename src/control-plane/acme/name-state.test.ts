@@ -27,6 +27,6 @@ test('a failure is shown with the time of the next attempt, even while the forme
     at,
   )
   assert.equal(renews_at, shown)
-  const told = { error_code: 'ERR_CHALLENGE_FAILED', msg: 'Nobody there.', started_at: shown, retries_at: shown }
-  assert.deepEqual(provisioning_job, told)
+  const reported = { error_code: 'ERR_CHALLENGE_FAILED', msg: 'Nobody there.', started_at: shown, retries_at: shown }
+  assert.deepEqual(provisioning_job, reported)
 })

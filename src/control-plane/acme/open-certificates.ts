@@ -46,7 +46,7 @@ interface CertificatesByThemselvesOptions extends ControlTools {
   /** Whether an agent has a name, here or at another node. */
   readonly isOnline: (name: string) => Promise<boolean>
   readonly showChallenge: (challenge: NameChallenge) => Promise<boolean>
-  readonly showElsewhere: (challenge: NameChallenge) => Promise<boolean>
+  readonly showAtOtherNodes: (challenge: NameChallenge) => Promise<boolean>
   /** Shorter ones are for tests. */
   readonly orderTimes?: OrderTimes | undefined
 }
@@ -58,7 +58,7 @@ interface ManagedCertificates {
   /** An agent came online under a name, over TLS that ends here. */
   endpointStarted(name: string): void
   stop(): Promise<void>
-  numbers(): Promise<CertificateMetrics>
+  metrics(): Promise<CertificateMetrics>
 }
 
 /** For the metrics. */
@@ -68,7 +68,7 @@ interface CertificateMetrics extends OrderCounts, NameCounts {
 
 export function openCertificates(options: CertificatesByThemselvesOptions): ManagedCertificates {
   const { store, sealer, ids, now, log, version, acme, env, domain, ownNames, isInFile, isOnline } = options
-  const { whyNotOrder, showChallenge, showElsewhere } = options
+  const { whyNotOrder, showChallenge, showAtOtherNodes } = options
   const { directory, email, caFile, eabKeyId, eabKey, ordersPerHour } = acme
   const account = { directory, email, caFile, eabKeyId, eabKey }
   const dns = dnsRecordsBy(acme, { env, now })
@@ -95,7 +95,7 @@ export function openCertificates(options: CertificatesByThemselvesOptions): Mana
     whyNotOrder,
     isInFile,
     showChallenge,
-    showElsewhere,
+    showAtOtherNodes,
     random: Math.random,
     times: options.orderTimes ?? orderTimes,
     now,
@@ -126,7 +126,7 @@ export function openCertificates(options: CertificatesByThemselvesOptions): Mana
       expired.stop()
       await orders.stop()
     },
-    async numbers() {
+    async metrics() {
       const ordersWithinHour = await store.read(({ certificates }) => certificates.ordersWithin(HOUR_MS))
       return { ...(await counted.get()), ordersWithinHour, ...orders.counts }
     },

@@ -26,7 +26,7 @@ export interface OrderWorkOptions extends Pick<ControlTools, 'now' | 'log'> {
   /** Makes every data plane of this node answer a challenge; returns whether all of them do. */
   readonly showChallenge: (challenge: NameChallenge) => Promise<boolean>
   /** The same at all other nodes, if there are any. */
-  readonly showElsewhere: (challenge: NameChallenge) => Promise<boolean>
+  readonly showAtOtherNodes: (challenge: NameChallenge) => Promise<boolean>
   readonly dns: DnsRecords | undefined
   /** The URL of the directory; orders at another one are discarded. */
   readonly directory: string
@@ -60,8 +60,8 @@ export class OrderWork {
     this.#wanted = wanted
     this.#signal = signal
     const state = without(readState(taken.state), 'isUnwanted')
-    const isElsewhere = state.order !== undefined && state.order.directory !== options.directory
-    this.#state = isElsewhere ? without(state, 'order') : state
+    const isOfOtherDirectory = state.order !== undefined && state.order.directory !== options.directory
+    this.#state = isOfOtherDirectory ? without(state, 'order') : state
     this.#key = taken.orderKey === '' ? '' : options.names.openKey(taken.name, taken.orderKey)
   }
 
@@ -291,12 +291,12 @@ export class OrderWork {
   }
 
   async #showEverywhere(challenge: NameChallenge): Promise<void> {
-    const { showChallenge, showElsewhere } = this.#options
+    const { showChallenge, showAtOtherNodes } = this.#options
     const begunAt = performance.now()
-    const [isShown, isShownElsewhere] = await Promise.all([showChallenge(challenge), showElsewhere(challenge)])
+    const [isShown, isShownByOthers] = await Promise.all([showChallenge(challenge), showAtOtherNodes(challenge)])
     if (!isShown) throw new AcmeFault('CHALLENGE_NOT_SHOWN', '')
     const leftMs = begunAt + OTHER_NODES_MS - performance.now()
-    if (!isShownElsewhere && leftMs > 0) await pause(leftMs, undefined, { signal: this.#signal })
+    if (!isShownByOthers && leftMs > 0) await pause(leftMs, undefined, { signal: this.#signal })
   }
 
   async #setRecord(value: string): Promise<void> {

@@ -116,10 +116,10 @@ eachStore(
       const store = await sealedBy(await openStore(await databases.url()))
       t.after(() => store.close())
       const policy = { private_key_type: 'ecdsa' }
-      const told = { certificate_id: 'c1', status: { renews_at: '2030-01-01T00:00:00Z', provisioning_job: null } }
+      const reported = { certificate_id: 'c1', status: { renews_at: '2030-01-01T00:00:00Z', provisioning_job: null } }
       const waiting = { certificate_id: null, status: { renews_at: null, provisioning_job: {} } }
       const [a, b] = ['a.test.org', 'b.test.org']
-      const rows = [certificate('c1', a, a), ingress('i1', a, policy, told), ingress('i2', b, policy, told)]
+      const rows = [certificate('c1', a, a), ingress('i1', a, policy, reported), ingress('i2', b, policy, reported)]
       await storeRows(store, rows)
       const wanted = new WantedNames({ store, onChange: () => {} })
       await wanted.load()

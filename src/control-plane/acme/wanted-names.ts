@@ -39,7 +39,7 @@ interface Part {
   /** Names that it wants to have certificates. */
   readonly wants?: readonly string[]
   /** `isUntold`: the resource has no status of its certificate, or no certificate yet. */
-  readonly policy?: { readonly keyType: 'ecdsa' | 'rsa'; readonly isUntold: boolean }
+  readonly policy?: { readonly keyType: 'ecdsa' | 'rsa'; readonly isUnreported: boolean }
   /** Names that an uploaded certificate covers. */
   readonly covers?: readonly string[]
   /** The name that a certificate was issued for, when, and until when it is good, in milliseconds since 1970. */
@@ -160,14 +160,14 @@ export class WantedNames implements Followed {
     const now = new Map(touched.flatMap((name) => this.#wantedAs(name) ?? []).map((each) => [each.name, each]))
     const added = [...now.keys()].filter((name) => !this.#wanted.has(name))
     if (added.length > 0) await store.write(({ certificates }) => certificates.manage(added))
-    const untold = [...now.values()].filter(({ name, domainIds }) =>
+    const unreported = [...now.values()].filter(({ name, domainIds }) =>
       isLoad
-        ? domainIds.some((id) => this.#parts.get(id)?.policy?.isUntold)
+        ? domainIds.some((id) => this.#parts.get(id)?.policy?.isUnreported)
         : domainIds.length > (this.#wanted.get(name)?.domainIds.length ?? 0),
     )
     const isWanted = (name: string): boolean => now.has(name) || (this.#wanted.has(name) && !this.#touched.has(name))
     // A reserved domain that joins an edge needs the status of the name.
-    const again = [...lookAgain, ...untold.map(({ name }) => name)].filter(isWanted)
+    const again = [...lookAgain, ...unreported.map(({ name }) => name)].filter(isWanted)
     if (again.length > 0) await store.write(({ certificates }) => certificates.lookAgain(again))
     // Only after all writes: if one fails, the retry must write everything again.
     for (const name of touched) {
@@ -198,7 +198,7 @@ export class WantedNames implements Followed {
 /** Names of resources that newly ask for a certificate, even if they replace one that asked for the same name. */
 function newlyAsking(before: ReadonlyMap<string, Part>, after: ReadonlyMap<string, Part>): string[] {
   return [...after].flatMap(([id, { wants = [], policy }]) =>
-    policy?.isUntold && !before.get(id)?.policy?.isUntold ? wants : [],
+    policy?.isUnreported && !before.get(id)?.policy?.isUnreported ? wants : [],
   )
 }
 
@@ -217,8 +217,8 @@ function partOf(stored: StoredResource): Part | undefined {
       const name = readName(domain)
       if (fields.certificate_id) return { covers: [name] }
       if (!policy) return undefined
-      const isUntold = !managed?.status || managed.certificate_id === null
-      return { wants: [name].filter(isOrdered), policy: { keyType: policy.private_key_type, isUntold } }
+      const isUnreported = !managed?.status || managed.certificate_id === null
+      return { wants: [name].filter(isOrdered), policy: { keyType: policy.private_key_type, isUnreported } }
     }
     case tlsEdges.kind:
       return endsTls(stored.modules) ? { wants: hostsOf(stored) } : undefined

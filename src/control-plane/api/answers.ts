@@ -17,7 +17,7 @@ export function errorBody(refusal: Refusal, operationId: string, dialect: Dialec
 
 /** Answers `error`. An unexpected one is logged with its cause; the caller does not see the cause. */
 export async function answerError(error: unknown, reply: FastifyReply): Promise<FastifyReply> {
-  const refusal = meant(error)
+  const refusal = toRefusal(error)
   // Refusals at a cap are not logged here: the caps log one line a minute.
   if (refusal.status >= 500 && refusal.code !== 'SERVER_BUSY')
     reply.log.error({ err: refusal.cause ?? refusal, operation: reply.request.id }, 'request failed')
@@ -29,7 +29,7 @@ export async function answerError(error: unknown, reply: FastifyReply): Promise<
     .send(JSON.stringify(errorBody(refusal, id, dialect, routeOptions.config.route)))
 }
 
-function meant(error: unknown): Refusal {
+function toRefusal(error: unknown): Refusal {
   const known = refusalOf(error)
   if (known instanceof Refusal) return known
   const code = known instanceof Error && 'code' in known ? frameworkErrors.get(String(known.code)) : undefined

@@ -75,7 +75,7 @@ declare module 'fastify' {
 
 export async function buildApi(options: ApiOptions): Promise<FastifyInstance> {
   const { ids, log, metrics, pageSessions, pageFiles } = options
-  const door: ApiAuthentication = { ...options, pageKey: (request) => pageSessions.sessionOf(request)?.key }
+  const authentication: ApiAuthentication = { ...options, pageKey: (request) => pageSessions.sessionOf(request)?.key }
   const app = Fastify({
     loggerInstance: log,
     logController: new LogController({ disableRequestLogging: true }),
@@ -128,7 +128,7 @@ export async function buildApi(options: ApiOptions): Promise<FastifyInstance> {
     if (isPublic) return
     checkHost(request.raw)
     if (isPreflight(request)) return answerPreflight(request, reply, methodsAt(routes, request.url))
-    request.principal = await enter(request.raw, door)
+    request.principal = await enter(request.raw, authentication)
   })
   app.addHook('onResponse', async (request, reply) => {
     const route = request.routeOptions.url ?? 'none'
@@ -150,7 +150,7 @@ export async function buildApi(options: ApiOptions): Promise<FastifyInstance> {
 
   mountPublic(app, options, routes)
   mountDashboard(app, options)
-  const behind = { ...options, door }
+  const behind = { ...options, authentication }
   for (const route of routes) {
     app.route({
       method: route.method,
@@ -170,7 +170,7 @@ export async function buildApi(options: ApiOptions): Promise<FastifyInstance> {
 
 /** Serves one call: checks access, ids, query and body, and runs the operation. */
 async function serve(
-  options: ApiOptions & { readonly door: ApiAuthentication },
+  options: ApiOptions & { readonly authentication: ApiAuthentication },
   route: ApiRoute,
   request: FastifyRequest,
   reply: FastifyReply,
@@ -198,7 +198,7 @@ async function serve(
   const given = await perform(options, {
     route,
     principal,
-    recognise: () => recognise(request.raw, options.door),
+    recognise: () => recognise(request.raw, options.authentication),
     links,
     spellings: dialect.showsSpellings,
     target: { id: params.id ?? '', ...(parentId !== null && { parentId }) },

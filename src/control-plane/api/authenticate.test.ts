@@ -188,27 +188,30 @@ for (const [what, headers, code] of cases) {
 }
 
 test('a caller without a valid key is told which scheme to use', async () => {
-  const door = { authenticate, admits, pageKey, rateLimit: new RateLimit({ perMinute: 0, now: Date.now }) }
-  await assert.rejects(enter(request([]), door), { headers: { 'www-authenticate': 'Bearer' } })
+  const authentication = { authenticate, admits, pageKey, rateLimit: new RateLimit({ perMinute: 0, now: Date.now }) }
+  await assert.rejects(enter(request([]), authentication), { headers: { 'www-authenticate': 'Bearer' } })
 })
 
 test('IP_NOT_ALLOWED is only told to callers with a valid key', async () => {
-  const door = {
+  const authentication = {
     authenticate,
     pageKey,
     admits: async () => false,
     rateLimit: new RateLimit({ perMinute: 0, now: Date.now }),
   }
-  await assert.rejects(enter(request([]), door), { code: 'UNAUTHENTICATED' })
-  await assert.rejects(enter(request([['Authorization', 'Bearer right']]), door), { code: 'IP_NOT_ALLOWED' })
+  await assert.rejects(enter(request([]), authentication), { code: 'UNAUTHENTICATED' })
+  await assert.rejects(enter(request([['Authorization', 'Bearer right']]), authentication), { code: 'IP_NOT_ALLOWED' })
 })
 
 test('a call over the rate limit is refused, whatever its version; calls without a valid key do not count', async () => {
-  const door = { authenticate, admits, pageKey, rateLimit: new RateLimit({ perMinute: 1, now: () => 1000 }) }
+  const authentication = { authenticate, admits, pageKey, rateLimit: new RateLimit({ perMinute: 1, now: () => 1000 }) }
   const known: [string, string][] = [['Authorization', 'Bearer right']]
-  await assert.rejects(enter(request([['Authorization', 'Bearer wrong']]), door), { code: 'UNAUTHENTICATED' })
-  await assert.rejects(enter(request(known), door), { code: 'VERSION_MISSING' })
-  await assert.rejects(enter(request(known), door), { code: 'RATE_LIMITED', headers: { 'retry-after': '60' } })
+  await assert.rejects(enter(request([['Authorization', 'Bearer wrong']]), authentication), { code: 'UNAUTHENTICATED' })
+  await assert.rejects(enter(request(known), authentication), { code: 'VERSION_MISSING' })
+  await assert.rejects(enter(request(known), authentication), {
+    code: 'RATE_LIMITED',
+    headers: { 'retry-after': '60' },
+  })
 })
 
 /** A request as Node's parser hands it over. */

@@ -15,13 +15,13 @@ export interface ApiAuthentication {
 }
 
 /** Lets a request in and returns the caller; throws `Refusal`. */
-export async function enter(request: IncomingMessage, door: ApiAuthentication): Promise<Principal> {
-  const { principal, isAdmitted } = await callerOf(request, door)
+export async function enter(request: IncomingMessage, authentication: ApiAuthentication): Promise<Principal> {
+  const { principal, isAdmitted } = await callerOf(request, authentication)
   if (!principal) {
     throw new Refusal('UNAUTHENTICATED', undefined, { headers: { 'www-authenticate': 'Bearer' } })
   }
   if (!isAdmitted) throw new Refusal('IP_NOT_ALLOWED')
-  const wait = door.rateLimit.take(principal.keyId)
+  const wait = authentication.rateLimit.take(principal.keyId)
   if (wait > 0) throw new Refusal('RATE_LIMITED', undefined, { headers: { 'retry-after': String(wait) } })
   checkVersion(request)
   return principal
@@ -30,9 +30,9 @@ export async function enter(request: IncomingMessage, door: ApiAuthentication): 
 /** Returns the caller without counting a call, to check again while an answer is still being sent. */
 export async function recognise(
   request: IncomingMessage,
-  door: Omit<ApiAuthentication, 'rateLimit'>,
+  authentication: Omit<ApiAuthentication, 'rateLimit'>,
 ): Promise<Principal | undefined> {
-  const { principal, isAdmitted } = await callerOf(request, door)
+  const { principal, isAdmitted } = await callerOf(request, authentication)
   return isAdmitted ? principal : undefined
 }
 

@@ -2,7 +2,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { timestamp } from '../../lib/clock.ts'
 import { check } from '../../lib/shape/check.ts'
-import { closed } from '../../lib/shape/schema.ts'
+import { closedObject } from '../../lib/shape/schema.ts'
 import { Type } from '../../lib/shape/type.ts'
 import { Refusal } from '../../model/errors.ts'
 import type { ApiAuthentication } from './authenticate.ts'
@@ -19,7 +19,7 @@ export interface DashboardOptions extends Pick<ApiAuthentication, 'authenticate'
 
 const page = { config: { isPublic: true, isPage: true } } as const
 
-const signInForm = closed({ api_key: Type.String({ minLength: 1, maxBytes: 255, description: 'An API key.' }) })
+const signInForm = closedObject({ api_key: Type.String({ minLength: 1, maxBytes: 255, description: 'An API key.' }) })
 
 export function mountDashboard(app: FastifyInstance, options: DashboardOptions): void {
   const { pageSessions, pageFiles, authenticate, admits } = options
@@ -37,7 +37,7 @@ export function mountDashboard(app: FastifyInstance, options: DashboardOptions):
     const session = pageSessions.sessionOf(request.raw)
     const principal = session && (await authenticate(session.key))
     if (!session || !principal) return answer(reply, { session: null })
-    return answer(reply, { session: shown(principal, session.until) })
+    return answer(reply, { session: showCaller(principal, session.until) })
   })
 
   app.post('/page/session', page, async (request, reply) => {
@@ -52,7 +52,7 @@ export function mountDashboard(app: FastifyInstance, options: DashboardOptions):
     if (!(await admits('api', request.socket.remoteAddress ?? ''))) throw new Refusal('IP_NOT_ALLOWED')
     const { cookie, until } = pageSessions.begin(key, origin)
     request.log.info({ operation: request.id, key: principal.keyId, peer: request.ip }, 'signed in to the page')
-    return answer(reply.header('set-cookie', cookie), { session: shown(principal, until) })
+    return answer(reply.header('set-cookie', cookie), { session: showCaller(principal, until) })
   })
 
   app.delete('/page/session', page, async (request, reply) => {
@@ -70,7 +70,7 @@ export function mountDashboard(app: FastifyInstance, options: DashboardOptions):
   }
 }
 
-function shown(
+function showCaller(
   { id, role, keyId }: NonNullable<Awaited<ReturnType<ApiAuthentication['authenticate']>>>,
   until: number,
 ) {

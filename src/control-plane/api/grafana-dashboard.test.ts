@@ -31,18 +31,18 @@ async function metricLabels(): Promise<Map<string, Set<string>>> {
   const row = { edge: 'e', address: 'a', connections: 1, open: 1, bytesIn: 1, bytesOut: 1, requestMs: 1, refused: 1 }
   const rows = [{ ...row, requests: [1, 1, 1, 1, 1, 1] }]
   const latency = { bounds: [5], steps: [1, 1], sumMs: 1 }
-  const numbers: PlaneMetrics = { ...sumOf([]), edges: rows, endpoints: rows, latency, firstExpiry: 1 }
+  const metrics: PlaneMetrics = { ...sumOf([]), edges: rows, endpoints: rows, latency, firstExpiry: 1 }
   const registry = new Registry()
   new ApiMetrics(registry).served({ method: 'GET', route: '/edges/https', status: 500, seconds: 1 })
-  registerTraffic(registry, () => numbers)
+  registerTraffic(registry, () => metrics)
   registerCaps(
     registry,
     () => [{ door: 'visitors', open: 1, refusals: [['max-connections', 1]] }],
-    () => numbers,
+    () => metrics,
   )
   registerProcess(registry, { lostLines: () => 1, refusedConnections: () => 1, restarts: () => ({ worker: 1 }) })
   const cluster = () => ({ nodes: 3, isLeaseHeld: true, leaseAgeMs: 1, waitingRows: 1 })
-  registerCluster(registry, { cluster, planes: () => numbers })
+  registerCluster(registry, { cluster, planes: () => metrics })
   const labels = new Map<string, Set<string>>()
   for (const line of (await metricsPage(registry)).split('\n')) {
     const [, name, list = ''] = /^(\w+)(?:\{(.*)\})? /.exec(line) ?? []

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import type { TSchema } from 'typebox'
 import { BadValue, check, type SchemaNode } from '../../lib/shape/check.ts'
 import { Type } from '../../lib/shape/type.ts'
-import { answered, type PublishedSchema, sent } from './openapi-schemas.ts'
+import { answerSchema, bodySchema, type PublishedSchema } from './openapi-schemas.ts'
 import { routeTable } from './routes.ts'
 
 const shown: [what: string, schema: TSchema, published: PublishedSchema][] = [
@@ -18,13 +18,13 @@ const shown: [what: string, schema: TSchema, published: PublishedSchema][] = [
   [
     'a list',
     Type.Array(Type.String({ maxBytes: 1 })),
-    { type: 'array', items: answered(Type.String({ maxBytes: 1 })) },
+    { type: 'array', items: answerSchema(Type.String({ maxBytes: 1 })) },
   ],
 ]
 for (const [what, schema, published] of shown) {
   test(`${what} is shown in standard keywords`, () => {
-    assert.deepEqual(answered(schema), published)
-    assert.deepEqual(sent(schema), published)
+    assert.deepEqual(answerSchema(schema), published)
+    assert.deepEqual(bodySchema(schema), published)
   })
 }
 
@@ -35,7 +35,7 @@ test('a body schema shows which fields may be left out, and that null means the 
     maybe: Type.Optional(Type.Enum(['a'])),
     any: Type.Optional(Type.Unknown()),
   })
-  assert.deepEqual(sent(schema), {
+  assert.deepEqual(bodySchema(schema), {
     type: 'object',
     required: ['needed'],
     properties: {
@@ -51,7 +51,7 @@ test('body fields take null exactly where the document says so', () => {
   let fields = 0
   for (const { body, operation } of routeTable()) {
     if (!body) continue
-    for (const [name, published] of Object.entries(sent(body).properties as Record<string, PublishedSchema>)) {
+    for (const [name, published] of Object.entries(bodySchema(body).properties as Record<string, PublishedSchema>)) {
       const saysNull = published.type === undefined || [published.type].flat().includes('null')
       assert.equal(saysNull, takesNull(body, name), `${operation}: ${name}`)
       fields++

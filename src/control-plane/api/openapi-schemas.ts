@@ -7,30 +7,30 @@ import type { SchemaNode } from '../../lib/shape/check.ts'
 export type PublishedSchema = Readonly<Record<string, unknown>>
 
 /** The schema of an answer. */
-export function answered(schema: unknown): PublishedSchema {
-  return published(schema as SchemaNode, answered)
+export function answerSchema(schema: unknown): PublishedSchema {
+  return publish(schema as SchemaNode, answerSchema)
 }
 
 /** The schema of a request body: fields with a default may be left out, and null counts as left out. */
-export function sent(schema: unknown): PublishedSchema {
+export function bodySchema(schema: unknown): PublishedSchema {
   const node = schema as SchemaNode
   const { properties, required = [] } = node
-  if (!properties) return published(node, sent)
+  if (!properties) return publish(node, bodySchema)
   const needed = required.filter((name) => properties[name]?.default === undefined)
   const shown = Object.entries(properties).map(([name, each]) => [
     name,
-    needed.includes(name) ? sent(each) : orNull(sent(each)),
+    needed.includes(name) ? bodySchema(each) : orNull(bodySchema(each)),
   ])
   const { properties: _, required: __, ...rest } = node
   return {
-    ...published(rest, sent),
+    ...publish(rest, bodySchema),
     ...(needed.length > 0 && { required: needed }),
     properties: Object.fromEntries(shown),
   }
 }
 
 /** `node` in standard keywords; `inner` converts the schemas inside it. */
-function published(node: SchemaNode, inner: (schema: unknown) => PublishedSchema): PublishedSchema {
+function publish(node: SchemaNode, inner: (schema: unknown) => PublishedSchema): PublishedSchema {
   const { maxBytes, maxKeyBytes, patternProperties, properties, items, additionalProperties, ...rest } = node
   const value = patternProperties ? Object.values(patternProperties)[0] : additionalProperties
   return {

@@ -6,7 +6,7 @@ import { policyWords } from '../../modules/policy/policy-words.ts'
 import { documented } from '../resources/index.ts'
 import type { Resource } from '../resources/resource.ts'
 import { exampleOf } from './openapi-examples.ts'
-import { answered, type PublishedSchema, sent } from './openapi-schemas.ts'
+import { answerSchema, bodySchema, type PublishedSchema } from './openapi-schemas.ts'
 import type { ApiRoute } from './routes.ts'
 
 type OpenApiDocument = Readonly<Record<string, unknown>>
@@ -39,7 +39,7 @@ export function openApiDocument(
       parameters: { version: versionParameter },
       schemas: {
         error: errorSchema,
-        ...Object.fromEntries(documented.map(({ kind, view }) => [kind, answered(view)])),
+        ...Object.fromEntries(documented.map(({ kind, view }) => [kind, answerSchema(view)])),
       },
       responses: { error: { description: 'What went wrong, and what to do.', content: json(ref('schemas', 'error')) } },
     },
@@ -94,7 +94,7 @@ function operation(route: ApiRoute) {
     summary,
     tags: [title(resource.noun)],
     ...(parameters.length > 0 && { parameters }),
-    ...(body && { requestBody: bodyOf(route, sent(body)) }),
+    ...(body && { requestBody: bodyOf(route, bodySchema(body)) }),
     ...(command && { requestBody: { required: false, content: json({ type: 'object' }) } }),
     responses: {
       [status]: {
@@ -111,7 +111,7 @@ function operation(route: ApiRoute) {
 function answerOf({ resource, action }: ApiRoute, response: NonNullable<ApiRoute['response']>): PublishedSchema {
   const one = ref('schemas', resource.kind)
   if (response === resource.view) return one
-  const schema = answered(response)
+  const schema = answerSchema(response)
   if (action !== 'list') return schema
   const { properties } = schema as { readonly properties: Readonly<Record<string, PublishedSchema>> }
   const key = resource.listKey ?? ''
@@ -150,7 +150,7 @@ function pageParameters({ noun, prefix }: Resource) {
 
 function filterParameters({ filters = {} }: ApiRoute) {
   return Object.entries(filters).map(([name, schema]) => {
-    const { description, ...rest } = answered(schema)
+    const { description, ...rest } = answerSchema(schema)
     return { name, in: 'query', schema: rest, description }
   })
 }

@@ -2,7 +2,7 @@
 import type { TProperties } from 'typebox'
 import { isId } from '../../lib/ids.ts'
 import { check } from '../../lib/shape/check.ts'
-import { closed } from '../../lib/shape/schema.ts'
+import { closedObject } from '../../lib/shape/schema.ts'
 import { Type } from '../../lib/shape/type.ts'
 import { nearest } from '../../lib/text/nearest.ts'
 import { plural } from '../../lib/text/plural.ts'
@@ -50,7 +50,9 @@ function readFilters(filtered: TProperties, query: URLSearchParams): Pick<Page, 
   const names = Object.keys(filtered)
   if (names.length === 0) return {}
   const given = Object.fromEntries([...query].filter(([name]) => names.includes(name)))
-  const form = closed(Object.fromEntries(names.map((name) => [name, Type.Optional(filtered[name] ?? Type.String())])))
+  const form = closedObject(
+    Object.fromEntries(names.map((name) => [name, Type.Optional(filtered[name] ?? Type.String())])),
+  )
   try {
     return { filters: check(form, given) as Record<string, string> } // all are texts
   } catch (error) {

@@ -1,6 +1,6 @@
 /** The route table: every operation of the API, derived from the registries. Server, document and tests all use it. */
 import type { TObject, TProperties, TSchema } from 'typebox'
-import { closed, nullable } from '../../lib/shape/schema.ts'
+import { closedObject, nullable } from '../../lib/shape/schema.ts'
 import { Type } from '../../lib/shape/type.ts'
 import { plural } from '../../lib/text/plural.ts'
 import type { AgentCommand } from '../../model/presence.ts'
@@ -230,7 +230,7 @@ function actions(resource: Resource): ApiRoute[] {
 const unanswered = { status: 204, body: null, response: null } as const
 
 function listView({ listKey, noun, view }: Resource): TObject {
-  return closed({
+  return closedObject({
     [listKey ?? '']: Type.Array(view, { description: `The ${plural(noun)}, newest first.` }),
     uri: Type.String({ description: 'Address of this list.' }),
     next_page_uri: nullable(Type.String({ description: 'Address of the next page; null at the end.' })),

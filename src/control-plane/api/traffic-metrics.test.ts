@@ -17,7 +17,7 @@ const row = {
   refused: 0,
 }
 
-const numbers: PlaneMetrics = {
+const planeMetrics: PlaneMetrics = {
   ...sumOf([]),
   edges: [row],
   endpoints: [{ ...row, edge: 'ep_1', address: 'app.example.com', connections: 7 }],
@@ -26,7 +26,7 @@ const numbers: PlaneMetrics = {
 
 function registered(given: Partial<PlaneMetrics> = {}): Registry {
   const registry = new Registry()
-  registerTraffic(registry, () => ({ ...numbers, ...given }))
+  registerTraffic(registry, () => ({ ...planeMetrics, ...given }))
   return registry
 }
 

@@ -8,7 +8,7 @@ export function registerTraffic(registry: Registry, read: () => PlaneMetrics): v
   const plain: readonly (readonly [
     name: string,
     help: string,
-    value: (numbers: PlaneMetrics) => number | undefined,
+    value: (metrics: PlaneMetrics) => number | undefined,
   ])[] = [
     ['postern_sessions', 'Sessions of agents that are online.', ({ present }) => present.sessions],
     ['postern_tunnels', 'Tunnels that are online.', ({ present }) => present.tunnels],

@@ -10,7 +10,7 @@ import { gatherMs } from '../store/gather-time.ts'
 import type { OnlineReader } from '../store/online-reader.ts'
 import type { StoredHeldAddress, StoredOnlineTunnel } from '../store/online-rows.ts'
 import type { Store } from '../store/store.ts'
-import { type KeptTunnel, placeContext } from './write-online-rows.ts'
+import { addressContext, type KeptTunnel } from './write-online-rows.ts'
 
 /** How many tunnels of one group a look-up returns; a visitor needs one. */
 const MAX_MEMBERS = 1000
@@ -39,7 +39,7 @@ export class LookUps {
   readonly #nodeId: string
   readonly #log: Logger
   readonly #introduce: LookUpsOptions['introduce']
-  readonly #places: AskedTogether<readonly string[], readonly RemoteAddress[]>
+  readonly #addresses: AskedTogether<readonly string[], readonly RemoteAddress[]>
 
   constructor({ store, sealer, nodeId, log, introduce }: LookUpsOptions) {
     this.#store = store
@@ -47,21 +47,21 @@ export class LookUps {
     this.#nodeId = nodeId
     this.#log = log
     this.#introduce = introduce
-    this.#places = new AskedTogether((asked) => this.#placesOf(asked), {
+    this.#addresses = new AskedTogether((asked) => this.#addressesOf(asked), {
       apartMs: (together) => gatherMs(together, APART_MS),
     })
   }
 
-  places(places: readonly string[]): Promise<readonly RemoteAddress[]> {
-    return this.#places.ask(places)
+  addresses(addresses: readonly string[]): Promise<readonly RemoteAddress[]> {
+    return this.#addresses.ask(addresses)
   }
 
   async group(labels: Readonly<Record<string, string>>): Promise<readonly RemoteTunnel[]> {
     const pairs = labelTexts(labels)
     const found = await this.#read((online) => online.tunnelsWith(pairs, MAX_MEMBERS))
-    const distant = found.flatMap((row) => (row.nodeId === this.#nodeId ? [] : [distantTunnel(row)]))
-    await this.#introduce(new Set(distant.map(({ nodeId }) => nodeId)))
-    return distant
+    const others = found.flatMap((row) => (row.nodeId === this.#nodeId ? [] : [remoteTunnel(row)]))
+    await this.#introduce(new Set(others.map(({ nodeId }) => nodeId)))
+    return others
   }
 
   /** Every port that a tunnel at another node has. */
@@ -70,41 +70,42 @@ export class LookUps {
     for (;;) {
       const page = { after, limit: PORTS_TOGETHER }
       const some = await this.#read((online) => online.ports(page))
-      yield await this.#distant(some)
+      yield await this.#remoteAddresses(some)
       const last = some.at(-1)
       if (last?.port === undefined || last.port === null) return
       after = { port: last.port, place: last.place }
     }
   }
 
-  async portPlaces(ports: readonly number[]): Promise<readonly RemoteAddress[]> {
-    return this.#distant(await this.#read((online) => online.holdersOfPorts(ports)))
+  async portAddresses(ports: readonly number[]): Promise<readonly RemoteAddress[]> {
+    return this.#remoteAddresses(await this.#read((online) => online.holdersOfPorts(ports)))
   }
 
-  async #placesOf(asked: readonly (readonly string[])[]) {
+  async #addressesOf(asked: readonly (readonly string[])[]) {
     const wanted = [...new Set(asked.flat())]
-    const found = await this.#distant(await this.#read((online) => online.holders(wanted)))
-    const byPlace = new Map(found.map((each) => [each.place, each]))
-    return (places: readonly string[]): readonly RemoteAddress[] => places.flatMap((place) => byPlace.get(place) ?? [])
+    const found = await this.#remoteAddresses(await this.#read((online) => online.holders(wanted)))
+    const byAddress = new Map(found.map((each) => [each.place, each]))
+    return (addresses: readonly string[]): readonly RemoteAddress[] =>
+      addresses.flatMap((place) => byAddress.get(place) ?? [])
   }
 
-  async #distant(rows: readonly StoredHeldAddress[]): Promise<RemoteAddress[]> {
-    const distant = rows.flatMap(({ place, config, holders }) => {
+  async #remoteAddresses(rows: readonly StoredHeldAddress[]): Promise<RemoteAddress[]> {
+    const others = rows.flatMap(({ place, config, holders }) => {
       const holder = holders.find(({ nodeId }) => nodeId !== this.#nodeId)
       if (!holder) return []
       const { tunnelId, sessionId, nodeId, planeId, version } = holder
-      const served = this.#opened(place, config)
+      const served = this.#openConfig(place, config)
       if (!served) return []
       const tunnel = { tunnelId, sessionId, nodeId, planeId, httpVersion: httpVersionOf(served) }
       return [{ place, config: served, version, tunnel }]
     })
-    await this.#introduce(new Set(distant.map(({ tunnel }) => tunnel.nodeId)))
-    return distant
+    await this.#introduce(new Set(others.map(({ tunnel }) => tunnel.nodeId)))
+    return others
   }
 
-  #opened(place: string, sealed: string): EdgeConfig | undefined {
+  #openConfig(place: string, sealed: string): EdgeConfig | undefined {
     try {
-      return JSON.parse(this.#sealer.open(sealed, placeContext(place))) as EdgeConfig // sealed by a node from one
+      return JSON.parse(this.#sealer.open(sealed, addressContext(place))) as EdgeConfig // sealed by a node from one
     } catch (err) {
       // Serving nothing is better than serving without guards.
       this.#log.error(
@@ -120,7 +121,7 @@ export class LookUps {
   }
 }
 
-function distantTunnel({ id: tunnelId, sessionId, nodeId, planeId, fields }: StoredOnlineTunnel): RemoteTunnel {
+function remoteTunnel({ id: tunnelId, sessionId, nodeId, planeId, fields }: StoredOnlineTunnel): RemoteTunnel {
   const { tunnel, httpVersion, pool } = JSON.parse(fields) as KeptTunnel // written by a node from one
   const labels = pool?.labels ?? tunnel.labels
   return { tunnelId, sessionId, nodeId, planeId, httpVersion, labels, version: pool?.version }

@@ -37,11 +37,11 @@ export function servicesOf(nodeId: string, carry: CarryCall): NodeServices {
     if (isFailed(answer)) throw errorOf(answer.error)
     return fieldsOf(answer).value
   }
-  const told = async (...given: Parameters<typeof call>): Promise<void> => void (await call(...given))
+  const tell = async (...given: Parameters<typeof call>): Promise<void> => void (await call(...given))
   return {
-    command: (sessionId, command) => told('command', { sessionId, command }),
-    endSession: (sessionId) => told('endSession', { sessionId }),
-    proveAlive: (sessionId) => told('proveAlive', { sessionId }),
+    command: (sessionId, command) => tell('command', { sessionId, command }),
+    endSession: (sessionId) => tell('endSession', { sessionId }),
+    proveAlive: (sessionId) => tell('proveAlive', { sessionId }),
     exchanges: (ask) => call('exchanges', { ask }),
     traffic: (ask) => call('traffic', { ask }),
     showChallenge: (ask) => call('showChallenge', { ask }),

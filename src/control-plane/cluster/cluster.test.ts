@@ -65,7 +65,7 @@ describe('nodes on one database', () => {
       return isOurs
     }
     const lookUp = async ({ node }: Started, place = PLACE) => {
-      const [found] = await node.cluster.lookUps.places([place])
+      const [found] = await node.cluster.lookUps.addresses([place])
       return found && { tunnelId: found.tunnel.tunnelId, nodeId: found.tunnel.nodeId }
     }
 
@@ -108,8 +108,8 @@ describe('nodes on one database', () => {
     test('each name goes to one of many claims at once', async () => {
       const { a, b } = await two()
       const names = Array.from({ length: 50 }, (_, i) => `n${i}.example.com`)
-      const claims = names.flatMap((name, i) => [a, b].map((at, j) => bind(at, `tn_${i}_${j}`, `ts_${j}`, name)))
-      const granted = (await Promise.all(claims)).filter((isOurs) => isOurs)
+      const reservations = names.flatMap((name, i) => [a, b].map((at, j) => bind(at, `tn_${i}_${j}`, `ts_${j}`, name)))
+      const granted = (await Promise.all(reservations)).filter((isOurs) => isOurs)
       assert.equal(granted.length, names.length)
     })
 
@@ -135,14 +135,14 @@ describe('nodes on one database', () => {
       })
       await isLocked
       const before = a.plane.link.ask('claim', testReservation('tn_0', 'ts_0', 'slow.example.com'))
-      const claimed = a.plane.link.ask('claim', testReservation('tn_1', 'ts_1', NAME))
-      const places = () => a.node.planes.directory.heldAddresses(PLACE)
-      await until('it is claimed', () => places().length === 1)
+      const reserved = a.plane.link.ask('claim', testReservation('tn_1', 'ts_1', NAME))
+      const addresses = () => a.node.planes.directory.heldAddresses(PLACE)
+      await until('it is claimed', () => addresses().length === 1)
       a.plane.link.tell('unclaim', testReservation('tn_1', 'ts_1', NAME))
-      await until('it is given up', () => places().length === 0)
+      await until('it is given up', () => addresses().length === 0)
       release()
       await slow
-      assert.deepEqual([await before, await claimed], [true, false])
+      assert.deepEqual([await before, await reserved], [true, false])
       const [held] = await store.read(({ online }) => online.holders([PLACE]))
       assert.deepEqual(held?.holders ?? [], [])
     })
@@ -198,10 +198,10 @@ describe('nodes on one database', () => {
         [['session', 'ts_1']],
       )
       await node.cluster.moved().apply(changes)
-      assert.equal(node.cluster.numbers.waitingRows, 0)
+      assert.equal(node.cluster.metrics.waitingRows, 0)
       // On a second report the session may have moved on.
       await node.cluster.moved().apply(changes)
-      assert.notEqual(node.cluster.numbers.waitingRows, 0)
+      assert.notEqual(node.cluster.metrics.waitingRows, 0)
     })
 
     test('a leaving node keeps the tunnels of an agent until the agent has them elsewhere and gives them up', async () => {
@@ -266,20 +266,20 @@ describe('nodes on one database', () => {
 
     test('a tunnel with labels is online and listed even while names are claimed without a pause', async () => {
       const a = await start('nd_a')
-      const claims: Promise<boolean>[] = []
-      const claiming = setInterval(() => {
-        const n = claims.length
-        claims.push(a.plane.link.ask('claim', testReservation(`tn_c${n}`, `ts_c${n}`, `c${n}.example.com`)))
+      const reservations: Promise<boolean>[] = []
+      const reserving = setInterval(() => {
+        const n = reservations.length
+        reservations.push(a.plane.link.ask('claim', testReservation(`tn_c${n}`, `ts_c${n}`, `c${n}.example.com`)))
       }, 1)
       try {
-        await until('the first is granted', () => claims[0])
+        await until('the first is granted', () => reservations[0])
         a.plane.link.tell('sessionStarted', onlineSession('ts_1'))
         await a.plane.link.ask('tunnelStarted', labelTunnel('tn_1', 'ts_1', { app: 'shop' }), { withinMs: 10_000 })
         assert.equal((await a.node.cluster.presence().tunnel('tn_1'))?.id, 'tn_1')
       } finally {
-        clearInterval(claiming)
+        clearInterval(reserving)
       }
-      assert.ok((await Promise.all(claims)).every((isGranted) => isGranted))
+      assert.ok((await Promise.all(reservations)).every((isGranted) => isGranted))
     })
 
     test('groups have members at all nodes', async () => {

@@ -133,7 +133,7 @@ export class Cluster {
   }
 
   /** For the metrics. */
-  get numbers(): ClusterMetrics {
+  get metrics(): ClusterMetrics {
     const { ageMs } = this.#lease
     return {
       nodes: this.#liveCount,
@@ -271,11 +271,11 @@ export class Cluster {
   }
 
   /** Why a holder at another node blocks a claim; undefined when none does. */
-  async whyTaken(claim: Reservation): Promise<PoolDifference | undefined> {
+  async whyTaken(reservation: Reservation): Promise<PoolDifference | undefined> {
     const { store, node } = this.#options
-    const [row] = await store.read(({ online }) => online.holders([claim.place]))
+    const [row] = await store.read(({ online }) => online.holders([reservation.place]))
     const stored = row && { ...row, holders: row.holders.map((holder) => ({ ...holder, isAlive: true })) }
-    const decision = stored && decideReservation({ ...claim, nodeId: node.id }, stored)
+    const decision = stored && decideReservation({ ...reservation, nodeId: node.id }, stored)
     return decision?.isGranted === false ? decision.difference : undefined
   }
 
@@ -382,7 +382,7 @@ export class Cluster {
   #use(nodes: readonly LiveNode[], { isSettled }: { readonly isSettled: boolean }): void {
     const { node, here } = this.#options
     const live = nodes.flatMap(({ id, name, address, agentAddresses, isLeaving }) =>
-      id === node.id ? [] : [{ nodeId: id, name, address: placeOf(address), agentAddresses, isLeaving }],
+      id === node.id ? [] : [{ nodeId: id, name, address: addressOf(address), agentAddresses, isLeaving }],
     )
     const isLive = ({ nodeId }: OtherNode): boolean => live.some((each) => each.nodeId === nodeId)
     // Live ones are unsure too: a look-up may have been answered before they were, or before their rows are written again.
@@ -406,7 +406,7 @@ async function formerSessions({ online }: Reader, asked: readonly string[]): Pro
 }
 
 /** The parts of `host:port` or `[host]:port`; not checked, since a node wrote it. */
-function placeOf(address: string): OtherNode['address'] {
+function addressOf(address: string): OtherNode['address'] {
   const colon = address.lastIndexOf(':')
   return { host: address.slice(0, colon).replaceAll(/[[\]]/g, ''), port: Number(address.slice(colon + 1)) }
 }

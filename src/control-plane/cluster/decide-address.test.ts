@@ -5,11 +5,11 @@ import { type Applicant, decideReservation, type JudgedAddress, type JudgedHolde
 const holder = (n: number, nodeId: string, isAlive = true): JudgedHolder => ({
   ...{ tunnelId: `tn_${n}`, sessionId: `ts_${n}`, nodeId, isAlive },
 })
-const claim = (n: number, terms: Partial<Applicant> = {}): Applicant => ({
+const reservation = (n: number, terms: Partial<Applicant> = {}): Applicant => ({
   ...{ tunnelId: `tn_${n}`, sessionId: `ts_${n}`, nodeId: 'nd_here', version: 'p.q.r', ...terms },
 })
 const inPool = (n: number, terms: Partial<Applicant> = {}): Applicant =>
-  claim(n, { pool: { ownerId: 'usr_1' }, ...terms })
+  reservation(n, { pool: { ownerId: 'usr_1' }, ...terms })
 const alone = (...holders: JudgedHolder[]): JudgedAddress<JudgedHolder> => ({
   ...{ isPooled: false, ownerId: '', digest: '', holders },
 })
@@ -24,12 +24,12 @@ const outcome = (wanted: Applicant, place: JudgedAddress<JudgedHolder>): readonl
 
 describe('a place', () => {
   const cases: readonly [name: string, Applicant, JudgedAddress<JudgedHolder>, string | readonly string[]][] = [
-    ['that is free', claim(1), alone(), []],
-    ['of a stranger', claim(1), alone(holder(2, 'nd_b')), 'asks alone'],
-    ['of a stranger whose node is lost', claim(1), alone(holder(2, 'nd_b', false)), ['tn_2']],
-    ['of the same tunnel at another node', claim(1), alone(holder(1, 'nd_b')), ['tn_1']],
-    ['that this node has', claim(1), alone(holder(2, 'nd_here')), ['tn_2']],
-    ['of a pool, for one alone', claim(1), pool(holder(2, 'nd_b')), 'asks alone'],
+    ['that is free', reservation(1), alone(), []],
+    ['of a stranger', reservation(1), alone(holder(2, 'nd_b')), 'asks alone'],
+    ['of a stranger whose node is lost', reservation(1), alone(holder(2, 'nd_b', false)), ['tn_2']],
+    ['of the same tunnel at another node', reservation(1), alone(holder(1, 'nd_b')), ['tn_1']],
+    ['that this node has', reservation(1), alone(holder(2, 'nd_here')), ['tn_2']],
+    ['of a pool, for one alone', reservation(1), pool(holder(2, 'nd_b')), 'asks alone'],
     ['of one alone, for a pool', inPool(1), alone(holder(2, 'nd_b')), 'is alone'],
     ['of a pool that is like it', inPool(1), pool(holder(2, 'nd_b'), holder(3, 'nd_here')), ['tn_3']],
     [

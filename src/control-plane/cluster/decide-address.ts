@@ -39,16 +39,16 @@ type Decision<Held extends JudgedHolder> =
 
 /** Decides whether a tunnel gets an address, alone or as a member of its pool. */
 export function decideReservation<Held extends JudgedHolder>(
-  claim: Applicant,
+  reservation: Applicant,
   place: JudgedAddress<Held>,
 ): Decision<Held> {
   const { holders } = place
   // Holders at this node were decided before; their rows may be stale.
-  const others = holders.filter(({ isAlive, nodeId }) => isAlive && nodeId !== claim.nodeId)
-  const strangers = others.filter((holder) => !isSame(claim, holder))
+  const others = holders.filter(({ isAlive, nodeId }) => isAlive && nodeId !== reservation.nodeId)
+  const strangers = others.filter((holder) => !isSame(reservation, holder))
   const [stranger] = strangers
   if (!stranger) return { isGranted: true, replaced: holders }
-  const difference = poolDifference(claim, termsOf(place, stranger))
+  const difference = poolDifference(reservation, termsOf(place, stranger))
   if (difference !== undefined) return { isGranted: false, difference }
   return { isGranted: true, replaced: holders.filter((holder) => !strangers.includes(holder)) }
 }

@@ -53,7 +53,7 @@ describe('an expired lease', () => {
     after(() => store.close())
 
     const found = async (): Promise<string | undefined> =>
-      (await here.cluster.lookUps.places([`secure:${NAME}`]))[0]?.tunnel.nodeId
+      (await here.cluster.lookUps.addresses([`secure:${NAME}`]))[0]?.tunnel.nodeId
     const dead = () => store.read(({ online }) => online.deadNodes())
     const expire = () => store.write((writer) => writer.online.leave('nd_b'))
     const die = async (): Promise<void> => {
@@ -68,12 +68,12 @@ describe('an expired lease', () => {
       pass(LONG_MS)
       assert.equal(await found(), undefined)
       // The data plane knows by the time of the answer.
-      assert.deepEqual([plane.nodes, plane.unsure, here.cluster.numbers.nodes], [['nd_b'], ['nd_b'], 1])
+      assert.deepEqual([plane.nodes, plane.unsure, here.cluster.metrics.nodes], [['nd_b'], ['nd_b'], 1])
       assert.deepEqual(await dead(), ['nd_b'])
       await there.cluster.renew()
       await here.cluster.renew()
       // An answer from before that may come still.
-      assert.deepEqual([plane.unsure, here.cluster.numbers.nodes], [['nd_b'], 2])
+      assert.deepEqual([plane.unsure, here.cluster.metrics.nodes], [['nd_b'], 2])
       assert.equal(await found(), 'nd_b')
       for (let i = 0; i < 2; i++) {
         pass(SHORT_MS)

@@ -24,7 +24,7 @@ export function mirrorPorts(lookUps: LookUps, send: (change: PortChange) => Prom
     async apply(changes) {
       const ports = changedIds(changes, [PORT_CHANGED])
       if (ports.length === 0) return
-      const taken = await lookUps.portPlaces(ports.map(Number))
+      const taken = await lookUps.portAddresses(ports.map(Number))
       const there = new Set(taken.map(({ place }) => place))
       await send({ taken, free: ports.map((port) => `:${port}`).filter((place) => !there.has(place)) })
     },

@@ -45,7 +45,7 @@ describe('an address that its agent asks for again', () => {
     }
     /** The tunnel that visitors at the other node are sent to. */
     const found = async (): Promise<string | undefined> => {
-      const [place] = (await there?.cluster.lookUps.places([PLACE])) ?? []
+      const [place] = (await there?.cluster.lookUps.addresses([PLACE])) ?? []
       return place?.tunnel.tunnelId
     }
     const holders = () => here?.planes.directory.heldAddresses(PLACE) ?? []

@@ -5,7 +5,7 @@ export type LocatedReservation = Reservation & { readonly planeId: string }
 
 /** A claim whose agent waits for the answer. */
 export interface WaitingReservation {
-  readonly claim: LocatedReservation
+  readonly reservation: LocatedReservation
   readonly resolve: (isGranted: boolean) => void
   readonly reject: (error: unknown) => void
 }
@@ -15,8 +15,8 @@ export interface RowBatch {
   readonly sessions: ReadonlyMap<string, boolean>
   readonly tunnels: ReadonlyMap<string, boolean>
   /** Places whose holder here may have changed, by place. */
-  readonly places: ReadonlySet<string>
-  readonly claims: readonly WaitingReservation[]
+  readonly addresses: ReadonlySet<string>
+  readonly reservations: readonly WaitingReservation[]
 }
 
 /**
@@ -27,18 +27,18 @@ const AT_ONCE = 500
 
 /** Splits a batch into transactions, in its order. All that concerns one place is in one of them. */
 export function piecesOf(batch: RowBatch, atOnce = AT_ONCE): RowBatch[] {
-  const claims = [...Map.groupBy(batch.claims, ({ claim }) => claim.place)]
-  const claimed = new Set(claims.map(([place]) => place))
-  const claiming = new Set(batch.claims.map(({ claim }) => claim.sessionId))
-  const sessions = [...batch.sessions].filter(([id]) => !claiming.has(id))
+  const reservations = [...Map.groupBy(batch.reservations, ({ reservation }) => reservation.place)]
+  const reserved = new Set(reservations.map(([place]) => place))
+  const reserving = new Set(batch.reservations.map(({ reservation }) => reservation.sessionId))
+  const sessions = [...batch.sessions].filter(([id]) => !reserving.has(id))
   const tunnels = [...batch.tunnels]
-  const places = [...batch.places].filter((place) => !claimed.has(place))
+  const addresses = [...batch.addresses].filter((place) => !reserved.has(place))
   const pieces: RowBatch[] = []
-  const longest = Math.max(sessions.length, tunnels.length, places.length, claims.length)
+  const longest = Math.max(sessions.length, tunnels.length, addresses.length, reservations.length)
   for (let i = 0; i < longest; i += atOnce) {
-    const here = claims.slice(i, i + atOnce)
+    const here = reservations.slice(i, i + atOnce)
     // Their sessions are written with them: a node that hears that a place has moved must find the session moved, too.
-    const theirs = new Set(here.flatMap(([, waiting]) => waiting.map(({ claim }) => claim.sessionId)))
+    const theirs = new Set(here.flatMap(([, waiting]) => waiting.map(({ reservation }) => reservation.sessionId)))
     pieces.push({
       sessions: new Map([
         ...[...theirs].flatMap((id) =>
@@ -47,8 +47,8 @@ export function piecesOf(batch: RowBatch, atOnce = AT_ONCE): RowBatch[] {
         ...sessions.slice(i, i + atOnce),
       ]),
       tunnels: new Map(tunnels.slice(i, i + atOnce)),
-      places: new Set([...places.slice(i, i + atOnce), ...here.map(([place]) => place)]),
-      claims: here.flatMap(([, waiting]) => waiting),
+      addresses: new Set([...addresses.slice(i, i + atOnce), ...here.map(([place]) => place)]),
+      reservations: here.flatMap(([, waiting]) => waiting),
     })
   }
   return pieces

@@ -26,7 +26,7 @@ export interface HeldHere {
   session(id: string): ({ readonly planeId: string } & OnlineSession) | undefined
   tunnel(id: string): { readonly planeId: string; readonly online: OnlineTunnel } | undefined
   /** Several where they are in a pool. */
-  places(place: string): readonly ({ readonly planeId: string } & Reservation)[]
+  addresses(place: string): readonly ({ readonly planeId: string } & Reservation)[]
   tunnelsOf(sessionId: string): readonly { readonly id: string; readonly place: string | undefined }[]
 }
 
@@ -75,8 +75,8 @@ export class OnlineRows {
   readonly #options: OnlineRowsOptions
   #sessions = new Map<string, boolean>()
   #tunnels = new Map<string, boolean>()
-  #places = new Set<string>()
-  #claims: WaitingReservation[] = []
+  #addresses = new Set<string>()
+  #reservations: WaitingReservation[] = []
   /** Claims that are not decided yet. */
   readonly #asked = new Set<Reservation>()
   /** Claims given up here that the database still shows as held, by slot; until their release is being written. */
@@ -101,7 +101,7 @@ export class OnlineRows {
 
   /** How many changes are not written yet. */
   get waiting(): number {
-    return this.#sessions.size + this.#tunnels.size + this.#places.size + this.#claims.length
+    return this.#sessions.size + this.#tunnels.size + this.#addresses.size + this.#reservations.length
   }
 
   /** Whether a session is online here, or was lately. */
@@ -126,24 +126,24 @@ export class OnlineRows {
   }
 
   addressChanged(place: string): void {
-    this.#places.add(place)
+    this.#addresses.add(place)
     this.#writeSoon(GATHER_MS)
   }
 
-  placeLeft(claim: Reservation): void {
+  addressLeft(reservation: Reservation): void {
     // A claim that was not granted yet never held the place.
-    if (!this.#asked.has(claim)) this.#givenUp.set(slotOf(claim), claim)
-    this.addressChanged(claim.place)
+    if (!this.#asked.has(reservation)) this.#givenUp.set(slotOf(reservation), reservation)
+    this.addressChanged(reservation.place)
   }
 
   /** Resolves with whether the tunnel gets the place at all nodes; rejects when the database does not answer. */
-  claim(claim: LocatedReservation): Promise<boolean> {
-    if (this.#isOursStill(claim)) return this.#renew(claim)
+  reserve(reservation: LocatedReservation): Promise<boolean> {
+    if (this.#isOursStill(reservation)) return this.#renew(reservation)
     const { promise, resolve, reject } = Promise.withResolvers<boolean>()
-    this.#asked.add(claim)
-    this.#claims.push({ claim, resolve, reject })
+    this.#asked.add(reservation)
+    this.#reservations.push({ reservation, resolve, reject })
     this.#writeSoon(0)
-    return promise.finally(() => this.#asked.delete(claim))
+    return promise.finally(() => this.#asked.delete(reservation))
   }
 
   /** Writes all that waits; resolves when that is done, or the database is down. */
@@ -169,12 +169,12 @@ export class OnlineRows {
     clearTimeout(this.#timer)
     await this.#writing
     this.#next.resolve()
-    for (const { reject } of this.#claims.splice(0)) reject(new Error('this node is stopping'))
+    for (const { reject } of this.#reservations.splice(0)) reject(new Error('this node is stopping'))
   }
 
   /** The agent is back before its release was written: in the database it still holds the place, reachable or not. */
-  #isOursStill(claim: Reservation): boolean {
-    return this.#givenUp.get(slotOf(claim))?.sessionId === claim.sessionId
+  #isOursStill(reservation: Reservation): boolean {
+    return this.#givenUp.get(slotOf(reservation))?.sessionId === reservation.sessionId
   }
 
   /** Waits until other nodes can read the new row. Not for a slow database: a node with the old row looks up again. */
@@ -221,11 +221,16 @@ export class OnlineRows {
   async #writeAll(): Promise<void> {
     // An agent waits for its claim, so the next batch follows at once; other changes may gather.
     for (let begunAt = performance.now(); ; begunAt = performance.now()) {
-      const batch = { sessions: this.#sessions, tunnels: this.#tunnels, places: this.#places, claims: this.#claims }
+      const batch = {
+        sessions: this.#sessions,
+        tunnels: this.#tunnels,
+        addresses: this.#addresses,
+        reservations: this.#reservations,
+      }
       this.#sessions = new Map()
       this.#tunnels = new Map()
-      this.#places = new Set()
-      this.#claims = []
+      this.#addresses = new Set()
+      this.#reservations = []
       const { promise, resolve } = this.#next
       this.#current = promise
       this.#next = Promise.withResolvers()
@@ -245,10 +250,10 @@ export class OnlineRows {
         resolve()
       }
       // In a crowd, more claims arrive within moments even when none waits right now.
-      const { length } = batch.claims
-      if (this.#isClosed || (this.#claims.length === 0 && length <= 1)) return
-      if (this.#claims.length < ENOUGH) await pause(Math.max(0, begunAt + gatherMs(length) - performance.now()))
-      if (this.#claims.length === 0) return
+      const { length } = batch.reservations
+      if (this.#isClosed || (this.#reservations.length === 0 && length <= 1)) return
+      if (this.#reservations.length < ENOUGH) await pause(Math.max(0, begunAt + gatherMs(length) - performance.now()))
+      if (this.#reservations.length === 0) return
     }
   }
 
@@ -259,11 +264,11 @@ export class OnlineRows {
       if (!(await writer.online.holdLease(nodeId))) throw new LeaseLost()
       const sessions = await this.#writeSessions(writer.online, batch.sessions)
       await this.#writeTunnels(writer.online, batch.tunnels)
-      return { sessions, ...(await this.#writePlaces(writer, batch)) }
+      return { sessions, ...(await this.#writeAddresses(writer, batch)) }
     })
     this.#releasing.clear()
-    for (const { claim, resolve } of batch.claims) resolve(!outcome.refused.has(claim))
-    for (const claim of outcome.taken) onAddressTaken(claim)
+    for (const { reservation, resolve } of batch.reservations) resolve(!outcome.refused.has(reservation))
+    for (const reservation of outcome.taken) onAddressTaken(reservation)
     for (const id of outcome.sessions) onSessionTaken(id)
   }
 
@@ -282,7 +287,7 @@ export class OnlineRows {
         fields: JSON.stringify(session),
       }
     })
-    const [come, announced] = parted(rows, ({ id }) => ids.get(id) === true)
+    const [come, announced] = partition(rows, ({ id }) => ids.get(id) === true)
     await online.putSessions(come)
     const kept = new Set(await online.keepSessions(announced))
     await online.removeSessions(nodeId, gone)
@@ -302,34 +307,34 @@ export class OnlineRows {
       const endpointId = endpoint?.present.id ?? null
       return { id, nodeId, planeId, sessionId, endpointId, fields: JSON.stringify(kept), pairs }
     })
-    const [come, announced] = parted(rows, ({ id }) => ids.get(id) === true)
+    const [come, announced] = partition(rows, ({ id }) => ids.get(id) === true)
     await online.putTunnels(come)
     await online.keepTunnels(announced)
   }
 
   /** Grants places to claims, and releases those that nobody here holds any more. */
-  async #writePlaces(
+  async #writeAddresses(
     writer: Writer,
     batch: RowBatch,
   ): Promise<{ refused: ReadonlySet<Reservation>; taken: Reservation[] }> {
     const { nodeId } = this.#options
     const { online } = writer
     // When a batch has two claims for one slot, both are the same agent's, or this node would not have made the later one.
-    const claims = Map.groupBy(
-      new Map(batch.claims.map(({ claim }) => [slotOf(claim), claim])).values(),
+    const reservations = Map.groupBy(
+      new Map(batch.reservations.map(({ reservation }) => [slotOf(reservation), reservation])).values(),
       ({ place }) => place,
     )
-    const all = [...new Set([...claims.keys(), ...batch.places])]
+    const all = [...new Set([...reservations.keys(), ...batch.addresses])]
     if (all.length === 0) return { refused: new Set(), taken: [] }
     const locked = await online.lockAddresses(all)
     this.#startRelease(new Set(all))
-    const settled = locked.map((row) => this.#settle(row, claims.get(row.place) ?? []))
+    const settled = locked.map((row) => this.#settle(row, reservations.get(row.place) ?? []))
     for (const { sessionId } of settled.flatMap(({ movedHere }) => movedHere)) {
       // Its former node learns of the move from the feed, even when it cannot be reached.
       writer.changed(SESSION_MOVED, sessionId, (revision) => this.#noteMove(revision, sessionId))
     }
     await online.dropHolders(settled.flatMap(({ dropped }) => dropped))
-    await online.setAddresses(settled.flatMap(({ given: [first] }) => (first ? [this.#placeRow(first)] : [])))
+    await online.setAddresses(settled.flatMap(({ given: [first] }) => (first ? [this.#addressRow(first)] : [])))
     await online.putHolders(
       settled.flatMap(({ given }) =>
         given.map(({ place, tunnelId, sessionId, planeId, version, pool }) => ({
@@ -349,63 +354,65 @@ export class OnlineRows {
   }
 
   /** From now on, an agent that comes back to one of these places has to claim it again. */
-  #startRelease(places: ReadonlySet<string>): void {
-    for (const [slot, claim] of this.#givenUp) {
-      if (!places.has(claim.place)) continue
+  #startRelease(addresses: ReadonlySet<string>): void {
+    for (const [slot, reservation] of this.#givenUp) {
+      if (!addresses.has(reservation.place)) continue
       this.#givenUp.delete(slot)
-      this.#releasing.set(slot, claim)
+      this.#releasing.set(slot, reservation)
     }
   }
 
   /** The release was not written: agents that came back meanwhile still hold their places. */
   #undoRelease(): void {
-    for (const [slot, claim] of this.#releasing) if (!this.#givenUp.has(slot)) this.#givenUp.set(slot, claim)
+    for (const [slot, reservation] of this.#releasing)
+      if (!this.#givenUp.has(slot)) this.#givenUp.set(slot, reservation)
     this.#releasing.clear()
-    const [ours, asked] = parted(this.#claims, ({ claim }) => this.#isOursStill(claim))
-    this.#claims = asked
-    for (const { claim, resolve } of ours) {
-      this.#places.add(claim.place)
+    const [ours, asked] = partition(this.#reservations, ({ reservation }) => this.#isOursStill(reservation))
+    this.#reservations = asked
+    for (const { reservation, resolve } of ours) {
+      this.#addresses.add(reservation.place)
       resolve(true)
     }
   }
 
   /** Decides who holds one place, whose row is locked. */
-  #settle(row: StoredHeldAddress<FoundHolder>, claims: readonly LocatedReservation[]) {
+  #settle(row: StoredHeldAddress<FoundHolder>, reservations: readonly LocatedReservation[]) {
     const { nodeId, held } = this.#options
     const { place, holders } = row
-    const here = held.places(place)
+    const here = held.addresses(place)
     const isHere = ({ tunnelId, sessionId }: Reservation): boolean =>
       here.some((each) => each.tunnelId === tunnelId && each.sessionId === sessionId)
     // A tunnel that ended before the answer is not granted its place: nobody would ever remove the row.
-    const [wanted, refused] = parted(claims, isHere)
+    const [wanted, refused] = partition(reservations, isHere)
     const granted: LocatedReservation[] = []
     const dropped = new Set(holders.filter((holder) => holder.nodeId === nodeId || !holder.isAlive))
     const movedHere: FoundHolder[] = []
-    for (const claim of wanted) {
-      const decision = decideReservation({ ...claim, nodeId }, row)
+    for (const reservation of wanted) {
+      const decision = decideReservation({ ...reservation, nodeId }, row)
       if (!decision.isGranted) {
-        refused.push(claim)
+        refused.push(reservation)
         continue
       }
-      granted.push(claim)
+      granted.push(reservation)
       for (const holder of decision.replaced) {
         dropped.add(holder)
         if (holder.isAlive && holder.nodeId !== nodeId) movedHere.push(holder)
       }
     }
     const asked = new Set(wanted.map(slotOf))
-    const announced = here.filter((claim) => !asked.has(slotOf(claim)))
+    const announced = here.filter((reservation) => !asked.has(slotOf(reservation)))
     const others = holders.filter((holder) => !dropped.has(holder))
-    const [taken, kept] = parted(announced, (claim) =>
+    const [taken, kept] = partition(announced, (reservation) =>
       others.some(
-        (holder) => holder.tunnelId === claim.tunnelId || poolDifference(claim, termsOf(row, holder)) !== undefined,
+        (holder) =>
+          holder.tunnelId === reservation.tunnelId || poolDifference(reservation, termsOf(row, holder)) !== undefined,
       ),
     )
     return { place, refused, taken, given: [...granted, ...kept], dropped: [...dropped], movedHere }
   }
 
-  #placeRow({ place, config, isUnnamed, pool, version }: Reservation) {
-    const sealed = this.#options.sealer.seal(JSON.stringify(config), placeContext(place))
+  #addressRow({ place, config, isUnnamed, pool, version }: Reservation) {
+    const sealed = this.#options.sealer.seal(JSON.stringify(config), addressContext(place))
     const terms = { ownerId: pool?.ownerId ?? '', isPooled: pool !== undefined, digest: pool ? version : '' }
     return { place, ...terms, isUnnamed, port: portOf(place), config: sealed }
   }
@@ -415,10 +422,10 @@ export class OnlineRows {
     for (const batch of pieces) {
       for (const [id, isNew] of batch.sessions) this.sessionChanged(id, { isNew })
       for (const [id, isNew] of batch.tunnels) this.tunnelChanged(id, { isNew })
-      for (const place of batch.places) this.#places.add(place)
+      for (const place of batch.addresses) this.#addresses.add(place)
       // Whether the claim was granted is unknown: its agent is refused, and the place is written again as it is held here.
-      for (const { claim, reject } of batch.claims) {
-        this.#places.add(claim.place)
+      for (const { reservation, reject } of batch.reservations) {
+        this.#addresses.add(reservation.place)
         reject(err)
       }
     }
@@ -444,7 +451,7 @@ export interface KeptTunnel {
 }
 
 /** The context under which a place's configuration is sealed; it holds the secrets of guards. */
-export function placeContext(place: string): string {
+export function addressContext(place: string): string {
   return `places/${place}`
 }
 
@@ -464,6 +471,6 @@ function split<T>(ids: Iterable<string>, find: (id: string) => T | undefined): r
   return [there, gone]
 }
 
-function parted<T>(all: readonly T[], isFirst: (each: T) => boolean): readonly [T[], T[]] {
+function partition<T>(all: readonly T[], isFirst: (each: T) => boolean): readonly [T[], T[]] {
   return [all.filter(isFirst), all.filter((each) => !isFirst(each))]
 }

@@ -20,7 +20,7 @@ describe('the directory, for a session that moves away from a draining plane', (
     const made = quiet()
     const { directory, news } = made
     directory.sessionStarted('w1', onlineSession('ts_1'))
-    await directory.claim('w1', testReservation('tn_1', 'ts_1', 'a.example.com'))
+    await directory.reserve('w1', testReservation('tn_1', 'ts_1', 'a.example.com'))
     await directory.tunnelStarted('w1', endpointTunnel('tn_1', 'ts_1', 'a.example.com'))
     await directory.tunnelStarted('w1', labelTunnel('tn_2', 'ts_1', { app: 'web' }))
     assert.equal(directory.movingLabels('ts_1'), undefined, 'it does not drain yet')
@@ -44,9 +44,9 @@ describe('the directory, for a session that moves away from a draining plane', (
     assert.equal(directory.planeOf('ts_1'), 'w2')
     assert.equal(directory.sessions(all).length, 1)
     assert.deepEqual([at(made, 'w1'), at(made, 'w2')], [['tn_1', 'tn_2'], []])
-    assert.equal(await directory.claim('w2', testReservation('tn_1', 'ts_1', 'a.example.com')), true)
+    assert.equal(await directory.reserve('w2', testReservation('tn_1', 'ts_1', 'a.example.com')), true)
     assert.deepEqual(news(), [], 'nobody is sent to a tunnel that is not there yet')
-    assert.equal(await directory.claim('w3', testReservation('tn_9', 'ts_9', 'a.example.com')), false)
+    assert.equal(await directory.reserve('w3', testReservation('tn_9', 'ts_9', 'a.example.com')), false)
     await directory.tunnelStarted('w2', endpointTunnel('tn_1', 'ts_1', 'a.example.com'))
     await directory.tunnelStarted('w2', labelTunnel('tn_2', 'ts_1', labels))
     assert.deepEqual(news(), ['+tn_1@w2', '+tn_2@w2'])
@@ -73,7 +73,7 @@ describe('the directory, for a session that moves away from a draining plane', (
       ['tn_2'],
     )
     directory.sessionStarted('w3', onlineSession('ts_1'))
-    assert.ok(await directory.claim('w3', testReservation('tn_1', 'ts_1', 'a.example.com')))
+    assert.ok(await directory.reserve('w3', testReservation('tn_1', 'ts_1', 'a.example.com')))
     await directory.tunnelStarted('w3', endpointTunnel('tn_1', 'ts_1', 'a.example.com'))
     directory.sessionEnded('w3', 'ts_1')
     assert.deepEqual([at(made, 'w1'), at(made, 'w3')], [['tn_2'], []], 'what has not come over is where it was')
@@ -82,11 +82,11 @@ describe('the directory, for a session that moves away from a draining plane', (
   test('lets visitors wait when the former plane is gone before the tunnel is there', async () => {
     const { directory, news } = await moving()
     directory.sessionStarted('w2', onlineSession('ts_1'))
-    await directory.claim('w2', testReservation('tn_1', 'ts_1', 'a.example.com'))
+    await directory.reserve('w2', testReservation('tn_1', 'ts_1', 'a.example.com'))
     directory.tunnelEnded('w1', 'tn_1')
     assert.deepEqual(news(), ['?tn_1@w1'])
     assert.deepEqual(directory.holdersOf('secure:a.example.com'), ['ts_1'])
-    assert.equal(await directory.claim('w3', testReservation('tn_9', 'ts_9', 'a.example.com')), false)
+    assert.equal(await directory.reserve('w3', testReservation('tn_9', 'ts_9', 'a.example.com')), false)
     await directory.tunnelStarted('w2', endpointTunnel('tn_1', 'ts_1', 'a.example.com'))
     assert.deepEqual(news(), ['+tn_1@w2'])
   })
@@ -96,13 +96,13 @@ describe('the directory, for a session that moves away from a draining plane', (
       const made = await moving()
       const { directory, news } = made
       directory.sessionStarted('w2', onlineSession('ts_1'))
-      await directory.claim('w2', testReservation('tn_1', 'ts_1', 'a.example.com'))
+      await directory.reserve('w2', testReservation('tn_1', 'ts_1', 'a.example.com'))
       if (isGone) directory.detached('w2')
-      else directory.unclaim('w2', { place: 'secure:a.example.com', tunnelId: 'tn_1' })
+      else directory.release('w2', { place: 'secure:a.example.com', tunnelId: 'tn_1' })
       assert.deepEqual(news(), [])
       assert.deepEqual(at(made, 'w1'), ['tn_1', 'tn_2'])
       directory.sessionStarted('w3', onlineSession('ts_1'))
-      assert.equal(await directory.claim('w3', testReservation('tn_1', 'ts_1', 'a.example.com')), true)
+      assert.equal(await directory.reserve('w3', testReservation('tn_1', 'ts_1', 'a.example.com')), true)
       await directory.tunnelStarted('w3', endpointTunnel('tn_1', 'ts_1', 'a.example.com'))
       assert.deepEqual(news().at(-1), '+tn_1@w3')
     }
@@ -127,7 +127,7 @@ describe('the directory, for a session that moves away from a draining plane', (
       assert.equal(directory.planeOf('ts_1'), 'w2')
       assert.deepEqual(
         directory
-          .elsewhere('w3')
+          .ofOtherPlanes('w3')
           .map(({ tunnelId, planeId }) => `${tunnelId}@${planeId}`)
           .sort(),
         ['tn_1@w2', 'tn_2@w1'],

@@ -20,7 +20,7 @@ function quiet() {
   /** A tunnel with a session of its own joins the pool; resolves with whether it may. */
   const join = async (plane: string, n: number, terms?: Terms): Promise<boolean> => {
     directory.sessionStarted(plane, onlineSession(`ts_${n}`))
-    const isIn = await directory.claim(plane, poolReservation(`tn_${n}`, `ts_${n}`, NAME, terms))
+    const isIn = await directory.reserve(plane, poolReservation(`tn_${n}`, `ts_${n}`, NAME, terms))
     if (isIn) await directory.tunnelStarted(plane, poolTunnel(`tn_${n}`, `ts_${n}`, NAME, terms))
     return isIn
   }
@@ -41,7 +41,7 @@ describe('a pool in the directory', () => {
     )
     assert.deepEqual(directory.holdersOf(PLACE), ['ts_1', 'ts_2', 'ts_3'])
     assert.deepEqual(
-      directory.elsewhere('w1').map(({ tunnelId }) => tunnelId),
+      directory.ofOtherPlanes('w1').map(({ tunnelId }) => tunnelId),
       ['tn_2', 'tn_3'],
     )
     assert.equal(directory.endpoints({ limit: 10 }).length, 3)
@@ -54,10 +54,10 @@ describe('a pool in the directory', () => {
     await join('w2', 2)
     directory.tunnelEnded('w1', 'tn_1')
     assert.deepEqual([removed, directory.holdersOf(PLACE)], [['tn_1'], ['ts_2']])
-    assert.equal(await directory.claim('w1', testReservation('tn_3', 'ts_3', NAME)), false)
+    assert.equal(await directory.reserve('w1', testReservation('tn_3', 'ts_3', NAME)), false)
     directory.detached('w2')
     assert.deepEqual([removed, directory.holdersOf(PLACE)], [['tn_1', 'tn_2'], []])
-    assert.equal(await directory.claim('w1', testReservation('tn_3', 'ts_3', NAME)), true)
+    assert.equal(await directory.reserve('w1', testReservation('tn_3', 'ts_3', NAME)), true)
   })
 
   test('refuses a member that differs, and a tunnel that wants the address alone', async () => {
@@ -70,17 +70,17 @@ describe('a pool in the directory', () => {
     assert.equal(directory.whyTaken(poolReservation('tn_2', 'ts_2', NAME, { version: 'a.x.c' })), 'policy')
     assert.equal(directory.whyTaken(testReservation('tn_2', 'ts_2', NAME)), 'asks alone')
     assert.equal(directory.whyTaken(poolReservation('tn_2', 'ts_2', NAME)), undefined)
-    await directory.claim('w1', testReservation('tn_9', 'ts_9', 'b.example.com'))
+    await directory.reserve('w1', testReservation('tn_9', 'ts_9', 'b.example.com'))
     assert.equal(directory.whyTaken(poolReservation('tn_2', 'ts_2', 'b.example.com')), 'is alone')
   })
 
   test('takes two tunnels of one session, and keeps the membership of one that comes back', async () => {
     const { directory, removed, join } = quiet()
     await join('w1', 1)
-    assert.equal(await directory.claim('w1', poolReservation('tn_2', 'ts_1', NAME)), true)
+    assert.equal(await directory.reserve('w1', poolReservation('tn_2', 'ts_1', NAME)), true)
     await directory.tunnelStarted('w1', poolTunnel('tn_2', 'ts_1', NAME))
     assert.deepEqual(removed, [])
-    assert.equal(await directory.claim('w2', poolReservation('tn_1', 'ts_1', NAME)), true)
+    assert.equal(await directory.reserve('w2', poolReservation('tn_1', 'ts_1', NAME)), true)
     assert.deepEqual(removed, ['tn_1'])
     assert.equal(directory.heldAddresses(PLACE).length, 2)
   })
@@ -88,7 +88,7 @@ describe('a pool in the directory', () => {
   test('ends when its only agent takes the address alone', async () => {
     const { directory, join } = quiet()
     await join('w1', 1)
-    assert.equal(await directory.claim('w1', testReservation('tn_1', 'ts_1', NAME)), true)
+    assert.equal(await directory.reserve('w1', testReservation('tn_1', 'ts_1', NAME)), true)
     assert.deepEqual(
       directory.heldAddresses(PLACE).map(({ tunnelId, pool }) => [tunnelId, pool]),
       [['tn_1', undefined]],

@@ -104,7 +104,7 @@ class Model {
   }
 
   /** What other planes have, as this one needs it. */
-  elsewhere(plane: string): string[] {
+  ofOtherPlanes(plane: string): string[] {
     const labelled = [...this.tunnels].filter(([id, at]) => labels[id] && at.plane !== plane)
     const placed = [...this.places.values()].filter((at) => at.plane !== plane)
     return [
@@ -115,7 +115,7 @@ class Model {
 }
 
 /** A directory, and what each plane knows from its messages. */
-class Told {
+class SentToPlanes {
   readonly known = new Map<string, Map<string, string>>(planes.map((plane) => [plane, new Map<string, string>()]))
   readonly directory: Directory
   /** Messages that changed nothing. */
@@ -137,7 +137,7 @@ class Told {
   /** Attaches a plane: it is told everything, and others are told what it has. */
   attached(plane: string): void {
     const text = (all: readonly WorkerTunnel[]) => all.map((each) => [each.tunnelId, each.planeId] as const)
-    this.known.set(plane, new Map(text(this.directory.elsewhere(plane))))
+    this.known.set(plane, new Map(text(this.directory.ofOtherPlanes(plane))))
     for (const [id, known] of this.known) {
       if (id !== plane) for (const [tunnel, at] of text(this.directory.ofPlane(plane))) known.set(tunnel, at)
     }
@@ -170,13 +170,13 @@ function compare(directory: Directory, model: Model): void {
   const web = [...model.tunnels.keys()].filter((id) => labels[id])
   assert.deepEqual(directory.tunnelsWith({ app: 'web' }), web.sort())
   for (const plane of planes) {
-    const found = directory.elsewhere(plane).map(({ tunnelId, planeId }) => `${tunnelId} ${planeId}`)
-    assert.deepEqual(found.sort(), model.elsewhere(plane))
+    const found = directory.ofOtherPlanes(plane).map(({ tunnelId, planeId }) => `${tunnelId} ${planeId}`)
+    assert.deepEqual(found.sort(), model.ofOtherPlanes(plane))
   }
 }
 
-async function take(each: Step, told: Told, model: Model): Promise<void> {
-  const { directory } = told
+async function take(each: Step, sent: SentToPlanes, model: Model): Promise<void> {
+  const { directory } = sent
   const { act, session, credential, tunnel } = each
   const plane = (each.isAtHome && model.sessions.get(session)?.plane) || each.plane
   const place = names[tunnel]
@@ -193,20 +193,20 @@ async function take(each: Step, told: Told, model: Model): Promise<void> {
   } else if (act === 'claim' && place && isHere) {
     const held = model.places.get(place)
     const isGiven = !held || held.tunnel === tunnel || (held.session === session && held.plane !== plane)
-    assert.equal(await directory.claim(plane, testReservation(tunnel, session, place)), isGiven)
+    assert.equal(await directory.reserve(plane, testReservation(tunnel, session, place)), isGiven)
     if (!isGiven) return
     if (held) model.tunnels.delete(held.tunnel)
     model.places.set(place, { plane, session, tunnel })
   } else if (act === 'unclaim' && place) {
     if (model.holds(tunnel, plane)) model.places.delete(place)
-    directory.unclaim(plane, { place: `secure:${place}`, tunnelId: tunnel })
+    directory.release(plane, { place: `secure:${place}`, tunnelId: tunnel })
   } else if (act === 'online' && isHere) {
     const held = place && model.places.get(place)
     if (held && (!model.holds(tunnel, plane) || held.session !== session)) return
     model.tunnels.set(tunnel, { plane, session })
     if (place) model.places.set(place, { plane, session, tunnel })
     // As `WorkerTunnels.cameHere` does.
-    told.known.get(plane)?.delete(tunnel)
+    sent.known.get(plane)?.delete(tunnel)
     await directory.tunnelStarted(plane, onlineTunnel(tunnel, session))
   } else if (act === 'offline') {
     if (model.tunnels.get(tunnel)?.plane === plane) model.offline(tunnel)
@@ -225,7 +225,7 @@ async function take(each: Step, told: Told, model: Model): Promise<void> {
       [...(back?.tunnels ?? [])].map(([id, at]) => onlineTunnel(id, at.session)),
     )
     assert.deepEqual(found, superseded)
-    told.attached(plane)
+    sent.attached(plane)
   } else if (act === 'former') directory.formerLabels(session)
 }
 
@@ -234,25 +234,25 @@ describe('the directory', () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 100, size: 'max' }), async (steps) => {
         const model = new Model()
-        const told = new Told((plane) => model.away.has(plane))
+        const sent = new SentToPlanes((plane) => model.away.has(plane))
         const check = (): void => {
-          compare(told.directory, model)
-          for (const [plane, known] of told.known) {
+          compare(sent.directory, model)
+          for (const [plane, known] of sent.known) {
             if (model.away.has(plane)) continue
-            assert.deepEqual([...known].map(([id, at]) => `${id} ${at}`).sort(), model.elsewhere(plane), plane)
+            assert.deepEqual([...known].map(([id, at]) => `${id} ${at}`).sort(), model.ofOtherPlanes(plane), plane)
           }
         }
         for (const each of steps) {
-          await take(each, told, model)
+          await take(each, sent, model)
           check()
         }
-        assert.equal(told.idle, 0)
+        assert.equal(sent.idle, 0)
         // A claim may be left that was never given up; it goes with its plane.
         for (const plane of planes) {
           model.detach(plane)
-          told.directory.detached(plane)
+          sent.directory.detached(plane)
         }
-        compare(told.directory, new Model())
+        compare(sent.directory, new Model())
       }),
       { numRuns: 600 },
     )
@@ -273,12 +273,12 @@ describe('the directory', () => {
     for (const isEndFirst of [true, false]) {
       const { directory, news } = quiet()
       directory.sessionStarted('w1', onlineSession('ts_1'))
-      const claim = testReservation('tn_1', 'ts_1', 'a.example.com')
-      assert.ok(await directory.claim('w1', claim))
+      const reservation = testReservation('tn_1', 'ts_1', 'a.example.com')
+      assert.ok(await directory.reserve('w1', reservation))
       await directory.tunnelStarted('w1', endpointTunnel('tn_1', 'ts_1', 'a.example.com'))
       assert.deepEqual(news(), ['+tn_1@w1'])
       if (isEndFirst) directory.tunnelEnded('w1', 'tn_1')
-      directory.unclaim('w1', claim)
+      directory.release('w1', reservation)
       directory.tunnelEnded('w1', 'tn_1')
       directory.sessionEnded('w1', 'ts_1')
       assert.deepEqual(news(), ['-tn_1@w1'])
@@ -288,11 +288,11 @@ describe('the directory', () => {
   test('reports a claim as lost with its plane even if its tunnel never came online', async () => {
     const { directory, news } = quiet()
     directory.sessionStarted('w1', onlineSession('ts_1'))
-    await directory.claim('w1', testReservation('tn_1', 'ts_1', 'a.example.com'))
+    await directory.reserve('w1', testReservation('tn_1', 'ts_1', 'a.example.com'))
     news()
     directory.detached('w1')
     assert.deepEqual(news(), ['?tn_1@w1'])
-    assert.deepEqual(directory.elsewhere('w2'), [])
+    assert.deepEqual(directory.ofOtherPlanes('w2'), [])
   })
 
   test('refuses a claim that was overtaken while other planes were told', async () => {
@@ -304,9 +304,9 @@ describe('the directory', () => {
       sessionOver() {},
     })
     directory.sessionStarted('w1', onlineSession('ts_1'))
-    const first = directory.claim('w1', testReservation('tn_1', 'ts_1', 'a.example.com'))
+    const first = directory.reserve('w1', testReservation('tn_1', 'ts_1', 'a.example.com'))
     directory.sessionStarted('w2', onlineSession('ts_1'))
-    assert.equal(await directory.claim('w2', testReservation('tn_1', 'ts_1', 'a.example.com')), true)
+    assert.equal(await directory.reserve('w2', testReservation('tn_1', 'ts_1', 'a.example.com')), true)
     late.resolve()
     assert.equal(await first, false)
     assert.deepEqual(
@@ -318,10 +318,10 @@ describe('the directory', () => {
   test('of two tunnels of a session that ask for one address at the same moment, the first gets it', async () => {
     const { directory } = quiet()
     directory.sessionStarted('w1', onlineSession('ts_1'))
-    const ask = (tunnelId: string) => directory.claim('w1', testReservation(tunnelId, 'ts_1', 'a.example.com'))
+    const ask = (tunnelId: string) => directory.reserve('w1', testReservation(tunnelId, 'ts_1', 'a.example.com'))
     assert.deepEqual(await Promise.all([ask('tn_1'), ask('tn_2')]), [true, false])
     directory.sessionStarted('w2', onlineSession('ts_1'))
-    assert.equal(await directory.claim('w2', testReservation('tn_2', 'ts_1', 'a.example.com')), true)
+    assert.equal(await directory.reserve('w2', testReservation('tn_2', 'ts_1', 'a.example.com')), true)
   })
 
   test('holds the place of a tunnel whose claim an earlier control plane granted, and tells others', async () => {
@@ -329,7 +329,7 @@ describe('the directory', () => {
     directory.sessionStarted('w1', onlineSession('ts_1'))
     await directory.tunnelStarted('w1', endpointTunnel('tn_1', 'ts_1', 'a.example.com'))
     assert.deepEqual(news(), ['+tn_1@w1'])
-    assert.equal(await directory.claim('w2', testReservation('tn_9', 'ts_9', 'a.example.com')), false)
+    assert.equal(await directory.reserve('w2', testReservation('tn_9', 'ts_9', 'a.example.com')), false)
   })
 
   test('does not take over what another plane has by now, and reports it', async () => {
@@ -337,7 +337,7 @@ describe('the directory', () => {
     // While w1 is away, one of its agents comes back to w2, another gets a name of w1's, and a third a tunnel.
     directory.sessionStarted('w2', onlineSession('ts_1'))
     directory.sessionStarted('w2', onlineSession('ts_9'))
-    await directory.claim('w2', testReservation('tn_9', 'ts_9', 'a.example.com'))
+    await directory.reserve('w2', testReservation('tn_9', 'ts_9', 'a.example.com'))
     await directory.tunnelStarted('w2', labelTunnel('tn_3', 'ts_9', { app: 'web' }))
     news()
     const superseded = directory.attached(
@@ -380,14 +380,14 @@ describe('the directory', () => {
     directory.sessionStarted('w2', onlineSession('ts_3'))
     assert.deepEqual([...directory.sessionsByCertificate()], [['crt_1', ['ts_1', 'ts_2']]])
     const config = servedAt('tn_1', 'a.example.com', 2)
-    await directory.claim('w1', { ...testReservation('tn_1', 'ts_1', 'a.example.com'), config })
-    assert.equal(directory.elsewhere('w2')[0]?.httpVersion, 2)
+    await directory.reserve('w1', { ...testReservation('tn_1', 'ts_1', 'a.example.com'), config })
+    assert.equal(directory.ofOtherPlanes('w2')[0]?.httpVersion, 2)
   })
 
   test('finds the endpoint below a wildcard that the wildcard would displace', async () => {
     const { directory } = quiet()
-    await directory.claim('w1', testReservation('tn_1', 'ts_1', 'a.example.com'))
-    await directory.claim('w1', { ...testReservation('tn_2', 'ts_1', 'b.example.org'), isUnnamed: false })
+    await directory.reserve('w1', testReservation('tn_1', 'ts_1', 'a.example.com'))
+    await directory.reserve('w1', { ...testReservation('tn_2', 'ts_1', 'b.example.org'), isUnnamed: false })
     assert.equal(directory.endpointAt({ name: '*.example.com' }), 'ep_tn_1')
     assert.equal(directory.endpointAt({ name: '*.example.org' }), undefined)
     assert.equal(directory.endpointAt({ name: 'b.example.org' }), 'ep_tn_2')

@@ -6,10 +6,10 @@
  */
 import { SortedIdMap } from '../../lib/sorted-id-map.ts'
 import type {
-  ClaimedEndpoint,
   OnlineSession,
   OnlineTunnel,
   Reservation,
+  ReservedEndpoint,
   WorkerTunnel,
 } from '../../link/planes/plane-calls.ts'
 import { type EdgeConfig, httpVersionOf } from '../../model/edge-config.ts'
@@ -39,11 +39,11 @@ export interface AllNodes {
   sessionChanged(id: string, how: { readonly isNew: boolean }): void
   tunnelChanged(id: string, how: { readonly isNew: boolean }): void
   addressChanged(place: string): void
-  placeLeft(claim: Reservation): void
+  addressLeft(reservation: Reservation): void
   /** Resolves when other nodes can read all changes so far, or the database is down. */
   noted(): Promise<void>
   /** Claims a place at all nodes; resolves with whether it was granted. */
-  claim(claim: Reservation & { readonly planeId: string }): Promise<boolean>
+  reserve(reservation: Reservation & { readonly planeId: string }): Promise<boolean>
 }
 
 /** For a node on its own. */
@@ -51,9 +51,9 @@ const alone: AllNodes = {
   sessionChanged() {},
   tunnelChanged() {},
   addressChanged() {},
-  placeLeft() {},
+  addressLeft() {},
   noted: async () => {},
-  claim: async () => true,
+  reserve: async () => true,
 }
 
 /** What a plane has online although another plane has it by now: ids of sessions and tunnels. */
@@ -78,7 +78,7 @@ export class Directory {
   readonly #tunnels = new SortedIdMap<HeldTunnel>()
   /** By the ids of their endpoints. */
   readonly #endpoints = new SortedIdMap<HeldTunnel>()
-  readonly #places = new HeldAddresses()
+  readonly #addresses = new HeldAddresses()
   /**
    * Claims of sessions that move, by slot: the present holder serves the place until the tunnel is online at its new plane.
    */
@@ -100,9 +100,11 @@ export class Directory {
    * came back elsewhere or another agent got the address while the plane was away.
    */
   attached(planeId: string, sessions: readonly OnlineSession[], tunnels: readonly OnlineTunnel[]): Superseded {
-    const isElsewhere = (held: { readonly planeId: string } | undefined): boolean =>
+    const isAtAnotherPlane = (held: { readonly planeId: string } | undefined): boolean =>
       held !== undefined && held.planeId !== planeId && !this.#leaving.has(held.planeId)
-    const there = new Set(sessions.map(({ session }) => session.id).filter((id) => isElsewhere(this.#sessions.get(id))))
+    const there = new Set(
+      sessions.map(({ session }) => session.id).filter((id) => isAtAnotherPlane(this.#sessions.get(id))),
+    )
     for (const each of sessions) if (!there.has(each.session.id)) this.#begin(planeId, each, { isNew: false })
     const stopped: string[] = []
     const isLeaving = this.#leaving.has(planeId)
@@ -110,12 +112,12 @@ export class Directory {
       const { id: tunnelId, sessionId } = online.tunnel
       // It ends with its session, except at a draining plane, where the session is still there.
       if (there.has(sessionId) && !isLeaving) continue
-      const claim = online.endpoint && claimOf(online, online.endpoint)
-      if (isElsewhere(this.#tunnels.get(tunnelId)) || (claim && this.#isTaken(claim))) {
+      const reservation = online.endpoint && reservationOf(online, online.endpoint)
+      if (isAtAnotherPlane(this.#tunnels.get(tunnelId)) || (reservation && this.#isTaken(reservation))) {
         // A tunnel that has moved with its session is given up when the plane hears of it.
         if (!there.has(sessionId)) stopped.push(tunnelId)
       } else {
-        if (claim) this.#hold(planeId, claim)
+        if (reservation) this.#hold(planeId, reservation)
         this.#put(planeId, online, { isNew: false })
       }
     }
@@ -130,13 +132,13 @@ export class Directory {
 
   /** Drops all that was online at a plane that is gone. */
   detached(planeId: string): void {
-    for (const [slot, claim] of this.#coming) if (claim.planeId === planeId) this.#coming.delete(slot)
+    for (const [slot, reservation] of this.#coming) if (reservation.planeId === planeId) this.#coming.delete(slot)
     for (const { session, planeId: at } of this.#sessions.values()) {
       if (at === planeId) this.#end(planeId, session.id, { isLost: true })
     }
     for (const held of this.#tunnels.values()) if (held.planeId === planeId) this.#drop(held, { isLost: true })
     // Claims of tunnels that were about to come online.
-    for (const held of [...this.#places.values()]) {
+    for (const held of [...this.#addresses.values()]) {
       if (held.planeId === planeId) this.#free(held, { isLost: true })
     }
     this.#leaving.delete(planeId)
@@ -149,8 +151,8 @@ export class Directory {
 
   /** The sessions that hold a place: one, unless it is a pool. */
   holdersOf(place: string): readonly string[] {
-    const held = this.#places.at(place)
-    const all = held.length > 0 ? held : [...this.#coming.values()].filter((claim) => claim.place === place)
+    const held = this.#addresses.at(place)
+    const all = held.length > 0 ? held : [...this.#coming.values()].filter((reservation) => reservation.place === place)
     return [...new Set(all.map(({ sessionId }) => sessionId))]
   }
 
@@ -187,35 +189,35 @@ export class Directory {
   }
 
   /** Grants a place to a claim, unless another agent has it and cannot share it; resolves when every plane serves it. */
-  async claim(planeId: string, claim: Reservation): Promise<boolean> {
-    const slot = slotOf(claim)
-    const wanted = { ...claim, planeId }
-    if (this.#places.difference(wanted) !== undefined) return false
+  async reserve(planeId: string, reservation: Reservation): Promise<boolean> {
+    const slot = slotOf(reservation)
+    const wanted = { ...reservation, planeId }
+    if (this.#addresses.difference(wanted) !== undefined) return false
     const coming = this.#coming.get(slot)
-    if (coming && coming.sessionId !== claim.sessionId) return false
-    const before = this.#places.get(claim)
-    if (before && this.#isMoving(before, planeId, claim)) {
+    if (coming && coming.sessionId !== reservation.sessionId) return false
+    const before = this.#addresses.get(reservation)
+    if (before && this.#isMoving(before, planeId, reservation)) {
       this.#coming.set(slot, wanted)
       return true
     }
     this.#coming.delete(slot)
-    for (const each of this.#places.replaced(wanted)) this.#giveUp(each)
-    const held = this.#hold(planeId, claim)
+    for (const each of this.#addresses.replaced(wanted)) this.#giveUp(each)
+    const held = this.#hold(planeId, reservation)
     // A place that this node already holds is not claimed again, and a node on its own never asks other nodes.
-    if (!before && this.#options.allNodes && !(await this.#claimAtAllNodes(held))) return false
+    if (!before && this.#options.allNodes && !(await this.#reserveAtAllNodes(held))) return false
     return this.#spread(held)
   }
 
   /** Why a claim would be refused at this node. */
-  whyTaken(claim: Reservation): PoolDifference | undefined {
-    return this.#places.difference(claim)
+  whyTaken(reservation: Reservation): PoolDifference | undefined {
+    return this.#addresses.difference(reservation)
   }
 
-  unclaim(planeId: string, { place, tunnelId }: Pick<Reservation, 'place' | 'tunnelId'>): void {
+  release(planeId: string, { place, tunnelId }: Pick<Reservation, 'place' | 'tunnelId'>): void {
     const isIt = (each: HeldAddress): boolean =>
       each.place === place && each.tunnelId === tunnelId && each.planeId === planeId
-    for (const [slot, claim] of this.#coming) if (isIt(claim)) this.#coming.delete(slot)
-    const held = this.#places.at(place).find(isIt)
+    for (const [slot, reservation] of this.#coming) if (isIt(reservation)) this.#coming.delete(slot)
+    const held = this.#addresses.at(place).find(isIt)
     if (held) this.#free(held, { isLost: false })
   }
 
@@ -223,15 +225,15 @@ export class Directory {
   async tunnelStarted(planeId: string, online: OnlineTunnel): Promise<void> {
     this.#put(planeId, online, { isNew: true })
     const { tunnel, httpVersion, endpoint } = online
-    const claim = endpoint && claimOf(online, endpoint)
-    const coming = claim && this.#coming.get(slotOf(claim))
-    if (claim && coming?.planeId === planeId) {
+    const reservation = endpoint && reservationOf(online, endpoint)
+    const coming = reservation && this.#coming.get(slotOf(reservation))
+    if (reservation && coming?.planeId === planeId) {
       // The tunnel is online at its new plane, so all planes dial it there from now on.
-      this.#coming.delete(slotOf(claim))
+      this.#coming.delete(slotOf(reservation))
       await this.#spread(this.#hold(planeId, coming))
     }
     // Its claim was granted by an earlier control plane.
-    else if (claim && !this.#places.get(claim)) await this.claim(planeId, claim)
+    else if (reservation && !this.#addresses.get(reservation)) await this.reserve(planeId, reservation)
     const { id: tunnelId, sessionId, labels } = tunnel
     if (!labels && !endpoint?.pool) return
     // Other nodes find members by their rows, so these must be written before the agent is answered: an agent that moved here then
@@ -257,7 +259,7 @@ export class Directory {
   }
 
   /** What is online at all planes but this one. */
-  elsewhere(planeId: string): WorkerTunnel[] {
+  ofOtherPlanes(planeId: string): WorkerTunnel[] {
     return this.#reachable((at) => at !== planeId)
   }
 
@@ -276,7 +278,7 @@ export class Directory {
   }
 
   heldAddresses(place: string): readonly HeldAddress[] {
-    return this.#places.at(place)
+    return this.#addresses.at(place)
   }
 
   heldTunnelsOf(sessionId: string): { readonly id: string; readonly place: string | undefined }[] {
@@ -288,7 +290,7 @@ export class Directory {
   announce(): void {
     for (const { session } of this.#sessions.values()) this.#allNodes.sessionChanged(session.id, { isNew: false })
     for (const { id } of this.#tunnels.values()) this.#allNodes.tunnelChanged(id, { isNew: false })
-    for (const place of this.#places.places()) this.#allNodes.addressChanged(place)
+    for (const place of this.#addresses.addresses()) this.#allNodes.addressChanged(place)
   }
 
   sessionsOf(credentialId: string): readonly string[] {
@@ -313,13 +315,13 @@ export class Directory {
 
   /** The agent endpoint at an address; for a wildcard also one below it that the wildcard would displace (D66). */
   endpointAt(address: { readonly name: string } | { readonly port: number }): string | undefined {
-    const places = 'port' in address ? [`:${address.port}`] : [`secure:${address.name}`, `plain:${address.name}`]
-    const [there] = places.flatMap((place) => this.#places.at(place))
+    const addresses = 'port' in address ? [`:${address.port}`] : [`secure:${address.name}`, `plain:${address.name}`]
+    const [there] = addresses.flatMap((place) => this.#addresses.at(place))
     if (there) return endpointIdOf(there)
     if ('port' in address || !address.name.startsWith('*.')) return undefined
     const { name } = address
     const ending = name.slice(1)
-    for (const held of this.#places.values()) {
+    for (const held of this.#addresses.values()) {
       const isBelow = held.config.names.some((each) => each !== name && each.endsWith(ending))
       if (held.isUnnamed && isBelow) return endpointIdOf(held)
     }
@@ -328,7 +330,7 @@ export class Directory {
 
   /** The configuration of an agent's endpoint. */
   endpointConfig(id: string): EdgeConfig | undefined {
-    return this.#places.endpoint(id)?.config
+    return this.#addresses.endpoint(id)?.config
   }
 
   get sessionCount(): number {
@@ -364,10 +366,10 @@ export class Directory {
   }
 
   /** Whether another tunnel has the place of one that attaches with its plane. */
-  #isTaken(claim: Reservation): boolean {
-    const held = this.#places.get(claim)
-    if (held) return !(held.sessionId === claim.sessionId && this.#leaving.has(held.planeId))
-    return this.#places.difference(claim) !== undefined
+  #isTaken(reservation: Reservation): boolean {
+    const held = this.#addresses.get(reservation)
+    if (held) return !(held.sessionId === reservation.sessionId && this.#leaving.has(held.planeId))
+    return this.#addresses.difference(reservation) !== undefined
   }
 
   #reachable(isMeant: (planeId: string) => boolean): WorkerTunnel[] {
@@ -376,8 +378,8 @@ export class Directory {
         ? [{ tunnelId, sessionId: online.tunnel.sessionId, planeId, httpVersion, labels }]
         : [],
     )
-    const placed = [...this.#places.values()].flatMap((held) => (isMeant(held.planeId) ? [elsewhereOf(held)] : []))
-    return [...labelled, ...placed]
+    const holders = [...this.#addresses.values()].flatMap((held) => (isMeant(held.planeId) ? [workerTunnel(held)] : []))
+    return [...labelled, ...holders]
   }
 
   #put(planeId: string, online: OnlineTunnel, how: { readonly isNew: boolean }): void {
@@ -422,12 +424,12 @@ export class Directory {
   }
 
   /** Claims a place at all nodes; frees it here when it is not granted. */
-  async #claimAtAllNodes(held: HeldAddress): Promise<boolean> {
+  async #reserveAtAllNodes(held: HeldAddress): Promise<boolean> {
     let isGranted = false
     try {
-      isGranted = await this.#allNodes.claim(held)
+      isGranted = await this.#allNodes.reserve(held)
     } finally {
-      if (!isGranted && this.#places.has(held)) this.#free(held, { isLost: false, wasOurs: false })
+      if (!isGranted && this.#addresses.has(held)) this.#free(held, { isLost: false, wasOurs: false })
     }
     return isGranted
   }
@@ -435,9 +437,9 @@ export class Directory {
   /** Has every other plane serve a place; resolves with whether it is still held. */
   async #spread(held: HeldAddress): Promise<boolean> {
     // The agent may have come back elsewhere meanwhile.
-    if (!this.#places.has(held)) return false
-    await this.#options.added(elsewhereOf(held))
-    return this.#places.has(held)
+    if (!this.#addresses.has(held)) return false
+    await this.#options.added(workerTunnel(held))
+    return this.#addresses.has(held)
   }
 
   #forgetCredential({ session: { id, credentialId } }: HeldSession): void {
@@ -449,7 +451,7 @@ export class Directory {
   #drop(held: HeldTunnel, { isLost }: { readonly isLost: boolean }): void {
     const { id: tunnelId, planeId, online } = held
     this.#unlist(held)
-    const place = online.endpoint && this.#places.get(claimOf(online, online.endpoint))
+    const place = online.endpoint && this.#addresses.get(reservationOf(online, online.endpoint))
     if (place?.tunnelId === tunnelId && place.planeId === planeId) this.#free(place, { isLost })
     // Freeing a place tells the others too; a tunnel whose place was freed before needs no news.
     else if (held.labels) this.#options.removed({ tunnelId, planeId, isLost })
@@ -469,20 +471,20 @@ export class Directory {
   #giveUp(before: HeldAddress): void {
     const tunnel = this.#tunnels.get(before.tunnelId)
     if (tunnel) this.#drop(tunnel, { isLost: false })
-    if (this.#places.has(before)) this.#free(before, { isLost: false })
+    if (this.#addresses.has(before)) this.#free(before, { isLost: false })
   }
 
-  #hold(planeId: string, claim: Reservation): HeldAddress {
-    const held = { ...claim, planeId }
-    this.#places.add(held)
-    this.#allNodes.addressChanged(claim.place)
+  #hold(planeId: string, reservation: Reservation): HeldAddress {
+    const held = { ...reservation, planeId }
+    this.#addresses.add(held)
+    this.#allNodes.addressChanged(reservation.place)
     return held
   }
 
   #free(held: HeldAddress, { isLost, wasOurs = true }: { readonly isLost: boolean; readonly wasOurs?: boolean }): void {
     const { place, tunnelId, planeId } = held
-    this.#places.delete(held)
-    if (wasOurs) this.#allNodes.placeLeft(held)
+    this.#addresses.delete(held)
+    if (wasOurs) this.#allNodes.addressLeft(held)
     else this.#allNodes.addressChanged(place)
     // Another plane has claimed the place for the same session, and is about to serve it.
     const isComing = this.#coming.has(slotOf(held))
@@ -491,13 +493,13 @@ export class Directory {
 }
 
 /** The claim of a tunnel that has its place already. */
-function claimOf({ tunnel: { id: tunnelId, sessionId } }: OnlineTunnel, endpoint: ClaimedEndpoint): Reservation {
+function reservationOf({ tunnel: { id: tunnelId, sessionId } }: OnlineTunnel, endpoint: ReservedEndpoint): Reservation {
   const { place, config, version, isUnnamed, pool } = endpoint
   return { place, config, version, isUnnamed, pool, tunnelId, sessionId }
 }
 
 /** An endpoint as planes see it that do not have it. */
-function elsewhereOf({ tunnelId, sessionId, planeId, config, pool }: HeldAddress): WorkerTunnel {
+function workerTunnel({ tunnelId, sessionId, planeId, config, pool }: HeldAddress): WorkerTunnel {
   const httpVersion = pool?.httpVersion ?? httpVersionOf(config)
   return { tunnelId, sessionId, planeId, httpVersion, config, labels: memberLabels({ config, pool }) }
 }

@@ -41,7 +41,7 @@ function start({ key = 'key', guard = '', held, credential, rules }: Around = {}
     holders: async () => ({ edgeId: undefined, reservationId: undefined, ...held }),
     digest: (text) => createHmac('sha256', key).update(text).digest('base64url'),
     domain: 'example.test',
-    whyTakenElsewhere: async () => undefined,
+    whyTakenInCluster: async () => undefined,
     log: createLog({ level: 'debug', format: 'json', destination: { write: (line) => logged.push(line) } }),
     ...rules,
   }
@@ -80,7 +80,7 @@ test('of several reasons for a refusal the first is told, in a fixed order', asy
   const denied = { id: 'cr_1', acl: ['bind:b.test'] }
   const tooDear: Partial<BindRules> = { modules: () => Promise.reject(dear) }
   const random = { ...bind, isRandom: true }
-  const taken = { ...bind, served: { edgeId: 'ep_9', isDistant: false } }
+  const taken = { ...bind, served: { edgeId: 'ep_9', isRemote: false } }
   const rows: [BindQuestion, Around, ngrok: number, isTaken: boolean][] = [
     [bind, { rules: { ...away, modules: fail } }, 802, false],
     [bind, { credential: null, rules: { modules: fail } }, 300, false],
@@ -174,9 +174,9 @@ describe('an address', () => {
   })
 
   test('that the data plane serves for another is taken, although the directory does not know it yet', async () => {
-    const other = { edgeId: 'ep_9', isDistant: false }
+    const other = { edgeId: 'ep_9', isRemote: false }
     await refused(start().ask({ ...bind, served: other }))
-    await start().ask({ ...bind, served: { ...other, isDistant: true } })
+    await start().ask({ ...bind, served: { ...other, isRemote: true } })
     await start().ask({ ...bind, served: { ...other, edgeId: bind.id } })
   })
 
@@ -186,7 +186,7 @@ describe('an address', () => {
     await ask(bind)
     await directory.tunnelStarted('w1', endpointTunnel('tn_1', 'ts_1', 'a.test'))
     directory.leaving('w1')
-    await ask({ ...bind, served: { edgeId: bind.id, isDistant: false } }, 'w2')
+    await ask({ ...bind, served: { edgeId: bind.id, isRemote: false } }, 'w2')
     assert.equal(directory.heldAddresses(bind.place)[0]?.planeId, 'w1')
   })
 })
@@ -206,7 +206,7 @@ describe('a pool', () => {
 
   test('is not joined at an address that the server chose', async () => {
     const { config } = await served(pooled)
-    const there = { edgeId: config.id, isDistant: false }
+    const there = { edgeId: config.id, isRemote: false }
     assert.equal((await start().ask({ ...pooled, served: there })).config.id, config.id)
     assert.equal((await refused(start().ask({ ...pooled, isRandom: true, served: there }))).ngrok, 334)
   })

@@ -29,7 +29,7 @@ export interface BindRules {
   /** The domain of random names. */
   readonly domain: string
   /** Why a tunnel at another node has the place; undefined when none has. */
-  readonly whyTakenElsewhere: (claim: Reservation) => Promise<PoolDifference | undefined>
+  readonly whyTakenInCluster: (reservation: Reservation) => Promise<PoolDifference | undefined>
   readonly log: Logger
 }
 
@@ -49,25 +49,31 @@ export class Binds {
     const asked = { planeId: planeId(), tunnelId: bind.tunnel.tunnelId, isWithdrawn: false }
     this.#asked.add(asked)
     try {
-      return await this.#decide(bind, async (claim) => !asked.isWithdrawn && this.#directory.claim(planeId(), claim))
+      return await this.#decide(
+        bind,
+        async (reservation) => !asked.isWithdrawn && this.#directory.reserve(planeId(), reservation),
+      )
     } finally {
       this.#asked.delete(asked)
     }
   }
 
   /** Withdraws a bind that failed, or whose answer was lost. */
-  withdraw(planeId: string, claim: Parameters<Directory['unclaim']>[1]): void {
+  withdraw(planeId: string, reservation: Parameters<Directory['release']>[1]): void {
     for (const asked of this.#asked) {
-      if (asked.planeId === planeId && asked.tunnelId === claim.tunnelId) asked.isWithdrawn = true
+      if (asked.planeId === planeId && asked.tunnelId === reservation.tunnelId) asked.isWithdrawn = true
     }
-    this.#directory.unclaim(planeId, claim)
+    this.#directory.release(planeId, reservation)
   }
 
-  async whyTaken(claim: Reservation): Promise<PoolDifference | undefined> {
-    return this.#directory.whyTaken(claim) ?? this.#rules.whyTakenElsewhere(claim)
+  async whyTaken(reservation: Reservation): Promise<PoolDifference | undefined> {
+    return this.#directory.whyTaken(reservation) ?? this.#rules.whyTakenInCluster(reservation)
   }
 
-  async #decide(bind: BindQuestion, claim: (claim: Reservation) => Promise<boolean>): Promise<GrantedEndpoint> {
+  async #decide(
+    bind: BindQuestion,
+    reservation: (reservation: Reservation) => Promise<boolean>,
+  ): Promise<GrantedEndpoint> {
     const rules = this.#rules
     const { host, port, hostport, place, tunnel, sessionId, isRandom } = bind
     const credential = await this.#credential(bind)
@@ -85,7 +91,7 @@ export class Binds {
     if (held.wildcard && !isOwn) throw refusals.belowWildcard(host, held.wildcard)
     if (isRandom && held.reservationId !== undefined) throw refusals.reserved(hostport)
     const wanted = { place, tunnelId: tunnel.tunnelId, sessionId, ...config, isUnnamed: !isOwn }
-    if (!isFreeFor(config.config.id, bind) || !(await claim(wanted))) {
+    if (!isFreeFor(config.config.id, bind) || !(await reservation(wanted))) {
       throw refusals.alreadyOnline(hostport, await this.whyTaken(wanted).catch(() => undefined))
     }
     return { ...config, isUnnamed: !isOwn, reservationId: held.reservationId }

@@ -13,7 +13,7 @@ type Wanted = Reservation & Partial<Pick<HeldAddress, 'planeId'>>
 
 export class HeldAddresses {
   readonly #bySlot = new Map<string, HeldAddress>()
-  readonly #byPlace = new Map<string, Set<HeldAddress>>()
+  readonly #byAddress = new Map<string, Set<HeldAddress>>()
   readonly #byEndpoint = new Map<string, HeldAddress>()
 
   values(): Iterable<HeldAddress> {
@@ -21,18 +21,18 @@ export class HeldAddresses {
   }
 
   /** All places that are held. */
-  places(): Iterable<string> {
-    return this.#byPlace.keys()
+  addresses(): Iterable<string> {
+    return this.#byAddress.keys()
   }
 
   /** The holder of the slot that a claim asks for: the address, or its membership in the pool. */
-  get(claim: Pick<Reservation, 'place' | 'tunnelId' | 'pool'>): HeldAddress | undefined {
-    return this.#bySlot.get(slotOf(claim))
+  get(reservation: Pick<Reservation, 'place' | 'tunnelId' | 'pool'>): HeldAddress | undefined {
+    return this.#bySlot.get(slotOf(reservation))
   }
 
   /** All holders of a place; several in a pool. */
   at(place: string): readonly HeldAddress[] {
-    return [...(this.#byPlace.get(place) ?? [])]
+    return [...(this.#byAddress.get(place) ?? [])]
   }
 
   /** Whether this very holder still has its place. */
@@ -45,33 +45,33 @@ export class HeldAddresses {
   }
 
   /** Why a claim cannot be granted: how it differs from a present holder, so that they cannot share the place. */
-  difference(claim: Wanted): PoolDifference | undefined {
-    for (const held of this.at(claim.place)) {
-      if (isSuccessor(claim, held)) continue
-      const difference = poolDifference(claim, held)
+  difference(reservation: Wanted): PoolDifference | undefined {
+    for (const held of this.at(reservation.place)) {
+      if (isSuccessor(reservation, held)) continue
+      const difference = poolDifference(reservation, held)
       if (difference !== undefined) return difference
     }
     return undefined
   }
 
   /** The holders that end when a claim is granted: those of the same agent. */
-  replaced(claim: Wanted): readonly HeldAddress[] {
-    return this.at(claim.place).filter((held) => isSuccessor(claim, held))
+  replaced(reservation: Wanted): readonly HeldAddress[] {
+    return this.at(reservation.place).filter((held) => isSuccessor(reservation, held))
   }
 
   add(held: HeldAddress): void {
     const before = this.get(held)
     if (before) this.delete(before)
     this.#bySlot.set(slotOf(held), held)
-    this.#byPlace.set(held.place, (this.#byPlace.get(held.place) ?? new Set()).add(held))
+    this.#byAddress.set(held.place, (this.#byAddress.get(held.place) ?? new Set()).add(held))
     this.#byEndpoint.set(endpointIdOf(held), held)
   }
 
   delete(held: HeldAddress): void {
     if (this.has(held)) this.#bySlot.delete(slotOf(held))
-    const sharing = this.#byPlace.get(held.place)
+    const sharing = this.#byAddress.get(held.place)
     sharing?.delete(held)
-    if (sharing?.size === 0) this.#byPlace.delete(held.place)
+    if (sharing?.size === 0) this.#byAddress.delete(held.place)
     const id = endpointIdOf(held)
     if (this.#byEndpoint.get(id) === held) this.#byEndpoint.delete(id)
   }
@@ -86,7 +86,9 @@ export function endpointIdOf({ config, tunnelId, pool }: Pick<Reservation, 'conf
  * Whether the claim replaces a holder: the same tunnel, or another of its session that was left behind at another plane, unless both
  * are members of a pool. At one plane two tunnels of a session are two: the first has the address until it gives it up.
  */
-function isSuccessor(claim: Wanted, held: HeldAddress): boolean {
-  if (held.tunnelId === claim.tunnelId) return true
-  return held.sessionId === claim.sessionId && held.planeId !== claim.planeId && !(held.pool && claim.pool)
+function isSuccessor(reservation: Wanted, held: HeldAddress): boolean {
+  if (held.tunnelId === reservation.tunnelId) return true
+  return (
+    held.sessionId === reservation.sessionId && held.planeId !== reservation.planeId && !(held.pool && reservation.pool)
+  )
 }

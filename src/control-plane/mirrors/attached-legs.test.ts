@@ -92,17 +92,17 @@ describe('legs at the planes of a control plane', () => {
     })
 
     test('of sessions that ended unnoticed are ended a while after their plane attached', async (t) => {
-      const told: string[] = []
-      const endLegs = ({ sessionId }: { sessionId: string }) => void told.push(sessionId)
+      const reported: string[] = []
+      const endLegs = ({ sessionId }: { sessionId: string }) => void reported.push(sessionId)
       await new Promise((resolve) => setImmediate(resolve))
       t.mock.timers.enable({ apis: ['setTimeout'] })
       const second = await new TestPlane(planes, 'w2', { endLegs }).attach({ legs: ['ts_1', 'ts_gone'] })
       // This plane attaches later, with the session.
       await new TestPlane(planes, 'w1').attach({ sessions: [onlineSession('ts_1')] })
-      assert.deepEqual(told, [])
+      assert.deepEqual(reported, [])
       t.mock.timers.tick(LONG_MS)
-      await second.until(() => told.length > 0)
-      assert.deepEqual(told, ['ts_gone'])
+      await second.until(() => reported.length > 0)
+      assert.deepEqual(reported, ['ts_gone'])
       t.mock.timers.reset()
     })
   })

@@ -422,7 +422,7 @@ describe('the planes of a control plane', () => {
       })
 
       test('that are gone keep their totals, which count once when they come back', async () => {
-        const failures = async () => (await planes.numbers()).totals.failures
+        const failures = async () => (await planes.metrics()).totals.failures
         const [first, second] = [await attach('w1'), await attach('w2')]
         first.failures = 5
         second.failures = 7
@@ -453,12 +453,12 @@ describe('the planes of a control plane', () => {
         let isStuck = false
         const plane: TestPlane = await attach('w1')
         plane.failures = 3
-        await planes.numbers()
-        const stuck = await attach('w2', {}, { numbers: () => (isStuck ? never() : assert.fail('none yet')) })
-        assert.equal((await planes.numbers()).totals.failures, 3)
+        await planes.metrics()
+        const stuck = await attach('w2', {}, { metrics: () => (isStuck ? never() : assert.fail('none yet')) })
+        assert.equal((await planes.metrics()).totals.failures, 3)
         isStuck = true
         await stopClock(t)
-        const asking = planes.numbers()
+        const asking = planes.metrics()
         await settled()
         t.mock.timers.tick(5000)
         assert.equal((await asking).totals.failures, 3)

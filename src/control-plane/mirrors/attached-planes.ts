@@ -60,7 +60,7 @@ interface Plane {
   readonly version: string
   readonly link: PlaneLink
   readonly feeds: Follower[]
-  numbers: PlaneMetrics | undefined
+  metrics: PlaneMetrics | undefined
   isFed: boolean
   isLeaving: boolean
 }
@@ -145,7 +145,7 @@ export class AttachedPlanes implements CredentialSessions {
           at.plane = this.#attach(attachment, link)
         },
         bind: (bind) => this.#binds.grant(id, bind),
-        claim: (claim) => directory.claim(id(), claim),
+        claim: (claim) => directory.reserve(id(), claim),
         whyTaken: (claim) => this.#binds.whyTaken(claim),
         unclaim: (claim) => this.#binds.withdraw(id(), claim),
         proveAlive: ({ place }) => this.#proveAlive(place),
@@ -269,17 +269,17 @@ export class AttachedPlanes implements CredentialSessions {
   }
 
   /** The numbers of all planes, and of those that are gone. */
-  async numbers(): Promise<PlaneMetrics> {
+  async metrics(): Promise<PlaneMetrics> {
     const all = [...this.#planes.values()].map(async (plane) => {
       try {
-        plane.numbers = await plane.link.ask('numbers', null, { withinMs: ASK_MS })
+        plane.metrics = await plane.link.ask('numbers', null, { withinMs: ASK_MS })
       } catch (err) {
         this.#options.log.debug({ err, plane: plane.id }, 'cannot fetch metrics from a data plane')
       }
     })
     await Promise.all(all)
-    const gone = [...this.#gone].flatMap(([id, numbers]) => (this.#planes.get(id)?.numbers ? [] : numbers))
-    return sumOf([this.#past, ...gone, ...[...this.#planes.values()].flatMap(({ numbers }) => numbers ?? [])])
+    const gone = [...this.#gone].flatMap(([id, metrics]) => (this.#planes.get(id)?.metrics ? [] : metrics))
+    return sumOf([this.#past, ...gone, ...[...this.#planes.values()].flatMap(({ metrics }) => metrics ?? [])])
   }
 
   /** What the rate limits of an edge have counted; any plane knows the counts of all. */
@@ -326,7 +326,7 @@ export class AttachedPlanes implements CredentialSessions {
       // Late calls over the former link must not be taken for calls of the plane.
       before.link.close()
     }
-    const plane: Plane = { id: planeId, version, link, feeds: [], numbers: undefined, isFed: false, isLeaving }
+    const plane: Plane = { id: planeId, version, link, feeds: [], metrics: undefined, isFed: false, isLeaving }
     this.#planes.set(planeId, plane)
     if (isLeaving) this.directory.leaving(planeId)
     const superseded = this.directory.attached(planeId, sessions, tunnels)
@@ -334,7 +334,7 @@ export class AttachedPlanes implements CredentialSessions {
     for (const tunnelId of superseded.tunnels) link.tell('stopTunnel', { tunnelId, why: taken })
     // Any login may have ended while it was not attached.
     link.tell('loginsEnded', { isAll: true, ids: [], userIds: [] })
-    link.tell('elsewhere', { isAll: true, added: this.directory.elsewhere(planeId), removed: [], lost: [] })
+    link.tell('elsewhere', { isAll: true, added: this.directory.ofOtherPlanes(planeId), removed: [], lost: [] })
     const own = this.directory.ofPlane(planeId)
     if (own.length > 0) {
       const change = { isAll: false, added: own, removed: [], lost: [] }
@@ -353,7 +353,7 @@ export class AttachedPlanes implements CredentialSessions {
   #detach(plane: Plane): void {
     if (this.#planes.get(plane.id) !== plane) return
     this.#planes.delete(plane.id)
-    if (plane.numbers) this.#keepPast(plane.id, plane.numbers)
+    if (plane.metrics) this.#keepPast(plane.id, plane.metrics)
     for (const feed of plane.feeds) void feed.stop()
     if (this.#isClosed) return
     this.directory.detached(plane.id)
@@ -367,9 +367,9 @@ export class AttachedPlanes implements CredentialSessions {
   }
 
   /** Keeps the totals of a plane that is gone, so that no counter goes back. */
-  #keepPast(planeId: string, numbers: PlaneMetrics): void {
+  #keepPast(planeId: string, metrics: PlaneMetrics): void {
     this.#gone.delete(planeId)
-    this.#gone.set(planeId, pastOf(numbers))
+    this.#gone.set(planeId, pastOf(metrics))
     for (const [oldest, past] of this.#gone) {
       if (this.#gone.size <= MAX_GONE) break
       this.#gone.delete(oldest)

@@ -57,7 +57,7 @@ test('after any series of changes each name has the certificate that the rules g
       const certificates = new Map<string, StoredCertificate>()
       const domains = new Map<string, NamingDomain>()
       let files = new Map<string, ServedCertificate>()
-      let told = new Map<string, ServedCertificate>()
+      let reported = new Map<string, ServedCertificate>()
       for (const [i, each] of steps.entries()) {
         if (each.type === 'files') {
           files = new Map(each.names.map((name) => [name, served(`file ${name} ${i}`)]))
@@ -83,9 +83,9 @@ test('after any series of changes each name has the certificate that the rules g
         const changed = choice.settle()
         const expected = chosenAnew([...certificates.values()], [...domains.values()], files)
         assert.deepEqual(new Map(choice.served), expected)
-        const isOther = (name: string) => told.get(name) !== choice.served.get(name)
+        const isOther = (name: string) => reported.get(name) !== choice.served.get(name)
         assert.deepEqual(changed.sort(), names.filter(isOther).sort())
-        told = new Map(choice.served)
+        reported = new Map(choice.served)
       }
     }),
     { numRuns: 500 },

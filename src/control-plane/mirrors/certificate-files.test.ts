@@ -67,22 +67,22 @@ describe('certificates that are files', () => {
         [files.byName.get('one.test')?.cert, files.byName.get('one.test')?.key],
         [one.certificatePem, one.privateKeyPem],
       )
-      assert.deepEqual(files.numbers, { served: 1, bad: 0 })
+      assert.deepEqual(files.metrics, { served: 1, bad: 0 })
     })
   }
 
   test('come and go with their files, and listeners are told', async (t) => {
     const files = await opened(t)
-    let told = 0
-    files.whenChanged(() => told++)
+    let reported = 0
+    files.whenChanged(() => reported++)
     assert.deepEqual(namesIn(files), [])
     await put(other, 'other.crt', 'other.key')
     await until('the new pair is served', () => files.covers('a.other.test'))
     assert.equal(files.covers('a.b.other.test'), false)
-    assert.equal(told, 1)
+    assert.equal(reported, 1)
     await rm(join(folder, 'other.key'))
     await until('the pair is gone', () => !files.covers('a.other.test'))
-    assert.equal(told, 2)
+    assert.equal(reported, 2)
   })
 
   test('can be replaced as Kubernetes does it: by another link to their folder', async (t) => {
@@ -93,7 +93,7 @@ describe('certificates that are files', () => {
     for (const name of ['tls.crt', 'tls.key']) await symlink(`..data/${name}`, join(folder, name))
     const files = await opened(t)
     assert.equal(files.byName.get('one.test')?.cert, one.certificatePem)
-    assert.equal(files.numbers.served, 1, 'the target of the link is not found twice')
+    assert.equal(files.metrics.served, 1, 'the target of the link is not found twice')
     await symlink('..second', join(folder, '..data_tmp'))
     await rename(join(folder, '..data_tmp'), join(folder, '..data'))
     await until('the other one is served', () => files.byName.get('one.test')?.cert === second.certificatePem)
@@ -107,14 +107,14 @@ describe('certificates that are files', () => {
     const said = () => lines.filter((line) => line.includes('does not belong to the first certificate')).length
     await until('it is said', () => said() > 0)
     assert.equal(files.byName.get('one.test')?.cert, one.certificatePem)
-    assert.deepEqual(files.numbers, { served: 1, bad: 1 })
+    assert.deepEqual(files.metrics, { served: 1, bad: 1 })
     await put(other, 'other.crt', 'other.key')
     await until('the folder was looked through again', () => files.covers('a.other.test'))
     assert.equal(said(), 1)
     const renewed = await made(['one.test'])
     await put(renewed, 'one.crt', 'one.key')
     await until('the renewed one is served', () => files.byName.get('one.test')?.cert === renewed.certificatePem)
-    assert.deepEqual(files.numbers, { served: 2, bad: 0 })
+    assert.deepEqual(files.metrics, { served: 2, bad: 0 })
     for (const { privateKeyPem } of [one, other, renewed]) {
       assert.ok(!lines.join('').includes(privateKeyPem.split('\n')[1] ?? ''))
     }
@@ -129,7 +129,7 @@ describe('certificates that are files', () => {
     await writeFile(join(folder, 'alone.crt'), 'no key beside it')
     const files = await opened(t)
     assert.deepEqual(namesIn(files), ['one.test', 'www.one.test'])
-    assert.deepEqual(files.numbers, { served: 1, bad: 3 })
+    assert.deepEqual(files.metrics, { served: 1, bad: 3 })
     const warned = lines.map((line) => JSON.parse(line)).filter(({ fault }) => fault)
     assert.deepEqual(
       new Map(warned.map(({ file, fault }) => [file, fault])),
@@ -148,7 +148,7 @@ describe('certificates that are files', () => {
     assert.ok(files.covers('one.test'))
     clock.now += 100 * DAY_MS
     await until('it is dropped', () => !files.covers('one.test'))
-    assert.deepEqual(files.numbers, { served: 0, bad: 1 })
+    assert.deepEqual(files.metrics, { served: 0, bad: 1 })
   })
 
   test('for one name are served as the one that expires last', async (t) => {

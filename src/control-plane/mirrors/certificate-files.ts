@@ -60,7 +60,7 @@ export class CertificateFiles {
   readonly #looked = Promise.withResolvers<void>()
   #byName: ReadonlyMap<string, ServedCertificate> = new Map()
   #isCovered = coveredBy(new Set())
-  #numbers: CertificateFileMetrics = { served: 0, bad: 0 }
+  #metrics: CertificateFileMetrics = { served: 0, bad: 0 }
   /** The last fault of the folder itself, so that it is logged once. */
   #folderFault: string | undefined
 
@@ -93,8 +93,8 @@ export class CertificateFiles {
     return this.#isCovered(name)
   }
 
-  get numbers(): CertificateFileMetrics {
-    return this.#numbers
+  get metrics(): CertificateFileMetrics {
+    return this.#metrics
   }
 
   /** Calls `listener` when other certificates are served; returns a function that stops this. */
@@ -172,7 +172,7 @@ export class CertificateFiles {
       if (isValid) served++
       if (!isValid || fault !== undefined) bad++
     }
-    this.#numbers = { served, bad }
+    this.#metrics = { served, bad }
     if (isSame(byName, this.#byName)) return
     this.#byName = byName
     this.#isCovered = coveredBy(new Set(byName.keys()))

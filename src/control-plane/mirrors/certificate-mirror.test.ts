@@ -31,7 +31,7 @@ describe('the certificates that are served', () => {
     let sealer: CountingSealer
     let live: ReturnType<typeof mirrorCertificates>
     let served: CertificatesByName
-    let told: number
+    let reported: number
     const lines: string[] = []
     const log = createLog({ level: 'error', format: 'json', destination: { write: (line) => lines.push(line) } })
     let made = 0
@@ -43,15 +43,15 @@ describe('the certificates that are served', () => {
     beforeEach(async () => {
       lines.length = 0
       sealer = new CountingSealer(key)
-      told = 0
+      reported = 0
       const replace = (all: CertificatesByName) => {
         served = all
-        told++
+        reported++
       }
       live = mirrorCertificates({ store, sealer, replace, log })
       await live.load()
       sealer.opened = 0
-      told = 0
+      reported = 0
     })
 
     const nextId = (prefix: string) => `${prefix}${String(made + 1).padStart(4, '0')}`
@@ -103,9 +103,9 @@ describe('the certificates that are served', () => {
       const id = await upload(['a.once.test'])
       const other = await upload(['b.once.test'])
       await apply(CERTIFICATE, id, other, id)
-      assert.deepEqual([sealer.opened, told], [2, 1])
+      assert.deepEqual([sealer.opened, reported], [2, 1])
       await apply('ip_policy', 'ipp_1')
-      assert.equal(told, 1)
+      assert.equal(reported, 1)
     })
 
     test('for one name are the newest, unless a reserved domain names another', async () => {

@@ -24,10 +24,10 @@ const webPlan: BackendPlan = { kind: 'tunnel_group', id: 'bkdtg_web', labels: { 
 const bare = { names: [], ports: [], modules: {}, routes: [] }
 
 /** Stored rows, the first of them the edge, and the edge configuration for the data plane. */
-const golden: Record<string, { stored: readonly TestRow[]; told: EdgeConfig }> = {
+const golden: Record<string, { stored: readonly TestRow[]; expected: EdgeConfig }> = {
   'an edge without hostports and modules': {
     stored: [edge('edgtcp_bare', 'tcp_edge', [])],
-    told: { id: 'edgtcp_bare', kind: 'tcp', ...bare },
+    expected: { id: 'edgtcp_bare', kind: 'tcp', ...bare },
   },
   'a TCP edge: its ports, its tunnels, and the rules of its IP policies in one': {
     stored: [
@@ -39,7 +39,7 @@ const golden: Record<string, { stored: readonly TestRow[]; told: EdgeConfig }> =
       ...policy('ipp_office', ['10.0.0.0/8', 'allow'], ['2001:db8::/32', 'allow']),
       ...policy('ipp_bad', ['10.6.6.6/32', 'deny'], ['192.0.2.0/24', 'allow']),
     ],
-    told: {
+    expected: {
       id: 'edgtcp_1',
       kind: 'tcp',
       names: [],
@@ -56,7 +56,7 @@ const golden: Record<string, { stored: readonly TestRow[]; told: EdgeConfig }> =
       edge('edgtcp_2', 'tcp_edge', [], { ip_restriction: { enabled: true, ip_policy_ids: ['ipp_none'] } }),
       ...policy('ipp_none'),
     ],
-    told: { id: 'edgtcp_2', kind: 'tcp', ...bare, modules: { ip_restriction: { allow: [], deny: [] } } },
+    expected: { id: 'edgtcp_2', kind: 'tcp', ...bare, modules: { ip_restriction: { allow: [], deny: [] } } },
   },
   'a TLS edge: normalised names, the certificates of its authorities, and no module that is disabled': {
     stored: [
@@ -69,7 +69,7 @@ const golden: Record<string, { stored: readonly TestRow[]; told: EdgeConfig }> =
       { id: 'ca_2', kind: 'certificate_authority', fields: { ca_pem: 'second PEM' } },
       ...policy('ipp_off', ['10.0.0.0/8', 'allow']),
     ],
-    told: {
+    expected: {
       id: 'edgtls_1',
       kind: 'tls',
       names: ['tls.example.com', '*.example.net'],
@@ -97,7 +97,7 @@ const golden: Record<string, { stored: readonly TestRow[]; told: EdgeConfig }> =
       }),
       ...policy('ipp_named', ['198.51.100.0/24', 'deny']),
     ],
-    told: {
+    expected: {
       id: 'edgtls_2',
       kind: 'tls',
       names: ['sni.example.com'],
@@ -142,7 +142,7 @@ const golden: Record<string, { stored: readonly TestRow[]; told: EdgeConfig }> =
         'exact_path',
       ),
     ],
-    told: {
+    expected: {
       id: 'edghts_1',
       kind: 'https',
       names: ['www.example.com'],
@@ -221,16 +221,16 @@ describe('edge configurations of stored edges', () => {
     })
     after(() => Promise.all(opened.map((store) => store.close())))
 
-    for (const [name, { stored, told }] of Object.entries(golden)) {
-      test(name, async () => assert.deepEqual(await read(shared, stored[0]?.id ?? ''), [told]))
+    for (const [name, { stored, expected }] of Object.entries(golden)) {
+      test(name, async () => assert.deepEqual(await read(shared, stored[0]?.id ?? ''), [expected]))
     }
 
     test('several edges come back in the order asked for, each with its own modules', async () => {
       const all = Object.values(golden).reverse()
-      const ids = all.map(({ told }) => told.id)
+      const ids = all.map(({ expected }) => expected.id)
       assert.deepEqual(
         await read(shared, ...ids),
-        all.map(({ told }) => told),
+        all.map(({ expected }) => expected),
       )
     })
 
@@ -256,19 +256,19 @@ describe('edge configurations of stored edges', () => {
       const config = { enabled: true, provider: 'github', secret: 'of another key' }
       const sealed = sealFields(new Sealer(Buffer.alloc(32, 8)), ['secret'], config, moduleAt('edghtsrt_a', 'x'))
       await store.write((writer) => writer.putModule('edghtsrt_a', 'webhook_verification', sealed))
-      const [told] = await read(store, 'edghts_x')
-      const [a, b] = told?.routes ?? []
+      const [expected] = await read(store, 'edghts_x')
+      const [a, b] = expected?.routes ?? []
       assert.deepEqual([a?.modules, typeof a?.broken], [{}, 'string'])
-      assert.deepEqual([b?.modules, b?.broken, told?.broken], [{}, undefined, undefined])
-      assert.deepEqual(told?.names, ['x.example.com'])
+      assert.deepEqual([b?.modules, b?.broken, expected?.broken], [{}, undefined, undefined])
+      assert.deepEqual(expected?.names, ['x.example.com'])
     })
 
     test('an edge that refers to a missing resource is broken and keeps its names, so that no other edge answers there', async () => {
       const store = await fresh(edge('edgtls_x', 'tls_edge', ['x.example.com:443']))
       await store.write((writer) => writer.putModule('edgtls_x', 'backend', backend('bkdtg_gone')))
-      const [told] = await read(store, 'edgtls_x')
-      assert.deepEqual([told?.names, told?.broken], [['x.example.com'], 'bkdtg_gone no longer exists'])
-      assert.deepEqual(told?.modules, {})
+      const [expected] = await read(store, 'edgtls_x')
+      assert.deepEqual([expected?.names, expected?.broken], [['x.example.com'], 'bkdtg_gone no longer exists'])
+      assert.deepEqual(expected?.modules, {})
     })
 
     test('an edge whose backend is another kind of resource is broken', async () => {

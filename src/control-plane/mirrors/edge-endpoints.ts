@@ -53,7 +53,7 @@ export function edgeEndpoints({ store, region, log }: { store: Store; region: st
     if (reservationId === undefined) return endpoint
     return { ...endpoint, ...(isTcp ? { tcpAddrId: reservationId } : { domainId: reservationId }) }
   }
-  const merged = async (page: PresencePage, presence: Presence): Promise<PresentEndpoint[]> => {
+  const mergePages = async (page: PresencePage, presence: Presence): Promise<PresentEndpoint[]> => {
     const agents = await presence.endpoints(page)
     const first = [...agents, ...endpoints.page(page)].sort((a, b) => (a.id < b.id ? 1 : -1)).slice(0, page.limit)
     return Promise.all(first.map(async (each) => (each.type === 'edge' ? withReservation(each) : each)))
@@ -63,7 +63,7 @@ export function edgeEndpoints({ store, region, log }: { store: Store; region: st
     /** The presence, with these endpoints among those of agents. */
     beside: (presence: Presence): Presence => ({
       ...presence,
-      endpoints: (page) => merged(page, presence),
+      endpoints: (page) => mergePages(page, presence),
       endpoint: async (id) => {
         const own = endpoints.get(id)
         return own ? withReservation(own) : presence.endpoint(id)

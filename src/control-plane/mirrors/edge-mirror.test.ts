@@ -120,8 +120,8 @@ describe('live edges', () => {
       )
       assert.deepEqual(await changed(['ip_policy', 'ipp_1']), ['apply edghts_1', 'apply edgtcp_policy'])
       assert.deepEqual(await changed(['tunnel_group_backend', 'bkdtg_1']), ['apply edgtcp_group'])
-      const told = sink.served.get('edgtcp_policy')?.modules.ip_restriction
-      assert.deepEqual(told, { allow: ['10.0.0.0/8'], deny: [] })
+      const reported = sink.served.get('edgtcp_policy')?.modules.ip_restriction
+      assert.deepEqual(reported, { allow: ['10.0.0.0/8'], deny: [] })
     })
 
     test('a change deep inside nested backends applies the edge', async () => {

@@ -55,7 +55,7 @@ export function mirrorEdges({ store, sealer, sink, log }: MirrorEdgesOptions): F
       if (gone.size > 0) await sink.change({ applied: [], removed: [...gone], isIdle: false })
     },
     async apply(changes) {
-      const ids = await store.read((reader) => touched(reader, changes))
+      const ids = await store.read((reader) => touchedEdges(reader, changes))
       for (let from = 0; from < ids.length; from += AT_A_TIME) {
         const some = ids.slice(from, from + AT_A_TIME)
         const applied = await configsOf(await store.read((reader) => reader.resources(some)))
@@ -69,7 +69,7 @@ export function mirrorEdges({ store, sealer, sink, log }: MirrorEdgesOptions): F
 }
 
 /** The edges that `changes` affect, directly or through what they refer to. */
-async function touched(reader: Reader, changes: readonly Change[]): Promise<string[]> {
+async function touchedEdges(reader: Reader, changes: readonly Change[]): Promise<string[]> {
   const ids = new Set<string>()
   for (const { kind, id } of changes) {
     if (edgeResources.has(kind)) ids.add(id)

@@ -104,9 +104,9 @@ describe('a data plane', () => {
       ])
       assert.equal(names.get('a.test'), undefined)
       assert.ok(!names.hasPublic)
-      const told = sent.length
+      const reported = sent.length
       await feed.apply([{ revision: 6, kind: 'https_edge', id: 'edghts_1' }])
-      assert.equal(sent.length, told)
+      assert.equal(sent.length, reported)
     })
 
     describe('is sent the restrictions', () => {

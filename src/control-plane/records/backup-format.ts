@@ -69,7 +69,9 @@ export async function makeBackup(
     }
     const packed = through(lines(), createGzip())
     await take(
-      passphrase === undefined ? marked(plainMark, packed) : marked(sealedMark, sealStream(packed, passphrase)),
+      passphrase === undefined
+        ? prependMark(plainMark, packed)
+        : prependMark(sealedMark, sealStream(packed, passphrase)),
     )
     return { ...facts, rows: tally.rows, kinds: tally.kinds, key }
   })
@@ -92,7 +94,7 @@ export async function* readBackup(
   let head: Header | undefined
   let end: number | undefined
   const tally = new Tally()
-  for await (const line of linesOf(unsealed(file, passphrase))) {
+  for await (const line of linesOf(unsealFile(file, passphrase))) {
     const value = parse(line)
     if (end !== undefined) throw new BadBackup('goes on after its end')
     if (!head) head = headerOf(value)
@@ -180,13 +182,16 @@ function parse(line: string): unknown {
   }
 }
 
-async function* marked(mark: string, bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+async function* prependMark(mark: string, bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   yield Buffer.from(mark)
   yield* bytes
 }
 
 /** The bytes after the mark, opened if they are sealed. */
-async function* unsealed(file: AsyncIterable<Uint8Array>, passphrase: string | undefined): AsyncGenerator<Uint8Array> {
+async function* unsealFile(
+  file: AsyncIterable<Uint8Array>,
+  passphrase: string | undefined,
+): AsyncGenerator<Uint8Array> {
   const bytes = file[Symbol.asyncIterator]()
   let start = Buffer.alloc(0)
   while (start.length < MARK_BYTES) {

@@ -22,12 +22,12 @@ export async function bindSecrets(store: Store, sealer: Sealer): Promise<void> {
     await holdKey(writer, sealer)
     // When several servers start at once, one does the work and the others wait here.
     if ((await writer.keepMeta(FORM, FIRST)) === BOUND) return
-    await resealAll(writer, (sealed, context) => bound(sealer, sealed, context))
+    await resealAll(writer, (sealed, context) => bindToContext(sealer, sealed, context))
     await writer.setMeta(FORM, BOUND)
   })
 }
 
-function bound(sealer: Sealer, sealed: string, context: string): string {
+function bindToContext(sealer: Sealer, sealed: string, context: string): string {
   if (!isFirstForm(sealed)) {
     throw new Error(
       `the database says that its secrets are in the form of an earlier version, but that of ${context} is not: somebody changed the database; restore it from a backup`,

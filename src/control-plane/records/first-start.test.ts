@@ -53,8 +53,8 @@ describe('of several first starts at the same moment', () => {
       const refused = outcomes.filter((outcome) => outcome.status === 'rejected')
       assert.equal(refused.length, NODES - 1)
       // A node that looks only after the fastest is done makes no file: it is told that its key file is missing.
-      const told = /not the one that seals this database|is missing, and the secrets in the database cannot be read/
-      for (const { reason } of refused) assert.match(reason.message, told)
+      const reported = /not the one that seals this database|is missing, and the secrets in the database cannot be read/
+      for (const { reason } of refused) assert.match(reason.message, reported)
     })
   })
 })

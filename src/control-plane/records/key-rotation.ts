@@ -19,13 +19,13 @@ export async function rotateKey(store: Store, keyFile: string): Promise<number> 
   const sealer = readKeyFile(next)
   const sealed = await store.write(async (writer) => {
     await writer.setMeta(KEY_ID, sealer.keyId)
-    return resealAll(writer, (text, context) => sealer.seal(opened(old, text, context), context))
+    return resealAll(writer, (text, context) => sealer.seal(openSealed(old, text, context), context))
   })
   replaceKeyFile(next, keyFile)
   return sealed
 }
 
-function opened(sealer: Sealer, sealed: string, context: string): string {
+function openSealed(sealer: Sealer, sealed: string, context: string): string {
   try {
     return sealer.open(sealed, context)
   } catch (cause) {

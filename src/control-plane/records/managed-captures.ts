@@ -73,7 +73,7 @@ export class ManagedCaptures implements Followed {
         field: 'unmask',
       })
     }
-    const named = await this.#named(principal, body)
+    const named = await this.#captured(principal, body)
     await this.load()
     const { store } = this.#options
     const running = await store.read((reader) => reader.page({ kind: captures.kind, limit: MAX_CAPTURES }))
@@ -115,7 +115,7 @@ export class ManagedCaptures implements Followed {
   }
 
   /** The edge or endpoint that the body names, which the caller must be allowed to use. */
-  async #named(principal: Principal, body: Fields): Promise<Fields> {
+  async #captured(principal: Principal, body: Fields): Promise<Fields> {
     const { edge_id: edgeId, endpoint_id: endpointId } = body
     if (typeof edgeId === 'string' && typeof endpointId === 'string') {
       throw new BadValue('endpoint_id', 'value', '`endpoint_id` cannot be combined with `edge_id`; name one of them')
@@ -127,7 +127,7 @@ export class ManagedCaptures implements Followed {
     }
     if (typeof endpointId !== 'string')
       throw new BadValue('edge_id', 'required', '`edge_id` or `endpoint_id` is required')
-    const found = this.#options.endpoint(endpointId) ?? (await this.#elsewhere(endpointId))
+    const found = this.#options.endpoint(endpointId) ?? (await this.#atAnotherNode(endpointId))
     if (!found || (principal.role !== 'admin' && found.ownerId !== principal.id)) {
       const msg = `\`endpoint_id\`: there is no endpoint of an agent with the id \`${endpointId.slice(0, 64)}\` online`
       throw new Refusal('UNKNOWN_REFERENCE', msg, { field: 'endpoint_id' })
@@ -136,7 +136,7 @@ export class ManagedCaptures implements Followed {
   }
 
   /** An endpoint whose agent is at another node, with its owner. */
-  async #elsewhere(
+  async #atAnotherNode(
     endpointId: string,
   ): Promise<{ readonly id: string; readonly ownerId?: string | undefined } | undefined> {
     const { presence, store } = this.#options

@@ -23,7 +23,7 @@ import { attempt } from './retry-on-conflict.ts'
 import { openFields, resourceAt, sealFields } from './sealed-fields.ts'
 import { holdKey } from './sealing.ts'
 import type { Complete } from './show-resource.ts'
-import { placed, type ShowingModules } from './shown-at.ts'
+import { type ShowingModules, withShownAt } from './shown-at.ts'
 import { checkRules } from './write-rules.ts'
 
 /** What records need. */
@@ -95,7 +95,7 @@ export class Records {
         return { ...row, modules, token, children: [], live: await this.#live(resource, fields), fact }
       }),
     )
-    return placed(made, this.#options)
+    return withShownAt(made, this.#options)
   }
 
   /** A page of what the caller may see, newest first. */
@@ -116,7 +116,7 @@ export class Records {
       return { records, hasMore: found.length > limit }
     })
     const records: Complete[] = []
-    for (const each of page.records) records.push(await placed(each, this.#options))
+    for (const each of page.records) records.push(await withShownAt(each, this.#options))
     return { ...page, records }
   }
 
@@ -125,7 +125,7 @@ export class Records {
       const row = visible(resource, principal, target, await reader.resource(resource.kind, target.id))
       return only(await this.#complete(reader, resource, [row]))
     })
-    return placed(found, this.#options)
+    return withShownAt(found, this.#options)
   }
 
   /**
@@ -180,7 +180,7 @@ export class Records {
         return only(await this.#complete(writer, resource, after ? [after] : []))
       }),
     )
-    return placed(changed, this.#options)
+    return withShownAt(changed, this.#options)
   }
 
   async remove(resource: Resource, principal: Principal, target: ResourceTarget): Promise<void> {

@@ -6,18 +6,18 @@ import type { Reader } from '../store/reader.ts'
 /** `nodeId`: this node, whose rows may be stale and are not read; undefined for a node on its own. */
 export async function checkServed(reader: Reader, claims: readonly Claim[], nodeId: string | undefined): Promise<void> {
   if (nodeId === undefined) return
-  const byPlace = new Map(claims.flatMap((claim) => placesOf(claim).map((place) => [place, claim] as const)))
-  if (byPlace.size === 0) return
-  for (const { place, holders } of await reader.online.holders([...byPlace.keys()])) {
+  const byAddress = new Map(claims.flatMap((claim) => addressesOf(claim).map((place) => [place, claim] as const)))
+  if (byAddress.size === 0) return
+  for (const { place, holders } of await reader.online.holders([...byAddress.keys()])) {
     const holder = holders.find((each) => each.nodeId !== nodeId)
     // Names the whole list of an edge, `hostports`, rather than one entry.
-    const [field = ''] = /^\w+/.exec(byPlace.get(place)?.taken.field ?? '') ?? []
+    const [field = ''] = /^\w+/.exec(byAddress.get(place)?.taken.field ?? '') ?? []
     if (holder) throw servedByAgent(`\`${field}\`: \`${addressOf(place)}\``, field, endpointOf(holder.tunnelId))
   }
 }
 
 /** The places under which an agent would hold the address; see `Reservation`. */
-function placesOf({ scope, key }: Claim): string[] {
+function addressesOf({ scope, key }: Claim): string[] {
   if (scope === EDGE_NAMES) return [`secure:${key}`, `plain:${key}`]
   return scope === EDGE_PORTS ? [`:${key}`] : []
 }

@@ -13,13 +13,13 @@ export function moduleAt(hostId: string, module: string): string {
 }
 
 /** Seals the fields `names` of `value`, which is kept at `place`; unset fields stay unset. */
-export function sealFields<T extends object>(sealer: Sealer, names: readonly string[], value: T, place: string): T {
-  return changeFields(names, value, place, (each, context) => sealer.seal(JSON.stringify(each), context))
+export function sealFields<T extends object>(sealer: Sealer, names: readonly string[], value: T, boundTo: string): T {
+  return changeFields(names, value, boundTo, (each, context) => sealer.seal(JSON.stringify(each), context))
 }
 
 /** Opens the fields `names` of `value`, which is kept at `place`; throws `Refusal` when one cannot be opened. */
-export function openFields<T extends object>(sealer: Sealer, names: readonly string[], value: T, place: string): T {
-  return changeFields(names, value, place, (each, context) => {
+export function openFields<T extends object>(sealer: Sealer, names: readonly string[], value: T, boundTo: string): T {
+  return changeFields(names, value, boundTo, (each, context) => {
     try {
       return JSON.parse(sealer.open(String(each), context)) as unknown
     } catch (cause) {
@@ -37,13 +37,13 @@ const WHY = 'it was changed or moved in the database itself; set it again or res
 export function changeFields<T extends object>(
   names: readonly string[],
   value: T,
-  place: string,
+  boundTo: string,
   change: (each: unknown, context: string) => unknown,
 ): T {
   if (names.length === 0) return value
   const given = value as Readonly<Record<string, unknown>>
   const changed = names
     .filter((name) => given[name] !== undefined)
-    .map((name) => [name, change(given[name], `${place}/${name}`)] as const)
+    .map((name) => [name, change(given[name], `${boundTo}/${name}`)] as const)
   return { ...value, ...Object.fromEntries(changed) }
 }

@@ -27,12 +27,12 @@ export function userRow(id: string, login: Login, origin: LoginOrigin): StoredLo
   return {
     id,
     key: userKey({ provider, providerUrl, identity, userId: user.id }),
-    provider: shown(provider),
-    provider_url: shown(providerUrl),
-    provider_user_id: stored(user.id),
-    username: shown(user.username),
-    email: shown(user.email),
-    name: shown(user.name),
+    provider: shortText(provider),
+    provider_url: shortText(providerUrl),
+    provider_user_id: storableText(user.id),
+    username: shortText(user.username),
+    email: shortText(user.email),
+    name: shortText(user.name),
     created_at: createdAt,
     last_login_at: createdAt,
     last_seen_at: login.lastSeenAt,
@@ -60,13 +60,13 @@ export function sessionRow(
     id,
     user_id: userId,
     browser: browserOf(place),
-    host: shown(place.host),
+    host: shortText(place.host),
     edge_id: place.edgeId,
     route_id: place.routeId,
     identity: login.identity,
     ...changingColumns(id, login, sealer),
-    ip: shown(origin.ip),
-    user_agent: shown(origin.userAgent),
+    ip: shortText(origin.ip),
+    user_agent: shortText(origin.userAgent),
     created_at: login.createdAt,
     last_seen_at: login.lastSeenAt,
     expires_at: origin.expiresAt ?? null,
@@ -127,18 +127,18 @@ function attempt(reseal: () => string): string | undefined {
 
 /** The id identifies the user and is never cut. */
 function boundedUser({ id, name, email, username }: LoginUser): LoginUser {
-  return { id, name: shown(name), email: shown(email), username: shown(username) }
+  return { id, name: shortText(name), email: shortText(email), username: shortText(username) }
 }
 
 function keptAt(id: string): string {
   return `login_sessions/${id}/kept`
 }
 
-function shown(text: string): string {
-  return stored(cutText(text, MAX_SHOWN_BYTES))
+function shortText(text: string): string {
+  return storableText(cutText(text, MAX_SHOWN_BYTES))
 }
 
 /** PostgreSQL stores neither NUL nor half a character. */
-function stored(text: string): string {
+function storableText(text: string): string {
   return text.replaceAll('\0', '').toWellFormed()
 }

@@ -15,9 +15,9 @@ export interface ShowingModules {
 const showing: readonly string[] = modules.filter(({ shows }) => shows).map(({ name }) => name)
 
 /** Adds to `record` and its children what their modules need to be shown. Do not call this inside a transaction. */
-export async function placed(record: Complete, from: ShowingModules, parent?: Complete): Promise<Complete> {
+export async function withShownAt(record: Complete, from: ShowingModules, parent?: Complete): Promise<Complete> {
   const children: Complete[] = []
-  for (const child of record.children) children.push(await placed(child, from, record))
+  for (const child of record.children) children.push(await withShownAt(child, from, record))
   const needs = showing.some((name) => record.modules.has(name))
   if (!needs) return record.children.length > 0 ? { ...record, children } : record
   return { ...record, children, shownAt: await shownAt(record, from, parent) }

@@ -86,7 +86,7 @@ export class StoredLogins implements LoginRows, Followed {
       const older = await writer.logins.begin(sessionRow({ id, userId }, { place, login, origin }, this.#sealer))
       const beyond = await writer.logins.removeBeyond(userId, this.#maxOfUser, REMOVED_AT_ONCE)
       const touched = [...new Set([...moved, ...(older === undefined ? [] : [older]), ...beyond])]
-      return announced(writer, touched)
+      return announceChanges(writer, touched)
     })
     await this.#tellOf(gone)
     return gone
@@ -101,7 +101,7 @@ export class StoredLogins implements LoginRows, Followed {
       if (row?.identity !== login.identity || row.created_at !== login.createdAt) return undefined
       const isThere = await writer.logins.renew({ id: row.id, ...changingColumns(row.id, login, this.#sealer) })
       // Others hold the old values, and a provider may accept a token only once.
-      if (isThere) announced(writer, [row.id])
+      if (isThere) announceChanges(writer, [row.id])
       return row.id
     })
     if (id !== undefined) await this.#tellOf([id])
@@ -110,14 +110,14 @@ export class StoredLogins implements LoginRows, Followed {
 
   async endBrowser(browser: string): Promise<void> {
     await this.#tellOf(
-      await this.#store.write(async (writer) => announced(writer, await writer.logins.removeBrowser(browser))),
+      await this.#store.write(async (writer) => announceChanges(writer, await writer.logins.removeBrowser(browser))),
     )
   }
 
   async endLoginsOf({ owner, routeId, asked }: Given<'endLoginsOf'>): Promise<readonly string[] | undefined> {
     const gone = await this.#store.write(async (writer) => {
       if (!(await writer.logins.useAnswer(answerRow(asked)))) return undefined
-      return announced(writer, await writer.logins.removeOfUser(userKey(owner), routeId))
+      return announceChanges(writer, await writer.logins.removeOfUser(userKey(owner), routeId))
     })
     if (gone) await this.#tellOf(gone)
     return gone
@@ -138,7 +138,7 @@ export class StoredLogins implements LoginRows, Followed {
   async revoke(id: string): Promise<boolean> {
     const wasThere = await this.#store.write(async (writer) => {
       const isGone = await writer.logins.removeSession(id)
-      if (isGone) announced(writer, [id])
+      if (isGone) announceChanges(writer, [id])
       return isGone
     })
     await this.#tellOf([id])
@@ -179,7 +179,7 @@ export class StoredLogins implements LoginRows, Followed {
   }
 }
 
-function announced(writer: Writer, ids: readonly string[]): readonly string[] {
+function announceChanges(writer: Writer, ids: readonly string[]): readonly string[] {
   for (const id of ids) writer.changed(applicationSessions.kind, id)
   return ids
 }

@@ -11,10 +11,10 @@ import {
   statusShown,
 } from './managed-certificate.ts'
 import { RESERVED_NAMES } from './reserved-domains.ts'
-import { type Claim, stored } from './resource.ts'
+import { type Claim, storedKind } from './resource.ts'
 import { description, domainName, metadata } from './resource-fields.ts'
 
-export const agentIngresses = stored({
+export const agentIngresses = storedKind({
   kind: 'agent_ingress',
   noun: 'agent ingress',
   about:

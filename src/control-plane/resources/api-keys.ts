@@ -1,12 +1,12 @@
 /** API keys: they authenticate callers of this API. */
 
-import { stored } from './resource.ts'
+import { storedKind } from './resource.ts'
 import { description, metadata } from './resource-fields.ts'
 
 /** The scope of claims for the token hashes of API keys. */
 export const API_KEY_TOKENS = 'api_key_token'
 
-export const apiKeys = stored({
+export const apiKeys = storedKind({
   kind: 'api_key',
   noun: 'API key',
   about: 'Keys that authenticate to this API.',

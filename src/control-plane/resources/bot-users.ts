@@ -1,8 +1,8 @@
 /** Bots: principals that are not people, made by admins to own keys and credentials. */
 import { Type } from '../../lib/shape/type.ts'
-import { stored } from './resource.ts'
+import { storedKind } from './resource.ts'
 
-export const botUsers = stored({
+export const botUsers = storedKind({
   kind: 'bot_user',
   noun: 'bot user',
   about: 'Principals for machines. A bot is a member; deleting it deletes its keys and credentials.',

@@ -1,13 +1,12 @@
 /** Edges that data planes cannot serve. Planes report them; nothing is stored, so there are no ids. */
-import { closed, nullable } from '../../lib/shape/schema.ts'
+import { closedObject, nullable } from '../../lib/shape/schema.ts'
 import { Type } from '../../lib/shape/type.ts'
-import { unstored } from './resource.ts'
+import { presentKind } from './resource.ts'
 
-export const brokenEdges = unstored({
+export const brokenEdges = presentKind({
   kind: 'broken_edges',
   noun: 'list of broken edges',
-  about:
-    'Edges and routes that refuse traffic, because the server cannot serve them with their present configuration.',
+  about: 'Edges and routes that refuse traffic, because the server cannot serve them with their present configuration.',
   path: '/broken_edges',
   routes: [
     {
@@ -19,7 +18,7 @@ export const brokenEdges = unstored({
   ],
   shows: {
     broken_edges: Type.Array(
-      closed({
+      closedObject({
         edge_id: Type.String({ description: 'Id of the edge.' }),
         route_id: nullable(Type.String({ description: 'Id of the route; null when it is the whole edge.' })),
         reason: Type.String({ description: 'What is wrong.' }),

@@ -1,12 +1,12 @@
 /** Captures: keep heads and bodies of the exchanges of an edge for a while, so that they can be read and replayed. */
 import { Type } from '../../lib/shape/type.ts'
 import { MAX_CAPTURED_BODY } from '../../model/capture.ts'
-import { stored } from './resource.ts'
+import { storedKind } from './resource.ts'
 
 /** The longest that a capture may run, in seconds: a day. */
 const MAX_SECONDS = 24 * 3600
 
-export const captures = stored({
+export const captures = storedKind({
   kind: 'capture',
   noun: 'capture',
   about:

@@ -2,10 +2,10 @@
 import { Type } from '../../lib/shape/type.ts'
 import { MAX_CA_PEM_BYTES, readCaCertificates } from '../../lib/x509/certificate.ts'
 import { certificatePrice } from '../../modules/certificate-price.ts'
-import { stored } from './resource.ts'
+import { storedKind } from './resource.ts'
 import { description, metadata, readOr } from './resource-fields.ts'
 
-export const certificateAuthorities = stored({
+export const certificateAuthorities = storedKind({
   kind: 'certificate_authority',
   noun: 'certificate authority',
   about: 'CA certificates that mutual TLS checks client certificates against.',

@@ -1,12 +1,12 @@
 /** Tunnel credentials: the authtokens that agents connect with. */
 
-import { stored } from './resource.ts'
+import { storedKind } from './resource.ts'
 import { acl, checkAcl, description, metadata } from './resource-fields.ts'
 
 /** The scope of claims for authtoken hashes. API keys have another one, so no token opens both doors (D20). */
 export const AUTHTOKENS = 'authtoken'
 
-export const credentials = stored({
+export const credentials = storedKind({
   kind: 'credential',
   noun: 'tunnel credential',
   about: 'Authtokens that agents connect with, optionally restricted by bind rules.',

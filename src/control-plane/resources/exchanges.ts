@@ -1,13 +1,13 @@
 /** Exchanges: the latest requests of visitors and their answers, which the nodes remember for a while. */
 import type { TProperties } from 'typebox'
-import { closed, nullable } from '../../lib/shape/schema.ts'
+import { closedObject, nullable } from '../../lib/shape/schema.ts'
 import { Type } from '../../lib/shape/type.ts'
-import { unstored } from './resource.ts'
+import { presentKind } from './resource.ts'
 
 const ms = (description: string) => nullable(Type.Integer({ description }))
 const idOf = (what: string) => nullable(Type.String({ description: `Id of the ${what}, if there is one.` }))
 
-const timings = closed(
+const timings = closedObject(
   {
     modules_ms: ms('Until all modules had let the request pass.'),
     dial_ms: ms('Until there was a connection to the service.'),
@@ -19,7 +19,7 @@ const timings = closed(
 
 /** Headers of a message that was kept. */
 const headers = Type.Array(
-  closed({
+  closedObject({
     name: Type.String({ description: 'Name as it was sent.' }),
     value: Type.String({ description: '`[masked]` where it was masked.' }),
   }),
@@ -27,7 +27,7 @@ const headers = Type.Array(
 )
 
 const body = nullable(
-  closed(
+  closedObject(
     {
       size: Type.Integer({ description: 'Bytes of the whole body.' }),
       kept: Type.Integer({ description: 'Bytes of it that were kept, from its start.' }),
@@ -36,7 +36,7 @@ const body = nullable(
       }),
       content: Type.String({ description: 'The kept bytes.' }),
       unpacked: nullable(
-        closed(
+        closedObject(
           {
             coding: Type.String({ description: '`gzip`, `deflate`, `br` or `zstd`.' }),
             size: Type.Integer({ description: 'Bytes of the content.' }),
@@ -51,7 +51,7 @@ const body = nullable(
   ),
 )
 
-const message = (description: string) => Type.Optional(nullable(closed({ headers, body }, { description })))
+const message = (description: string) => Type.Optional(nullable(closedObject({ headers, body }, { description })))
 
 const shows: TProperties = {
   id: Type.String({ description: 'Unique identifier; identifiers sort by the end of the exchange.' }),
@@ -99,14 +99,14 @@ const filters: TProperties = {
   since: Type.String({ maxBytes: 64, description: 'Only those that began at this time or later, RFC 3339.' }),
 }
 
-const curlView = closed({
+const curlView = closedObject({
   command: Type.String({
     description: 'A command for a POSIX shell. Masked headers are left out, and named in a comment.',
   }),
 })
 
 /** https://w3c.github.io/web-performance/specs/HAR/Overview.html */
-const harView = closed({
+const harView = closedObject({
   log: Type.Unsafe({
     type: 'object',
     additionalProperties: true,
@@ -115,7 +115,7 @@ const harView = closed({
 })
 
 /** The parts of a request that a replay may change. */
-export const replayForm = closed({
+export const replayForm = closedObject({
   method: Type.Optional(
     Type.String({ pattern: '^(?!CONNECT$)[A-Z][A-Z-]{0,31}$', description: 'Another method, such as `POST`.' }),
   ),
@@ -124,7 +124,7 @@ export const replayForm = closed({
   ),
   headers: Type.Optional(
     Type.Array(
-      closed({
+      closedObject({
         name: Type.String({ minLength: 1, maxBytes: 255, description: 'Such as `Content-Type`.' }),
         value: Type.String({ maxBytes: 16_384, description: 'Its value.' }),
       }),
@@ -132,7 +132,7 @@ export const replayForm = closed({
     ),
   ),
   body: Type.Optional(
-    closed(
+    closedObject(
       {
         encoding: Type.Enum(['text', 'base64'], { default: 'text', description: 'How `content` is written.' }),
         content: Type.String({ description: 'The body.' }),
@@ -142,7 +142,7 @@ export const replayForm = closed({
   ),
 })
 
-export const exchanges = unstored({
+export const exchanges = presentKind({
   kind: 'exchange',
   noun: 'exchange',
   about: 'The latest requests of visitors and their answers. Kept in memory, for a while.',

@@ -2,10 +2,10 @@
 import { Type } from '../../lib/shape/type.ts'
 import { refuseRepeats } from '../../model/fields.ts'
 import { childMentions, MAX_CHILDREN } from './backend-lists.ts'
-import { stored } from './resource.ts'
+import { storedKind } from './resource.ts'
 import { description, metadata } from './resource-fields.ts'
 
-export const failoverBackends = stored({
+export const failoverBackends = storedKind({
   kind: 'failover_backend',
   noun: 'failover backend',
   about: 'Sends traffic to the first of its backends that can be dialled.',

@@ -1,13 +1,13 @@
 /** HTTP response backends: a fixed answer, for maintenance pages and redirects. */
 import { Type } from '../../lib/shape/type.ts'
 import { checkHeaders } from '../../model/header-rules.ts'
-import { stored } from './resource.ts'
+import { storedKind } from './resource.ts'
 import { description, metadata } from './resource-fields.ts'
 
 /** Larger bodies belong on a web server. */
 const MAX_BODY_BYTES = 256 * 1024
 
-export const httpResponseBackends = stored({
+export const httpResponseBackends = storedKind({
   kind: 'http_response_backend',
   noun: 'HTTP response backend',
   about: 'Answers every request with one fixed response.',

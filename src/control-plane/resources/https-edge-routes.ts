@@ -2,10 +2,10 @@
 import { BadValue } from '../../lib/shape/check.ts'
 import { Type } from '../../lib/shape/type.ts'
 import { modulesAt } from '../../modules/forms.ts'
-import { stored } from './resource.ts'
+import { storedKind } from './resource.ts'
 import { description, metadata } from './resource-fields.ts'
 
-export const httpsEdgeRoutes = stored({
+export const httpsEdgeRoutes = storedKind({
   kind: 'https_edge_route',
   noun: 'HTTPS edge route',
   about: 'A path of an HTTPS edge and its modules. An exact path wins, then the longest prefix.',

@@ -3,10 +3,10 @@ import { Type } from '../../lib/shape/type.ts'
 import { modulesAt } from '../../modules/forms.ts'
 import { checkNames, hostports, nameClaims } from './hostports.ts'
 import { httpsEdgeRoutes } from './https-edge-routes.ts'
-import { stored } from './resource.ts'
+import { storedKind } from './resource.ts'
 import { description, metadata } from './resource-fields.ts'
 
-export const httpsEdges = stored({
+export const httpsEdges = storedKind({
   kind: 'https_edge',
   noun: 'HTTPS edge',
   about: 'Public HTTPS listeners; their routes decide what happens to each path.',

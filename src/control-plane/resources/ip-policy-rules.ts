@@ -1,10 +1,10 @@
 /** Rules of an IP policy: one network each, let in or kept out. */
 import { readCidr } from '../../lib/net/cidr.ts'
 import { Type } from '../../lib/shape/type.ts'
-import { stored } from './resource.ts'
+import { storedKind } from './resource.ts'
 import { description, metadata, readOr } from './resource-fields.ts'
 
-export const ipPolicyRules = stored({
+export const ipPolicyRules = storedKind({
   kind: 'ip_policy_rule',
   noun: 'IP policy rule',
   about: 'One network of an IP policy. An address passes when some allow rule matches it and no deny rule does.',

@@ -3,10 +3,10 @@ import { Type } from '../../lib/shape/type.ts'
 import { refuseRepeats } from '../../model/fields.ts'
 import { RefListSchema } from '../../model/ref.ts'
 import { restrictedParts } from '../../model/restricted-part.ts'
-import { stored } from './resource.ts'
+import { storedKind } from './resource.ts'
 import { description, metadata } from './resource-fields.ts'
 
-export const ipRestrictions = stored({
+export const ipRestrictions = storedKind({
   kind: 'ip_restriction',
   noun: 'IP restriction',
   about: 'Lets only the addresses of some IP policies reach a part of the server; at most one per part.',

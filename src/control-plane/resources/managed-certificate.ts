@@ -1,5 +1,5 @@
 /** Managed certificates, which this server gets for a name: how a resource requests one, and shows its status. */
-import { closed, nullable } from '../../lib/shape/schema.ts'
+import { closedObject, nullable } from '../../lib/shape/schema.ts'
 import { Type } from '../../lib/shape/type.ts'
 import type { Mention } from '../../modules/module.ts'
 import type { Surroundings } from './resource.ts'
@@ -21,11 +21,11 @@ export const managementPolicy = (about: string) =>
 
 /** The field of an answer that shows the status of the certificate. */
 export const managementStatus = nullable(
-  closed(
+  closedObject(
     {
       renews_at: nullable(Type.String({ description: 'When the certificate is renewed, RFC 3339.' })),
       provisioning_job: nullable(
-        closed(
+        closedObject(
           {
             error_code: nullable(Type.String({ description: 'Why the last try failed.' })),
             msg: Type.String({ description: 'What is happening, or why nothing is.' }),

@@ -4,7 +4,7 @@ import { Type } from '../../lib/shape/type.ts'
 import { Refusal } from '../../model/errors.ts'
 import { EDGE_PORTS } from './hostports.ts'
 import { checkRegion, region } from './regions.ts'
-import { type IsFree, type Surroundings, stored } from './resource.ts'
+import { type IsFree, type Surroundings, storedKind } from './resource.ts'
 import { description, metadata } from './resource-fields.ts'
 
 /** The scope of claims for the ports of reserved addresses. */
@@ -24,7 +24,7 @@ interface Kept extends Readonly<Record<string, unknown>> {
 
 const form = { description, metadata, region }
 
-export const reservedAddrs = stored<typeof form, Kept>({
+export const reservedAddrs = storedKind<typeof form, Kept>({
   kind: 'reserved_addr',
   noun: 'reserved address',
   about: 'TCP ports that the server chooses and keeps for you; a TCP edge may listen there.',

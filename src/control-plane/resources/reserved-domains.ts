@@ -15,7 +15,7 @@ import {
   statusShown,
 } from './managed-certificate.ts'
 import { checkRegion, region } from './regions.ts'
-import { stored } from './resource.ts'
+import { storedKind } from './resource.ts'
 import { description, domainName, metadata } from './resource-fields.ts'
 
 /** The scope of claims for the names of reserved domains. */
@@ -25,7 +25,7 @@ const domain = Type.Optional(
   Type.String({ description: 'The name, such as `app.example.com` or `*.example.com`.', maxBytes: 300 }),
 )
 
-export const reservedDomains = stored({
+export const reservedDomains = storedKind({
   kind: 'reserved_domain',
   noun: 'reserved domain',
   about: "Names that are kept for you, each with a certificate of your own or one from this server's authority.",

@@ -1,7 +1,7 @@
 /** Defines what an API resource is. Each of the other files in this folder describes one. */
 import type { Static, TObject, TProperties, TSchema } from 'typebox'
 import type { Clock } from '../../lib/clock.ts'
-import { closed, nullable, viewOf } from '../../lib/shape/schema.ts'
+import { closedObject, nullable, viewOf } from '../../lib/shape/schema.ts'
 import { Type } from '../../lib/shape/type.ts'
 import type { SshKeyChoice, SshKeyPair } from '../../lib/ssh-keys/ssh-key-pair.ts'
 import type { ErrorCode } from '../../model/errors.ts'
@@ -228,7 +228,7 @@ export function fieldsOf<Kept>(_: Keeping<Kept>, { fields }: { readonly fields: 
 }
 
 /** Makes the resource that `spec` describes. */
-export function stored<Form extends TProperties, Kept extends Fields = Static<TObject<Form>> & Fields>(
+export function storedKind<Form extends TProperties, Kept extends Fields = Static<TObject<Form>> & Fields>(
   spec: StoredSpec<Form, Kept>,
 ): Keeping<Kept> {
   const {
@@ -257,11 +257,11 @@ export function stored<Form extends TProperties, Kept extends Fields = Static<TO
     verbs:
       spec.listKey === null ? ['create', 'get', 'update', 'delete'] : ['create', 'list', 'get', 'update', 'delete'],
     ...rest,
-    create: closed({ ...form, ...owner, ...modules.forms }),
-    update: closed({ ...forUpdate(without(form, fixed)), ...modules.forms }),
-    view: closed({
+    create: closedObject({ ...form, ...owner, ...modules.forms }),
+    update: closedObject({ ...forUpdate(without(form, fixed)), ...modules.forms }),
+    view: closedObject({
       ...identity(spec),
-      ...(viewOf(closed(without(form, hides))) as TObject).properties,
+      ...(viewOf(closedObject(without(form, hides))) as TObject).properties,
       ...shows,
       ...modules.views,
     }),
@@ -297,12 +297,12 @@ function moduleFields({ place, modules = [] }: Partial<Pick<Resource, 'place' | 
 
 /** A resource that is read from presence: what is online. */
 export function present(spec: UnstoredSpec): Resource {
-  return unstored({ verbs: ['list', 'get'], handlers: { list: 'list_present', get: 'get_present' }, ...spec })
+  return presentKind({ verbs: ['list', 'get'], handlers: { list: 'list_present', get: 'get_present' }, ...spec })
 }
 
 /** A resource that visitors make by logging in. */
 export function loggedIn(spec: UnstoredSpec): Resource {
-  return unstored({
+  return presentKind({
     verbs: ['list', 'get', 'delete'],
     handlers: { list: 'list_logins', get: 'get_login', delete: 'end_login' },
     ...spec,
@@ -318,16 +318,16 @@ interface UnstoredSpec
 }
 
 /** A resource that is not stored; any valid key may read it unless `access` says otherwise. */
-export function unstored({ shows, ...rest }: UnstoredSpec): Resource {
+export function presentKind({ shows, ...rest }: UnstoredSpec): Resource {
   return {
     prefix: '',
     listKey: null,
     verbs: [],
     access: 'account',
     commands: [],
-    create: closed({}),
-    update: closed({}),
-    view: closed(shows),
+    create: closedObject({}),
+    update: closedObject({}),
+    view: closedObject(shows),
     settle: (fields) => fields,
     read: () => ({}),
     claims: () => [],

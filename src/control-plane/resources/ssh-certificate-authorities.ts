@@ -2,13 +2,13 @@
 import { Type } from '../../lib/shape/type.ts'
 import type { SshKeyChoice } from '../../lib/ssh-keys/ssh-key-pair.ts'
 import { Refusal } from '../../model/errors.ts'
-import { stored } from './resource.ts'
+import { storedKind } from './resource.ts'
 import { description, metadata } from './resource-fields.ts'
 
 /** The defaults. */
 const usual = { curve: 'p256', bits: 4096 } as const
 
-export const sshCertificateAuthorities = stored({
+export const sshCertificateAuthorities = storedKind({
   kind: 'ssh_certificate_authority',
   noun: 'SSH certificate authority',
   about: 'Keys that sign SSH certificates. They are made here, encrypted at rest, and never shown.',

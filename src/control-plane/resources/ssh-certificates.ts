@@ -71,7 +71,7 @@ interface Signing extends Pick<SshCertificateFacts, 'kind' | 'criticalOptions' |
 }
 
 /** Signs a certificate, and returns what is stored beside the fields. A certificate is looked up by its `digest`. */
-export async function signed(
+export async function signCertificate(
   fields: SshCertificateFields,
   { kind, criticalOptions, extensions, usualMs }: Signing,
   { id, now, fieldsOf }: Making,

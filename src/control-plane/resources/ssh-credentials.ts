@@ -1,13 +1,13 @@
 /** SSH credentials: uploaded public keys that start tunnels through the SSH gateway. */
 import { Type } from '../../lib/shape/type.ts'
 import { readSshPublicKey } from '../../lib/ssh-keys/ssh-public-key.ts'
-import { stored } from './resource.ts'
+import { storedKind } from './resource.ts'
 import { acl, checkAcl, description, metadata, readOr } from './resource-fields.ts'
 
 /** The scope of claims for fingerprints of public keys, by which the gateway finds a credential. */
 export const SSH_KEYS = 'ssh_key'
 
-export const sshCredentials = stored({
+export const sshCredentials = storedKind({
   kind: 'ssh_credential',
   noun: 'SSH credential',
   about: 'Uploaded public keys that may start tunnels through the SSH gateway, optionally restricted by bind rules.',

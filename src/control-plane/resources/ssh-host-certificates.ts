@@ -1,11 +1,11 @@
 /** SSH host certificates: shown by servers instead of bare host keys, so that clients only need to trust an authority. */
-import { stored } from './resource.ts'
-import { authorityOf, certificateForm, certificateShows, signed, signedFields } from './ssh-certificates.ts'
+import { storedKind } from './resource.ts'
+import { authorityOf, certificateForm, certificateShows, signCertificate, signedFields } from './ssh-certificates.ts'
 
 /** A year, in milliseconds. */
 const USUAL_MS = 365 * 24 * 60 * 60 * 1000
 
-export const sshHostCertificates = stored({
+export const sshHostCertificates = storedKind({
   kind: 'ssh_host_certificate',
   noun: 'SSH host certificate',
   about: 'Certificates for SSH servers, signed by an SSH certificate authority.',
@@ -18,7 +18,7 @@ export const sshHostCertificates = stored({
   shows: certificateShows,
   async make(fields, making) {
     const signing = { kind: 'host', criticalOptions: {}, extensions: {}, usualMs: USUAL_MS } as const
-    return { ...fields, ...(await signed(fields, signing, making)) }
+    return { ...fields, ...(await signCertificate(fields, signing, making)) }
   },
   mentions: (fields) => [authorityOf(fields)],
 })

@@ -5,8 +5,8 @@ import { BadInput } from '../../lib/shape/bad-input.ts'
 import { BadValue } from '../../lib/shape/check.ts'
 import { Type } from '../../lib/shape/type.ts'
 import { MAX_SSH_OPTIONS } from '../../lib/ssh-keys/ssh-certificate.ts'
-import { stored } from './resource.ts'
-import { authorityOf, certificateForm, certificateShows, signed, signedFields } from './ssh-certificates.ts'
+import { storedKind } from './resource.ts'
+import { authorityOf, certificateForm, certificateShows, signCertificate, signedFields } from './ssh-certificates.ts'
 
 /** The scope of claims for digests of certificates, by which the SSH gateway finds them. */
 export const SSH_USER_CERTIFICATES = 'ssh_user_certificate'
@@ -19,7 +19,7 @@ const usualExtensions = { 'permit-pty': '', 'permit-user-rc': '' }
 const options = { maxProperties: MAX_SSH_OPTIONS, maxKeyBytes: 255 }
 const value = Type.String({ maxBytes: 4096 })
 
-export const sshUserCertificates = stored({
+export const sshUserCertificates = storedKind({
   kind: 'ssh_user_certificate',
   noun: 'SSH user certificate',
   about:
@@ -53,7 +53,7 @@ export const sshUserCertificates = stored({
     checkNames('extensions', extensions)
     checkOptions(criticalOptions)
     const signing = { kind: 'user', criticalOptions, extensions, usualMs: USUAL_MS } as const
-    return { ...fields, extensions, ...(await signed(fields, signing, making)) }
+    return { ...fields, extensions, ...(await signCertificate(fields, signing, making)) }
   },
   mentions: (fields) => [authorityOf(fields)],
   claims: ({ digest }) => [

@@ -3,10 +3,10 @@ import { isIP } from 'node:net'
 import { Type } from '../../lib/shape/type.ts'
 import { Refusal } from '../../model/errors.ts'
 import { readHostport } from '../../model/hostport.ts'
-import { stored } from './resource.ts'
+import { storedKind } from './resource.ts'
 import { description, metadata, readOr } from './resource-fields.ts'
 
-export const staticBackends = stored({
+export const staticBackends = storedKind({
   kind: 'static_backend',
   noun: 'static backend',
   about: 'Sends traffic to a fixed address that the server can reach without an agent.',

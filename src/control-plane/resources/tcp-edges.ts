@@ -2,10 +2,10 @@
 
 import { modulesAt } from '../../modules/forms.ts'
 import { checkAddresses, hostports, portClaims } from './hostports.ts'
-import { stored } from './resource.ts'
+import { storedKind } from './resource.ts'
 import { description, metadata } from './resource-fields.ts'
 
-export const tcpEdges = stored({
+export const tcpEdges = storedKind({
   kind: 'tcp_edge',
   noun: 'TCP edge',
   about: 'Public TCP listeners, distinguished by port.',

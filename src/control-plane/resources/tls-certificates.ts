@@ -1,5 +1,5 @@
 /** TLS certificates: uploaded with their chain and private key, and served for the names that use them. */
-import { closed, nullable } from '../../lib/shape/schema.ts'
+import { closedObject, nullable } from '../../lib/shape/schema.ts'
 import { Type } from '../../lib/shape/type.ts'
 import { MAX_PRIVATE_KEY_BYTES } from '../../lib/x509/private-key.ts'
 import {
@@ -10,13 +10,13 @@ import {
 } from '../../lib/x509/tls-certificate.ts'
 import { type ErrorCode, Refusal } from '../../model/errors.ts'
 import { certificatePrice } from '../../modules/certificate-price.ts'
-import { type Fields, stored } from './resource.ts'
+import { type Fields, storedKind } from './resource.ts'
 import { description, metadata } from './resource-fields.ts'
 
 const text = (about: string) => Type.String({ description: about })
 const texts = (about: string) => Type.Array(Type.String(), { description: about })
 
-export const tlsCertificates = stored({
+export const tlsCertificates = storedKind({
   kind: 'tls_certificate',
   noun: 'TLS certificate',
   about:
@@ -46,7 +46,7 @@ export const tlsCertificates = stored({
     subject_locality: text('Locality of the subject.'),
     subject_province: text('State or province of the subject.'),
     subject_country: text('Country of the subject.'),
-    subject_alternative_names: closed(
+    subject_alternative_names: closedObject(
       { dns_names: texts('DNS names.'), ips: texts('IP addresses.') },
       { description: 'The hosts that the certificate is for.' },
     ),

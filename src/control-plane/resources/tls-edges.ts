@@ -2,10 +2,10 @@
 
 import { modulesAt } from '../../modules/forms.ts'
 import { checkNames, hostports, nameClaims } from './hostports.ts'
-import { stored } from './resource.ts'
+import { storedKind } from './resource.ts'
 import { description, metadata } from './resource-fields.ts'
 
-export const tlsEdges = stored({
+export const tlsEdges = storedKind({
   kind: 'tls_edge',
   noun: 'TLS edge',
   about: 'Public TLS listeners, distinguished by the name that visitors request.',

@@ -1,12 +1,12 @@
 /** Recent traffic in numbers. Data planes keep them for a day; nothing is stored, so there are no ids. */
-import { closed, nullable } from '../../lib/shape/schema.ts'
+import { closedObject, nullable } from '../../lib/shape/schema.ts'
 import { Type } from '../../lib/shape/type.ts'
-import { unstored } from './resource.ts'
+import { presentKind } from './resource.ts'
 
 const count = (description: string) => Type.Integer({ description })
 const took = (description: string) => nullable(Type.Number({ description }))
 
-const point = closed({
+const point = closedObject({
   at: Type.String({ description: 'When its interval began, RFC 3339.' }),
   seconds: Type.Number({ description: 'How much of its interval was counted, in seconds: divide by it for a rate.' }),
   requests: count('Requests of visitors.'),
@@ -22,7 +22,7 @@ const point = closed({
   tunnels: count('Tunnels that were online at its end.'),
 })
 
-export const trafficHistory = unstored({
+export const trafficHistory = presentKind({
   kind: 'traffic_history',
   noun: 'history of traffic',
   about: 'Traffic numbers of the last minutes and of the last day. Admins only.',

@@ -2,10 +2,10 @@
 import { BadValue } from '../../lib/shape/check.ts'
 import { Type } from '../../lib/shape/type.ts'
 import { RefListSchema } from '../../model/ref.ts'
-import { stored } from './resource.ts'
+import { storedKind } from './resource.ts'
 import { description, metadata } from './resource-fields.ts'
 
-export const tunnelGroupBackends = stored({
+export const tunnelGroupBackends = storedKind({
   kind: 'tunnel_group_backend',
   noun: 'tunnel group backend',
   about: 'Balances traffic over the online tunnels that carry all of its labels.',

@@ -1,8 +1,8 @@
 /** Users: the people of the account, admins or members. */
 import { Type } from '../../lib/shape/type.ts'
-import { stored } from './resource.ts'
+import { storedKind } from './resource.ts'
 
-export const users = stored({
+export const users = storedKind({
   kind: 'user',
   noun: 'user',
   about:

@@ -1,10 +1,10 @@
 /** Weighted backends: share traffic between other backends in proportion to their weights. */
 import { Type } from '../../lib/shape/type.ts'
 import { childMentions, MAX_CHILDREN } from './backend-lists.ts'
-import { stored } from './resource.ts'
+import { storedKind } from './resource.ts'
 import { description, metadata } from './resource-fields.ts'
 
-export const weightedBackends = stored({
+export const weightedBackends = storedKind({
   kind: 'weighted_backend',
   noun: 'weighted backend',
   about: 'Shares traffic between other backends in proportion to their weights.',

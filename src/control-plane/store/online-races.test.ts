@@ -39,7 +39,7 @@ describe('nodes that write at once', () => {
         while ((await queryDatabase(url, waiting)).length === 0) await delay(5)
       }
       /** Takes all of `places` for a tunnel unless a live holder has one of them. */
-      const claim = async (online: OnlineWriter, nodeId: string, tunnelId: string, places: readonly string[]) => {
+      const reserve = async (online: OnlineWriter, nodeId: string, tunnelId: string, places: readonly string[]) => {
         assert.ok(await online.holdLease(nodeId))
         const locked = await online.lockAddresses(places)
         const found = locked.flatMap(({ holders }) => holders)
@@ -57,7 +57,7 @@ describe('nodes that write at once', () => {
           Array.from({ length: 12 }, (_, i) =>
             (i % 2 ? one : two).write(({ online }) => {
               runs++
-              return claim(online, `n_${1 + (i % 2)}`, `tn_${i}`, i % 3 ? places : places.toReversed())
+              return reserve(online, `n_${1 + (i % 2)}`, `tn_${i}`, i % 3 ? places : places.toReversed())
             }),
           ),
         )
@@ -72,7 +72,7 @@ describe('nodes that write at once', () => {
         await one.write(({ online }) => online.setAddresses([placeAt('p_1')]))
         const dropped = Promise.withResolvers<void>()
         await one.write(async ({ online }) => {
-          assert.ok(await claim(online, 'n_1', 'tn_1', ['p_1']))
+          assert.ok(await reserve(online, 'n_1', 'tn_1', ['p_1']))
           two.write((other) => other.online.dropEmptyAddresses(['p_1'])).then(dropped.resolve, dropped.reject)
           await blocked()
         })
@@ -148,7 +148,7 @@ describe('nodes that write at once', () => {
         const ids = ['ts_1', 'ts_2']
         await one.write(async ({ online }) => {
           await online.putSessions(ids.map((id) => sessionAt('n_1', id)))
-          await claim(online, 'n_1', 'tn_1', ['p_1'])
+          await reserve(online, 'n_1', 'tn_1', ['p_1'])
         })
         await one.write(({ online }) => online.leave('n_1'))
         await one.write(async ({ online }) => {

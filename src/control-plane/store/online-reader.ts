@@ -4,11 +4,11 @@ import type { PresencePage } from '../../model/presence.ts'
 import { inBatches } from './batches.ts'
 import type { DialectFacts } from './dialect.ts'
 import {
+  addressOf,
   fieldsIn,
   holderColumns,
   type LiveNode,
   nodeOf,
-  placeOf,
   type StoredAddress,
   type StoredHeldAddress,
   type StoredHolder,
@@ -239,7 +239,7 @@ export class OnlineReader {
     const holders: StoredHolder[] = []
     for (const { config, ...row } of rows) {
       if (config === null) holders.push(fieldsIn(holderColumns, row))
-      else places.push(placeOf({ ...row, config }))
+      else places.push(addressOf({ ...row, config }))
     }
     // A lease may expire during the statement.
     return withHolders(places, holders).filter(({ holders: left }) => left.length > 0)

@@ -123,7 +123,7 @@ export function fieldsIn<const Names extends Fields, From extends object>(
   return Object.fromEntries(fields) as FieldsOf<Names, From> // one value for each name
 }
 
-export function placeOf(row: Row<'places'>): StoredAddress {
+export function addressOf(row: Row<'places'>): StoredAddress {
   return { ...fieldsIn(addressColumns, row), isPooled: row.is_pooled === 1, isUnnamed: row.is_unnamed === 1 }
 }
 

@@ -12,10 +12,10 @@ import type { DialectFacts } from './dialect.ts'
 import { OnlineReader } from './online-reader.ts'
 import {
   addressColumns,
+  addressOf,
   fieldsIn,
   holderColumns,
   nodeRow,
-  placeOf,
   type StoredAddress,
   type StoredHeldAddress,
   type StoredHolder,
@@ -145,7 +145,7 @@ export class OnlineWriter extends OnlineReader {
         .where(this.#isAmong('place', some))
         .execute()
       return withHolders(
-        sortedBy(rows.map(placeOf), ({ place }) => place),
+        sortedBy(rows.map(addressOf), ({ place }) => place),
         holders.map((row) => ({ ...fieldsIn(holderColumns, row), isAlive: row.is_alive === 1 })),
       )
     })

@@ -159,7 +159,7 @@ export class Reader {
       .where('claims.scope', '=', scope)
       .where('claims.key', '=', key)
       .executeTakeFirst()
-    return row && { id: row.held_id, owner: stored(row) }
+    return row && { id: row.held_id, owner: storedResource(row) }
   }
 
   /** The holders of any of `keys` in `scope` with their owners, in one statement; those that have none are left out. */
@@ -173,7 +173,7 @@ export class Reader {
       .where('claims.scope', '=', scope)
       .where('claims.key', 'in', keys)
       .execute()
-    return rows.map((row) => ({ key: row.key, ...owned(row) }))
+    return rows.map((row) => ({ key: row.key, ...ownedResource(row) }))
   }
 
   /** The resources with these ids with their owners, in one statement; those that have none are left out. */
@@ -185,7 +185,7 @@ export class Reader {
       .select(ownedColumns)
       .where('held.id', 'in', ids)
       .execute()
-    return rows.map(owned)
+    return rows.map(ownedResource)
   }
 
   /** Resources that refer to `id`, oldest first, at most `limit`. */
@@ -356,7 +356,7 @@ function group(rows: readonly (Row & { module: string | null; config: string | n
   for (const row of rows) {
     let resource = found.get(row.id)
     if (!resource) {
-      resource = { ...stored(row), modules: new Map() }
+      resource = { ...storedResource(row), modules: new Map() }
       found.set(row.id, resource)
     }
     if (row.module !== null && row.config !== null) resource.modules.set(row.module, JSON.parse(row.config))
@@ -364,7 +364,7 @@ function group(rows: readonly (Row & { module: string | null; config: string | n
   return [...found.values()]
 }
 
-function stored(row: Row): StoredResource {
+function storedResource(row: Row): StoredResource {
   return {
     id: row.id,
     kind: row.kind,
@@ -376,7 +376,7 @@ function stored(row: Row): StoredResource {
   }
 }
 
-function owned(row: OwnedRow): OwnedResource {
+function ownedResource(row: OwnedRow): OwnedResource {
   const held = {
     id: row.held_id,
     kind: row.held_kind,
@@ -385,5 +385,5 @@ function owned(row: OwnedRow): OwnedResource {
     created_at: row.held_created_at,
     fields: row.held_fields,
   }
-  return { held: stored(held), owner: stored(row) }
+  return { held: storedResource(held), owner: storedResource(row) }
 }

@@ -19,7 +19,7 @@ export function lockForServing(url: string): () => void {
   makeFolder(dirname(path))
   const file = `${realPath(path)}.lock`
   if (!existsSync(file)) makePrivate(file)
-  const lock = opened(file)
+  const lock = openDatabase(file)
   try {
     // The lock file holds no data worth a sync to disk.
     lock.exec('pragma synchronous = off')
@@ -34,7 +34,7 @@ export function lockForServing(url: string): () => void {
   return () => lock.close()
 }
 
-function opened(file: string): DatabaseSync {
+function openDatabase(file: string): DatabaseSync {
   try {
     return new DatabaseSync(file, { timeout: BUSY_MS })
   } catch (cause) {

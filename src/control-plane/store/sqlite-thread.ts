@@ -116,18 +116,18 @@ function prepare(db: DatabaseSync, sql: string): Prepared {
   return (parameters) => ({
     columns,
     // `setReturnArrays` makes the rows arrays, which the type does not reflect.
-    rows: statement.all(...bound(parameters)) as unknown as unknown[][],
+    rows: statement.all(...sqlValues(parameters)) as unknown as unknown[][],
     changes: 0,
   })
 }
 
 function run(statement: StatementSync, parameters: readonly unknown[]): ThreadAnswer {
-  const { changes } = statement.run(...bound(parameters))
+  const { changes } = statement.run(...sqlValues(parameters))
   return { ...NOTHING, changes: Number(changes) }
 }
 
 /** Our typed queries bind only strings, numbers and null. */
-function bound(parameters: readonly unknown[]): SQLInputValue[] {
+function sqlValues(parameters: readonly unknown[]): SQLInputValue[] {
   return parameters as SQLInputValue[]
 }
 

@@ -320,9 +320,9 @@ describe('a store', () => {
 
     test('many concurrent calls that set a fact all get the same value', async () => {
       const keep = (_: unknown, i: number) => store.write((writer) => writer.keepMeta('contested', String(i)))
-      const told = await Promise.all(Array.from({ length: 20 }, keep))
-      assert.equal(new Set(told).size, 1)
-      assert.equal(await store.read((reader) => reader.meta('contested')), told[0])
+      const reported = await Promise.all(Array.from({ length: 20 }, keep))
+      assert.equal(new Set(reported).size, 1)
+      assert.equal(await store.read((reader) => reader.meta('contested')), reported[0])
     })
 
     test('a transaction that throws stores nothing, and nothing of it is ever visible', async () => {

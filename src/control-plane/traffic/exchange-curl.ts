@@ -13,11 +13,11 @@ export function curlOf({ exchange, authority = exchange.host, request }: WholeEx
     `${body.pipe}curl`,
     // The path is sent unchanged, and the URL is not read as a pattern.
     '--path-as-is --globoff',
-    `--request ${quoted(method)}`,
+    `--request ${quote(method)}`,
     // `Name;` sends a header without a value; `Name:` would send none.
-    ...sent.map(({ name, value }) => `--header ${quoted(value === '' ? `${name};` : `${name}: ${value}`)}`),
+    ...sent.map(({ name, value }) => `--header ${quote(value === '' ? `${name};` : `${name}: ${value}`)}`),
     ...body.words,
-    quoted(`${scheme}://${authority}${path === '*' ? '/' : path}`),
+    quote(`${scheme}://${authority}${path === '*' ? '/' : path}`),
   ]
   const masked = headers.filter(({ isMasked }) => isMasked).map(({ name }) => name)
   const notes = [
@@ -36,13 +36,13 @@ function bodyOf(
   if (!body || bytesIn === 0) return { pipe: '', words: [] }
   // An argument ends at a NUL, and can hold only text.
   if (body.encoding === 'text' && !body.content.includes('\0')) {
-    return { pipe: '', words: [`--data-raw ${quoted(body.content)}`] }
+    return { pipe: '', words: [`--data-raw ${quote(body.content)}`] }
   }
   const bytes = Buffer.from(body.content, body.encoding === 'text' ? 'utf8' : 'base64')
-  return { pipe: `printf %s ${quoted(bytes.toString('base64'))} | base64 -d | `, words: ['--data-binary @-'] }
+  return { pipe: `printf %s ${quote(bytes.toString('base64'))} | base64 -d | `, words: ['--data-binary @-'] }
 }
 
 /** One word of a POSIX shell; nothing is special within single quotes. */
-function quoted(text: string): string {
+function quote(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`
 }

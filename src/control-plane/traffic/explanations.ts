@@ -12,7 +12,7 @@ import type { ExplainWork, Explanation } from '../../model/explanation.ts'
 import type { Presence } from '../../model/presence.ts'
 import type { ModuleConfig } from '../../modules/module.ts'
 import { policy } from '../../modules/policy/form.ts'
-import { placeFor, policyEdge } from '../../modules/policy/policy-dry-run.ts'
+import { askedPlace, policyEdge } from '../../modules/policy/policy-dry-run.ts'
 import { formsOf, type ModuleForm, moduleMentions } from '../../modules/spellings.ts'
 import { edgeResources, readEdgeConfigs, readIpRules } from '../mirrors/edge-configs.ts'
 import { asRefusal } from '../records/check-documents.ts'
@@ -101,7 +101,7 @@ export class Explanations {
       const kinds = [...edgeResources.keys()]
       await checkMentions(reader, [{ field: 'edge_id', id, kinds }])
       const [found] = await reader.resources([id])
-      return configOf(reader, sealer, seen(principal, found))
+      return configOf(reader, sealer, visibleTo(principal, found))
     })
     return { config }
   }
@@ -111,8 +111,8 @@ export class Explanations {
     const config = await store.read(async (reader) => {
       await checkMentions(reader, [{ field: 'route_id', id, kinds: [httpsEdgeRoutes.kind] }])
       const [route] = await reader.resources([id])
-      const [found] = await reader.resources([seen(principal, route).parentId ?? ''])
-      return configOf(reader, sealer, seen(principal, found))
+      const [found] = await reader.resources([visibleTo(principal, route).parentId ?? ''])
+      return configOf(reader, sealer, visibleTo(principal, found))
     })
     return { config, routeId: id }
   }
@@ -120,7 +120,7 @@ export class Explanations {
   /** A policy given in the request, checked as it would be before it is stored. */
   async #document(principal: Principal, name: string, given: ModuleConfig, asked: Described): Promise<Subject> {
     const { store, checks } = this.#options
-    const place = placeFor(asked)
+    const place = askedPlace(asked)
     if (!place) throw new BadValue('request', 'required', '`request` or `connection` is required: describe one')
     const form = formNamed(name)
     const where = { place, at: `${name}.` }
@@ -166,7 +166,7 @@ function formNamed(name: string): ModuleForm {
   return form
 }
 
-function seen(principal: Principal, found: StoredResource | undefined): StoredResource {
+function visibleTo(principal: Principal, found: StoredResource | undefined): StoredResource {
   return visible(resourceOf(found?.kind ?? httpsEdgeRoutes.kind), principal, { id: found?.id ?? '' }, found)
 }
 

@@ -1,5 +1,5 @@
 /** Edges that refuse traffic because a data plane cannot serve them. All nodes have the same ones, so only this node is asked. */
-import { MAX_BROKEN_TOLD } from '../../model/broken-edge.ts'
+import { MAX_BROKEN_LISTED } from '../../model/broken-edge.ts'
 import type { AttachedPlanes } from '../mirrors/attached-planes.ts'
 import type { Fields } from '../resources/resource.ts'
 
@@ -9,8 +9,8 @@ export async function brokenEdgesHere(planes: Pick<AttachedPlanes, 'askEach'>): 
   const found = answers.flatMap(({ answer }) => answer)
   // All data planes report the same ones.
   const parts = new Map(found.map((each) => [`${each.edgeId} ${each.routeId ?? ''}`, each]))
-  const told = [...parts.values()].slice(0, MAX_BROKEN_TOLD)
+  const listed = [...parts.values()].slice(0, MAX_BROKEN_LISTED)
   return {
-    broken_edges: told.map(({ edgeId, routeId, reason }) => ({ edge_id: edgeId, route_id: routeId ?? null, reason })),
+    broken_edges: listed.map(({ edgeId, routeId, reason }) => ({ edge_id: edgeId, route_id: routeId ?? null, reason })),
   }
 }

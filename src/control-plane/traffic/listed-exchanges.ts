@@ -156,12 +156,12 @@ export function maySee({ role, id }: Principal, { edgeId, ownerId }: SeenExchang
 
 /** Secrets stay masked for members, even those that an admin chose to keep. */
 function maskedFor(whole: WholeExchange): WholeExchange {
-  const masked = (message: KeptMessage | undefined): KeptMessage | undefined =>
+  const maskMessage = (message: KeptMessage | undefined): KeptMessage | undefined =>
     message && {
       ...message,
       headers: message.headers.map((header) =>
         isSensitiveHeader(header.name) ? { ...header, value: '', isMasked: true } : header,
       ),
     }
-  return { ...whole, request: masked(whole.request), response: masked(whole.response) }
+  return { ...whole, request: maskMessage(whole.request), response: maskMessage(whole.response) }
 }

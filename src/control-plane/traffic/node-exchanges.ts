@@ -1,6 +1,6 @@
 /** Answers questions about the exchanges at the data planes of this node, from its API and from other nodes. */
 import { BadValue, check } from '../../lib/shape/check.ts'
-import { closed } from '../../lib/shape/schema.ts'
+import { closedObject } from '../../lib/shape/schema.ts'
 import { Type } from '../../lib/shape/type.ts'
 import type { ExchangeAsk, ExchangeNews, ExchangeQuery, SeenExchange, WholeExchange } from '../../model/exchange.ts'
 import { readExchangeId, tagOf } from '../../model/exchange-id.ts'
@@ -80,10 +80,10 @@ const optional = (maxBytes: number) => Type.Optional(text(maxBytes))
 const MAX_PAGE = 101
 
 const asks = {
-  page: closed({
+  page: closedObject({
     kind: text(16),
-    query: closed({
-      filter: closed({
+    query: closedObject({
+      filter: closedObject({
         edgeId: optional(64),
         tunnelId: optional(64),
         method: optional(64),
@@ -96,15 +96,15 @@ const asks = {
       limit: Type.Integer({ minimum: 1, maximum: MAX_PAGE }),
     }),
   }),
-  one: closed({ kind: text(16), id: text(64) }),
-  replay: closed({
+  one: closedObject({ kind: text(16), id: text(64) }),
+  replay: closedObject({
     kind: text(16),
     id: text(64),
     mayUseSecrets: Type.Boolean(),
     ...replayForm.properties,
     body: Type.Optional(Type.String()),
   }),
-  news: closed({
+  news: closedObject({
     kind: text(16),
     seen: Type.Unsafe({ type: 'object', additionalProperties: { type: 'number' }, maxProperties: 1024 }),
     isFirst: Type.Boolean(),

@@ -9,7 +9,7 @@ const row = { address: '', connections: 0, open: 0, bytesIn: 0, bytesOut: 0, req
 const silent = createLog({ level: 'silent' })
 
 /** Edges by name, with the number of requests of each so far. */
-function numbersOf(edges: Readonly<Record<string, number>>, more: Partial<PlaneMetrics> = {}): PlaneMetrics {
+function metricsOf(edges: Readonly<Record<string, number>>, more: Partial<PlaneMetrics> = {}): PlaneMetrics {
   const rows = Object.entries(edges).map(([edge, count]) => ({
     ...row,
     edge,
@@ -22,13 +22,13 @@ function numbersOf(edges: Readonly<Record<string, number>>, more: Partial<PlaneM
 
 function start() {
   const clock = { now: 1_700_000_000_000, steady: 0 }
-  let numbers = numbersOf({})
-  const options = { read: async () => numbers, now: () => clock.now, steady: () => clock.steady, log: silent }
+  let metrics = metricsOf({})
+  const options = { read: async () => metrics, now: () => clock.now, steady: () => clock.steady, log: silent }
   const history = new TrafficHistory(options)
   const look = async (after: number, next: PlaneMetrics): Promise<void> => {
     clock.now += after
     clock.steady += after
-    numbers = next
+    metrics = next
     await history.look()
   }
   return { clock, history, look }
@@ -38,11 +38,11 @@ const requests = (points: readonly TrafficPoint[]): number[] => points.map((poin
 
 test('a point has the traffic of its span, of all edges', async () => {
   const { history, look } = start()
-  await look(0, numbersOf({ a: 100 }))
+  await look(0, metricsOf({ a: 100 }))
   assert.deepEqual(history.points('minutes'), [])
   const present = { ...sumOf([]).present, sessions: 3, tunnels: 4 }
-  await look(5000, numbersOf({ a: 130, b: 20 }, { present }))
-  await look(5000, numbersOf({ a: 130, b: 25 }, { present }))
+  await look(5000, metricsOf({ a: 130, b: 20 }, { present }))
+  await look(5000, metricsOf({ a: 130, b: 25 }, { present }))
   const [first, second] = history.points('minutes')
   assert.ok(first && second)
   assert.deepEqual([first.requests, first.connections, first.errors, first.open], [50, 100, 1, 2])
@@ -53,32 +53,32 @@ test('a point has the traffic of its span, of all edges', async () => {
 
 test('deleted edges do not reduce the traffic', async () => {
   const { history, look } = start()
-  await look(0, numbersOf({ a: 100, b: 7 }))
-  await look(5000, numbersOf({ b: 9 }))
-  await look(5000, numbersOf({ a: 4, b: 9 }))
-  await look(5000, numbersOf({ a: 2, b: 9 }))
+  await look(0, metricsOf({ a: 100, b: 7 }))
+  await look(5000, metricsOf({ b: 9 }))
+  await look(5000, metricsOf({ a: 4, b: 9 }))
+  await look(5000, metricsOf({ a: 2, b: 9 }))
   assert.deepEqual(requests(history.points('minutes')), [2, 4, 0])
 })
 
 test('a bounded number of points is kept, and none that is too old', async () => {
   const { history, look } = start()
-  await look(0, numbersOf({ a: 0 }))
-  for (let i = 1; i <= periods.minutes.count + 20; i++) await look(5000, numbersOf({ a: i }))
+  await look(0, metricsOf({ a: 0 }))
+  for (let i = 1; i <= periods.minutes.count + 20; i++) await look(5000, metricsOf({ a: i }))
   assert.equal(history.points('minutes').length, periods.minutes.count)
   assert.equal(
     requests(history.points('day')).reduce((a, b) => a + b, 0),
     periods.minutes.count + 20,
   )
-  await look(3_600_000, numbersOf({ a: 300 }))
+  await look(3_600_000, metricsOf({ a: 300 }))
   assert.deepEqual(requests(history.points('minutes')), [300 - periods.minutes.count - 20])
 })
 
 test('after a clock jump, times stay in order and spans keep their length', async () => {
   const { clock, history, look } = start()
-  await look(0, numbersOf({ a: 0 }))
-  for (let i = 1; i <= 5; i++) await look(5000, numbersOf({ a: i }))
+  await look(0, metricsOf({ a: 0 }))
+  for (let i = 1; i <= 5; i++) await look(5000, metricsOf({ a: i }))
   clock.now -= 20_000
-  await look(5000, numbersOf({ a: 9 }))
+  await look(5000, metricsOf({ a: 9 }))
   const points = history.points('minutes')
   const times = points.map(({ at }) => at)
   assert.deepEqual(
@@ -87,7 +87,7 @@ test('after a clock jump, times stay in order and spans keep their length', asyn
   )
   assert.equal(points.at(-1)?.seconds, 10)
   clock.now += 60_000
-  await look(5000, numbersOf({ a: 10 }))
+  await look(5000, metricsOf({ a: 10 }))
   assert.equal(history.points('minutes').at(-1)?.seconds, 5)
 })
 

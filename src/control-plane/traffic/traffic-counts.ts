@@ -49,7 +49,7 @@ interface TrafficHistoryOptions {
 export class TrafficHistory {
   readonly #options: TrafficHistoryOptions
   readonly #points: Readonly<Record<Period, TrafficPoint[]>> = { minutes: [], day: [] }
-  #before: { readonly numbers: PlaneMetrics; readonly at: number } | undefined
+  #before: { readonly metrics: PlaneMetrics; readonly at: number } | undefined
   #timer: NodeJS.Timeout | undefined
 
   constructor(options: TrafficHistoryOptions) {
@@ -81,12 +81,12 @@ export class TrafficHistory {
   /** Records the traffic since the last call; the first call only sets the starting point. */
   async look(): Promise<void> {
     const { read, now, steady } = this.#options
-    const numbers = await read()
+    const metrics = await read()
     const at = steady()
     const before = this.#before
-    this.#before = { numbers, at }
+    this.#before = { metrics, at }
     if (!before) return
-    const since = { ...between(before.numbers, numbers), at: now(), seconds: (at - before.at) / 1000 }
+    const since = { ...between(before.metrics, metrics), at: now(), seconds: (at - before.at) / 1000 }
     for (const [period, points] of Object.entries(this.#points)) keep(points, since, periods[period as Period]) // its keys
   }
 }
@@ -143,17 +143,17 @@ type Counted = Omit<TrafficPoint, 'at' | 'seconds'>
 
 function between(before: PlaneMetrics, after: PlaneMetrics): Counted {
   const known = new Map(before.edges.map((row) => [row.edge, row]))
-  const grown = (read: (row: TrafficRow) => number): number =>
+  const growthOf = (read: (row: TrafficRow) => number): number =>
     // A deleted edge has no row any more; a counter that restarted at zero has not grown.
     after.edges.reduce((all, row) => all + growth(read(row), read(known.get(row.edge) ?? nobody)), 0)
   const { latency, present } = after
   return {
-    requests: grown(({ requests }) => requests.reduce((a, b) => a + b, 0)),
-    errors: grown(({ requests }) => (requests[0] ?? 0) + (requests[5] ?? 0)),
-    refused: grown(({ refused }) => refused),
-    connections: grown(({ connections }) => connections),
-    bytesIn: grown(({ bytesIn }) => bytesIn),
-    bytesOut: grown(({ bytesOut }) => bytesOut),
+    requests: growthOf(({ requests }) => requests.reduce((a, b) => a + b, 0)),
+    errors: growthOf(({ requests }) => (requests[0] ?? 0) + (requests[5] ?? 0)),
+    refused: growthOf(({ refused }) => refused),
+    connections: growthOf(({ connections }) => connections),
+    bytesIn: growthOf(({ bytesIn }) => bytesIn),
+    bytesOut: growthOf(({ bytesOut }) => bytesOut),
     bounds: latency.bounds,
     steps: latency.steps.map((count, i) => growth(count, before.latency.steps[i] ?? 0)),
     open: after.edges.reduce((all, { open }) => all + open, 0),

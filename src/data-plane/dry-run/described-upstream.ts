@@ -6,7 +6,7 @@ import type { Reach } from '../edge/backend.ts'
 import { UpstreamPool } from '../edge/upstream-pool.ts'
 import type { UpstreamConnection, UpstreamRequest, UpstreamSending, UpstreamSink } from '../requests/http-exchange.ts'
 import { bodyOf } from './described-exchange.ts'
-import { bad } from './described-visit.ts'
+import { badVisit } from './described-visit.ts'
 import { SilentStream } from './silent-stream.ts'
 
 type Answer = NonNullable<Described['response']>
@@ -32,7 +32,7 @@ export class DescribedUpstream {
     for (const [name, values] of Object.entries(this.#answer.headers)) {
       const isFit =
         /^[!#$%&'*+.^_`|~\w-]+$/.test(name) && values.every((value) => /^[\t\x20-\x7e\x80-\xff]*$/.test(value))
-      if (!isFit) throw bad(`response.headers[${JSON.stringify(name)}]`, 'is not a header')
+      if (!isFit) throw badVisit(`response.headers[${JSON.stringify(name)}]`, 'is not a header')
     }
   }
 
@@ -77,12 +77,12 @@ const framing: ReadonlySet<string> = new Set(['content-length', 'transfer-encodi
 export function withoutServices(config: EdgeConfig): EdgeConfig {
   return {
     ...config,
-    modules: described(config.modules),
-    routes: config.routes.map((route) => ({ ...route, modules: described(route.modules) })),
+    modules: describeBackend(config.modules),
+    routes: config.routes.map((route) => ({ ...route, modules: describeBackend(route.modules) })),
   }
 }
 
-function described(modules: ModuleSettings): ModuleSettings {
+function describeBackend(modules: ModuleSettings): ModuleSettings {
   // Only the backend module itself puts a plan under this name.
   const plan = modules.backend as BackendPlan | undefined
   return plan ? { ...modules, backend: planOf(plan) } : modules

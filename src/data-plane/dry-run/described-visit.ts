@@ -55,13 +55,13 @@ export function httpVisit(asked: Described, request: DescribedRequest, around: A
   const { scheme, authority, target } = addressOf(request, config, routeId)
   const headers = headersOf(request)
   const host = hostOf(authority)
-  if (host === undefined) throw bad('request.url', 'has an invalid host')
+  if (host === undefined) throw badVisit('request.url', 'has an invalid host')
   requireName(host, config, 'request.url')
   const name = (asked.connection?.server_name || host).toLowerCase()
   requireName(name, config, 'connection.server_name')
   const isPlain = scheme === 'http'
   if (config.kind === 'http' && !isPlain)
-    throw bad('request.url', `must begin with \`http://\`: ${config.id} has no TLS`)
+    throw badVisit('request.url', `must begin with \`http://\`: ${config.id} has no TLS`)
   const body = Buffer.from(request.body)
   const alpn = request.version === '2' ? 'h2' : 'http/1.1'
   const head: RequestHead = {
@@ -73,7 +73,7 @@ export function httpVisit(asked: Described, request: DescribedRequest, around: A
     body: body.length === 0 ? 'none' : body.length,
     upgrade: request.version === '1.1' ? upgradeOf(headers) : undefined,
   }
-  if (!token.test(head.method)) throw bad('request.method', 'is not a method')
+  if (!token.test(head.method)) throw badVisit('request.method', 'is not a method')
   const port = isPlain ? HTTP_PORT : HTTPS_PORT
   return { ...visitOf(asked.connection, { name, port, alpn, now, isTcp: false }), head, body, isPlain }
 }
@@ -125,7 +125,7 @@ function addressOf(
   const path = whole === undefined ? given || usualPath(config, routeId) : rest
   const target = path === '' || path.startsWith('?') ? `/${path}` : path
   if (!visible.test(target) || target.includes('#') || !(target.startsWith('/') || target === '*')) {
-    throw bad('request.url', 'must be a URL, or a path that begins with `/`, as sent in a request')
+    throw badVisit('request.url', 'must be a URL, or a path that begins with `/`, as sent in a request')
   }
   return { scheme: scheme.toLowerCase(), authority: host?.[0] ?? (authority || usual), target }
 }
@@ -133,7 +133,8 @@ function addressOf(
 /** The first name of the edge, or one below it if it is a wildcard. */
 function usualName({ names, kind }: EdgeConfig): string {
   const [first] = names
-  if (first === undefined) throw bad(kind === 'tls' ? 'connection.server_name' : 'request.url', 'has no name to go to')
+  if (first === undefined)
+    throw badVisit(kind === 'tls' ? 'connection.server_name' : 'request.url', 'has no name to go to')
   return first.replace(/^\*/, 'any')
 }
 
@@ -146,7 +147,7 @@ function requireName(name: string, { names, id }: EdgeConfig, field: string): vo
   for (const each of names) index.set(each, true)
   if (index.find(name)) return
   const known = names.map((each) => `\`${each}\``).join(', ')
-  throw bad(field, `asks for \`${name.slice(0, 100)}\`, which ${id} does not serve; it has ${known || 'no names'}`)
+  throw badVisit(field, `asks for \`${name.slice(0, 100)}\`, which ${id} does not serve; it has ${known || 'no names'}`)
 }
 
 const token = /^[!#$%&'*+.^_`|~\w-]+$/
@@ -159,8 +160,9 @@ function headersOf({ headers, version }: DescribedRequest): HeaderList {
   const list = new HeaderList()
   for (const [name, values] of Object.entries(headers)) {
     const field = `request.headers[${JSON.stringify(name)}]`
-    if (!token.test(name)) throw bad(field, 'is not the name of a header')
-    if (values.some((value) => !fieldValue.test(value))) throw bad(field, 'holds a character that no header can hold')
+    if (!token.test(name)) throw badVisit(field, 'is not the name of a header')
+    if (values.some((value) => !fieldValue.test(value)))
+      throw badVisit(field, 'holds a character that no header can hold')
     if (apart.has(name.toLowerCase())) continue
     for (const value of values) list.add(version === '2' ? name.toLowerCase() : name, value.trim())
   }
@@ -173,7 +175,7 @@ function upgradeOf(headers: HeaderList): string | undefined {
 }
 
 function address(text: string, field: string): string {
-  if (isIP(text) === 0) throw bad(field, 'must be an IP address')
+  if (isIP(text) === 0) throw badVisit(field, 'must be an IP address')
   return plainAddress(text)
 }
 
@@ -183,10 +185,10 @@ function certificates(pem: string): X509Certificate[] {
     if (pem.trim() !== '' && blocks.length === 0) throw new Error('there is none')
     return blocks.map((block) => new X509Certificate(block))
   } catch {
-    throw bad('connection.tls.client_certificate', 'must be certificates in PEM')
+    throw badVisit('connection.tls.client_certificate', 'must be certificates in PEM')
   }
 }
 
-export function bad(field: string, what: string): BadValue {
+export function badVisit(field: string, what: string): BadValue {
   return new BadValue(field, 'value', `\`${field}\` ${what}`)
 }

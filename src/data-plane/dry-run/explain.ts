@@ -21,7 +21,7 @@ import { HttpProxy } from '../edge/proxy/http-proxy.ts'
 import type { AccessRecord } from '../requests/access-record.ts'
 import { DescribedExchange } from './described-exchange.ts'
 import { DescribedUpstream, withoutServices } from './described-upstream.ts'
-import { bad, connectionVisit, type DescribedHttp, type DescribedVisit, httpVisit } from './described-visit.ts'
+import { badVisit, connectionVisit, type DescribedHttp, type DescribedVisit, httpVisit } from './described-visit.ts'
 import { dryTools } from './dry-tools.ts'
 import { masking, secretsIn, secretsOf, shownHeaders } from './masks.ts'
 import { StepNotes } from './step-notes.ts'
@@ -45,7 +45,7 @@ export async function explain(work: ExplainWork): Promise<Explanation> {
   const visit = describedVisit(asked, { config, routeId, now })
   if ('head' in visit) for (const secret of secretsIn(visit.head.headers)) secrets.add(secret)
 
-  const edge = compiled(compileEdge(withoutServices(config), { reach: upstream.reach, tools, watch: notes.watch }))
+  const edge = finish(compileEdge(withoutServices(config), { reach: upstream.reach, tools, watch: notes.watch }))
   try {
     const outcome = 'head' in visit ? await request(visit) : connection(visit)
     return masking(secrets)({ steps: notes.steps, outcome })
@@ -55,10 +55,10 @@ export async function explain(work: ExplainWork): Promise<Explanation> {
   }
 
   /** Runs the phases of a connection; returns why it ends, or undefined. */
-  function admitted({ peer, serverName, tls, chain }: DescribedVisit): ExplainedOutcome | undefined {
+  function admit({ peer, serverName, tls, chain }: DescribedVisit): ExplainedOutcome | undefined {
     if (edge.broken !== undefined) return refusedConnection('MODULE_UNAVAILABLE', edge.broken)
-    const door = { edgeId: edge.id, serverName }
-    const accepted = firstVerdict(edge.accept, (accept) => accept(peer, door))
+    const reached = { edgeId: edge.id, serverName }
+    const accepted = firstVerdict(edge.accept, (accept) => accept(peer, reached))
     if (accepted) return refusedConnection(accepted)
     if (edge.tls === null) return undefined
     const fault = handshakeFault(edge.tls, tls, chain)
@@ -66,33 +66,33 @@ export async function explain(work: ExplainWork): Promise<Explanation> {
       notes.note(fault.module, 'handshake', `the handshake fails: ${fault.reason}`)
       return { ...nothing, verdict: 'closes', text: `The handshake fails: ${fault.reason}.` }
     }
-    const secured = firstVerdict(edge.handshake, (handshake) => handshake(tls, peer, door))
+    const secured = firstVerdict(edge.handshake, (handshake) => handshake(tls, peer, reached))
     return secured && refusedConnection(secured)
   }
 
   function connection(visit: DescribedVisit): ExplainedOutcome {
-    const refused = admitted(visit)
+    const refused = admit(visit)
     if (refused) return refused
     if (!edge.backend) return refusedConnection('NO_BACKEND')
     return { ...nothing, verdict: 'passes', text: 'Every module lets the connection pass to the backend.' }
   }
 
   async function request(visit: DescribedHttp): Promise<ExplainedOutcome> {
-    const refused = visit.isPlain ? undefined : admitted(visit)
+    const refused = visit.isPlain ? undefined : admit(visit)
     if (refused) return refused
-    const { exchange, record } = await proxied(visit)
+    const { exchange, record } = await runProxy(visit)
     const { route } = record
     if (routeId !== undefined && route !== undefined && route !== routeId) {
-      throw bad('request.url', `goes to the route ${route}, not to ${routeId}; describe a request that it takes`)
+      throw badVisit('request.url', `goes to the route ${route}, not to ${routeId}; describe a request that it takes`)
     }
     // The API does not know the route of an agent's endpoint.
     const route_id = config.id.startsWith('ep_') ? null : (route ?? null)
     if (notes.depends !== undefined) return { ...nothing, verdict: 'depends', text: notes.depends, route_id }
-    return { ...answered(exchange, record), route_id }
+    return { ...describeAnswer(exchange, record), route_id }
   }
 
   /** Runs the request through the proxy, to its end. */
-  async function proxied(visit: DescribedHttp): Promise<{ exchange: DescribedExchange; record: AccessRecord }> {
+  async function runProxy(visit: DescribedHttp): Promise<{ exchange: DescribedExchange; record: AccessRecord }> {
     const { head, body, peer, isPlain } = visit
     const exchange = new DescribedExchange(head, body)
     const tls = isPlain ? undefined : visit.tls
@@ -118,7 +118,10 @@ export async function explain(work: ExplainWork): Promise<Explanation> {
     return { exchange, record }
   }
 
-  function answered({ answer, answered: body, isClosed }: DescribedExchange, record: AccessRecord): ExplainedOutcome {
+  function describeAnswer(
+    { answer, answered: body, isClosed }: DescribedExchange,
+    record: AccessRecord,
+  ): ExplainedOutcome {
     const forwarded = upstream.request && {
       method: upstream.request.method,
       url: upstream.request.target,
@@ -169,7 +172,7 @@ function describedVisit(
     throw new BadValue('request', 'required', '`request` is required: this edge sees requests; describe one')
   }
   const name = kind === 'tcp' ? 'a TCP edge' : 'a TLS edge'
-  if (asked.request) throw bad('request', `is nothing that ${name} sees; describe \`connection\` instead`)
+  if (asked.request) throw badVisit('request', `is nothing that ${name} sees; describe \`connection\` instead`)
   if (asked.connection) return connectionVisit(asked, around)
   throw new BadValue('connection', 'required', `\`connection\` is required: ${name} sees connections; describe one`)
 }
@@ -209,7 +212,7 @@ function firstVerdict<P>(
   return undefined
 }
 
-function compiled(steps: ReturnType<typeof compileEdge>): CompiledEdge {
+function finish(steps: ReturnType<typeof compileEdge>): CompiledEdge {
   for (let step = steps.next(); ; step = steps.next()) if (step.done) return step.value
 }
 

@@ -110,7 +110,7 @@ export class Replays {
 }
 
 function headersOf({ request }: WholeExchange, { headers, mayUseSecrets }: ReplayAsk): HeaderList {
-  if (headers) return HeaderList.of(headers.map(({ name, value }, i) => checked(name, value, i)))
+  if (headers) return HeaderList.of(headers.map(({ name, value }, i) => checkHeader(name, value, i)))
   if (!request) throw new Refusal('NOT_REPLAYABLE', 'its headers were not kept; send them as `headers`')
   const isMasked = (header: KeptHeader): boolean =>
     header.isMasked || (!mayUseSecrets && isSensitiveHeader(header.name))
@@ -121,7 +121,7 @@ function headersOf({ request }: WholeExchange, { headers, mayUseSecrets }: Repla
   return HeaderList.of(request.headers.map(({ name, value }) => [name, value]))
 }
 
-function checked(name: string, value: string, i: number): [string, string] {
+function checkHeader(name: string, value: string, i: number): [string, string] {
   const field = `headers[${i}]`
   if (!headerName(name).isToken) {
     throw new Refusal('INVALID_VALUE', `\`${field}.name\` is not the name of a header`, { field })

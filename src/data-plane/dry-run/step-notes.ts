@@ -35,9 +35,9 @@ export class StepNotes {
     const { accept, handshake, request, upstream, response } = phases
     return {
       ...phases,
-      ...(accept && { accept: (peer, door) => this.#at(module, 'accept', () => accept(peer, door)) }),
+      ...(accept && { accept: (peer, reached) => this.#at(module, 'accept', () => accept(peer, reached)) }),
       ...(handshake && {
-        handshake: (tls, peer, door) => this.#at(module, 'handshake', () => handshake(tls, peer, door)),
+        handshake: (tls, peer, reached) => this.#at(module, 'handshake', () => handshake(tls, peer, reached)),
       }),
       ...(request && { request: (ctx) => this.#stop(module, 'request', () => request(ctx)) }),
       ...(upstream && {

@@ -45,7 +45,7 @@ export class AccessLog {
       fault: record.fault && `ERR_${record.fault}`,
       cut: record.isCut || undefined,
       request: record.request?.requestId,
-      decided: found && found.size > 0 ? decided(found) : undefined,
+      decided: found && found.size > 0 ? decisionsOf(found) : undefined,
     })
   }
 
@@ -85,6 +85,6 @@ export class AccessLog {
   }
 }
 
-function decided(found: ReadonlyMap<string, string>): Record<string, string> {
+function decisionsOf(found: ReadonlyMap<string, string>): Record<string, string> {
   return Object.fromEntries([...found].map(([name, value]) => [name, cutText(value)]))
 }

@@ -48,7 +48,7 @@ async function open({ error, there = [], wildcard, compileFault, portFault }: Ar
     unclaim: ({ place, tunnelId }) => void withdrawn.push(`${place} ${tunnelId}`),
   })
   const endpoints = new AgentEndpoints({
-    ...{ edges, shared, control, isDistant: (id: string) => id === 'ep_distant' },
+    ...{ edges, shared, control, isRemote: (id: string) => id === 'ep_distant' },
     log: createLog({ level: 'warn', format: 'json', destination: { write: (line) => logged.push(line) } }),
     publicPorts: { https: 8443, http: 80 },
   })
@@ -63,7 +63,7 @@ test('what is served at the address is part of the question', async () => {
   assert.deepEqual((await open({})).asked, [{ hostport, served: undefined }])
   for (const edgeId of ['ep_9', 'ep_distant']) {
     const { asked } = await open({ there: [edgeId] })
-    assert.deepEqual(asked, [{ hostport, served: { edgeId, isDistant: edgeId === 'ep_distant' } }])
+    assert.deepEqual(asked, [{ hostport, served: { edgeId, isRemote: edgeId === 'ep_distant' } }])
   }
 })
 

@@ -28,7 +28,7 @@ interface AgentEndpointsOptions {
   readonly control: Control
   readonly log: Logger
   /** Whether an endpoint served here belongs to a tunnel at another node: it may be gone, so the claim decides. */
-  readonly isDistant?: (endpointId: string) => boolean
+  readonly isRemote?: (endpointId: string) => boolean
   /** The ports shown in URLs. */
   readonly publicPorts: { readonly https: number; readonly http: number }
 }
@@ -73,7 +73,7 @@ export class AgentEndpoints implements Endpoints {
 
   async #ask(request: EndpointRequest): Promise<GrantedEndpoint | BindRefusal> {
     const { control, log } = this.#options
-    const question = { ...request, hostport: this.#shown(request).hostport, served: this.#served(request) }
+    const question = { ...request, hostport: this.#shownAddress(request).hostport, served: this.#servedNow(request) }
     try {
       return await control.ask('bind', question, { withinMs: BIND_MS, attachedWithinMs: LOOKUP_MS })
     } catch (error) {
@@ -98,11 +98,11 @@ export class AgentEndpoints implements Endpoints {
     const { edges, shared } = this.#options
     const { id, host, port, tunnel } = request
     const { config, isUnnamed } = served
-    const { url, hostport } = this.#shown(request)
+    const { url, hostport } = this.#shownAddress(request)
     const compiled = await shared.compile(config)
     // An edge may have come meanwhile.
     const above = isUnnamed ? edges.wildcardEdge(host) : undefined
-    if (above !== undefined || !isFreeFor(config.id, { ...request, served: this.#served(request) })) {
+    if (above !== undefined || !isFreeFor(config.id, { ...request, served: this.#servedNow(request) })) {
       compiled?.release()
       return above === undefined ? refusals.alreadyOnline(hostport) : refusals.belowWildcard(host, above)
     }
@@ -134,13 +134,13 @@ export class AgentEndpoints implements Endpoints {
   }
 
   /** What is served at an address by now. */
-  #served({ proto, host, port }: EndpointRequest): BindQuestion['served'] {
-    const { edges, isDistant } = this.#options
+  #servedNow({ proto, host, port }: EndpointRequest): BindQuestion['served'] {
+    const { edges, isRemote } = this.#options
     const edgeId = edges.holder(proto, port === undefined ? { name: host } : { port })
-    return edgeId === undefined ? undefined : { edgeId, isDistant: isDistant?.(edgeId) === true }
+    return edgeId === undefined ? undefined : { edgeId, isRemote: isRemote?.(edgeId) === true }
   }
 
-  #shown({ proto, host, port }: EndpointRequest): { hostport: string; url: string } {
+  #shownAddress({ proto, host, port }: EndpointRequest): { hostport: string; url: string } {
     const { https, http } = this.#options.publicPorts
     const actual = port ?? (proto === 'http' ? http : https)
     return { hostport: `${host}:${actual}`, url: `${proto}://${publicAuthority(proto, host, actual)}` }

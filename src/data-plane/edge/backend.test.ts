@@ -132,14 +132,14 @@ describe('a tunnel group', () => {
 describe('a pool', () => {
   const pool: BackendPlan = { ...groupOf('a'), pool: { proxyHeader: 2 } } as BackendPlan
   const starts = (backend: Backend, times: number) => Array.from({ length: times }, () => first(backend))
-  const withDistant = (plan: BackendPlan) => {
+  const withRemote = (plan: BackendPlan) => {
     const { reach, followed } = reachOf({ a: ['x'] })
     const backend = createBackend(plan, reach)
     const group = followed.get('a')
     assert.ok(group)
     group.members = [
       ...group.members,
-      ...['y', 'z'].map((id) => ({ tunnelId: id, httpVersion: 1, isDistant: true }) as const),
+      ...['y', 'z'].map((id) => ({ tunnelId: id, httpVersion: 1, isRemote: true }) as const),
     ]
     return backend
   }
@@ -151,13 +151,13 @@ describe('a pool', () => {
   })
 
   test('gives members at this node two turns for each turn of one at another, and offers each once', () => {
-    const backend = withDistant(pool)
+    const backend = withRemote(pool)
     assert.deepEqual(starts(backend, 8), ['x', 'y', 'z', 'x', 'x', 'y', 'z', 'x'])
     assert.deepEqual(names(backend.targets()), ['x', 'y', 'z'])
   })
 
   test('a tunnel group has no preference', () => {
-    assert.deepEqual(starts(withDistant(groupOf('a')), 6), ['x', 'y', 'z', 'x', 'y', 'z'])
+    assert.deepEqual(starts(withRemote(groupOf('a')), 6), ['x', 'y', 'z', 'x', 'y', 'z'])
   })
 })
 

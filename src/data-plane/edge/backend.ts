@@ -34,7 +34,7 @@ export function createBackend(plan: BackendPlan, reach: Reach): Backend {
     case 'failover':
       return failover(plan.children.map((child) => createBackend(child, reach)))
     case 'weighted':
-      return weighted(
+      return pickByWeight(
         plan.children.map(({ weight, plan }) => ({ weight, backend: createBackend(plan, reach) })),
         reach.random,
       )
@@ -115,7 +115,7 @@ function group({ labels, pool }: Extract<BackendPlan, { kind: 'tunnel_group' }>,
 /** All members once, then those at this node once more, unless all are at this node. */
 function turnsOf(members: readonly GroupMember[], { isPool }: { readonly isPool: boolean }): readonly number[] {
   const all = [...members.keys()]
-  const near = isPool ? all.filter((i) => members[i]?.isDistant !== true) : []
+  const near = isPool ? all.filter((i) => members[i]?.isRemote !== true) : []
   return near.length === all.length ? all : [...all, ...near]
 }
 
@@ -174,7 +174,7 @@ function failover(children: readonly Backend[]): Backend {
 }
 
 /** shares by weight among those that are online; a weight of 0 is never drawn. */
-function weighted(children: readonly { weight: number; backend: Backend }[], random: () => number): Backend {
+function pickByWeight(children: readonly { weight: number; backend: Backend }[], random: () => number): Backend {
   const drawable = children.filter(({ weight }) => weight > 0)
   return {
     *targets() {

@@ -91,7 +91,7 @@ export class HelloReader {
   #readMessage(): ClientHello | HelloFault | undefined {
     if (this.#payload < MESSAGE_HEAD_BYTES) return undefined
     if (this.#expected === undefined) {
-      const head = joined(this.#fragments)
+      const head = joinFragments(this.#fragments)
       if (head[0] !== CLIENT_HELLO) return 'malformed'
       this.#expected = MESSAGE_HEAD_BYTES + head.readUIntBE(1, 3)
       if (this.#expected > MAX_HELLO_BYTES) return 'too_large'
@@ -99,11 +99,11 @@ export class HelloReader {
     if (this.#payload < this.#expected) return undefined
     // Nothing may follow the hello in its record: a client sends nothing else before the answer.
     if (this.#payload > this.#expected) return 'malformed'
-    return parseHello(new Cursor(joined(this.#fragments), MESSAGE_HEAD_BYTES))
+    return parseHello(new Cursor(joinFragments(this.#fragments), MESSAGE_HEAD_BYTES))
   }
 }
 
-function joined(fragments: readonly Buffer[]): Buffer {
+function joinFragments(fragments: readonly Buffer[]): Buffer {
   const [only] = fragments
   return fragments.length === 1 && only ? only : Buffer.concat(fragments)
 }

@@ -51,7 +51,7 @@ export function* compileEdge(
 ): Generator<Wanted, CompiledEdge, void> {
   const parts = new Map<string, Part>()
   // Keys contain the settings, so an entry under this key has the requested type.
-  const kept = <P extends Part>(key: string): P | undefined => {
+  const keepPart = <P extends Part>(key: string): P | undefined => {
     const part = previous?.parts.get(key)
     if (part) parts.set(key, part)
     return part as P | undefined
@@ -61,32 +61,32 @@ export function* compileEdge(
     return part
   }
   function* compile(
-    place: string,
+    partOf: string,
     { modules: settings, broken }: Pick<EdgeConfig, 'modules' | 'broken'>,
   ): Generator<Wanted, Compiled, void> {
-    const compiled = yield* compilePlace(place, settings, { edgeId: config.id, kept, keep, tools, watch })
+    const compiled = yield* compileModules(partOf, settings, { edgeId: config.id, kept: keepPart, keep, tools, watch })
     yield {}
     return broken === undefined ? compiled : { ...compiled, broken }
   }
-  const backendOf = (place: string, settings: ModuleSettings): Backend | undefined => {
+  const backendOf = (partOf: string, settings: ModuleSettings): Backend | undefined => {
     // Only the backend module itself puts a plan under this name.
     const plan = settings.backend as BackendPlan | undefined
     if (!plan) return undefined
-    const key = partKey(place, 'backend', plan)
-    return (kept<{ backend: Backend }>(key) ?? keep(key, { backend: createBackend(plan, reach) })).backend
+    const key = partKey(partOf, 'backend', plan)
+    return (keepPart<{ backend: Backend }>(key) ?? keep(key, { backend: createBackend(plan, reach) })).backend
   }
 
   const own = yield* compile('edge', config)
-  const places: { matched: RouteConfig; compiled: Compiled; backend: Backend | undefined }[] = []
+  const compiledRoutes: { matched: RouteConfig; compiled: Compiled; backend: Backend | undefined }[] = []
   for (const matched of config.routes) {
     const backend = backendOf(matched.id, matched.modules)
-    places.push({ matched, compiled: yield* compile(matched.id, matched), backend })
+    compiledRoutes.push({ matched, compiled: yield* compile(matched.id, matched), backend })
   }
   // A cookie hidden by one route would otherwise reach the services of all other routes.
-  const hidden = hideCookies(places.flatMap(({ compiled }) => compiled.phases))
+  const hidden = hideCookies(compiledRoutes.flatMap(({ compiled }) => compiled.phases))
   const routes: (readonly [RouteConfig, Route])[] = []
   const reserving: Reserving[] = []
-  for (const { matched, compiled, backend } of places) {
+  for (const { matched, compiled, backend } of compiledRoutes) {
     const route = compileRoute(matched.id, [...hidden, ...own.phases], compiled, backend)
     routes.push([matched, route])
     reserving.push({ matched, route, phases: compiled.phases })
@@ -169,8 +169,8 @@ interface Keeping {
   readonly watch: Compiling['watch']
 }
 
-function* compilePlace(
-  place: string,
+function* compileModules(
+  partOf: string,
   settings: ModuleSettings,
   { edgeId, kept, keep, tools, watch = (_, compiled) => compiled }: Keeping,
 ): Generator<Wanted, Compiled, void> {
@@ -182,7 +182,7 @@ function* compilePlace(
     if (!unknown.delete(name)) continue
     const own = settings[name]
     try {
-      const key = partKey(place, name, own)
+      const key = partKey(partOf, name, own)
       const before = kept(key)
       // These settings were made by `resolve` of the same module, or from the options of a bind.
       if (!before && (patterns || expressions)) {
@@ -190,7 +190,7 @@ function* compilePlace(
       }
       const keyed = { ...tools, key: `${edgeId} ${key}` }
       const compiled = before?.phases ?? (steps ? yield* resting(steps(own, keyed)) : compile(own, keyed))
-      phases.push((before ?? keep(key, { phases: named(name, watch(name, compiled)) })).phases)
+      phases.push((before ?? keep(key, { phases: nameFaults(name, watch(name, compiled)) })).phases)
     } catch (error) {
       broken ??= `module ${name}: ${error instanceof Error ? error.message : String(error)}`
     }
@@ -208,11 +208,11 @@ function* resting<T>(steps: Generator<void, T, void>): Generator<Wanted, T, void
 }
 
 /** Adds the module's name to errors of connection phases: the caller knows only the edge. */
-function named(name: string, { accept, handshake, ...others }: Phases): Phases {
+function nameFaults(name: string, { accept, handshake, ...others }: Phases): Phases {
   return {
     ...others,
-    ...(accept && { accept: (peer, door) => naming(name, () => accept(peer, door)) }),
-    ...(handshake && { handshake: (tls, peer, door) => naming(name, () => handshake(tls, peer, door)) }),
+    ...(accept && { accept: (peer, reached) => naming(name, () => accept(peer, reached)) }),
+    ...(handshake && { handshake: (tls, peer, reached) => naming(name, () => handshake(tls, peer, reached)) }),
   }
 }
 
@@ -232,8 +232,8 @@ function tlsOf({ kind }: EdgeConfig, phases: readonly Phases[]): TlsDemands | nu
   return Object.assign({}, ...demands) as TlsDemands // each is one
 }
 
-function partKey(place: string, name: string, settings: unknown): string {
-  return `${place} ${name} ${digest(settings)}`
+function partKey(partOf: string, name: string, settings: unknown): string {
+  return `${partOf} ${name} ${digest(settings)}`
 }
 
 function digest(value: unknown): string {

@@ -18,7 +18,7 @@ export interface Expiring {
 interface Entry extends Deadline {
   readonly owner: Expiring
   /** Its index in the list. */
-  place: number
+  index: number
 }
 
 interface SweepOptions {
@@ -45,7 +45,7 @@ export class Sweep {
 
   /** Adds an owner, without a deadline yet. A deadline that has passed is removed before its owner is notified. */
   add(owner: Expiring): Deadline {
-    const entry: Entry = { at: Number.POSITIVE_INFINITY, owner, place: this.#entries.length }
+    const entry: Entry = { at: Number.POSITIVE_INFINITY, owner, index: this.#entries.length }
     this.#entries.push(entry)
     if (this.#timer === undefined) {
       this.#time = this.#now()
@@ -56,12 +56,12 @@ export class Sweep {
 
   /** Does nothing for a deadline that is not there. */
   remove(deadline: Deadline): void {
-    const { place } = deadline as Entry // what `add` gave
-    if (this.#entries[place] !== deadline) return
+    const { index } = deadline as Entry // what `add` gave
+    if (this.#entries[index] !== deadline) return
     const last = this.#entries.pop()
     if (last && last !== deadline) {
-      this.#entries[place] = last
-      last.place = place
+      this.#entries[index] = last
+      last.index = index
     }
     if (this.#entries.length > 0) return
     clearInterval(this.#timer)
@@ -77,14 +77,14 @@ export class Sweep {
   run(): void {
     const now = this.#now()
     this.#time = now
-    for (let place = 0; place < this.#entries.length; ) {
-      const entry = this.#entries[place]
+    for (let index = 0; index < this.#entries.length; ) {
+      const entry = this.#entries[index]
       if (entry && entry.at <= now) {
         entry.at = Number.POSITIVE_INFINITY
         entry.owner.expired()
       }
       // An owner that removed itself has another in its place. One that moved to an earlier index is checked next time.
-      if (this.#entries[place] === entry) place++
+      if (this.#entries[index] === entry) index++
     }
   }
 }

@@ -141,11 +141,11 @@ export function dialStatic({
       DIAL_TIMEOUT_MS,
     )
     socket.once('error', failed)
-    socket.once(tls ? 'secureConnect' : 'connect', () => finish(opened(socket)))
+    socket.once(tls ? 'secureConnect' : 'connect', () => finish(toStream(socket)))
   })
 }
 
-function opened(socket: Socket): ByteStream {
+function toStream(socket: Socket): ByteStream {
   socket.setNoDelay(true)
   return socketStream(socket, { outlivesFailedWrite: true })
 }

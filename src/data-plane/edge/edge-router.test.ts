@@ -23,7 +23,7 @@ test('a module that breaks at a connection refuses it and is logged with its cau
   const edge: Edge = { ...testEdge({ id: 'edgtcp_1', kind: 'tcp', names: [] }), accept }
   const lines: string[] = []
   const records: ConnectionRecord[] = []
-  const door = new EdgeRouter({
+  const reached = new EdgeRouter({
     // The parts that a TCP port needs.
     edges: { onPort: () => edge } as unknown as EdgeTable,
     tls: {} as TlsServers,
@@ -35,7 +35,7 @@ test('a module that breaks at a connection refuses it and is logged with its cau
     defaultCertificate: () => assert.fail(),
   })
   const peer = { ip: '127.0.0.1', port: 1, serverIp: '127.0.0.1', serverPort: 2, startedAt: 0 }
-  const server = createServer((socket) => door.onPort(socket, 2, peer)).listen(0, '127.0.0.1')
+  const server = createServer((socket) => reached.onPort(socket, 2, peer)).listen(0, '127.0.0.1')
   t.after(() => server.close())
   await once(server, 'listening')
   const visit = async (): Promise<void> => {

@@ -123,8 +123,8 @@ export class EdgeRouter {
       return
     }
     // addresses are checked before a handshake costs anything.
-    const door = { edgeId: edge.id, serverName: hello.serverName }
-    const verdict = this.#firstVerdict(edge, edge.accept, (accept) => accept(peer, door))
+    const reached = { edgeId: edge.id, serverName: hello.serverName }
+    const verdict = this.#firstVerdict(edge, edge.accept, (accept) => accept(peer, reached))
     if (verdict) {
       this.#refuse(socket, edge, peer, hello.serverName, verdict)
       return
@@ -179,8 +179,8 @@ export class EdgeRouter {
   }
 
   #secured(socket: Socket, facts: TlsFacts, edge: Edge, peer: Peer): void {
-    const door = { edgeId: edge.id, serverName: facts.serverName }
-    const verdict = this.#firstVerdict(edge, edge.handshake, (handshake) => handshake(facts, peer, door))
+    const reached = { edgeId: edge.id, serverName: facts.serverName }
+    const verdict = this.#firstVerdict(edge, edge.handshake, (handshake) => handshake(facts, peer, reached))
     if (verdict) this.#refuse(socket, edge, peer, facts.serverName, verdict)
     else if (edge.kind === 'tls') {
       const about = { edge, peer, serverName: facts.serverName, passthroughTls: false }

@@ -10,7 +10,7 @@ import { testTools } from '../../modules/testing/test-tools.ts'
 import { EdgeTable } from './edge-table.ts'
 
 /** Stands for the other thread: compiles patterns when the test says so. */
-class Elsewhere {
+class RemoteAddresses {
   readonly lists: (readonly string[])[] = []
   readonly #waiting: {
     list: readonly string[]
@@ -34,7 +34,7 @@ class Elsewhere {
 }
 
 function start({ portFault }: { portFault?: Error } = {}) {
-  const elsewhere = new Elsewhere()
+  const remote = new RemoteAddresses()
   let released = 0
   const opened: number[] = []
   const edges = new EdgeTable({
@@ -44,7 +44,7 @@ function start({ portFault }: { portFault?: Error } = {}) {
       random: () => 0,
     },
     tools: testTools(),
-    compilePatterns: elsewhere.compile,
+    compilePatterns: remote.compile,
     prepareExpressions: async (texts) => texts.map(prepareExpression),
     ports: {
       open: async (port) => {
@@ -55,7 +55,7 @@ function start({ portFault }: { portFault?: Error } = {}) {
     },
     log: createLog({ level: 'silent' }),
   })
-  return { edges, elsewhere, released: () => released, opened }
+  return { edges, remote, released: () => released, opened }
 }
 
 const costly = (what: string): readonly string[] => [what, ...Array.from({ length: 10 }, () => '\\pL{20}x')]
@@ -74,86 +74,86 @@ async function settle(): Promise<void> {
 
 describe('an edge that is expensive to compile', () => {
   test('lets no visitor in until it is compiled, and does not hold up other edges', async () => {
-    const { edges, elsewhere } = start()
+    const { edges, remote } = start()
     await edges.apply(https('dear', costly('a')))
     await edges.apply(https('cheap', ['curl']))
     const starting = edges.find('dear.example.com')
     assert.ok(starting?.starting && starting.broken !== undefined && starting.route('/') === undefined)
     assert.equal(edges.find('cheap.example.com')?.broken, undefined)
     await settle()
-    await elsewhere.finish()
+    await remote.finish()
     await starting.starting
     const edge = edges.find('dear.example.com')
     assert.equal(edge?.broken, undefined)
     assert.equal(edge?.starting, undefined)
     assert.equal(edge?.route('/')?.request.length, 1)
-    assert.deepEqual(elsewhere.lists, [costly('a')])
+    assert.deepEqual(remote.lists, [costly('a')])
   })
 
   test('is compiled once, for the first visitor after a start', async () => {
-    const { edges, elsewhere } = start()
+    const { edges, remote } = start()
     await edges.apply(https('dear', costly('a')), { isIdle: true })
     await settle()
-    assert.deepEqual(elsewhere.lists, [])
+    assert.deepEqual(remote.lists, [])
     const first = edges.find('dear.example.com')
     assert.equal(edges.find('dear.example.com'), first)
     await settle()
-    assert.equal(elsewhere.lists.length, 1)
-    await elsewhere.finish()
+    assert.equal(remote.lists.length, 1)
+    await remote.finish()
     await first?.starting
     assert.equal(edges.find('dear.example.com')?.broken, undefined)
-    assert.equal(elsewhere.lists.length, 1)
+    assert.equal(remote.lists.length, 1)
   })
 
   test('is served in its old version until the new one is compiled, and names change with it', async () => {
-    const { edges, elsewhere } = start()
+    const { edges, remote } = start()
     await edges.apply(https('e', ['curl'], { names: ['old.example.com'] }))
     const before = edges.find('old.example.com')
     await edges.apply(https('e', costly('b'), { names: ['new.example.com'] }))
     await settle()
     assert.equal(edges.find('old.example.com'), before)
     assert.equal(edges.find('new.example.com'), undefined)
-    await elsewhere.finish()
+    await remote.finish()
     assert.equal(edges.find('old.example.com'), undefined)
     assert.notEqual(edges.find('new.example.com'), before)
     assert.equal(edges.find('new.example.com')?.broken, undefined)
   })
 
   test('does not come back when a later version has overtaken it', async () => {
-    const { edges, elsewhere, released } = start()
+    const { edges, remote, released } = start()
     await edges.apply(https('e', ['curl'], { label: 'first' }))
     await edges.apply(https('e', costly('b'), { label: 'overtaken' }))
     await settle()
     await edges.apply(https('e', ['wget'], { label: 'last' }))
     const last = edges.find('e.example.com')
     assert.equal(released(), 1, 'the backend of the first version')
-    await elsewhere.finish()
+    await remote.finish()
     assert.equal(edges.find('e.example.com'), last)
     assert.equal(released(), 2, 'and that of the one that was overtaken')
   })
 
   test('does not come back when it was removed meanwhile', async () => {
-    const { edges, elsewhere, released } = start()
+    const { edges, remote, released } = start()
     await edges.apply(https('never-served', costly('a'), { label: 'a' }))
     await edges.apply(https('served', ['curl'], { label: 'b' }))
     await edges.apply(https('served', costly('b'), { label: 'c' }))
     await settle()
     edges.remove('never-served')
     edges.remove('served')
-    await elsewhere.finish()
-    await elsewhere.finish()
+    await remote.finish()
+    await remote.finish()
     assert.equal(edges.find('never-served.example.com'), undefined)
     assert.equal(edges.find('served.example.com'), undefined)
     assert.equal(released(), 3)
   })
 
   test('refuses traffic on the routes whose patterns cannot be compiled', async () => {
-    const { edges, elsewhere } = start()
+    const { edges, remote } = start()
     const config = https('e', costly('a'))
     const fine = { id: 'fine', matchType: 'path_prefix', match: '/fine', modules: { backend: backend('x') } } as const
     await edges.apply({ ...config, routes: [...config.routes, fine] })
     await settle()
-    await elsewhere.finish({ fault: new Error('it took too long') })
+    await remote.finish({ fault: new Error('it took too long') })
     await settle()
     const edge = edges.find('e.example.com')
     assert.match(String(edge?.route('/')?.broken), /it took too long/)
@@ -182,14 +182,14 @@ describe('an edge that is expensive to compile', () => {
   })
 
   test('keeps what did not change, and does not compile it again', async () => {
-    const { edges, elsewhere } = start()
+    const { edges, remote } = start()
     await edges.apply(https('e', costly('a')))
     await settle()
-    await elsewhere.finish()
+    await remote.finish()
     const before = edges.find('e.example.com')?.route('/')?.request[0]
     await edges.apply(https('e', costly('a'), { label: 'another' }))
     await settle()
-    assert.equal(elsewhere.lists.length, 1)
+    assert.equal(remote.lists.length, 1)
     assert.equal(edges.find('e.example.com')?.route('/')?.request[0], before)
   })
 

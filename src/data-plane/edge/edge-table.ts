@@ -1,6 +1,6 @@
 /** Every edge and endpoint that this node serves: found by name or port, and swapped in one assignment when it changes. */
 import type { Logger } from '../../lib/log/create-log.ts'
-import { type BrokenEdge, MAX_BROKEN_TOLD } from '../../model/broken-edge.ts'
+import { type BrokenEdge, MAX_BROKEN_LISTED } from '../../model/broken-edge.ts'
 import type { EdgeConfig } from '../../model/edge-config.ts'
 import type { Listener } from '../../model/look-up.ts'
 import { type CompiledEdge, releaseReplaced } from './compile-edge.ts'
@@ -51,8 +51,8 @@ export class EdgeTable {
   /** Stored edges that refuse traffic, and why. For an edge not compiled yet, only what is known without compiling. */
   get broken(): BrokenEdge[] {
     const list: BrokenEdge[] = []
-    for (const port of this.#unopened.values()) if (list.push(port) >= MAX_BROKEN_TOLD) return list
-    for (const parts of this.#broken.values()) if (list.push(...parts) >= MAX_BROKEN_TOLD) return list
+    for (const port of this.#unopened.values()) if (list.push(port) >= MAX_BROKEN_LISTED) return list
+    for (const parts of this.#broken.values()) if (list.push(...parts) >= MAX_BROKEN_LISTED) return list
     return list
   }
 

@@ -26,10 +26,10 @@ export class ListenFault extends Error {
   readonly code: string
 
   /** `place` is where it would have listened, in words. */
-  constructor(place: string, cause: NodeJS.ErrnoException) {
+  constructor(listenAddress: string, cause: NodeJS.ErrnoException) {
     const code = cause.code ?? ''
     const reason = reasons.get(code) ?? 'unavailable'
-    super(`${place} cannot be opened: ${sentences[reason]}`, { cause })
+    super(`${listenAddress} cannot be opened: ${sentences[reason]}`, { cause })
     this.name = 'ListenFault'
     this.reason = reason
     this.code = code

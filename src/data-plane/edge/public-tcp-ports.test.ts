@@ -29,7 +29,7 @@ function make({
   onConnection = greet,
   ...options
 }: Partial<TcpPortsOptions> & { onConnection?: OnPortConnection } = {}): PublicTcpPorts {
-  const ports = new PublicTcpPorts({ places: on('127.0.0.1'), log: quiet, ...options })
+  const ports = new PublicTcpPorts({ holders: on('127.0.0.1'), log: quiet, ...options })
   ports.whenConnected(onConnection)
   all.push(ports)
   return ports
@@ -128,7 +128,7 @@ test('a port that another program has is reported as a value, and can be opened 
 
 test('an address that is not ours is reported as a value', async () => {
   // Of a network for documentation: RFC 5737.
-  const fault = await make({ places: on('192.0.2.1') }).open(await portToKeep(), 'a')
+  const fault = await make({ holders: on('192.0.2.1') }).open(await portToKeep(), 'a')
   assert.deepEqual([fault?.reason, fault?.code], ['unavailable', 'EADDRNOTAVAIL'])
   assert.match(fault?.message ?? '', /192\.0\.2\.1:\d+ cannot be opened/)
 })

@@ -5,7 +5,7 @@ import type { Peer } from '../../modules/phases.ts'
 import { ListenFault, openListener, type VisitorListening } from './open-listener.ts'
 
 export interface TcpPortsOptions extends VisitorListening {
-  readonly places: RemotePortHolders
+  readonly holders: RemotePortHolders
 }
 
 /** The socket is half-open and unread. An error thrown here ends that connection and no other. */
@@ -74,7 +74,7 @@ export class PublicTcpPorts {
   }
 
   #listen(port: number): OpenPort {
-    const outcome = this.#opened(port).then((server) => {
+    const outcome = this.#openPort(port).then((server) => {
       if (server instanceof ListenFault) {
         this.#ports.delete(port)
         return server
@@ -93,19 +93,19 @@ export class PublicTcpPorts {
     if (owners.size > 0 || !server) return
     this.#ports.delete(port)
     server.close()
-    this.#options.places.close(port)
+    this.#options.holders.close(port)
   }
 
-  async #opened(port: number): Promise<Server | ListenFault> {
-    const { places } = this.#options
-    const on = await places.open(port)
+  async #openPort(port: number): Promise<Server | ListenFault> {
+    const { holders } = this.#options
+    const on = await holders.open(port)
     if (on instanceof Error) return new ListenFault(`port ${port}`, on)
     const server = await openListener({
       ...this.#options,
       on,
       onConnection: (socket, peer) => this.#onConnection(socket, port, peer),
     })
-    if (server instanceof ListenFault) places.close(port)
+    if (server instanceof ListenFault) holders.close(port)
     return server
   }
 }

@@ -1,7 +1,7 @@
 /** Reads the hello of a connection and leaves every byte in it; turns away clients that send none. */
 import type { Socket } from 'node:net'
 import { readBorrowed, stopLending } from '../../lib/bytes/borrowed-reads.ts'
-import { kept } from '../../lib/bytes/byte-stream.ts'
+import { keepBytes } from '../../lib/bytes/byte-stream.ts'
 import { limitTime } from '../../lib/net/time-limit.ts'
 import { type ClientHello, type HelloFault, HelloReader } from './client-hello.ts'
 
@@ -32,7 +32,7 @@ export function readClientHello(
     done(result)
   }
   const take = (chunk: Buffer): boolean => {
-    const result = reader.push(kept(chunk))
+    const result = reader.push(keepBytes(chunk))
     if (result) finish(typeof result !== 'string' && result.serverName === '' ? 'no_name' : result)
     return true
   }

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { HeaderList } from '../../lib/http/header-list.ts'
-import type { PathClaim } from '../../modules/phases.ts'
+import type { PathUse } from '../../modules/phases.ts'
 import type { Route } from './compiled-edge.ts'
 import { type Reserving, reservedPaths } from './reserved-paths.ts'
 
-function reserving(id: string, path: string, claim: PathClaim, match = '/'): Reserving {
+function reserving(id: string, path: string, claim: PathUse, match = '/'): Reserving {
   // Nothing else of a route is used.
   const route = { id } as Route
   return {

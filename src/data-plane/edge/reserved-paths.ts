@@ -30,9 +30,9 @@ export function reservedPaths(routes: readonly Reserving[]): ReservedPaths | und
   for (const { route, phases } of [...routes].sort(byMatching)) {
     for (const { path: template, claims } of phases.flatMap(({ reserves }) => reserves ?? [])) {
       const path = pathOfRoute(template, route.id)
-      const claimants = byPath.get(path) ?? []
-      claimants.push({ route, claims })
-      byPath.set(path, claimants)
+      const applicants = byPath.get(path) ?? []
+      applicants.push({ route, claims })
+      byPath.set(path, applicants)
     }
   }
   if (byPath.size === 0) return undefined
@@ -41,9 +41,9 @@ export function reservedPaths(routes: readonly Reserving[]): ReservedPaths | und
     routeFor({ host, path, query, headers, routeOf }) {
       let spare: Route | undefined
       for (const { route, claims } of byPath.get(path) ?? []) {
-        const claim = claims({ host, query, headers, routeId: route.id, serves: (other) => routeOf(other) === route })
-        if (claim === 'own') return route
-        if (claim === 'spare') spare ??= route
+        const use = claims({ host, query, headers, routeId: route.id, serves: (other) => routeOf(other) === route })
+        if (use === 'own') return route
+        if (use === 'spare') spare ??= route
       }
       return spare
     },

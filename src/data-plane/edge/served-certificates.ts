@@ -106,7 +106,7 @@ export class Certificates {
   identify(pair: CertificatePair): ServerCertificate {
     let known = this.#known.get(pair)
     if (!known) {
-      known = identified(pair)
+      known = identify(pair)
       this.#known.set(pair, known)
     }
     return known
@@ -163,14 +163,14 @@ export class Certificates {
     const issued = this.#authority.issue(names.split(' '))
     // An authority that is about to expire issues short-lived certificates; renew them daily at most.
     return {
-      certificate: identified(issued, `issued ${names}`),
+      certificate: identify(issued, `issued ${names}`),
       renewAt: Math.max(issued.notAfter - RENEW_MS, now + DAY_MS),
       askedAt: now,
     }
   }
 }
 
-function identified({ cert, key }: CertificatePair, sharedId?: string): ServerCertificate {
+function identify({ cert, key }: CertificatePair, sharedId?: string): ServerCertificate {
   const id = createHash('sha256').update(cert).update('\0').update(key).digest('base64url')
   return { id, sharedId: sharedId ?? id, cert, key }
 }

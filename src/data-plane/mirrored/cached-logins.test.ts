@@ -4,7 +4,7 @@ import { answerOf, loginAt, originOf, placeOf, START } from '../../control-plane
 import { createLog } from '../../lib/log/create-log.ts'
 import type { LoginRows, SeenLogin, StoredLogin } from '../../link/planes/login-store.ts'
 import { Refusal } from '../../model/errors.ts'
-import { unanswered } from '../../model/link-fault.ts'
+import { noAnswerFault } from '../../model/link-fault.ts'
 import { browserOf } from '../../modules/login/browser-digest.ts'
 import { CachedLogins } from './cached-logins.ts'
 
@@ -69,7 +69,7 @@ describe('logins known at a data plane', () => {
 
   /** The control plane is away. */
   const cut = () => {
-    const away = (name: string) => () => Promise.reject(unanswered('closed', name))
+    const away = (name: string) => () => Promise.reject(noAnswerFault('closed', name))
     for (const name of Object.keys(rowsWith())) Object.assign(replaced, { [name]: away(name) })
   }
 
@@ -101,7 +101,7 @@ describe('logins known at a data plane', () => {
     const late = Promise.withResolvers<StoredLogin | undefined>()
     replaced.loginAt = () => late.promise
     await assert.rejects(async () => impatient.find(placeOf()), isUnavailable)
-    late.reject(unanswered('closed', 'loginAt'))
+    late.reject(noAnswerFault('closed', 'loginAt'))
     delete replaced.loginAt
     assert.deepEqual(await impatient.find(placeOf()), row.login)
     await impatient.close()

@@ -79,53 +79,53 @@ export class CachedLogins implements LoginSessions {
     this.#seen = new SeenLogins({ rows, log })
   }
 
-  find(place: LoginScope): Login | undefined | Promise<Login | undefined> {
-    const { browser, key } = this.#handleOf(place)
+  find(scope: LoginScope): Login | undefined | Promise<Login | undefined> {
+    const { browser, key } = this.#handleOf(scope)
     const cached = this.#cache.at(key)
-    if (!cached) return this.#lookUp(browser, place.routeId).then((found) => this.#current(found))
+    if (!cached) return this.#lookUp(browser, scope.routeId).then((found) => this.#current(found))
     const isFresh = this.#now() - Math.max(cached.readAt, cached.login.lastSeenAt) < FRESH_MS
     return isFresh ? this.#current(cached) : this.#refreshed(cached)
   }
 
-  async begin(place: LoginScope, login: Login, origin: LoginOrigin, before?: string): Promise<void> {
-    const browser = browserOf(place)
-    const browserBefore = before === undefined ? browser : browserOf({ secret: before, host: place.host })
-    const gone = await answered(this.#rows.beginLogin({ place, login, origin, before }))
+  async begin(scope: LoginScope, login: Login, origin: LoginOrigin, before?: string): Promise<void> {
+    const browser = browserOf(scope)
+    const browserBefore = before === undefined ? browser : browserOf({ secret: before, host: scope.host })
+    const gone = await awaitAnswer(this.#rows.beginLogin({ place: scope, login, origin, before }))
     // The old secret is no longer valid.
     if (browserBefore !== browser) this.#forgetBrowser(browserBefore)
     // The new login is cached when it is next read: it may end between the commit and this line.
     this.#forget(gone)
     // A cached login at this place has ended elsewhere, which is not known here yet.
-    const known = this.#cache.get(browser, place.routeId)
+    const known = this.#cache.get(browser, scope.routeId)
     if (known) this.#cache.drop(known.id)
   }
 
-  seen(place: LoginScope, at: number): void {
-    const cached = this.#cache.at(this.#handleOf(place).key)
+  seen(scope: LoginScope, at: number): void {
+    const cached = this.#cache.at(this.#handleOf(scope).key)
     if (cached) this.#seen.note(cached, at)
   }
 
-  async renew(place: LoginScope, login: Login): Promise<void> {
-    const id = await answered(this.#rows.renewLogin({ place, login }))
+  async renew(scope: LoginScope, login: Login): Promise<void> {
+    const id = await awaitAnswer(this.#rows.renewLogin({ place: scope, login }))
     if (id !== undefined) this.#forget([id])
   }
 
-  async end(place: Pick<LoginScope, 'secret' | 'host'>): Promise<void> {
-    const browser = browserOf(place)
+  async end(scope: Pick<LoginScope, 'secret' | 'host'>): Promise<void> {
+    const browser = browserOf(scope)
     this.#forgetBrowser(browser)
-    await answered(this.#rows.endBrowser(browser))
+    await awaitAnswer(this.#rows.endBrowser(browser))
     // Entries that were read again while being removed.
     this.#forgetBrowser(browser)
   }
 
   async endUser(owner: LoginOwner, routeId: string, asked: UsedAnswer): Promise<boolean> {
-    const gone = await answered(this.#rows.endLoginsOf({ owner, routeId, asked }))
+    const gone = await awaitAnswer(this.#rows.endLoginsOf({ owner, routeId, asked }))
     if (gone) this.#forget(gone)
     return gone !== undefined
   }
 
   useAnswer(answer: UsedAnswer): Promise<boolean> {
-    return answered(this.#rows.useAnswer(answer))
+    return awaitAnswer(this.#rows.useAnswer(answer))
   }
 
   /** Logins ended elsewhere, or may have. */
@@ -145,12 +145,12 @@ export class CachedLogins implements LoginSessions {
   }
 
   /** Repeated calls for the same place skip the digest. */
-  #handleOf(place: LoginScope): Handle {
-    const known = this.#handles.get(place)
+  #handleOf(scope: LoginScope): Handle {
+    const known = this.#handles.get(scope)
     if (known) return known
-    const browser = browserOf(place)
-    const handle = { browser, key: keyOf(browser, place.routeId) }
-    this.#handles.set(place, handle)
+    const browser = browserOf(scope)
+    const handle = { browser, key: keyOf(browser, scope.routeId) }
+    this.#handles.set(scope, handle)
     return handle
   }
 
@@ -210,7 +210,7 @@ export class CachedLogins implements LoginSessions {
   }
 
   #rowAt(browser: string, routeId: string): Promise<StoredLogin | undefined> {
-    return inTime(answered(this.#rows.loginAt({ browser, routeId })), this.#answerMs, noAnswer)
+    return inTime(awaitAnswer(this.#rows.loginAt({ browser, routeId })), this.#answerMs, noAnswer)
   }
 
   #forget(ids: readonly string[]): void {
@@ -232,7 +232,7 @@ export class CachedLogins implements LoginSessions {
 }
 
 /** Visitors get the same answer whether the database is down or the process that asks it. */
-async function answered<T>(answer: Promise<T>): Promise<T> {
+async function awaitAnswer<T>(answer: Promise<T>): Promise<T> {
   try {
     return await answer
   } catch (error) {

@@ -15,7 +15,7 @@ const SILENT_MS = 1000
 const MAX_TAKES = 500
 
 interface CounterAsksOptions {
-  readonly neighbours: Pick<WorkerPeers, 'ask' | 'tell'>
+  readonly peers: Pick<WorkerPeers, 'ask' | 'tell'>
   readonly local: (key: string, rate: Rate) => Taken
   /** A clock that never goes back, in milliseconds. */
   readonly now: () => number
@@ -68,10 +68,10 @@ export class CounterAsks {
     const asks = this.#waiting.get(plane)
     if (!asks) return
     this.#waiting.delete(plane)
-    const { neighbours, local, now, withinMs = OWNER_MS } = this.#options
+    const { peers, local, now, withinMs = OWNER_MS } = this.#options
     const takes = asks.map(({ key, rate, hops }) => [key, rate.capacity, rate.windowMs, hops] as const)
     const late = (waits: readonly number[]): void => this.#undo(plane, asks, waits)
-    neighbours.ask(plane, 'counters.take', takes, { withinMs, late }).then(
+    peers.ask(plane, 'counters.take', takes, { withinMs, late }).then(
       (waits) => {
         for (const [i, { resolve }] of asks.entries()) resolve(takenOf(waits[i] ?? 0))
       },
@@ -86,7 +86,7 @@ export class CounterAsks {
   #undo(plane: string, asks: readonly Ask[], waits: readonly number[]): void {
     this.#silentUntil.delete(plane)
     for (const [i, { key, rate }] of asks.entries()) {
-      if (waits[i] === 0) this.#options.neighbours.tell(plane, 'counters.giveBack', [key, rate.windowMs])
+      if (waits[i] === 0) this.#options.peers.tell(plane, 'counters.giveBack', [key, rate.windowMs])
     }
   }
 }

@@ -4,44 +4,44 @@ import { DrainTogether } from './drain-together.ts'
 import type { WorkerPeers } from './worker-peers.ts'
 
 /** The neighbours of a plane, driven by the test. */
-function neighbours(others: string[]) {
+function peers(others: string[]) {
   const handlers = new Map<string, (nothing: null, from: string) => unknown>()
-  const told: string[] = []
+  const sent: string[] = []
   const port: WorkerPeers = {
     self: 'w1',
     others: () => others,
     whenMoved() {},
     ask: () => assert.fail(),
     tell: () => assert.fail(),
-    tellAll: (name) => void told.push(...others.map((plane) => `${plane} ${name}`)),
+    tellAll: (name) => void sent.push(...others.map((plane) => `${plane} ${name}`)),
     serve: (name, handler) => void handlers.set(name, handler as (nothing: null) => unknown), // only its own are served
   }
-  return { port, told, say: (name: string, from: string) => handlers.get(name)?.(null, from) }
+  return { port, sent, say: (name: string, from: string) => handlers.get(name)?.(null, from) }
 }
 
 const soon = () => performance.now() + 60_000
 
 test('a plane without neighbours does not wait', async () => {
-  await new DrainTogether(neighbours([]).port).othersDone(soon(), () => 0)
+  await new DrainTogether(peers([]).port).othersDone(soon(), () => 0)
 })
 
 test('a plane without neighbours stays while it carries visitors of other nodes', async () => {
   let left = 3
-  await new DrainTogether(neighbours([]).port).othersDone(soon(), () => left--)
+  await new DrainTogether(peers([]).port).othersDone(soon(), () => left--)
   assert.ok(left < 0)
 })
 
 test('neighbours are told when a drain begins and when it is over', () => {
-  const { port, told } = neighbours(['w2', 'w3'])
+  const { port, sent } = peers(['w2', 'w3'])
   const together = new DrainTogether(port)
   together.begun()
   together.done()
-  assert.deepEqual(told, ['w2 drain.begun', 'w3 drain.begun', 'w2 drain.done', 'w3 drain.done'])
+  assert.deepEqual(sent, ['w2 drain.begun', 'w3 drain.begun', 'w2 drain.done', 'w3 drain.done'])
 })
 
 test('a plane stays until draining neighbours are done and it carries nothing for them', async () => {
   const others = ['w2', 'w3']
-  const { port, say } = neighbours(others)
+  const { port, say } = peers(others)
   const together = new DrainTogether(port)
   say('drain.begun', 'w2')
   say('drain.begun', 'w3')
@@ -64,7 +64,7 @@ test('a plane stays until draining neighbours are done and it carries nothing fo
 })
 
 test('no wait goes beyond the drain time', async () => {
-  const { port, say } = neighbours(['w2'])
+  const { port, say } = peers(['w2'])
   const together = new DrainTogether(port)
   say('drain.begun', 'w2')
   await together.othersDone(performance.now() + 50, () => 1)

@@ -9,7 +9,7 @@ function seenBy(planes: readonly string[]): string[][] {
   return planes.map((self) => {
     const owners = new KeyOwners({ self })
     owners.use(planes.filter((each) => each !== self).reverse())
-    return keys.map((key) => owners.elsewhere(key) ?? self)
+    return keys.map((key) => owners.ownerAmongPeers(key) ?? self)
   })
 }
 
@@ -30,9 +30,9 @@ test('when a plane comes, keys move to it and nowhere else', () => {
 
 test('a plane owns everything when alone, and nothing without itself', () => {
   const owners = new KeyOwners({ self: 'w1' })
-  assert.equal(owners.elsewhere('a'), undefined)
+  assert.equal(owners.ownerAmongPeers('a'), undefined)
   owners.use(['w2'], { withSelf: false })
-  for (const key of keys) assert.equal(owners.elsewhere(key), 'w2')
+  for (const key of keys) assert.equal(owners.ownerAmongPeers(key), 'w2')
   owners.use([], { withSelf: false })
-  assert.equal(owners.elsewhere('a'), undefined)
+  assert.equal(owners.ownerAmongPeers('a'), undefined)
 })

@@ -15,23 +15,23 @@ export class KeyOwners {
   #isWithSelf = true
 
   constructor({ self }: Pick<WorkerPeers, 'self'>) {
-    this.#self = scored(self)
+    this.#self = withSeed(self)
   }
 
   /** Sets the other planes; without `withSelf` this plane owns nothing, unless it is alone. */
   use(others: readonly string[], { withSelf = true } = {}): void {
-    this.#others = others.map(scored)
+    this.#others = others.map(withSeed)
     this.#isWithSelf = withSelf
   }
 
   /** The other plane that owns `key`; undefined when this one does. */
-  elsewhere(key: string): string | undefined {
+  ownerAmongPeers(key: string): string | undefined {
     if (this.#others.length === 0) return undefined
     const hash = hashOf(key)
     let best = this.#self
-    let most = this.#isWithSelf ? mixed(hash ^ best.seed) : -1
+    let most = this.#isWithSelf ? mixHash(hash ^ best.seed) : -1
     for (const each of this.#others) {
-      const score = mixed(hash ^ each.seed)
+      const score = mixHash(hash ^ each.seed)
       // Names break ties, so that all planes agree.
       if (score < most || (score === most && each.plane < best.plane)) continue
       best = each
@@ -41,8 +41,8 @@ export class KeyOwners {
   }
 }
 
-function scored(plane: string): Scored {
-  return { plane, seed: mixed(hashOf(plane)) }
+function withSeed(plane: string): Scored {
+  return { plane, seed: mixHash(hashOf(plane)) }
 }
 
 /** FNV-1a, which is cheap for short texts. */
@@ -53,7 +53,7 @@ function hashOf(text: string): number {
 }
 
 /** The last steps of MurmurHash3: every bit of the input affects every bit of the result. */
-function mixed(value: number): number {
+function mixHash(value: number): number {
   let hash = value
   hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b)
   hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35)

@@ -12,7 +12,7 @@ const MAX_SOURCES = 1000
 
 /** Gives a function that stops sharing. */
 export function shareCaps(
-  neighbours: WorkerPeers,
+  peers: WorkerPeers,
   caps: Pick<ConnectionCaps, 'door' | 'share' | 'news' | 'allNews' | 'heard' | 'lost'>,
 ): () => void {
   const name = `caps.${caps.door}` as const
@@ -21,7 +21,7 @@ export function shareCaps(
     clearImmediate(urgent)
     urgent = undefined
     const news = caps.news()
-    if (news) for (const part of parts(news)) neighbours.tellAll(name, part)
+    if (news) for (const part of parts(news)) peers.tellAll(name, part)
   })
   const onNews = (isUrgent: boolean): void => {
     if (isUrgent) urgent ??= setImmediate(() => gathering.now())
@@ -35,20 +35,20 @@ export function shareCaps(
   }
   const heard = (news: CapNews, from: string): void => {
     // News of an unknown plane is dropped: when it goes, nothing would remove what it had open.
-    if (neighbours.others().includes(from)) caps.heard(from, news)
+    if (peers.others().includes(from)) caps.heard(from, news)
   }
-  neighbours.serve(name, heard)
-  neighbours.serve(`${name}.all`, () => caps.allNews())
-  neighbours.whenMoved((came, left) => {
+  peers.serve(name, heard)
+  peers.serve(`${name}.all`, () => caps.allNews())
+  peers.whenMoved((came, left) => {
     for (const plane of left) caps.lost(plane)
     // Pending news is sent before the caps are shared with the changed set of planes.
     gathering.now()
-    const planes = neighbours.others().length + 1
+    const planes = peers.others().length + 1
     if (planes === 1) return stop()
     caps.share({ planes, onNews })
     // Fetched rather than sent: a plane drops news from one that it does not know yet.
     for (const plane of came) {
-      neighbours.ask(plane, `${name}.all`, null).then(
+      peers.ask(plane, `${name}.all`, null).then(
         (news) => heard(news, plane),
         () => {}, // it is gone again
       )

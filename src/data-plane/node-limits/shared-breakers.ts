@@ -23,12 +23,12 @@ interface SharedBreakersOptions {
 }
 
 export class SharedBreakers implements BreakerTwins {
-  readonly #neighbours: WorkerPeers
+  readonly #peers: WorkerPeers
   readonly #owners: KeyOwners
   readonly #now: () => number
   readonly #grantMs: number
   readonly #breakers = new Map<string, TwinBreaker>()
-  readonly #untold = new Map<string, { total: number; failed: number }>()
+  readonly #unsent = new Map<string, { total: number; failed: number }>()
   readonly #gathering = new GatheredChanges(() => this.#tell())
   /** Until when circuits without a breaker here are open. */
   readonly #ahead = new Map<string, number>()
@@ -36,29 +36,26 @@ export class SharedBreakers implements BreakerTwins {
   readonly #probing = new Map<string, string>()
   #isAlone = true
 
-  constructor(
-    neighbours: WorkerPeers,
-    { now = () => performance.now(), grantMs = GRANT_MS }: SharedBreakersOptions = {},
-  ) {
-    this.#neighbours = neighbours
-    this.#owners = new KeyOwners(neighbours)
+  constructor(peers: WorkerPeers, { now = () => performance.now(), grantMs = GRANT_MS }: SharedBreakersOptions = {}) {
+    this.#peers = peers
+    this.#owners = new KeyOwners(peers)
     this.#now = now
     this.#grantMs = grantMs
-    neighbours.serve('breakers.counted', (counted) => {
+    peers.serve('breakers.counted', (counted) => {
       for (const [key, total, failed] of counted) this.#breakers.get(key)?.counted(total, failed)
     })
-    neighbours.serve('breakers.opened', (opened) => {
+    peers.serve('breakers.opened', (opened) => {
       for (const [key, waitMs] of opened) this.#heardOpened(key, waitMs)
     })
-    neighbours.serve('breakers.closed', (key) => {
+    peers.serve('breakers.closed', (key) => {
       this.#decided(key)
       this.#breakers.get(key)?.closed()
     })
-    neighbours.serve('breakers.grant', (key, from) => this.#grant(key, from))
-    neighbours.serve('breakers.over', (key, from) => this.#over(key, from))
-    neighbours.whenMoved((came, left) => {
-      this.#isAlone = neighbours.others().length === 0
-      this.#owners.use(neighbours.others())
+    peers.serve('breakers.grant', (key, from) => this.#grant(key, from))
+    peers.serve('breakers.over', (key, from) => this.#over(key, from))
+    peers.whenMoved((came, left) => {
+      this.#isAlone = peers.others().length === 0
+      this.#owners.use(peers.others())
       for (const [key, plane] of this.#probing) if (left.includes(plane)) this.#probing.delete(key)
       this.#tellOpen(came)
     })
@@ -77,11 +74,11 @@ export class SharedBreakers implements BreakerTwins {
       },
       opened: (waitMs) => {
         this.#decided(key)
-        if (!this.#isAlone) this.#neighbours.tellAll('breakers.opened', [[key, waitMs]])
+        if (!this.#isAlone) this.#peers.tellAll('breakers.opened', [[key, waitMs]])
       },
       closed: () => {
         this.#decided(key)
-        if (!this.#isAlone) this.#neighbours.tellAll('breakers.closed', key)
+        if (!this.#isAlone) this.#peers.tellAll('breakers.closed', key)
       },
       mayProbe: () => this.#isAlone || this.#mayProbe(key),
       probeOver: () => this.#probeOver(key),
@@ -97,27 +94,27 @@ export class SharedBreakers implements BreakerTwins {
   }
 
   #count(key: string, hasFailed: boolean): void {
-    const untold = this.#untold.get(key)
-    if (untold) {
-      untold.total++
-      if (hasFailed) untold.failed++
+    const unsent = this.#unsent.get(key)
+    if (unsent) {
+      unsent.total++
+      if (hasFailed) unsent.failed++
       return
     }
-    this.#untold.set(key, { total: 1, failed: hasFailed ? 1 : 0 })
-    if (this.#untold.size < MAX_GATHERED) this.#gathering.soon()
+    this.#unsent.set(key, { total: 1, failed: hasFailed ? 1 : 0 })
+    if (this.#unsent.size < MAX_GATHERED) this.#gathering.soon()
     else this.#gathering.now()
   }
 
   #tell(): void {
-    if (this.#untold.size === 0) return
-    const counted = [...this.#untold].map(([key, { total, failed }]) => [key, total, failed] as const)
-    this.#untold.clear()
-    this.#neighbours.tellAll('breakers.counted', counted)
+    if (this.#unsent.size === 0) return
+    const counted = [...this.#unsent].map(([key, { total, failed }]) => [key, total, failed] as const)
+    this.#unsent.clear()
+    this.#peers.tellAll('breakers.counted', counted)
   }
 
   /** A circuit has opened or closed: earlier counts are void, and the trial request is over. */
   #decided(key: string): void {
-    this.#untold.delete(key)
+    this.#unsent.delete(key)
     this.#probing.delete(key)
     this.#ahead.delete(key)
   }
@@ -142,17 +139,17 @@ export class SharedBreakers implements BreakerTwins {
       const waitMs = breaker.waitMs()
       if (waitMs !== undefined) open.push([key, Math.max(0, waitMs)])
     }
-    if (open.length > 0) for (const plane of planes) this.#neighbours.tell(plane, 'breakers.opened', open)
+    if (open.length > 0) for (const plane of planes) this.#peers.tell(plane, 'breakers.opened', open)
   }
 
   #mayProbe(key: string): boolean | Promise<boolean> {
-    const owner = this.#owners.elsewhere(key)
-    if (owner === undefined) return this.#grant(key, this.#neighbours.self)
+    const owner = this.#owners.ownerAmongPeers(key)
+    if (owner === undefined) return this.#grant(key, this.#peers.self)
     const late = (isGranted: boolean): void => {
-      if (isGranted) this.#neighbours.tell(owner, 'breakers.over', key)
+      if (isGranted) this.#peers.tell(owner, 'breakers.over', key)
     }
     // Without an answer this plane makes the trial: its breaker lets one through at a time, and a circuit must not stay open.
-    return this.#neighbours.ask(owner, 'breakers.grant', key, { withinMs: this.#grantMs, late }).catch(() => true)
+    return this.#peers.ask(owner, 'breakers.grant', key, { withinMs: this.#grantMs, late }).catch(() => true)
   }
 
   /** The plane that holds the grant may ask again: its breaker lets one request through at a time. */
@@ -168,8 +165,8 @@ export class SharedBreakers implements BreakerTwins {
   }
 
   #probeOver(key: string): void {
-    this.#over(key, this.#neighbours.self)
-    const owner = this.#owners.elsewhere(key)
-    if (owner !== undefined) this.#neighbours.tell(owner, 'breakers.over', key)
+    this.#over(key, this.#peers.self)
+    const owner = this.#owners.ownerAmongPeers(key)
+    if (owner !== undefined) this.#peers.tell(owner, 'breakers.over', key)
   }
 }

@@ -173,7 +173,7 @@ test('a plane that does not answer delays nobody for long, and gets its counts w
   await node.settle()
   const owners = new KeyOwners({ self: 'w1' })
   owners.use(['w2'])
-  const key = Array.from({ length: 100 }, (_, i) => `key ${i}`).find((each) => owners.elsewhere(each) === 'w2')
+  const key = Array.from({ length: 100 }, (_, i) => `key ${i}`).find((each) => owners.ownerAmongPeers(each) === 'w2')
   assert.ok(key)
   node.stalled.add('w2')
   const taken = await at('w1').take(key, once)

@@ -37,7 +37,7 @@ interface SharedCountersOptions {
 }
 
 export class SharedCounters implements Counters {
-  readonly #neighbours: WorkerPeers
+  readonly #peers: WorkerPeers
   readonly #own: SlidingCounters
   readonly #owners: KeyOwners
   readonly #asks: CounterAsks
@@ -55,28 +55,28 @@ export class SharedCounters implements Counters {
   /** Incremented by every round of moving, so that an older round stops. */
   #round = 0
 
-  constructor(neighbours: WorkerPeers, options: SharedCountersOptions = {}) {
+  constructor(peers: WorkerPeers, options: SharedCountersOptions = {}) {
     const { now = () => performance.now(), withinMs = OWNER_MS } = options
-    this.#neighbours = neighbours
+    this.#peers = peers
     this.#own = options.own ?? new SlidingCounters({ now })
-    this.#owners = new KeyOwners(neighbours)
+    this.#owners = new KeyOwners(peers)
     this.#withinMs = withinMs
     const local = (key: string, rate: Rate): Taken => this.#countHere(key, rate)
-    this.#asks = new CounterAsks({ neighbours, local, now, withinMs })
-    neighbours.serve('counters.take', (takes) => this.#taken(takes))
-    neighbours.serve('counters.giveBack', ([key, windowMs]) => this.giveBack(key, windowMs))
-    neighbours.serve('counters.fetch', ([key, windowMs], from) => this.#fetched(key, windowMs, from))
-    neighbours.serve('counters.move', (windows) => this.#own.add(windows))
-    neighbours.serve('counters.moved', (view, from) => {
+    this.#asks = new CounterAsks({ peers, local, now, withinMs })
+    peers.serve('counters.take', (takes) => this.#taken(takes))
+    peers.serve('counters.giveBack', ([key, windowMs]) => this.giveBack(key, windowMs))
+    peers.serve('counters.fetch', ([key, windowMs], from) => this.#fetched(key, windowMs, from))
+    peers.serve('counters.move', (windows) => this.#own.add(windows))
+    peers.serve('counters.moved', (view, from) => {
       this.#viewOf.set(from, view)
       this.#settle()
     })
-    neighbours.serve('counters.leaving', (_, from) => {
+    peers.serve('counters.leaving', (_, from) => {
       this.#leaving.add(from)
       void this.#regroup()
     })
-    neighbours.serve('counters.counted', (prefix) => this.#own.counted(prefix))
-    neighbours.whenMoved((came, left) => {
+    peers.serve('counters.counted', (prefix) => this.#own.counted(prefix))
+    peers.whenMoved((came, left) => {
       for (const plane of [...came, ...left]) this.#asks.forget(plane)
       for (const plane of left) {
         this.#leaving.delete(plane)
@@ -94,13 +94,13 @@ export class SharedCounters implements Counters {
   giveBack(key: string, windowMs: number): void {
     const owner = this.#ownerOf(key)
     if (owner === undefined || this.#own.has(key, windowMs)) this.#own.giveBack(key, windowMs)
-    else this.#neighbours.tell(owner, 'counters.giveBack', [key, windowMs])
+    else this.#peers.tell(owner, 'counters.giveBack', [key, windowMs])
   }
 
   /** A copy of the counts of keys that begin with `prefix`, from all planes that answer. */
   async counted(prefix: string): Promise<CountedWindow[]> {
     const own = this.#own.counted(prefix)
-    const others = this.#neighbours.others()
+    const others = this.#peers.others()
     if (others.length === 0) return own
     const found = await Promise.all(others.map((plane) => this.#within(plane, 'counters.counted', prefix)))
     return [...own, ...found.flatMap((windows) => windows ?? [])]
@@ -109,7 +109,7 @@ export class SharedCounters implements Counters {
   /** Hands counting over to the others before this plane stops; resolves when they have all counts. */
   async leave(): Promise<void> {
     this.#isLeaving = true
-    this.#neighbours.tellAll('counters.leaving', null)
+    this.#peers.tellAll('counters.leaving', null)
     await this.#regroup()
   }
 
@@ -121,7 +121,7 @@ export class SharedCounters implements Counters {
   /** The other plane that counts a key; undefined when this one does. */
   #ownerOf(key: string): string | undefined {
     const fetchedBy = this.#fetchedBy.size > 0 ? this.#fetchedBy.get(key) : undefined
-    return fetchedBy ?? this.#owners.elsewhere(key)
+    return fetchedBy ?? this.#owners.ownerAmongPeers(key)
   }
 
   #take(key: string, rate: Rate, hops: number): Taken | Promise<Taken> {
@@ -171,7 +171,7 @@ export class SharedCounters implements Counters {
 
   #fetched(key: string, windowMs: number, from: string): CountedWindow | null {
     // The other plane owns the key, though this one may not know that yet.
-    if (this.#owners.elsewhere(key) === undefined) {
+    if (this.#owners.ownerAmongPeers(key) === undefined) {
       this.#fetchedBy.set(key, from)
       const [first] = this.#fetchedBy.keys()
       if (this.#fetchedBy.size > MAX_FETCHED && first !== undefined) this.#fetchedBy.delete(first)
@@ -187,21 +187,21 @@ export class SharedCounters implements Counters {
     late?: (answer: Answer<WorkerCalls, Name>) => void,
   ): Promise<Answer<WorkerCalls, Name> | undefined> {
     const options = { withinMs: this.#withinMs, ...(late && { late }) }
-    return this.#neighbours.ask(plane, name, argument, options).catch(() => undefined)
+    return this.#peers.ask(plane, name, argument, options).catch(() => undefined)
   }
 
   /** Switches to the present set of planes. */
   #regroup(): Promise<void> {
-    const counting = this.#neighbours.others().filter((plane) => !this.#leaving.has(plane))
+    const counting = this.#peers.others().filter((plane) => !this.#leaving.has(plane))
     this.#owners.use(counting, { withSelf: !this.#isLeaving })
-    this.#view = [...counting, ...(this.#isLeaving ? [] : [this.#neighbours.self])].sort().join(' ')
+    this.#view = [...counting, ...(this.#isLeaving ? [] : [this.#peers.self])].sort().join(' ')
     this.#fetchedBy.clear()
     this.#settle()
     return this.#move()
   }
 
   #settle(): void {
-    this.#unsettled = this.#neighbours.others().filter((plane) => this.#viewOf.get(plane) !== this.#view)
+    this.#unsettled = this.#peers.others().filter((plane) => this.#viewOf.get(plane) !== this.#view)
   }
 
   /** Moves counts to their owners, and tells the others when that is done. */
@@ -210,7 +210,7 @@ export class SharedCounters implements Counters {
     const moving = new Map<string, CountedWindow[]>()
     let lookedAt = 0
     for (const [key, windowMs] of this.#own.keys()) {
-      const owner = this.#owners.elsewhere(key)
+      const owner = this.#owners.ownerAmongPeers(key)
       // While their owner is silent, the counts are needed here.
       if (owner !== undefined && this.#asks.isSilent(owner)) this.#moveLater()
       else if (owner !== undefined) this.#gather(moving, owner, this.#own.remove(key, windowMs))
@@ -221,8 +221,8 @@ export class SharedCounters implements Counters {
     }
     this.#send(moving)
     // Calls arrive in order, so when this one is answered, the counts are there.
-    const told = this.#neighbours.others().map((plane) => this.#within(plane, 'counters.moved', this.#view))
-    await Promise.all(told)
+    const answers = this.#peers.others().map((plane) => this.#within(plane, 'counters.moved', this.#view))
+    await Promise.all(answers)
   }
 
   #gather(moving: Map<string, CountedWindow[]>, owner: string, window: CountedWindow | undefined): void {
@@ -231,11 +231,11 @@ export class SharedCounters implements Counters {
     moving.set(owner, windows)
     if (windows.push(window) < MOVED_TOGETHER) return
     moving.delete(owner)
-    this.#neighbours.tell(owner, 'counters.move', windows)
+    this.#peers.tell(owner, 'counters.move', windows)
   }
 
   #send(moving: Map<string, CountedWindow[]>): void {
-    for (const [owner, windows] of moving) this.#neighbours.tell(owner, 'counters.move', windows)
+    for (const [owner, windows] of moving) this.#peers.tell(owner, 'counters.move', windows)
     moving.clear()
   }
 }

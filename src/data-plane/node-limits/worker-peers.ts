@@ -39,10 +39,10 @@ type WatchCalls = {
   'watched.saw'(seen: readonly (readonly [endpointId: string, request: ServedRequest])[]): void
 }
 
-type Door = ConnectionCaps['door']
+type CapsName = ConnectionCaps['door']
 
-type CapCalls = { [Name in `caps.${Door}`]: (news: CapNews, from: string) => void } & {
-  [Name in `caps.${Door}.all`]: (nothing: null) => CapNews
+type CapCalls = { [Name in `caps.${CapsName}`]: (news: CapNews, from: string) => void } & {
+  [Name in `caps.${CapsName}.all`]: (nothing: null) => CapNews
 }
 
 export type WorkerCalls = CounterCalls & BreakerCalls & DrainCalls & WatchCalls & CapCalls

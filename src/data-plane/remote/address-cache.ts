@@ -13,7 +13,7 @@ const MAX_ALIKE = 8
 
 export interface CachedName extends LookedUp {
   /** The name itself, and the wildcards above it. */
-  readonly places: readonly string[]
+  readonly addresses: readonly string[]
 }
 
 export interface CachedAddress extends RemoteAddress {
@@ -59,7 +59,7 @@ export function isPort(place: string): boolean {
 }
 
 /** The places that may serve a name: its own, and wildcards above it. A plain request may be redirected to TLS. */
-export function placesOf(listener: Listener, name: string): string[] {
+export function addressesOf(listener: Listener, name: string): string[] {
   const labels = name.split('.')
   const above = labels.slice(1, 1 + MAX_DEPTH).map((_, i) => `*.${labels.slice(i + 1).join('.')}`)
   const listeners = listener === 'plain' ? ['plain', 'secure'] : ['secure']

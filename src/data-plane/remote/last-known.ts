@@ -4,7 +4,7 @@
  */
 import { keepLast } from './address-cache.ts'
 
-interface FormerlyOptions {
+interface LastKnownOptions {
   /** A clock that never jumps, in milliseconds. */
   readonly now: () => number
   /** After how long it is forgotten, in milliseconds. */
@@ -12,11 +12,11 @@ interface FormerlyOptions {
 }
 
 export class LastKnown<T> {
-  readonly #options: FormerlyOptions
+  readonly #options: LastKnownOptions
   /** By key, the latest last. */
   readonly #all = new Map<string, { readonly at: number; readonly what: T }>()
 
-  constructor(options: FormerlyOptions) {
+  constructor(options: LastKnownOptions) {
     this.#options = options
   }
 

@@ -1,11 +1,11 @@
 /** Names that nobody has: a visitor is told so by a look-up that began after its arrival, never by an earlier answer. */
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, test } from 'node:test'
-import { AGED_MS, DistantPlane, isOffline, placeOf, request, settled } from './testing/test-node-tunnels.ts'
+import { AGED_MS, isOffline, placeOf, RemotePlane, request, settled } from './testing/test-node-tunnels.ts'
 
-let plane: DistantPlane
+let plane: RemotePlane
 beforeEach(() => {
-  plane = new DistantPlane()
+  plane = new RemotePlane()
 })
 afterEach(() => plane.nodes.close())
 

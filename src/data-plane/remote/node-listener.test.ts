@@ -50,12 +50,12 @@ describe('the door of a node', () => {
       await closed(socket)
       const near = new Near(reached(await a.links.dial(atB, request)))
       near.stream.reset()
-      assert.deepEqual([b.asked.length, b.door.links], [1, 1])
+      assert.deepEqual([b.asked.length, b.listener.links], [1, 1])
     })
   }
 
   test('closes a connection that sends nothing, or only part of a handshake', async () => {
-    const { b } = await pair({ b: { door: { handshakeMs: 100 } } })
+    const { b } = await pair({ b: { listener: { handshakeMs: 100 } } })
     for (const first of [Buffer.alloc(0), Buffer.from([22, 3, 1])]) {
       const socket = connect(b.port, '127.0.0.1')
       socket.on('error', () => {}).resume()
@@ -68,7 +68,7 @@ describe('the door of a node', () => {
   })
 
   test('accepts nodes while strangers hold connections open', async () => {
-    const { a, b } = await pair({ b: { door: { maxHandshakes: 4 } } })
+    const { a, b } = await pair({ b: { listener: { maxHandshakes: 4 } } })
     const sockets = Array.from({ length: 20 }, () =>
       connect(b.port, '127.0.0.1')
         .on('error', () => {})
@@ -90,7 +90,7 @@ describe('the door of a node', () => {
       socket.write(buildPreamble(request) ?? assert.fail())
       await closed(socket)
     }
-    assert.deepEqual([b.asked.length, b.door.links], [0, 0])
+    assert.deepEqual([b.asked.length, b.listener.links], [0, 0])
   })
 
   /** A session of a node that breaks the rules. */
@@ -113,14 +113,14 @@ describe('the door of a node', () => {
   }
   for (const [name, first] of Object.entries(streams)) {
     test(`resets a stream with ${name}, and no other`, async () => {
-      const { nodes, b } = await pair({ b: { door: { preambleMs: 20 } } })
+      const { nodes, b } = await pair({ b: { listener: { preambleMs: 20 } } })
       const mux = await session(nodes, b.port)
       mux.open(typeHead(streamTypes.heartbeat))
       const good = mux.open(buildPreamble(request) ?? assert.fail()) as WireStream // there is room
       const bad = mux.open(first) as WireStream // there is room
       await until('it is reset', () => bad.isClosed)
       await until('the other is answered', () => good.take(2))
-      assert.deepEqual([good.isClosed, b.door.streams, b.door.links], [false, 1, 1])
+      assert.deepEqual([good.isClosed, b.listener.streams, b.listener.links], [false, 1, 1])
     })
   }
 
@@ -143,7 +143,7 @@ describe('the door of a node', () => {
       await until('it is over', () => near.closes.length > 0 || near.ends > 0)
       // A call that stops in the middle is reset when its time is over.
       assert.match(near.bytes.toString(), /^$|^{"fault":"/)
-      assert.deepEqual([asked, b.door.links], [0, 1])
+      assert.deepEqual([asked, b.listener.links], [0, 1])
     })
   }
 
@@ -154,7 +154,7 @@ describe('the door of a node', () => {
     socket.on('error', () => {}).resume()
     socket.write(Buffer.alloc(1024))
     await closed(socket)
-    assert.equal(b.door.links, 0)
+    assert.equal(b.listener.links, 0)
   })
 })
 
@@ -225,7 +225,7 @@ describe('a call', () => {
     const { a, b } = await pair({ b: { answer: () => new Promise(() => {}) } })
     await rejected(a.links.call('z', 1, { withinMs: 10_000 }), 'unreachable', /not known/)
     const waiting = a.links.call('b', 1, { withinMs: 10_000 })
-    await until('there is a link', () => b.door.links === 1)
+    await until('there is a link', () => b.listener.links === 1)
     await Promise.all([rejected(waiting, 'closed', /no answer/), b.close()])
     await rejected(a.links.call('b', 1, { withinMs: 10_000 }), 'unreachable', /cannot be reached/)
   })

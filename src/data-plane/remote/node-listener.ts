@@ -19,7 +19,7 @@ import { RelayedDials, type RelayedDialsOptions } from './relayed-dials.ts'
 
 /** `dial` reaches tunnels of this node only: what comes through here is relayed to no other. */
 export interface NodeListenerOptions extends RelayedDialsOptions {
-  readonly identity: Pick<NodeIdentity, 'doorTls'>
+  readonly identity: Pick<NodeIdentity, 'listenerTls'>
   /** Takes the stream of a call from another node. */
   readonly answer: (stream: WireStream, from: NodePlane) => void
   /** Instead of the limits below, for tests. */
@@ -67,7 +67,7 @@ export class NodeListener {
     this.#dead = new MinuteLog((fields, count) =>
       log.warn({ ...fields, count }, 'another node stopped answering; its link was closed'),
     )
-    this.#server = createServer({ ...identity.doorTls, ...agentSockets })
+    this.#server = createServer({ ...identity.listenerTls, ...agentSockets })
     this.#server.on('connection', (socket) => this.#accept(socket))
     this.#server.on('secureConnection', (socket) => this.#verify(socket))
     this.#server.on('tlsClientError', (error: NodeJS.ErrnoException, socket) => {

@@ -4,18 +4,18 @@ import { afterEach, beforeEach, describe, test } from 'node:test'
 import type { TunnelGroup } from '../../model/dial.ts'
 import {
   AGED_MS,
-  DistantPlane,
   OLD_MS,
   placeOf,
+  RemotePlane,
   request,
   settled,
   stream,
   tunnelOf,
 } from './testing/test-node-tunnels.ts'
 
-let plane: DistantPlane
+let plane: RemotePlane
 beforeEach(() => {
-  plane = new DistantPlane()
+  plane = new RemotePlane()
 })
 afterEach(() => plane.nodes.close())
 
@@ -108,7 +108,7 @@ describe('while nothing can be looked up', () => {
 
   test('a name that nobody has had for long is offline', async (t) => {
     t.mock.timers.enable({ apis: ['setInterval'] })
-    const later = new DistantPlane()
+    const later = new RemotePlane()
     later.store(placeOf(PLACE))
     await later.look(NAME)
     later.stored.clear()

@@ -3,21 +3,21 @@ import { afterEach, beforeEach, describe, test } from 'node:test'
 import type { LabelledTunnel } from '../../model/label-groups.ts'
 import {
   AGED_MS,
-  DistantPlane,
   isOffline,
   MANY_ASKED,
   MANY_NAMES,
   OLD_MS,
   placeOf,
+  RemotePlane,
   request,
   settled,
   stream,
   tunnelOf,
 } from './testing/test-node-tunnels.ts'
 
-let plane: DistantPlane
+let plane: RemotePlane
 beforeEach(() => {
-  plane = new DistantPlane()
+  plane = new RemotePlane()
 })
 afterEach(() => plane.nodes.close())
 
@@ -172,7 +172,7 @@ describe('made-up names', () => {
 
 test('unused names are forgotten in the end', async (t) => {
   t.mock.timers.enable({ apis: ['setInterval'] })
-  const idle = new DistantPlane()
+  const idle = new RemotePlane()
   idle.store(placeOf(PLACE), placeOf('secure:b.test', { tunnelId: 'tn_2' }))
   await idle.look(NAME)
   idle.now += 200_000

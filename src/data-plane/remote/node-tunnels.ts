@@ -10,9 +10,10 @@ import type { ByteStream } from '../../lib/bytes/byte-stream.ts'
 import type { Logger } from '../../lib/log/create-log.ts'
 import type { OtherNode, PlaneCalls, RemoteAddress, RemoteTunnel } from '../../link/planes/plane-calls.ts'
 import { DialFault, type DialRequest, type TunnelGroup } from '../../model/dial.ts'
-import { type EdgeConfig, versioned } from '../../model/edge-config.ts'
+import { type EdgeConfig, withVersion } from '../../model/edge-config.ts'
 import type { Listener } from '../../model/look-up.ts'
 import {
+  addressesOf,
   addressesServed,
   alikeVersions,
   type CachedAddress,
@@ -22,7 +23,6 @@ import {
   isSame,
   keepLast,
   type Located,
-  placesOf,
 } from './address-cache.ts'
 import { LastKnown } from './last-known.ts'
 import { Asking, neverAsked, outdate } from './lookup-state.ts'
@@ -42,7 +42,7 @@ interface OtherNodesOptions extends Omit<RemoteGroupsOptions, 'asking' | 'isUnsu
     /** Other nodes do not have it any more; it stays if a tunnel of this node has it. */
     letGo(id: string): void
   }
-  readonly lookUpAddresses: (places: readonly string[]) => Promise<readonly RemoteAddress[]>
+  readonly lookUpAddresses: (addresses: readonly string[]) => Promise<readonly RemoteAddress[]>
   /** Dials a tunnel at a plane of another node. */
   readonly dial: (
     at: { readonly nodeId: string; readonly planeId: string },
@@ -79,7 +79,7 @@ export class NodeTunnels {
   readonly #groups: RemoteGroups
   /** By listener and name, in the order in which they were last looked up. */
   readonly #names = new Map<string, CachedName>()
-  readonly #places = new Map<string, CachedAddress>()
+  readonly #addresses = new Map<string, CachedAddress>()
   /** Places by the ids of their endpoints and of their tunnels. */
   readonly #byEndpoint = new Map<string, CachedAddress>()
   readonly #byTunnel = new Map<string, CachedAddress>()
@@ -139,7 +139,7 @@ export class NodeTunnels {
     if (known) return this.#current(key, known, { mayBeOld })
     // Probably a made-up name: it counts as nobody's, and no visitor waits.
     if (this.#asking.isBusy) return undefined
-    const fresh = { places: placesOf(listener, name), ...neverAsked }
+    const fresh = { addresses: addressesOf(listener, name), ...neverAsked }
     this.#names.set(key, fresh)
     for (const [oldest, each] of this.#names) {
       if (this.#names.size <= MAX_NAMES) break
@@ -156,7 +156,7 @@ export class NodeTunnels {
   /** Opens the ports of tunnels at other nodes, and closes those that are free. */
   async portsChanged({ taken, free, only }: Parameters<PlaneCalls['distantPorts']>[0]): Promise<void> {
     const kept = only && new Set(only)
-    const known = kept ? [...this.#places.keys(), ...this.#awaited.keys()].filter(isPort) : []
+    const known = kept ? [...this.#addresses.keys(), ...this.#awaited.keys()].filter(isPort) : []
     for (const place of [...free, ...known.filter((each) => !kept?.has(each) && !this.#isUnsure(each))]) {
       this.#awaited.delete(place)
       this.#drop(place)
@@ -222,7 +222,7 @@ export class NodeTunnels {
 
   /** A node is gone: what it had is looked up again before it is used. */
   nodeGone(nodeId: string): void {
-    for (const { tunnel, names } of this.#places.values()) {
+    for (const { tunnel, names } of this.#addresses.values()) {
       if (tunnel.nodeId === nodeId) for (const name of names) outdate(name)
     }
     this.#groups.nodeGone(nodeId)
@@ -296,7 +296,7 @@ export class NodeTunnels {
 
   /** `mayBeOld`: an earlier answer that nobody has the name is good enough. */
   #current(key: string, name: CachedName, { mayBeOld }: { readonly mayBeOld: boolean }): Promise<void> | undefined {
-    const isFound = (): boolean => name.places.some((place) => this.#places.has(place))
+    const isFound = (): boolean => name.addresses.some((place) => this.#addresses.has(place))
     const ask = (): Promise<void> => this.#askName(key, name)
     if (mayBeOld || isFound()) return this.#asking.current(name, ask, { isFound: isFound() })
     return this.#asking.afresh(name, ask, isFound)
@@ -306,30 +306,30 @@ export class NodeTunnels {
     this.#names.delete(key)
     this.#names.set(key, name)
     try {
-      await this.#refresh(name.places)
+      await this.#refresh(name.addresses)
     } catch (error) {
       await this.#restore(key, name)
       throw error
     } finally {
       // The name may have been forgotten meanwhile.
-      if (this.#names.get(key) === name) for (const place of name.places) this.#places.get(place)?.names.add(name)
-      else for (const place of name.places) this.#dropUnused(place)
+      if (this.#names.get(key) === name) for (const place of name.addresses) this.#addresses.get(place)?.names.add(name)
+      else for (const place of name.addresses) this.#dropUnused(place)
     }
   }
 
   /** Serves a name as before a look-up found nobody, since it cannot be looked up now; not if a wildcard serves it. */
-  async #restore(key: string, { places }: CachedName): Promise<void> {
+  async #restore(key: string, { addresses }: CachedName): Promise<void> {
     const [listener, name = ''] = key.split(':')
     if (this.#options.edges.serves(listener === 'plain' ? 'plain' : 'secure', name)) return
-    const former = places.flatMap((place) => this.#former.get(place) ?? [])
+    const former = addresses.flatMap((place) => this.#former.get(place) ?? [])
     await Promise.all(former.map((place) => this.#use(place)))
   }
 
-  async #refresh(places: readonly string[]): Promise<void> {
-    const found = await this.#options.lookUpAddresses(places)
+  async #refresh(addresses: readonly string[]): Promise<void> {
+    const found = await this.#options.lookUpAddresses(addresses)
     const there = new Set(found.map(({ place }) => place))
-    for (const place of places) {
-      const known = this.#places.get(place)
+    for (const place of addresses) {
+      const known = this.#addresses.get(place)
       if (!known || there.has(place) || this.#isUnsure(place)) continue
       const { config, version, tunnel } = known
       this.#former.add(place, { place, config, version, tunnel })
@@ -341,7 +341,7 @@ export class NodeTunnels {
 
   /** Whether a place may still be at its node, although the database shows nobody there. */
   #isUnsure(place: string): boolean {
-    const known = this.#places.get(place) ?? this.#awaited.get(place)
+    const known = this.#addresses.get(place) ?? this.#awaited.get(place)
     return known !== undefined && this.#unsure.has(known.tunnel.nodeId)
   }
 
@@ -361,7 +361,7 @@ export class NodeTunnels {
 
   /** Serves the address of a tunnel at another node. */
   async #use(place: RemoteAddress): Promise<void> {
-    const before = this.#places.get(place.place)
+    const before = this.#addresses.get(place.place)
     if (before && isSame(before, place)) return
     if (this.#isHeldHere(place)) return
     const isSameVersion =
@@ -372,11 +372,11 @@ export class NodeTunnels {
     }
     const alike = isSameVersion ? before.alike : alikeVersions(before, place)
     const known: CachedAddress = { ...place, names: before?.names ?? new Set(), alike }
-    this.#places.set(place.place, known)
+    this.#addresses.set(place.place, known)
     this.#byEndpoint.set(place.config.id, known)
     this.#byTunnel.set(place.tunnel.tunnelId, known)
     if (before && before.config.id !== place.config.id) this.#options.edges.letGo(before.config.id)
-    if (!isSameVersion) await this.#options.edges.serveIdle(versioned(place.config, place.version))
+    if (!isSameVersion) await this.#options.edges.serveIdle(withVersion(place.config, place.version))
   }
 
   /** The id of the edge that is served at a place here. */
@@ -390,20 +390,20 @@ export class NodeTunnels {
 
   #forgetName(key: string, name: CachedName): void {
     this.#names.delete(key)
-    for (const place of name.places) {
-      this.#places.get(place)?.names.delete(name)
+    for (const place of name.addresses) {
+      this.#addresses.get(place)?.names.delete(name)
       this.#dropUnused(place)
     }
   }
 
   /** Drops a place that no name leads to; several names may share a wildcard. */
   #dropUnused(place: string): void {
-    if (this.#places.get(place)?.names.size === 0) this.#drop(place)
+    if (this.#addresses.get(place)?.names.size === 0) this.#drop(place)
   }
 
   /** Forgets a place that no other node has. */
   #drop(place: string): void {
-    const known = this.#places.get(place)
+    const known = this.#addresses.get(place)
     // A place that is just being opened here stays, served by its former node, until it is open.
     if (known && !this.#options.isOpening?.(known.config.id)) this.#forget(known)
   }
@@ -414,7 +414,7 @@ export class NodeTunnels {
   }
 
   #unlist(place: CachedAddress): void {
-    this.#places.delete(place.place)
+    this.#addresses.delete(place.place)
     this.#byEndpoint.delete(place.config.id)
     this.#byTunnel.delete(place.tunnel.tunnelId)
   }

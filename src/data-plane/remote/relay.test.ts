@@ -43,7 +43,7 @@ async function planes({ dial, sessionStreams, preambleMs, lastBytesMs }: PlanesO
   const tunnels: TestTunnel[] = []
   const asked: DialRequest[] = []
   const path = freshPath()
-  const door = new WorkerListener({
+  const listener = new WorkerListener({
     answer() {},
     log,
     ...(preambleMs !== undefined && { preambleMs }),
@@ -56,7 +56,7 @@ async function planes({ dial, sessionStreams, preambleMs, lastBytesMs }: PlanesO
       return tunnel
     },
   })
-  await door.listen(path)
+  await listener.listen(path)
   const links = new RelayLinks({
     log,
     pathOf: (id) => (id === 'w2' ? path : undefined),
@@ -64,13 +64,13 @@ async function planes({ dial, sessionStreams, preambleMs, lastBytesMs }: PlanesO
   })
   closers.push(
     () => links.close(),
-    () => door.close(),
+    () => listener.close(),
   )
   const open = async (): Promise<{ near: Near; tunnel: TestTunnel }> => {
     const near = new Near(reached(await links.dial('w2', request)))
     return { near, tunnel: tunnels.at(-1) ?? assert.fail('nothing was dialled') }
   }
-  return { door, links, path, tunnels, asked, open }
+  return { listener, links, path, tunnels, asked, open }
 }
 
 function faultOf(result: ByteStream | DialFault): DialFault {
@@ -91,10 +91,10 @@ describe('a dial at another plane', () => {
 
   for (const reason of ['offline', 'busy', 'timeout', 'refused'] satisfies DialReason[]) {
     test(`that fails there as ${reason} fails here as ${reason}`, async () => {
-      const { links, door } = await planes({ dial: async () => new DialFault(reason, `because: ${reason}`) })
+      const { links, listener } = await planes({ dial: async () => new DialFault(reason, `because: ${reason}`) })
       const fault = faultOf(await links.dial('w2', request))
       assert.deepEqual([fault.reason, fault.message], [reason, `because: ${reason}`])
-      assert.equal(door.streams, 0)
+      assert.equal(listener.streams, 0)
     })
   }
 
@@ -139,16 +139,16 @@ describe('a dial at another plane', () => {
     const path = freshPath()
     const tunnel = new TestTunnel()
     const late = Promise.withResolvers<TestTunnel>()
-    const door = new WorkerListener({ answer() {}, log, dial: () => late.promise })
-    await door.listen(path)
+    const listener = new WorkerListener({ answer() {}, log, dial: () => late.promise })
+    await listener.listen(path)
     const links = new RelayLinks({ log, pathOf: () => path, answerMs: 20 })
     closers.push(
       () => links.close(),
-      () => door.close(),
+      () => listener.close(),
     )
     assert.equal(faultOf(await links.dial('w2', request)).reason, 'timeout')
     late.resolve(tunnel)
-    await until('the late tunnel is reset', () => tunnel.isReset && door.streams === 0)
+    await until('the late tunnel is reset', () => tunnel.isReset && listener.streams === 0)
   })
 
   test('after close is offline, and so is one that was waiting', async () => {
@@ -162,22 +162,22 @@ describe('a dial at another plane', () => {
 
 describe('a relayed stream', () => {
   test('ends independently in each direction, the visitor first', async () => {
-    const { open, door } = await planes()
+    const { open, listener } = await planes()
     const { near, tunnel } = await open()
     const upload = randomBytes(3_000_000)
     writeLent(near.stream, upload)
     near.stream.end()
     await until('the upload has ended', () => tunnel.isEndHeard)
     assert.ok(tunnel.bytes.equals(upload))
-    assert.equal(door.streams, 1)
+    assert.equal(listener.streams, 1)
     tunnel.say(Buffer.from('answer'))
     tunnel.sayEnd()
-    await until('it is closed', () => near.closes.length > 0 && door.streams === 0)
+    await until('it is closed', () => near.closes.length > 0 && listener.streams === 0)
     assert.deepEqual([near.bytes.toString(), near.ends, near.closes], ['answer', 1, [undefined]])
   })
 
   test('ends independently in each direction, the service first', async () => {
-    const { open, door } = await planes()
+    const { open, listener } = await planes()
     const { near, tunnel } = await open()
     const answer = randomBytes(3_000_000)
     tunnel.say(answer)
@@ -186,12 +186,12 @@ describe('a relayed stream', () => {
     assert.ok(near.bytes.equals(answer))
     near.stream.write(Buffer.from('late'))
     near.stream.end()
-    await until('it is closed', () => near.closes.length > 0 && door.streams === 0)
+    await until('it is closed', () => near.closes.length > 0 && listener.streams === 0)
     assert.deepEqual([tunnel.bytes.toString(), tunnel.isReset, near.closes], ['late', false, [undefined]])
   })
 
   test('that either side resets is reset at the other, not ended', async () => {
-    const { open, door } = await planes()
+    const { open, listener } = await planes()
     const left = await open()
     left.near.stream.reset()
     await until('the tunnel is reset', () => left.tunnel.isReset)
@@ -202,7 +202,7 @@ describe('a relayed stream', () => {
     await until('the visitor knows', () => right.near.closes.length > 0)
     assert.ok(right.near.closes[0] instanceof Error)
     assert.equal(right.near.ends, 0)
-    await until('nothing is open', () => door.streams === 0)
+    await until('nothing is open', () => listener.streams === 0)
   })
 
   test('holds back a writer whose reader has stopped, in both directions, and then delivers everything', async () => {
@@ -244,7 +244,7 @@ describe('a relayed stream', () => {
   })
 
   test('is one of thousands, and outlives them when they are all reset at once', async () => {
-    const { open, links, tunnels, door } = await planes()
+    const { open, links, tunnels, listener } = await planes()
     const { near, tunnel } = await open()
     const many = await Promise.all(Array.from({ length: 4000 }, async () => reached(await links.dial('w2', request))))
     many.forEach((stream, i) => void stream.write(Buffer.from(`${i}`)))
@@ -254,7 +254,7 @@ describe('a relayed stream', () => {
     // Half by the visitors, half by the services, each in one turn.
     for (const stream of many.slice(0, 2000)) stream.reset()
     for (const one of tunnels) if (one !== tunnel) one.reset()
-    await until('they are gone', () => door.streams === 1)
+    await until('they are gone', () => listener.streams === 1)
     near.stream.write(Buffer.from('still here'))
     await until('it arrives', () => tunnel.bytes.toString() === 'still here')
     assert.equal(near.closes.length, 0)
@@ -285,7 +285,7 @@ describe('a relayed stream', () => {
 })
 
 test('random writes, ends and resets of both sides arrive as they were sent', async () => {
-  const { open, door } = await planes({ lastBytesMs: 10 })
+  const { open, listener } = await planes({ lastBytesMs: 10 })
   const step = fc.record({
     side: fc.constantFrom('near' as const, 'far' as const),
     act: fc.oneof(
@@ -323,7 +323,7 @@ test('random writes, ends and resets of both sides arrive as they were sent', as
         }
       }
     }
-    await until('it is over', () => near.closes.length > 0 && door.streams === 0)
+    await until('it is over', () => near.closes.length > 0 && listener.streams === 0)
     const there = Buffer.concat(sent.near)
     const back = Buffer.concat(sent.far)
     assert.ok(tunnel.bytes.equals(there.subarray(0, tunnel.bytes.length)))
@@ -342,16 +342,16 @@ test('random writes, ends and resets of both sides arrive as they were sent', as
 
 describe('the door', () => {
   test('accepts no new streams once stopped, and open ones go on', async () => {
-    const { door, links, open } = await planes()
+    const { listener, links, open } = await planes()
     const { near, tunnel } = await open()
-    door.stop()
+    listener.stop()
     assert.equal(faultOf(await links.dial('w2', request)).reason, 'offline')
     near.stream.write(Buffer.from('x'))
     await until('it arrives', () => tunnel.bytes.toString() === 'x')
-    assert.equal(door.streams, 1)
-    await door.close()
+    assert.equal(listener.streams, 1)
+    await listener.close()
     await until('it is broken off', () => near.closes.length > 0 && tunnel.isReset)
-    assert.equal(door.streams, 0)
+    assert.equal(listener.streams, 0)
   })
 
   test('replaces the socket of a dead process, and leaves none behind', async () => {
@@ -386,7 +386,7 @@ describe('the door', () => {
   }
   for (const [name, first] of Object.entries(hostile)) {
     test(`resets a stream that begins with ${name}, and no other`, async () => {
-      const { path, door, asked } = await planes({ preambleMs: 20 })
+      const { path, listener, asked } = await planes({ preambleMs: 20 })
       const session = relaySession(connect({ path, allowHalfOpen: true }), {
         opens: true,
         onStream() {},
@@ -396,9 +396,9 @@ describe('the door', () => {
       const bad = session.open(first) as WireStream // there is room
       await until('it is reset', () => bad.isClosed)
       await until('the other is answered', () => good.take(2))
-      assert.deepEqual([good.isClosed, door.streams, asked.length], [false, 1, 1])
+      assert.deepEqual([good.isClosed, listener.streams, asked.length], [false, 1, 1])
       session.close()
-      await until('nothing is open', () => door.streams === 0)
+      await until('nothing is open', () => listener.streams === 0)
     })
   }
 

@@ -54,7 +54,7 @@ export class RemoteGroups {
   readonly #byLabel = new Map<string, Set<KnownGroup>>()
   readonly #members = new Map<string, KnownMember>()
   /** By tunnel that is gone from its node, the keys of its groups: a dial that is about to begin looks there. */
-  readonly #formerly = new Map<string, readonly string[]>()
+  readonly #lastKnown = new Map<string, readonly string[]>()
   /** The last members of groups that have none, by the key of the group. */
   readonly #former: LastKnown<readonly RemoteTunnel[]>
 
@@ -74,7 +74,7 @@ export class RemoteGroups {
 
   /** Keys of the groups that a tunnel is in, or was in before it was gone. */
   keysOf(tunnelId: string): readonly string[] {
-    return [...(this.#members.get(tunnelId)?.groups ?? this.#formerly.get(tunnelId) ?? [])]
+    return [...(this.#members.get(tunnelId)?.groups ?? this.#lastKnown.get(tunnelId) ?? [])]
   }
 
   /** Follows a group, with its members at other nodes. */
@@ -220,7 +220,7 @@ export class RemoteGroups {
       groups.delete(before.listed)
       moved(id)
     }
-    const listed = { id, httpVersion, labels, isDistant: true }
+    const listed = { id, httpVersion, labels, isRemote: true }
     this.#members.set(id, { tunnel, listed, groups: new Set([...(before?.groups ?? []), key]) })
     groups.add(listed)
   }
@@ -234,6 +234,6 @@ export class RemoteGroups {
 
   #remember(tunnelId: string, keys: readonly string[]): void {
     if (keys.length === 0) return
-    keepLast(this.#formerly, tunnelId, [...(this.#formerly.get(tunnelId) ?? []), ...keys].slice(-MAX_FORMER_GROUPS))
+    keepLast(this.#lastKnown, tunnelId, [...(this.#lastKnown.get(tunnelId) ?? []), ...keys].slice(-MAX_FORMER_GROUPS))
   }
 }

@@ -28,7 +28,7 @@ import type { RelayLinks } from './relay-links.ts'
 import { WorkerListener } from './worker-listener.ts'
 import { WorkerTunnels } from './worker-tunnels.ts'
 
-interface ReachElsewhereOptions {
+interface RemoteTunnelsOptions {
   readonly nodeId: string
   readonly planeId: string
   /** The folder with the Unix sockets of the node's data planes; undefined when there is only one. */
@@ -54,7 +54,7 @@ interface ReachElsewhereOptions {
 /** The holder of endpoints that are served here for tunnels at other nodes; other holders are ids of tunnels. */
 const OTHER_NODES = 'other nodes'
 
-export function openRemoteTunnels(options: ReachElsewhereOptions) {
+export function openRemoteTunnels(options: RemoteTunnelsOptions) {
   const { nodeId, planeId, folder, clusterListen, control, authority, edges, shared, online, links, log } = options
   const { registry } = online
   let isLeaving = false
@@ -112,7 +112,7 @@ export function openRemoteTunnels(options: ReachElsewhereOptions) {
       },
       groups: registry.groups,
       followGroup: (labels) => registry.groups.follow(labels),
-      lookUpAddresses: (places) => control.ask('lookUpPlaces', places, { withinMs: LOOKUP_MS }),
+      lookUpAddresses: (names) => control.ask('lookUpPlaces', names, { withinMs: LOOKUP_MS }),
       lookUpGroup: (labels) => control.ask('lookUpGroup', labels, { withinMs: LOOKUP_MS }),
       dial: (at, request) => nodeLinks.dial(at, request),
       isHere: isOfThisNode,
@@ -142,7 +142,7 @@ export function openRemoteTunnels(options: ReachElsewhereOptions) {
     },
     /** The session of a tunnel at another plane or node, if known. */
     sessionOf: (tunnelId: string) => others.holderOf(tunnelId) ?? nodes?.sessionOf(tunnelId),
-    isDistant: (endpointId: string) => nodes?.has(endpointId) === true,
+    isRemote: (endpointId: string) => nodes?.has(endpointId) === true,
     followGroup: nodes && ((labels: Readonly<Record<string, string>>) => nodes.follow(labels)),
     /** Dials a tunnel at another plane or node. */
     dial: (async (request) => {
@@ -175,7 +175,7 @@ export function openRemoteTunnels(options: ReachElsewhereOptions) {
       stop: () => nodeListener?.stop(),
     },
     /** For the metrics. */
-    get numbers(): RemoteMetrics {
+    get metrics(): RemoteMetrics {
       const lookUps = nodes?.lookUps
       return {
         totals: {
@@ -212,12 +212,12 @@ export function openRemoteTunnels(options: ReachElsewhereOptions) {
       },
       nodes(given) {
         const before = known
-        const told = agentAddresses()
+        const sent = agentAddresses()
         known = new Map(given.map((each) => [each.nodeId, each]))
         nodes?.nodesChanged(given)
         const addresses = agentAddresses()
         // Agents of a draining plane learn the addresses when they are asked to move.
-        if (!isDeepStrictEqual(addresses, told) && !isLeaving) void online.tellNodes(addresses)
+        if (!isDeepStrictEqual(addresses, sent) && !isLeaving) void online.tellNodes(addresses)
         for (const id of known.keys()) gone.delete(id)
         for (const [id, node] of before) {
           if (known.has(id)) continue

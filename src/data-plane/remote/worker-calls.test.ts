@@ -37,15 +37,15 @@ async function plane() {
   peers.serve('echo', (value, from) => ({ value, from }))
   peers.serve('hang', () => new Promise(() => {}))
   peers.serve('note', (n) => void noted.push(n))
-  const door = new WorkerListener({
+  const listener = new WorkerListener({
     log,
     dial: async () => new TestTunnel(),
     answer: (stream) => peers.accept(streamChannel(stream)),
   })
-  await door.listen(join(folder, `${self}.relay`))
+  await listener.listen(join(folder, `${self}.relay`))
   const close = async (): Promise<void> => {
     links.close()
-    await door.close()
+    await listener.close()
   }
   closers.push(close)
   return { self, links, peers, noted, close }

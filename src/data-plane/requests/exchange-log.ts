@@ -69,7 +69,7 @@ export class ExchangeLog {
       // An exchange that ended before a time also began before it.
       if (!record || (filter.since !== undefined && record.endedAt < filter.since)) break
       if ((!before || this.#isBefore(record.endedAt, number, before)) && passes(record, filter)) {
-        found.push(this.#shown(record, number))
+        found.push(this.#show(record, number))
       }
       if (number % STEPS === 0) await breath()
     }
@@ -82,7 +82,7 @@ export class ExchangeLog {
     const found: SeenExchange[] = []
     for (let number = Math.max(from, oldest, next - limit); number < next; number++) {
       const record = this.#read(number)
-      if (record) found.push(this.#shown(record, number))
+      if (record) found.push(this.#show(record, number))
     }
     return found
   }
@@ -92,7 +92,7 @@ export class ExchangeLog {
     const record = asked && this.#read(asked.number)
     if (!record || this.#idOf(record.endedAt, asked.number) !== id) return undefined
     const { lastPart, hasBodies } = record
-    return { exchange: this.#shown(record, asked.number), lastPart, hasBodies }
+    return { exchange: this.#show(record, asked.number), lastPart, hasBodies }
   }
 
   #read(number: number): ReadRecord | undefined {
@@ -112,7 +112,7 @@ export class ExchangeLog {
     return nodeTag + planeTag < other.nodeTag + other.planeTag
   }
 
-  #shown(record: ReadRecord, number: number): SeenExchange {
+  #show(record: ReadRecord, number: number): SeenExchange {
     const target = record.text('target')
     return {
       ...record.plain(),

@@ -93,7 +93,7 @@ export class RecordWriter {
     const fault = given.fault ?? ''
     const capture = kept?.captureId ?? ''
     const replay = given.replay?.of ?? ''
-    const decided = given.found === undefined ? '' : written(given.found)
+    const decided = given.found === undefined ? '' : writeFields(given.found)
     const rest = fault + capture + replay + decided
     const characters = method.length + path.length + ip.length + rest.length
     const ring = this.#ring
@@ -197,7 +197,7 @@ function cut(text: string, length: number): string {
   return text.length > length ? text.slice(0, length) : text
 }
 
-function written(found: ReadonlyMap<string, string>): string {
+function writeFields(found: ReadonlyMap<string, string>): string {
   let text = ''
   for (const [name, value] of found) {
     const more = `${name}${SEPARATOR}${cut(value, DECIDED_CHARACTERS).replaceAll(SEPARATOR, ' ')}${SEPARATOR}`

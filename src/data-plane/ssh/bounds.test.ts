@@ -8,7 +8,7 @@ import { fingerprintOf } from '../../lib/ssh-keys/ssh-public-key.ts'
 import { DialFault } from '../../model/dial.ts'
 import { until } from '../tunnel/testing/test-agent-listener.ts'
 import { sshLimits } from './ssh-limits.ts'
-import { assertTold, dial, serving, TestGateway, theSession } from './testing/test-gateway.ts'
+import { assertPrinted, dial, serving, TestGateway, theSession } from './testing/test-gateway.ts'
 import { kexInit, keyLogin, makeKey, message, messages, RawClient } from './testing/test-raw.ts'
 
 type Options = NonNullable<ConstructorParameters<typeof TestGateway>[0]>
@@ -34,7 +34,7 @@ async function start(limits: Options['limits'] = {}): Promise<TestGateway> {
 /** Checks that no session, tunnel or connection is left. */
 async function isEmpty(gateway: TestGateway): Promise<void> {
   await until(() => gateway.online.registry.liveSessions().length === 0)
-  await until(() => gateway.door.numbers.unproven === 0)
+  await until(() => gateway.listener.metrics.unproven === 0)
   const { sessions, tunnels, endpoints, connections } = gateway.online.load
   assert.deepEqual(
     { sessions, tunnels, endpoints, connections },
@@ -67,7 +67,7 @@ test('a source that fails too often is refused late, and let in at once with the
   await first.closed
   const late = await RawClient.atLogin(gateway.port)
   late.send(wrongLogin(late))
-  await until(() => gateway.door.numbers.failures === 2)
+  await until(() => gateway.listener.metrics.failures === 2)
   await (await serving(gateway)).client.leave()
   assert.ok(!late.isClosed && late.answers(messages.authFailure).length === 0, 'it waits for its refusal')
   late.leave()
@@ -80,7 +80,7 @@ test('failures of many connections count together, and each is logged once', asy
     await raw.login(wrongLogin(raw))
     await raw.closed
   }
-  assert.equal(gateway.door.numbers.failures, 6)
+  assert.equal(gateway.listener.metrics.failures, 6)
   assert.equal(gateway.logged.filter(({ msg }) => msg === 'agent connection refused').length, 3)
 })
 
@@ -89,7 +89,7 @@ test('a client that leaves after its first wrong key has failed, and one that en
   const raw = await RawClient.atLogin(gateway.port)
   await raw.login(wrongLogin(raw))
   raw.leave()
-  await until(() => gateway.door.numbers.failures === 1)
+  await until(() => gateway.listener.metrics.failures === 1)
   const patient = await RawClient.atLogin(gateway.port)
   const right = makeKey()
   gateway.credentials.set(fingerprintOf(right.blob), { id: 'sshcr_right', acl: [] })
@@ -98,7 +98,7 @@ test('a client that leaves after its first wrong key has failed, and one that en
   theSession(gateway)
   patient.leave()
   await isEmpty(gateway)
-  assert.equal(gateway.door.numbers.failures, 1)
+  assert.equal(gateway.listener.metrics.failures, 1)
 })
 
 // After the login
@@ -161,7 +161,7 @@ test('the forwards of a connection are limited', async () => {
   await client.forward('b.example.test', 443)
   await client.forward('c.example.test', 443)
   await assert.rejects(client.forward('d.example.test', 443))
-  assertTold(await run.told, 1105)
+  assertPrinted(await run.printed, 1105)
   await isEmpty(gateway)
 })
 

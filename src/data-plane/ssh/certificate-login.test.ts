@@ -46,7 +46,7 @@ beforeEach(() => {
   present.clear()
   present.set(MINE.id, MINE)
 })
-const door = {
+const listener = {
   now: () => NOW,
   credentials: {
     find: async () => undefined,
@@ -86,7 +86,7 @@ async function offerOf(blob: Buffer, key = holder, type = blobType(blob)): Promi
 /** The gateway's decision about an offer; undefined when the offer proves nothing. */
 async function login(offer: KeyOffer, { user = 'me', ip = '10.1.2.3' } = {}): Promise<Entry | BindRefusal | undefined> {
   if (!isUsable(offer) || !isProven(offer) || !isCertificate(offer)) return undefined
-  return entryBy({ blob: offer.blob, user, ip }, door)
+  return entryBy({ blob: offer.blob, user, ip }, listener)
 }
 
 async function assertIn(offer: KeyOffer, options: Parameters<typeof login>[1] = {}): Promise<Entry> {

@@ -3,7 +3,7 @@
  * window it granted, buffers two megabytes for every stalled reader, and closes both directions when one ends.
  */
 import type { Channel } from 'ssh2'
-import { type ByteSink, type ByteStream, kept } from '../../lib/bytes/byte-stream.ts'
+import { type ByteSink, type ByteStream, keepBytes } from '../../lib/bytes/byte-stream.ts'
 
 /** What a channel needs from its connection. */
 export interface Carrier {
@@ -90,7 +90,7 @@ export class ChannelStream implements ByteStream {
   /** The library copies bytes into its packet, so bytes that can be sent at once need no copy of ours. */
   writeLent(chunk: Buffer): boolean {
     const isFree = this.#unsent.length === 0 && !this.#isSending && !this.#carrier.isFull
-    return this.write(isFree && this.#channel.outgoing.window >= chunk.length ? chunk : kept(chunk))
+    return this.write(isFree && this.#channel.outgoing.window >= chunk.length ? chunk : keepBytes(chunk))
   }
 
   end(): void {

@@ -98,9 +98,9 @@ function faultOf({ path, fault }: Problem): string {
 }
 
 function unknownFlag(name: string, kind: TunnelKind): BindRefusal {
-  const elsewhere = kinds.filter((each) => flagsOf('gateway', each).some((flag) => flag.name === name))
-  if (elsewhere.length > 0) {
-    return refusals.unsupportedFlag(`--${name}`, `is for ${elsewhere.join(' and ')}, not for ${kind}`)
+  const otherKinds = kinds.filter((each) => flagsOf('gateway', each).some((flag) => flag.name === name))
+  if (otherKinds.length > 0) {
+    return refusals.unsupportedFlag(`--${name}`, `is for ${otherKinds.join(' and ')}, not for ${kind}`)
   }
   const why = whyUnsupported(name)
   if (why !== undefined) return refusals.unsupportedFlag(`--${name}`, why)

@@ -17,15 +17,15 @@ type Plan = { readonly bind: BindRequest } | { readonly labels: LabelRequest }
 /** D49: addresses in a forward that ask for no name; `ssh` itself sends `localhost` by default. */
 const noNames: ReadonlySet<string> = new Set(['', 'localhost', '127.0.0.1', '::1', '0.0.0.0', '::', '*'])
 
-export function planOf(place: ForwardAddress, command: SshTunnelCommand): Plan | BindRefusal {
+export function planOf(at: ForwardAddress, command: SshTunnelCommand): Plan | BindRefusal {
   const { kind, metadata, forwardsProto, labels, protos } = command
   // SSH does not tell the server where the client forwards to.
   const served = { forwardsTo: '', forwardsProto, metadata }
   if (labels) return { labels: { ...served, labels } }
   const [asked = 'https'] = protos
-  const proto = kind === 'http' ? schemeOf(place, asked, command) : asked
+  const proto = kind === 'http' ? schemeOf(at, asked, command) : asked
   if (proto instanceof BindRefusal) return proto
-  const name = kind === 'tcp' ? tcpAddress(place, command) : nameOf(place, command)
+  const name = kind === 'tcp' ? tcpAddress(at, command) : nameOf(at, command)
   if (name instanceof BindRefusal) return name
   const { name: called, description } = command
   const opts = { ...command.opts, ...name }

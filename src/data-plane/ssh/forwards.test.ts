@@ -14,12 +14,12 @@ function forward(address: string, port: number): Forward {
 
 test('a client is told the port that it asked for, or for 0 one that no other forward has', () => {
   const forwards = new Forwards()
-  const told = [443, 0, 0, 0].map((port, i) => {
+  const announced = [443, 0, 0, 0].map((port, i) => {
     const each = forward('', port)
     forwards.add(each)
     return forwards.begin(each, tunnel(`tn_${i}`, 'https'))
   })
-  assert.deepEqual(told, [443, 40_000, 40_001, 40_002])
+  assert.deepEqual(announced, [443, 40_000, 40_001, 40_002])
 })
 
 test('for TCP it is told the real port, and for plain HTTP 80', () => {
@@ -33,13 +33,13 @@ test('a forward is found by what the client was told, and its tunnel by its id',
   const forwards = new Forwards()
   const each = forward('', 0)
   forwards.add(each)
-  assert.equal(forwards.placeOf('tn_1'), undefined)
+  assert.equal(forwards.addressOf('tn_1'), undefined)
   forwards.begin(each, tunnel('tn_1', 'https'))
   assert.equal(forwards.at({ address: '', port: 443 }), each)
   assert.equal(forwards.at({ address: 'other', port: 443 }), undefined)
-  assert.deepEqual(forwards.placeOf('tn_1'), { address: '', port: 443 })
+  assert.deepEqual(forwards.addressOf('tn_1'), { address: '', port: 443 })
   forwards.deleteOf(tunnel('tn_1', 'https'))
-  assert.deepEqual([forwards.size, forwards.placeOf('tn_1')], [0, undefined])
+  assert.deepEqual([forwards.size, forwards.addressOf('tn_1')], [0, undefined])
 })
 
 test('the same address twice is recognised, except for port 0', () => {

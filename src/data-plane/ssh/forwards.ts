@@ -9,7 +9,7 @@ export interface Forward {
   /** Set once it is online. */
   tunnel?: Tunnel
   /** The same place, with the port that the client was told. */
-  told?: ForwardAddress
+  announced?: ForwardAddress
   isCancelled?: boolean
 }
 
@@ -40,22 +40,24 @@ export class Forwards {
 
   /** The forward that the client knows by this place. */
   at({ address, port }: ForwardAddress): Forward | undefined {
-    return [...this.#all].find(({ asked, told = asked }) => told.address === address && told.port === port)
+    return [...this.#all].find(
+      ({ asked, announced = asked }) => announced.address === address && announced.port === port,
+    )
   }
 
   /** Where the client listens for a tunnel. */
-  placeOf(tunnelId: string): ForwardAddress | undefined {
-    return this.#online.get(tunnelId)?.told
+  addressOf(tunnelId: string): ForwardAddress | undefined {
+    return this.#online.get(tunnelId)?.announced
   }
 
   /** Notes that a forward is online as `tunnel`; returns the port to tell the client. */
   begin(forward: Forward, tunnel: Tunnel): number {
     const { address, port } = forward.asked
-    const told = port === 0 ? this.#portFor(tunnel) : port
+    const announced = port === 0 ? this.#portFor(tunnel) : port
     forward.tunnel = tunnel
-    forward.told = { address, port: told }
+    forward.announced = { address, port: announced }
     this.#online.set(tunnel.id, forward)
-    return told
+    return announced
   }
 
   delete(forward: Forward): void {
@@ -72,7 +74,7 @@ export class Forwards {
   #portFor({ endpoint }: Tunnel): number {
     const [, real] = endpoint?.proto === 'tcp' ? (/:(\d+)$/.exec(endpoint.open.hostport) ?? []) : []
     if (real !== undefined) return Number(real)
-    const taken = new Set([...this.#online.values()].map(({ told }) => told?.port))
+    const taken = new Set([...this.#online.values()].map(({ announced }) => announced?.port))
     const usual = usualPort(endpoint?.proto ?? '')
     if (!taken.has(usual)) return usual
     let port = MADE_UP_PORTS

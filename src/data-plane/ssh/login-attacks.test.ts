@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { fingerprintOf } from '../../lib/ssh-keys/ssh-public-key.ts'
 import { until } from '../tunnel/testing/test-agent-listener.ts'
 import { sshLimits } from './ssh-limits.ts'
-import { assertTold, gatewayStarter, serving, type TestGateway, theSession } from './testing/test-gateway.ts'
+import { assertPrinted, gatewayStarter, serving, type TestGateway, theSession } from './testing/test-gateway.ts'
 import { keyLogin, makeKey, message, messages, RawClient, type SigningKey, sized } from './testing/test-raw.ts'
 
 const { authFailure, authSuccess, keyOk } = messages
@@ -240,7 +240,7 @@ test('a client that leaves while its key is looked up leaves no session, and is 
   raw.send(keyLogin(raw, { blob: alice.blob, algorithm: ED25519, signer: alice.sign }))
   await looked.begun
   raw.leave()
-  await until(() => gateway.door.numbers.unproven === 0)
+  await until(() => gateway.listener.metrics.unproven === 0)
   looked.release()
   await looked.done
   nobodyIsIn(gateway)
@@ -281,7 +281,7 @@ test('an address that is restricted between the question and the proof is refuse
   assert.notEqual(await raw.login(proof), authSuccess)
   await raw.closed
   nobodyIsIn(gateway)
-  assert.equal(gateway.door.numbers.failures, 0, 'it is no fault of the client')
+  assert.equal(gateway.listener.metrics.failures, 0, 'it is no fault of the client')
 })
 
 test('rules that change between login and forward apply to the forward', async () => {
@@ -290,7 +290,7 @@ test('rules that change between login and forward apply to the forward', async (
   gateway.admit(['bind:other.example.test'])
   const forward = client.forward('app.example.test', 443).catch(() => 'refused')
   const run = await client.exec('http')
-  assertTold(await run.told, 316)
+  assertPrinted(await run.printed, 316)
   assert.equal(await forward, 'refused')
   assert.deepEqual(gateway.endpoints.addresses, [])
 })

@@ -45,7 +45,7 @@ export function screenLines(content: ScreenContent): string[] {
     ...(more > 0 ? [row('', `and ${more} more`)] : []),
     row('Connections', `${total} total, ${connections} open`),
     row('Traffic', `${size(bytesOut)} to you, ${size(bytesIn)} from you`),
-    ...(note === '' ? [] : ['', ...wrapped(note, columns)]),
+    ...(note === '' ? [] : ['', ...wrapText(note, columns)]),
   ]
   // Below a blank line and a heading.
   const room = rows - lines.length - 2
@@ -63,7 +63,7 @@ function requestLine({ method, path, status, durationMs }: ServedRequest): strin
 }
 
 /** Wraps text at words. */
-function wrapped(text: string, columns: number): string[] {
+function wrapText(text: string, columns: number): string[] {
   const lines = ['']
   for (const word of text.split(' ')) {
     const line = lines.at(-1) ?? ''

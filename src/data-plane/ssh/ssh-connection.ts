@@ -16,7 +16,7 @@ export interface SshConnectionOptions {
   readonly link: SshLink
   readonly trial: PendingLogin
   readonly peer: Peer
-  readonly door: SshContext
+  readonly context: SshContext
 }
 
 export class SshConnection implements LinkOwner {
@@ -39,13 +39,13 @@ export class SshConnection implements LinkOwner {
 
   login(login: LoginAttempt): void {
     this.#decide(login).catch((error: unknown) => {
-      this.#options.door.log.error({ peer: this.#options.peer.ip, error }, 'authentication of an SSH client failed')
+      this.#options.context.log.error({ peer: this.#options.peer.ip, error }, 'authentication of an SSH client failed')
       this.#options.link.drop('the login could not be decided')
     })
   }
 
   ready(): void {
-    const { link, peer, door, trial } = this.#options
+    const { link, peer, context, trial } = this.#options
     const entry = this.#entry
     if (!entry) {
       link.drop('nobody logged in')
@@ -54,17 +54,17 @@ export class SshConnection implements LinkOwner {
     trial.passed()
     const { credential, certificate, forced } = entry
     const who = { credentialId: credential.id, certificateId: certificate?.id, user: this.#user, forced }
-    this.#session = new SshSession({ link, peer, door, ...who })
+    this.#session = new SshSession({ link, peer, context, ...who })
     void this.#checkAgain(this.#session, entry)
   }
 
-  forward(place: ForwardAddress, reply: ForwardReply): void {
-    if (this.#session) this.#session.forward(place, reply)
+  forward(address: ForwardAddress, reply: ForwardReply): void {
+    if (this.#session) this.#session.forward(address, reply)
     else reply.reject()
   }
 
-  cancel(place: ForwardAddress): void {
-    this.#session?.cancel(place)
+  cancel(address: ForwardAddress): void {
+    this.#session?.cancel(address)
   }
 
   terminal(terminal: SshTerminal): void {
@@ -92,7 +92,7 @@ export class SshConnection implements LinkOwner {
   }
 
   async #decideKey(login: LoginAttempt, offer: KeyOffer): Promise<void> {
-    const { door, peer, link, trial } = this.#options
+    const { context, peer, link, trial } = this.#options
     const fingerprint = fingerprintOf(offer.blob)
     if (offer.proof && !isProven(offer)) {
       this.#refuse(login, refusals.unknownKey(fingerprint))
@@ -102,14 +102,14 @@ export class SshConnection implements LinkOwner {
     try {
       entry = await this.#entryOf(login, offer, fingerprint)
     } catch (error) {
-      door.log.warn({ error }, 'credential cannot be looked up')
+      context.log.warn({ error }, 'credential cannot be looked up')
       trial.failed('the database is away', { isFault: false })
       link.disconnect(refusalText(refusals.storeAway()), 'service')
       return
     }
     if (entry instanceof BindRefusal) this.#refuse(login, entry)
     else if (!offer.proof) this.#encourage(login, fingerprint)
-    else if (door.admits?.(peer) === false) {
+    else if (context.admits?.(peer) === false) {
       // The restriction was added while this client was logging in.
       trial.failed('an IP restriction does not admit its address', { isFault: false })
       link.disconnect(refusalText(refusals.addressRestricted()), 'login')
@@ -122,37 +122,37 @@ export class SshConnection implements LinkOwner {
 
   /** Each question costs a lookup and needs only the public key, so it counts; a client that holds the key proves it next. */
   #encourage(login: LoginAttempt, fingerprint: string): void {
-    if (++this.#encouraged > this.#options.door.limits.tries) this.#refuse(login, refusals.notProven(fingerprint))
+    if (++this.#encouraged > this.#options.context.limits.tries) this.#refuse(login, refusals.notProven(fingerprint))
     else login.encourage()
   }
 
   async #entryOf({ user }: LoginAttempt, offer: KeyOffer, fingerprint: string): Promise<Entry | BindRefusal> {
-    const { door, peer } = this.#options
-    if (isCertificate(offer)) return entryBy({ blob: offer.blob, user, ip: peer.ip }, door)
-    const credential = await door.credentials.find(fingerprint)
+    const { context, peer } = this.#options
+    if (isCertificate(offer)) return entryBy({ blob: offer.blob, user, ip: peer.ip }, context)
+    const credential = await context.credentials.find(fingerprint)
     return credential ? { credential } : refusals.unknownKey(fingerprint)
   }
 
   #refuse(login: LoginAttempt, refusal: BindRefusal): void {
-    const { link, trial, door } = this.#options
+    const { link, trial, context } = this.#options
     // Only once: a client may have many keys and offer one after the other.
     if (!this.#isRefusalShown) link.banner(refusalText(refusal))
     this.#isRefusalShown = true
-    if (++this.#failures < door.limits.tries) {
+    if (++this.#failures < context.limits.tries) {
       // A client that leaves after five wrong keys and comes back must count as failed too.
       trial.blame(`${this.#failures} logins failed`)
       login.reject()
       return
     }
     const lateMs = trial.failed(`${this.#failures} logins failed`, { isFault: true })
-    const end = (): void => link.disconnect(refusalText(refusals.tooManyKeys(door.limits.tries)), 'login')
+    const end = (): void => link.disconnect(refusalText(refusals.tooManyKeys(context.limits.tries)), 'login')
     if (lateMs > 0) setTimeout(end, lateMs).unref()
     else end()
   }
 
   /** Looks again for the credential: if it was deleted during the login, nothing else would end this new session (D25). */
   async #checkAgain(session: SshSession, { certificate }: Entry): Promise<void> {
-    const { online, credentials, log } = this.#options.door
+    const { online, credentials, log } = this.#options.context
     try {
       if (!(await online.currentCredential(session.credentialId))) session.end('its credential was deleted')
       else if (certificate && !(await credentials.certificate(certificate.digest))) {

@@ -35,8 +35,8 @@ export interface ForwardReply {
 export interface LinkOwner {
   login(login: LoginAttempt): void
   ready(): void
-  forward(place: ForwardAddress, reply: ForwardReply): void
-  cancel(place: ForwardAddress): void
+  forward(at: ForwardAddress, reply: ForwardReply): void
+  cancel(at: ForwardAddress): void
   terminal(terminal: SshTerminal): void
   /** It asked for something that is not supported: `direct` for -L and -D, `socket` for unix sockets. */
   unserved(what: 'direct' | 'socket'): void
@@ -182,10 +182,7 @@ export class SshLink implements Carrier {
   }
 
   /** Opens a channel to the client's service. */
-  open(
-    place: ForwardAddress,
-    from: { readonly ip: string; readonly port: number },
-  ): Promise<ChannelStream | DialFault> {
+  open(at: ForwardAddress, from: { readonly ip: string; readonly port: number }): Promise<ChannelStream | DialFault> {
     if (this.#isEnding) return Promise.resolve(new DialFault('offline', 'the session of the tunnel is over'))
     if (this.#channels >= this.#limits.channels) {
       return Promise.resolve(new DialFault('busy', 'the client has reached its limit of open connections'))
@@ -212,7 +209,7 @@ export class SshLink implements Carrier {
       } else if (isOverdue) stream.reset()
       else resolve(stream)
     })
-    const ends = { boundAddr: place.address, boundPort: place.port, remoteAddr: from.ip, remotePort: from.port }
+    const ends = { boundAddr: at.address, boundPort: at.port, remoteAddr: from.ip, remotePort: from.port }
     this.#client._protocol.forwardedTcpip(id, window, PACKET_BYTES, ends)
     return promise
   }
@@ -301,28 +298,24 @@ export class SshLink implements Carrier {
     name: string,
     data: { readonly bindAddr?: string; readonly bindPort?: number },
   ): void {
-    const place = { address: data.bindAddr ?? '', port: data.bindPort ?? 0 }
-    if (name === 'tcpip-forward') this.#forward(place, accept, reject)
+    const at = { address: data.bindAddr ?? '', port: data.bindPort ?? 0 }
+    if (name === 'tcpip-forward') this.#forward(at, accept, reject)
     else if (name === 'cancel-tcpip-forward') {
       accept?.()
-      this.#owner?.cancel(place)
+      this.#owner?.cancel(at)
     } else {
       reject?.()
       this.#owner?.unserved('socket')
     }
   }
 
-  #forward(
-    place: ForwardAddress,
-    accept: ((port?: number) => void) | undefined,
-    reject: (() => void) | undefined,
-  ): void {
+  #forward(at: ForwardAddress, accept: ((port?: number) => void) | undefined, reject: (() => void) | undefined): void {
     if (this.#undecided++ === 0) this.#heard = 0
     const decide = (answer: () => void): void => {
       this.#undecided--
       if (!this.#isEnding) answer()
     }
-    this.#owner?.forward(place, {
+    this.#owner?.forward(at, {
       accept: (port) => decide(() => accept?.(port)),
       reject: () => decide(() => reject?.()),
     })

@@ -7,7 +7,7 @@ import { readSshPublicKey } from '../../lib/ssh-keys/ssh-public-key.ts'
 import { Refusal } from '../../model/errors.ts'
 import { until } from '../tunnel/testing/test-agent-listener.ts'
 import { listed } from '../tunnel/testing/test-control.ts'
-import { assertTold, clientKey, gatewayStarter, serving, theSession } from './testing/test-gateway.ts'
+import { assertPrinted, clientKey, gatewayStarter, serving, theSession } from './testing/test-gateway.ts'
 
 const start = gatewayStarter()
 
@@ -62,13 +62,13 @@ test('after six failures the connection ends, with the reason', async () => {
     return { type: 'publickey', username: 'v2', key: makeSshHostKey().privateText }
   })
   await assert.rejects(client.login({ authHandler: wrong }), /6 logins failed.*ERR_NGROK_1101/)
-  assert.equal(gateway.door.numbers.failures, 1)
+  assert.equal(gateway.listener.metrics.failures, 1)
 })
 
 test('a client that leaves after its key was refused has failed', async () => {
   const gateway = await start()
   await assert.rejects(gateway.client().login({ privateKey: makeSshHostKey().privateText }))
-  await until(() => gateway.door.numbers.failures === 1)
+  await until(() => gateway.listener.metrics.failures === 1)
   assert.ok(gateway.logged.some(({ msg, level }) => msg === 'agent connection refused' && level === 'info'))
 })
 
@@ -77,14 +77,14 @@ test('a client whose second key is the right one has not', async () => {
   const keys = [makeSshHostKey(), clientKey].map(({ privateText: key }) => ({ type: 'publickey', username: 'v2', key }))
   const client = await gateway.client().login({ authHandler: keys })
   await client.leave()
-  assert.equal(gateway.door.numbers.failures, 0)
+  assert.equal(gateway.listener.metrics.failures, 0)
 })
 
 test('the client is told that the database is unavailable, and does not count as failed', async () => {
   const gateway = await start()
   gateway.isAway = true
   await assert.rejects(gateway.client().login(), /ERR_NGROK_802/)
-  assert.equal(gateway.door.numbers.failures, 0)
+  assert.equal(gateway.listener.metrics.failures, 0)
 })
 
 test('a connection that says nothing is closed when its time is over', async () => {
@@ -92,7 +92,7 @@ test('a connection that says nothing is closed when its time is over', async () 
   const socket = connect(gateway.port, '127.0.0.1')
   socket.resume()
   await once(socket, 'close')
-  await until(() => gateway.door.numbers.unproven === 0)
+  await until(() => gateway.listener.metrics.unproven === 0)
 })
 
 test('silent connections make room for clients that can log in', async () => {
@@ -167,7 +167,13 @@ test('a labelled tunnel is found by its labels', async () => {
   assert.equal((await listed(gateway.online.registry).tunnelsWith({ a: 'b' })).length, 1)
 })
 
-const refusals: readonly [what: string, command: string, place: [string, number], acl: string[], ngrok: number][] = [
+const refusals: readonly [
+  what: string,
+  command: string,
+  forwardAddress: [string, number],
+  acl: string[],
+  ngrok: number,
+][] = [
   ['a name that the ACL does not allow', 'http', ['x.example.test', 443], ['bind:y.example.test'], 316],
   ['a random name under a narrow ACL', 'http', ['localhost', 443], ['bind:y.example.test'], 316],
   ['a TCP address that the ACL does not allow', 'tcp', ['localhost', 20_001], ['bind:y.example.test'], 308],
@@ -185,7 +191,7 @@ for (const [what, command, [address, port], acl, ngrok] of refusals) {
     const client = await gateway.client().login()
     const forward = client.forward(address, port).catch(() => 'refused')
     const run = await client.exec(command)
-    assertTold(await run.told, ngrok)
+    assertPrinted(await run.printed, ngrok)
     await client.closed
     assert.notEqual(await forward, port)
     assert.deepEqual(gateway.endpoints.addresses, [])
@@ -197,19 +203,19 @@ test('each forward is checked against the current ACL', async () => {
   const { client, run } = await serving(gateway)
   gateway.admit(['bind:app.example.test'])
   await assert.rejects(client.forward('other.example.test', 443))
-  assertTold(await run.told, 316)
+  assertPrinted(await run.printed, 316)
 })
 
 test('an old version of the syntax is refused', async () => {
   const gateway = await start()
   const client = await gateway.client().login({ username: 'v1' })
-  assertTold(await (await client.exec('http')).told, 1106)
+  assertPrinted(await (await client.exec('http')).printed, 1106)
 })
 
 test('a second command is refused, and the first goes on', async () => {
   const gateway = await start()
   const { client } = await serving(gateway)
-  assertTold(await (await client.exec('http')).told, 1104)
+  assertPrinted(await (await client.exec('http')).printed, 1104)
   assert.deepEqual(gateway.endpoints.addresses, ['https://app.example.test'])
 })
 
@@ -217,7 +223,7 @@ test('the same forward twice is refused', async () => {
   const gateway = await start()
   const { client, run } = await serving(gateway)
   await assert.rejects(client.forward('app.example.test', 443))
-  assertTold(await run.told, 1105)
+  assertPrinted(await run.printed, 1105)
 })
 
 test('a client that requests nothing is disconnected with the reason', async () => {
@@ -230,7 +236,7 @@ test('a client that requests nothing is disconnected with the reason', async () 
 test('a client that forwards nothing is told so', async () => {
   const gateway = await start({ limits: { requestMs: 200 } })
   const client = await gateway.client().login()
-  assertTold(await (await client.exec('http')).told, 1112)
+  assertPrinted(await (await client.exec('http')).printed, 1112)
 })
 
 test('-L and -D are refused, and the tunnel goes on', async () => {
@@ -245,7 +251,7 @@ test('-L and -D are refused, and the tunnel goes on', async () => {
 test('a command that cannot be read leaves no password in the log', async () => {
   const gateway = await start()
   const client = await gateway.client().login()
-  assertTold(await (await client.exec('http --basic-auth user: hunter2')).told, 1110)
+  assertPrinted(await (await client.exec('http --basic-auth user: hunter2')).printed, 1110)
   assert.ok(!JSON.stringify(gateway.logged).includes('hunter2'))
 })
 
@@ -256,7 +262,7 @@ test('on a terminal a screen is drawn, and Ctrl+C ends it', async () => {
     async ([, run]) => {
       await until(() => /Forwarding +https:\/\/app\.example\.test/.test(run.out))
       run.channel.write('\x03')
-      assert.equal((await run.told).status, 0)
+      assert.equal((await run.printed).status, 0)
     },
   )
   await client.closed
@@ -303,7 +309,7 @@ test('the client is told when the server stops a tunnel', async () => {
   const { run } = await serving(gateway)
   const [tunnel] = theSession(gateway).tunnels.values()
   assert.ok(gateway.online.stopTunnel(tunnel?.id ?? '', { message: 'an edge has its name', ngrok: 381 }))
-  assertTold(await run.told, 381)
+  assertPrinted(await run.printed, 381)
 })
 
 test('a client that vanished loses its name to the next that asks for it', async () => {

@@ -62,7 +62,7 @@ export class SshListener extends UnauthenticatedConnections {
   #greeted(client: Incoming, { versions: { software } }: Header): void {
     const link = new SshLink(client, { software, limits: this.#context.limits })
     const found = this.#trials.get(client._sock)
-    if (found) new SshConnection({ link, ...found, door: this.#context })
+    if (found) new SshConnection({ link, ...found, context: this.#context })
     else client._sock.destroy()
   }
 }

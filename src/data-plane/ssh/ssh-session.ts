@@ -19,7 +19,7 @@ import { helpText } from './ssh-help.ts'
 import type { ForwardReply } from './ssh-link.ts'
 import type { Asked, SshTerminal } from './ssh-terminal.ts'
 
-interface SshSessionOptions extends Pick<SshConnectionOptions, 'link' | 'peer' | 'door'> {
+interface SshSessionOptions extends Pick<SshConnectionOptions, 'link' | 'peer' | 'context'> {
   readonly credentialId: string
   /** The SSH certificate that the client logged in with, if it used one. */
   readonly certificateId?: string | undefined
@@ -48,9 +48,9 @@ export class SshSession implements LiveSession {
   #isLeaving = false
 
   constructor(options: SshSessionOptions) {
-    const { link, peer, door, credentialId } = options
-    const startedAt = door.now()
-    this.id = door.ids.next('ts_')
+    const { link, peer, context, credentialId } = options
+    const startedAt = context.now()
+    this.id = context.ids.next('ts_')
     this.credentialId = credentialId
     this.certificateId = options.certificateId
     this.#options = options
@@ -61,20 +61,20 @@ export class SshSession implements LiveSession {
       ip: peer.ip,
       metadata: '',
       os: '',
-      region: door.online.region,
+      region: context.online.region,
       startedAt: timestamp(startedAt),
       transport: 'ssh',
     }
     this.#labelIds = new LabelIds(this.id, { isResumed: false, former: [] })
     this.#display = new SshDisplay({
-      region: door.online.region,
-      requests: door.online.requests,
+      region: context.online.region,
+      requests: context.online.requests,
       figures: () => this,
       measure: () => link.roundTrips.measure(),
     })
-    door.online.registry.addSession(this)
+    context.online.registry.addSession(this)
     this.#awaitRequests()
-    door.log.info(
+    context.log.info(
       {
         session: this.id,
         credential: credentialId,
@@ -107,17 +107,17 @@ export class SshSession implements LiveSession {
   }
 
   async proveAlive(): Promise<void> {
-    const { link, door } = this.#options
-    if (await link.isAlive(door.limits.signOfLifeMs)) return
+    const { link, context } = this.#options
+    if (await link.isAlive(context.limits.signOfLifeMs)) return
     this.left('its client gave no sign of life when another agent asked for its address')
     link.drop('it gave no sign of life')
   }
 
   open(tunnel: Tunnel, { ip, port }: DialRequest): Promise<ByteStream | DialFault> {
-    const place = this.#forwards.placeOf(tunnel.id)
-    if (!place) return Promise.resolve(new DialFault('offline', 'the client does not listen for the tunnel'))
+    const address = this.#forwards.addressOf(tunnel.id)
+    if (!address) return Promise.resolve(new DialFault('offline', 'the client does not listen for the tunnel'))
     this.#display.connected()
-    return this.#options.link.open(place, { ip, port })
+    return this.#options.link.open(address, { ip, port })
   }
 
   /** D44: an SSH client can be stopped, but not restarted or updated. */
@@ -126,7 +126,7 @@ export class SshSession implements LiveSession {
       throw new Refusal('SSH_COMMAND_UNSUPPORTED', `an SSH session cannot be told to ${command}; it can be stopped`)
     }
     this.end('it was stopped through the API')
-    this.#options.door.log.info({ session: this.id, command }, 'agent took a command')
+    this.#options.context.log.info({ session: this.id, command }, 'agent took a command')
   }
 
   tellStopped(tunnel: Tunnel, { message, ngrok }: { readonly message: string; readonly ngrok: number }): void {
@@ -149,7 +149,7 @@ export class SshSession implements LiveSession {
     this.#isEnded = true
     clearTimeout(this.#overdue)
     this.#display.close()
-    const { online, log } = this.#options.door
+    const { online, log } = this.#options.context
     online.registry.removeSession(this)
     const { bytesIn, bytesOut } = this
     log.info({ session: this.id, reason: printable(reason), bytesIn, bytesOut }, 'agent offline')
@@ -157,7 +157,7 @@ export class SshSession implements LiveSession {
 
   /** The client wants us to listen. */
   forward(asked: ForwardAddress, reply: ForwardReply): void {
-    const { forwards: max } = this.#options.door.limits
+    const { forwards: max } = this.#options.context.limits
     const isTwice = this.#forwards.has(asked)
     if (this.#forwards.size >= max || isTwice) {
       reply.reject()
@@ -169,14 +169,14 @@ export class SshSession implements LiveSession {
     if (this.#command) void this.#start(forward, this.#command)
   }
 
-  cancel(place: ForwardAddress): void {
-    const forward = this.#forwards.at(place)
+  cancel(address: ForwardAddress): void {
+    const forward = this.#forwards.at(address)
     if (!forward) return
     forward.isCancelled = true
     this.#forwards.delete(forward)
     if (!forward.tunnel) return
     this.#display.remove(forward.tunnel)
-    this.#options.door.online.unbind(forward.tunnel)
+    this.#options.context.online.unbind(forward.tunnel)
     if (this.#forwards.size === 0) this.#awaitRequests()
   }
 
@@ -221,7 +221,7 @@ export class SshSession implements LiveSession {
     }
     if ('help' in command) {
       terminal.print(helpText(command.help))
-      this.#leave(0, { logged: 'it asked for help', told: 'The help was printed. Nothing is forwarded.' })
+      this.#leave(0, { logged: 'it asked for help', shownText: 'The help was printed. Nothing is forwarded.' })
       return
     }
     this.#command = command
@@ -230,7 +230,7 @@ export class SshSession implements LiveSession {
   }
 
   async #start(forward: Forward, command: SshTunnelCommand): Promise<void> {
-    const { door } = this.#options
+    const { context } = this.#options
     try {
       const tunnel = await this.#serve(forward.asked, command)
       if (tunnel instanceof BindRefusal) {
@@ -240,20 +240,20 @@ export class SshSession implements LiveSession {
         return
       }
       if (this.#isEnded || forward.isCancelled) {
-        door.online.unbind(tunnel)
+        context.online.unbind(tunnel)
         forward.reply.reject()
         return
       }
       this.#begin(forward, tunnel)
     } catch (error) {
-      door.log.error({ session: this.id, error }, 'forward of an SSH client failed')
+      context.log.error({ session: this.id, error }, 'forward of an SSH client failed')
       this.end('the server failed; its log says why')
     }
   }
 
-  async #serve(place: ForwardAddress, command: SshTunnelCommand): Promise<Tunnel | BindRefusal> {
-    const { online } = this.#options.door
-    const plan = planOf(place, command)
+  async #serve(address: ForwardAddress, command: SshTunnelCommand): Promise<Tunnel | BindRefusal> {
+    const { online } = this.#options.context
+    const plan = planOf(address, command)
     if (plan instanceof BindRefusal) return plan
     if ('labels' in plan) return online.startLabels(this, plan.labels, this.#labelIds)
     const bound = await online.bind(this, plan.bind)
@@ -273,33 +273,33 @@ export class SshSession implements LiveSession {
     this.#display.close()
     this.#terminal?.complain(`${text}\n`)
     // The log does not get the text, which may quote a password from a malformed command.
-    this.#leave(1, { logged: `it was refused with ERR_NGROK_${refusal.ngrok}`, told: text })
+    this.#leave(1, { logged: `it was refused with ERR_NGROK_${refusal.ngrok}`, shownText: text })
   }
 
   /** `logged` is for the log, which may name no secret; `told` is what the client shows. */
-  #leave(status: number, { logged, told }: { readonly logged: string; readonly told: string }): void {
+  #leave(status: number, { logged, shownText }: { readonly logged: string; readonly shownText: string }): void {
     if (this.#isLeaving) return
     this.#isLeaving = true
     const terminal = this.#terminal
     this.left(logged)
     if (!terminal) {
-      this.#options.link.disconnect(told)
+      this.#options.link.disconnect(shownText)
       return
     }
     terminal.exit(status)
     // Later: clients that get a disconnect before they have read the exit status report a broken connection.
-    setTimeout(() => this.#options.link.disconnect(told), this.#options.door.limits.refusalMs).unref()
+    setTimeout(() => this.#options.link.disconnect(shownText), this.#options.context.limits.refusalMs).unref()
   }
 
   #quit(): void {
     if (this.#isLeaving || this.#isEnded) return
     this.#display.close()
-    this.#leave(0, { logged: 'its client left', told: 'You ended the session. Nothing is forwarded any more.' })
+    this.#leave(0, { logged: 'its client left', shownText: 'You ended the session. Nothing is forwarded any more.' })
   }
 
   /** Ends the session of a client that sends no command or no forward in time, because it takes up a place. */
   #awaitRequests(): void {
-    const { requestMs } = this.#options.door.limits
+    const { requestMs } = this.#options.context.limits
     clearTimeout(this.#overdue)
     this.#overdue = setTimeout(() => {
       const seconds = requestMs / 1000

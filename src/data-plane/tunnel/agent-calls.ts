@@ -29,13 +29,13 @@ const LONG_MESSAGES = 8
 export class AgentCalls {
   readonly #session: LiveSession
   readonly #labelIds: LabelIds
-  readonly #door: ListenerContext
+  readonly #listener: ListenerContext
   #reading = 0
 
-  constructor(session: LiveSession, labelIds: LabelIds, door: ListenerContext) {
+  constructor(session: LiveSession, labelIds: LabelIds, listener: ListenerContext) {
     this.#session = session
     this.#labelIds = labelIds
-    this.#door = door
+    this.#listener = listener
   }
 
   /** Serves one call, whose type has been read; resolves when it is answered. */
@@ -58,13 +58,13 @@ export class AgentCalls {
   async #run(run: Call, message: Message | WireError, maxBytes: number): Promise<Done> {
     try {
       const result = message instanceof WireError ? message : await run(message)
-      if (result instanceof BindRefusal) return refused(result)
+      if (result instanceof BindRefusal) return refusalReply(result)
       if (!(result instanceof WireError)) return result
       const isTooLarge = result.code === 'message_too_large'
-      return refused(isTooLarge ? refusals.messageTooLarge(maxBytes) : refusals.callInvalid(result.message))
+      return refusalReply(isTooLarge ? refusals.messageTooLarge(maxBytes) : refusals.callInvalid(result.message))
     } catch (error) {
-      this.#door.log.error({ session: this.#session.id, error }, 'agent call failed')
-      return refused(refusals.broken())
+      this.#listener.log.error({ session: this.#session.id, error }, 'agent call failed')
+      return refusalReply(refusals.broken())
     }
   }
 
@@ -82,7 +82,7 @@ export class AgentCalls {
     if (policy instanceof WireError) return policy
     // Old agents send this; it cannot be honoured, so the bind is refused.
     if (policy !== '') return refusals.ipPolicyRef()
-    const bound = await this.#door.online.bind(this.#session, request)
+    const bound = await this.#listener.online.bind(this.#session, request)
     if (bound instanceof BindRefusal) return bound
     const { tunnel, address, url, token } = bound
     const { host, port } = address
@@ -100,7 +100,7 @@ export class AgentCalls {
   async #startLabels(message: Message): Promise<Result> {
     const request = parseLabelRequest(message)
     if (request instanceof WireError) return request
-    const tunnel = await this.#door.online.startLabels(this.#session, request, this.#labelIds)
+    const tunnel = await this.#listener.online.startLabels(this.#session, request, this.#labelIds)
     if (tunnel instanceof BindRefusal) return tunnel
     return { reply: buildLabelAnswer(tunnel.id), tunnel }
   }
@@ -132,14 +132,14 @@ export class AgentCalls {
     tunnel.name = request.name ?? tunnel.name
     tunnel.description = request.description ?? tunnel.description
     tunnel.metadata = request.metadata ?? tunnel.metadata
-    tunnel.updatedAt = this.#door.now()
-    this.#door.online.registry.tunnelChanged(tunnel)
+    tunnel.updatedAt = this.#listener.now()
+    this.#listener.online.registry.tunnelChanged(tunnel)
     return { reply: buildAnswer() }
   }
 
   #stop(tunnel: Tunnel): void {
     this.#labelIds.ended(tunnel.id)
-    this.#door.online.unbind(tunnel)
+    this.#listener.online.unbind(tunnel)
   }
 }
 
@@ -153,6 +153,6 @@ type Result = Done | WireError | BindRefusal
 
 type Call = (message: Message) => Result | Promise<Result>
 
-function refused(refusal: BindRefusal): Done {
+function refusalReply(refusal: BindRefusal): Done {
   return { reply: buildAnswer(refusalText(refusal)) }
 }

@@ -17,18 +17,18 @@ import { listed } from './testing/test-control.ts'
 const identity = await makeIdentity()
 
 async function startTestListener(options?: TestAgentListenerOptions): Promise<TestAgentListener> {
-  const door = await new TestAgentListener(identity, options).listen()
-  after(() => door.close())
-  return door
+  const listener = await new TestAgentListener(identity, options).listen()
+  after(() => listener.close())
+  return listener
 }
 
 test('an agent with the token of a credential is let in and listed', async () => {
-  const door = await startTestListener()
-  const { auth } = await door.online({ metadata: 'mine', os: 'plan9' })
+  const listener = await startTestListener()
+  const { auth } = await listener.online({ metadata: 'mine', os: 'plan9' })
   assert.match(auth.clientId, /^ts_[0-9A-Za-z]{27}$/)
   assert.equal(auth.sessionId, auth.clientId)
   assert.deepEqual([auth.version, auth.serverVersion, auth.region], ['3', '9.9.9', 'local'])
-  const session = await listed(door.registry).session(auth.clientId)
+  const session = await listed(listener.registry).session(auth.clientId)
   assert.match(session?.startedAt ?? '', /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/)
   assert.deepEqual(
     { ...session, startedAt: '' },
@@ -44,12 +44,12 @@ test('an agent with the token of a credential is let in and listed', async () =>
       transport: 'v2',
     },
   )
-  assert.deepEqual(await listed(door.registry).sessions({ limit: 10 }), [session])
+  assert.deepEqual(await listed(listener.registry).sessions({ limit: 10 }), [session])
 })
 
 test('an agent that supports only the older version is answered in it', async () => {
-  const door = await startTestListener()
-  assert.equal((await door.online({ versions: ['2'] })).auth.version, '2')
+  const listener = await startTestListener()
+  assert.equal((await listener.online({ versions: ['2'] })).auth.version, '2')
 })
 
 describe('an agent is refused', () => {
@@ -64,50 +64,50 @@ describe('an agent is refused', () => {
   }
   for (const [name, [change, ngrok]] of Object.entries(cases)) {
     test(`${name}, with number ${ngrok}, and logged once without its token`, async () => {
-      const door = await startTestListener({ limits: { refusalMs: 1 } })
-      const agent = door.agent()
+      const listener = await startTestListener({ limits: { refusalMs: 1 } })
+      const agent = listener.agent()
       assert.equal(refusedWith(await agent.authenticate(change)), ngrok)
       // The server does not wait for the agent to leave.
       await agent.closed
-      await until(() => door.load.unproven === 0)
-      assert.equal(door.load.sessions, 0)
-      assert.equal(door.logLines('agent connection refused').length, 1)
+      await until(() => listener.load.unproven === 0)
+      assert.equal(listener.load.sessions, 0)
+      assert.equal(listener.logLines('agent connection refused').length, 1)
       const token = change.authtoken?.reveal()
-      if (token) assert.ok(!JSON.stringify(door.logged).includes(token))
+      if (token) assert.ok(!JSON.stringify(listener.logged).includes(token))
     })
   }
 
   test('when its message is malformed', async () => {
-    const door = await startTestListener()
+    const listener = await startTestListener()
     for (const message of [{ Version: 3 }, { Extra: [] }, { Version: ['3'], Extra: { HeartbeatInterval: -1 } }]) {
-      const { Error: text } = await door.agent().call(streamTypes.auth, message)
+      const { Error: text } = await listener.agent().call(streamTypes.auth, message)
       assert.match(String(text), /\n\nERR_NGROK_109\n$/)
     }
   })
 
   test('for now when the store is down, which does not count as its failure', async () => {
-    const door = await startTestListener({ limits: { failuresPerMinute: 1 } })
-    door.credentials.isAway = true
-    assert.equal(refusedWith(await door.agent().authenticate()), 802)
-    door.credentials.isAway = false
-    await door.online()
+    const listener = await startTestListener({ limits: { failuresPerMinute: 1 } })
+    listener.credentials.isAway = true
+    assert.equal(refusedWith(await listener.agent().authenticate()), 802)
+    listener.credentials.isAway = false
+    await listener.online()
   })
 
   test('when it authenticates a second time, and keeps its session', async () => {
-    const door = await startTestListener()
-    const { agent, auth } = await door.online()
+    const listener = await startTestListener()
+    const { agent, auth } = await listener.online()
     assert.equal(refusedWith(await agent.authenticate()), 109)
     ok(await agent.bind())
     assert.deepEqual(
-      (await listed(door.registry).sessions({ limit: 10 })).map(({ id }) => id),
+      (await listed(listener.registry).sessions({ limit: 10 })).map(({ id }) => id),
       [auth.clientId],
     )
   })
 })
 
 test('before it has authenticated an agent may ask for the region, and for nothing else', async () => {
-  const door = await startTestListener()
-  const agent = door.agent()
+  const listener = await startTestListener()
+  const agent = listener.agent()
   assert.deepEqual(await agent.call(streamTypes.serverInfo, {}), { Region: 'local' })
   for (const type of [
     streamTypes.bind,
@@ -118,44 +118,44 @@ test('before it has authenticated an agent may ask for the region, and for nothi
     const { Error: text } = await agent.call(type, { Proto: bindRequest.proto, Labels: { a: 'b' } })
     assert.match(String(text), /Authenticate first/)
   }
-  assert.deepEqual(door.registry.counts, { sessions: 0, tunnels: 0, endpoints: 0 })
+  assert.deepEqual(listener.registry.counts, { sessions: 0, tunnels: 0, endpoints: 0 })
   ok(await agent.authenticate())
   assert.deepEqual(await agent.call(streamTypes.serverInfo, {}), { Region: 'local' })
 })
 
 test('an unknown call is answered', async () => {
-  const door = await startTestListener()
-  const { agent } = await door.online()
+  const listener = await startTestListener()
+  const { agent } = await listener.online()
   const { Error: text } = await agent.call(streamTypes.stopTunnel, {})
   assert.match(String(text), /type 9.*\n\nERR_NGROK_800\n$/s)
 })
 
 test('deleting a credential while its agent is let in ends the session', async () => {
-  const door = await startTestListener()
-  const agent = door.agent()
+  const listener = await startTestListener()
+  const agent = listener.agent()
   // It exists when the token is looked up, and is gone when it is checked again.
-  door.credentials.current = async () => undefined
+  listener.credentials.current = async () => undefined
   await agent.authenticate()
   await agent.closed
-  assert.equal(door.load.sessions, 0)
+  assert.equal(listener.load.sessions, 0)
 })
 
 test('a connection that is lost while its token is looked up leaves nothing behind', async () => {
-  const door = await startTestListener()
+  const listener = await startTestListener()
   const { promise, resolve } = Promise.withResolvers<void>()
-  const { credentials } = door
+  const { credentials } = listener
   const find = credentials.find.bind(credentials)
   credentials.find = async (token) => {
     await promise
     return await find(token)
   }
-  const agent = door.agent()
+  const agent = listener.agent()
   const answer = agent.authenticate()
-  await until(() => door.load.unproven === 1)
+  await until(() => listener.load.unproven === 1)
   await agent.leave()
   await assert.rejects(answer)
-  await until(() => door.load.unproven === 0)
+  await until(() => listener.load.unproven === 0)
   resolve()
   await promise
-  assert.equal(door.load.sessions, 0)
+  assert.equal(listener.load.sessions, 0)
 })

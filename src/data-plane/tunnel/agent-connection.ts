@@ -46,7 +46,7 @@ interface ConnectionOptions {
   readonly transport: Transport
   readonly peer: AgentPeer
   readonly outcome: AuthenticationOutcome
-  readonly door: ListenerContext
+  readonly listener: ListenerContext
 }
 
 export class AgentConnection {
@@ -78,7 +78,7 @@ export class AgentConnection {
   }
 
   #tellRegion(stream: WireStream): void {
-    readMessage(stream, () => answer(stream, buildServerInfo(this.#options.door.online.region)), {
+    readMessage(stream, () => answer(stream, buildServerInfo(this.#options.listener.online.region)), {
       maxBytes: UNAUTHENTICATED_BYTES,
     })
   }
@@ -89,7 +89,7 @@ export class AgentConnection {
       return
     }
     this.#hasAsked = true
-    const { log } = this.#options.door
+    const { log } = this.#options.listener
     readMessage(
       stream,
       (message) => {
@@ -108,16 +108,16 @@ export class AgentConnection {
       this.#refuse(stream, refusals.authInvalid(request.message), { isFault: true })
       return
     }
-    const authenticated = await authenticate(request, this.#options.door)
+    const authenticated = await authenticate(request, this.#options.listener)
     if (this.#mux.isClosed) return
     if (authenticated instanceof BindRefusal) {
       this.#refuse(stream, authenticated, { isFault: authenticated.ngrok !== refusals.storeAway().ngrok })
       return
     }
-    const { door, peer } = this.#options
+    const { listener, peer } = this.#options
     const { isMoving, notAt, heldPlanes = [] } = request
     const { as, isResumed } = authenticated
-    const isHeld = notAt !== '' && notAt === door.nodes?.id
+    const isHeld = notAt !== '' && notAt === listener.nodes?.id
     const refusal = as === 'leg' ? await this.#legRefusal(authenticated, heldPlanes) : isHeld && refusals.nodeHeld()
     if (this.#mux.isClosed) return
     if (refusal) {
@@ -125,16 +125,16 @@ export class AgentConnection {
       return
     }
     const former =
-      isResumed && as === 'session' ? await door.online.returning(authenticated.sessionId, { isMoving }) : []
+      isResumed && as === 'session' ? await listener.online.returning(authenticated.sessionId, { isMoving }) : []
     if (this.#mux.isClosed) return
     // The restriction may have been enforced while this connection authenticated.
-    if (door.admits?.(peer) === false) this.#refuse(stream, refusals.addressRestricted(), { isFault: false })
+    if (listener.admits?.(peer) === false) this.#refuse(stream, refusals.addressRestricted(), { isFault: false })
     else this.#admit(stream, request, authenticated, former)
   }
 
   /** Why a leg is refused: its session must be online elsewhere and have no other leg here. */
   async #legRefusal(who: Authenticated, heldPlanes: readonly string[]): Promise<BindRefusal | undefined> {
-    const { online, planeId, log } = this.#options.door
+    const { online, planeId, log } = this.#options.listener
     if (heldPlanes.includes(planeId) || online.registry.liveSession(who.sessionId)) return refusals.legHeld()
     try {
       const { sessionId, credentialId } = who
@@ -151,7 +151,7 @@ export class AgentConnection {
     const refuse = (): void => {
       answer(stream, buildAuthRefusal(refusalText(refusal)))
       // Some agents drop unread data when the session ends, so they get time to end it themselves.
-      this.#grace = setTimeout(() => this.#mux.close(), this.#options.door.limits.refusalMs)
+      this.#grace = setTimeout(() => this.#mux.close(), this.#options.listener.limits.refusalMs)
     }
     if (lateMs > 0) this.#grace = setTimeout(refuse, lateMs)
     else refuse()
@@ -163,7 +163,7 @@ export class AgentConnection {
     authenticated: Authenticated,
     former: readonly FormerLabelTunnel[],
   ): void {
-    const { door, peer, outcome } = this.#options
+    const { listener, peer, outcome } = this.#options
     const windowBytes = agreeWindow(request.windowBytes)
     const traits = peerTraits(request.userAgent, { agreedWindow: windowBytes })
     this.#mux.adapt(traits)
@@ -175,24 +175,24 @@ export class AgentConnection {
       buildAuthAnswer({
         version: authenticated.version,
         clientId: sessionId,
-        cookie: new Secret(sealCookie(door.seal, cookieOf(authenticated))),
-        serverVersion: door.version,
-        region: door.online.region,
-        accountName: door.online.domain,
+        cookie: new Secret(sealCookie(listener.seal, cookieOf(authenticated))),
+        serverVersion: listener.version,
+        region: listener.online.region,
+        accountName: listener.online.domain,
         planName: '',
         banner: '',
         sessionDurationS: 0,
         sessionId,
         windowBytes,
         // Only agents that can move understand it.
-        planeId: request.canMove && door.planeCount > 1 ? door.planeId : '',
-        planeCount: door.planeCount,
-        nodeId: request.knowsNodes ? (door.nodes?.id ?? '') : '',
-        nodeAddresses: door.nodes?.addresses() ?? [],
+        planeId: request.canMove && listener.planeCount > 1 ? listener.planeId : '',
+        planeCount: listener.planeCount,
+        nodeId: request.knowsNodes ? (listener.nodes?.id ?? '') : '',
+        nodeAddresses: listener.nodes?.addresses() ?? [],
         isStandby: as === 'standby',
       }),
     )
-    const parts = { mux: this.#mux, traits, peer, request, authenticated, door }
+    const parts = { mux: this.#mux, traits, peer, request, authenticated, listener }
     if (as === 'standby') this.#session = new AgentStandby(parts)
     else if (as === 'leg') this.#session = new AgentLeg(parts)
     else this.#session = new AgentSession(parts, former)
@@ -209,7 +209,7 @@ export class AgentConnection {
   }
 
   async #beginAs(stream: WireStream, standby: AgentStandby, request: Begin): Promise<void> {
-    const over = await this.#options.door.online.standbys.turns.take()
+    const over = await this.#options.listener.online.standbys.turns.take()
     try {
       const session = await this.#begun(stream, standby, request)
       if (session) await Promise.all(standby.waiting.map(([waiting, type]) => session.serve(waiting, type)))
@@ -220,7 +220,7 @@ export class AgentConnection {
 
   /** Turns the standby into a session; undefined when that is not possible. */
   async #begun(stream: WireStream, standby: AgentStandby, { isMoving }: Begin): Promise<AgentSession | undefined> {
-    const { online, nodes, log } = this.#options.door
+    const { online, nodes, log } = this.#options.listener
     const { sessionId } = standby.parts.authenticated
     // The agent may have left while it waited for its turn.
     if (standby.isEnded) return undefined
@@ -234,7 +234,7 @@ export class AgentConnection {
       return undefined
     }
     if (standby.isEnded || this.#session !== standby) return undefined
-    if (standby.isToldToMove) {
+    if (standby.isMoveRequested) {
       standby.end('the server is stopping')
       return undefined
     }
@@ -249,7 +249,7 @@ export class AgentConnection {
 
   /** The credential may have been deleted between its lookup and now, when the session was not listed yet (D25). */
   async #checkAgain(session: AgentSession | AgentLeg | AgentStandby): Promise<void> {
-    const { online, log } = this.#options.door
+    const { online, log } = this.#options.listener
     const { credentialId } = session
     try {
       if (!(await online.currentCredential(credentialId))) session.end('its credential was deleted')

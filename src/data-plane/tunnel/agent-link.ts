@@ -13,7 +13,7 @@ export interface LinkParts {
   readonly peer: AgentPeer
   readonly request: AuthRequest
   readonly authenticated: Authenticated
-  readonly door: ListenerContext
+  readonly listener: ListenerContext
 }
 
 export abstract class AgentLink {
@@ -44,8 +44,8 @@ export abstract class AgentLink {
 
   /** Ends it when its agent is silent or, if it is pinged, does not answer. */
   protected watch({ isPinged }: { readonly isPinged: boolean }): void {
-    const { mux, request, door } = this.parts
-    const { silenceMs, intervalMs, toleranceMs } = signsOfLife(request, door.limits)
+    const { mux, request, listener } = this.parts
+    const { silenceMs, intervalMs, toleranceMs } = signsOfLife(request, listener.limits)
     const onDead = (): void => this.end('its agent gave no sign of life')
     if (isPinged) this.#heartbeat = new Heartbeat(mux, { intervalMs, toleranceMs, onDead })
     this.#stopWatching = watchSilence(mux, { limitMs: silenceMs, onDead })
@@ -53,7 +53,7 @@ export abstract class AgentLink {
 
   /** Whether a pinged agent gives a sign of life in time. */
   protected async isAlive(): Promise<boolean> {
-    return (await this.#heartbeat?.ask(this.parts.door.limits.signOfLifeMs)) !== false
+    return (await this.#heartbeat?.ask(this.parts.listener.limits.signOfLifeMs)) !== false
   }
 
   end(reason: string): void {

@@ -15,29 +15,32 @@ import {
 const identity = await makeIdentity()
 
 async function startTestListener(options?: TestAgentListenerOptions): Promise<TestAgentListener> {
-  const door = await new TestAgentListener(identity, options).listen()
-  after(() => door.close())
-  return door
+  const listener = await new TestAgentListener(identity, options).listen()
+  after(() => listener.close())
+  return listener
 }
 
 const visit = { ip: '192.0.2.1', port: 1, proto: 'https', edge: 'none', passthroughTls: false } as const
 
 describe('deleting a credential', () => {
   test('ends its sessions with all their tunnels, and no others', async () => {
-    const door = await startTestListener()
-    door.credentials.all.set('b'.repeat(40), { id: 'cr_other', acl: [] })
-    const { agent: other } = await door.online({ authtoken: new Secret('b'.repeat(40)) })
-    const [{ agent: one }, { agent: two, auth }] = [await door.online(), await door.online()]
+    const listener = await startTestListener()
+    listener.credentials.all.set('b'.repeat(40), { id: 'cr_other', acl: [] })
+    const { agent: other } = await listener.online({ authtoken: new Secret('b'.repeat(40)) })
+    const [{ agent: one }, { agent: two, auth }] = [await listener.online(), await listener.online()]
     for (const agent of [one, two, other]) ok(await agent.bind())
-    for (const [token, { id }] of door.credentials.all) if (id === 'cr_test') door.credentials.all.delete(token)
-    for (const session of door.registry.liveSessions()) {
+    for (const [token, { id }] of listener.credentials.all) if (id === 'cr_test') listener.credentials.all.delete(token)
+    for (const session of listener.registry.liveSessions()) {
       if (session.credentialId === 'cr_test') session.end('its credential was deleted')
     }
-    assert.deepEqual(door.registry.counts, { sessions: 1, tunnels: 1, endpoints: 1 })
+    assert.deepEqual(listener.registry.counts, { sessions: 1, tunnels: 1, endpoints: 1 })
     await Promise.all([one.closed, two.closed])
     assert.equal(other.mux.isClosed, false)
     // Neither its token nor its cookie is accepted again.
-    assert.equal(refusedWith(await door.agent().authenticate({ clientId: auth.clientId, cookie: auth.cookie })), 107)
+    assert.equal(
+      refusedWith(await listener.agent().authenticate({ clientId: auth.clientId, cookie: auth.cookie })),
+      107,
+    )
   })
 })
 
@@ -45,68 +48,68 @@ describe('stopping a tunnel from the server', () => {
   const why = { message: 'its domain was taken away', ngrok: 333 }
 
   test('tells its agent, sends no more visitors there, and refuses the tunnel when it comes back', async () => {
-    const door = await startTestListener()
-    const { agent, auth } = await door.online()
+    const listener = await startTestListener()
+    const { agent, auth } = await listener.online()
     const bound = ok(await agent.bind())
-    assert.equal(door.tunnels.stopTunnel(bound.tunnelId, why), true)
-    assert.deepEqual(door.endpoints.addresses, [])
-    const fault = await door.registry.dial({ tunnelId: bound.tunnelId, ...visit })
+    assert.equal(listener.tunnels.stopTunnel(bound.tunnelId, why), true)
+    assert.deepEqual(listener.endpoints.addresses, [])
+    const fault = await listener.registry.dial({ tunnelId: bound.tunnelId, ...visit })
     assert.ok(fault instanceof DialFault)
-    await until(() => agent.told.length === 1)
-    assert.deepEqual(agent.told, [{ Id: bound.id, Message: why.message, ErrorCode: 'ERR_NGROK_333' }])
-    assert.equal(door.tunnels.stopTunnel(bound.tunnelId, why), false)
+    await until(() => agent.received.length === 1)
+    assert.deepEqual(agent.received, [{ Id: bound.id, Message: why.message, ErrorCode: 'ERR_NGROK_333' }])
+    assert.equal(listener.tunnels.stopTunnel(bound.tunnelId, why), false)
     const again = { id: bound.id, opts: bound.opts, token: bound.token }
     assert.equal(refusedWith(await agent.bind(again)), 333)
-    const { agent: back } = await door.online({ clientId: auth.clientId, cookie: auth.cookie })
+    const { agent: back } = await listener.online({ clientId: auth.clientId, cookie: auth.cookie })
     assert.equal(refusedWith(await back.bind(again)), 333)
     ok(await back.bind())
   })
 
   test('tells nothing to an agent that would not understand it', async () => {
-    const door = await startTestListener()
-    const { agent } = await door.online({ versions: ['2'] })
+    const listener = await startTestListener()
+    const { agent } = await listener.online({ versions: ['2'] })
     const bound = ok(await agent.bind())
-    assert.equal(door.tunnels.stopTunnel(bound.tunnelId, why), true)
+    assert.equal(listener.tunnels.stopTunnel(bound.tunnelId, why), true)
     ok(await agent.bind())
-    assert.deepEqual(agent.told, [])
-    assert.equal(door.load.tunnels, 1)
+    assert.deepEqual(agent.received, [])
+    assert.equal(listener.load.tunnels, 1)
   })
 })
 
 describe('closing the door', () => {
   test('drops unauthenticated connections, ends every session in order, and frees the port', async () => {
-    const door = await startTestListener()
-    const { agent } = await door.online()
+    const listener = await startTestListener()
+    const { agent } = await listener.online()
     ok(await agent.bind())
-    const nobody = door.agent()
-    await until(() => door.load.unproven === 1)
-    await door.close()
+    const nobody = listener.agent()
+    await until(() => listener.load.unproven === 1)
+    await listener.close()
     assert.equal(await agent.closed, undefined)
     await nobody.closed
-    assert.deepEqual(door.registry.counts, { sessions: 0, tunnels: 0, endpoints: 0 })
-    assert.deepEqual(door.endpoints.addresses, [])
-    await (await new TestAgentListener(identity).listen(door.port)).close()
+    assert.deepEqual(listener.registry.counts, { sessions: 0, tunnels: 0, endpoints: 0 })
+    assert.deepEqual(listener.endpoints.addresses, [])
+    await (await new TestAgentListener(identity).listen(listener.port)).close()
   })
 
   test('lets nobody in once it is stopped, and online agents stay until they are told to go', async () => {
-    const door = await startTestListener()
-    const { agent } = await door.online()
+    const listener = await startTestListener()
+    const { agent } = await listener.online()
     const { tunnelId } = ok(await agent.bind())
-    door.door.stop()
-    await assert.rejects(door.agent().authenticate())
-    const stream = await door.registry.dial({ tunnelId, ...visit })
+    listener.listener.stop()
+    await assert.rejects(listener.agent().authenticate())
+    const stream = await listener.registry.dial({ tunnelId, ...visit })
     if (stream instanceof DialFault) assert.fail(stream)
     await until(() => agent.visitors.length === 1)
     assert.equal(agent.mux.isClosed, false)
-    await door.close()
+    await listener.close()
     await agent.closed
   })
 })
 
 test('a thousand reconnects leave no session, name, socket or timer behind', { timeout: 120_000 }, async () => {
-  const door = await startTestListener()
+  const listener = await startTestListener()
   const used = () => getActiveResourcesInfo().length
-  let { agent, auth } = await door.online()
+  let { agent, auth } = await listener.online()
   const { clientId } = auth
   const bound = ok(await agent.bind())
   const labelled = ok(await agent.startLabels({ a: 'b' }))
@@ -114,7 +117,7 @@ test('a thousand reconnects leave no session, name, socket or timer behind', { t
   for (let i = 0; i < 1000; i++) {
     // Half of them close in order; the others are replaced while the server still takes them for online.
     if (i % 2 === 0) await agent.leave()
-    const next = await door.online({ clientId: auth.clientId, cookie: auth.cookie })
+    const next = await listener.online({ clientId: auth.clientId, cookie: auth.cookie })
     await agent.closed
     agent = next.agent
     auth = next.auth
@@ -123,11 +126,11 @@ test('a thousand reconnects leave no session, name, socket or timer behind', { t
     assert.equal(ok(again).url, bound.url)
     assert.equal(ok(await agent.startLabels({ a: 'b' })), labelled)
   }
-  assert.deepEqual(door.registry.counts, { sessions: 1, tunnels: 2, endpoints: 1 })
-  assert.deepEqual(door.endpoints.addresses, [bound.url])
-  assert.equal(door.load.unproven, 0)
+  assert.deepEqual(listener.registry.counts, { sessions: 1, tunnels: 2, endpoints: 1 })
+  assert.deepEqual(listener.endpoints.addresses, [bound.url])
+  assert.equal(listener.load.unproven, 0)
   await until(() => used() <= before + 5)
   await agent.leave()
-  await until(() => door.load.sessions === 0)
-  assert.deepEqual(door.endpoints.addresses, [])
+  await until(() => listener.load.sessions === 0)
+  assert.deepEqual(listener.endpoints.addresses, [])
 })

@@ -34,7 +34,7 @@ export class AgentListener extends Acceptor {
       ...context,
       ...{ certificate, certificateFor, tlsMinVersion },
       onConnection: (transport, trial) => {
-        new AgentConnection({ transport, peer: trial.peer, outcome: trial, door: context })
+        new AgentConnection({ transport, peer: trial.peer, outcome: trial, listener: context })
       },
     })
   }

@@ -37,7 +37,7 @@ export class AgentSession extends AgentLink implements LiveSession {
    */
   constructor(parts: LinkParts, former: readonly FormerLabelTunnel[]) {
     super(parts)
-    const { mux, traits, peer, request, authenticated, door } = parts
+    const { mux, traits, peer, request, authenticated, listener } = parts
     const { sessionId, credentialId, startedAt, isResumed } = authenticated
     this.id = sessionId
     this.present = {
@@ -47,18 +47,18 @@ export class AgentSession extends AgentLink implements LiveSession {
       ip: peer.ip,
       metadata: request.metadata,
       os: cut(request.os),
-      region: door.online.region,
+      region: listener.online.region,
       startedAt: timestamp(startedAt),
       transport: 'v2',
     }
     this.#dialler = new Dialler(mux, traits)
-    this.#commands = new AgentCommands(mux, commandSupport(request), { timeoutMs: door.limits.commandMs })
-    door.online.registry.addSession(this)
+    this.#commands = new AgentCommands(mux, commandSupport(request), { timeoutMs: listener.limits.commandMs })
+    listener.online.registry.addSession(this)
     this.#labelIds = new LabelIds(sessionId, { isResumed, former })
-    this.#calls = new AgentCalls(this, this.#labelIds, door)
+    this.#calls = new AgentCalls(this, this.#labelIds, listener)
     this.watch({ isPinged: true })
     const agent = cut(request.userAgent)
-    door.log.info({ session: this.id, credential: credentialId, peer: peer.ip, agent, isResumed }, 'agent online')
+    listener.log.info({ session: this.id, credential: credentialId, peer: peer.ip, agent, isResumed }, 'agent online')
   }
 
   get connections(): number {
@@ -81,7 +81,7 @@ export class AgentSession extends AgentLink implements LiveSession {
 
   async command(command: AgentCommand): Promise<void> {
     await this.#commands.send(command)
-    this.parts.door.log.info({ session: this.id, command }, 'agent took a command')
+    this.parts.listener.log.info({ session: this.id, command }, 'agent took a command')
   }
 
   tellStopped({ id, wireId }: Tunnel, { message, ngrok }: { readonly message: string; readonly ngrok: number }): void {
@@ -105,7 +105,7 @@ export class AgentSession extends AgentLink implements LiveSession {
   }
 
   protected release(reason: string): void {
-    const { online, log } = this.parts.door
+    const { online, log } = this.parts.listener
     online.registry.removeSession(this)
     online.legs.end(this.id, 'its session is over')
     const { bytesIn, bytesOut } = this

@@ -40,7 +40,7 @@ export async function authenticate(
   } catch (error) {
     log.warn({ error }, 'credential cannot be looked up')
     // An agent that was here a moment ago may come back; others wait.
-    credential = await recalled(request, { credentials, seal })
+    credential = await recallSession(request, { credentials, seal })
     if (!credential) return refusals.storeAway()
   }
   if (!credential) return refusals.tokenUnknown()
@@ -63,7 +63,7 @@ export async function authenticate(
 }
 
 /** The remembered credential of an agent whose cookie proves that it was here. */
-async function recalled(
+async function recallSession(
   { authtoken: token, cookie }: AuthRequest,
   { credentials, seal }: Pick<Authenticating, 'credentials' | 'seal'>,
 ): Promise<AgentCredential | undefined> {

@@ -18,24 +18,24 @@ import { listed } from './testing/test-control.ts'
 const identity = await makeIdentity()
 
 async function startTestListener(options?: TestAgentListenerOptions): Promise<TestAgentListener> {
-  const door = await new TestAgentListener(identity, options).listen()
-  after(() => door.close())
-  return door
+  const listener = await new TestAgentListener(identity, options).listen()
+  after(() => listener.close())
+  return listener
 }
 
 async function startAgent(options?: TestAgentListenerOptions) {
-  const door = await startTestListener(options)
-  return { door, ...(await door.online()) }
+  const listener = await startTestListener(options)
+  return { listener, ...(await listener.online()) }
 }
 
 describe('a bind', () => {
   test('without a name gets a random one, and is listed', async () => {
-    const { door, agent, auth } = await startAgent()
+    const { listener, agent, auth } = await startAgent()
     const bound = ok(await agent.bind({ metadata: 'mine', forwardsTo: 'http://localhost:3000' }))
     assert.match(bound.url, /^https:\/\/[a-z]+-[a-z]+-[0-9a-f]{4}\.example\.test$/)
     assert.equal(bound.id, bound.tunnelId)
     assert.equal(bound.opts.Hostname, bound.url.slice('https://'.length))
-    const { registry } = door.tunnels
+    const { registry } = listener.tunnels
     const [tunnel] = await listed(registry).tunnels({ limit: 10 })
     assert.deepEqual(
       { ...tunnel, startedAt: '' },
@@ -72,10 +72,10 @@ describe('a bind', () => {
   })
 
   test('passes all fields to the endpoint', async () => {
-    const { door, agent } = await startAgent()
+    const { listener, agent } = await startAgent()
     const opts = { Domain: 'A.example.com', ProxyProto: 2, IPRestriction: { allow_cidrs: ['10.0.0.0/8'] } }
     const bound = ok(await agent.bind({ proto: 'http', forwardsProto: 'http2', opts }))
-    assert.deepEqual(door.endpoints.served.get('http://a.example.com'), {
+    assert.deepEqual(listener.endpoints.served.get('http://a.example.com'), {
       id: bound.tunnelId.replace('tn_', 'ep_'),
       proto: 'http',
       host: 'a.example.com',
@@ -85,15 +85,15 @@ describe('a bind', () => {
       isPooled: false,
       tunnel: { kind: 'tunnel', tunnelId: bound.tunnelId, httpVersion: 2, proxyHeader: 2 },
       credentialId: 'cr_test',
-      sessionId: door.registry.liveSessions()[0]?.id,
+      sessionId: listener.registry.liveSessions()[0]?.id,
       opts,
     })
     assert.deepEqual(bound.opts.IPRestriction, opts.IPRestriction)
   })
 
   test('tells the endpoint whether the address was asked for', async () => {
-    const { door, agent } = await startAgent()
-    const isRandom = () => [...door.endpoints.served.values()].at(-1)?.isRandom
+    const { listener, agent } = await startAgent()
+    const isRandom = () => [...listener.endpoints.served.values()].at(-1)?.isRandom
     for (const proto of ['https', 'tcp']) {
       const bound = ok(await agent.bind({ proto }))
       assert.equal(isRandom(), true)
@@ -111,27 +111,27 @@ describe('a bind', () => {
   })
 
   test('of http and https on one name is two tunnels', async () => {
-    const { door, agent } = await startAgent()
+    const { listener, agent } = await startAgent()
     const opts = { Domain: 'app.example.com' }
     const urls = [await agent.bind({ opts }), await agent.bind({ proto: 'http', opts })].map((each) => ok(each).url)
     assert.deepEqual(urls, ['https://app.example.com', 'http://app.example.com'])
-    assert.equal(door.load.tunnels, 2)
+    assert.equal(listener.load.tunnels, 2)
   })
 
   test('of many at once gets many', async () => {
-    const { door, agent } = await startAgent()
+    const { listener, agent } = await startAgent()
     const all = await Promise.all(Array.from({ length: 100 }, () => agent.bind()))
     assert.equal(new Set(all.map((each) => ok(each).url)).size, 100)
-    assert.equal(door.load.tunnels, 100)
+    assert.equal(listener.load.tunnels, 100)
   })
 
   test('of a name that is taken is refused', async () => {
-    const { door, agent } = await startAgent()
-    const { agent: other } = await door.online()
+    const { listener, agent } = await startAgent()
+    const { agent: other } = await listener.online()
     ok(await other.bind({ opts: { Domain: 'app.example.com' } }))
     assert.equal(refusedWith(await agent.bind({ opts: { Domain: 'APP.example.com' } })), 334)
     await other.leave()
-    await until(() => door.endpoints.addresses.length === 0)
+    await until(() => listener.endpoints.addresses.length === 0)
     ok(await agent.bind({ opts: { Domain: 'app.example.com' } }))
   })
 
@@ -150,34 +150,34 @@ describe('a bind', () => {
   })
 
   test('of a random port is judged by the ACL first, even when none is free', async () => {
-    const { door, agent } = await startAgent()
+    const { listener, agent } = await startAgent()
     await Promise.all(Array.from({ length: 10 }, async () => ok(await agent.bind({ proto: 'tcp' }))))
     assert.equal(refusedWith(await agent.bind({ proto: 'tcp' })), 334)
-    door.credentials.restrict('bind:example.test:20001')
+    listener.credentials.restrict('bind:example.test:20001')
     assert.equal(refusedWith(await agent.bind({ proto: 'tcp' })), 356)
   })
 
   test('of a random port skips those that are taken', async () => {
-    const { door, agent } = await startAgent()
+    const { listener, agent } = await startAgent()
     for (let port = 20_000; port < 20_010; port++) {
-      if (port !== 20_006) door.endpoints.taken.add(`tcp://example.test:${port}`)
+      if (port !== 20_006) listener.endpoints.taken.add(`tcp://example.test:${port}`)
     }
     assert.equal(ok(await agent.bind({ proto: 'tcp' })).url, 'tcp://example.test:20006')
   })
 
   test('gives up after a number of random names', async () => {
-    const { door, agent } = await startAgent()
-    door.endpoints.taken.add('*')
+    const { listener, agent } = await startAgent()
+    listener.endpoints.taken.add('*')
     assert.equal(refusedWith(await agent.bind()), 334)
-    assert.equal(door.endpoints.asked, 100)
+    assert.equal(listener.endpoints.asked, 100)
   })
 
   test('whose endpoint fails is refused and logged', async () => {
-    const { door, agent } = await startAgent()
-    door.endpoints.failure = new Error('no more sockets')
+    const { listener, agent } = await startAgent()
+    listener.endpoints.failure = new Error('no more sockets')
     assert.equal(refusedWith(await agent.bind()), 802)
-    assert.match(JSON.stringify(door.logLines('endpoint cannot be opened')), /no more sockets/)
-    assert.equal(door.load.tunnels, 0)
+    assert.match(JSON.stringify(listener.logLines('endpoint cannot be opened')), /no more sockets/)
+    assert.equal(listener.load.tunnels, 0)
   })
 
   const refused: Record<string, [change: Partial<BindMessage>, ngrok: number]> = {
@@ -195,9 +195,9 @@ describe('a bind', () => {
   }
   for (const [name, [change, ngrok]] of Object.entries(refused)) {
     test(`${name} is refused with ${ngrok}, and nothing is opened`, async () => {
-      const { door, agent } = await startAgent()
+      const { listener, agent } = await startAgent()
       assert.equal(refusedWith(await agent.bind(change)), ngrok)
-      assert.equal(door.endpoints.asked, 0)
+      assert.equal(listener.endpoints.asked, 0)
     })
   }
 
@@ -245,46 +245,46 @@ describe('an ACL', () => {
   for (const [acl, change, expected] of rows) {
     const what = `${change.proto ?? 'https'} ${JSON.stringify(change.opts ?? {})}`
     test(`of ${JSON.stringify(acl)} answers ${what} with ${expected}`, async () => {
-      const { door, agent } = await startAgent()
-      door.credentials.restrict(...acl)
+      const { listener, agent } = await startAgent()
+      listener.credentials.restrict(...acl)
       const outcome = await agent.bind(change)
       assert.equal('ngrok' in outcome ? outcome.ngrok : 'ok', expected)
-      if (expected !== 'ok') assert.equal(door.endpoints.asked, 0)
+      if (expected !== 'ok') assert.equal(listener.endpoints.asked, 0)
     })
   }
 
   test('applies to the next bind as it is then; online tunnels stay', async () => {
-    const { door, agent } = await startAgent()
+    const { listener, agent } = await startAgent()
     const bound = ok(await agent.bind({ opts: { Domain: 'x.d.com' } }))
-    door.credentials.restrict('bind:y.d.com')
+    listener.credentials.restrict('bind:y.d.com')
     assert.equal(refusedWith(await agent.bind({ opts: { Domain: 'z.d.com' } })), 316)
     ok(await agent.bind({ opts: { Domain: 'y.d.com' } }))
-    assert.equal((await listed(door.registry).tunnel(bound.tunnelId))?.id, bound.tunnelId)
+    assert.equal((await listed(listener.registry).tunnel(bound.tunnelId))?.id, bound.tunnelId)
   })
 })
 
 describe('a token', () => {
   test('gives an agent that lost its connection the same name, port, ids and start', async () => {
     const clock = { now: 1_000_000_000 }
-    const { door, agent, auth } = await startAgent({ now: () => clock.now })
+    const { listener, agent, auth } = await startAgent({ now: () => clock.now })
     const bounds = [ok(await agent.bind()), ok(await agent.bind({ proto: 'tcp' }))]
-    const before = await listed(door.registry).tunnels({ limit: 10 })
+    const before = await listed(listener.registry).tunnels({ limit: 10 })
     await agent.leave()
-    await until(() => door.load.sessions === 0)
+    await until(() => listener.load.sessions === 0)
     clock.now += 60_000
-    const { agent: again } = await door.online({ clientId: auth.clientId, cookie: auth.cookie })
+    const { agent: again } = await listener.online({ clientId: auth.clientId, cookie: auth.cookie })
     for (const { id, proto, opts, token, url } of bounds) {
       const bound = ok(await again.bind({ id, proto, opts, token }))
       assert.deepEqual([bound.id, bound.url, bound.tunnelId], [id, url, id])
     }
-    assert.deepEqual(await listed(door.registry).tunnels({ limit: 10 }), before)
+    assert.deepEqual(await listed(listener.registry).tunnels({ limit: 10 }), before)
   })
 
   test('works after a restart of the server, and when the agent sends nothing else', async () => {
     const seal = new Sealer(randomBytes(32))
     const first = await startAgent({ seal })
     const [https, tcp] = [ok(await first.agent.bind()), ok(await first.agent.bind({ proto: 'tcp' }))]
-    await first.door.close()
+    await first.listener.close()
     const { agent } = await startAgent({ seal })
     assert.equal(ok(await agent.bind({ token: https.token })).url, https.url)
     const bound = ok(await agent.bind({ id: 'my-own-id', proto: 'tcp', token: tcp.token }))
@@ -292,10 +292,10 @@ describe('a token', () => {
   })
 
   test('of a name that another agent has by now is refused', async () => {
-    const { door, agent } = await startAgent()
+    const { listener, agent } = await startAgent()
     const bound = ok(await agent.bind())
     await agent.unbind(bound.id)
-    const { agent: other } = await door.online()
+    const { agent: other } = await listener.online()
     ok(await other.bind({ opts: { Domain: String(bound.opts.Hostname) } }))
     assert.equal(refusedWith(await agent.bind({ id: bound.id, opts: bound.opts, token: bound.token })), 334)
     assert.equal(refusedWith(await agent.bind({ token: bound.token })), 334)
@@ -311,47 +311,47 @@ describe('a token', () => {
   })
 
   test('of another credential gives neither its name nor its id', async () => {
-    const { door, agent } = await startAgent()
+    const { listener, agent } = await startAgent()
     const bound = ok(await agent.bind())
     await agent.leave()
-    await until(() => door.load.tunnels === 0)
-    door.credentials.all.set('b'.repeat(40), { id: 'cr_other', acl: [] })
-    const { agent: other } = await door.online({ authtoken: new Secret('b'.repeat(40)) })
+    await until(() => listener.load.tunnels === 0)
+    listener.credentials.all.set('b'.repeat(40), { id: 'cr_other', acl: [] })
+    const { agent: other } = await listener.online({ authtoken: new Secret('b'.repeat(40)) })
     const taken = ok(await other.bind({ token: bound.token }))
     assert.notEqual(taken.url, bound.url)
     assert.notEqual(taken.tunnelId, bound.tunnelId)
   })
 
   test('does not give an id to two tunnels', async () => {
-    const { door, agent } = await startAgent()
+    const { listener, agent } = await startAgent()
     const bound = ok(await agent.bind())
     // The name is free again for the endpoints, but its tunnel is still online.
-    const [[url, request] = ['', undefined]] = door.endpoints.served
-    door.endpoints.served.delete(url)
+    const [[url, request] = ['', undefined]] = listener.endpoints.served
+    listener.endpoints.served.delete(url)
     const twin = ok(await agent.bind({ token: bound.token }))
     assert.equal(twin.url, bound.url)
     assert.notEqual(twin.tunnelId, bound.tunnelId)
     await agent.unbind(twin.id)
-    if (request) door.endpoints.served.set(url, request)
+    if (request) listener.endpoints.served.set(url, request)
   })
 
   test('needs an ACL that still covers its address', async () => {
-    const { door, agent } = await startAgent()
+    const { listener, agent } = await startAgent()
     const bound = ok(await agent.bind())
     await agent.unbind(bound.id)
-    door.credentials.restrict('bind:other.com')
+    listener.credentials.restrict('bind:other.com')
     assert.equal(refusedWith(await agent.bind({ id: bound.id, opts: bound.opts, token: bound.token })), 316)
   })
 })
 
 test('a random port is not taken from an agent that has just lost its connection', async () => {
-  const { door, agent, auth } = await startAgent()
+  const { listener, agent, auth } = await startAgent()
   const bound = ok(await agent.bind({ proto: 'tcp' }))
   await agent.leave()
-  await until(() => door.load.sessions === 0)
-  const { agent: other } = await door.online()
+  await until(() => listener.load.sessions === 0)
+  const { agent: other } = await listener.online()
   for (let i = 0; i < 9; i++) assert.notEqual(ok(await other.bind({ proto: 'tcp' })).url, bound.url)
-  const { agent: again } = await door.online({ clientId: auth.clientId, cookie: auth.cookie })
+  const { agent: again } = await listener.online({ clientId: auth.clientId, cookie: auth.cookie })
   assert.equal(
     ok(await again.bind({ id: bound.id, proto: 'tcp', opts: bound.opts, token: bound.token })).url,
     bound.url,
@@ -359,11 +359,11 @@ test('a random port is not taken from an agent that has just lost its connection
 })
 
 test('two tunnels of a session cannot have the same id', async () => {
-  const { door, agent } = await startAgent()
+  const { listener, agent } = await startAgent()
   const both = await Promise.all([agent.bind({ id: 'mine' }), agent.bind({ id: 'mine' })])
   assert.equal(both.filter((each) => 'ngrok' in each).length, 1)
   assert.equal(refusedWith(await agent.bind({ id: 'mine' })), 301)
-  assert.equal(door.load.tunnels, 1)
+  assert.equal(listener.load.tunnels, 1)
   await agent.unbind('mine')
   ok(await agent.bind({ id: 'mine' }))
 })

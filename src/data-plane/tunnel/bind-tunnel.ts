@@ -96,7 +96,7 @@ async function bindAllowed(wanted: Wanted, { isSecond = false } = {}): Promise<B
  */
 async function isFreed(address: Address, { session, proto, binding }: Attempt): Promise<boolean> {
   const { registry, control } = binding
-  const place = placeOf(proto, address)
+  const place = addressKey(proto, address)
   const holders = registry.holdersOf(place)
   if (holders.includes(session)) return false
   if (holders.length === 0) return (await control.ask('proveAlive', { place }).catch(() => false)) && !session.isEnded
@@ -107,7 +107,7 @@ async function isFreed(address: Address, { session, proto, binding }: Attempt): 
 /**
  * The key that two endpoints cannot share: a port, whatever name its URL shows, or a name on one of the two listeners.
  */
-function placeOf(proto: Attempt['proto'], { host, port }: Address): string {
+function addressKey(proto: Attempt['proto'], { host, port }: Address): string {
   if (port !== undefined) return `:${port}`
   return `${proto === 'http' ? 'plain' : 'secure'}:${host}`
 }
@@ -150,7 +150,7 @@ async function serve(address: Address, attempt: Attempt): Promise<Bound | BindRe
   const plan = { kind: 'tunnel', tunnelId: id, httpVersion, proxyHeader: proxyHeader(request) ?? 0 } as const
   const { credentialId, id: sessionId } = session
   const { opts, poolingEnabled: isPooled } = request
-  const place = placeOf(proto, address)
+  const place = addressKey(proto, address)
   const asking = { id: endpointId, proto, host, port, place, isRandom, isPooled, tunnel: plan }
   const open = await binding.endpoints.open({ ...asking, credentialId, sessionId, opts }).catch((error: unknown) => {
     binding.log.error({ session: sessionId, endpoint: endpointId, error }, 'endpoint cannot be opened')

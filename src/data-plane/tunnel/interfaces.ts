@@ -24,7 +24,7 @@ export interface RemoteTunnels {
   /** The session of a tunnel at another plane or node, if known. */
   sessionOf(tunnelId: string): string | undefined
   /** Whether an endpoint that is served here belongs to a tunnel at another node. */
-  isDistant(endpointId: string): boolean
+  isRemote(endpointId: string): boolean
   readonly dial: Dial
   /** Follows a group at other nodes too; undefined when there are none. */
   readonly followGroup?: FollowGroup | undefined
@@ -40,7 +40,7 @@ export interface RemoteTunnels {
 export const noRemoteTunnels: RemoteTunnels = {
   holderOf: () => undefined,
   sessionOf: () => undefined,
-  isDistant: () => false,
+  isRemote: () => false,
   dial: async () => new DialFault('offline', 'the tunnel is not online'),
   legChanged() {},
   cameHere() {},

@@ -45,9 +45,9 @@ const asLeg = ({ clientId, cookie }: AuthAnswer, more: Partial<AuthRequest> = {}
 async function twoPlanes(options: TestAgentListenerOptions = {}) {
   const seal = new Sealer(randomBytes(32))
   const open = async (planeId: string, more: TestAgentListenerOptions = {}) => {
-    const door = await new TestAgentListener(identity, { seal, planeId, planeCount: 2, ...more }).listen()
-    after(() => door.close())
-    return door
+    const listener = await new TestAgentListener(identity, { seal, planeId, planeCount: 2, ...more }).listen()
+    after(() => listener.close())
+    return listener
   }
   const changed: string[] = []
   const control = { isAway: false, meanwhile() {} }
@@ -68,8 +68,8 @@ async function twoPlanes(options: TestAgentListenerOptions = {}) {
   return { first, second, agent, auth, changed, control }
 }
 
-const noSessions = (door: TestAgentListener) =>
-  assert.deepEqual(door.registry.counts, { sessions: 0, tunnels: 0, endpoints: 0 })
+const noSessions = (listener: TestAgentListener) =>
+  assert.deepEqual(listener.registry.counts, { sessions: 0, tunnels: 0, endpoints: 0 })
 
 describe('a leg', () => {
   test('is let in where its session is not, and carries its visitors', async () => {
@@ -115,7 +115,7 @@ describe('a leg', () => {
   test('is refused, and becomes no session, without proof that it belongs to an online session', async () => {
     const { first, second, auth, control } = await twoPlanes()
     const other = 'b'.repeat(40)
-    for (const door of [first, second]) door.credentials.all.set(other, { id: 'cr_other', acl: [] })
+    for (const listener of [first, second]) listener.credentials.all.set(other, { id: 'cr_other', acl: [] })
     const stranger = await first.online({ authtoken: new Secret(other) })
     const gone = await first.online()
     await gone.agent.leave()

@@ -22,12 +22,12 @@ export class AgentLeg extends AgentLink {
   /** Takes visitors from here on. */
   constructor(parts: LinkParts) {
     super(parts)
-    const { mux, traits, peer, request, authenticated, door } = parts
+    const { mux, traits, peer, request, authenticated, listener } = parts
     this.id = authenticated.sessionId
     this.#dialler = new Dialler(mux, traits)
     this.watch({ isPinged: true })
-    door.online.legs.add(this)
-    door.log.info({ session: this.id, leg: request.leg, peer: peer.ip }, 'agent leg online')
+    listener.online.legs.add(this)
+    listener.log.info({ session: this.id, leg: request.leg, peer: peer.ip }, 'agent leg online')
   }
 
   /** Open connections of visitors: all streams that we opened, except the heartbeat. */
@@ -51,7 +51,7 @@ export class AgentLeg extends AgentLink {
   }
 
   protected release(reason: string): void {
-    const { online, log } = this.parts.door
+    const { online, log } = this.parts.listener
     online.legs.remove(this)
     log.info({ session: this.id, reason }, 'agent leg offline')
   }

@@ -63,14 +63,14 @@ test('with `public`, any name is shown with its certificate, and an ingress with
 })
 
 test('agents wait for certificates only where one is shown that is not our own', async () => {
-  const told = Promise.withResolvers<void>()
-  const { promise: known } = told
+  const received = Promise.withResolvers<void>()
+  const { promise: known } = received
   const isReady = (shown: ListenerCertificates) =>
     Promise.race([shown.ready().then(() => true), new Promise((resolve) => setImmediate(resolve, false))])
   const waiting = shownWith({ 'a.test': true }, { known })
   assert.equal(await isReady(waiting), false)
   assert.equal(await isReady(shownWith({}, { known, isPublic: true })), false)
   assert.equal(await isReady(shownWith({ 'own.test': false }, { known })), true)
-  told.resolve()
+  received.resolve()
   assert.equal(await isReady(waiting), true)
 })

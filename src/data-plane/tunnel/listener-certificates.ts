@@ -32,7 +32,7 @@ const RENEWAL_LOOK_MS = 24 * 3_600_000
 export class ListenerCertificates {
   readonly #options: ListenerCertificatesOptions
   #settings: ListenerTlsSettings
-  #door: Pick<AgentListener, 'useCertificate'> | undefined
+  #listener: Pick<AgentListener, 'useCertificate'> | undefined
 
   constructor(options: ListenerCertificatesOptions) {
     this.#options = options
@@ -53,8 +53,8 @@ export class ListenerCertificates {
   }
 
   /** Renews the certificate of a door in time; returns a function that stops this. */
-  keepUp(door: Pick<AgentListener, 'useCertificate'>): () => void {
-    this.#door = door
+  keepUp(listener: Pick<AgentListener, 'useCertificate'>): () => void {
+    this.#listener = listener
     const renewal = setInterval(() => this.#renew(), RENEWAL_LOOK_MS).unref()
     return () => clearInterval(renewal)
   }
@@ -67,7 +67,7 @@ export class ListenerCertificates {
 
   #renew(): void {
     const { certificate, tlsMinVersion } = this.shown()
-    this.#door?.useCertificate(certificate, tlsMinVersion)
+    this.#listener?.useCertificate(certificate, tlsMinVersion)
   }
 
   /** Undefined means the listener's own certificate. */

@@ -42,9 +42,9 @@ export class Online {
   readonly #binding: Binding
   readonly #stopped = new StoppedTunnels()
   /** Sessions, legs and standbys that were asked to move. */
-  readonly #toldToMove = new Set<{ readonly isEnded: boolean }>()
+  readonly #moveRequested = new Set<{ readonly isEnded: boolean }>()
   /** Rounds of telling agents about other nodes. */
-  #nodesTold = 0
+  #nodesSent = 0
   readonly #control: Control
 
   constructor({ tcpPorts, ...given }: OnlineOptions) {
@@ -142,32 +142,32 @@ export class Online {
    */
   async tellToMove(nodes?: readonly string[]): Promise<void> {
     // Standbys first and all at once, so that none becomes a session that is not asked.
-    for (const standby of this.standbys.all) if (standby.tellToMove()) this.#toldToMove.add(standby)
+    for (const standby of this.standbys.all) if (standby.tellToMove()) this.#moveRequested.add(standby)
     for (const session of this.registry.liveSessions()) {
       if (session.isEnded || session.tellToMove?.(nodes) !== true) continue
-      this.#toldToMove.add(session)
-      if (this.#toldToMove.size % MOVED_TOGETHER === 0) await pause(MOVES_APART_MS)
+      this.#moveRequested.add(session)
+      if (this.#moveRequested.size % MOVED_TOGETHER === 0) await pause(MOVES_APART_MS)
     }
-    for (const leg of this.legs.all) if (!leg.isEnded && this.legs.moveAway(leg)) this.#toldToMove.add(leg)
+    for (const leg of this.legs.all) if (!leg.isEnded && this.legs.moveAway(leg)) this.#moveRequested.add(leg)
   }
 
   /** Tells every agent that supports it where other nodes accept agents; a few agents at a time. */
   async tellNodes(addresses: readonly string[]): Promise<void> {
-    const round = ++this.#nodesTold
-    let told = 0
+    const round = ++this.#nodesSent
+    let sent = 0
     for (const session of this.registry.liveSessions()) {
       // A later list has replaced this one.
-      if (round !== this.#nodesTold) return
+      if (round !== this.#nodesSent) return
       if (session.isEnded) continue
       session.tellNodes?.(addresses)
-      if (++told % MOVED_TOGETHER === 0) await pause(MOVES_APART_MS)
+      if (++sent % MOVED_TOGETHER === 0) await pause(MOVES_APART_MS)
     }
   }
 
   /** Sessions, legs and standbys that were asked to move and are still here. */
   get moving(): number {
     let count = 0
-    for (const session of this.#toldToMove) if (!session.isEnded) count++
+    for (const session of this.#moveRequested) if (!session.isEnded) count++
     return count
   }
 

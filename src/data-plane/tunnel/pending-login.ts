@@ -24,7 +24,7 @@ export class PendingLogin implements AuthenticationOutcome, Candidate {
   readonly peer: AgentPeer
   readonly #options: TrialOptions
   readonly #overdue: NodeJS.Timeout
-  #isTold = false
+  #isAnswered = false
   #isOver = false
   /** Its mistake so far. */
   #blame: string | undefined
@@ -65,8 +65,8 @@ export class PendingLogin implements AuthenticationOutcome, Candidate {
   }
 
   failed(reason: string, { isFault }: { readonly isFault: boolean }): number {
-    if (this.#isTold || this.#isOver) return 0
-    this.#isTold = true
+    if (this.#isAnswered || this.#isOver) return 0
+    this.#isAnswered = true
     const { admission, log, lateRefusalMs, onNoisy } = this.#options
     const { ip } = this.peer
     const isNoisy = isFault && admission.fail(ip)

@@ -9,18 +9,18 @@ import { listed } from './testing/test-control.ts'
 const identity = await makeIdentity()
 
 async function startTestListener(): Promise<TestAgentListener> {
-  const door = await new TestAgentListener(identity).listen()
-  after(() => door.close())
-  return door
+  const listener = await new TestAgentListener(identity).listen()
+  after(() => listener.close())
+  return listener
 }
 
 const visit = { ip: '192.0.2.1', port: 1, proto: 'https', edge: 'none', passthroughTls: false } as const
 
 test('lists are newest first, page by page, and sessions that return keep their position', async () => {
-  const door = await startTestListener()
-  const { registry } = door.tunnels
+  const listener = await startTestListener()
+  const { registry } = listener.tunnels
   const agents = []
-  for (let i = 0; i < 5; i++) agents.push(await door.online())
+  for (let i = 0; i < 5; i++) agents.push(await listener.online())
   const ids = agents.map(({ auth }) => auth.clientId).reverse()
   const sessionIds = async () => (await listed(registry).sessions({ limit: 100 })).map(({ id }) => id)
   assert.deepEqual(await sessionIds(), ids)
@@ -35,7 +35,7 @@ test('lists are newest first, page by page, and sessions that return keep their 
 
   const third = agents[2] ?? assert.fail()
   await third.agent.leave()
-  await until(() => door.load.sessions === 4)
+  await until(() => listener.load.sessions === 4)
   assert.deepEqual(
     await sessionIds(),
     ids.filter((id) => id !== third.auth.clientId),
@@ -45,15 +45,15 @@ test('lists are newest first, page by page, and sessions that return keep their 
     (await listed(registry).sessions({ limit: 1, beforeId: third.auth.clientId })).map(({ id }) => id),
     [ids[3]],
   )
-  await door.online({ clientId: third.auth.clientId, cookie: third.auth.cookie })
+  await listener.online({ clientId: third.auth.clientId, cookie: third.auth.cookie })
   assert.deepEqual(await sessionIds(), ids)
 })
 
 test('a visitor reaches the agent of its tunnel and no other, both ways, until the tunnel is gone', async () => {
-  const door = await startTestListener()
-  const [{ agent: one }, { agent: two }] = [await door.online(), await door.online()]
+  const listener = await startTestListener()
+  const [{ agent: one }, { agent: two }] = [await listener.online(), await listener.online()]
   const [a, b] = [ok(await one.bind()), ok(await two.startLabels({ a: 'b' }))]
-  const { dial } = door.registry
+  const { dial } = listener.registry
   for (const [tunnelId, agent] of [
     [a.tunnelId, one],
     [b, two],
@@ -65,9 +65,9 @@ test('a visitor reaches the agent of its tunnel and no other, both ways, until t
     stream.attach({ data: (chunk) => heard.push(Buffer.from(chunk)), end() {}, drain() {}, closed() {} })
     agent.visitors[0]?.write(Buffer.from('from the service'))
     await until(() => Buffer.concat(heard).toString() === 'from the service')
-    assert.equal(door.load.connections, 1)
+    assert.equal(listener.load.connections, 1)
     stream.reset()
-    await until(() => door.load.connections === 0)
+    await until(() => listener.load.connections === 0)
   }
   assert.deepEqual([one.visitors.length, two.visitors.length], [1, 1])
   await one.unbind(a.id)
@@ -76,10 +76,10 @@ test('a visitor reaches the agent of its tunnel and no other, both ways, until t
 })
 
 test('an open connection goes on when its tunnel is unbound', async () => {
-  const door = await startTestListener()
-  const { agent } = await door.online()
+  const listener = await startTestListener()
+  const { agent } = await listener.online()
   const { id, tunnelId } = ok(await agent.bind())
-  const stream = await door.registry.dial({ tunnelId, ...visit })
+  const stream = await listener.registry.dial({ tunnelId, ...visit })
   if (stream instanceof DialFault) assert.fail(stream)
   await until(() => agent.visitors.length === 1)
   await agent.unbind(id)
@@ -91,10 +91,10 @@ test('an open connection goes on when its tunnel is unbound', async () => {
 })
 
 test('one visitor that reads nothing does not hold up the others', async () => {
-  const door = await startTestListener()
-  const { agent } = await door.online()
+  const listener = await startTestListener()
+  const { agent } = await listener.online()
   const { tunnelId } = ok(await agent.bind())
-  const { dial } = door.registry
+  const { dial } = listener.registry
   const stalled = (await dial({ tunnelId, ...visit })) as WireStream
   stalled.attach({ data() {}, end() {}, drain() {}, closed() {} })
   stalled.pause()

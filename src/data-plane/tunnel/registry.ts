@@ -17,7 +17,7 @@ interface RegistryOptions {
 }
 
 /** How long an agent waits until other planes can reach its tunnel, in milliseconds. */
-const TOLD_MS = 5000
+const REPORT_MS = 5000
 
 export class Registry {
   readonly region: string
@@ -27,7 +27,7 @@ export class Registry {
   /** By the ids of their endpoints. */
   readonly #endpoints = new SortedIdMap<Tunnel>()
   /** Tunnels by place; several when they are in a pool. */
-  readonly #byPlace = new Map<string, Set<Tunnel>>()
+  readonly #byAddress = new Map<string, Set<Tunnel>>()
   /** Tunnels with labels, including those at other planes and nodes. */
   readonly groups = new LabelGroups<LabelledTunnel>()
   #past = { bytesIn: 0, bytesOut: 0 }
@@ -88,13 +88,13 @@ export class Registry {
     if (tunnel.endpoint) {
       this.#endpoints.add(tunnel.endpoint.id, tunnel)
       const { place } = tunnel.endpoint
-      this.#byPlace.set(place, (this.#byPlace.get(place) ?? new Set()).add(tunnel))
+      this.#byAddress.set(place, (this.#byAddress.get(place) ?? new Set()).add(tunnel))
     }
     const listed = listedAs(tunnel)
     if (listed) this.groups.add(listed)
     this.#remote.cameHere(tunnel.id, tunnel.endpoint?.open.served.config)
     // A control plane that is away is told when it attaches this data plane again.
-    await this.#control.ask('tunnelStarted', this.#onlineTunnel(tunnel), { withinMs: TOLD_MS }).catch(() => {})
+    await this.#control.ask('tunnelStarted', this.#onlineTunnel(tunnel), { withinMs: REPORT_MS }).catch(() => {})
   }
 
   /** Its agent has changed the name, description or metadata of a tunnel. */
@@ -123,9 +123,9 @@ export class Registry {
     if (tunnel.endpoint) {
       this.#endpoints.delete(tunnel.endpoint.id)
       const { place } = tunnel.endpoint
-      const sharing = this.#byPlace.get(place)
+      const sharing = this.#byAddress.get(place)
       sharing?.delete(tunnel)
-      if (sharing?.size === 0) this.#byPlace.delete(place)
+      if (sharing?.size === 0) this.#byAddress.delete(place)
     }
     const listed = listedAs(tunnel)
     if (listed) this.groups.delete(listed)
@@ -142,7 +142,7 @@ export class Registry {
 
   /** The sessions that have a place: one, unless it is a pool. */
   holdersOf(place: string): LiveSession[] {
-    return [...new Set([...(this.#byPlace.get(place) ?? [])].map(({ session }) => session))]
+    return [...new Set([...(this.#byAddress.get(place) ?? [])].map(({ session }) => session))]
   }
 
   /** Dials a tunnel that is online here, and no other. */

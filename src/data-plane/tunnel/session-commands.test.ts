@@ -11,10 +11,10 @@ import { TestAgentListener, type TestAgentListenerOptions, until } from './testi
 const identity = await makeIdentity()
 
 async function startAgent(request?: Partial<AuthRequest>, options?: TestAgentListenerOptions) {
-  const door = await new TestAgentListener(identity, options).listen()
-  after(() => door.close())
-  const { agent, auth } = await door.online(request)
-  return { door, agent, command: (command: AgentCommand) => door.registry.command(auth.clientId, command) }
+  const listener = await new TestAgentListener(identity, options).listen()
+  after(() => listener.close())
+  const { agent, auth } = await listener.online(request)
+  return { listener, agent, command: (command: AgentCommand) => listener.registry.command(auth.clientId, command) }
 }
 
 const commands = ['restart', 'stop', 'update'] as const
@@ -22,8 +22,8 @@ const commands = ['restart', 'stop', 'update'] as const
 describe('a command', () => {
   for (const command of commands) {
     test(`to ${command} reaches the agent of the session, and only it`, async () => {
-      const { door, agent, command: send } = await startAgent()
-      const { agent: other } = await door.online()
+      const { listener, agent, command: send } = await startAgent()
+      const { agent: other } = await listener.online()
       const heard: number[] = []
       agent.onCommand = (type) => {
         heard.push(type)
@@ -96,11 +96,11 @@ describe('a command', () => {
   })
 
   test('to a session that is gone, or never was, is 404', async () => {
-    const { door, agent, command: send } = await startAgent()
+    const { listener, agent, command: send } = await startAgent()
     await agent.leave()
-    await until(() => door.load.sessions === 0)
+    await until(() => listener.load.sessions === 0)
     const missing = { code: 'NOT_FOUND', status: 404, message: 'there is no tunnel session with this id' }
     await assert.rejects(send('stop'), missing)
-    await assert.rejects(door.registry.command('ts_x', 'stop'), missing)
+    await assert.rejects(listener.registry.command('ts_x', 'stop'), missing)
   })
 })

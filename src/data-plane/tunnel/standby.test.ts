@@ -31,9 +31,9 @@ async function twoNodes(options: TestAgentListenerOptions = {}) {
   const seal = new Sealer(randomBytes(32))
   const open = async (id: string) => {
     const given = { seal, nodes: { id, addresses: () => [] }, limits: { refusalMs: 10, leastHeartbeatMs: 10 } }
-    const door = await new TestAgentListener(identity, { ...given, ...options }).listen()
-    after(() => door.close())
-    return door
+    const listener = await new TestAgentListener(identity, { ...given, ...options }).listen()
+    after(() => listener.close())
+    return listener
   }
   const [first, second] = [await open('nd_1'), await open('nd_2')]
   const { agent: own, auth: session } = await first.online({ canMove: true, knowsNodes: true })
@@ -47,8 +47,8 @@ async function withStandby(options: TestAgentListenerOptions = {}) {
   return { ...made, agent, auth }
 }
 
-const isEmpty = (door: TestAgentListener) =>
-  assert.deepEqual(door.registry.counts, { sessions: 0, tunnels: 0, endpoints: 0 })
+const isEmpty = (listener: TestAgentListener) =>
+  assert.deepEqual(listener.registry.counts, { sessions: 0, tunnels: 0, endpoints: 0 })
 
 describe('a standby', () => {
   test('is let in for a session, is no session, and may make no calls', async () => {
@@ -66,7 +66,7 @@ describe('a standby', () => {
   test('is refused without proof that the session is its own', async () => {
     const { first, second, session } = await twoNodes()
     const other = 'b'.repeat(40)
-    for (const door of [first, second]) door.credentials.all.set(other, { id: 'cr_other', acl: [] })
+    for (const listener of [first, second]) listener.credentials.all.set(other, { id: 'cr_other', acl: [] })
     const stranger = await first.online({ authtoken: new Secret(other) })
     const hostile: [name: string, request: Partial<AuthRequest>, number: number][] = [
       ["another's session with its own cookie", asStandby({ ...session, cookie: stranger.auth.cookie }), 109],

@@ -16,24 +16,24 @@ export class AgentStandby extends AgentLink {
   /** Requests of its agent while the session begins: streams with their types. */
   readonly waiting: [stream: WireStream, type: number][] = []
   #hasBegun = false
-  #isToldToMove = false
+  #isMoveRequested = false
 
   /** `parts` are those of the future session. */
   constructor(parts: LinkParts) {
     super(parts)
-    const { peer, authenticated, door } = parts
+    const { peer, authenticated, listener } = parts
     // Only the agent pings: a session has one heartbeat of the server, and starts it when this becomes one.
     this.watch({ isPinged: false })
-    door.online.standbys.add(this)
-    door.log.debug({ session: authenticated.sessionId, peer: peer.ip }, 'agent standby online')
+    listener.online.standbys.add(this)
+    listener.log.debug({ session: authenticated.sessionId, peer: peer.ip }, 'agent standby online')
   }
 
   get hasBegun(): boolean {
     return this.#hasBegun
   }
 
-  get isToldToMove(): boolean {
-    return this.#isToldToMove
+  get isMoveRequested(): boolean {
+    return this.#isMoveRequested
   }
 
   /** The session is about to begin; streams that come from now on are kept for it. */
@@ -49,13 +49,13 @@ export class AgentStandby extends AgentLink {
 
   /** Asks the agent to move its standby elsewhere; no session begins here any more. */
   tellToMove(): boolean {
-    this.#isToldToMove = true
+    this.#isMoveRequested = true
     return tell(this.parts.mux, streamTypes.move, moveMessage) === undefined
   }
 
   protected release(reason: string): void {
-    const { door, peer, authenticated } = this.parts
-    door.online.standbys.remove(this)
-    door.log.debug({ session: authenticated.sessionId, peer: peer.ip, reason }, 'agent standby offline')
+    const { listener, peer, authenticated } = this.parts
+    listener.online.standbys.remove(this)
+    listener.log.debug({ session: authenticated.sessionId, peer: peer.ip, reason }, 'agent standby offline')
   }
 }

@@ -17,17 +17,17 @@ import { listed } from './testing/test-control.ts'
 const identity = await makeIdentity()
 
 async function startAgent(options?: TestAgentListenerOptions) {
-  const door = await new TestAgentListener(identity, options).listen()
-  after(() => door.close())
-  return { door, ...(await door.online()) }
+  const listener = await new TestAgentListener(identity, options).listen()
+  after(() => listener.close())
+  return { listener, ...(await listener.online()) }
 }
 
 const back = ({ clientId, cookie }: AuthAnswer) => ({ clientId, cookie })
 
 describe('a label tunnel', () => {
   test('is listed with its labels, and groups find it', async () => {
-    const { door, agent, auth } = await startAgent()
-    const { registry } = door.tunnels
+    const { listener, agent, auth } = await startAgent()
+    const { registry } = listener.tunnels
     const group = registry.followGroup({ app: 'web' })
     const id = ok(await agent.startLabels({ app: 'web', dc: '1' }, { metadata: 'mine', forwardsProto: 'http2' }))
     assert.ok(isId(id, 'tn_'))
@@ -54,12 +54,12 @@ describe('a label tunnel', () => {
   })
 
   test('started later sorts later, whatever its labels', async () => {
-    const { door, agent } = await startAgent()
+    const { listener, agent } = await startAgent()
     const ids: string[] = []
     for (let i = 0; i < 50; i++) ids.push(ok(await agent.startLabels({ n: String(i % 7) })))
     assert.deepEqual([...ids].sort(), ids)
     assert.equal(new Set(ids).size, 50)
-    const page = await listed(door.registry).tunnels({ limit: 100 })
+    const page = await listed(listener.registry).tunnels({ limit: 100 })
     assert.deepEqual(
       page.map(({ id }) => id),
       ids.toReversed(),
@@ -67,15 +67,15 @@ describe('a label tunnel', () => {
   })
 
   test('needs an ACL that covers every one of its labels', async () => {
-    const { door, agent } = await startAgent()
-    door.credentials.restrict('bind:app=*')
+    const { listener, agent } = await startAgent()
+    listener.credentials.restrict('bind:app=*')
     ok(await agent.startLabels({ app: 'a' }))
     const refused = await agent.startLabels({ app: 'a', dc: '1' })
     assert.equal(refusedWith(refused), 399)
     assert.match(JSON.stringify(refused), /`dc=1`/)
-    door.credentials.restrict('bind:*.example.com')
+    listener.credentials.restrict('bind:*.example.com')
     assert.equal(refusedWith(await agent.startLabels({ app: 'a' })), 399)
-    door.credentials.restrict('*')
+    listener.credentials.restrict('*')
     ok(await agent.startLabels({ app: 'a', dc: '1' }))
   })
 
@@ -91,9 +91,9 @@ describe('a label tunnel', () => {
   ]
   for (const [what, labels, ngrok] of refused) {
     test(`${what} is refused with ${ngrok}`, async () => {
-      const { door, agent } = await startAgent()
+      const { listener, agent } = await startAgent()
       assert.equal(refusedWith(await agent.startLabels(labels)), ngrok)
-      assert.equal(door.load.tunnels, 0)
+      assert.equal(listener.load.tunnels, 0)
     })
   }
 
@@ -106,28 +106,28 @@ describe('a label tunnel', () => {
 describe('a session that returns', () => {
   test('gets the same ids for equal labels, one by one, and their start', async () => {
     const clock = { now: 1_000_000_000 }
-    const { door, agent, auth } = await startAgent({ now: () => clock.now })
+    const { listener, agent, auth } = await startAgent({ now: () => clock.now })
     const sets = [{ a: '1', b: '2' }, { a: '1' }, { b: '2', a: '1' }]
     for (const labels of sets) ok(await agent.startLabels(labels))
-    const before = await listed(door.registry).tunnels({ limit: 10 })
+    const before = await listed(listener.registry).tunnels({ limit: 10 })
     await agent.leave()
-    await until(() => door.load.sessions === 0)
+    await until(() => listener.load.sessions === 0)
     clock.now += 60_000
-    const { agent: again } = await door.online(back(auth))
+    const { agent: again } = await listener.online(back(auth))
     const ids = [...sets].reverse().map(async (labels) => ok(await again.startLabels(labels)))
     assert.deepEqual((await Promise.all(ids)).sort(), before.map(({ id }) => id).sort())
-    assert.deepEqual(await listed(door.registry).tunnels({ limit: 10 }), before)
+    assert.deepEqual(await listed(listener.registry).tunnels({ limit: 10 }), before)
     // A further tunnel with the same labels is new.
     const more = ok(await again.startLabels({ a: '1' }))
     assert.ok(!before.some(({ id }) => id === more))
   })
 
   test('gets them even while its old connection is still there', async () => {
-    const { door, agent, auth } = await startAgent()
+    const { listener, agent, auth } = await startAgent()
     const id = ok(await agent.startLabels({ a: '1' }))
-    const { agent: again } = await door.online(back(auth))
+    const { agent: again } = await listener.online(back(auth))
     assert.equal(ok(await again.startLabels({ a: '1' })), id)
-    assert.equal(door.load.tunnels, 1)
+    assert.equal(listener.load.tunnels, 1)
   })
 
   test('ends the right tunnel by its old id after a restart of the server, and no other one', async () => {
@@ -135,16 +135,16 @@ describe('a session that returns', () => {
     const first = await startAgent({ seal })
     const old = ok(await first.agent.startLabels({ a: '1' }))
     const oldOther = ok(await first.agent.startLabels({ a: '2' }))
-    await first.door.close()
-    const { door, agent } = await (async () => {
-      const door = await new TestAgentListener(identity, { seal }).listen()
-      after(() => door.close())
-      return { door, ...(await door.online(back(first.auth))) }
+    await first.listener.close()
+    const { listener, agent } = await (async () => {
+      const listener = await new TestAgentListener(identity, { seal }).listen()
+      after(() => listener.close())
+      return { listener, ...(await listener.online(back(first.auth))) }
     })()
     const other = ok(await agent.startLabels({ a: '2' }))
     const id = ok(await agent.startLabels({ a: '1' }))
     assert.notEqual(id, old)
-    const present = async () => (await listed(door.registry).tunnels({ limit: 10 })).map((each) => each.id)
+    const present = async () => (await listed(listener.registry).tunnels({ limit: 10 })).map((each) => each.id)
     await agent.unbind(old)
     assert.deepEqual(await present(), [other])
     // Agents send it three times, which must not end the next tunnel with these labels.
@@ -159,9 +159,9 @@ describe('a session that returns', () => {
 })
 
 test('ending a tunnel three times never ends the next one with its labels', async () => {
-  const { door, agent, auth } = await startAgent()
+  const { listener, agent, auth } = await startAgent()
   for (const session of [agent, undefined]) {
-    const it = session ?? (await door.online(back(auth))).agent
+    const it = session ?? (await listener.online(back(auth))).agent
     const id = ok(await it.startLabels({ a: '1' }))
     await it.unbind(id)
     const next = ok(await it.startLabels({ a: '1' }))
@@ -169,7 +169,7 @@ test('ending a tunnel three times never ends the next one with its labels', asyn
     await it.unbind(id)
     await it.unbind(id)
     assert.deepEqual(
-      (await listed(door.registry).tunnels({ limit: 10 })).map((each) => each.id),
+      (await listed(listener.registry).tunnels({ limit: 10 })).map((each) => each.id),
       [next],
     )
   }

@@ -40,11 +40,11 @@ export const listenerLimits: ListenerLimits = {
 /** The share of these limits for one of several doors, so that all together admit no more than one would. */
 export function admissionOf(
   { unproven, unprovenPerIp, failuresPerMinute }: ListenerLimits,
-  doors: number,
+  listeners: number,
 ): Pick<ListenerLimits, 'unproven' | 'unprovenPerIp' | 'failuresPerMinute'> {
   return {
-    unproven: shareOf(unproven, doors),
-    unprovenPerIp: shareOf(unprovenPerIp, doors),
-    failuresPerMinute: shareOf(failuresPerMinute, doors),
+    unproven: shareOf(unproven, listeners),
+    unprovenPerIp: shareOf(unprovenPerIp, listeners),
+    failuresPerMinute: shareOf(failuresPerMinute, listeners),
   }
 }

@@ -44,7 +44,7 @@ export abstract class UnauthenticatedConnections {
   }
 
   /** Unauthenticated connections: how many there are, how many had to make room, how many failed. */
-  get numbers(): Pick<Admission, 'unproven' | 'turnedAway' | 'failures'> {
+  get metrics(): Pick<Admission, 'unproven' | 'turnedAway' | 'failures'> {
     const { unproven, turnedAway, failures } = this.#admission
     return { unproven, turnedAway, failures }
   }

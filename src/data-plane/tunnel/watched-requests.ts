@@ -10,7 +10,7 @@ export class WatchedRequests {
   /** By endpoint id: an endpoint has one tunnel, and so at most one watcher. */
   readonly #watchers = new Map<string, Watcher>()
   /** Watchers at other planes; there may be two for a moment when an agent moves between planes. */
-  readonly #elsewhere = new Map<string, Set<Watcher>>()
+  readonly #forPeers = new Map<string, Set<Watcher>>()
   #isNobodyWatching = true
   #heard: (endpointId: string, isWatched: boolean) => void = () => {}
 
@@ -29,12 +29,12 @@ export class WatchedRequests {
   }
 
   /** The same for a watcher at another plane. */
-  watchElsewhere(endpointId: string, watcher: Watcher): () => void {
-    const watchers = this.#elsewhere.get(endpointId) ?? new Set()
-    this.#elsewhere.set(endpointId, watchers.add(watcher))
+  watchForPeer(endpointId: string, watcher: Watcher): () => void {
+    const watchers = this.#forPeers.get(endpointId) ?? new Set()
+    this.#forPeers.set(endpointId, watchers.add(watcher))
     this.#isNobodyWatching = false
     return () => {
-      if (watchers.delete(watcher) && watchers.size === 0) this.#elsewhere.delete(endpointId)
+      if (watchers.delete(watcher) && watchers.size === 0) this.#forPeers.delete(endpointId)
       this.#updateFlag()
     }
   }
@@ -53,16 +53,16 @@ export class WatchedRequests {
   saw(request: ServedRequest & { readonly edge: string | undefined }): void {
     if (this.#isNobodyWatching || request.edge === undefined) return
     this.#watchers.get(request.edge)?.(request)
-    const elsewhere = this.#elsewhere.get(request.edge)
-    if (elsewhere) for (const watcher of elsewhere) watcher(request)
+    const forPeers = this.#forPeers.get(request.edge)
+    if (forPeers) for (const watcher of forPeers) watcher(request)
   }
 
   /** A request that another plane served. */
-  sawElsewhere(endpointId: string, request: ServedRequest): void {
+  sawAtPeer(endpointId: string, request: ServedRequest): void {
     this.#watchers.get(endpointId)?.(request)
   }
 
   #updateFlag(): void {
-    this.#isNobodyWatching = this.#watchers.size + this.#elsewhere.size === 0
+    this.#isNobodyWatching = this.#watchers.size + this.#forPeers.size === 0
   }
 }

@@ -8,7 +8,7 @@
  */
 import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { kept } from './byte-stream.ts'
+import { keepBytes } from './byte-stream.ts'
 import { firstBytesOf } from './first-bytes-of.ts'
 
 /** Size of one read, in bytes: two of the largest mux frames. Larger reads do not fit the processor's cache. */
@@ -67,12 +67,12 @@ export function readBorrowed(socket: Duplex, take: (chunk: Buffer) => boolean): 
 /** Queues bytes that arrive in the socket again, as Node does, so that the socket no longer refers to `take`. */
 export function stopLending(socket: Socket): void {
   const callback = fields?.callback
-  if (callback) (socket as unknown as Open)[callback] = queued
+  if (callback) (socket as unknown as Open)[callback] = queueRead
 }
 
 /** Node calls it as a method of the socket. */
-function queued(this: Socket, length: number): boolean {
-  return memory === undefined || this.push(kept(memory.first(length)))
+function queueRead(this: Socket, length: number): boolean {
+  return memory === undefined || this.push(keepBytes(memory.first(length)))
 }
 
 function newShared(): Shared {
@@ -83,8 +83,8 @@ function newShared(): Shared {
 /** Sockets have them from the start, whatever they are used for. */
 function fieldsOf(socket: Socket): Fields {
   const names = Object.getOwnPropertySymbols(socket)
-  const named = (name: string): symbol | undefined => names.find(({ description }) => description === name)
-  return { buffer: named('kBuffer'), callback: named('kBufferCb'), next: named('kBufferGen') }
+  const symbolNamed = (name: string): symbol | undefined => names.find(({ description }) => description === name)
+  return { buffer: symbolNamed('kBuffer'), callback: symbolNamed('kBufferCb'), next: symbolNamed('kBufferGen') }
 }
 
 /** Whether only the event loop reads this handle: a handle over a JavaScript stream could be read within another read. */

@@ -36,11 +36,11 @@ export interface ByteSink {
 
 /** Writes lent bytes to any stream. */
 export function writeLent(stream: ByteStream, chunk: Buffer): boolean {
-  return stream.writeLent ? stream.writeLent(chunk) : stream.write(kept(chunk))
+  return stream.writeLent ? stream.writeLent(chunk) : stream.write(keepBytes(chunk))
 }
 
 /** A copy of lent bytes that may be kept. */
-export function kept(chunk: Buffer): Buffer {
+export function keepBytes(chunk: Buffer): Buffer {
   if (chunk.length < LARGE_BYTES) {
     noteRead(chunk.length)
     return Buffer.from(chunk)

@@ -11,13 +11,13 @@ interface RecordRingOptions {
 }
 
 /** Bytes of a record's place: where it begins and how long it is, two numbers. */
-const PLACE_BYTES = 16
+const SLOT_BYTES = 16
 
 export class RecordRing {
   /** The memory for records; see `room`. */
   readonly bytes: Buffer
   readonly #size: number
-  readonly #places: number
+  readonly #slots: number
   /** Where each record begins, as if the buffer had no end. */
   readonly #starts: Float64Array
   readonly #lengths: Float64Array
@@ -27,16 +27,16 @@ export class RecordRing {
   #head = 0
   #at = 0
   /** The places of the oldest record and of the next; computing them by division would cost more than all the rest. */
-  #oldestPlace = 0
-  #nextPlace = 0
+  #oldestSlot = 0
+  #nextSlot = 0
 
   constructor({ bytes, usualBytes }: RecordRingOptions) {
-    this.#places = Math.max(1, Math.floor(bytes / (usualBytes + PLACE_BYTES)))
-    this.#size = Math.max(1, bytes - this.#places * PLACE_BYTES)
+    this.#slots = Math.max(1, Math.floor(bytes / (usualBytes + SLOT_BYTES)))
+    this.#size = Math.max(1, bytes - this.#slots * SLOT_BYTES)
     // The system allocates the memory only when it is first written.
     this.bytes = Buffer.alloc(this.#size)
-    this.#starts = new Float64Array(this.#places)
-    this.#lengths = new Float64Array(this.#places)
+    this.#starts = new Float64Array(this.#slots)
+    this.#lengths = new Float64Array(this.#slots)
   }
 
   /** The number that the next record will have. Records are numbered from 0. */
@@ -64,20 +64,20 @@ export class RecordRing {
     const free = this.#head + length - size
     while (
       this.#oldest < this.#next &&
-      (this.#next - this.#oldest === this.#places || (this.#starts[this.#oldestPlace] ?? 0) < free)
+      (this.#next - this.#oldest === this.#slots || (this.#starts[this.#oldestSlot] ?? 0) < free)
     ) {
       this.#oldest++
-      if (++this.#oldestPlace === this.#places) this.#oldestPlace = 0
+      if (++this.#oldestSlot === this.#slots) this.#oldestSlot = 0
     }
     return this.#at
   }
 
   /** Adds the record that was written into the room; `length` is its true length. */
   keep(length: number): void {
-    this.#starts[this.#nextPlace] = this.#head
-    this.#lengths[this.#nextPlace] = length
+    this.#starts[this.#nextSlot] = this.#head
+    this.#lengths[this.#nextSlot] = length
     this.#next++
-    if (++this.#nextPlace === this.#places) this.#nextPlace = 0
+    if (++this.#nextSlot === this.#slots) this.#nextSlot = 0
     this.#head += length
     this.#at += length
   }
@@ -85,8 +85,8 @@ export class RecordRing {
   /** A record by its number, while it is there. The bytes are lent: a later record may overwrite them. */
   read(number: number): Buffer | undefined {
     if (!(number >= this.#oldest && number < this.#next)) return undefined
-    const place = number % this.#places
-    const start = (this.#starts[place] ?? 0) % this.#size
-    return this.bytes.subarray(start, start + (this.#lengths[place] ?? 0))
+    const slot = number % this.#slots
+    const start = (this.#starts[slot] ?? 0) % this.#size
+    return this.bytes.subarray(start, start + (this.#lengths[slot] ?? 0))
   }
 }

@@ -5,7 +5,7 @@ import type { Duplex } from 'node:stream'
 import { TLSSocket } from 'node:tls'
 import { readBorrowed, stopLending } from './borrowed-reads.ts'
 import { BufferedWrites } from './buffered-writes.ts'
-import { type ByteSink, type ByteStream, kept } from './byte-stream.ts'
+import { type ByteSink, type ByteStream, keepBytes } from './byte-stream.ts'
 import { noteRead } from './read-memory.ts'
 
 interface SocketStreamOptions {
@@ -167,11 +167,11 @@ class SocketStream implements ByteStream {
   /** Returns false when reading should stop for now. */
   #lend(chunk: Buffer): boolean {
     // TLS passes on all it has decrypted even when paused: Node queues that, and emits it first, as `data`.
-    if (this.#isPaused || this.#socket.readableLength > 0) return this.#socket.push(kept(chunk))
+    if (this.#isPaused || this.#socket.readableLength > 0) return this.#socket.push(keepBytes(chunk))
     const sink = this.#sink
     try {
       if (sink?.lent) sink.lent(chunk)
-      else sink?.data(kept(chunk))
+      else sink?.data(keepBytes(chunk))
     } catch (cause) {
       this.#fail(cause)
     }

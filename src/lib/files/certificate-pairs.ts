@@ -52,7 +52,7 @@ export async function findCertificatePairs(folder: string): Promise<FoundPairs> 
     }
     for (const cert of [...files].sort()) {
       const key = keyBeside(cert, files)
-      const pair = key === undefined ? undefined : await stamped(folder, join(at, cert), join(at, key))
+      const pair = key === undefined ? undefined : await readStamped(folder, join(at, cert), join(at, key))
       if (pair) pairs.push(pair)
     }
     if (depth === 0) return
@@ -71,7 +71,11 @@ function keyBeside(cert: string, files: ReadonlySet<string>): string | undefined
   return undefined
 }
 
-async function stamped(folder: string, certFile: string, keyFile: string): Promise<CertificateFilePair | undefined> {
+async function readStamped(
+  folder: string,
+  certFile: string,
+  keyFile: string,
+): Promise<CertificateFilePair | undefined> {
   try {
     const stamps = await Promise.all([certFile, keyFile].map(stampOf))
     return { at: relative(folder, certFile), certFile, keyFile, stamp: stamps.join(' ') }

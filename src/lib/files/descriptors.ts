@@ -105,12 +105,12 @@ const outOfDescriptors =
 const LIMITS_BYTES = 4096
 
 function ownSystem(): DescriptorSystem {
-  const place = '/proc/self/limits'
+  const path = '/proc/self/limits'
   let table: FileHandle | undefined
   return {
     async limits() {
       try {
-        table ??= await open(place)
+        table ??= await open(path)
         const { buffer, bytesRead } = await table.read(Buffer.alloc(LIMITS_BYTES), 0, LIMITS_BYTES, 0)
         return buffer.toString('latin1', 0, bytesRead)
       } catch {

@@ -10,7 +10,7 @@ export function readCookies(
   for (const header of headers.all('cookie')) {
     for (const pair of header.split(';')) {
       const name = nameIn(pair)
-      if (isWanted(name)) found.push([name, trimmed(pair.slice(pair.indexOf('=') + 1))])
+      if (isWanted(name)) found.push([name, trimBlanks(pair.slice(pair.indexOf('=') + 1))])
     }
   }
   return found
@@ -50,14 +50,14 @@ export function cookieRemover(names: Iterable<string>): (headers: HeaderList) =>
 /** The name of a cookie; empty for a value without one. */
 function nameIn(pair: string): string {
   const equals = pair.indexOf('=')
-  return equals < 0 ? '' : trimmed(pair.slice(0, equals))
+  return equals < 0 ? '' : trimBlanks(pair.slice(0, equals))
 }
 
 /**
  * Trims spaces and tabs only (RFC 9110 §5.6.3). To browsers, other Unicode spaces are part of a name. If they were
  * trimmed too, a neighbouring domain could set a cookie that passes here for one that only this host can set.
  */
-function trimmed(text: string): string {
+function trimBlanks(text: string): string {
   let [from, to] = [0, text.length]
   while (from < to && isBlank(text, from)) from++
   while (to > from && isBlank(text, to - 1)) to--

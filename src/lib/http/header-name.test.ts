@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { type HeaderName, headerName, mixed, nameIn } from './header-name.ts'
+import { type HeaderName, headerName, mixCode, nameIn } from './header-name.ts'
 
 function hashOf(spelling: string): number {
   let hash = 0
-  for (const byte of Buffer.from(spelling, 'latin1')) hash = mixed(hash, byte)
+  for (const byte of Buffer.from(spelling, 'latin1')) hash = mixCode(hash, byte)
   return hash
 }
 

@@ -6,12 +6,12 @@ import { flatText } from '../text/flat-text.ts'
 import { isHeaderName } from './http-header.ts'
 
 /** Size of the cache, a power of two. A new spelling replaces the one in its slot. */
-const PLACES = 1024
+const SLOTS = 1024
 
 /** Longer names are rare and not cached, in characters. */
 const LONGEST_KEPT = 40
 
-const kept: (HeaderName | undefined)[] = new Array<HeaderName | undefined>(PLACES).fill(undefined)
+const kept: (HeaderName | undefined)[] = new Array<HeaderName | undefined>(SLOTS).fill(undefined)
 
 export class HeaderName {
   /** As the sender spelled it. */
@@ -39,19 +39,19 @@ export class HeaderName {
 /** The header name with this spelling. */
 export function headerName(spelling: string): HeaderName {
   let hash = 0
-  for (let i = 0; i < spelling.length; i++) hash = mixed(hash, spelling.charCodeAt(i))
-  const known = kept[placeOf(hash)]
+  for (let i = 0; i < spelling.length; i++) hash = mixCode(hash, spelling.charCodeAt(i))
+  const known = kept[slotOf(hash)]
   return known?.spelling === spelling ? known : keep(hash, spelling)
 }
 
 /** Adds one more character to the hash of a spelling; the hash begins with 0. */
-export function mixed(hash: number, code: number): number {
+export function mixCode(hash: number, code: number): number {
   return (Math.imul(hash, 31) + code) | 0
 }
 
 /** The name in `bytes` from `from` up to, but not including, `to`. It must be a token, and `hash` its hash. */
 export function nameIn(bytes: Uint8Array, from: number, to: number, hash: number): HeaderName {
-  const known = kept[placeOf(hash)]
+  const known = kept[slotOf(hash)]
   if (known?.isToken && isSame(bytes, from, to, known.bytes)) return known
   return keep(hash, Buffer.from(bytes.subarray(from, to)).toString('latin1'))
 }
@@ -62,13 +62,13 @@ function isSame(bytes: Uint8Array, from: number, to: number, name: Uint8Array): 
   return true
 }
 
-function placeOf(hash: number): number {
-  return (hash ^ (hash >>> 10)) & (PLACES - 1)
+function slotOf(hash: number): number {
+  return (hash ^ (hash >>> 10)) & (SLOTS - 1)
 }
 
 function keep(hash: number, spelling: string): HeaderName {
   const name = new HeaderName(spelling)
-  if (spelling.length <= LONGEST_KEPT) kept[placeOf(hash)] = name
+  if (spelling.length <= LONGEST_KEPT) kept[slotOf(hash)] = name
   return name
 }
 

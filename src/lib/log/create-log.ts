@@ -2,7 +2,7 @@
 import { type Logger, pino, stdSerializers, stdTimeFunctions } from 'pino'
 import { cutText } from '../text/cut-text.ts'
 import { LineSink } from './line-sink.ts'
-import { isSecretName, masked } from './log-mask.ts'
+import { isSecretName, maskSecrets } from './log-mask.ts'
 import { prettyLine } from './log-pretty.ts'
 import { standardPort } from './standard-output.ts'
 
@@ -34,19 +34,19 @@ const MAX_STACK_BYTES = 8 * 1024
 
 /** Opens a log; by default it writes to stderr, which leaves stdout to the output of commands. */
 export function createLog({ level = 'info', format = 'auto', destination }: LogOptions = {}): Logger {
-  const target = destination ?? openStderr((line) => shown(line))
+  const target = destination ?? openStderr((line) => formatted(line))
   const onTerminal = target.isTTY === true
   const pretty = format === 'pretty' || (format === 'auto' && onTerminal)
   const color = onTerminal && !process.env.NO_COLOR
-  const shown = (line: string): string => (pretty ? prettyLine(line, { color }) : line)
+  const formatted = (line: string): string => (pretty ? prettyLine(line, { color }) : line)
   const write = (line: string): unknown =>
-    target.write(shown(line.length > MAX_LINE_CHARACTERS ? shortened(line) : line))
+    target.write(formatted(line.length > MAX_LINE_CHARACTERS ? shortenLine(line) : line))
   const log = pino(
     {
       level,
       base: null,
       timestamp: stdTimeFunctions.isoTime,
-      formatters: { level: (label) => ({ level: label }), log: masked },
+      formatters: { level: (label) => ({ level: label }), log: maskSecrets },
       serializers: { err: shownError, error: shownError },
     },
     { write },
@@ -95,7 +95,7 @@ export function lossLine(lost: number): string {
 }
 
 /** The event with its fields as one text, cut; for a line that is not an event, its beginning. */
-function shortened(line: string): string {
+function shortenLine(line: string): string {
   let event: Record<string, unknown>
   try {
     event = JSON.parse(line) as Record<string, unknown>
@@ -113,7 +113,7 @@ function maskBindings(log: Logger): void {
   // oxlint-disable-next-line typescript/unbound-method
   log.child = new Proxy(log.child, {
     apply: (child, parent, [bindings, ...rest]: [Record<string, unknown>, ...unknown[]]) =>
-      Reflect.apply(child, parent, [masked(bindings), ...rest]),
+      Reflect.apply(child, parent, [maskSecrets(bindings), ...rest]),
   })
 }
 
@@ -122,7 +122,7 @@ function shownError(error: unknown): unknown {
   const { raw: _raw, ...plain } = stdSerializers.err(error)
   const shown: Record<string, unknown> = {}
   for (const [name, value] of Object.entries(plain)) shown[name] = isSecretName(name) ? '[secret]' : value
-  return { ...masked(shown), stack: shownStack(plain.stack, plain.message) }
+  return { ...maskSecrets(shown), stack: shownStack(plain.stack, plain.message) }
 }
 
 /** Cuts the message inside a stack as well: the frames are ours, but the message may hold text from outside. */

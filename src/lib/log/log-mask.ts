@@ -14,7 +14,7 @@ export function isSecretName(name: string): boolean {
 }
 
 /** A copy of `fields` with secret fields masked at any depth and long texts cut. */
-export function masked(fields: Record<string, unknown>): Record<string, unknown> {
+export function maskSecrets(fields: Record<string, unknown>): Record<string, unknown> {
   return copy(fields, 0)
 }
 

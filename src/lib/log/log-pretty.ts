@@ -16,7 +16,7 @@ export function prettyLine(line: string, { color }: { color: boolean }): string 
     paint('dim', String(time).slice(11, 23)),
     paint(isLevel(name) ? colors[name] : 'gray', name.toUpperCase().padEnd(5)),
     printable(textOf(msg)),
-    ...Object.entries(fields).map(([key, value]) => `${paint('dim', `${printable(key)}=`)}${shown(value)}`),
+    ...Object.entries(fields).map(([key, value]) => `${paint('dim', `${printable(key)}=`)}${showValue(value)}`),
   ]
   return `${words.join(' ')}${trace(err)}\n`
 }
@@ -34,14 +34,14 @@ function isLevel(name: string): name is keyof typeof colors {
   return Object.hasOwn(colors, name)
 }
 
-function shown(value: unknown): string {
+function showValue(value: unknown): string {
   if (typeof value === 'string' && /^[^\s"=]+$/.test(value)) return printable(value)
   return printable(JSON.stringify(value))
 }
 
 /** The stack of an error, on separate lines. */
 function trace(err: unknown): string {
-  if (typeof err !== 'object' || err === null) return err === undefined ? '' : ` err=${shown(err)}`
+  if (typeof err !== 'object' || err === null) return err === undefined ? '' : ` err=${showValue(err)}`
   const { stack, message } = err as { stack?: unknown; message?: unknown }
   const lines = textOf(stack ?? message ?? err).split('\n')
   return lines.map((each) => `\n    ${printable(each)}`).join('')

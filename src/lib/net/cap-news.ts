@@ -28,7 +28,7 @@ interface Unreported {
   handshakes: number
 }
 
-interface UntoldNewsOptions {
+interface CapNewsOptions {
   readonly limits: CapLimits
   /** How many planes share the limits, including this one. */
   readonly planes: number
@@ -36,14 +36,14 @@ interface UntoldNewsOptions {
   readonly onNews: (isUrgent: boolean) => void
 }
 
-export class UntoldNews {
-  readonly #options: UntoldNewsOptions
+export class RefusalNews {
+  readonly #options: CapNewsOptions
   readonly #sources = new Map<string, Unreported>()
   #opened = 0
   #hasOpen = false
   #handshakes = 0
 
-  constructor(options: UntoldNewsOptions) {
+  constructor(options: CapNewsOptions) {
     this.#options = options
   }
 

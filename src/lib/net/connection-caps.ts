@@ -6,7 +6,7 @@ import type { Socket } from 'node:net'
 import { TokenBucket } from '../limits/token-bucket.ts'
 import type { Logger } from '../log/create-log.ts'
 import { MinuteLog } from '../log/minute-log.ts'
-import { type CapNews, UntoldNews } from './cap-news.ts'
+import { type CapNews, RefusalNews } from './cap-news.ts'
 import { clientKeyOf } from './client-key.ts'
 import { ClientRates } from './client-rates.ts'
 
@@ -45,7 +45,7 @@ interface ConnectionCapsOptions {
 }
 
 /** What the same door at another data plane has reported. */
-interface Elsewhere {
+interface OpenAtPeer {
   open: number
   readonly bySource: Map<string, number>
 }
@@ -68,11 +68,11 @@ export class ConnectionCaps {
   readonly #logs: ReadonlyMap<Cap, MinuteLog<string>>
   #open = 0
   /** Undefined while the limits are not shared. */
-  #unreported: UntoldNews | undefined
+  #unreported: RefusalNews | undefined
   #sharing: Sharing | undefined
   /** By plane. */
-  readonly #elsewhere = new Map<string, Elsewhere>()
-  #openElsewhere = 0
+  readonly #atPeers = new Map<string, OpenAtPeer>()
+  #openAtPeers = 0
 
   constructor({ limits, door, log, isShared = () => false, now = () => performance.now() }: ConnectionCapsOptions) {
     this.door = door
@@ -108,7 +108,7 @@ export class ConnectionCaps {
   /** Shares the limits with the same door of other planes from now on; with none when undefined. */
   share(sharing: Sharing | undefined): void {
     this.#sharing = sharing
-    this.#unreported = sharing && new UntoldNews({ limits: this.#limits, ...sharing })
+    this.#unreported = sharing && new RefusalNews({ limits: this.#limits, ...sharing })
   }
 
   /** What must be reported to other planes, which counts as reported from now on; undefined when there is nothing. */
@@ -126,10 +126,10 @@ export class ConnectionCaps {
   /** Takes in the news of another plane. */
   heard(plane: string, { open, handshakes, sources }: CapNews): void {
     const now = this.#now()
-    const there = this.#elsewhere.get(plane) ?? { open: 0, bySource: new Map<string, number>() }
-    this.#elsewhere.set(plane, there)
+    const there = this.#atPeers.get(plane) ?? { open: 0, bySource: new Map<string, number>() }
+    this.#atPeers.set(plane, there)
     if (open !== undefined) {
-      this.#openElsewhere += open - there.open
+      this.#openAtPeers += open - there.open
       there.open = open
     }
     if (handshakes > 0) this.#handshakes?.charge(now, handshakes)
@@ -143,8 +143,8 @@ export class ConnectionCaps {
 
   /** Forgets another plane that is gone, with all its connections. */
   lost(plane: string): void {
-    this.#openElsewhere -= this.#elsewhere.get(plane)?.open ?? 0
-    this.#elsewhere.delete(plane)
+    this.#openAtPeers -= this.#atPeers.get(plane)?.open ?? 0
+    this.#atPeers.delete(plane)
   }
 
   /** Open connections at this plane. */
@@ -160,7 +160,7 @@ export class ConnectionCaps {
   /** Counts a connection until it closes; when there are too many, returns false and does not count it. */
   accept(socket: Socket): boolean {
     const { maxConnections } = this.#limits
-    if (maxConnections > 0 && this.#open + this.#openElsewhere >= maxConnections) {
+    if (maxConnections > 0 && this.#open + this.#openAtPeers >= maxConnections) {
       return this.#refuse('maxConnections', socket.remoteAddress ?? '')
     }
     this.#open++
@@ -222,9 +222,9 @@ export class ConnectionCaps {
 
   #openFrom(sources: ClientRates, ip: string): number {
     let { open } = sources.of(ip)
-    if (this.#elsewhere.size === 0) return open
+    if (this.#atPeers.size === 0) return open
     const name = clientKeyOf(ip)
-    for (const { bySource } of this.#elsewhere.values()) open += bySource.get(name) ?? 0
+    for (const { bySource } of this.#atPeers.values()) open += bySource.get(name) ?? 0
     return open
   }
 

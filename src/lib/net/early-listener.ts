@@ -43,10 +43,10 @@ export class EarlyListener {
   }
 
   /** Rejects with the system's error when the place cannot be opened. */
-  static async open(place: EarlyAddress, options: EarlyOptions): Promise<EarlyListener> {
+  static async open(at: EarlyAddress, options: EarlyOptions): Promise<EarlyListener> {
     const waiting = new Set<Socket>()
     const server = createServer(options.sockets, (socket) => keepWaiting(socket, waiting, options))
-    await listenAt(server, place)
+    await listenAt(server, at)
     const address = server.address()
     if (typeof address === 'object' && address !== null) return new EarlyListener(server, waiting, address, options)
     server.close()
@@ -119,7 +119,7 @@ function keepWaiting(socket: Socket, waiting: Set<Socket>, { admits }: EarlyOpti
   socket.once('close', () => waiting.delete(socket))
 }
 
-async function listenAt(server: Server, place: EarlyAddress): Promise<void> {
+async function listenAt(server: Server, at: EarlyAddress): Promise<void> {
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
     const listening = (): void => {
@@ -128,9 +128,9 @@ async function listenAt(server: Server, place: EarlyAddress): Promise<void> {
       server.on('error', ignore)
       resolve()
     }
-    if ('fd' in place) server.listen(place, BACKLOG, listening)
-    else if ('handle' in place) server.listen(place.handle, BACKLOG, listening)
-    else server.listen({ ...place, backlog: BACKLOG }, listening)
+    if ('fd' in at) server.listen(at, BACKLOG, listening)
+    else if ('handle' in at) server.listen(at.handle, BACKLOG, listening)
+    else server.listen({ ...at, backlog: BACKLOG }, listening)
   })
 }
 

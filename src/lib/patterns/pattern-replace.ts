@@ -10,7 +10,7 @@ export function compileReplacement(pattern: string): (text: string, replacement:
     let replaced = ''
     let at = 0
     while (matcher.find()) {
-      replaced += text.slice(at, matcher.start()) + filled(replacement, groups, (i) => matcher.group(i) ?? '')
+      replaced += text.slice(at, matcher.start()) + fillGroups(replacement, groups, (i) => matcher.group(i) ?? '')
       at = matcher.end()
     }
     return replaced + text.slice(at)
@@ -18,7 +18,7 @@ export function compileReplacement(pattern: string): (text: string, replacement:
 }
 
 /** Fills in `$1`, `${1}` and `$$`; a group that the pattern does not have is empty. */
-function filled(replacement: string, groups: number, group: (i: number) => string): string {
+function fillGroups(replacement: string, groups: number, group: (i: number) => string): string {
   return replacement.replace(
     /\$(?:(\$)|(\d{1,2})|\{(\d{1,2})\})/g,
     (_, dollar?: string, bare?: string, braced?: string) => {

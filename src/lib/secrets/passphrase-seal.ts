@@ -27,7 +27,7 @@ export async function* sealStream(
   const prefix = randomBytes(NONCE_PREFIX_BYTES)
   const key = await derive(passphrase, salt)
   yield Buffer.concat([salt, prefix])
-  for await (const { chunk, index, isLast } of chunked(plain, CHUNK_BYTES)) {
+  for await (const { chunk, index, isLast } of inChunks(plain, CHUNK_BYTES)) {
     const cipher = createCipheriv('aes-256-gcm', key, nonce(prefix, index, isLast))
     yield Buffer.concat([cipher.update(chunk), cipher.final(), cipher.getAuthTag()])
   }
@@ -50,7 +50,7 @@ export async function* openStream(
   const prefix = head.subarray(SALT_BYTES, SALT_BYTES + NONCE_PREFIX_BYTES)
   const key = await derive(passphrase, salt)
   const rest = following(head.subarray(SALT_BYTES + NONCE_PREFIX_BYTES), bytes)
-  for await (const { chunk, index, isLast } of chunked(rest, CHUNK_BYTES + TAG_BYTES)) {
+  for await (const { chunk, index, isLast } of inChunks(rest, CHUNK_BYTES + TAG_BYTES)) {
     if (chunk.length < TAG_BYTES) throw new NotOpened('the file is cut short')
     const decipher = createDecipheriv('aes-256-gcm', key, nonce(prefix, index, isLast), { authTagLength: TAG_BYTES })
     decipher.setAuthTag(chunk.subarray(-TAG_BYTES))
@@ -93,7 +93,7 @@ interface Chunk {
 }
 
 /** The bytes in pieces of `size`; the last, and only the last, may be shorter or empty. */
-async function* chunked(bytes: AsyncIterable<Uint8Array>, size: number): AsyncGenerator<Chunk> {
+async function* inChunks(bytes: AsyncIterable<Uint8Array>, size: number): AsyncGenerator<Chunk> {
   let waiting = Buffer.alloc(0)
   let index = 0
   for await (const some of bytes) {

@@ -68,7 +68,7 @@ export class Sealer {
   /** `context` names what the value belongs to. It is not stored: opening the value requires the same context. */
   seal(text: string, context: string): string {
     const nonce = drawBytes(NONCE_BYTES)
-    const cipher = createCipheriv('aes-256-gcm', this.#key, nonce).setAAD(bound(context))
+    const cipher = createCipheriv('aes-256-gcm', this.#key, nonce).setAAD(contextBytes(context))
     const sealed = Buffer.concat([nonce, cipher.update(text, 'utf8'), cipher.final(), cipher.getAuthTag()])
     return `${MARK}${this.keyId}:${sealed.toString('base64')}`
   }
@@ -79,7 +79,7 @@ export class Sealer {
     if (keyId === undefined) throw new SealFault('not_sealed')
     if (keyId !== this.keyId) throw new SealFault('other_key')
     try {
-      return this.#decipher(base64, bound(context))
+      return this.#decipher(base64, contextBytes(context))
     } catch (cause) {
       throw new SealFault('changed', cause)
     }
@@ -109,7 +109,7 @@ export function isFirstForm(sealed: string): boolean {
 }
 
 /** The authenticated data of a value. It includes the form, so that a value of one form never opens as another. */
-function bound(context: string): Buffer {
+function contextBytes(context: string): Buffer {
   return Buffer.from(`${MARK}${context}`)
 }
 

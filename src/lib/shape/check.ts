@@ -88,7 +88,11 @@ function oneOf(allowed: readonly unknown[], value: unknown, at: string): unknown
   const meant =
     typeof value === 'string' && allowed.length > EASY_TO_SCAN ? nearest(value, allowed.map(String)) : undefined
   const hint = meant === undefined ? '' : `; did you mean \`${meant}\`?`
-  throw new BadValue(at, 'value', `${named(at)} must be ${names.length > 1 ? 'one of ' : ''}${names.join(', ')}${hint}`)
+  throw new BadValue(
+    at,
+    'value',
+    `${nameOf(at)} must be ${names.length > 1 ? 'one of ' : ''}${names.join(', ')}${hint}`,
+  )
 }
 
 /** A list of up to this many choices needs no hint. */
@@ -96,19 +100,19 @@ const EASY_TO_SCAN = 5
 
 function string(schema: SchemaNode, value: unknown, at: string): string {
   if (typeof value !== 'string') throw wrongType(at, 'a string', value)
-  if (value.includes('\0')) throw new BadValue(at, 'value', `${named(at)} must not contain a NUL character`)
-  if (!value.isWellFormed()) throw new BadValue(at, 'value', `${named(at)} must be well-formed Unicode`)
+  if (value.includes('\0')) throw new BadValue(at, 'value', `${nameOf(at)} must not contain a NUL character`)
+  if (!value.isWellFormed()) throw new BadValue(at, 'value', `${nameOf(at)} must be well-formed Unicode`)
   if (schema.minLength !== undefined && value.length < schema.minLength) {
-    throw new BadValue(at, 'value', `${named(at)} must not be empty`)
+    throw new BadValue(at, 'value', `${nameOf(at)} must not be empty`)
   }
-  if (schema.maxBytes !== undefined) bounded(schema.maxBytes, value, at, named(at))
+  if (schema.maxBytes !== undefined) checkBytes(schema.maxBytes, value, at, nameOf(at))
   if (schema.pattern !== undefined && !new RegExp(schema.pattern, 'u').test(value)) {
-    throw new BadValue(at, 'value', `${named(at)} must match ${schema.pattern}`)
+    throw new BadValue(at, 'value', `${nameOf(at)} must match ${schema.pattern}`)
   }
   return value
 }
 
-function bounded(limit: number, text: string, at: string, what: string): void {
+function checkBytes(limit: number, text: string, at: string, what: string): void {
   const bytes = Buffer.byteLength(text)
   if (bytes > limit) {
     throw new BadValue(at, 'too_long', `${what} is ${bytes} bytes long; at most ${limit} are allowed`)
@@ -121,7 +125,7 @@ function number(schema: SchemaNode, value: unknown, at: string): number {
   if (schema.type === 'integer' && !Number.isInteger(value)) throw wrongType(at, kind, value)
   const { minimum = Number.NEGATIVE_INFINITY, maximum = Number.POSITIVE_INFINITY } = schema
   if (value < minimum || value > maximum) {
-    throw new BadValue(at, 'value', `${named(at)} must be ${range(minimum, maximum)}`)
+    throw new BadValue(at, 'value', `${nameOf(at)} must be ${range(minimum, maximum)}`)
   }
   return value
 }
@@ -137,10 +141,10 @@ function list(schema: SchemaNode, value: unknown, at: string): unknown[] {
   const items = schema['x-or-one'] && isOne ? [value] : value
   if (!Array.isArray(items)) throw wrongType(at, 'a list', value)
   if (schema.maxItems !== undefined && items.length > schema.maxItems) {
-    throw new BadValue(at, 'value', `${named(at)} has ${items.length} entries; at most ${schema.maxItems} are allowed`)
+    throw new BadValue(at, 'value', `${nameOf(at)} has ${items.length} entries; at most ${schema.maxItems} are allowed`)
   }
   if (schema.minItems !== undefined && items.length < schema.minItems) {
-    throw new BadValue(at, 'value', `${named(at)} needs at least ${count(schema.minItems, 'entry')}`)
+    throw new BadValue(at, 'value', `${nameOf(at)} needs at least ${count(schema.minItems, 'entry')}`)
   }
   const item = schema.items
   return item ? items.map((each, i) => walk(item, each, `${at}[${i}]`)) : [...items]
@@ -162,7 +166,7 @@ function fields(
     if (given !== undefined) checked[name] = walk(node, given, join(at, name))
     else if (node.default !== undefined) checked[name] = structuredClone(node.default)
     else if (schema.required?.includes(name)) {
-      throw new BadValue(join(at, name), 'required', `${named(join(at, name))} is required`)
+      throw new BadValue(join(at, name), 'required', `${nameOf(join(at, name))} is required`)
     }
   }
   return checked
@@ -175,18 +179,18 @@ function map(schema: SchemaNode, value: Record<string, unknown>, at: string): Re
     throw new BadValue(
       at,
       'value',
-      `${named(at)} has ${entries.length} entries; at most ${schema.maxProperties} are allowed`,
+      `${nameOf(at)} has ${entries.length} entries; at most ${schema.maxProperties} are allowed`,
     )
   }
   if (schema.minProperties !== undefined && entries.length < schema.minProperties) {
-    throw new BadValue(at, 'value', `${named(at)} needs at least ${count(schema.minProperties, 'entry')}`)
+    throw new BadValue(at, 'value', `${nameOf(at)} needs at least ${count(schema.minProperties, 'entry')}`)
   }
   const node = mapValue(schema)
   const checked: Record<string, unknown> = Object.create(null)
   for (const [key, each] of entries) {
-    if (key.includes('\0')) throw new BadValue(at, 'value', `a key of ${named(at)} contains a NUL character`)
-    if (!key.isWellFormed()) throw new BadValue(at, 'value', `a key of ${named(at)} is not well-formed Unicode`)
-    if (schema.maxKeyBytes !== undefined) bounded(schema.maxKeyBytes, key, at, `a key of ${named(at)}`)
+    if (key.includes('\0')) throw new BadValue(at, 'value', `a key of ${nameOf(at)} contains a NUL character`)
+    if (!key.isWellFormed()) throw new BadValue(at, 'value', `a key of ${nameOf(at)} is not well-formed Unicode`)
+    if (schema.maxKeyBytes !== undefined) checkBytes(schema.maxKeyBytes, key, at, `a key of ${nameOf(at)}`)
     checked[key] = node ? walk(node, each, `${at}[${JSON.stringify(key)}]`) : each
   }
   return checked
@@ -205,11 +209,11 @@ function unknownField(at: string, name: string, known: readonly string[]): BadVa
     : known.length > 0
       ? `known fields are ${known.map((k) => `\`${k}\``).join(', ')}`
       : 'no fields are accepted here'
-  return new BadValue(at, 'unknown_field', `${named(at)} is not a known field; ${remedy}`)
+  return new BadValue(at, 'unknown_field', `${nameOf(at)} is not a known field; ${remedy}`)
 }
 
 function wrongType(at: string, wanted: string, value: unknown): BadValue {
-  return new BadValue(at, 'type', `${named(at)} must be ${wanted}, not ${typeName(value)}`)
+  return new BadValue(at, 'type', `${nameOf(at)} must be ${wanted}, not ${typeName(value)}`)
 }
 
 function typeName(value: unknown): string {
@@ -219,7 +223,7 @@ function typeName(value: unknown): string {
   return typeof value === 'undefined' ? 'nothing' : `a ${typeof value}`
 }
 
-function named(at: string): string {
+function nameOf(at: string): string {
   return at === '' ? 'the body' : `\`${shorten(at)}\``
 }
 

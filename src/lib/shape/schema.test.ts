@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import fc from 'fast-check'
 import type { TSchema } from 'typebox'
-import { closed, nullable, shape, viewOf } from './schema.ts'
+import { closedObject, nullable, shape, viewOf } from './schema.ts'
 import { Type } from './type.ts'
 
 const views: [what: string, form: TSchema, view: object][] = [
@@ -56,7 +56,7 @@ test('a nullable enum has null as one of its values', () => {
 })
 
 test('an answer has every field of its view and no others', () => {
-  const view = closed({ a: nullable(Type.String()), b: Type.Array(closed({ c: nullable(Type.String()) })) })
+  const view = closedObject({ a: nullable(Type.String()), b: Type.Array(closedObject({ c: nullable(Type.String()) })) })
   assert.deepEqual(shape(view, { b: [{ c: 'c', secret: 1 }, {}], secret: 1 }), {
     a: null,
     b: [{ c: 'c' }, { c: null }],
@@ -67,9 +67,9 @@ test('an answer has every field of its view and no others', () => {
 
 test('any stored value, shaped by a view of nullable fields, fits that view', () => {
   const ajv = new Ajv2020({ strict: false, ownProperties: true })
-  const view = closed({
+  const view = closedObject({
     a: nullable(Type.Unknown()),
-    b: nullable(closed({ c: nullable(Type.Unknown()) })),
+    b: nullable(closedObject({ c: nullable(Type.Unknown()) })),
     d: nullable(Type.Unsafe({ type: 'object', additionalProperties: true })),
   })
   const some = fc.dictionary(fc.constantFrom('a', 'b', 'c', 'd', 'e', '__proto__'), fc.constantFrom('x', 'y'))

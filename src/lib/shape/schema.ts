@@ -4,7 +4,7 @@ import type { SchemaNode } from './check.ts'
 import { Type } from './type.ts'
 
 /** An object with these fields and no others. */
-export function closed(properties: TProperties, options: { description?: string } = {}): TObject {
+export function closedObject(properties: TProperties, options: { description?: string } = {}): TObject {
   return Type.Object(properties, { additionalProperties: false, ...options })
 }
 
@@ -36,7 +36,7 @@ export function viewOf(schema: TSchema): TSchema {
       const view = viewOf(node)
       return [name, node.default !== undefined || required?.includes(name) ? view : nullable(view)] as const
     })
-    return closed(Object.fromEntries(fields), about)
+    return closedObject(Object.fromEntries(fields), about)
   }
   if (type === 'object') {
     const value = patternProperties ? Object.values(patternProperties)[0] : undefined

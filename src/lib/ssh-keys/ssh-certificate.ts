@@ -66,7 +66,7 @@ export async function makeSshCertificate(
   facts: SshCertificateFacts,
   { authority, nonce }: { readonly authority: KeyObject; readonly nonce: Buffer },
 ): Promise<Buffer> {
-  const reader = new SshWireReader(keyBlob, damaged)
+  const reader = new SshWireReader(keyBlob, damagedInput)
   const type = reader.string().toString('latin1')
   const authorityBlob = publicBlobOf(authority)
   const signed = Buffer.concat([
@@ -95,7 +95,7 @@ export function readSshCertificate(blob: Buffer): SshCertificate {
   if (blob.length > MAX_SSH_CERTIFICATE_BYTES) {
     throw new BadInput(`The certificate is over ${MAX_SSH_CERTIFICATE_BYTES} bytes.`)
   }
-  const reader = new SshWireReader(blob, damaged)
+  const reader = new SshWireReader(blob, damagedInput)
   const type = plainKeyType(reader.string().toString('latin1'))
   reader.string() // the nonce
   const keyBlob = readKeyBlob(reader, type)
@@ -115,7 +115,7 @@ export function readSshCertificate(blob: Buffer): SshCertificate {
   const name = kind === kinds.user ? 'user' : kind === kinds.host ? 'host' : undefined
   if (name === undefined) throw new BadInput('The certificate is neither for a user nor for a host.')
   // The format has no chains: an authority must be a plain key, not a certificate.
-  if (!sshKeyTypes.includes(blobType(authorityBlob))) throw damaged()
+  if (!sshKeyTypes.includes(blobType(authorityBlob))) throw damagedInput()
   if (!isSignedSsh(authorityBlob, signed, signature)) {
     throw new BadInput('The signature of the certificate was not made by its authority.')
   }
@@ -148,7 +148,7 @@ function readKeyBlob(reader: SshWireReader, type: string): Buffer {
 }
 
 function readPrincipals(bytes: Buffer): string[] {
-  const reader = new SshWireReader(bytes, damaged)
+  const reader = new SshWireReader(bytes, damagedInput)
   const principals: string[] = []
   while (!reader.isAtEnd) {
     if (principals.length === MAX_SSH_PRINCIPALS) throw new BadInput('The certificate has too many principals.')
@@ -164,22 +164,22 @@ function writeOptions(options: Readonly<Record<string, string>>): Buffer {
 }
 
 function readOptions(bytes: Buffer): Record<string, string> {
-  const reader = new SshWireReader(bytes, damaged)
+  const reader = new SshWireReader(bytes, damagedInput)
   const options: Record<string, string> = Object.create(null)
   let last: Buffer | undefined
   for (let count = 0; !reader.isAtEnd; count++) {
     if (count === MAX_SSH_OPTIONS) throw new BadInput('The certificate has too many options.')
     const name = reader.text()
-    const value = new SshWireReader(reader.string(), damaged)
-    const place = Buffer.from(name)
-    if (last && Buffer.compare(last, place) >= 0) throw damaged()
-    last = place
+    const value = new SshWireReader(reader.string(), damagedInput)
+    const position = Buffer.from(name)
+    if (last && Buffer.compare(last, position) >= 0) throw damagedInput()
+    last = position
     options[name] = value.isAtEnd ? '' : value.text()
     value.end()
   }
   return options
 }
 
-function damaged(): Error {
+function damagedInput(): Error {
   return new BadInput('The certificate is damaged: its parts do not fit together.')
 }

@@ -23,12 +23,12 @@ export const sshKeyTypes: readonly string[] = ['ssh-ed25519', ...curves.map(({ t
 
 /** The type at the start of a wire blob; the rest of the blob is not checked. */
 export function blobType(blob: Buffer): string {
-  return new SshWireReader(blob, damaged).string().toString('latin1')
+  return new SshWireReader(blob, damagedInput).string().toString('latin1')
 }
 
 /** Reads a wire blob of one of `sshKeyTypes` strictly: exact lengths, no trailing bytes, a valid key. */
 export function keyOfBlob(blob: Buffer): KeyObject {
-  const reader = new SshWireReader(blob, damaged)
+  const reader = new SshWireReader(blob, damagedInput)
   const jwk = readKey(reader, reader.string().toString('latin1'))
   reader.end()
   try {
@@ -58,14 +58,14 @@ function readKey(reader: SshWireReader, type: string): JsonWebKey {
   if (type === 'ssh-rsa') return readRsa(reader)
   if (type === 'ssh-ed25519') {
     const x = reader.string()
-    if (x.length !== 32) throw damaged()
+    if (x.length !== 32) throw damagedInput()
     return { kty: 'OKP', crv: 'Ed25519', x: x.toString('base64url') }
   }
   const curve = curves.find((curve) => curve.type === type)
-  if (!curve || reader.string().toString('latin1') !== curve.name) throw damaged()
+  if (!curve || reader.string().toString('latin1') !== curve.name) throw damagedInput()
   const point = reader.string()
   // 4 means uncompressed, the only form in use (RFC 5656 lets a server refuse compressed points).
-  if (point.length !== 1 + 2 * curve.bytes || point[0] !== 4) throw damaged()
+  if (point.length !== 1 + 2 * curve.bytes || point[0] !== 4) throw damagedInput()
   const [x, y] = [point.subarray(1, 1 + curve.bytes), point.subarray(1 + curve.bytes)]
   return { kty: 'EC', crv: curve.crv, x: x.toString('base64url'), y: y.toString('base64url') }
 }
@@ -91,7 +91,7 @@ function readRsa(reader: SshWireReader): JsonWebKey {
 /** Advice for a refused key. */
 export const advice = 'Make a new one with `ssh-keygen -t ed25519`.'
 
-function damaged(): Error {
+function damagedInput(): Error {
   return new BadInput('The public key is damaged: its parts do not fit together. Copy the whole `.pub` file again.')
 }
 

@@ -49,7 +49,7 @@ export function isSignedSsh(
   { algorithm: wanted }: { readonly algorithm?: string } = {},
 ): boolean {
   try {
-    const reader = new SshWireReader(signature, damaged)
+    const reader = new SshWireReader(signature, damagedInput)
     const name = reader.string().toString('latin1')
     const value = reader.string()
     reader.end()
@@ -72,17 +72,17 @@ export function publicBlobOf(key: KeyObject): Buffer {
 
 /** The two numbers of an ECDSA signature as OpenSSL expects them: concatenated, each padded to the same length. */
 function fixedNumbers(value: Buffer, numberBytes: number): Buffer {
-  const reader = new SshWireReader(value, damaged)
+  const reader = new SshWireReader(value, damagedInput)
   const numbers = [reader.mpint(), reader.mpint()]
   reader.end()
   const fixed = Buffer.alloc(2 * numberBytes)
   for (const [i, number] of numbers.entries()) {
-    if (number.length > numberBytes) throw damaged()
+    if (number.length > numberBytes) throw damagedInput()
     number.copy(fixed, (i + 1) * numberBytes - number.length)
   }
   return fixed
 }
 
-function damaged(): Error {
+function damagedInput(): Error {
   return new BadInput('The signature is damaged: its parts do not fit together.')
 }

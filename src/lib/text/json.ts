@@ -239,7 +239,7 @@ class Source {
     try {
       string = JSON.parse(`"${piece}"`)
     } catch {
-      throw new BadJson(`the body is not JSON: bad escape in the string at ${place(this.#text, start)}`)
+      throw new BadJson(`the body is not JSON: bad escape in the string at ${lineAndColumn(this.#text, start)}`)
     }
     if (string.includes('\0')) throw new BadJson('a string in the body contains a NUL character')
     return string
@@ -250,7 +250,7 @@ class Source {
     const [numeral] = number.exec(this.#text) ?? []
     if (numeral === undefined) throw this.#unexpected()
     const value = Number(numeral)
-    if (!Number.isFinite(value)) throw new BadJson(`the number at ${place(this.#text, this.#at)} is too large`)
+    if (!Number.isFinite(value)) throw new BadJson(`the number at ${lineAndColumn(this.#text, this.#at)} is too large`)
     this.#at += numeral.length
     return value
   }
@@ -279,7 +279,7 @@ class Source {
 
   #unexpected(): BadJson {
     if (this.#at >= this.#text.length) return new BadJson('the body is not JSON: it ends too early')
-    return new BadJson(`the body is not JSON: unexpected character at ${place(this.#text, this.#at)}`)
+    return new BadJson(`the body is not JSON: unexpected character at ${lineAndColumn(this.#text, this.#at)}`)
   }
 }
 
@@ -295,7 +295,7 @@ const LETTER_U = 0x75
 /** Beyond this many characters no line number is given: it would be of little use, and counting lines takes long. */
 const MAX_COUNTED = 64 * 1024
 
-function place(text: string, at: number): string {
+function lineAndColumn(text: string, at: number): string {
   if (at > MAX_COUNTED) return `character ${at + 1}`
   let line = 1
   let start = 0

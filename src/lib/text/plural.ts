@@ -5,6 +5,6 @@ export function plural(noun: string): string {
 }
 
 /** `1 row`, `2 rows`. */
-export function counted(count: number, noun: string): string {
+export function countOf(count: number, noun: string): string {
   return `${count} ${count === 1 ? noun : plural(noun)}`
 }

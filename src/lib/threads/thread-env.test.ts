@@ -26,8 +26,8 @@ test('a thread gets the compile cache folder of its process, and no other enviro
   await writeFile(file, program(new URL('./thread-env.ts', import.meta.url).href))
   const { NODE_COMPILE_CACHE: _, ...env } = process.env
 
-  const told = await run(process.execPath, [file], { env: { ...env, NODE_COMPILE_CACHE: folder, A_SECRET: 'x' } })
-  const answer = JSON.parse(told.stdout)
+  const message = await run(process.execPath, [file], { env: { ...env, NODE_COMPILE_CACHE: folder, A_SECRET: 'x' } })
+  const answer = JSON.parse(message.stdout)
   assert.ok(answer.process.startsWith(folder))
   assert.equal(answer.thread, answer.process)
   assert.deepEqual(answer.variables, ['NODE_COMPILE_CACHE'])

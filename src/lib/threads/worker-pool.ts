@@ -168,7 +168,7 @@ export class WorkerLane {
 }
 
 /** A message to a thread: a kind of work whose code it must load, or a piece of work of that kind. */
-export type Told = { readonly load: string } | { readonly kind: string; readonly work: unknown }
+export type ThreadMessage = { readonly load: string } | { readonly kind: string; readonly work: unknown }
 
 /** A message from a thread. */
 export type Said = { readonly result: unknown } | { readonly fault: string }
@@ -206,8 +206,8 @@ class Thread {
     return this.#ask({ kind, work }, this.#nextMessage(limitMs, this.#measureCpu()))
   }
 
-  async #ask(told: Told, answer: Promise<Said>): Promise<unknown> {
-    this.#worker.postMessage(told)
+  async #ask(message: ThreadMessage, answer: Promise<Said>): Promise<unknown> {
+    this.#worker.postMessage(message)
     const said = await answer
     if ('fault' in said) throw new Error(`a thread failed: ${said.fault}`)
     return said.result

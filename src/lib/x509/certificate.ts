@@ -57,7 +57,7 @@ export function readBlocks(pem: string, max: number): string[] {
       const name = /^[A-Z0-9 ]+$/.test(label) ? `\`${label}\`` : 'other'
       throw new BadInput(`Only \`CERTIFICATE\` blocks are accepted; remove the ${name} block.`)
     }
-    if ((edge === 'BEGIN') !== (start === undefined)) throw unpaired()
+    if ((edge === 'BEGIN') !== (start === undefined)) throw unpairedLine()
     if (start === undefined) {
       if (blocks.length === max) throw new BadInput(`At most ${max} certificates are accepted.`)
       start = index + mark.length
@@ -66,11 +66,11 @@ export function readBlocks(pem: string, max: number): string[] {
       start = undefined
     }
   }
-  if (start !== undefined) throw unpaired()
+  if (start !== undefined) throw unpairedLine()
   return blocks
 }
 
-function unpaired(): Error {
+function unpairedLine(): Error {
   return new BadInput('A certificate lacks its `BEGIN` or `END` line; copy the whole file again.')
 }
 

@@ -28,7 +28,7 @@ export function readPrivateKey(pem: string): { key: KeyObject; type: PrivateKeyT
       'The private key is encrypted with a passphrase; send it without, as `openssl pkey -in key.pem` prints it.',
     )
   }
-  return checked(parse(pem))
+  return checkKey(parse(pem))
 }
 
 function parse(pem: string): KeyObject {
@@ -42,7 +42,7 @@ function parse(pem: string): KeyObject {
   }
 }
 
-function checked(key: KeyObject): { key: KeyObject; type: PrivateKeyType } {
+function checkKey(key: KeyObject): { key: KeyObject; type: PrivateKeyType } {
   const { modulusLength = 0, namedCurve = '' } = key.asymmetricKeyDetails ?? {}
   const kind = key.asymmetricKeyType
   if (kind === 'ed25519') return { key, type: 'ed25519' }

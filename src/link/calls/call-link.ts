@@ -1,6 +1,6 @@
 /** Calls between two processes, by the names of a typed table: some are answered, others only tell something. */
 import type { Logger } from '../../lib/log/create-log.ts'
-import { unanswered } from '../../model/link-fault.ts'
+import { noAnswerFault } from '../../model/link-fault.ts'
 import { errorOf, isPlainError, type PlainError, plainError } from '../../model/plain-error.ts'
 import type { Channel } from './plane-channel.ts'
 
@@ -85,7 +85,7 @@ export class CallLink<Theirs extends Calls, Ours extends Calls> {
     argument: Argument<Theirs, Name>,
     { withinMs = CALL_MS, late }: CallOptions<Answer<Theirs, Name>> = {},
   ): Promise<Answer<Theirs, Name>> {
-    if (this.#isClosed) return Promise.reject(unanswered('closed', name))
+    if (this.#isClosed) return Promise.reject(noAnswerFault('closed', name))
     const id = ++this.#lastId
     const { promise, resolve, reject } = Promise.withResolvers<Answer<Theirs, Name>>()
     // The other side's type says what the answer is.
@@ -131,7 +131,7 @@ export class CallLink<Theirs extends Calls, Ours extends Calls> {
   #expect(id: number, withinMs: number, call: Omit<Asked, 'timer'>, late?: Take): void {
     const timer = setTimeout(() => {
       this.#settled(id)
-      call.reject(unanswered('timeout', call.name))
+      call.reject(noAnswerFault('timeout', call.name))
       if (late) this.#expect(id, CALL_MS, { name: call.name, resolve: late, reject() {} })
     }, withinMs).unref()
     this.#asked.set(id, { ...call, timer })
@@ -165,7 +165,7 @@ export class CallLink<Theirs extends Calls, Ours extends Calls> {
     this.#isClosed = true
     for (const { name, reject, timer } of this.#asked.values()) {
       clearTimeout(timer)
-      reject(unanswered('closed', name))
+      reject(noAnswerFault('closed', name))
     }
     this.#asked.clear()
     this.#closed.resolve()

@@ -1,6 +1,6 @@
 /** Calls among equals: each peer answers the calls of one table, and asks the others, over a channel to each. */
 import type { Logger } from '../../lib/log/create-log.ts'
-import { unanswered } from '../../model/link-fault.ts'
+import { noAnswerFault } from '../../model/link-fault.ts'
 import { type Answer, type Argument, CallLink, type CallOptions, type Calls } from './call-link.ts'
 import type { Channel } from './plane-channel.ts'
 
@@ -60,7 +60,7 @@ export class Peers<Table extends Calls> {
     options?: CallOptions<Answer<Table, Name>>,
   ): Promise<Answer<Table, Name>> {
     const link = this.#linkTo(peerId)
-    if (!link) throw unanswered('closed', name)
+    if (!link) throw noAnswerFault('closed', name)
     return link.ask(name, argument, options)
   }
 

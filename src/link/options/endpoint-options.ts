@@ -29,12 +29,12 @@ const all: readonly TunnelKind[] = ['http', 'tcp', 'tls']
 
 /** In the order in which they are read. */
 const endpointOptions: readonly EndpointOption[] = [
-  { key: 'url', for: all, read: (reader, key) => given('URL', reader.word(key)) },
-  { key: 'domain', for: named, read: (reader, key) => given('Domain', reader.word(key)) },
-  { key: 'hostname', for: named, read: (reader, key) => given('Hostname', reader.word(key)) },
-  { key: 'subdomain', for: named, read: (reader, key) => given('Subdomain', reader.word(key)) },
-  { key: 'remote_addr', for: ['tcp'], read: (reader, key) => given('Addr', reader.word(key)) },
-  { key: 'proxy_proto', for: all, read: (reader, key) => given('ProxyProto', reader.choice(key, [0, 1, 2])) },
+  { key: 'url', for: all, read: (reader, key) => optionIf('URL', reader.word(key)) },
+  { key: 'domain', for: named, read: (reader, key) => optionIf('Domain', reader.word(key)) },
+  { key: 'hostname', for: named, read: (reader, key) => optionIf('Hostname', reader.word(key)) },
+  { key: 'subdomain', for: named, read: (reader, key) => optionIf('Subdomain', reader.word(key)) },
+  { key: 'remote_addr', for: ['tcp'], read: (reader, key) => optionIf('Addr', reader.word(key)) },
+  { key: 'proxy_proto', for: all, read: (reader, key) => optionIf('ProxyProto', reader.choice(key, [0, 1, 2])) },
   { key: 'ip_restriction', for: all, read: ipRestriction },
   { key: 'mutual_tls', for: named, read: mutualTls },
   { key: 'terminate_at', for: tls, read: termination },
@@ -46,13 +46,13 @@ const endpointOptions: readonly EndpointOption[] = [
   { key: 'webhook_verification', for: http, read: webhookVerification },
   { key: 'user_agent_filter', for: http, read: userAgentFilter },
   { key: 'circuit_breaker', for: http, read: circuitBreaker },
-  { key: 'request_headers', for: http, read: (reader, key) => given('RequestHeaders', headers(reader, key)) },
-  { key: 'response_headers', for: http, read: (reader, key) => given('ResponseHeaders', headers(reader, key)) },
-  { key: 'compression', for: http, read: (reader, key) => given('Compression', reader.flag(key) ? {} : undefined) },
+  { key: 'request_headers', for: http, read: (reader, key) => optionIf('RequestHeaders', headers(reader, key)) },
+  { key: 'response_headers', for: http, read: (reader, key) => optionIf('ResponseHeaders', headers(reader, key)) },
+  { key: 'compression', for: http, read: (reader, key) => optionIf('Compression', reader.flag(key) ? {} : undefined) },
   {
     key: 'websocket_tcp_converter',
     for: http,
-    read: (reader, key) => given('WebsocketTCPConverter', reader.flag(key) ? {} : undefined),
+    read: (reader, key) => optionIf('WebsocketTCPConverter', reader.flag(key) ? {} : undefined),
   },
   { key: 'traffic_policy', for: all, read: trafficPolicy },
   { key: 'policy', for: all, read: trafficPolicy },
@@ -71,7 +71,7 @@ export function readEndpointOptions(reader: OptionReader, context: Context): Opt
   for (const { key, for: kinds, read } of endpointOptions) {
     if (!reader.has(key)) continue
     if (kinds.includes(context.kind)) Object.assign(opts, read(reader, key, context))
-    else reader.fault(key, misplaced(context.kind, kinds))
+    else reader.fault(key, whyMisplaced(context.kind, kinds))
   }
   for (const [keys, why] of exclusive) {
     const [first, second] = keys.filter((key) => reader.has(key))
@@ -80,12 +80,12 @@ export function readEndpointOptions(reader: OptionReader, context: Context): Opt
   return opts
 }
 
-function misplaced(kind: TunnelKind, kinds: readonly TunnelKind[]): string {
+function whyMisplaced(kind: TunnelKind, kinds: readonly TunnelKind[]): string {
   if (kind === 'labeled') return 'cannot be combined with `labels`: it is set on the edge'
   return `is for ${kinds.join(' and ')} tunnels, and this one is ${kind}`
 }
 
-function given(name: string, value: unknown): Opts {
+function optionIf(name: string, value: unknown): Opts {
   return value === undefined ? {} : { [name]: value }
 }
 
@@ -100,7 +100,7 @@ function ipRestriction(reader: OptionReader, key: string): Opts {
 
 function mutualTls(reader: OptionReader, key: string, { kind, readText }: Context): Opts {
   const pem = reader.parsed(key, (text) => certificatesPem(readText(text)))
-  return given(kind === 'tls' ? 'MutualTLSAtEdge' : 'MutualTLSCA', pem && { mutual_tls_ca: base64(pem) })
+  return optionIf(kind === 'tls' ? 'MutualTLSAtEdge' : 'MutualTLSCA', pem && { mutual_tls_ca: base64(pem) })
 }
 
 /** Uses a certificate of the server's own, unless `crt` gives one. */
@@ -113,7 +113,7 @@ function ownCertificate(reader: OptionReader, key: string, { readText }: Context
   if (!reader.has('key')) reader.fault(key, 'needs its private key as `key`')
   const cert = reader.parsed(key, (text) => certificatesPem(readText(text)))
   const privateKey = reader.parsed('key', readText)
-  return given('TLSTermination', cert && privateKey && { cert: base64(cert), key: base64(privateKey) })
+  return optionIf('TLSTermination', cert && privateKey && { cert: base64(cert), key: base64(privateKey) })
 }
 
 function ownKey(reader: OptionReader, key: string): Opts {
@@ -160,14 +160,14 @@ function login(
   if (!map.has(provider)) map.fault(provider, 'is missing: it says where visitors log in')
   if (!map.has('client_id')) map.fault('client_id', 'is missing: register an application of your own at the provider')
   if (asked.client_secret === undefined && !map.has('client_secret')) {
-    const elsewhere = env && `; you can set ${variable} instead (with a file, only if --config names it)`
-    map.fault('client_secret', `is missing${elsewhere ?? ': it is shown with the id of the application'}`)
+    const byVariable = env && `; you can set ${variable} instead (with a file, only if --config names it)`
+    map.fault('client_secret', `is missing${byVariable ?? ': it is shown with the id of the application'}`)
   }
   return { [option]: asked }
 }
 
 function trafficPolicy(reader: OptionReader, key: string, { readText }: Context): Opts {
-  return given(
+  return optionIf(
     'TrafficPolicy',
     reader.parsedOrJson(key, (text) => readPolicy(text, readText)),
   )
@@ -192,7 +192,7 @@ function userAgentFilter(reader: OptionReader, key: string): Opts {
 
 function circuitBreaker(reader: OptionReader, key: string): Opts {
   const threshold = reader.number(key, { from: 0, to: 1 })
-  return given('CircuitBreaker', threshold === undefined ? undefined : { error_threshold: threshold })
+  return optionIf('CircuitBreaker', threshold === undefined ? undefined : { error_threshold: threshold })
 }
 
 function headers(reader: OptionReader, key: string): { add: string[]; remove: readonly string[] } | undefined {

@@ -99,7 +99,7 @@ export class OptionReader {
   pairs(key: string, mark: '=' | ':'): readonly (readonly [name: string, value: string])[] | undefined {
     const value = this.#get(key)
     if (value === undefined) return undefined
-    const entries = isMap(value) ? Object.entries(value) : this.texts(key)?.map((each) => parted(each, mark))
+    const entries = isMap(value) ? Object.entries(value) : this.texts(key)?.map((each) => splitAt(each, mark))
     if (entries === undefined) return undefined
     const pairs: [string, string][] = []
     for (const [name, each] of entries) {
@@ -193,7 +193,7 @@ function isWord(value: unknown): value is string {
 
 const units: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }
 
-function parted(text: string, mark: string): [string, string | undefined] {
+function splitAt(text: string, mark: string): [string, string | undefined] {
   const at = text.indexOf(mark)
   return at < 0 ? [text, undefined] : [text.slice(0, at), text.slice(at + 1)]
 }

@@ -37,9 +37,11 @@ export function flagValue({ isNumber, takes }: TunnelFlag, text: string): FlagVa
 export function setFlag(tunnel: Record<string, unknown>, { path, isMany }: TunnelFlag, value: FlagValue): void {
   const [key, inner] = path
   tunnel[key] =
-    inner === undefined ? added(tunnel[key]) : { ...mapOf(tunnel[key]), [inner]: added(mapOf(tunnel[key])[inner]) }
+    inner === undefined
+      ? addValue(tunnel[key])
+      : { ...mapOf(tunnel[key]), [inner]: addValue(mapOf(tunnel[key])[inner]) }
 
-  function added(before: unknown): unknown {
+  function addValue(before: unknown): unknown {
     return isMany ? [...(Array.isArray(before) ? before : []), value] : value
   }
 }

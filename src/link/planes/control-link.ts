@@ -3,7 +3,7 @@
  * attaches again. Calls made meanwhile wait.
  */
 import type { Logger } from '../../lib/log/create-log.ts'
-import { LinkFault, unanswered } from '../../model/link-fault.ts'
+import { LinkFault, noAnswerFault } from '../../model/link-fault.ts'
 import { CALL_MS, CallLink, type CallOptions } from '../calls/call-link.ts'
 import type { Channel } from '../calls/plane-channel.ts'
 import type { Attachment, ControlCalls, PlaneCalls, PlaneSecrets } from './plane-calls.ts'
@@ -64,7 +64,7 @@ export class ControlLink {
   async secrets(): Promise<PlaneSecrets> {
     for (;;) {
       const link = this.#link
-      if (this.#isClosed) throw unanswered('closed', 'secrets')
+      if (this.#isClosed) throw noAnswerFault('closed', 'secrets')
       if (!link || link.isClosed) await this.#changed()
       else {
         try {
@@ -143,8 +143,8 @@ export class ControlLink {
       const link = this.#current
       if (link) return link
       const leftMs = deadline - performance.now()
-      if (this.#isClosed) throw unanswered('closed', name)
-      if (leftMs <= 0) throw unanswered('timeout', name)
+      if (this.#isClosed) throw noAnswerFault('closed', name)
+      if (leftMs <= 0) throw noAnswerFault('timeout', name)
       await this.#changed(leftMs)
     }
   }

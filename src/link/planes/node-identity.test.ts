@@ -30,16 +30,16 @@ async function meet(door: TlsOptions, link: ConnectionOptions) {
     socket.on('secureConnect', () => resolve(verifiedPeer(socket)))
     socket.on('error', resolve)
   })
-  const byDoor = await seen.promise
+  const byListener = await seen.promise
   socket.destroy()
-  return { byLink, byDoor }
+  return { byLink, byListener }
 }
 
 test('two planes of one authority know each other, by TLS 1.3 and the protocol of nodes', async () => {
   const other = createNodeIdentity({ nodeId: 'node_2', planeId: 'w9' }, authority)
-  const { byLink, byDoor } = await meet(other.doorTls, own.linkTls)
-  assert.deepEqual([byLink, byDoor], [other.self, self])
-  assert.deepEqual([own.doorTls.minVersion, own.doorTls.ALPNProtocols], ['TLSv1.3', [RELAY_PROTOCOL]])
+  const { byLink, byListener } = await meet(other.listenerTls, own.linkTls)
+  assert.deepEqual([byLink, byListener], [other.self, self])
+  assert.deepEqual([own.listenerTls.minVersion, own.listenerTls.ALPNProtocols], ['TLSv1.3', [RELAY_PROTOCOL]])
 })
 
 test('ids that could be read as other ids are refused', () => {
@@ -51,7 +51,7 @@ test('ids that could be read as other ids are refused', () => {
 
 const ca = authority.certPem
 const anHourAgo = Date.now() - 3_600_000
-const hostile: Record<string, [tls: ReturnType<typeof tlsOptions>, byDoor: RegExp, byLink: RegExp]> = {
+const hostile: Record<string, [tls: ReturnType<typeof tlsOptions>, byListener: RegExp, byLink: RegExp]> = {
   'the certificate of an edge': [
     tlsOptions({ ...authority.issue(['app.example.com']), ca }),
     /refused: INVALID_PURPOSE/,
@@ -85,42 +85,42 @@ const hostile: Record<string, [tls: ReturnType<typeof tlsOptions>, byDoor: RegEx
 }
 
 describe('a peer is not taken for a node when it shows', () => {
-  for (const [name, [tls, byDoor, byLink]] of Object.entries(hostile)) {
+  for (const [name, [tls, byListener, byLink]] of Object.entries(hostile)) {
     test(`${name}, to a door`, async () => {
-      const seen = await meet(own.doorTls, tls.linkTls)
-      assert.ok(seen.byDoor instanceof Error)
-      assert.match(seen.byDoor.message, byDoor)
+      const seen = await meet(own.listenerTls, tls.linkTls)
+      assert.ok(seen.byListener instanceof Error)
+      assert.match(seen.byListener.message, byListener)
     })
     test(`${name}, as a door`, async () => {
-      const seen = await meet(tls.doorTls, own.linkTls)
+      const seen = await meet(tls.listenerTls, own.linkTls)
       assert.ok(seen.byLink instanceof Error)
       assert.match(seen.byLink.message, byLink)
     })
   }
 
   test('no certificate', async () => {
-    const { byDoor } = await meet(own.doorTls, tlsOptions({ ca }).linkTls)
-    assert.ok(byDoor instanceof Error)
-    assert.match(byDoor.message, /sent no certificate/)
+    const { byListener } = await meet(own.listenerTls, tlsOptions({ ca }).linkTls)
+    assert.ok(byListener instanceof Error)
+    assert.match(byListener.message, /sent no certificate/)
   })
 
   test('another protocol, or an older TLS', async () => {
     const { ALPNProtocols, ...silent } = own.linkTls
     assert.deepEqual(ALPNProtocols, [RELAY_PROTOCOL])
-    const { byDoor } = await meet(own.doorTls, silent)
-    assert.ok(byDoor instanceof Error)
-    assert.match(byDoor.message, /does not speak the protocol/)
-    const other = await meet(own.doorTls, { ...own.linkTls, ALPNProtocols: ['postern-relay/9'] })
-    assert.ok(other.byDoor instanceof Error && other.byLink instanceof Error)
+    const { byListener } = await meet(own.listenerTls, silent)
+    assert.ok(byListener instanceof Error)
+    assert.match(byListener.message, /does not speak the protocol/)
+    const other = await meet(own.listenerTls, { ...own.linkTls, ALPNProtocols: ['postern-relay/9'] })
+    assert.ok(other.byListener instanceof Error && other.byLink instanceof Error)
     const { cert, key } = authority.issueMember('urn:postern:relay:node_1:w1')
     const { secureContext: _, ...plain } = own.linkTls
-    const old = await meet(own.doorTls, { ...plain, ca, cert, key, maxVersion: 'TLSv1.2' })
-    assert.ok(old.byDoor instanceof Error && old.byLink instanceof Error)
+    const old = await meet(own.listenerTls, { ...plain, ca, cert, key, maxVersion: 'TLSv1.2' })
+    assert.ok(old.byListener instanceof Error && old.byLink instanceof Error)
   })
 })
 
 test('a node that sends no server name is verified all the same', async () => {
   const { servername: _, ...nameless } = own.linkTls
-  const { byDoor } = await meet(own.doorTls, nameless)
-  assert.deepEqual(byDoor, self)
+  const { byListener } = await meet(own.listenerTls, nameless)
+  assert.deepEqual(byListener, self)
 })

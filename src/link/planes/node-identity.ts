@@ -19,7 +19,7 @@ export interface NodePlane {
 export interface NodeIdentity {
   readonly self: NodePlane
   /** For the end that listens. It asks for a certificate; `verifiedPeer` judges it. */
-  readonly doorTls: TlsOptions
+  readonly listenerTls: TlsOptions
   /** For the end that connects. */
   readonly linkTls: ConnectionOptions
 }
@@ -60,7 +60,7 @@ export function tlsOptions(
   const secureContext = createSecureContext({ ...options, allowPartialTrustChain: true })
   const ALPNProtocols = [RELAY_PROTOCOL]
   return {
-    doorTls: {
+    listenerTls: {
       ...options,
       ALPNProtocols,
       SNICallback: (_, done) => done(null, secureContext),

@@ -70,8 +70,8 @@ describe('a stream between nodes', () => {
       await until('both arrive', () => near.bytes.toString() === 'back' && tunnel.bytes.toString() === 'there')
       assert.deepEqual(to.asked.at(-1), asked)
     }
-    assert.deepEqual([a.links.links, a.links.dialled, b.door.links], [2, 2, 2])
-    assert.deepEqual([a.links.streams, a.links.unreached, b.door.streams, b.door.accepted], [2, 0, 2, 2])
+    assert.deepEqual([a.links.links, a.links.dialled, b.listener.links], [2, 2, 2])
+    assert.deepEqual([a.links.streams, a.links.unreached, b.listener.streams, b.listener.accepted], [2, 0, 2, 2])
   })
 
   test('ends independently in each direction', async () => {
@@ -80,10 +80,10 @@ describe('a stream between nodes', () => {
     near.stream.write(Buffer.from('question'))
     near.stream.end()
     await until('the question has ended', () => tunnel.isEndHeard)
-    assert.deepEqual([tunnel.bytes.toString(), b.door.streams], ['question', 1])
+    assert.deepEqual([tunnel.bytes.toString(), b.listener.streams], ['question', 1])
     tunnel.say(Buffer.from('answer'))
     tunnel.sayEnd()
-    await until('it is closed', () => near.closes.length > 0 && b.door.streams === 0)
+    await until('it is closed', () => near.closes.length > 0 && b.listener.streams === 0)
     assert.deepEqual([near.bytes.toString(), near.ends, near.closes], ['answer', 1, [undefined]])
   })
 
@@ -99,7 +99,7 @@ describe('a stream between nodes', () => {
     await until('the visitor knows', () => right.near.closes.length > 0)
     assert.ok(right.near.closes[0] instanceof Error)
     assert.equal(right.near.ends, 0)
-    await until('nothing is open', () => b.door.streams === 0)
+    await until('nothing is open', () => b.listener.streams === 0)
   })
 
   test('carries twenty megabytes each way, unchanged', async () => {
@@ -180,9 +180,9 @@ describe('a stream between nodes', () => {
     many.forEach((stream, i) => void stream.write(Buffer.from(`${i}`)))
     await until('all have arrived', () => b.tunnels.slice(1).every(({ heard }) => heard.length > 0))
     assert.equal(new Set(b.tunnels.slice(1).map(({ bytes }) => bytes.toString())).size, many.length)
-    assert.equal(b.door.links, 1)
+    assert.equal(b.listener.links, 1)
     for (const stream of many) stream.reset()
-    await until('they are gone', () => b.door.streams === 1)
+    await until('they are gone', () => b.listener.streams === 1)
     near.stream.write(Buffer.from('still here'))
     await until('it arrives', () => tunnel.bytes.toString() === 'still here')
     assert.equal(near.closes.length, 0)
@@ -239,7 +239,7 @@ describe('a dial at another node', () => {
       const authority = newAuthority()
       const { a, b } = await pair(isFirst ? { a: { authority } } : { b: { authority } })
       assert.equal(faultOf(await a.links.dial(atB, request)).reason, 'unreachable')
-      assert.deepEqual([b.asked.length, b.door.links], [0, 0])
+      assert.deepEqual([b.asked.length, b.listener.links], [0, 0])
     })
   }
 
@@ -299,7 +299,7 @@ describe('a node that freezes', () => {
   test('loses its streams and its link, at both ends', async () => {
     const { nodes, a, b } = await pair({
       a: { links: { lookMs: 30, dialMs: 200, retryMs: 0 } },
-      b: { door: { lookMs: 30 } },
+      b: { listener: { lookMs: 30 } },
     })
     const gate = await openGate(b.port)
     closers.push(() => gate.shut())
@@ -309,7 +309,7 @@ describe('a node that freezes', () => {
     await until('the visitor knows', () => near.closes.length > 0)
     await until('the tunnel knows', () => tunnel.isReset)
     assert.ok(near.closes[0] instanceof Error)
-    assert.deepEqual([near.ends, tunnel.isEndHeard, a.links.links, b.door.links], [0, false, 0, 0])
+    assert.deepEqual([near.ends, tunnel.isEndHeard, a.links.links, b.listener.links], [0, false, 0, 0])
     assert.equal(faultOf(await a.links.dial(atB, request)).reason, 'unreachable')
     gate.speak()
     await until('it is back', async () => !((await a.links.dial(atB, request)) instanceof DialFault))
@@ -333,7 +333,7 @@ describe('a node that freezes', () => {
     nodes.addresses.set('b', { host: '127.0.0.1', port: gate.port })
     const { near } = await open(a, b)
     near.stream.reset()
-    await until('it is over', () => b.door.streams === 0)
+    await until('it is over', () => b.listener.streams === 0)
     // The link is cut without notice, and the address leads to the node by another path.
     gate.hush()
     nodes.addresses.set('b', { host: '127.0.0.1', port: b.port })
@@ -349,15 +349,15 @@ describe('an idle link', () => {
     const { a, b } = await pair({ a: { links: { lookMs: 10, idleMs: 50 } } })
     const { near } = await open(a, b)
     near.stream.reset()
-    await until('it is closed', () => a.links.links === 0 && b.door.links === 0)
+    await until('it is closed', () => a.links.links === 0 && b.listener.links === 0)
     await open(a, b)
   })
 
   test('is closed by the door too', async () => {
-    const { a, b } = await pair({ b: { door: { lookMs: 10, idleMs: 50 } } })
+    const { a, b } = await pair({ b: { listener: { lookMs: 10, idleMs: 50 } } })
     const { near } = await open(a, b)
     near.stream.reset()
-    await until('it is closed', () => a.links.links === 0 && b.door.links === 0)
+    await until('it is closed', () => a.links.links === 0 && b.listener.links === 0)
   })
 })
 
@@ -398,10 +398,10 @@ describe('a node with several planes at one port', () => {
       const stream = reached(await a.links.dial({ nodeId: 'b', planeId: 'w9' }, request))
       stream.reset()
       await new Promise((resolve) => setImmediate(resolve))
-      most = Math.max(most, b.door.links)
+      most = Math.max(most, b.listener.links)
     }
     assert.equal(b.asked.length, 40)
-    await until('all but one are closed', () => b.door.links === 1)
+    await until('all but one are closed', () => b.listener.links === 1)
     // The link itself, and six tries for each of the two known planes.
     assert.ok(most <= 13, `${most} connections`)
   })
@@ -412,20 +412,20 @@ describe('a node with several planes at one port', () => {
     const b1 = await nodes.start('b', { on: { host: '127.0.0.1', port: 0, isShared: true } })
     const { near, tunnel } = await open(a, b1)
     const b2 = await nodes.start('b', { on: { host: '127.0.0.1', port: b1.port, isShared: true }, planeId: 'w2' })
-    b1.door.stop()
+    b1.listener.stop()
     await until('the link is retired', () => a.links.links === 0)
     await open(a, b2, { nodeId: 'b', planeId: 'w1' })
     near.stream.write(Buffer.from('still here'))
     await until('it arrives', () => tunnel.bytes.toString() === 'still here')
     near.stream.reset()
-    await until('the link is closed', () => b1.door.links === 0)
-    await b1.door.close()
+    await until('the link is closed', () => b1.listener.links === 0)
+    await b1.listener.close()
   })
 })
 
 describe('a node that has reached tunnels', () => {
   /** Tells `a` of tunnels that are gone at `b`. */
-  const told = async () => {
+  const reported = async () => {
     const gone: (readonly string[])[] = []
     const { a, b } = await pair({ a: { links: { onGone: (ids) => void gone.push(ids) } } })
     const dial = async (tunnelId: string) => new Near(reached(await a.links.dial(atB, { ...request, tunnelId })))
@@ -433,13 +433,13 @@ describe('a node that has reached tunnels', () => {
   }
 
   test('is told when they are gone, once for all that end in one turn, and of no others', async () => {
-    const { gone, b, dial } = await told()
+    const { gone, b, dial } = await reported()
     for (const id of ['tn_1', 'tn_2', 'tn_2', 'tn_3']) await dial(id)
-    for (const id of ['tn_2', 'tn_1', 'tn_9', 'tn_1']) b.door.tunnelEnded(id)
+    for (const id of ['tn_2', 'tn_1', 'tn_9', 'tn_1']) b.listener.tunnelEnded(id)
     await until('it is told', () => gone.length > 0)
     await dial('tn_1')
-    b.door.tunnelEnded('tn_2')
-    b.door.tunnelEnded('tn_1')
+    b.listener.tunnelEnded('tn_2')
+    b.listener.tunnelEnded('tn_1')
     await until('it is told again', () => gone.length > 1)
     assert.deepEqual(gone, [['tn_2', 'tn_1'], ['tn_1']])
   })
@@ -458,7 +458,7 @@ describe('a node that has reached tunnels', () => {
     })
     const outcome = a.links.dial(atB, request)
     await until('it is dialled', () => b.asked.length > 0)
-    b.door.tunnelEnded('tn_1')
+    b.listener.tunnelEnded('tn_1')
     await until('it is told', () => gone.length > 0)
     dialled.resolve()
     assert.equal(faultOf(await outcome).reason, 'offline')
@@ -466,11 +466,11 @@ describe('a node that has reached tunnels', () => {
   })
 
   test('that is gone itself is not told, and nothing fails', async () => {
-    const { gone, a, b, dial } = await told()
+    const { gone, a, b, dial } = await reported()
     await dial('tn_1')
     a.links.close()
-    b.door.tunnelEnded('tn_1')
-    await until('the link is closed', () => b.door.links === 0)
+    b.listener.tunnelEnded('tn_1')
+    await until('the link is closed', () => b.listener.links === 0)
     assert.deepEqual(gone, [])
   })
 })
@@ -482,12 +482,12 @@ test('a node that is forgotten keeps its open streams, and its link closes with 
   a.links.forget('b')
   near.stream.write(Buffer.from('still here'))
   await until('it arrives', () => tunnel.bytes.toString() === 'still here')
-  assert.deepEqual([a.links.links, b.door.links], [0, 1])
+  assert.deepEqual([a.links.links, b.listener.links], [0, 1])
   near.stream.reset()
-  await until('it is closed', () => b.door.links === 0)
+  await until('it is closed', () => b.listener.links === 0)
   await open(a, b)
   a.links.close()
-  await until('it is broken off', () => b.door.links === 0 && b.door.streams === 0)
+  await until('it is broken off', () => b.listener.links === 0 && b.listener.streams === 0)
 })
 
 function digest(bytes: Buffer): string {

@@ -104,7 +104,7 @@ describe('calls of one node', () => {
       const near = new Near(call(text))
       await until(`${text} is over`, () => near.closes.length === 1)
     }
-    assert.equal(b.door.links, 1)
+    assert.equal(b.listener.links, 1)
   })
 })
 
@@ -126,7 +126,7 @@ describe('a control process that is replaced', () => {
 
   test('leaves calls to its successor, which answers those that it had not', async () => {
     const { at, passed } = plane()
-    const { callers } = await called(['a'], { door: { answer: (stream, from) => passed.accept(stream, from) } })
+    const { callers } = await called(['a'], { listener: { answer: (stream, from) => passed.accept(stream, from) } })
     const former = { asked: 0 }
     const first = new AnsweredCalls({ log, answer: () => new Promise(() => former.asked++) })
     at.control = first
@@ -150,7 +150,7 @@ describe('a control process that is replaced', () => {
 
   test('and does not come back is a fault in time', async () => {
     const { passed } = plane()
-    const { callers } = await called(['a'], { door: { answer: (stream, from) => passed.accept(stream, from) } })
+    const { callers } = await called(['a'], { listener: { answer: (stream, from) => passed.accept(stream, from) } })
     const asked = performance.now()
     const call = callers[0]?.links.call('b', 1, { withinMs: 300 })
     // The last try breaks, or has no time left.
@@ -163,7 +163,7 @@ test('a node of the version before, whose data plane reads the calls itself, is 
   const nodes = new TestNodes()
   closers.push(() => nodes.close())
   const calls = new NodeCalls({ log, answer: async ({ planeId }, value) => [planeId, value] })
-  const former = await nodes.start('former', { door: { answer: (stream, from) => calls.accept(stream, from) } })
+  const former = await nodes.start('former', { listener: { answer: (stream, from) => calls.accept(stream, from) } })
   const latter = await nodes.start('latter', {
     planeId: 'control',
     answer: async ({ planeId }, value) => [planeId, value],
@@ -176,7 +176,7 @@ test('nobody calls without the certificate of a node', async () => {
   const authority = newAuthority()
   let asked = 0
   const passed = new PassedCalls({ connect: () => assert.fail('it was passed on') })
-  const door = new NodeListener({
+  const listener = new NodeListener({
     identity: createNodeIdentity({ nodeId: 'b', planeId: 'w1' }, authority),
     dial: () => assert.fail('it was dialled'),
     answer: (stream, from) => {
@@ -185,8 +185,8 @@ test('nobody calls without the certificate of a node', async () => {
     },
     log,
   })
-  closers.push(() => door.close())
-  const { port } = await door.listen({ host: '127.0.0.1', port: 0 })
+  closers.push(() => listener.close())
+  const { port } = await listener.listen({ host: '127.0.0.1', port: 0 })
   const { certPem: ca } = authority
   const ofOther = newAuthority().issueMember('urn:postern:relay:a:control')
   const strangers = {

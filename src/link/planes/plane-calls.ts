@@ -35,17 +35,17 @@ export interface OnlineTunnel {
   /** In milliseconds since 1970. */
   readonly startedAt: number
   readonly httpVersion: 1 | 2
-  readonly endpoint?: { readonly present: PresentEndpoint } & ClaimedEndpoint
+  readonly endpoint?: { readonly present: PresentEndpoint } & ReservedEndpoint
 }
 
 /** The address of a tunnel, and what is served there. */
-export interface ClaimedEndpoint extends ServedEndpoint {
+export interface ReservedEndpoint extends ServedEndpoint {
   /** A key that no two endpoints share, unless they are in a pool. */
   readonly place: string
 }
 
 /** A bind's claim to its address. */
-export interface Reservation extends ClaimedEndpoint {
+export interface Reservation extends ReservedEndpoint {
   readonly tunnelId: string
   readonly sessionId: string
 }
@@ -236,7 +236,7 @@ export type ControlCalls = LoginRows & {
   tunnelStopped(tunnel: { readonly tunnelId: string }): void
 
   /** The holders of these places at other nodes; places without one are left out. */
-  lookUpPlaces(places: readonly string[]): Promise<readonly RemoteAddress[]>
+  lookUpPlaces(addresses: readonly string[]): Promise<readonly RemoteAddress[]>
   /** Tunnels at other nodes that carry all of these labels. */
   lookUpGroup(labels: Readonly<Record<string, string>>): Promise<readonly RemoteTunnel[]>
   /** Answers a call of another node. For data planes of version 0.1 alone, which read calls, until they have drained. */

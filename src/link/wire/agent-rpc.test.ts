@@ -112,10 +112,10 @@ describe('a call', () => {
 })
 
 test('a message without an answer ends its stream at once', () => {
-  const told: unknown[] = []
-  const ends = new Ends({ agent: { onStream: (stream) => readMessage(stream, (message) => told.push(message)) } })
+  const reported: unknown[] = []
+  const ends = new Ends({ agent: { onStream: (stream) => readMessage(stream, (message) => reported.push(message)) } })
   assert.equal(tell(ends.server, streamTypes.stopTunnel, { Id: 'a' }), undefined)
   ends.settle()
-  assert.deepEqual(told, [{ Id: 'a' }])
+  assert.deepEqual(reported, [{ Id: 'a' }])
   assert.equal(ends.server.size, 0)
 })

@@ -1,5 +1,5 @@
 /** One stream of a session: its two directions, its sink, and its end. */
-import { kept } from '../../lib/bytes/byte-stream.ts'
+import { keepBytes } from '../../lib/bytes/byte-stream.ts'
 import type { Batch } from './batch.ts'
 import { ByteQueue } from './byte-queue.ts'
 import { type Growth, ReceiveWindow } from './receive-window.ts'
@@ -237,7 +237,7 @@ export class MuxStream implements WireStream, QueueMember {
     this.#consumed(chunk.length)
     try {
       if (sink?.lent) sink.lent(chunk)
-      else sink?.data(kept(chunk))
+      else sink?.data(keepBytes(chunk))
     } catch (cause) {
       this.#fail(cause)
     }

@@ -62,23 +62,23 @@ export class Turns<T extends QueueMember> {
   remove(one: T): void {
     if ((one.queues & this.#bit) === 0) return
     one.queues &= ~this.#bit
-    let place = 0
-    while (place < this.#size && this.#slots[this.#slotOf(place)] !== one) place++
-    for (; place < this.#size - 1; place++) {
-      this.#slots[this.#slotOf(place)] = this.#slots[this.#slotOf(place + 1)]
+    let index = 0
+    while (index < this.#size && this.#slots[this.#slotOf(index)] !== one) index++
+    for (; index < this.#size - 1; index++) {
+      this.#slots[this.#slotOf(index)] = this.#slots[this.#slotOf(index + 1)]
     }
     this.#size--
     this.#slots[this.#slotOf(this.#size)] = undefined
     if (this.#size === 0) this.#shrink()
   }
 
-  #slotOf(place: number): number {
-    return (this.#first + place) & (this.#slots.length - 1)
+  #slotOf(index: number): number {
+    return (this.#first + index) & (this.#slots.length - 1)
   }
 
   #grow(): void {
     const slots = new Array<T | undefined>(this.#size * 2).fill(undefined)
-    for (let place = 0; place < this.#size; place++) slots[place] = this.#slots[this.#slotOf(place)]
+    for (let index = 0; index < this.#size; index++) slots[index] = this.#slots[this.#slotOf(index)]
     this.#slots = slots
     this.#first = 0
   }

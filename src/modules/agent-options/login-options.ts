@@ -39,7 +39,7 @@ export function readOAuth(value: unknown, name: string): unknown {
   }
   refuseBorrowed(given, name)
   const settings = { ...clientOf(given), ...listsOf(given, name, 'OAuth') }
-  return spelled(`${name}.provider.${provider}.`, `${name}.`, () =>
+  return withSpelling(`${name}.provider.${provider}.`, `${name}.`, () =>
     settingsOf(oauth, { provider: { [provider]: settings } }, name),
   )
 }
@@ -47,7 +47,7 @@ export function readOAuth(value: unknown, name: string): unknown {
 /** R-3.12: the vendor lends agents its own applications at providers; this server has none to lend. */
 function refuseBorrowed({ client_id, client_secret, sealed_client_secret }: Given, name: string): void {
   if (client_id !== '' && client_secret !== '') return
-  if (client_secret === '' && sealed_client_secret !== '') throw sealed(name)
+  if (client_secret === '' && sealed_client_secret !== '') throw sealedSecret(name)
   if (client_id !== '') throw refusals.idWithoutSecret(name)
   if (client_secret !== '') throw refusals.secretWithoutId(name)
   throw refusals.noApplication(name)
@@ -60,11 +60,11 @@ export function readOidc(value: unknown, name: string): unknown {
   const { client_id, client_secret, sealed_client_secret } = given
   if (issuer_url === '') throw refusals.noOidcIssuer(name)
   if (client_id === '') throw refusals.noOidcId(name)
-  if (client_secret === '' && sealed_client_secret !== '') throw sealed(name)
+  if (client_secret === '' && sealed_client_secret !== '') throw sealedSecret(name)
   if (client_secret === '') throw refusals.noOidcSecret(name)
   const { scopes, ...allow } = listsOf(given, name, 'OIDC')
-  spelled(`${name}.`, `${name}.`, () => checkProvider(`${name}.`, { ...clientOf(given), scopes, ...allow }))
-  const settings = spelled(`${name}.issuer`, `${name}.issuer_url`, () =>
+  withSpelling(`${name}.`, `${name}.`, () => checkProvider(`${name}.`, { ...clientOf(given), scopes, ...allow }))
+  const settings = withSpelling(`${name}.issuer`, `${name}.issuer_url`, () =>
     settingsOf(oidc, { ...clientOf(given), issuer: issuer_url, scopes }, name),
   )
   const isOpen = allow.email_addresses.length + allow.email_domains.length === 0
@@ -100,7 +100,7 @@ function clientOf({ client_id, client_secret }: Given) {
 
 /** The lists under the names that modules use, in the form that they accept: addresses in lower case, no duplicates. */
 function listsOf(given: Given, name: string, option: keyof typeof scopeRefusals) {
-  const bounded = (
+  const boundedList = (
     list: 'allow_emails' | 'allow_domains' | 'scopes',
     max: number,
     refuse: typeof refusals.tooManyEmails,
@@ -110,14 +110,14 @@ function listsOf(given: Given, name: string, option: keyof typeof scopeRefusals)
     throw refuse(`${name}.${list}`, entries.length, max)
   }
   const { many, long } = scopeRefusals[option]
-  const scopes = bounded('scopes', MAX_SCOPES, many)
+  const scopes = boundedList('scopes', MAX_SCOPES, many)
   if (scopes.some((scope) => Buffer.byteLength(scope) > MAX_SCOPE_BYTES)) {
     throw long(name, MAX_SCOPE_BYTES)
   }
   return {
     scopes,
-    email_addresses: bounded('allow_emails', MAX_ALLOWED, refusals.tooManyEmails),
-    email_domains: bounded('allow_domains', MAX_ALLOWED, refusals.tooManyDomains),
+    email_addresses: boundedList('allow_emails', MAX_ALLOWED, refusals.tooManyEmails),
+    email_domains: boundedList('allow_domains', MAX_ALLOWED, refusals.tooManyDomains),
   }
 }
 
@@ -125,21 +125,21 @@ function lower(entry: string): string {
   return entry.toLowerCase()
 }
 
-function sealed(name: string): BindRefusal {
+function sealedSecret(name: string): BindRefusal {
   return refusals.badOption(`\`${name}\` has a client secret that another server sealed; send it as \`client_secret\``)
 }
 
 /** Runs `read`, and puts the agent's names for fields into the messages of modules. */
-function spelled<T>(at: string, shown: string, read: () => T): T {
+function withSpelling<T>(at: string, shown: string, read: () => T): T {
   try {
     return read()
   } catch (error) {
     if (!(error instanceof BadValue)) throw error
-    const renamed = (words: string): string =>
+    const respell = (words: string): string =>
       words
         .replaceAll(at, shown)
         .replaceAll(`${shown}email_addresses`, `${shown}allow_emails`)
         .replaceAll(`${shown}email_domains`, `${shown}allow_domains`)
-    throw new BadValue(renamed(error.field), error.kind, renamed(error.message))
+    throw new BadValue(respell(error.field), error.kind, respell(error.message))
   }
 }

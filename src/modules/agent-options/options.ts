@@ -104,10 +104,10 @@ export function agentModules(proto: Proto, opts: Readonly<Record<string, unknown
   const problems: BindRefusal[] = []
   for (const option of options) {
     try {
-      const settings = readOption(option, proto, given(byName.get(option.name.toLowerCase()) ?? [], option.name))
+      const settings = readOption(option, proto, givenOnce(byName.get(option.name.toLowerCase()) ?? [], option.name))
       if (settings === undefined) continue
-      const place = found[option.at[proto] ?? 'edge']
-      place[option.module] = joined(option.module, place[option.module], settings)
+      const modules = found[option.at[proto] ?? 'edge']
+      modules[option.module] = joinSettings(option.module, modules[option.module], settings)
     } catch (error) {
       problems.push(asRefusal(error))
     }
@@ -131,7 +131,7 @@ function readOption({ name, at, read }: AgentOption, proto: Proto, value: unknow
 }
 
 /** Merges the settings of two options for one module: agents have two ways to give credentials. */
-function joined(module: string, before: unknown, settings: unknown): unknown {
+function joinSettings(module: string, before: unknown, settings: unknown): unknown {
   if (before === undefined) return settings
   if (module === 'policy') throw refusals.badOption('`Policy` and `TrafficPolicy` are both given; keep one')
   // Besides `policy`, only `basic_auth` has two options for one protocol.
@@ -147,7 +147,7 @@ function asRefusal(error: unknown): BindRefusal {
 }
 
 /** The value of an option, whatever the case of its name; undefined when it is missing or empty. */
-function given(spelled: readonly (readonly [string, unknown])[], name: string): unknown {
+function givenOnce(spelled: readonly (readonly [string, unknown])[], name: string): unknown {
   const values = spelled.map(([, value]) => value).filter((value) => !noValue.has(value))
   // We do not choose one: the other might be the guard that the user meant.
   if (values.length > 1) throw refusals.badOption(`\`${name}\` is given twice, in different spellings; keep one`)

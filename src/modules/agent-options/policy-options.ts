@@ -56,9 +56,9 @@ export function refuseBlindPolicy(modules: Readonly<Record<string, unknown>>): v
   )
 }
 
-const nothing: Lookup = { ipRules: unnamed, authority: unnamed, backend: unnamed }
+const nothing: Lookup = { ipRules: noResource, authority: noResource, backend: noResource }
 
-function unnamed(): never {
+function noResource(): never {
   throw new Error('an agent cannot name a resource')
 }
 

@@ -26,17 +26,17 @@ function isUnset(value: unknown): boolean {
 
 /** The fields of an option, checked. Their names may be in any case. */
 export function fieldsOf<S extends TObject>(form: S, value: unknown, name: string): Static<S> {
-  const named: unknown = check(Type.Object({ [name]: form }), { [name]: lowered(value) })
+  const named: unknown = check(Type.Object({ [name]: form }), { [name]: lowerNames(value) })
   // The schema above has a field of this name.
   return (named as Record<string, Static<S>>)[name] as Static<S>
 }
 
 /** Names in lower case, and no unset fields: an unknown field is accepted as long as it is unset. */
-function lowered(value: unknown, depth = 0): unknown {
+function lowerNames(value: unknown, depth = 0): unknown {
   if (typeof value !== 'object' || value === null || depth > MAX_DEPTH) return value
-  if (Array.isArray(value)) return value.map((each) => lowered(each, depth + 1))
+  if (Array.isArray(value)) return value.map((each) => lowerNames(each, depth + 1))
   const fields = Object.entries(value).filter(([, each]) => !isUnset(each))
-  return Object.fromEntries(fields.map(([name, each]) => [name.toLowerCase(), lowered(each, depth + 1)]))
+  return Object.fromEntries(fields.map(([name, each]) => [name.toLowerCase(), lowerNames(each, depth + 1)]))
 }
 
 /** The deepest form is a list of objects in an object; anything deeper is refused anyway. */
@@ -165,9 +165,9 @@ export function settingsOf(module: Module, given: Readonly<Record<string, unknow
 }
 
 /** The options of an agent refer to no resources. */
-const nothing: Lookup = { ipRules: unnamed, authority: unnamed, backend: unnamed }
+const nothing: Lookup = { ipRules: noResource, authority: noResource, backend: noResource }
 
-function unnamed(): never {
+function noResource(): never {
   throw new Error('an agent cannot name a resource')
 }
 

@@ -61,7 +61,7 @@ export function compileCircuitBreaker(
     openFor(trippedMs)
     twins.opened(trippedMs)
   }
-  const judged = (hasFailed: boolean): void => {
+  const judge = (hasFailed: boolean): void => {
     if (hasFailed) open()
     else {
       close()
@@ -110,13 +110,13 @@ export function compileCircuitBreaker(
     },
     response({ status, isFromUpstream }, ctx) {
       // The status of the probe is enough; the last byte of its response may be hours away.
-      if (ctx === probe && isFromUpstream) judged(status >= 500)
+      if (ctx === probe && isFromUpstream) judge(status >= 500)
     },
     done({ status, isFromUpstream, fault }, ctx) {
       if (ctx === asking) asking = undefined
       const hasFailed = fault !== undefined || (isFromUpstream && status >= 500)
       if (ctx === probe) {
-        if (hasFailed || isFromUpstream) judged(hasFailed)
+        if (hasFailed || isFromUpstream) judge(hasFailed)
         else {
           // The visitor left before the upstream answered: the next request becomes the probe.
           probe = undefined

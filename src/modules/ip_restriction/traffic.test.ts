@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { door, request, visitor } from '../testing/test-request.ts'
+import { reached, request, visitor } from '../testing/test-request.ts'
 import type { IpRestrictionSettings } from './form.ts'
 import { ipRestriction } from './form.ts'
 import { compileIpRestriction } from './traffic.ts'
@@ -42,7 +42,7 @@ for (const [ids, ip, passes] of vectors) {
     const { accept, request: judge } = compileIpRestriction(resolve(...ids))
     const peer = { ...visitor, ip }
     const verdict = passes ? undefined : { refuse: 'IP_REFUSED' }
-    assert.deepEqual(accept?.(peer, door), verdict)
+    assert.deepEqual(accept?.(peer, reached), verdict)
     const ctx = request({ peer })
     assert.deepEqual(judge?.(ctx), verdict)
     assert.equal(ctx.found.get('ip_policy.decision'), passes ? 'allow' : 'block')

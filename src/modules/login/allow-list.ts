@@ -44,19 +44,19 @@ export function compileAllowLists(lists: AllowLists): (profile: Belongings) => b
 /** The same provider, but only users that the lists name are let in. When the lists change, logins are judged again. */
 export function allowing(lists: AllowLists, provider: LoginProvider): LoginProvider {
   const isAllowed = compileAllowLists(lists)
-  const judged = (outcome: LoggedIn | LoginFault): LoggedIn | LoginFault =>
+  const judge = (outcome: LoggedIn | LoginFault): LoggedIn | LoginFault =>
     isFault(outcome) || isAllowed(outcome) ? outcome : { fault: 'LOGIN_NOT_ALLOWED', reason: 'no list names the user' }
   return {
     ...provider,
     rules: createHash('sha256')
       .update(JSON.stringify([provider.rules, lists]))
       .digest('base64url'),
-    finish: async (callback) => judged(await provider.finish(callback)),
+    finish: async (callback) => judge(await provider.finish(callback)),
     async check(login) {
-      if (provider.check) return judged(await provider.check(login))
+      if (provider.check) return judge(await provider.check(login))
       // The lists need only what the provider sent at login.
       const { isRefused: _, ...kept } = login.kept
-      return judged({ user: login.user, kept })
+      return judge({ user: login.user, kept })
     },
   }
 }

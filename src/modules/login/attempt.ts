@@ -43,27 +43,27 @@ export function newAttemptId(now: number): string {
 }
 
 /** The id of the route comes first, unsealed, so that the module that can open the state is found. */
-export function sealState(sealer: Seals, place: AttemptScope, part: StatePart): string {
-  return `${place.routeId}.${sealText(sealer, JSON.stringify(part), stateContext(place))}`
+export function sealState(sealer: Seals, scope: AttemptScope, part: StatePart): string {
+  return `${scope.routeId}.${sealText(sealer, JSON.stringify(part), stateContext(scope))}`
 }
 
 export function routeOfState(state: string): string {
   return state.slice(0, Math.max(0, state.indexOf('.')))
 }
 
-export function openState(sealer: Seals, place: AttemptScope, state: string): StatePart | undefined {
-  if (routeOfState(state) !== place.routeId) return undefined
-  const text = openText(sealer, state.slice(place.routeId.length + 1), stateContext(place))
+export function openState(sealer: Seals, scope: AttemptScope, state: string): StatePart | undefined {
+  if (routeOfState(state) !== scope.routeId) return undefined
+  const text = openText(sealer, state.slice(scope.routeId.length + 1), stateContext(scope))
   // Only `sealState` seals for this context.
   return text === undefined ? undefined : (JSON.parse(text) as StatePart)
 }
 
-export function sealCookie(sealer: Seals, place: AttemptScope, id: string, part: CookiePart): string {
-  return sealText(sealer, JSON.stringify(part), cookieContext(place, id))
+export function sealCookie(sealer: Seals, scope: AttemptScope, id: string, part: CookiePart): string {
+  return sealText(sealer, JSON.stringify(part), cookieContext(scope, id))
 }
 
-export function openCookie(sealer: Seals, place: AttemptScope, id: string, value: string): CookiePart | undefined {
-  const text = openText(sealer, value, cookieContext(place, id))
+export function openCookie(sealer: Seals, scope: AttemptScope, id: string, value: string): CookiePart | undefined {
+  const text = openText(sealer, value, cookieContext(scope, id))
   // Only `sealCookie` seals for this context.
   return text === undefined ? undefined : (JSON.parse(text) as CookiePart)
 }

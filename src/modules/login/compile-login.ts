@@ -3,7 +3,7 @@ import { readCookies } from '../../lib/http/cookies.ts'
 import { type HeaderName, headerName } from '../../lib/http/header-name.ts'
 import { toHeaderValue } from '../../lib/http/http-header.ts'
 import type { Login } from '../../model/logins.ts'
-import type { PathClaim, Phases, RequestContext, RequestVerdict, Reserved, ReservedRequest } from '../phases.ts'
+import type { PathUse, Phases, RequestContext, RequestVerdict, Reserved, ReservedRequest } from '../phases.ts'
 import { pathOfRoute, Slot } from '../phases.ts'
 import type { ModuleTools } from '../tools.ts'
 import { routeOfState } from './attempt.ts'
@@ -11,7 +11,7 @@ import { localPath } from './local-path.ts'
 import { hiddenCookies } from './login-cookies.ts'
 import { loginFlow } from './login-flow.ts'
 import type { LoginProvider, ProviderPage } from './login-provider.ts'
-import { type LoginSettings, placeId } from './login-settings.ts'
+import { type LoginSettings, scopeId } from './login-settings.ts'
 import { type Standing, standingAt } from './login-validity.ts'
 import { storeDown } from './store-down.ts'
 
@@ -89,17 +89,17 @@ export function compileLogin(settings: LoginSettings, provider: LoginProvider, t
 
   /** The state names the login that it was made for. */
   const isOwnState = (query: string, routeId: string): boolean =>
-    routeOfState(new URLSearchParams(query).get('state') ?? '') === placeId(routeId, scope)
-  const claimsCallback = ({ query, routeId }: ReservedRequest): PathClaim =>
+    routeOfState(new URLSearchParams(query).get('state') ?? '') === scopeId(routeId, scope)
+  const claimsCallback = ({ query, routeId }: ReservedRequest): PathUse =>
     isOwnState(query, routeId) ? 'own' : 'spare'
 
-  const claimsLogin = ({ query, serves }: ReservedRequest): PathClaim => {
+  const claimsLogin = ({ query, serves }: ReservedRequest): PathUse => {
     const named = new URLSearchParams(query).get('auth_id')
     if (named !== null && scope !== undefined) return named === scope ? 'own' : 'none'
     return serves(wantedPath(query).replace(/[?#].*$/, '')) ? 'own' : 'spare'
   }
 
-  const claimsLogout = ({ headers }: ReservedRequest): PathClaim =>
+  const claimsLogout = ({ headers }: ReservedRequest): PathUse =>
     readCookies(headers, (name) => name === cookies.session).length > 0 ? 'own' : 'spare'
 
   const reserves: readonly Reserved[] = [

@@ -8,8 +8,8 @@ import { ATTEMPT_MS, type AttemptScope, newAttemptId, openCookie, openState, sea
 import { localPath, uriOf } from './local-path.ts'
 import { expireCookie, setCookie } from './login-cookies.ts'
 import { isFault, type LoggedIn, type LoginFault, type LoginProvider, type LoginVisit } from './login-provider.ts'
-import { type LoginSettings, placeId } from './login-settings.ts'
-import { placeOf, sessionSecrets } from './login-validity.ts'
+import { type LoginSettings, scopeId } from './login-settings.ts'
+import { scopeOf, sessionSecrets } from './login-validity.ts'
 import { storeDown } from './store-down.ts'
 
 /** How many attempts a browser may have open. Each has a cookie, and a page may send many requests before a login. */
@@ -42,9 +42,9 @@ export function loginFlow(
   { sealer, sessions, now, log }: Pick<ModuleTools, 'sealer' | 'sessions' | 'now' | 'log'>,
 ): LoginFlow {
   const [callbackPath] = provider.callbackPaths
-  const attemptPlace = ({ edgeId, routeId }: RequestContext): AttemptScope => ({
+  const attemptScope = ({ edgeId, routeId }: RequestContext): AttemptScope => ({
     edgeId,
-    routeId: placeId(routeId, scope),
+    routeId: scopeId(routeId, scope),
   })
 
   const refuse = ({ edgeId, routeId }: RequestContext, { fault, reason }: LoginFault, headers: Pair[] = []): Refuse => {
@@ -56,7 +56,7 @@ export function loginFlow(
   return {
     async begin(ctx, to, isForced) {
       const id = newAttemptId(now())
-      const state = sealState(sealer, attemptPlace(ctx), { id, host: ctx.host, startedAt: now() })
+      const state = sealState(sealer, attemptScope(ctx), { id, host: ctx.host, startedAt: now() })
       const beginning = await provider.begin({
         state,
         redirectUri: uriOf(ctx, pathOfRoute(callbackPath, ctx.routeId)),
@@ -65,7 +65,7 @@ export function loginFlow(
       if (isFault(beginning)) return refuse(ctx, beginning)
       const { location, kept } = beginning
       const { identity } = provider
-      const cookie = sealCookie(sealer, attemptPlace(ctx), id, { identity, to: localPath(to) ?? '/', kept })
+      const cookie = sealCookie(sealer, attemptScope(ctx), id, { identity, to: localPath(to) ?? '/', kept })
       const open = readCookies(ctx.headers, (name) => name.startsWith(cookies.nonce)).map(([name]) => name)
       // The ids sort by their time.
       const surplus = [...new Set(open)].sort().slice(0, -(MAX_ATTEMPTS - 1))
@@ -79,14 +79,14 @@ export function loginFlow(
       const params = new URLSearchParams(ctx.query)
       const [state, ...more] = params.getAll('state')
       if (state === undefined || state === '' || more.length > 0) return { refuse: 'LOGIN_STATE_MISSING' }
-      const opened = openState(sealer, attemptPlace(ctx), state)
+      const opened = openState(sealer, attemptScope(ctx), state)
       if (!opened) return { refuse: 'LOGIN_STATE_INVALID' }
       const { id, host, startedAt } = opened
       if (now() - startedAt > ATTEMPT_MS) return { refuse: 'LOGIN_STATE_EXPIRED' }
       if (host !== ctx.host) return { refuse: 'LOGIN_WRONG_HOST' }
       const name = cookies.nonce + id
       const [cookie, ...others] = readCookies(ctx.headers, (each) => each === name)
-      const attempt = cookie && others.length === 0 ? openCookie(sealer, attemptPlace(ctx), id, cookie[1]) : undefined
+      const attempt = cookie && others.length === 0 ? openCookie(sealer, attemptScope(ctx), id, cookie[1]) : undefined
       // From here on the attempt is over, however it ends.
       const drop = expireCookie(name)
       if (!attempt) return { refuse: 'LOGIN_OTHER_BROWSER', headers: [drop] }
@@ -141,7 +141,7 @@ export function loginFlow(
       userAgent: ctx.headers.get('user-agent') ?? '',
       expiresAt: Number.isFinite(expiresAt) ? expiresAt : undefined,
     }
-    await sessions.begin(placeOf(ctx, secret, scope), login, origin, sessionSecrets(ctx, cookies.session)[0])
+    await sessions.begin(scopeOf(ctx, secret, scope), login, origin, sessionSecrets(ctx, cookies.session)[0])
     const seconds = maximumMs > 0 ? Math.min(maximumMs / 1000, MAX_AGE_SECONDS) : undefined
     return setCookie(cookies.session, secret, seconds)
   }

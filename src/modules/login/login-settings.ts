@@ -13,7 +13,7 @@ export interface LoginSettings {
 }
 
 /** The id under which logins of this route and scope are stored; each scope has its own. */
-export function placeId(routeId: string, scope: string | undefined): string {
+export function scopeId(routeId: string, scope: string | undefined): string {
   return scope === undefined ? routeId : `${routeId}~${scope}`
 }
 

@@ -4,7 +4,7 @@ import type { Login, LoginScope } from '../../model/logins.ts'
 import type { Peer, Refuse, RequestContext } from '../phases.ts'
 import type { ModuleTools } from '../tools.ts'
 import { isFault, type LoginProvider } from './login-provider.ts'
-import { type LoginSettings, placeId } from './login-settings.ts'
+import { type LoginSettings, scopeId } from './login-settings.ts'
 import { storeDown } from './store-down.ts'
 
 /** How many session cookies are tried. A browser has one, unless somebody set another for a parent domain. */
@@ -18,14 +18,14 @@ const secretForm = /^[\w-]{43}$/
 
 export type Standing = { readonly login: Login } | Refuse | undefined
 
-type Held = { readonly place: LoginScope; readonly login: Login }
+type Held = { readonly loginScope: LoginScope; readonly login: Login }
 
 /** The cookies of a request, and the places that they name. */
 interface Shown {
   readonly cookie: string
   readonly host: string
   readonly routeId: string
-  readonly places: readonly LoginScope[]
+  readonly scopes: readonly LoginScope[]
 }
 
 /** Undefined: not logged in. */
@@ -51,48 +51,51 @@ export function standingAt(
   const isDue = ({ kept, checkedAt }: Login): boolean =>
     kept.rules !== provider.rules || (provider.checkEveryMs > 0 && now() - checkedAt >= provider.checkEveryMs)
 
-  const judge = ({ place, login }: Held): Standing | Promise<Standing> => {
-    if (provider.check && isDue(login)) return checked(place, login)
+  const judge = ({ loginScope, login }: Held): Standing | Promise<Standing> => {
+    if (provider.check && isDue(login)) return checkOnce(loginScope, login)
     if (login.kept.isRefused) return { refuse: 'LOGIN_NOT_ALLOWED' }
-    if (now() - login.lastSeenAt >= SEEN_EVERY_MS) sessions.seen(place, now())
+    if (now() - login.lastSeenAt >= SEEN_EVERY_MS) sessions.seen(loginScope, now())
     return { login }
   }
 
-  const checked = (place: LoginScope, login: Login): Promise<Standing> => {
-    const key = `${place.secret} ${place.host}`
-    const check = checks.get(key) ?? askProvider(place, login).finally(() => checks.delete(key))
+  const checkOnce = (loginScope: LoginScope, login: Login): Promise<Standing> => {
+    const key = `${loginScope.secret} ${loginScope.host}`
+    const check = checks.get(key) ?? askProvider(loginScope, login).finally(() => checks.delete(key))
     checks.set(key, check)
     return check
   }
 
-  const askProvider = async (place: LoginScope, login: Login): Promise<Standing> => {
+  const askProvider = async (loginScope: LoginScope, login: Login): Promise<Standing> => {
     const outcome = await provider.check?.(login)
     const times = { checkedAt: now(), lastSeenAt: now() }
     if (outcome === undefined) return undefined
     if (!isFault(outcome)) {
       const renewed = { ...login, ...times, user: outcome.user, kept: { ...outcome.kept, rules: provider.rules } }
-      await sessions.renew(place, renewed)
+      await sessions.renew(loginScope, renewed)
       return { login: renewed }
     }
     const { fault, reason } = outcome
-    log.info({ edge: place.edgeId, route: place.routeId, provider: provider.name, reason }, 'login ended by a check')
+    log.info(
+      { edge: loginScope.edgeId, route: loginScope.routeId, provider: provider.name, reason },
+      'login ended by a check',
+    )
     if (fault === 'log_in_again') return undefined
     if (fault === 'LOGIN_NOT_ALLOWED') {
       // Stored, so that the provider is not asked again with each request of this visitor.
       const kept = { ...login.kept, rules: provider.rules, isRefused: 'yes' }
-      await sessions.renew(place, { ...login, ...times, kept })
+      await sessions.renew(loginScope, { ...login, ...times, kept })
     }
     return { refuse: fault }
   }
 
-  const lookAt = (places: readonly LoginScope[], from: number): Standing | Promise<Standing> => {
-    for (let i = from; i < places.length; i++) {
-      const place = places[i] as LoginScope // i < places.length
-      const login = sessions.find(place)
+  const lookAt = (scopes: readonly LoginScope[], from: number): Standing | Promise<Standing> => {
+    for (let i = from; i < scopes.length; i++) {
+      const loginScope = scopes[i] as LoginScope // i < places.length
+      const login = sessions.find(loginScope)
       if (login instanceof Promise) {
-        return login.then((found) => (stillHolds(found) ? judge({ place, login: found }) : lookAt(places, i + 1)))
+        return login.then((found) => (stillHolds(found) ? judge({ loginScope, login: found }) : lookAt(scopes, i + 1)))
       }
-      if (stillHolds(login)) return judge({ place, login })
+      if (stillHolds(login)) return judge({ loginScope, login })
     }
     return undefined
   }
@@ -100,18 +103,18 @@ export function standingAt(
   /** The last cookies of each connection: browsers send the same ones with every request. */
   const shown = new WeakMap<Peer, Shown>()
 
-  const placesOf = (ctx: RequestContext): readonly LoginScope[] => {
+  const scopesOf = (ctx: RequestContext): readonly LoginScope[] => {
     const { headers, host, peer, routeId } = ctx
     const cookie = headers.count('cookie') === 1 ? headers.get('cookie') : undefined
     const known = cookie === undefined ? undefined : shown.get(peer)
-    if (known && known.cookie === cookie && known.host === host && known.routeId === routeId) return known.places
-    const places = sessionSecrets(ctx, cookies.session).map((secret) => placeOf(ctx, secret, scope))
-    if (cookie !== undefined) shown.set(peer, { cookie, host, routeId, places })
-    return places
+    if (known && known.cookie === cookie && known.host === host && known.routeId === routeId) return known.scopes
+    const scopes = sessionSecrets(ctx, cookies.session).map((secret) => scopeOf(ctx, secret, scope))
+    if (cookie !== undefined) shown.set(peer, { cookie, host, routeId, scopes })
+    return scopes
   }
 
   return (ctx) => {
-    const found = lookAt(placesOf(ctx), 0)
+    const found = lookAt(scopesOf(ctx), 0)
     return found instanceof Promise ? found.catch((error: unknown) => storeDown(error)) : found
   }
 }
@@ -124,10 +127,10 @@ export function sessionSecrets({ headers }: Pick<RequestContext, 'headers'>, nam
   return secrets
 }
 
-export function placeOf(
+export function scopeOf(
   { host, edgeId, routeId }: RequestContext,
   secret: string,
   scope: string | undefined,
 ): LoginScope {
-  return { secret, host, edgeId, routeId: placeId(routeId, scope) }
+  return { secret, host, edgeId, routeId: scopeId(routeId, scope) }
 }

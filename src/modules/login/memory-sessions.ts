@@ -15,15 +15,15 @@ export class MemorySessions implements LoginSessions {
   /** Keys of answers that were used. */
   readonly #answers = new Set<string>()
 
-  find(place: LoginScope): Login | undefined {
-    return this.#browsers.get(browserOf(place))?.get(place.routeId)
+  find(scope: LoginScope): Login | undefined {
+    return this.#browsers.get(browserOf(scope))?.get(scope.routeId)
   }
 
-  begin(place: LoginScope, login: Login, _origin?: LoginOrigin, before?: string): Promise<void> {
-    const key = browserOf(place)
-    const keyBefore = browserOf({ secret: before ?? place.secret, host: place.host })
+  begin(scope: LoginScope, login: Login, _origin?: LoginOrigin, before?: string): Promise<void> {
+    const key = browserOf(scope)
+    const keyBefore = browserOf({ secret: before ?? scope.secret, host: scope.host })
     const logins = this.#browsers.get(keyBefore) ?? new Map<string, Login>()
-    logins.set(place.routeId, login)
+    logins.set(scope.routeId, login)
     this.#browsers.delete(keyBefore)
     this.#browsers.delete(key)
     this.#browsers.set(key, logins)
@@ -32,17 +32,17 @@ export class MemorySessions implements LoginSessions {
     return Promise.resolve()
   }
 
-  seen(place: LoginScope, at: number): void {
-    this.#change(place, (login) => ({ ...login, lastSeenAt: at }))
+  seen(scope: LoginScope, at: number): void {
+    this.#change(scope, (login) => ({ ...login, lastSeenAt: at }))
   }
 
-  renew(place: LoginScope, login: Login): Promise<void> {
-    this.#change(place, () => login)
+  renew(scope: LoginScope, login: Login): Promise<void> {
+    this.#change(scope, () => login)
     return Promise.resolve()
   }
 
-  end(place: Pick<LoginScope, 'secret' | 'host'>): Promise<void> {
-    this.#browsers.delete(browserOf(place))
+  end(scope: Pick<LoginScope, 'secret' | 'host'>): Promise<void> {
+    this.#browsers.delete(browserOf(scope))
     return Promise.resolve()
   }
 
@@ -67,12 +67,12 @@ export class MemorySessions implements LoginSessions {
     return true
   }
 
-  #change(place: LoginScope, change: (login: Login) => Login): void {
-    const key = browserOf(place)
+  #change(scope: LoginScope, change: (login: Login) => Login): void {
+    const key = browserOf(scope)
     const logins = this.#browsers.get(key)
-    const login = logins?.get(place.routeId)
+    const login = logins?.get(scope.routeId)
     if (!logins || !login) return
-    logins.set(place.routeId, change(login))
+    logins.set(scope.routeId, change(login))
     this.#browsers.delete(key)
     this.#browsers.set(key, logins)
   }

@@ -37,9 +37,9 @@ class FlakySessions extends MemorySessions {
   readonly away = new Set<keyof LoginSessions>()
   origin: LoginOrigin | undefined
 
-  override begin(...[place, login, origin, before]: Parameters<MemorySessions['begin']>): Promise<void> {
+  override begin(...[scope, login, origin, before]: Parameters<MemorySessions['begin']>): Promise<void> {
     this.origin = origin
-    return this.#reach('begin') ?? super.begin(place, login, origin, before)
+    return this.#reach('begin') ?? super.begin(scope, login, origin, before)
   }
 
   override renew(...asked: Parameters<MemorySessions['renew']>): Promise<void> {
@@ -130,11 +130,11 @@ test('the store gets the URL of the provider', async () => {
 
 function bound(sessions: MemorySessions): LoginSessions {
   return {
-    find: (place) => sessions.find(place),
+    find: (scope) => sessions.find(scope),
     begin: (...login) => sessions.begin(...login),
-    seen: (place, at) => sessions.seen(place, at),
-    renew: (place, login) => sessions.renew(place, login),
-    end: (place) => sessions.end(place),
+    seen: (scope, at) => sessions.seen(scope, at),
+    renew: (scope, login) => sessions.renew(scope, login),
+    end: (scope) => sessions.end(scope),
     endUser: (owner, routeId, asked) => sessions.endUser(owner, routeId, asked),
     useAnswer: (answer) => sessions.useAnswer(answer),
   }

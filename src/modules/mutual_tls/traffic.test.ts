@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import type { JsonGeneralNames } from '@peculiar/x509'
 import { type IdentityOptions, loadX509, makeIdentity } from '../../../test/support/make-certificate.ts'
 import { HeaderList } from '../../lib/http/header-list.ts'
-import { door, handshake, request, visitor } from '../testing/test-request.ts'
+import { handshake, reached, request, visitor } from '../testing/test-request.ts'
 import { mutualTls } from './form.ts'
 import { compileMutualTls } from './traffic.ts'
 
@@ -18,7 +18,7 @@ async function certificate(options: IdentityOptions = {}): Promise<X509Certifica
 const { SubjectAlternativeNameExtension } = await loadX509()
 const names = (...entries: JsonGeneralNames) => [new SubjectAlternativeNameExtension(entries)]
 
-async function told(options: IdentityOptions): Promise<Record<string, string>> {
+async function reported(options: IdentityOptions): Promise<Record<string, string>> {
   const headers = new HeaderList()
   compile().upstream?.({ headers }, request({ tls: handshake(await certificate(options)) }))
   return Object.fromEntries(headers)
@@ -40,17 +40,17 @@ test('names the certificates of every authority', () => {
 
 test('a handshake without a client certificate is refused, a resumed one too', async () => {
   const { handshake: judge } = compile()
-  assert.deepEqual(judge?.(handshake(), visitor, door), { refuse: 'CLIENT_CERTIFICATE_REQUIRED' })
-  assert.deepEqual(judge?.({ ...handshake(), isResumed: true }, visitor, door), {
+  assert.deepEqual(judge?.(handshake(), visitor, reached), { refuse: 'CLIENT_CERTIFICATE_REQUIRED' })
+  assert.deepEqual(judge?.({ ...handshake(), isResumed: true }, visitor, reached), {
     refuse: 'CLIENT_CERTIFICATE_REQUIRED',
   })
-  assert.equal(judge?.(handshake(await certificate()), visitor, door), undefined)
+  assert.equal(judge?.(handshake(await certificate()), visitor, reached), undefined)
 })
 
 test('a certificate that has expired or is not valid yet is refused, even if TLS accepted it', async () => {
   const tls = handshake(await certificate())
   for (const now of ['2020-05-01T16:27:58Z', '2021-05-01T16:28:00Z']) {
-    assert.deepEqual(compile(Date.parse(now)).handshake?.(tls, visitor, door), {
+    assert.deepEqual(compile(Date.parse(now)).handshake?.(tls, visitor, reached), {
       refuse: 'CLIENT_CERTIFICATE_REQUIRED',
     })
   }
@@ -58,7 +58,7 @@ test('a certificate that has expired or is not valid yet is refused, even if TLS
 
 test('tells the upstream who the visitor is', async () => {
   assert.deepEqual(
-    await told({
+    await reported({
       name: 'CN=Jane Doe, O=Example',
       serialNumber: '0A1B2C',
       extensions: names(
@@ -79,17 +79,17 @@ test('tells the upstream who the visitor is', async () => {
 })
 
 test('leaves out fields that the certificate lacks', async () => {
-  assert.deepEqual(await told({ name: 'O=Example', serialNumber: '01' }), { 'postern-mtls-serial-number': '01' })
+  assert.deepEqual(await reported({ name: 'O=Example', serialNumber: '01' }), { 'postern-mtls-serial-number': '01' })
 })
 
 test('a name that looks like two is left out', async () => {
   const extensions = names({ type: 'dns', value: 'a.example.com,admin' }, { type: 'dns', value: 'b.example.com' })
-  assert.equal((await told({ extensions }))['postern-mtls-subject-alt-name-dns'], 'b.example.com')
+  assert.equal((await reported({ extensions }))['postern-mtls-subject-alt-name-dns'], 'b.example.com')
 })
 
 test('a common name cannot break out of its header', async () => {
   // Cut to its low byte, U+010A would be a line feed.
-  const { 'postern-mtls-subject-cn': name = '' } = await told({ name: 'CN=Jürgen\u010aSet-Cookie' })
+  const { 'postern-mtls-subject-cn': name = '' } = await reported({ name: 'CN=Jürgen\u010aSet-Cookie' })
   assert.equal(Buffer.from(name, 'latin1').toString('utf8'), 'Jürgen\u010aSet-Cookie')
   assert.match(name, /^[\x20-\xff]*$/)
 })

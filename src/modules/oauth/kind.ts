@@ -31,7 +31,7 @@ export interface WantedFacts {
 
 export interface Profile extends Belongings {
   /** Further headers about the user for the upstream. */
-  readonly told?: Readonly<Record<`postern-auth-${string}`, string>>
+  readonly userHeaders?: Readonly<Record<`postern-auth-${string}`, string>>
 }
 
 /** Sends a request to the provider on behalf of the user; rejects with `AskFault` and `FetchFault`. */

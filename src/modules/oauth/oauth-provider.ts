@@ -82,7 +82,7 @@ export function oauthProvider(
       }
       const outcome = await profileOf(tokens)
       if ('status' in outcome) return { fault: 'LOGIN_EXCHANGE_FAILED', reason: outcome.message }
-      return judged(outcome, tokens)
+      return judge(outcome, tokens)
     },
 
     async check({ user, kept: { accessToken = '', refreshToken = '' } }) {
@@ -99,7 +99,7 @@ export function oauthProvider(
       if ('status' in outcome)
         return outcome.status === 401 ? again('the token is no longer valid') : down(outcome.message)
       if (outcome.user.id !== user.id) return again('the provider answered about another user')
-      return judged(outcome, tokens)
+      return judge(outcome, tokens)
     },
   }
 
@@ -127,12 +127,12 @@ export function oauthProvider(
     }
   }
 
-  function judged(profile: Profile, { accessToken, refreshToken }: Tokens): LoggedIn | LoginFault {
-    const { user, told } = profile
+  function judge(profile: Profile, { accessToken, refreshToken }: Tokens): LoggedIn | LoginFault {
+    const { user, userHeaders } = profile
     if (user.id === '') return { fault: 'LOGIN_CLAIMS_REFUSED', reason: 'no usable id of the user' }
     if (!isAllowed(profile)) return { fault: 'LOGIN_NOT_ALLOWED', reason: 'no list names the user' }
     const memberships = keepsMemberships && { memberships: membershipsOf(profile) }
-    return { user, kept: { ...told, accessToken, ...(refreshToken !== '' && { refreshToken }), ...memberships } }
+    return { user, kept: { ...userHeaders, accessToken, ...(refreshToken !== '' && { refreshToken }), ...memberships } }
   }
 }
 

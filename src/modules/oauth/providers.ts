@@ -24,8 +24,8 @@ const settings = {
     description: 'Client secret of your own application at the provider.',
   }),
   scopes: scopeList('Scopes to ask the provider for, besides those that the login itself needs.'),
-  email_addresses: allowed('E-mail addresses, in lower case.'),
-  email_domains: allowed('Domains of e-mail addresses, in lower case; a domain does not include its subdomains.'),
+  email_addresses: allowedList('E-mail addresses, in lower case.'),
+  email_domains: allowedList('Domains of e-mail addresses, in lower case; a domain does not include its subdomains.'),
 }
 
 export const providers = Type.Object(
@@ -33,11 +33,11 @@ export const providers = Type.Object(
     amazon: provider('Amazon', {}),
     facebook: provider('Facebook', {}),
     github: provider('GitHub', {
-      teams: allowed('Teams as `organization/team`, or their numbers.'),
-      organizations: allowed('Names of organizations.'),
+      teams: allowedList('Teams as `organization/team`, or their numbers.'),
+      organizations: allowedList('Names of organizations.'),
     }),
     gitlab: provider('GitLab', {}),
-    google: provider('Google', { groups: allowed('E-mail addresses of groups, in lower case.') }),
+    google: provider('Google', { groups: allowedList('E-mail addresses of groups, in lower case.') }),
     linkedin: provider('LinkedIn', {}),
     microsoft: provider('Microsoft', {}),
     twitch: provider('Twitch', {}),
@@ -125,7 +125,7 @@ function isDomain(text: string): boolean {
   }
 }
 
-function allowed(description: string) {
+function allowedList(description: string) {
   return Type.Array(Type.String({ minLength: 1, maxBytes: MAX_ALLOWED_BYTES }), {
     default: [],
     maxItems: MAX_ALLOWED,

@@ -139,7 +139,7 @@ for (const [name, lists, isIn] of members) {
   })
 }
 
-const toldByGithub: [lists: Record<string, string[]>, organization?: string, team?: string][] = [
+const githubAllows: [lists: Record<string, string[]>, organization?: string, team?: string][] = [
   [{}],
   [{ email_domains: ['example.com'] }],
   [{ organizations: ['other', 'ACME'] }, 'Acme'],
@@ -150,7 +150,7 @@ const toldByGithub: [lists: Record<string, string[]>, organization?: string, tea
   [{ teams: ['other/x'], organizations: ['other'], email_addresses: ['ada@example.com'] }],
 ]
 
-for (const [lists, organization, team] of toldByGithub) {
+for (const [lists, organization, team] of githubAllows) {
   test(`the service gets the GitHub organization or team that matches ${JSON.stringify(lists)}`, async () => {
     const stage = setUp('github', lists)
     stage.provider.answers['api.github.com/user/orgs'] = [{ login: 'Acme' }, { login: 'second' }]

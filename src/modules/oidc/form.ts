@@ -73,14 +73,14 @@ function requireAll(at: string, needed: Readonly<Record<string, string>>): void 
 
 /** The messages do not repeat the URL: it may hold a password, which is one of the reasons to refuse it. */
 function checkIssuer(field: string, issuer: string): void {
-  const bad = (must: string): BadValue => new BadValue(field, 'value', `\`${field}\` must ${must}`)
+  const badField = (must: string): BadValue => new BadValue(field, 'value', `\`${field}\` must ${must}`)
   // By hand first: the URL parser forgives spaces, backslashes and missing slashes, and hides an empty `?`, `#` or `@`.
-  if (/[?#]/.test(issuer)) throw bad('have no query and no fragment')
-  if (/^[^/]*\/\/[^/]*@/.test(issuer)) throw bad('have no user name or password')
+  if (/[?#]/.test(issuer)) throw badField('have no query and no fragment')
+  if (/^[^/]*\/\/[^/]*@/.test(issuer)) throw badField('have no user name or password')
   const url = /^https?:\/\/[^\s\\]+$/i.test(issuer) ? URL.parse(issuer) : null
-  if (url === null) throw bad('be a URL such as `https://accounts.example.com`')
+  if (url === null) throw badField('be a URL such as `https://accounts.example.com`')
   if (url.protocol !== 'https:' && !isLoopback(url.hostname)) {
-    throw bad('start with `https://`; `http://` is allowed only for loopback hosts such as `localhost`')
+    throw badField('start with `https://`; `http://` is allowed only for loopback hosts such as `localhost`')
   }
 }
 

@@ -96,7 +96,7 @@ export function oidcProvider(
     if (config.serverMetadata().userinfo_endpoint === undefined) return again('the provider has no userinfo endpoint')
     try {
       const claims = await openid.fetchUserInfo(config, accessToken, user.id)
-      return renewed(user, claims, { accessToken, refreshToken })
+      return renewUser(user, claims, { accessToken, refreshToken })
     } catch (error) {
       if (!isUnauthorized(error)) return userinfoFault(error)
     }
@@ -105,7 +105,7 @@ export function oidcProvider(
       const tokens = await openid.refreshTokenGrant(config, refreshToken)
       const claims = await openid.fetchUserInfo(config, tokens.access_token, user.id)
       const next = { accessToken: tokens.access_token, refreshToken: tokens.refresh_token ?? refreshToken }
-      return renewed(user, claims, next)
+      return renewUser(user, claims, next)
     } catch (error) {
       if (error instanceof openid.ResponseBodyError || isUnauthorized(error))
         return again('the token is no longer valid')
@@ -123,7 +123,7 @@ export function oidcProvider(
     { azp, iat }: IDToken,
   ): Promise<LoginFault | undefined> {
     const { jose } = await loadLibraries()
-    const refused = (reason: string): LoginFault => ({ fault: 'LOGIN_TOKEN_REFUSED', reason })
+    const tokenRefused = (reason: string): LoginFault => ({ fault: 'LOGIN_TOKEN_REFUSED', reason })
     try {
       await jose.jwtVerify(id_token, keys, {
         algorithms: [...algorithms],
@@ -133,11 +133,11 @@ export function oidcProvider(
         requiredClaims: ['iss', 'sub', 'exp', 'iat'],
       })
     } catch (error) {
-      if (error instanceof jose.errors.JOSEError) return refused(`ID token: ${error.code}`)
+      if (error instanceof jose.errors.JOSEError) return tokenRefused(`ID token: ${error.code}`)
       return { fault: 'LOGIN_EXCHANGE_FAILED', reason: `keys of the provider: ${reasonOf(error)}` }
     }
-    if (azp !== undefined && azp !== clientId) return refused('ID token: `azp` names another client')
-    if (iat > now() / 1000 + CLOCK_TOLERANCE) return refused('ID token: issued in the future')
+    if (azp !== undefined && azp !== clientId) return tokenRefused('ID token: `azp` names another client')
+    if (iat > now() / 1000 + CLOCK_TOLERANCE) return tokenRefused('ID token: issued in the future')
     return undefined
   }
 
@@ -158,7 +158,7 @@ export function oidcProvider(
 }
 
 /** The user with the claims of a later answer; fields that it lacks stay as they were. */
-function renewed(
+function renewUser(
   before: LoginUser,
   claims: Readonly<Record<string, unknown>>,
   { accessToken, refreshToken }: { readonly accessToken: string; readonly refreshToken: string },

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Page, TestBrowser } from '../login/testing/test-browser.ts'
-import type { PathClaim } from '../phases.ts'
+import type { PathUse } from '../phases.ts'
 import { headerList } from '../testing/test-request.ts'
 import { ISSUER, newKey } from './testing/test-provider.ts'
 import { logIn, settings, setUp } from './testing/test-stage.ts'
@@ -195,7 +195,7 @@ test('login paths accept no other methods', async () => {
 
 test('the callback is claimed by the route that the state names, and a login by the route of its path', () => {
   const { phases } = setUp()
-  const claim = (path: string, query: string, served = ''): PathClaim | undefined =>
+  const claim = (path: string, query: string, served = ''): PathUse | undefined =>
     phases.reserves
       ?.find((each) => each.path === path)
       ?.claims({

@@ -5,7 +5,7 @@ import type { Lookup, ModuleConfig, Place } from '../module.ts'
 import { policy } from './form.ts'
 
 /** The place of a policy for the described traffic; undefined when no traffic is described. */
-export function placeFor({ request, connection }: Pick<Described, 'request' | 'connection'>): Place | undefined {
+export function askedPlace({ request, connection }: Pick<Described, 'request' | 'connection'>): Place | undefined {
   if (request) return 'route'
   if (!connection) return undefined
   const { protocol, server_name, tls } = connection

@@ -83,10 +83,10 @@ function listsOf(given: readonly string[], { place, at }: Where): ListNames {
   }
   const lists = laterLists(place)
   const here = Object.values(lists).filter((name) => !Object.hasOwn(ownLists, name))
-  const elsewhere = later.find((name) => !here.includes(name))
-  if (elsewhere === undefined) return lists
+  const foreign = later.find((name) => !here.includes(name))
+  if (foreign === undefined) return lists
   const remedy = `use ${here.map((name) => `\`${name}\``).join(' or ')}`
-  throw refuse(`${at}value: ${elsewhere}`, `does not happen on ${placeName(place)}; ${remedy}`)
+  throw refuse(`${at}value: ${foreign}`, `does not happen on ${placeName(place)}; ${remedy}`)
 }
 
 /** R-4.2: the newer names of the rule lists, which depend on the place. A list without a phase keeps its older name. */

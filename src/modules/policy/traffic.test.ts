@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { HeaderList } from '../../lib/http/header-list.ts'
 import { createLog } from '../../lib/log/create-log.ts'
-import { door, handshake, request, response, visitor } from '../testing/test-request.ts'
+import { handshake, reached, request, response, visitor } from '../testing/test-request.ts'
 import { ask, compile, on } from './testing/test-policy.ts'
 
 const denied = { respond: { status: 403, headers: [], body: '' } }
@@ -350,8 +350,8 @@ describe('connections', () => {
       { inbound: [on("conn.tls.sni == 'app.example.com'", 'close-connection')] },
       { place: 'tls' },
     )
-    assert.deepEqual(accept?.(visitor, door), { refuse: 'CONNECTION_DENIED' })
-    assert.equal(accept?.(visitor, { ...door, serverName: 'b.example.com' }), undefined)
+    assert.deepEqual(accept?.(visitor, reached), { refuse: 'CONNECTION_DENIED' })
+    assert.equal(accept?.(visitor, { ...reached, serverName: 'b.example.com' }), undefined)
   })
 
   test('are closed on TLS edges after the handshake, by what it showed', () => {
@@ -360,12 +360,12 @@ describe('connections', () => {
       { place: 'tls' },
     )
     assert.equal(accept, undefined)
-    assert.deepEqual(judge?.(handshake(), visitor, door), { refuse: 'CONNECTION_DENIED' })
-    assert.equal(judge?.({ ...handshake(), version: 'TLSv1.2' }, visitor, door), undefined)
+    assert.deepEqual(judge?.(handshake(), visitor, reached), { refuse: 'CONNECTION_DENIED' })
+    assert.equal(judge?.({ ...handshake(), version: 'TLSv1.2' }, visitor, reached), undefined)
   })
 
   test('are restricted by address', () => {
     const { accept } = compile({ inbound: [on('true', 'restrict-ips', { allow: ['10.0.0.0/8'] })] }, { place: 'tcp' })
-    assert.deepEqual(accept?.(visitor, door), { refuse: 'IP_REFUSED' })
+    assert.deepEqual(accept?.(visitor, reached), { refuse: 'IP_REFUSED' })
   })
 })

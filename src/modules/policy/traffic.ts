@@ -86,7 +86,7 @@ function keyOf(settings: PolicySettings): string {
 }
 
 function policyTools(tools: ModuleTools, keep: (login: PolicyLogin) => void): PolicyTools {
-  const kept = (phases: LoginPhases): LoginGuard => {
+  const keepLogin = (phases: LoginPhases): LoginGuard => {
     const login = policyLogin(phases)
     keep(login)
     return login.guard
@@ -106,8 +106,8 @@ function policyTools(tools: ModuleTools, keep: (login: PolicyLogin) => void): Po
       circuitBreaker: (given, key) => compileCircuitBreaker(given, { ...tools, key: `${tools.key} ${key}` }),
       compression: compileCompression,
       webhook: (given) => compileWebhookVerification(given, tools),
-      oauth: (given) => kept(compileOAuth(oauthSettings(given), tools)),
-      oidc: (given) => kept(compileOidc(oidcSettings(given), tools)),
+      oauth: (given) => keepLogin(compileOAuth(oauthSettings(given), tools)),
+      oidc: (given) => keepLogin(compileOidc(oidcSettings(given), tools)),
     },
   }
 }

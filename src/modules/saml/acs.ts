@@ -64,7 +64,7 @@ export function assertionConsumer(parts: AcsParts, tools: ModuleTools): Acs {
     sessions.useAnswer({ key, untilMs: now() + rememberedMs })
 
   /** The user that an answer names, if all of the answer is valid. */
-  const judged = async (
+  const judge = async (
     ctx: RequestContext,
     answer: string,
     expected: Pick<Expected, 'requestId' | 'provedSince'>,
@@ -87,7 +87,7 @@ export function assertionConsumer(parts: AcsParts, tools: ModuleTools): Acs {
   }
 
   /** Opens what was sealed for `context`, if it is fresh and was not used before. */
-  const unsealed = async (text: string, context: string): Promise<LoggedIn | LoginFault> => {
+  const unsealLogin = async (text: string, context: string): Promise<LoggedIn | LoginFault> => {
     const opened = openText(sealer, text, context)
     if (opened === undefined)
       return { fault: 'LOGIN_STATE_INVALID', reason: 'the answer was not sealed for this login' }
@@ -124,7 +124,7 @@ export function assertionConsumer(parts: AcsParts, tools: ModuleTools): Acs {
     if (!opened) return { refuse: 'LOGIN_STATE_INVALID' }
     if (now() - opened.startedAt > ATTEMPT_MS) return { refuse: 'LOGIN_STATE_EXPIRED' }
     if (opened.host !== ctx.host) return { refuse: 'LOGIN_WRONG_HOST' }
-    const outcome = await judged(ctx, answer, {
+    const outcome = await judge(ctx, answer, {
       requestId: requestIdOf(state),
       provedSince: forcesAuthn ? opened.startedAt : undefined,
     })
@@ -143,7 +143,7 @@ export function assertionConsumer(parts: AcsParts, tools: ModuleTools): Acs {
   ): Promise<RequestVerdict> => {
     const to = targetOf(relayState, ctx.host)
     if (to === undefined) return { refuse: 'LOGIN_TARGET_REFUSED' }
-    const outcome = await judged(ctx, answer, {
+    const outcome = await judge(ctx, answer, {
       requestId: undefined,
       provedSince: forcesAuthn ? now() - ATTEMPT_MS : undefined,
     })
@@ -159,7 +159,7 @@ export function assertionConsumer(parts: AcsParts, tools: ModuleTools): Acs {
     const params = new URLSearchParams(ctx.query)
     const to = localPath(params.get('to') ?? '')
     if (to === undefined || !allowsUnsolicited) return { refuse: 'LOGIN_STATE_MISSING' }
-    const outcome = await unsealed(params.get('answer') ?? '', unsolicitedContext(ctx, to))
+    const outcome = await unsealLogin(params.get('answer') ?? '', unsolicitedContext(ctx, to))
     return isFault(outcome) ? refuse(outcome) : admit(outcome, to)
   }
 
@@ -173,7 +173,7 @@ export function assertionConsumer(parts: AcsParts, tools: ModuleTools): Acs {
       { path: paths.acs, methods: ['POST'], answer: receive },
       { path: paths.unsolicited, methods: ['GET'], answer: admitUnsolicited },
     ],
-    finish: (answer, state) => unsealed(answer, solicitedContext(state)),
+    finish: (answer, state) => unsealLogin(answer, solicitedContext(state)),
   }
 }
 

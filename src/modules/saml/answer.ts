@@ -67,7 +67,7 @@ export async function readAnswer(base64: string, certificates: readonly string[]
     const fault = shapeFault(response) ?? statusFault(response) ?? signatureShapeFault(response)
     if (fault) return fault
     const signed = await signedAssertion(xml, certificates)
-    if (signed === undefined) return unsigned('no key of the identity provider verifies the signature')
+    if (signed === undefined) return unsignedFault('no key of the identity provider verifies the signature')
     return {
       destination: response.attributes.get('Destination'),
       inResponseTo: response.attributes.get('InResponseTo'),
@@ -108,13 +108,13 @@ function shapeFault(response: XmlElement): AnswerFault | undefined {
     // Compared without the namespace, since some parsers ignore it.
     if (name === 'Assertion') {
       assertions += 1
-      if (namespace !== ASSERTION || parent !== response) return unsigned('an assertion is in the wrong place')
+      if (namespace !== ASSERTION || parent !== response) return unsignedFault('an assertion is in the wrong place')
     }
-    if (name === 'Response' && element !== response) return unsigned('there is a response inside the response')
-    if (name === 'Object' && namespace === SIGNATURE) return unsigned('a signature holds an object')
+    if (name === 'Response' && element !== response) return unsignedFault('there is a response inside the response')
+    if (name === 'Object' && namespace === SIGNATURE) return unsignedFault('a signature holds an object')
     for (const [attribute, value] of attributes) {
       if (!/^(?:\{.*\})?id$/i.test(attribute)) continue
-      if (ids.has(value)) return unsigned('two elements have the same id')
+      if (ids.has(value)) return unsignedFault('two elements have the same id')
       ids.add(value)
     }
   }
@@ -149,13 +149,13 @@ function signatureShapeFault(response: XmlElement): AnswerFault | undefined {
     if (element.name !== 'Signature') continue
     count += 1
     if (element.namespace !== SIGNATURE || !parent || !holders.includes(parent)) {
-      return unsigned('a signature is in the wrong place')
+      return unsignedFault('a signature is in the wrong place')
     }
-    if (childrenOf(parent, SIGNATURE, 'Signature').length > 1) return unsigned('an element has two signatures')
+    if (childrenOf(parent, SIGNATURE, 'Signature').length > 1) return unsignedFault('an element has two signatures')
     const reason = signatureFault(element, parent)
-    if (reason !== undefined) return unsigned(reason)
+    if (reason !== undefined) return unsignedFault(reason)
   }
-  return count === 0 ? unsigned('it has no signature') : undefined
+  return count === 0 ? unsignedFault('it has no signature') : undefined
 }
 
 /** Why a signature over the element that holds it is refused, even if it verifies. */
@@ -182,7 +182,7 @@ export function signatureFault(signature: XmlElement, holder: XmlElement): strin
   return transforms.length === 2 && areKnown ? undefined : 'a signature has transforms that are not accepted'
 }
 
-function unsigned(reason: string): AnswerFault {
+function unsignedFault(reason: string): AnswerFault {
   return { fault: 'unsigned', reason }
 }
 

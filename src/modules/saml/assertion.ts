@@ -23,7 +23,7 @@ export interface Expected {
 }
 
 /** A login as an assertion describes it. */
-interface Told {
+interface AssertedLogin {
   readonly assertionId: string
   readonly user: LoginUser
   readonly groups: ReadonlySet<string>
@@ -31,7 +31,7 @@ interface Told {
   readonly endsAt: number | undefined
 }
 
-export function judgeAnswer(answer: SamlAnswer, expected: Expected, now: number): Told | LoginFault {
+export function judgeAnswer(answer: SamlAnswer, expected: Expected, now: number): AssertedLogin | LoginFault {
   const { assertion } = answer
   return (
     addressFault(answer, expected) ??
@@ -46,10 +46,10 @@ function addressFault(
   { destination, inResponseTo, issuer, assertion }: SamlAnswer,
   { idpEntityId, acs, requestId }: Expected,
 ): LoginFault | undefined {
-  if (assertion.issuer !== idpEntityId) return elsewhere('the issuer is not the identity provider')
-  if (issuer !== undefined && issuer !== idpEntityId) return elsewhere('the issuer is not the identity provider')
-  if (destination !== undefined && destination !== acs) return elsewhere('the destination is another address')
-  if (inResponseTo !== undefined && inResponseTo !== requestId) return elsewhere('it answers another request')
+  if (assertion.issuer !== idpEntityId) return misaddressed('the issuer is not the identity provider')
+  if (issuer !== undefined && issuer !== idpEntityId) return misaddressed('the issuer is not the identity provider')
+  if (destination !== undefined && destination !== acs) return misaddressed('the destination is another address')
+  if (inResponseTo !== undefined && inResponseTo !== requestId) return misaddressed('it answers another request')
   return undefined
 }
 
@@ -62,16 +62,18 @@ function confirmationFault(
   const bearers = confirmations.filter(({ method }) => method === BEARER)
   const [here] = bearers.filter(({ recipient }) => recipient === acs)
   if (!here)
-    return elsewhere(bearers.length === 0 ? 'it has no bearer confirmation' : 'the recipient is another address')
+    return misaddressed(bearers.length === 0 ? 'it has no bearer confirmation' : 'the recipient is another address')
   const ours = bearers.filter(({ recipient, inResponseTo }) => recipient === acs && inResponseTo === requestId)
-  if (ours.length === 0) return elsewhere('it answers another request')
+  if (ours.length === 0) return misaddressed('it answers another request')
   const holding = ours.filter(
     ({ notBefore, notOnOrAfter }) => notOnOrAfter !== undefined && isNow({ notBefore, notOnOrAfter }, now),
   )
-  if (holding.length === 0) return outdated('the confirmation is expired or not yet valid')
+  if (holding.length === 0) return outdatedFault('the confirmation is expired or not yet valid')
   // The answer to a request of ours cannot outlive that request.
   const isTooLong = holding.some(({ notOnOrAfter }) => timeOf(notOnOrAfter) > now + MAX_HOLDS_MS)
-  return requestId === undefined && isTooLong ? outdated('the confirmation is valid for longer than a day') : undefined
+  return requestId === undefined && isTooLong
+    ? outdatedFault('the confirmation is valid for longer than a day')
+    : undefined
 }
 
 function conditionsFault(
@@ -79,12 +81,12 @@ function conditionsFault(
   { entityId }: Expected,
   now: number,
 ): LoginFault | undefined {
-  if (!conditions || another) return ambiguous('it has no conditions, or several')
-  if (conditions.hasOthers) return ambiguous('it has a condition of an unknown kind')
-  if (!isNow(conditions, now)) return outdated('it is expired or not yet valid')
+  if (!conditions || another) return ambiguousFault('it has no conditions, or several')
+  if (conditions.hasOthers) return ambiguousFault('it has a condition of an unknown kind')
+  if (!isNow(conditions, now)) return outdatedFault('it is expired or not yet valid')
   const { audiences } = conditions
   const isForUs = audiences.length > 0 && audiences.every((each) => each.includes(entityId))
-  return isForUs ? undefined : elsewhere('the audience is another one')
+  return isForUs ? undefined : misaddressed('the audience is another one')
 }
 
 function statementFault(
@@ -92,27 +94,27 @@ function statementFault(
   { provedSince }: Expected,
   now: number,
 ): LoginFault | undefined {
-  if (!statement || another) return ambiguous('it has no authentication statement, or several')
+  if (!statement || another) return ambiguousFault('it has no authentication statement, or several')
   const { sessionNotOnOrAfter, authnInstant } = statement
   if (!isNow({ notBefore: undefined, notOnOrAfter: sessionNotOnOrAfter }, now)) {
-    return outdated('the session at the identity provider is over')
+    return outdatedFault('the session at the identity provider is over')
   }
   if (provedSince === undefined) return undefined
   const proved = timeOf(authnInstant)
   // An identity provider may ignore our demand for credentials, or the user may have removed it from the request.
   if (Number.isNaN(proved) || proved < provedSince - TOLERANCE_MS) {
-    return outdated('the user was not asked for credentials again')
+    return outdatedFault('the user was not asked for credentials again')
   }
   return undefined
 }
 
-function loginOf(assertion: Assertion): Told | LoginFault {
+function loginOf(assertion: Assertion): AssertedLogin | LoginFault {
   const { id, nameIds, attributes, statements } = assertion
   const until = statements[0]?.sessionNotOnOrAfter
   const [nameId, another] = nameIds
-  if (nameId === undefined || another !== undefined) return ambiguous('it has no name of the user, or several')
+  if (nameId === undefined || another !== undefined) return ambiguousFault('it has no name of the user, or several')
   const user = readPerson(nameId, attributes)
-  if (!user || id === '') return ambiguous('the name of the user cannot be used')
+  if (!user || id === '') return ambiguousFault('the name of the user cannot be used')
   const endsAt = until === undefined ? undefined : timeOf(until) + TOLERANCE_MS
   return { assertionId: id, user, groups: readGroups(attributes), endsAt }
 }
@@ -132,14 +134,14 @@ export function timeOf(text: string | undefined): number {
   return /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z$/.test(text ?? '') ? Date.parse(text ?? '') : Number.NaN
 }
 
-function elsewhere(reason: string): LoginFault {
+function misaddressed(reason: string): LoginFault {
   return { fault: 'LOGIN_ANSWER_ELSEWHERE', reason }
 }
 
-function outdated(reason: string): LoginFault {
+function outdatedFault(reason: string): LoginFault {
   return { fault: 'LOGIN_ANSWER_OUTDATED', reason }
 }
 
-function ambiguous(reason: string): LoginFault {
+function ambiguousFault(reason: string): LoginFault {
   return { fault: 'LOGIN_ANSWER_AMBIGUOUS', reason }
 }

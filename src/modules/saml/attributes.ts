@@ -50,9 +50,9 @@ export function readPerson(nameId: string, attributes: Attributes): LoginUser | 
   const [email, name, username] = [emailNames, nameNames, usernameNames].map((names) => valuesOf(attributes, names)[0])
   return {
     id: nameId,
-    name: bounded(name, MAX_NAME_LENGTH),
-    email: bounded(email, MAX_EMAIL_LENGTH),
-    username: bounded(username, MAX_NAME_LENGTH),
+    name: boundText(name, MAX_NAME_LENGTH),
+    email: boundText(email, MAX_EMAIL_LENGTH),
+    username: boundText(username, MAX_NAME_LENGTH),
   }
 }
 
@@ -67,6 +67,6 @@ function valuesOf(attributes: Attributes, names: readonly string[]): string[] {
   )
 }
 
-function bounded(value: string | undefined, maxLength: number): string {
+function boundText(value: string | undefined, maxLength: number): string {
   return value !== undefined && value.length <= maxLength && !/\p{Cc}/u.test(value) ? value : ''
 }

@@ -75,14 +75,14 @@ export const saml = defineModule({
   needs: () => 'http',
   shows: {
     fields: {
-      entity_id: given('The entity id of this route, which is the same as its `metadata_url`.'),
-      assertion_consumer_service_url: given('Where the identity provider sends visitors back to.'),
-      single_logout_url: given('Where the identity provider sends logout requests.'),
+      entity_id: givenByServer('The entity id of this route, which is the same as its `metadata_url`.'),
+      assertion_consumer_service_url: givenByServer('Where the identity provider sends visitors back to.'),
+      single_logout_url: givenByServer('Where the identity provider sends logout requests.'),
       request_signing_certificate_pem: Type.String({
         description:
           'The certificate, in PEM, of the key that signs requests to the identity provider. Given by the server.',
       }),
-      metadata_url: given('Where the metadata of this route is read while the module is enabled.'),
+      metadata_url: givenByServer('Where the metadata of this route is read while the module is enabled.'),
     },
     read: (_config, at) => {
       const addresses = shownAddresses(at)
@@ -121,7 +121,7 @@ export const saml = defineModule({
 /** How many characters of XML cost as much as one instruction of a pattern. Over 32 KiB are read on another thread. */
 const CHARACTERS_PER_INSTRUCTION = 32
 
-function given(description: string) {
+function givenByServer(description: string) {
   return Type.String({
     description: `${description} Given by the server, for the first name of the edge; empty while that has none.`,
   })

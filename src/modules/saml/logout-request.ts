@@ -42,7 +42,7 @@ export async function readLogoutRequest(
   certificates: readonly string[],
 ): Promise<LogoutRequest | AnswerFault> {
   try {
-    const xml = sent.binding === 'post' ? readText(sent.request) : readText(inflated(sent.request))
+    const xml = sent.binding === 'post' ? readText(sent.request) : readText(inflate(sent.request))
     const root = readXml(xml)
     if (!isNamed(root, PROTOCOL, 'LogoutRequest')) return { fault: 'unreadable', reason: 'it is not a logout request' }
     const fault = sent.binding === 'post' ? postFault(root) : redirectFault(sent, certificates)
@@ -67,7 +67,7 @@ export async function readLogoutRequest(
 }
 
 /** Inflates the content of base64, and returns base64 again. */
-function inflated(base64: string): string {
+function inflate(base64: string): string {
   try {
     return inflateRawSync(Buffer.from(base64, 'base64'), { maxOutputLength: MAX_INFLATED }).toString('base64')
   } catch {

@@ -33,8 +33,8 @@ interface LoginRequest {
 export function loginRequestUrl(sending: Sending, { id, nameIdFormat, isForced }: LoginRequest): Promise<string> {
   const { acs } = sending.addresses
   const force = isForced ? ' ForceAuthn="true"' : ''
-  const attributes = `ProtocolBinding="${binding.post}" AssertionConsumerServiceURL="${escaped(acs)}"${force}`
-  const policy = `<samlp:NameIDPolicy Format="${escaped(nameIdFormat)}" AllowCreate="true"/>`
+  const attributes = `ProtocolBinding="${binding.post}" AssertionConsumerServiceURL="${escapeXml(acs)}"${force}`
+  const policy = `<samlp:NameIDPolicy Format="${escapeXml(nameIdFormat)}" AllowCreate="true"/>`
   return signedUrl('SAMLRequest', message('AuthnRequest', id, attributes, policy, sending), sending)
 }
 
@@ -44,7 +44,7 @@ export function logoutAnswerUrl(sending: Sending, requestId: string): Promise<st
   const body = `<samlp:Status><samlp:StatusCode Value="${status.success}"/></samlp:Status>`
   return signedUrl(
     'SAMLResponse',
-    message('LogoutResponse', id, `InResponseTo="${escaped(requestId)}"`, body, sending),
+    message('LogoutResponse', id, `InResponseTo="${escapeXml(requestId)}"`, body, sending),
     sending,
   )
 }
@@ -52,8 +52,8 @@ export function logoutAnswerUrl(sending: Sending, requestId: string): Promise<st
 function message(name: string, id: string, attributes: string, body: string, { to, addresses, now }: Sending): string {
   return [
     `<samlp:${name} xmlns:samlp="${PROTOCOL}" xmlns:saml="${ASSERTION}" ID="${id}" Version="2.0"`,
-    ` IssueInstant="${new Date(now).toISOString()}" Destination="${escaped(to)}" ${attributes}>`,
-    `<saml:Issuer>${escaped(addresses.entityId)}</saml:Issuer>${body}</samlp:${name}>`,
+    ` IssueInstant="${new Date(now).toISOString()}" Destination="${escapeXml(to)}" ${attributes}>`,
+    `<saml:Issuer>${escapeXml(addresses.entityId)}</saml:Issuer>${body}</samlp:${name}>`,
   ].join('')
 }
 
@@ -85,17 +85,17 @@ interface OwnMetadata {
 export function ownMetadata({ addresses, certificate, nameIdFormat }: OwnMetadata): string {
   const { entityId, acs, logout } = addresses
   const base64 = certificate.replace(/-----[A-Z ]+-----|\s/g, '')
-  const logoutService = (by: string): string => `<SingleLogoutService Binding="${by}" Location="${escaped(logout)}"/>`
+  const logoutService = (by: string): string => `<SingleLogoutService Binding="${by}" Location="${escapeXml(logout)}"/>`
   return `<?xml version="1.0" encoding="UTF-8"?>
-<EntityDescriptor xmlns="${METADATA}" entityID="${escaped(entityId)}">
+<EntityDescriptor xmlns="${METADATA}" entityID="${escapeXml(entityId)}">
   <SPSSODescriptor AuthnRequestsSigned="true" WantAssertionsSigned="true" protocolSupportEnumeration="${PROTOCOL}">
     <KeyDescriptor use="signing">
       <KeyInfo xmlns="${SIGNATURE}"><X509Data><X509Certificate>${base64}</X509Certificate></X509Data></KeyInfo>
     </KeyDescriptor>
     ${logoutService(binding.redirect)}
     ${logoutService(binding.post)}
-    <NameIDFormat>${escaped(nameIdFormat)}</NameIDFormat>
-    <AssertionConsumerService Binding="${binding.post}" Location="${escaped(acs)}" index="0" isDefault="true"/>
+    <NameIDFormat>${escapeXml(nameIdFormat)}</NameIDFormat>
+    <AssertionConsumerService Binding="${binding.post}" Location="${escapeXml(acs)}" index="0" isDefault="true"/>
   </SPSSODescriptor>
 </EntityDescriptor>
 `
@@ -104,6 +104,6 @@ export function ownMetadata({ addresses, certificate, nameIdFormat }: OwnMetadat
 const entities: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' }
 
 /** Escapes text for XML, between tags and in attributes. */
-function escaped(text: string): string {
+function escapeXml(text: string): string {
   return text.replace(/[&<>"]/g, (character) => entities[character] ?? '')
 }

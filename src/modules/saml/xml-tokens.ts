@@ -122,7 +122,7 @@ function openTag(text: string, at: number): { token: OpenTag; end: number } {
     const { prefix = '', name = '', double, single } = found.groups ?? {}
     // XML 1.0 §3.3.3: white space in a value is a space, unless it is written as a reference.
     const raw = (double ?? single ?? '').replace(/\r\n|[\t\r\n]/g, ' ')
-    attributes.push({ prefix, name, value: resolved(text, end, raw) })
+    attributes.push({ prefix, name, value: resolveReferences(text, end, raw) })
     end += found[0].length
   }
   const close = match(OPEN_END, text, end)
@@ -143,7 +143,7 @@ function closeTag(text: string, at: number): { token: CloseTag; end: number } {
 function characters(text: string, at: number, end: number): Characters {
   const raw = text.slice(at, end)
   if (raw.includes(']]>')) throw badXml(text, at, '`]]>` closes no CDATA section; write `]]&gt;`')
-  return { kind: 'characters', at, isBlank: /^[ \t\r\n]*$/.test(raw), text: resolved(text, at, lines(raw)) }
+  return { kind: 'characters', at, isBlank: /^[ \t\r\n]*$/.test(raw), text: resolveReferences(text, at, lines(raw)) }
 }
 
 /** XML 1.0 §2.11: every line break becomes one character. */
@@ -164,17 +164,17 @@ function after(mark: string, text: string, at: number): number {
 }
 
 /** `raw` with its references replaced by what they stand for. */
-function resolved(text: string, at: number, raw: string): string {
+function resolveReferences(text: string, at: number, raw: string): string {
   return raw.replace(REFERENCE, (_, name?: string, decimal?: string, hex?: string) => {
     const known = name !== undefined && Object.hasOwn(ENTITIES, name) ? ENTITIES[name] : undefined
-    const found = known ?? numbered(decimal === undefined ? Number.parseInt(hex ?? '', 16) : Number(decimal))
+    const found = known ?? characterOf(decimal === undefined ? Number.parseInt(hex ?? '', 16) : Number(decimal))
     if (found === undefined)
       throw badXml(text, at, '`&` begins no character reference and none of the five entities of XML')
     return found
   })
 }
 
-function numbered(code: number): string | undefined {
+function characterOf(code: number): string | undefined {
   if (!(code <= 0x10ffff)) return undefined
   const character = String.fromCodePoint(code)
   return ALLOWED.test(character) ? character : undefined

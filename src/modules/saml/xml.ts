@@ -50,7 +50,7 @@ export function readXml(text: string): XmlElement {
     count += 1
     if (count > MAX_ELEMENTS) throw bad(`there are more than ${MAX_ELEMENTS} elements`)
     const scope = { declared: declarations(token, bad), outer: inner?.scope }
-    const element: Growing = { ...expanded(token, scope, bad), children: [], text: '' }
+    const element: Growing = { ...expandTag(token, scope, bad), children: [], text: '' }
     if (inner) inner.element.children.push(element)
     else root = element
     if (!token.isEmpty) open.push({ written: token.written, scope, element })
@@ -97,7 +97,7 @@ function declares(prefix: string, name: string): boolean {
   return prefix === 'xmlns' || (prefix === '' && name === 'xmlns')
 }
 
-function expanded(tag: OpenTag, scope: Scope, bad: Bad): Omit<XmlElement, 'children' | 'text'> {
+function expandTag(tag: OpenTag, scope: Scope, bad: Bad): Omit<XmlElement, 'children' | 'text'> {
   const attributes = new Map<string, string>()
   for (const { prefix, name, value } of tag.attributes) {
     if (declares(prefix, name)) continue

@@ -1,6 +1,6 @@
 /** Requests and responses for the tests of modules, with everything that a phase may look at. */
 import { HeaderList } from '../../lib/http/header-list.ts'
-import type { Door, Incoming, Peer, RequestContext, TlsFacts } from '../phases.ts'
+import type { Incoming, Peer, ReachedEdge, RequestContext, TlsFacts } from '../phases.ts'
 
 export const visitor: Peer = {
   ip: '192.0.2.7',
@@ -10,7 +10,7 @@ export const visitor: Peer = {
   startedAt: Date.UTC(2026, 0, 2, 3, 4, 5),
 }
 
-export const door: Door = { edgeId: 'edghts_1', serverName: 'app.example.com' }
+export const reached: ReachedEdge = { edgeId: 'edghts_1', serverName: 'app.example.com' }
 
 /** A GET over HTTPS; headers by name, several values as a list. */
 export function request({

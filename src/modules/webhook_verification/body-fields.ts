@@ -106,7 +106,7 @@ class FieldScan {
 
   #wantedName(): string | undefined {
     if (this.#textTo - this.#textFrom > MAX_NAME_BYTES) return undefined
-    const name = parsed(this.#body.toString('utf8', this.#textFrom, this.#textTo))
+    const name = parseJson(this.#body.toString('utf8', this.#textFrom, this.#textTo))
     return typeof name === 'string' && this.#names.includes(name) ? name : undefined
   }
 
@@ -115,11 +115,11 @@ class FieldScan {
     this.#name = undefined
     if (name === undefined) return
     const isShort = this.#at - this.#valueFrom <= MAX_FIELD_BYTES
-    this.found.set(name, isShort ? parsed(this.#body.toString('utf8', this.#valueFrom, this.#at)) : undefined)
+    this.found.set(name, isShort ? parseJson(this.#body.toString('utf8', this.#valueFrom, this.#at)) : undefined)
   }
 }
 
-function parsed(text: string): unknown {
+function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {

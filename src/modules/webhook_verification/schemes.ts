@@ -52,7 +52,12 @@ function ofBody(
 }
 
 /** `t=<seconds>,v1=<hex>` over time and body; names may differ. */
-function dated(header: string, timestamp: string, signature: string, toleranceSeconds = USUAL_SECONDS): HmacScheme {
+function datedScheme(
+  header: string,
+  timestamp: string,
+  signature: string,
+  toleranceSeconds = USUAL_SECONDS,
+): HmacScheme {
   return {
     ...ofBody(header, 'hex', { signed: '{timestamp}.{body}', fields: { timestamp, signature } }),
     timestamp: { unit: 'seconds', toleranceSeconds },
@@ -60,7 +65,7 @@ function dated(header: string, timestamp: string, signature: string, toleranceSe
 }
 
 /** `<version>=<hex>` over version, time and body, with the time in a separate header. */
-function versioned(header: string, version: string, timestamp: Timestamp): HmacScheme {
+function versionedScheme(header: string, version: string, timestamp: Timestamp): HmacScheme {
   return ofBody(header, 'hex', { prefix: `${version}=`, signed: `${version}:{timestamp}:{body}`, timestamp })
 }
 
@@ -92,8 +97,8 @@ export const webhookSchemes = {
     signed: '{body}{timestamp}',
     timestamp: inHeader('box-delivery-timestamp', 'iso', 600),
   }),
-  buildkite: dated('x-buildkite-signature', 'timestamp', 'signature'),
-  calendly: dated('calendly-webhook-signature', 't', 'v1'),
+  buildkite: datedScheme('x-buildkite-signature', 'timestamp', 'signature'),
+  calendly: datedScheme('calendly-webhook-signature', 't', 'v1'),
   castle: ofBody('x-castle-signature', 'base64'),
   chargify: ofBody('x-chargify-webhook-signature-hmac-sha-256', 'hex'),
   circleci: ofBody('circleci-signature', 'hex', { prefix: 'v1=', separator: ',' }),
@@ -107,11 +112,11 @@ export const webhookSchemes = {
   dropbox: ofBody('x-dropbox-signature', 'hex'),
   facebook_graph_api: meta,
   facebook_messenger: meta,
-  frameio: versioned('x-frameio-signature', 'v0', inHeader('x-frameio-request-timestamp', 'seconds', 300)),
+  frameio: versionedScheme('x-frameio-signature', 'v0', inHeader('x-frameio-request-timestamp', 'seconds', 300)),
   github: meta,
   gitlab: { kind: 'token', header: 'x-gitlab-token' },
   heroku: ofBody('heroku-webhook-hmac-sha256', 'base64'),
-  hostedhooks: dated('hostedhooks-signature', 't', 's'),
+  hostedhooks: datedScheme('hostedhooks-signature', 't', 's'),
   // Versions 1 and 2 are not keyed digests: one signature lets an attacker sign a longer text (length extension).
   hubspot: ofBody('x-hubspot-signature-v3', 'base64', {
     signed: '{method}{url}{body}{timestamp}',
@@ -128,10 +133,10 @@ export const webhookSchemes = {
   microsoft_teams: ofBody('authorization', 'base64', { prefix: 'HMAC ', key: 'base64' }),
   modern_treasury: ofBody('x-signature', 'hex'),
   mongodb: ofBody('x-mms-signature', 'base64', { digest: 'sha1' }),
-  mux: dated('mux-signature', 't', 'v1', 300),
-  orb: versioned('x-orb-signature', 'v1', inHeader('x-orb-timestamp', 'iso', 300)),
+  mux: datedScheme('mux-signature', 't', 'v1', 300),
+  orb: versionedScheme('x-orb-signature', 'v1', inHeader('x-orb-timestamp', 'iso', 300)),
   pagerduty: ofBody('x-pagerduty-signature', 'hex', { prefix: 'v1=', separator: ',' }),
-  pinwheel: versioned('x-pinwheel-signature', 'v2', inHeader('x-timestamp', 'seconds')),
+  pinwheel: versionedScheme('x-pinwheel-signature', 'v2', inHeader('x-timestamp', 'seconds')),
   pusher: ofBody('x-pusher-signature', 'hex'),
   sendgrid: {
     kind: 'ecdsa',
@@ -141,13 +146,13 @@ export const webhookSchemes = {
   sentry: ofBody('sentry-hook-signature', 'hex'),
   shopify: ofBody('x-shopify-hmac-sha256', 'base64'),
   signal_sciences: ofBody('x-sigsci-signature', 'hex'),
-  slack: versioned('x-slack-signature', 'v0', inHeader('x-slack-request-timestamp', 'seconds', 300)),
+  slack: versionedScheme('x-slack-signature', 'v0', inHeader('x-slack-request-timestamp', 'seconds', 300)),
   sonatype: ofBody('x-nexus-webhook-signature', 'hex', { digest: 'sha1' }),
   square: ofBody('x-square-hmacsha256-signature', 'base64', { signed: '{url}{body}' }),
-  stripe: dated('stripe-signature', 't', 'v1', 300),
+  stripe: datedScheme('stripe-signature', 't', 'v1', 300),
   svix,
   terraform: ofBody('x-tfe-notification-signature', 'hex', { digest: 'sha512' }),
-  tiktok: dated('tiktok-signature', 't', 's'),
+  tiktok: datedScheme('tiktok-signature', 't', 's'),
   twilio: { kind: 'twilio' },
   twitter: ofBody('x-twitter-webhooks-signature', 'base64', { prefix: 'sha256=' }),
   typeform: ofBody('typeform-signature', 'base64', { prefix: 'sha256=' }),
@@ -159,5 +164,5 @@ export const webhookSchemes = {
     signed: '{timestamp}{body}',
     timestamp: inHeader('x-zendesk-webhook-signature-timestamp', 'iso'),
   }),
-  zoom: versioned('x-zm-signature', 'v0', inHeader('x-zm-request-timestamp', 'seconds')),
+  zoom: versionedScheme('x-zm-signature', 'v0', inHeader('x-zm-request-timestamp', 'seconds')),
 } as const satisfies Readonly<Record<WebhookProvider, Scheme>>

@@ -101,7 +101,7 @@ function hmac(scheme: HmacScheme, key: Buffer): Verify {
   const parts = scheme.signed.split(/[{}]/)
   const needsUrl = parts.includes('url')
   return async (ctx, body, now) => {
-    const { signatures, time } = given(scheme, ctx.headers)
+    const { signatures, time } = givenSignatures(scheme, ctx.headers)
     if (signatures.length === 0) return false
     const inBody = timestamp?.body
     if (timestamp && inBody === undefined && !isRecent(time, timestamp, now)) return false
@@ -124,7 +124,7 @@ function hmac(scheme: HmacScheme, key: Buffer): Verify {
 
 function isHmacPossible(scheme: HmacScheme, headers: HeaderList, now: number): boolean {
   const { digest, encoding, timestamp } = scheme
-  const { signatures, time } = given(scheme, headers)
+  const { signatures, time } = givenSignatures(scheme, headers)
   if (timestamp && timestamp.body === undefined && !isRecent(time, timestamp, now)) return false
   return signatures.some((signature) => isDigest(signature, digest, encoding))
 }
@@ -139,7 +139,7 @@ function isDigest(text: string, digest: HmacScheme['digest'], encoding: HmacSche
 }
 
 /** The signatures and the time of a request, as its headers hold them. */
-function given(scheme: HmacScheme, headers: HeaderList): { signatures: string[]; time: string | undefined } {
+function givenSignatures(scheme: HmacScheme, headers: HeaderList): { signatures: string[]; time: string | undefined } {
   const { fields, prefix = '', separator, encoding, timestamp } = scheme
   const values = scheme.headers.flatMap((name) => headers.get(name) ?? [])
   let entries = values.slice(0, MAX_SIGNATURES)

@@ -1,7 +1,7 @@
 /** The agent's page: the menu, the agent's status, and the current view. */
 import { Away } from '../away.tsx'
+import type { MenuGroup } from '../menu.ts'
 import { usePage } from '../page-state.ts'
-import type { MenuGroup } from '../places.ts'
 import { SideMenu } from '../side-menu.tsx'
 import { ThemeSwitch } from '../theme-switch.tsx'
 import { ViewHead } from '../view-head.tsx'
@@ -14,7 +14,7 @@ import { useLiveExchanges } from './use-events.ts'
 const groups: readonly MenuGroup[] = [
   {
     title: 'This agent',
-    places: [
+    entries: [
       { path: '/traffic', title: 'Traffic' },
       { path: '/tunnels', title: 'Tunnels' },
     ],

@@ -3,11 +3,11 @@ import { render } from 'preact'
 import { PageContext, PageState } from '../page-state.ts'
 import { AgentApp } from './agent-app.tsx'
 
-const place = document.getElementById('page')
-if (!place) throw new Error('the document has no #page element')
+const root = document.getElementById('page')
+if (!root) throw new Error('the document has no #page element')
 render(
   <PageContext.Provider value={new PageState(window, { who: 'agent' })}>
     <AgentApp />
   </PageContext.Provider>,
-  place,
+  root,
 )

@@ -4,28 +4,28 @@ import type { OpeningPlane, PlaneParts } from './opening-plane.ts'
 
 export async function attachToControl(
   { control, planeId, version }: OpeningPlane,
-  { mirrors, limits, registry, records, tunnels, elsewhere, visitors }: PlaneParts,
-  numbers: () => PlaneMetrics,
+  { mirrors, limits, registry, records, tunnels, remote, visitors }: PlaneParts,
+  metrics: () => PlaneMetrics,
 ) {
   const isStocked = Promise.withResolvers<void>()
   const { exchanges } = records
   await control.start({
     attachment: () => ({
-      ...{ planeId, version, isLeaving: elsewhere.isLeaving },
+      ...{ planeId, version, isLeaving: remote.isLeaving },
       ...registry.online,
       legs: tunnels.online.legs.sessionIds,
     }),
     calls: {
       ...mirrors.calls,
       ...tunnels.calls,
-      ...elsewhere.calls,
+      ...remote.calls,
       nodes(given) {
         limits.divideAmong(given.map(({ nodeId }) => nodeId))
-        elsewhere.calls.nodes(given)
+        remote.calls.nodes(given)
       },
-      planes: (given) => limits.neighbours.use(given.map((each) => each.planeId)),
+      planes: (given) => limits.peers.use(given.map((each) => each.planeId)),
       letVisitorsIn: () => isStocked.resolve(),
-      numbers,
+      numbers: metrics,
       counted: (edgeId) => limits.counters.counted(`${edgeId} `),
       ...exchanges.calls,
       replay: (ask) => exchanges.repeat(ask, visitors.replays),

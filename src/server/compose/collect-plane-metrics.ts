@@ -1,22 +1,22 @@
 /** Collects the numbers of a data plane, for the metrics. */
 import { latencyBounds } from '../../data-plane/edge/latency-count.ts'
 import type { PlaneMetrics } from '../../model/plane-metrics.ts'
-import type { AgentDoor } from './drain-plane.ts'
+import type { AgentEntrance } from './drain-plane.ts'
 import type { OpeningPlane, PlaneParts } from './opening-plane.ts'
 
 export function planeMetrics(
   { descriptors }: OpeningPlane,
   parts: PlaneParts,
-  doors: readonly AgentDoor[],
+  agentListeners: readonly AgentEntrance[],
 ): PlaneMetrics {
   const { counts, bodyMemory } = parts.records
   const { edges, budgets } = parts.table
   const { online } = parts.tunnels
-  const strangers = doors.map(({ numbers }) => numbers)
+  const strangers = agentListeners.map(({ metrics }) => metrics)
   const { sessions, tunnels, connections } = online.load
   const { latency } = counts
   const { firstExpiry } = parts.mirrors.certificates
-  const elsewhere = parts.elsewhere.numbers
+  const remote = parts.remote.metrics
   return {
     edges: [...counts],
     endpoints: [...counts.endpoints()],
@@ -28,7 +28,7 @@ export function planeMetrics(
       turnedAway: sum(strangers.map(({ turnedAway }) => turnedAway)),
       failures: sum(strangers.map(({ failures }) => failures)),
       refusedConnections: descriptors.refused,
-      ...elsewhere.totals,
+      ...remote.totals,
     },
     present: {
       sessions,
@@ -37,7 +37,7 @@ export function planeMetrics(
       standbys: online.standbys.size,
       unproven: sum(strangers.map(({ unproven }) => unproven)),
       bodyMemory: bodyMemory.used,
-      ...elsewhere.present,
+      ...remote.present,
     },
     servedEdges: edges.size,
     comingEdges: edges.coming,
@@ -46,6 +46,6 @@ export function planeMetrics(
   }
 }
 
-function sum(numbers: readonly number[]): number {
-  return numbers.reduce((a, b) => a + b, 0)
+function sum(metrics: readonly number[]): number {
+  return metrics.reduce((a, b) => a + b, 0)
 }

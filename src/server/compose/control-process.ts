@@ -31,11 +31,11 @@ export function startControl(settings: Settings, given: ControlGiven): Promise<S
     const control = await openControlPlane({ ...node, settings, ids, now, log, version })
     let isPaused = false
     opened.defer(() => (isPaused ? control.pause() : control.close()))
-    const door = createServer((socket) => control.planes.take(socketChannel(socket)))
+    const workerServer = createServer((socket) => control.planes.take(socketChannel(socket)))
     const calls = createServer((socket) => control.takeCalls(socket))
     for (const [server, path] of [
       [calls, callsPath(linkPath)],
-      [door, linkPath],
+      [workerServer, linkPath],
     ] as const) {
       await new Promise<void>((resolve, reject) => {
         server.once('error', reject)

@@ -6,13 +6,13 @@ import { closeWhenIdle, LATE_MS } from '../../lib/bytes/close-when-idle.ts'
 import type { listenForVisitors } from './open-listeners.ts'
 import type { OpeningPlane, PlaneParts } from './opening-plane.ts'
 
-/** A door of agents, or of SSH clients. */
-export type AgentDoor = Pick<AgentListener, 'numbers' | 'stop' | 'closed'>
+/** The listener for agents, or the one for SSH clients. */
+export type AgentEntrance = Pick<AgentListener, 'metrics' | 'stop' | 'closed'>
 
-type Drained = Pick<PlaneParts, 'limits' | 'table' | 'tunnels' | 'elsewhere' | 'visitors'>
+type Drained = Pick<PlaneParts, 'limits' | 'table' | 'tunnels' | 'remote' | 'visitors'>
 
-interface DrainedDoors extends Pick<Awaited<ReturnType<typeof listenForVisitors>>, 'secure' | 'plain'> {
-  readonly doors: readonly AgentDoor[]
+interface DrainedListeners extends Pick<Awaited<ReturnType<typeof listenForVisitors>>, 'secure' | 'plain'> {
+  readonly agentListeners: readonly AgentEntrance[]
   readonly together: DrainTogether
 }
 
@@ -20,26 +20,26 @@ interface DrainedDoors extends Pick<Awaited<ReturnType<typeof listenForVisitors>
 const LEAVING_MS = 2000
 
 /** Resolves when no connections are left, since all have ended or the drain time is over. */
-export async function drainPlane(plane: OpeningPlane, parts: Drained, given: DrainedDoors): Promise<void> {
-  const { limits, table, tunnels, elsewhere, visitors } = parts
-  const { secure, plain, doors, together } = given
+export async function drainPlane(plane: OpeningPlane, parts: Drained, given: DrainedListeners): Promise<void> {
+  const { limits, table, tunnels, remote, visitors } = parts
+  const { secure, plain, agentListeners, together } = given
   const { online } = tunnels
   const drainMs = plane.live.now.drainTimeoutMs
-  const hasOthers = limits.neighbours.others().length > 0
+  const hasOthers = limits.peers.others().length > 0
   // Other planes may take as long to drain their visitors.
   const until = performance.now() + drainMs + LATE_MS
   together.begun()
-  const moved = hasOthers || elsewhere.agentAddresses().length > 0 ? moveAgents(plane, parts, given) : undefined
+  const moved = hasOthers || remote.agentAddresses().length > 0 ? moveAgents(plane, parts, given) : undefined
   await drainVisitors({ secure, plain, ...table, ...visitors }, drainMs)
   together.done()
   const isNodeLeft = await moved
   // Agents that cannot move stay until the end: visitors, including those at other data planes, are served through them.
-  const { relayed } = elsewhere
+  const { relayed } = remote
   await together.othersDone(until, () => relayed.streams + (isNodeLeft || together.isSurvived ? online.moving : 0))
   await closeWhenIdle(relayed.open)
-  for (const door of doors) door.stop()
+  for (const listener of agentListeners) listener.stop()
   online.endAll('the server is stopping')
-  await Promise.all(doors.map((door) => door.closed()))
+  await Promise.all(agentListeners.map((listener) => listener.closed()))
   if (hasOthers) await limits.counters.leave()
 }
 
@@ -49,19 +49,19 @@ export async function drainPlane(plane: OpeningPlane, parts: Drained, given: Dra
  */
 async function moveAgents(
   { control }: OpeningPlane,
-  { tunnels: { online }, elsewhere }: Drained,
-  { doors, together }: DrainedDoors,
+  { tunnels: { online }, remote }: Drained,
+  { agentListeners, together }: DrainedListeners,
 ): Promise<boolean> {
-  for (const door of doors) door.stop()
+  for (const listener of agentListeners) listener.stop()
   const leaving = await control.ask('leaving', null, { withinMs: LEAVING_MS }).catch(() => undefined)
-  elsewhere.leave()
-  const others = elsewhere.agentAddresses()
+  remote.leave()
+  const others = remote.agentAddresses()
   // Other nodes that do not know that this one leaves would at once end tunnels that have not moved yet.
   const isNodeLeft = leaving?.isNode === true && others.length > 0
   if (isNodeLeft) await online.tellToMove(others)
   else if (together.isSurvived) {
     // A stopping node stays reachable until its agents are gone; a stopping plane need not, since other planes reach them.
-    elsewhere.relayed.stop()
+    remote.relayed.stop()
     await online.tellToMove()
   }
   return isNodeLeft

@@ -8,7 +8,7 @@ import { Refusal } from '../../model/errors.ts'
 import type { Explanation } from '../../model/explanation.ts'
 import type { Lookup, ModuleConfig } from '../../modules/module.ts'
 import { policy } from '../../modules/policy/form.ts'
-import { placeFor, policyEdge } from '../../modules/policy/policy-dry-run.ts'
+import { askedPlace, policyEdge } from '../../modules/policy/policy-dry-run.ts'
 import { readYaml } from '../../modules/policy/policy-yaml.ts'
 import { formsOf } from '../../modules/spellings.ts'
 
@@ -47,9 +47,9 @@ const noLookup: Lookup = {
  * `inbound` and `outbound`, one with the newer list names, or a text of either. Throws `BadValue` or `Refusal`.
  */
 export async function explainPolicy(written: unknown, asked: Described): Promise<Explanation> {
-  const place = placeFor(asked)
+  const place = askedPlace(asked)
   if (!place) throw new Refusal('FIELD_REQUIRED', '`request` or `connection` is required: describe one')
-  const { form, given } = spelled(written)
+  const { form, given } = spellPolicy(written)
   const config = form.read(check(form.body, given) as ModuleConfig, { place, at: `${form.name}.` })
   const edge = policyEdge(config, place, asked, noLookup)
   return explain({
@@ -63,7 +63,7 @@ export async function explainPolicy(written: unknown, asked: Described): Promise
   })
 }
 
-function spelled(written: unknown) {
+function spellPolicy(written: unknown) {
   const [own, later] = formsOf(policy, 'route')
   if (!own || !later) throw new Error('the policy module must have two forms')
   if (typeof written === 'string') return { form: later, given: { value: written } }

@@ -53,7 +53,7 @@ export function openAdmission(
       credential: inUseNow,
       modules: (owner, bind) => documents.bindModules(owner, bind),
       holders: holdersOf,
-      whyTakenElsewhere: async (claim) => cluster?.whyTaken(claim),
+      whyTakenInCluster: async (claim) => cluster?.whyTaken(claim),
     } satisfies Partial<BindRules>,
     calls: {
       findCredential: ({ token }) => tokens.fresh(tokenHash(token), () => agentCredentials.find(new Secret(token))),
@@ -70,7 +70,7 @@ export function openAdmission(
         documents.bindModules((await inUseNow(credentialId))?.ownerId ?? '', { proto, opts }),
       holdersOfName: (host) => holdersOf({ host, port: undefined }),
       holdersOfPort: (port) => holdersOf({ host: domain, port }),
-      lookUpPlaces: async (places) => (await cluster?.lookUps.places(places)) ?? [],
+      lookUpPlaces: async (places) => (await cluster?.lookUps.addresses(places)) ?? [],
       lookUpGroup: async (labels) => (await cluster?.lookUps.group(labels)) ?? [],
       answerNode: async ({ value }) => cluster?.answer(value),
     } satisfies Partial<SharedCalls>,

@@ -73,7 +73,7 @@ export function clusterOf({ store, sealer, log, node, links }: ClusterOptions) {
       held: {
         session: (id) => planes().directory.heldSession(id),
         tunnel: (id) => planes().directory.heldTunnel(id),
-        places: (place) => planes().directory.heldAddresses(place),
+        addresses: (place) => planes().directory.heldAddresses(place),
         tunnelsOf: (sessionId) => planes().directory.heldTunnelsOf(sessionId),
       },
       sessions: () => planes().directory.sessionCount,

@@ -96,7 +96,7 @@ export function openControlPlane(options: ControlPlaneOptions) {
       },
     })
     opened.defer(() => planes.close())
-    const history = new TrafficHistory({ read: () => planes.numbers(), now, steady: () => performance.now(), log })
+    const history = new TrafficHistory({ read: () => planes.metrics(), now, steady: () => performance.now(), log })
     history.start()
     opened.defer(() => history.close())
     const forget = logins.whenEnded((endings) => planes.loginsEnded(endings))
@@ -130,7 +130,7 @@ export function openControlPlane(options: ControlPlaneOptions) {
       /** The id of this node; undefined for a node on its own. */
       clusterNodeId: cluster && options.nodeId,
       /** Numbers of the cluster, for the metrics; undefined for a node on its own. */
-      clusterMetrics: cluster && (() => cluster.numbers),
+      clusterMetrics: cluster && (() => cluster.metrics),
       /** This node's share of limits that all nodes share. */
       limitPart: () =>
         limitPartOf(
@@ -172,7 +172,7 @@ export function openControlPlane(options: ControlPlaneOptions) {
         opened.defer(() => certificates.stop())
       },
       /** Undefined when certificates are not ordered. */
-      certificateMetrics: certificates && (() => certificates.numbers()),
+      certificateMetrics: certificates && (() => certificates.metrics()),
       /** Undefined when names need not be proven. */
       proven,
       /** The certificate and key of the server's own authority, in PEM. */
@@ -184,7 +184,7 @@ export function openControlPlane(options: ControlPlaneOptions) {
         await follow(certificates)
       },
       /** Undefined when no certificates are in files. */
-      certificateFileMetrics: files && (() => files.numbers),
+      certificateFileMetrics: files && (() => files.metrics),
       close: () => opened.disposeAsync(),
       /** Closes it so that another control plane of this node can take over. */
       async pause() {

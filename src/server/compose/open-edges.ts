@@ -22,7 +22,7 @@ import type { OpeningPlane, PlaneParts } from './opening-plane.ts'
 const TIDY_MS = 30_000
 
 /** Visitors are met, and wait until all edges are there. */
-export function openDoorstep({ live, opened }: OpeningPlane, { mirrors }: Pick<PlaneParts, 'mirrors'>) {
+export function openGate({ live, opened }: OpeningPlane, { mirrors }: Pick<PlaneParts, 'mirrors'>) {
   const hops = live.derive(({ trustedProxies }) => meetVisitors(trustedProxies))
   const throughHops: MeetVisitor = (socket, peer, done) => hops()(socket, peer, done)
   const held = waitForLoad(throughHops)
@@ -37,18 +37,18 @@ export function openEdges(
     mirrors,
     threads,
     limits,
-    doorstep,
+    gate,
     registry,
-  }: Pick<PlaneParts, 'mirrors' | 'threads' | 'limits' | 'doorstep' | 'registry'>,
+  }: Pick<PlaneParts, 'mirrors' | 'threads' | 'limits' | 'gate' | 'registry'>,
 ) {
   const { settings, live, control, sealer, ticketSecret, descriptors, now, log, opened } = plane
   const mayBeAsked = live.derive(allowedBy)
   const edgeWork = new EdgeWork(threads)
   const samlWork = threads.lane('saml')
   const budgets = { spent: 0 }
-  const { meetAdmitted: meet } = doorstep
+  const { meetAdmitted: meet } = gate
   const caps = limits.caps.visitors
-  const ports = new PublicTcpPorts({ places: plane.tcpPorts, meet, caps, descriptors, log, now })
+  const ports = new PublicTcpPorts({ holders: plane.tcpPorts, meet, caps, descriptors, log, now })
   const edges = new EdgeTable({
     reach: { dial: registry.dial, followGroup: registry.followGroup, random: Math.random },
     tools: {

@@ -19,11 +19,11 @@ const wait = { withinMs: LOOKUP_MS }
 /** For visitors, who wait at the doorstep; ports of TCP edges are opened as these come. */
 export async function listenForVisitors(
   { listeners, tcpPorts, live, publicPorts, descriptors, now, log, opened }: OpeningPlane,
-  { limits, doorstep, table, visitors }: PlaneParts,
+  { limits, gate, table, visitors }: PlaneParts,
 ) {
   const { onGreeted, onPlain } = visitors.router
   const common = { caps: limits.caps.visitors, descriptors, log, now }
-  const secure = new PublicListener({ ...common, meet: doorstep.meetAdmitted, onConnection: onGreeted })
+  const secure = new PublicListener({ ...common, meet: gate.meetAdmitted, onConnection: onGreeted })
   const httpsAddress = listening(await secure.listen(listeners.https))
   opened.defer(() => {
     void secure.close()
@@ -34,7 +34,7 @@ export async function listenForVisitors(
     await openListener({
       ...common,
       on: listeners.http,
-      meet: doorstep.held.meet,
+      meet: gate.held.meet,
       onTooMany: httpRefusals({ ngrokErrorHeader: () => live.now.ngrokErrorHeader }),
       onConnection: onPlain,
     }),
@@ -47,15 +47,12 @@ export async function listenForVisitors(
 }
 
 /** For agents and for SSH clients; from here on they are served. */
-export async function listenForAgents(
-  plane: OpeningPlane,
-  { mirrors, limits, doorstep, tunnels, elsewhere }: PlaneParts,
-) {
+export async function listenForAgents(plane: OpeningPlane, { mirrors, limits, gate, tunnels, remote }: PlaneParts) {
   const { settings, live, listeners, control, authority, seal, planeId, planeCount, version, opened } = plane
   const { restrictions, certificates, uploaded, ingresses, admitsAgent } = mirrors
   const { online } = tunnels
   const { ids, now, log, descriptors } = plane
-  const common = { online, admits: admitsAgent, meet: doorstep.throughHops, ids, now, log, descriptors }
+  const common = { online, admits: admitsAgent, meet: gate.throughHops, ids, now, log, descriptors }
   restrictions.whenChanged(() => online.dropUnadmitted(admitsAgent))
   const shown = new ListenerCertificates({
     ...{ authority, certificates, uploaded, ingresses },
@@ -71,7 +68,7 @@ export async function listenForAgents(
       find: (token) => control.ask('findCredential', { token: token.reveal() }, wait),
       recall: (token, sessionId) => control.ask('recallCredential', { token: token.reveal(), sessionId }, wait),
     },
-    ...{ seal, version, planeId, planeCount, nodes: elsewhere.agentNodes },
+    ...{ seal, version, planeId, planeCount, nodes: remote.agentNodes },
   })
   await shown.ready()
   const agentAddress = await agents.listen(listeners.agent)
@@ -91,5 +88,8 @@ export async function listenForAgents(
     },
   })
   const sshAddress = await ssh.listen(listeners.ssh)
-  return { doors: [agents, ssh], addresses: { agents: addressText(agentAddress), ssh: addressText(sshAddress) } }
+  return {
+    agentListeners: [agents, ssh],
+    addresses: { agents: addressText(agentAddress), ssh: addressText(sshAddress) },
+  }
 }

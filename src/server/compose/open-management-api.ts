@@ -133,29 +133,29 @@ export function openManagementApi(options: ManagementOptions) {
     // Numbers.
     const registry = new Registry()
     const metrics = new ApiMetrics(registry)
-    let numbers = await planes.numbers()
-    registerTraffic(registry, () => numbers)
+    let planeMetrics = await planes.metrics()
+    registerTraffic(registry, () => planeMetrics)
     const { clusterMetrics, certificateMetrics, certificateFileMetrics } = control
     let certificates = await certificateMetrics?.()
     if (certificates) registerCertificates(registry, () => certificates)
     if (certificateFileMetrics) registerCertificateFiles(registry, certificateFileMetrics)
-    if (clusterMetrics) registerCluster(registry, { cluster: clusterMetrics, planes: () => numbers })
+    if (clusterMetrics) registerCluster(registry, { cluster: clusterMetrics, planes: () => planeMetrics })
     // The API reads no PROXY header, so all callers behind a trusted proxy share its address.
     const caps = new ConnectionCaps({ limits: settings, door: 'api', log, isShared: (ip) => isTrusted()(ip) })
     opened.defer(() => caps.close())
     live.whenChanged((next) => caps.use(next))
     registerCaps(
       registry,
-      () => [...numbers.doors, caps],
-      () => numbers,
+      () => [...planeMetrics.doors, caps],
+      () => planeMetrics,
     )
     registerProcess(registry, {
       lostLines: () => supervisor?.lostLines() ?? lostLines(log),
       ...(supervisor && { restarts: () => supervisor.restarts() }),
-      refusedConnections: () => numbers.totals.refusedConnections + (supervisor ? descriptors.refused : 0),
+      refusedConnections: () => planeMetrics.totals.refusedConnections + (supervisor ? descriptors.refused : 0),
     })
     const metricsServer = metrics.server(async () => {
-      numbers = await planes.numbers()
+      planeMetrics = await planes.metrics()
       // While the database is down, the last numbers are used.
       certificates = await certificateMetrics?.().catch(() => certificates)
     })

@@ -14,7 +14,7 @@ export function openNodeLimits({ settings, live, nodeId, planeId, folder, log, o
   // First the links to the other planes of this node, since all limits are counted over them.
   const links = new RelayLinks({ pathOf: (id) => folder && join(folder, `${id}.relay`), log })
   opened.defer(() => links.close())
-  const neighbours = new Peers<WorkerCalls>({ self: planeId, channelTo: (id) => links.calls(id), log })
+  const peers = new Peers<WorkerCalls>({ self: planeId, channelTo: (id) => links.calls(id), log })
 
   const caps = {
     visitors: new ConnectionCaps({ limits: settings, door: 'visitors', log }),
@@ -22,18 +22,18 @@ export function openNodeLimits({ settings, live, nodeId, planeId, folder, log, o
     ssh: new ConnectionCaps({ limits: settings, door: 'ssh', log }),
   }
   for (const each of Object.values(caps)) {
-    opened.defer(shareCaps(neighbours, each))
+    opened.defer(shareCaps(peers, each))
     opened.defer(() => each.close())
     live.whenChanged((next) => each.use(next))
   }
 
-  const counters = new SharedCounters(neighbours)
+  const counters = new SharedCounters(peers)
   opened.defer(() => counters.close())
   let part = undivided
   return {
-    ...{ links, neighbours, caps, counters },
+    ...{ links, peers, caps, counters },
     divided: dividedCounters(counters, () => (live.now.sharedLimits ? part : undivided)),
-    breakers: new SharedBreakers(neighbours),
+    breakers: new SharedBreakers(peers),
     /** Divides limits that all nodes share among this node and these. */
     divideAmong(others: readonly string[]) {
       part = limitPartOf(nodeId, others)

@@ -34,10 +34,10 @@ export async function openOrders(
     isOnline: async (name) => {
       const place = NAMED_PLACE + name
       if (planes.directory.holdersOf(place).length > 0) return true
-      return ((await cluster?.lookUps.places([place])) ?? []).length > 0
+      return ((await cluster?.lookUps.addresses([place])) ?? []).length > 0
     },
     showChallenge: (challenge) => planes.showChallenge(challenge),
-    showElsewhere: async (challenge) => (await cluster?.showChallenge(challenge)) ?? true,
+    showAtOtherNodes: async (challenge) => (await cluster?.showChallenge(challenge)) ?? true,
   })
   planes.whenTunnelStarted(({ endpoint }) => {
     if (endpoint?.present.proto !== 'https' || !endpoint.place.startsWith(NAMED_PLACE)) return

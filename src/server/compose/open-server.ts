@@ -122,10 +122,14 @@ export function startServer(
       open: (port: number) => listeners.tcp.get(port) ?? { host: settings.tcpListen, port, isShared },
       close() {},
     }
-    const doors = { ...listeners, ...known.listeners }
-    const plane = await openPlane('w1', { tcpPorts, folder, listeners: isShared ? shareable(doors) : doors })
+    const publicListeners = { ...listeners, ...known.listeners }
+    const plane = await openPlane('w1', {
+      tcpPorts,
+      folder,
+      listeners: isShared ? shareable(publicListeners) : publicListeners,
+    })
     const openBeside = (planeId: string) =>
-      openPlane(planeId, { tcpPorts, folder, listeners: beside(plane.addresses, doors.cluster) })
+      openPlane(planeId, { tcpPorts, folder, listeners: beside(plane.addresses, publicListeners.cluster) })
     for (let n = 2; n <= planeCount; n++) await openBeside(`w${n}`)
     await Promise.all([...planes.values()].map((each) => each.plane.letVisitorsIn()))
 
@@ -186,13 +190,13 @@ export function startServer(
 
 /** Listeners that further data planes can join. */
 function shareable({ agent, ssh, https, http, cluster }: Listeners): DataPlaneOptions['listeners'] {
-  const shared = (on: ListenOn): ListenOn => ('host' in on ? { ...on, isShared: true } : on)
+  const shareSocket = (on: ListenOn): ListenOn => ('host' in on ? { ...on, isShared: true } : on)
   return {
-    agent: shared(agent),
-    ssh: shared(ssh),
-    https: shared(https),
-    http: shared(http),
-    cluster: cluster && shared(cluster),
+    agent: shareSocket(agent),
+    ssh: shareSocket(ssh),
+    https: shareSocket(https),
+    http: shareSocket(http),
+    cluster: cluster && shareSocket(cluster),
   }
 }
 

@@ -20,7 +20,7 @@ export function openTunnels(
   const shared = new EndpointHolders(edges)
   const endpoints = new AgentEndpoints({
     ...{ edges, shared, control, publicPorts, log },
-    isDistant: (id) => registry.remote.isDistant(id),
+    isRemote: (id) => registry.remote.isRemote(id),
   })
   const online = new Online({
     ...{ endpoints, control, registry, seal, ids, now, log },
@@ -29,7 +29,7 @@ export function openTunnels(
     tcpPorts: settings.tcpPorts,
     publicPorts: () => publicPorts,
   })
-  opened.defer(shareWatched(limits.neighbours, online.requests))
+  opened.defer(shareWatched(limits.peers, online.requests))
   const stored = new ConfiguredEdges({
     edges,
     agents: endpoints,
@@ -56,28 +56,28 @@ export function openTunnels(
 }
 
 /** Tunnels that are online at other workers and nodes, one hop away. */
-export function openElsewhere(
+export function openRemote(
   plane: OpeningPlane,
   { table, tunnels, limits }: Pick<PlaneParts, 'table' | 'tunnels' | 'limits'>,
 ) {
   const { nodeId, planeId, folder, listeners, control, authority, log, opened } = plane
   const { edges } = table
   const { shared, endpoints, online } = tunnels
-  const { links, neighbours } = limits
-  const elsewhere = openRemoteTunnels({
+  const { links, peers } = limits
+  const remote = openRemoteTunnels({
     ...{ nodeId, planeId, folder, control, authority, edges, shared, online, links, log },
     callsToControl: plane.callsToControl,
     clusterListen: listeners.cluster,
-    answer: (stream) => neighbours.accept(streamChannel(stream)),
+    answer: (stream) => peers.accept(streamChannel(stream)),
     isOpening: (endpointId) => endpoints.isOpening(endpointId),
   })
-  opened.defer(() => elsewhere.close())
-  online.registry.attach(elsewhere)
-  neighbours.whenMoved((_, left) => {
+  opened.defer(() => remote.close())
+  online.registry.attach(remote)
+  peers.whenMoved((_, left) => {
     for (const id of left) {
       links.forget(id)
-      elsewhere.others.isGone(id)
+      remote.others.isGone(id)
     }
   })
-  return elsewhere
+  return remote
 }

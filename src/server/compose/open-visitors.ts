@@ -9,15 +9,15 @@ import type { OpeningPlane, PlaneParts } from './opening-plane.ts'
 
 export function openVisitors(
   plane: OpeningPlane,
-  parts: Pick<PlaneParts, 'mirrors' | 'limits' | 'table' | 'records' | 'tunnels' | 'elsewhere'>,
+  parts: Pick<PlaneParts, 'mirrors' | 'limits' | 'table' | 'records' | 'tunnels' | 'remote'>,
 ) {
   const { settings, live, publicPorts, now, log, opened } = plane
-  const { mirrors, records, tunnels, elsewhere } = parts
+  const { mirrors, records, tunnels, remote } = parts
   const { edges, ports, tls } = parts.table
   const { counts, accessLog, exchanges, bodyMemory, departed } = records
   const { captures } = exchanges
   const { challenges } = mirrors
-  const { lookUp } = elsewhere
+  const { lookUp } = remote
   const caps = parts.limits.caps.visitors
   const front = new HttpFront({
     ...{ edges, counts, bodyMemory, departed, log, now, publicPorts, lookUp, captures },
@@ -30,7 +30,7 @@ export function openVisitors(
     },
     answerFirst: challenges.answerHttp,
     requestsOf: (ip) => caps.requestsOf(ip),
-    mayKeep: (tunnelId) => elsewhere.mayKeep(tunnelId),
+    mayKeep: (tunnelId) => remote.mayKeep(tunnelId),
     limits: requestLimits(settings),
   })
   live.whenChanged((next) => front.use(requestLimits(next)))
@@ -47,7 +47,7 @@ export function openVisitors(
 
   // What was opened before, and concerns visitors from here on.
   ports.whenConnected(router.onPort)
-  elsewhere.whenMoved((tunnelId) => front.tunnelMoved(tunnelId))
+  remote.whenMoved((tunnelId) => front.tunnelMoved(tunnelId))
   edges.whenRemoved((id) => {
     counts.forget(id)
     const isServed = (edgeId: string) => edges.has(edgeId)

@@ -10,10 +10,10 @@ import { Authority } from '../../lib/x509/certificate-authority.ts'
 import { type ControlLink, LOOKUP_MS } from '../../link/planes/control-link.ts'
 import type { Listeners } from '../config/listeners.ts'
 import { LiveSettings } from '../config/live-settings.ts'
-import type { openDoorstep, openEdges, openRecords } from './open-edges.ts'
+import type { openEdges, openGate, openRecords } from './open-edges.ts'
 import type { openMirrors } from './open-mirrors.ts'
 import type { openNodeLimits } from './open-node-limits.ts'
-import type { openElsewhere, openTunnels } from './open-tunnels.ts'
+import type { openRemote, openTunnels } from './open-tunnels.ts'
 import type { openVisitors } from './open-visitors.ts'
 import type { ServerContext } from './server-context.ts'
 
@@ -68,11 +68,11 @@ export interface PlaneParts {
   readonly mirrors: ReturnType<typeof openMirrors>
   readonly threads: WorkerPool
   readonly limits: ReturnType<typeof openNodeLimits>
-  readonly doorstep: ReturnType<typeof openDoorstep>
+  readonly gate: ReturnType<typeof openGate>
   readonly registry: Registry
   readonly table: ReturnType<typeof openEdges>
   readonly records: ReturnType<typeof openRecords>
   readonly tunnels: ReturnType<typeof openTunnels>
-  readonly elsewhere: ReturnType<typeof openElsewhere>
+  readonly remote: ReturnType<typeof openRemote>
   readonly visitors: ReturnType<typeof openVisitors>
 }

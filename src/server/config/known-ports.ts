@@ -30,7 +30,7 @@ export async function withKnownPorts(
   const close = (): void => {
     for (const each of opened) each.close()
   }
-  const known = async (name: ListenerName, on: ListenOn): Promise<ListenOn> => {
+  const knownPort = async (name: ListenerName, on: ListenOn): Promise<ListenOn> => {
     if (on instanceof EarlyListener || on.port !== 0) return on
     const early = await openEarly(name, { host: on.host, port: 0, reusePort: isShared }, descriptors)
     opened.push(early)
@@ -38,7 +38,7 @@ export async function withKnownPorts(
   }
   if (!clusterListen || !cluster) return { listeners: { agent, cluster }, ports: { agent: 0, cluster: 0 }, close }
   try {
-    const listeners = { agent: await known('agent', agent), cluster: await known('cluster', cluster) }
+    const listeners = { agent: await knownPort('agent', agent), cluster: await knownPort('cluster', cluster) }
     return { listeners, ports: { agent: portOf(listeners.agent), cluster: portOf(listeners.cluster) }, close }
   } catch (error) {
     close()

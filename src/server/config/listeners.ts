@@ -168,10 +168,10 @@ async function openSocket<Socket>(
 /** Listens there, with the socket options and limits of a listener of this name. */
 export function openEarly(
   name: ListenerName | 'tcp',
-  place: EarlyAddress,
+  listenAt: EarlyAddress,
   descriptors: Descriptors,
 ): Promise<EarlyListener> {
-  return EarlyListener.open(place, earlyOptions(name, descriptors))
+  return EarlyListener.open(listenAt, earlyOptions(name, descriptors))
 }
 
 export function earlyOptions(name: ListenerName | 'tcp', descriptors: Descriptors): EarlyOptions {

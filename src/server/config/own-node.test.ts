@@ -16,14 +16,14 @@ test('a node has an id of its own and the time of its start', () => {
   assert.notEqual(newNode({ ids, now }).nodeId, nodeId)
 })
 
-const rows: readonly [what: string, cluster: Listen | null, agent: Listen | null, told: (string | null)[]][] = [
+const rows: readonly [what: string, cluster: Listen | null, agent: Listen | null, reported: (string | null)[]][] = [
   ['ports of the settings', at('10.0.0.5', 7444), at('n1.example.com', 443), ['10.0.0.5:7444', 'n1.example.com:443']],
   ['ports that the system chose', at('::1', 0), at('127.0.0.1', 0), ['[::1]:41000', '127.0.0.1:42000']],
   ['nothing without other nodes', null, null, [null, null]],
 ]
-for (const [what, clusterAddress, agentAddress, told] of rows) {
+for (const [what, clusterAddress, agentAddress, reported] of rows) {
   test(`others are told ${what}`, () => {
     const node = ownNode(life, { clusterAddress, agentAddress }, { cluster: 41000, agent: 42000 })
-    assert.deepEqual(node, { ...life, clusterAddress: told[0], agentAddress: told[1] })
+    assert.deepEqual(node, { ...life, clusterAddress: reported[0], agentAddress: reported[1] })
   })
 }

@@ -31,11 +31,11 @@ export function ownNode(
 ): OwnNode {
   return {
     ...life,
-    clusterAddress: clusterAddress && placeText(clusterAddress, ports.cluster),
-    agentAddress: agentAddress && placeText(agentAddress, ports.agent),
+    clusterAddress: clusterAddress && addressText(clusterAddress, ports.cluster),
+    agentAddress: agentAddress && addressText(agentAddress, ports.agent),
   }
 }
 
-function placeText({ host, port }: Listen, chosen: number): string {
+function addressText({ host, port }: Listen, chosen: number): string {
   return `${host.includes(':') ? `[${host}]` : host}:${port || chosen}`
 }

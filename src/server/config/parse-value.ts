@@ -47,9 +47,9 @@ export function listenOrOff(text: string): Listen | 'off' {
 
 /** `host:port` that is announced to others, so the port must be known. */
 export function address(text: string): Listen {
-  const place = listen(text)
-  if (place.port === 0) throw new Error('must be an address and a port that others can reach')
-  return place
+  const parsed = listen(text)
+  if (parsed.port === 0) throw new Error('must be an address and a port that others can reach')
+  return parsed
 }
 
 /** An address or a name to listen on. */

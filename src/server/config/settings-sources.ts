@@ -25,7 +25,7 @@ const flagSettings = settings.filter((each) => !each.envOnly)
 
 /** Reads all sources: a flag wins over a variable, a variable over the file, and a handed-in socket over all. */
 export function gather({ flags = {}, env, cwd, handed = new Map(), isServing = false }: SettingSources): Gathered {
-  const file = readConfigFile({ named: flags[configFlag] ?? filled(env[envName(configFlag)]), cwd, isServing })
+  const file = readConfigFile({ named: flags[configFlag] ?? unlessEmpty(env[envName(configFlag)]), cwd, isServing })
   const layers = [fromFile(file.entries), fromEnv(env), fromFlags(flags), fromHanded(handed)]
   return {
     given: new Map(layers.flatMap((layer) => [...layer.given])),
@@ -59,7 +59,7 @@ function fromEnv(env: Readonly<Record<string, string | undefined>>): Gathered {
   const problems: string[] = []
   for (const [variable, value] of Object.entries(env)) {
     // An empty variable counts as unset: compose files and CI pass on unset variables that way.
-    const text = filled(value)
+    const text = unlessEmpty(value)
     if (!variable.startsWith('POSTERN_') || text === undefined || ignored.has(variable)) continue
     const known = byVariable.get(variable)
     if (known) given.set(known.name, { text, from: variable })
@@ -105,6 +105,6 @@ function isServiceLink(variable: string, text: string): boolean {
   return /_PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?$/.test(variable) || /^(tcp|udp|sctp):\/\//.test(text)
 }
 
-function filled(text: string | undefined): string | undefined {
+function unlessEmpty(text: string | undefined): string | undefined {
   return text === '' ? undefined : text
 }

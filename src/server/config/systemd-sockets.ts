@@ -36,10 +36,10 @@ export function takeHanded(env: Record<string, string | undefined>, isOurs: (pid
   if (!count || !pid) return { sockets: [], otherPid: undefined }
   if (!isOurs(Number(pid))) return { sockets: [], otherPid: Number(pid) }
   if (!/^\d{1,5}$/.test(count)) throw new SettingsError(['`LISTEN_FDS` must be a number of sockets'])
-  return { sockets: Number(count) === 0 ? [] : named(names.split(':'), Number(count)), otherPid: undefined }
+  return { sockets: Number(count) === 0 ? [] : withNames(names.split(':'), Number(count)), otherPid: undefined }
 }
 
-function named(names: readonly string[], count: number): readonly HandedSocket[] {
+function withNames(names: readonly string[], count: number): readonly HandedSocket[] {
   if (names.length !== count) {
     throw new SettingsError([`\`LISTEN_FDNAMES\` must name each of the ${count} sockets of \`LISTEN_FDS\`; ${naming}`])
   }

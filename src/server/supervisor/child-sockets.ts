@@ -69,8 +69,8 @@ export class ChildSockets implements WorkerPorts {
   }
 
   /** What to listen on under this name: the socket that came, or else the place itself. */
-  listener(name: ListenerName, place: ListenOn): ListenOn {
-    return this.#listeners.get(name) ?? place
+  listener(name: ListenerName, socketAddress: ListenOn): ListenOn {
+    return this.#listeners.get(name) ?? socketAddress
   }
 
   async open(port: number): Promise<EarlyListener | NodeJS.ErrnoException> {

@@ -76,7 +76,7 @@ export function runControl(load: () => Promise<StartControl>, parts: ChildParts)
           announce: () => send({ type: 'ready', role: 'control', addresses, sshHostKey, firstStart }),
         }
       },
-      told(message: ToChild) {
+      receive(message: ToChild) {
         if (message.type === 'workers') workers.resolve(message.addresses)
         else if (message.type === 'figures') figures = message.figures
         else if (message.type === 'stopping') running?.stopping()

@@ -24,7 +24,7 @@ export interface SlotSocket {
 
 export interface HeldSocketsOptions<Socket> {
   /** Rejects with the error of the system. */
-  readonly open: (place: SlotSocket, options: { readonly isSpread: boolean }) => Promise<Socket>
+  readonly open: (socketAddress: SlotSocket, options: { readonly isSpread: boolean }) => Promise<Socket>
   /** Whether each slot has its own socket; otherwise all share one. */
   readonly isSpread: boolean
   /** Sockets that a service manager handed in. All slots share them, and they stay open until the end. */
@@ -83,10 +83,10 @@ export class HeldSockets<Socket extends HeldSocket> {
   }
 
   /** The socket of this slot, opened if there is none; rejects with the system's error. */
-  async take(name: SocketName, slot: number, holder: string, place: SlotSocket): Promise<Socket> {
-    const key = this.#key(name, place)
+  async take(name: SocketName, slot: number, holder: string, socketAddress: SlotSocket): Promise<Socket> {
+    const key = this.#key(name, socketAddress)
     const before = this.#turns.get(key) ?? Promise.resolve()
-    const taken = before.then(() => this.#take(name, slot, holder, place))
+    const taken = before.then(() => this.#take(name, slot, holder, socketAddress))
     const turn = taken.catch(() => {})
     this.#turns.set(key, turn)
     void turn.then(() => this.#turns.get(key) === turn && this.#turns.delete(key))
@@ -94,8 +94,8 @@ export class HeldSockets<Socket extends HeldSocket> {
   }
 
   /** The port of a name at this place, which is opened if need be; rejects with the system's error. */
-  async portAt(name: SocketName, place: SlotSocket): Promise<number> {
-    const { address } = await this.take(name, SHARED_SLOT, NOBODY, place)
+  async portAt(name: SocketName, socketAddress: SlotSocket): Promise<number> {
+    const { address } = await this.take(name, SHARED_SLOT, NOBODY, socketAddress)
     this.died(NOBODY)
     return address.port
   }
@@ -171,8 +171,8 @@ export class HeldSockets<Socket extends HeldSocket> {
     this.#groups.clear()
   }
 
-  async #take(name: SocketName, slot: number, holder: string, place: SlotSocket): Promise<Socket> {
-    const key = this.#key(name, place)
+  async #take(name: SocketName, slot: number, holder: string, socketAddress: SlotSocket): Promise<Socket> {
+    const key = this.#key(name, socketAddress)
     const found = this.#groups.get(key)
     const at = found?.isShared ? SHARED_SLOT : slot
     const held = found?.slots.get(at)
@@ -180,7 +180,7 @@ export class HeldSockets<Socket extends HeldSocket> {
       held.holders.add(holder)
       return held.socket
     }
-    const opened = await this.#open(place, found)
+    const opened = await this.#open(socketAddress, found)
     if (this.#isClosed) {
       opened.socket.close()
       throw Object.assign(new Error('the server is stopping'), { code: 'ECANCELED' })

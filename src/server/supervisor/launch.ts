@@ -76,10 +76,10 @@ export function launcher({ args, env, out, err }: LaunchOptions): Launch {
     child.once('close', (code: number | null, signal: string | null) => end({ code, signal }))
     return {
       pid: child.pid,
-      send(told, handle) {
+      send(sent, handle) {
         // An error means that the child is gone, and `ended` follows.
         // The types allow servers and sockets; Node also sends the handles inside them.
-        if (child.connected) child.send(told, handle as undefined, undefined, () => {})
+        if (child.connected) child.send(sent, handle as undefined, undefined, () => {})
       },
       kill: () => void child.kill('SIGKILL'),
     }

@@ -108,7 +108,7 @@ export class ProcessSet {
   #addresses: WorkerAddresses | undefined
   #isStarting = true
   #hasLeft = false
-  #toldLost = 0
+  #reportedLost = 0
   /** Called when the control process is paused, runs again, or has ended. */
   #onControlTurn: ((how: 'paused' | 'ready' | 'ended') => void) | undefined
 
@@ -165,10 +165,10 @@ export class ProcessSet {
   use(settings: Settings): Promise<readonly string[]> {
     this.#settings = settings
     // Children that have not begun will begin with these settings.
-    const told = this.#seats.filter(({ pid, hasBegun }) => pid !== undefined && hasBegun)
-    const answering = told.filter(({ answersUse }) => answersUse !== false).map(({ id }) => id)
+    const begun = this.#seats.filter(({ pid, hasBegun }) => pid !== undefined && hasBegun)
+    const answering = begun.filter(({ answersUse }) => answersUse !== false).map(({ id }) => id)
     return this.#answers.ask(answering, (round) => {
-      for (const seat of told) seat.send({ type: 'use', settings: this.#carried(seat.role), round })
+      for (const seat of begun) seat.send({ type: 'use', settings: this.#settingsFor(seat.role), round })
     })
   }
 
@@ -265,7 +265,7 @@ export class ProcessSet {
     if (seat.id !== id) return
     const isSent = await this.#sendSockets(seat, (sockets) => ({
       type: 'start',
-      settings: this.#carried(role),
+      settings: this.#settingsFor(role),
       // Workers wait for their control process anyway.
       isWaiting: this.#isBeside && role === 'control',
       ...{ id, slot, node, folder, ticketSecret, handedPorts, slots: this.#workers.length },
@@ -286,7 +286,7 @@ export class ProcessSet {
     const portOf = async (name: SocketName, address: Listen | null): Promise<number> => {
       if (address?.port !== 0) return 0
       // The worker that needs the port reports the error.
-      return sockets.worker.portAt(name, placeIn(settings, name)).catch(() => 0)
+      return sockets.worker.portAt(name, socketIn(settings, name)).catch(() => 0)
     }
     return ownNode(life, settings, {
       cluster: await portOf('cluster', settings.clusterAddress),
@@ -320,7 +320,7 @@ export class ProcessSet {
   }
 
   #take(name: SocketName, { slot, id, role }: ChildSlot): Promise<BoundSocket> {
-    return this.#options.sockets[role].take(name, slot, id, placeIn(this.#settings, name))
+    return this.#options.sockets[role].take(name, slot, id, socketIn(this.#settings, name))
   }
 
   /** Whether another generation still serves. */
@@ -463,13 +463,13 @@ export class ProcessSet {
 
   #tellLost(): void {
     const lost = lostLines(this.#options.log)
-    if (lost === this.#toldLost) return
-    this.#toldLost = lost
+    if (lost === this.#reportedLost) return
+    this.#reportedLost = lost
     this.#control.send({ type: 'figures', figures: this.#options.figures() })
   }
 
   /** The settings for a child. It logs JSON to the supervisor, which formats the lines. */
-  #carried(role: ChildRole) {
+  #settingsFor(role: ChildRole) {
     const settings = { ...this.#settings, logFormat: 'json' as const }
     return role === 'control' ? carry(settings) : carryToWorker(settings)
   }
@@ -485,7 +485,7 @@ function inStep<T>(promise: Promise<T>, what: string): Promise<T> {
 }
 
 /** The address of each listening socket, from the settings. */
-function placeIn(settings: Settings, name: SocketName): SlotSocket {
+function socketIn(settings: Settings, name: SocketName): SlotSocket {
   switch (name) {
     case 'api':
       return settings.apiListen
@@ -500,14 +500,14 @@ function placeIn(settings: Settings, name: SocketName): SlotSocket {
     case 'http':
       return settings.httpListen
     case 'cluster':
-      return clusterPlace(settings)
+      return clusterSocket(settings)
     default:
       return { host: settings.tcpListen, port: Number(name.slice('tcp '.length)) }
   }
 }
 
 /** The address for other nodes, which only a node in a cluster opens. */
-function clusterPlace({ clusterListen }: Settings): SlotSocket {
+function clusterSocket({ clusterListen }: Settings): SlotSocket {
   if (!clusterListen) throw new Error('a node on its own has no socket for other nodes')
   return clusterListen
 }

@@ -8,8 +8,8 @@ import { type BoundSocket, bindSocket, missingInNode } from './socket-handle.ts'
 
 const anywhere = { host: '127.0.0.1', port: 0 }
 
-async function bind(t: TestContext, place = anywhere, isSpread = true): Promise<BoundSocket> {
-  const socket = await bindSocket(place, { isSpread })
+async function bind(t: TestContext, socketAddress = anywhere, isSpread = true): Promise<BoundSocket> {
+  const socket = await bindSocket(socketAddress, { isSpread })
   t.after(() => socket.close())
   return socket
 }

@@ -56,7 +56,7 @@ export async function bindSocket(
   { isSpread }: BindOptions,
 ): Promise<BoundSocket> {
   const { address, family } = isIP(host) === 0 ? await lookup(host) : { address: host, family: isIP(host) }
-  return bound(handleAt(address, port, family, undefined, isSpread ? REUSE_PORT : 0), { host, port })
+  return boundSocket(handleAt(address, port, family, undefined, isSpread ? REUSE_PORT : 0), { host, port })
 }
 
 /** Takes a socket that this process was started with. Throws an error with a code when it cannot listen. */
@@ -67,7 +67,7 @@ export function adoptSocket(fd: number): BoundSocket {
     socket.close()
     throw systemError('EINVAL', {})
   }
-  return bound(socket, {})
+  return boundSocket(socket, {})
 }
 
 /**
@@ -101,13 +101,16 @@ function handleAt(...given: Parameters<CreateHandle>): RawHandle {
 }
 
 /** Checks that the socket is bound: that an address is taken shows only when its own address is read. */
-function bound(handle: RawHandle, place: { readonly host?: string; readonly port?: number }): BoundSocket {
+function boundSocket(
+  handle: RawHandle,
+  socketAddress: { readonly host?: string; readonly port?: number },
+): BoundSocket {
   const address: Partial<AddressInfo> = {}
   const failed = handle.getsockname ? handle.getsockname(address) : -1
   if (failed === 0 && address.address !== undefined)
     return { handle, address: address as AddressInfo, close: () => handle.close() }
   handle.close()
-  throw systemError(handle.getsockname ? getSystemErrorName(failed) : 'ENOTSUP', place)
+  throw systemError(handle.getsockname ? getSystemErrorName(failed) : 'ENOTSUP', socketAddress)
 }
 
 function systemError(

@@ -54,7 +54,7 @@ interface ChildWork {
   /** Resolves when it is ready; `announce` reports that. */
   run(): Promise<{ readonly running: RunningChild; readonly announce: () => void }>
   /** Handles messages for this role only. */
-  told(message: ToChild): void
+  receive(message: ToChild): void
 }
 
 /** How long writing the last log lines may take, in milliseconds. */
@@ -70,7 +70,7 @@ export function runSupervised(parts: ChildParts, begin: (beginning: ChildBeginni
       life = new ChildLife(message, parts, begin, send)
       // A supervisor that was killed cannot remove its folder.
       parts.onExit(() => parent.isConnected() || rmSync(message.folder, { recursive: true, force: true }))
-    } else if (life) life.told(message, handle)
+    } else if (life) life.receive(message, handle)
     else if (message.type === 'drain' || message.type === 'stop') exit(0)
   })
 }
@@ -115,7 +115,7 @@ class ChildLife {
     if (this.#missing === 0) void this.#run()
   }
 
-  told(message: ToChild, handle: ServerHandle | undefined): void {
+  receive(message: ToChild, handle: ServerHandle | undefined): void {
     const { sockets } = this.#beginning
     switch (message.type) {
       case 'socket':
@@ -156,7 +156,7 @@ class ChildLife {
       case 'figures':
       case 'stopping':
       case 'draining':
-        this.#work.told(message)
+        this.#work.receive(message)
         return
       case 'start': // the first message, and only that
     }

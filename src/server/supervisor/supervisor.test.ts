@@ -244,8 +244,8 @@ test('children end when their supervisor is killed, and remove its folder', asyn
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   t.after(() => supervisor.kill('SIGKILL'))
-  const [told] = await once(createInterface(supervisor.stdout), 'line')
-  const { pids, http } = JSON.parse(String(told)) as { pids: number[]; http: string }
+  const [reported] = await once(createInterface(supervisor.stdout), 'line')
+  const { pids, http } = JSON.parse(String(reported)) as { pids: number[]; http: string }
   const folder = (await ask(http, 'control')).replace(/\/[^/]*$/, '')
   assert.ok(existsSync(folder))
   supervisor.kill('SIGKILL')

@@ -82,7 +82,7 @@ export function runWorker(load: () => Promise<StartWorker>, parts: ChildParts): 
           announce: () => send({ type: 'ready', role: 'worker', addresses: started.addresses }),
         }
       },
-      told(message: ToChild) {
+      receive(message: ToChild) {
         if (message.type !== 'control') return
         if (running) running.controlAt(message.path)
         else if (isBeginning) moved.reject(new Error('the control process ended meanwhile'))

@@ -12,7 +12,7 @@ export type HttpVersion = '1.1' | '2'
 export const versions: readonly HttpVersion[] = ['1.1', '2']
 
 /** How to reach an edge. */
-export interface Door {
+export interface EdgeEntry {
   /** The name in the handshake. */
   readonly name: string
   readonly port: number
@@ -50,25 +50,25 @@ export interface Answer {
 }
 
 /** Sends a request on a new connection, and reads the whole answer. */
-export async function ask(door: Door, about: Ask = {}): Promise<Answer> {
-  const socket = dial(door, about)
+export async function ask(listener: EdgeEntry, about: Ask = {}): Promise<Answer> {
+  const socket = dial(listener, about)
   try {
     if (about.version === '2') {
-      const session = http2Over(socket, door)
+      const session = http2Over(socket, listener)
       try {
-        return await askHttp2(session, door, about)
+        return await askHttp2(session, listener, about)
       } finally {
         session.destroy()
       }
     }
-    return await askHttp1(socket, door, about)
+    return await askHttp1(socket, listener, about)
   } finally {
     socket.destroy()
   }
 }
 
 /** Starts a connection; errors reach the code that waits for something on it. */
-export function dial({ name, port, ca }: Door, { version = '1.1', from, tls, below: given }: Ask = {}): TLSSocket {
+export function dial({ name, port, ca }: EdgeEntry, { version = '1.1', from, tls, below: given }: Ask = {}): TLSSocket {
   const own = { host: hostFor(from), port, ...(from !== undefined && { localAddress: from }) }
   const below = given ?? connectTcp(own)
   // The TLS socket reports these errors too.
@@ -82,14 +82,14 @@ export function dial({ name, port, ca }: Door, { version = '1.1', from, tls, bel
 }
 
 /** A connection after its TLS handshake. */
-export async function dialled(door: Door, about: Ask = {}): Promise<TLSSocket> {
-  const socket = dial(door, about)
+export async function dialled(listener: EdgeEntry, about: Ask = {}): Promise<TLSSocket> {
+  const socket = dial(listener, about)
   await once(socket, 'secureConnect')
   return socket
 }
 
 /** Sends one HTTP/1.1 request on an open connection, which stays open. */
-export async function askHttp1(socket: Socket, { name }: Pick<Door, 'name'>, about: Ask = {}): Promise<Answer> {
+export async function askHttp1(socket: Socket, { name }: Pick<EdgeEntry, 'name'>, about: Ask = {}): Promise<Answer> {
   const { method = 'GET', path = '/', host = name, headers = {}, body = '', trailers } = about
   const lines = [`${method} ${path} HTTP/1.1`, `Host: ${host}`, ...pairs(headers).map((pair) => pair.join(': '))]
   const bytes = Buffer.from(body)
@@ -163,7 +163,7 @@ function chunked(body: Buffer, trailers: Readonly<Record<string, string>>): Buff
 }
 
 /** HTTP/2 on an open connection. */
-export function http2Over(socket: TLSSocket, { name }: Pick<Door, 'name'>): ClientHttp2Session {
+export function http2Over(socket: TLSSocket, { name }: Pick<EdgeEntry, 'name'>): ClientHttp2Session {
   // Tests send invalid requests on purpose.
   const options = { createConnection: () => socket, strictSingleValueFields: false }
   const session = connectHttp2(`https://${name}`, options)
@@ -174,7 +174,7 @@ export function http2Over(socket: TLSSocket, { name }: Pick<Door, 'name'>): Clie
 /** Sends one request on a session, which may carry others. */
 export async function askHttp2(
   session: ClientHttp2Session,
-  { name }: Pick<Door, 'name'>,
+  { name }: Pick<EdgeEntry, 'name'>,
   about: Ask = {},
 ): Promise<Answer> {
   const { method = 'GET', path = '/', host = name, headers = {}, body, trailers: sent } = about

@@ -10,7 +10,7 @@ import { JarClient } from './jar-client.ts'
 import { CLIENT_ID, type RealProvider, realProvider } from './provider.ts'
 
 const NAME = 'app.login.test'
-const NEIGHBOUR = 'evil.login.test'
+const OTHER_NAME = 'evil.login.test'
 const SESSION = '__Host-postern.session'
 
 const found: TestChromium | undefined = await findChromium()
@@ -38,12 +38,12 @@ function suite(chromium: TestChromium): void {
       const { 'postern-auth-user-id': user = 'nobody' } = request.headers
       response.end(`<!doctype html><title>${request.url}</title><p>${String(user)}`)
     })
-    const neighbour = await recorder(world, (_, response) => {
+    const other = await recorder(world, (_, response) => {
       response.setHeader('set-cookie', tossed)
       response.setHeader('content-type', 'text/html')
       response.end('<!doctype html><title>neighbour</title>')
     })
-    provider = await realProvider(world, [url('/oauth2/callback'), url('/oauth2/callback', NEIGHBOUR)])
+    provider = await realProvider(world, [url('/oauth2/callback'), url('/oauth2/callback', OTHER_NAME)])
     provider.hasForm = true
     const oidc = {
       issuer: provider.issuer,
@@ -59,9 +59,9 @@ function suite(chromium: TestChromium): void {
         { match: '/app', backend, oidc },
       ],
     })
-    const theirs = await world.toAddress(neighbour)
+    const theirs = await world.toAddress(other)
     await world.httpsEdge({
-      names: [NEIGHBOUR],
+      names: [OTHER_NAME],
       routes: [
         { match: '/', backend: theirs },
         { match: '/app', backend: theirs, oidc },
@@ -203,7 +203,7 @@ function suite(chromium: TestChromium): void {
         tossed = cookies.flatMap(([name, value]) =>
           ['/', '/app', '/app/x', '/oauth2'].map((path) => `${name}=${value}; Domain=login.test; Secure; Path=${path}`),
         )
-        await page.goto(url('/', NEIGHBOUR))
+        await page.goto(url('/', OTHER_NAME))
         tossed = []
         // Some of them must arrive, or this tests nothing.
         await page.goto(url('/'))

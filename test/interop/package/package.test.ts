@@ -280,8 +280,8 @@ describe('installed into an empty folder', () => {
       if (process.getuid?.() === 0) chownSync(folder, uid, gid)
       if (!canConfine({ folder, uid, gid }, bin)) return t.skip('programs cannot be confined on this machine')
 
-      const doors = ['AGENT', 'METRICS', 'SSH', 'HTTPS', 'HTTP'].map((door) => [
-        `POSTERN_${door}_LISTEN`,
+      const listeners = ['AGENT', 'METRICS', 'SSH', 'HTTPS', 'HTTP'].map((listener) => [
+        `POSTERN_${listener}_LISTEN`,
         '127.0.0.1:0',
       ])
       const moved = {
@@ -289,7 +289,7 @@ describe('installed into an empty folder', () => {
         XDG_CACHE_HOME: join(folder, '.cache'),
         POSTERN_API_LISTEN: '127.0.0.1:0',
       }
-      const env = { ...imageEnv, ...moved, ...Object.fromEntries(doors), PATH: process.env.PATH }
+      const env = { ...imageEnv, ...moved, ...Object.fromEntries(listeners), PATH: process.env.PATH }
       const args = JSON.parse(instruction('CMD')) as string[]
       const child = spawn(...confined({ folder, uid, gid }, [process.execPath, bin, ...args]), { env })
       t.after(() => child.kill('SIGKILL'))

@@ -99,7 +99,7 @@ function suite(chromium: TestChromium): void {
       server,
       caFile,
       authtoken,
-      tunnels: { told: { addr: '3999', domain: 'told.localhost' } },
+      tunnels: { reported: { addr: '3999', domain: 'told.localhost' } },
     })
     await shown.goTo('/tunnel_sessions', 'Sessions')
     // The newest session comes first.

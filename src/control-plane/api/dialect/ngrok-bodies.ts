@@ -6,7 +6,7 @@ type Json = Readonly<Record<string, unknown>>
 
 /** Converts the body of a call of `route`; `body` is without the ids of the path. */
 export function readBody(route: ApiRoute, body: Json): unknown {
-  if (route.action === 'put_module') return withoutUnset(route.body, unwrapped(body))
+  if (route.action === 'put_module') return withoutUnset(route.body, unwrapModule(body))
   const set = Object.entries(body).filter(([name, value]) => !isUnset(route, name, value))
   if (route.action === 'create') return withoutUnset(route.body, Object.fromEntries(set))
   // An update may empty a text (D10), but it replaces a whole module, so empty texts inside one are unset.
@@ -14,7 +14,7 @@ export function readBody(route: ApiRoute, body: Json): unknown {
 }
 
 /** The npm client sends `{id, edge_id, module: {…}}`; the ids were already removed. */
-function unwrapped(body: Json): unknown {
+function unwrapModule(body: Json): unknown {
   const names = Object.keys(body)
   return names.length === 1 && names[0] === 'module' ? (body.module ?? {}) : body
 }

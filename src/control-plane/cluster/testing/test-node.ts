@@ -31,7 +31,7 @@ export class TestNode {
     this.id = id
     this.#nodes = nodes
     const node = { id, name: id, address: '192.0.2.1:7444', region: id, version: '1', since: '2026-01-01T00:00:00Z' }
-    const told = { ...node, agentAddresses: [`${id}.example.com:7443`] }
+    const listed = { ...node, agentAddresses: [`${id}.example.com:7443`] }
     const links = {
       forget() {},
       call: async (nodeId: string, value: unknown): Promise<unknown> => {
@@ -41,16 +41,16 @@ export class TestNode {
         return other.cluster.answer(structuredClone(value))
       },
     }
-    const { cluster, attach } = clusterOf({ store, sealer: testSealer, log, node: told, links })
+    const { cluster, attach } = clusterOf({ store, sealer: testSealer, log, node: listed, links })
     this.cluster = cluster
     this.planes = new AttachedPlanes({
       ...{ store, sealer: testSealer, log, node, nodes: this.cluster },
       calls: {} as SharedCalls,
-      bindRules: { whyTakenElsewhere: (claim) => this.cluster.whyTaken(claim) } as BindRules,
+      bindRules: { whyTakenInCluster: (reservation) => this.cluster.whyTaken(reservation) } as BindRules,
       checkCredentials: async () => {},
     })
     const clocks = { now: Date.now, steady: () => performance.now() }
-    this.history = new TrafficHistory({ read: () => this.planes.numbers(), ...clocks, log })
+    this.history = new TrafficHistory({ read: () => this.planes.metrics(), ...clocks, log })
     attach(this)
     nodes.set(id, this)
   }

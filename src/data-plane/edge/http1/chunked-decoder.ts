@@ -7,11 +7,11 @@ import { asTrailers } from '../trailers.ts'
 import type { BodyDecoder } from './body-decoder.ts'
 import { CHUNK_EXTENSION_BYTES, CHUNK_SIZE_DIGITS, SMALL_CHUNK_BYTES, TRAILER_BYTES, TRAILERS } from './bounds.ts'
 import { CR, inValue, LF } from './characters.ts'
-import { HeadFault, malformed } from './head-fault.ts'
+import { HeadFault, malformedHead } from './head-fault.ts'
 import { HeadReader } from './head-reader.ts'
 import { parseFields } from './header-fields.ts'
 
-type Place = 'size' | 'extension' | 'size_lf' | 'data' | 'data_cr' | 'data_lf' | 'trailers' | 'whole'
+type State = 'size' | 'extension' | 'size_lf' | 'data' | 'data_cr' | 'data_lf' | 'trailers' | 'whole'
 
 const SEMICOLON = 0x3b
 
@@ -24,7 +24,7 @@ export class ChunkedDecoder implements BodyDecoder {
   readonly endsWithConnection = false
   readonly left = undefined
   readonly #dropsUnderscores: boolean
-  #place: Place = 'size'
+  #state: State = 'size'
   #size = 0
   #digits = 0
   #extensionBytes = 0
@@ -35,15 +35,15 @@ export class ChunkedDecoder implements BodyDecoder {
   }
 
   get isWhole(): boolean {
-    return this.#place === 'whole'
+    return this.#state === 'whole'
   }
 
   next(chunk: Buffer): Buffer | undefined | HeadFault {
     let gathered: Buffer | undefined
     let length = 0
-    while (this.at < chunk.length && this.#place !== 'whole') {
-      if (this.#place !== 'data') {
-        const fault = this.#place === 'trailers' ? this.#readTrailers(chunk) : this.#step(chunk[this.at] ?? 0)
+    while (this.at < chunk.length && this.#state !== 'whole') {
+      if (this.#state !== 'data') {
+        const fault = this.#state === 'trailers' ? this.#readTrailers(chunk) : this.#step(chunk[this.at] ?? 0)
         if (fault) return fault
         continue
       }
@@ -60,31 +60,31 @@ export class ChunkedDecoder implements BodyDecoder {
   #skip(bytes: number): number {
     this.at += bytes
     this.#size -= bytes
-    if (this.#size === 0) this.#place = 'data_cr'
+    if (this.#size === 0) this.#state = 'data_cr'
     return this.at
   }
 
   /** Handles one byte between two pieces of data. */
   #step(byte: number): HeadFault | undefined {
-    switch (this.#place) {
+    switch (this.#state) {
       case 'size':
         return this.#readSize(byte)
       case 'extension':
         if (byte === CR) return this.#endLine()
-        if (!inValue(byte)) return malformed('a chunk extension with a control character')
-        if (++this.#extensionBytes > CHUNK_EXTENSION_BYTES) return malformed('chunk extensions without end')
+        if (!inValue(byte)) return malformedHead('a chunk extension with a control character')
+        if (++this.#extensionBytes > CHUNK_EXTENSION_BYTES) return malformedHead('chunk extensions without end')
         break
       case 'size_lf':
-        if (byte !== LF) return malformed('a carriage return alone after the size of a chunk')
-        this.#place = 'data'
+        if (byte !== LF) return malformedHead('a carriage return alone after the size of a chunk')
+        this.#state = 'data'
         break
       case 'data_cr':
-        if (byte !== CR) return malformed('a chunk longer than its size')
-        this.#place = 'data_lf'
+        if (byte !== CR) return malformedHead('a chunk longer than its size')
+        this.#state = 'data_lf'
         break
       case 'data_lf':
-        if (byte !== LF) return malformed('a carriage return alone after a chunk')
-        this.#place = 'size'
+        if (byte !== LF) return malformedHead('a carriage return alone after a chunk')
+        this.#state = 'size'
         this.#digits = 0
         break
       case 'data':
@@ -99,12 +99,12 @@ export class ChunkedDecoder implements BodyDecoder {
   #readSize(byte: number): HeadFault | undefined {
     const digit = hexDigit(byte)
     if (digit >= 0) {
-      if (++this.#digits > CHUNK_SIZE_DIGITS) return malformed('a chunk whose size is too large')
+      if (++this.#digits > CHUNK_SIZE_DIGITS) return malformedHead('a chunk whose size is too large')
       this.#size = this.#size * 16 + digit
-    } else if (this.#digits === 0) return malformed('a chunk without a size')
+    } else if (this.#digits === 0) return malformedHead('a chunk without a size')
     else if (byte === CR) return this.#endLine()
-    else if (byte === SEMICOLON) this.#place = 'extension'
-    else return malformed('a chunk whose size is not a hexadecimal number')
+    else if (byte === SEMICOLON) this.#state = 'extension'
+    else return malformedHead('a chunk whose size is not a hexadecimal number')
     this.at++
     return undefined
   }
@@ -116,8 +116,8 @@ export class ChunkedDecoder implements BodyDecoder {
   #endLine(): undefined {
     if (this.#size > 0) {
       this.at++
-      this.#place = 'size_lf'
-    } else this.#place = 'trailers'
+      this.#state = 'size_lf'
+    } else this.#state = 'trailers'
   }
 
   #readTrailers(chunk: Buffer): HeadFault | undefined {
@@ -130,10 +130,10 @@ export class ChunkedDecoder implements BodyDecoder {
       return undefined
     }
     this.at = reader.next
-    this.#place = 'whole'
+    this.#state = 'whole'
     // No trailers, as nearly always: only the blank line.
     if (reader.to - reader.from === 2) return undefined
-    if (!reader.text.startsWith('\r\n')) return malformed('a carriage return alone after the last chunk')
+    if (!reader.text.startsWith('\r\n')) return malformedHead('a carriage return alone after the last chunk')
     const rules = { maxFields: TRAILERS, dropsUnderscores: this.#dropsUnderscores }
     const fields = parseFields(reader, reader.from + 2, rules)
     if (fields instanceof HeadFault) return fields

@@ -1,7 +1,7 @@
 /** How the body of a message is framed, by RFC 9112 §6.3; doubtful framing is refused. */
 import type { BodyLength } from '../../requests/http-exchange.ts'
 import { LENGTH_DIGITS } from './bounds.ts'
-import { type HeadFault, malformed } from './head-fault.ts'
+import { type HeadFault, malformedHead } from './head-fault.ts'
 import type { HeadFields } from './header-fields.ts'
 
 const ZERO = '0'.charCodeAt(0)
@@ -9,14 +9,14 @@ const ZERO = '0'.charCodeAt(0)
 /** What the fields announce: `unknown` is chunked, `none` is nothing at all. */
 export function announcedBody({ contentLength, transferEncoding }: HeadFields): BodyLength | HeadFault {
   if (transferEncoding !== undefined) {
-    if (contentLength !== undefined) return malformed('Content-Length beside Transfer-Encoding')
+    if (contentLength !== undefined) return malformedHead('Content-Length beside Transfer-Encoding')
     // A coding that only one of two servers can decode is a body that only one of them sees: request smuggling.
-    if (transferEncoding.toLowerCase() !== 'chunked') return malformed('a Transfer-Encoding that is not chunked')
+    if (transferEncoding.toLowerCase() !== 'chunked') return malformedHead('a Transfer-Encoding that is not chunked')
     return 'unknown'
   }
   if (contentLength === undefined) return 'none'
   const length = lengthOf(contentLength)
-  return length >= 0 ? length : malformed('a Content-Length that is not a number')
+  return length >= 0 ? length : malformedHead('a Content-Length that is not a number')
 }
 
 /** A number of digits only, no more than are exact; negative when it is not one. */

@@ -14,6 +14,6 @@ export class HeadFault {
   }
 }
 
-export function malformed(what: string): HeadFault {
+export function malformedHead(what: string): HeadFault {
   return new HeadFault('malformed', what)
 }

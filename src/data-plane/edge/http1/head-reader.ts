@@ -1,6 +1,6 @@
 /** Collects the bytes of a head until it is complete; a head in one chunk, as most are, is not copied. */
 import { CR, DELETE, LF, SPACE, TAB } from './characters.ts'
-import { HeadFault, malformed } from './head-fault.ts'
+import { HeadFault, malformedHead } from './head-fault.ts'
 
 const empty: Buffer = Buffer.alloc(0)
 const BLANK_LINE = Buffer.from('\r\n\r\n', 'latin1')
@@ -101,15 +101,15 @@ export class HeadReader implements Head {
     for (let i = at; i < chunk.length; i++) {
       const byte = chunk[i] ?? 0
       if (byte === LF) {
-        if (seen !== 1 && seen !== 3) return malformed('a line feed without a carriage return')
+        if (seen !== 1 && seen !== 3) return malformedHead('a line feed without a carriage return')
         seen++
         if (seen === BLANK_LINE.length) {
           this.#seen = seen
           return i + 1
         }
-      } else if (seen === 1 || seen === 3) return malformed('a carriage return without a line feed')
+      } else if (seen === 1 || seen === 3) return malformedHead('a carriage return without a line feed')
       else if (byte === CR) seen++
-      else if ((byte < SPACE && byte !== TAB) || byte === DELETE) return malformed('a control character')
+      else if ((byte < SPACE && byte !== TAB) || byte === DELETE) return malformedHead('a control character')
       else seen = 0
     }
     this.#seen = seen

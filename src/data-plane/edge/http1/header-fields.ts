@@ -1,8 +1,8 @@
 /** Reads the fields of a head or of trailers: strictly, in one pass, with those that frame the message set apart. */
 import { HeaderList } from '../../../lib/http/header-list.ts'
-import { mixed, nameIn } from '../../../lib/http/header-name.ts'
+import { mixCode, nameIn } from '../../../lib/http/header-name.ts'
 import { COLON, CR, inToken, inValue, LF, SPACE, TAB } from './characters.ts'
-import { HeadFault, malformed } from './head-fault.ts'
+import { HeadFault, malformedHead } from './head-fault.ts'
 import type { Head } from './head-reader.ts'
 
 /** RFC 9112 §6: the headers that give the length of a body. Each at most once. */
@@ -37,16 +37,16 @@ export function parseFields(head: Head, at: number, rules: FieldRules): HeadFiel
     if (++count > rules.maxFields) return new HeadFault('too_large', `more than ${rules.maxFields} fields`)
     const nameFrom = i
     let hash = 0
-    for (let byte = bytes[i] ?? 0; inToken(byte); byte = bytes[++i] ?? 0) hash = mixed(hash, byte)
+    for (let byte = bytes[i] ?? 0; inToken(byte); byte = bytes[++i] ?? 0) hash = mixCode(hash, byte)
     // Folded lines, spaces before the colon and empty names are refused here.
-    if (i === nameFrom || bytes[i] !== COLON) return malformed('a line that does not begin with a name and a colon')
+    if (i === nameFrom || bytes[i] !== COLON) return malformedHead('a line that does not begin with a name and a colon')
     const nameTo = i++
     while (bytes[i] === SPACE || bytes[i] === TAB) i++
     const valueFrom = i
     while (inValue(bytes[i] ?? 0)) i++
     let valueTo = i
     while (valueTo > valueFrom && (bytes[valueTo - 1] === SPACE || bytes[valueTo - 1] === TAB)) valueTo--
-    if (bytes[i] !== CR || bytes[i + 1] !== LF) return malformed('a value with a control character')
+    if (bytes[i] !== CR || bytes[i + 1] !== LF) return malformedHead('a value with a control character')
     i += 2
     const name = nameIn(bytes, nameFrom, nameTo, hash)
     if (rules.dropsUnderscores && name.key.includes('_')) continue
@@ -62,7 +62,7 @@ export function parseFields(head: Head, at: number, rules: FieldRules): HeadFiel
 function setApart(fields: HeadFields, key: string, value: string): boolean | HeadFault {
   switch (key) {
     case 'host':
-      if (fields.host !== undefined) return malformed('two Host headers')
+      if (fields.host !== undefined) return malformedHead('two Host headers')
       fields.host = value
       return true
     case 'expect':
@@ -78,11 +78,11 @@ function setApart(fields: HeadFields, key: string, value: string): boolean | Hea
       readConnection(fields, value)
       return false
     case 'content-length':
-      if (fields.contentLength !== undefined) return malformed('two Content-Length headers')
+      if (fields.contentLength !== undefined) return malformedHead('two Content-Length headers')
       fields.contentLength = value
       return true
     case 'transfer-encoding':
-      if (fields.transferEncoding !== undefined) return malformed('two Transfer-Encoding headers')
+      if (fields.transferEncoding !== undefined) return malformedHead('two Transfer-Encoding headers')
       fields.transferEncoding = value
       return true
     default:

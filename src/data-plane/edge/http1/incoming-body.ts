@@ -1,5 +1,5 @@
 /** An incoming body: decoded for its reader, at the pace of the reader. */
-import { kept } from '../../../lib/bytes/byte-stream.ts'
+import { keepBytes } from '../../../lib/bytes/byte-stream.ts'
 import type { BodyReader, BodySink } from '../../requests/http-exchange.ts'
 import type { BodyDecoder } from './body-decoder.ts'
 import { HeadFault } from './head-fault.ts'
@@ -115,7 +115,7 @@ export class IncomingBody implements BodyReader {
   /** `memory` is about to be reused: copies what is not read yet. */
   keep(memory: ArrayBufferLike): void {
     if (this.#chunk?.buffer !== memory) return
-    this.#chunk = kept(this.#chunk.subarray(this.#decoder.at))
+    this.#chunk = keepBytes(this.#chunk.subarray(this.#decoder.at))
     this.#decoder.at = 0
   }
 

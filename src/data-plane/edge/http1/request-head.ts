@@ -9,7 +9,7 @@ import { flatText } from '../../../lib/text/flat-text.ts'
 import type { RequestHead } from '../../requests/http-exchange.ts'
 import { inTarget, inToken, SPACE } from './characters.ts'
 import { announcedBody } from './framing.ts'
-import { HeadFault, malformed } from './head-fault.ts'
+import { HeadFault, malformedHead } from './head-fault.ts'
 import type { Head } from './head-reader.ts'
 import { type HeadFields, parseFields } from './header-fields.ts'
 
@@ -31,15 +31,15 @@ export function parseRequestHead(head: Head, { maxHeaders }: { maxHeaders: numbe
   const from = text.startsWith('\r\n') ? head.from + 2 : head.from
   let i = from
   while (inToken(bytes[i] ?? 0)) i++
-  if (i === from || bytes[i] !== SPACE) return malformed('a request line without a method')
+  if (i === from || bytes[i] !== SPACE) return malformedHead('a request line without a method')
   const methodTo = i++
   while (inTarget(bytes[i] ?? 0)) i++
-  if (i === methodTo + 1 || bytes[i] !== SPACE) return malformed('a request line without a valid target')
+  if (i === methodTo + 1 || bytes[i] !== SPACE) return malformedHead('a request line without a valid target')
   const targetTo = i++
   if (!text.startsWith(VERSION_LINE, i - head.from)) {
     const isOther = /^HTTP\/[0-9]\.[0-9]\r\n/.test(text.slice(i - head.from))
     if (isOther) return new HeadFault('version', 'another version of HTTP')
-    return malformed('a request line without a version')
+    return malformedHead('a request line without a version')
   }
   const fields = parseFields(head, i + VERSION_LINE.length, { maxFields: maxHeaders, dropsUnderscores: true })
   if (fields instanceof HeadFault) return fields
@@ -50,16 +50,16 @@ export function parseRequestHead(head: Head, { maxHeaders }: { maxHeaders: numbe
 
 function assemble(method: string, sentTarget: string, fields: HeadFields): ParsedRequest | HeadFault {
   const { host, headers, expectsContinue, closes } = fields
-  if (host === undefined) return malformed('no Host header')
+  if (host === undefined) return malformedHead('no Host header')
   const authority = authorityOf(host)
-  if (authority === undefined) return malformed('a Host that is not a name and a port')
+  if (authority === undefined) return malformedHead('a Host that is not a name and a port')
   const target = targetOf(method, sentTarget, host)
   if (target instanceof HeadFault) return target
   const body = announcedBody(fields)
   if (body instanceof HeadFault) return body
   const upgrade = upgradeOf(fields)
   // After a 101 the service and the edge could disagree on where the body ends.
-  if (upgrade !== undefined && body !== 'none' && body !== 0) return malformed('an Upgrade with a body')
+  if (upgrade !== undefined && body !== 'none' && body !== 0) return malformedHead('an Upgrade with a body')
   if (fields.isDemanding) return new HeadFault('expectation', 'an expectation that is not 100-continue')
   return { method, target, authority, headers, version: '1.1', body, upgrade, closes, expectsContinue }
 }
@@ -76,12 +76,12 @@ function authorityOf(host: string): string | undefined {
 
 /** Path and query, from any form of RFC 9112 §3.2; CONNECT and its form are for forward proxies. */
 function targetOf(method: string, sent: string, host: string): string | HeadFault {
-  if (method === 'CONNECT') return malformed('CONNECT')
+  if (method === 'CONNECT') return malformedHead('CONNECT')
   if (sent.startsWith('/')) return sent
-  if (sent === '*') return method === 'OPTIONS' ? sent : malformed('a target of * without OPTIONS')
+  if (sent === '*') return method === 'OPTIONS' ? sent : malformedHead('a target of * without OPTIONS')
   const [, sentHost = '', rest = ''] = absolute.exec(sent) ?? []
-  if (sentHost === '') return malformed('a target that is neither a path nor a URL')
-  if (sentHost.toLowerCase() !== host.toLowerCase()) return malformed('a target of another host than Host')
+  if (sentHost === '') return malformedHead('a target that is neither a path nor a URL')
+  if (sentHost.toLowerCase() !== host.toLowerCase()) return malformedHead('a target of another host than Host')
   if (rest === '' && method === 'OPTIONS') return '*'
   return rest.startsWith('/') ? rest : `/${rest}`
 }

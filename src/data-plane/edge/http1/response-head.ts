@@ -3,7 +3,7 @@ import type { ResponseHead } from '../../requests/http-exchange.ts'
 import { RESPONSE_HEADERS } from './bounds.ts'
 import { CR, inValue, LF, SPACE } from './characters.ts'
 import { announcedBody } from './framing.ts'
-import { HeadFault, malformed } from './head-fault.ts'
+import { HeadFault, malformedHead } from './head-fault.ts'
 import type { Head } from './head-reader.ts'
 import { type HeadFields, parseFields } from './header-fields.ts'
 
@@ -28,12 +28,13 @@ export function parseResponseHead(head: Head, { method }: { method: string }): P
   const minor = digitAt(bytes, from + RESPONSE_BEGIN.length)
   const status = statusAt(bytes, from + STATUS_AT)
   const isStatus = bytes[from + STATUS_AT - 1] === SPACE && status >= 100
-  if (!text.startsWith(RESPONSE_BEGIN) || !(minor <= 1) || !isStatus) return malformed('no status line')
+  if (!text.startsWith(RESPONSE_BEGIN) || !(minor <= 1) || !isStatus) return malformedHead('no status line')
   let i = from + REASON_AT
   while (inValue(bytes[i] ?? 0)) i++
   const hasReason = bytes[from + REASON_AT] === SPACE
   // Without a reason phrase the space is still required, though many servers leave it out.
-  if ((i > from + REASON_AT && !hasReason) || bytes[i] !== CR || bytes[i + 1] !== LF) return malformed('no status line')
+  if ((i > from + REASON_AT && !hasReason) || bytes[i] !== CR || bytes[i + 1] !== LF)
+    return malformedHead('no status line')
   const fields = parseFields(head, i + 2, { maxFields: RESPONSE_HEADERS, dropsUnderscores: false })
   if (fields instanceof HeadFault) return fields
   const reason = hasReason ? text.slice(REASON_AT + 1, i - from) : ''
@@ -64,11 +65,11 @@ function assemble({ status, reason, fields, isOld, method }: Parts): ParsedRespo
   const { headers } = fields
   const announced = announcedBody(fields)
   if (announced instanceof HeadFault) return announced
-  if (announced === 'unknown' && isOld) return malformed('chunked in HTTP/1.0')
+  if (announced === 'unknown' && isOld) return malformedHead('chunked in HTTP/1.0')
   const isFramed = announced !== 'none' && announced !== 0
   let closes = fields.closes || isOld
   if (status < 200 || status === 204) {
-    if (isFramed && status < 200) return malformed('an interim response with a body')
+    if (isFramed && status < 200) return malformedHead('an interim response with a body')
     // It cannot have a body. If one follows anyway, it must not be read as the next response.
     closes ||= isFramed
     return { status, reason, headers, body: 'none', framing: 'none', closes }

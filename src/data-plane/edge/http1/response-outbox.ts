@@ -2,7 +2,7 @@
  * Outgoing bytes of a connection: small pieces are collected and sent in one write, at the latest at the end of the
  * turn.
  */
-import { type ByteStream, kept, memoryFor, writeLent } from '../../../lib/bytes/byte-stream.ts'
+import { type ByteStream, keepBytes, memoryFor, writeLent } from '../../../lib/bytes/byte-stream.ts'
 import { atEndOfTurn } from '../../../lib/bytes/end-of-turn.ts'
 import { firstBytesOf } from '../../../lib/bytes/first-bytes-of.ts'
 import { GATHER_BYTES } from './bounds.ts'
@@ -60,7 +60,7 @@ export class Http1Outbox {
     if (chunk.length <= GATHER_BYTES) this.#gathered += chunk.copy(this.#room(chunk.length, 0), this.#gathered)
     else {
       this.flush()
-      this.#note(this.#isPrompt ? this.#stream.write(kept(chunk)) : writeLent(this.#stream, chunk))
+      this.#note(this.#isPrompt ? this.#stream.write(keepBytes(chunk)) : writeLent(this.#stream, chunk))
     }
     return !this.#isBlocked
   }

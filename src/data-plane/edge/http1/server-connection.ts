@@ -3,7 +3,7 @@
  *
  * One thing: the states of one connection, which share every field.
  */
-import { type ByteStream, kept } from '../../../lib/bytes/byte-stream.ts'
+import { type ByteStream, keepBytes } from '../../../lib/bytes/byte-stream.ts'
 import { type VisitorErrorCode, visitorErrors } from '../../../model/visitor-errors.ts'
 import type { BodyWriter, ResponseHead } from '../../requests/http-exchange.ts'
 import type { Deadline, Sweep } from '../deadlines.ts'
@@ -161,7 +161,7 @@ export class Http1Connection {
     // Copies the bytes not yet used.
     this.#incoming?.keep(chunk.buffer)
     if (this.#rest && this.#rest.buffer === chunk.buffer) {
-      this.#rest = kept(this.#rest.subarray(this.#restAt))
+      this.#rest = keepBytes(this.#rest.subarray(this.#restAt))
       this.#restAt = 0
     }
     this.#settle()
@@ -376,7 +376,7 @@ export class Http1Connection {
   }
 
   #giveAway(text: string): ByteStream {
-    const rest = this.#rest && kept(this.#rest.subarray(this.#restAt))
+    const rest = this.#rest && keepBytes(this.#rest.subarray(this.#restAt))
     if (this.#state === 'exchange') {
       this.#out.send(text)
       this.#exchange?.cease()

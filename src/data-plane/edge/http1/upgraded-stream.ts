@@ -1,5 +1,5 @@
 /** A connection after its last head: raw bytes, starting with those that arrived with the head. */
-import { type ByteSink, type ByteStream, kept, writeLent } from '../../../lib/bytes/byte-stream.ts'
+import { type ByteSink, type ByteStream, keepBytes, writeLent } from '../../../lib/bytes/byte-stream.ts'
 
 interface Handover {
   /** Bytes that arrived already. */
@@ -17,7 +17,7 @@ export class UpgradedStream implements ByteStream {
   #isFlowing = false
   #isDelivering = false
   #isEnded: boolean
-  #isEndTold = false
+  #isEndEmitted = false
   #isDrainDue = false
   #close: { readonly error: Error | undefined } | undefined
 
@@ -86,7 +86,7 @@ export class UpgradedStream implements ByteStream {
 
   #lent(chunk: Buffer): void {
     if (this.#isOpen && this.#sink?.lent) this.#sink.lent(chunk)
-    else this.#data(kept(chunk))
+    else this.#data(keepBytes(chunk))
   }
 
   #data(chunk: Buffer): void {
@@ -116,8 +116,8 @@ export class UpgradedStream implements ByteStream {
 
   #tellEnd(sink: ByteSink): void {
     const isDry = this.#held.length === 0 && this.#isFlowing
-    if (isDry && this.#isEnded && !this.#isEndTold && !this.#close?.error) {
-      this.#isEndTold = true
+    if (isDry && this.#isEnded && !this.#isEndEmitted && !this.#close?.error) {
+      this.#isEndEmitted = true
       sink.end()
     }
     // Without an error nothing is missing, so buffered bytes are delivered first.

@@ -3,7 +3,7 @@
  *
  * One thing: the states of one connection, which share every field.
  */
-import { type ByteStream, kept } from '../../../lib/bytes/byte-stream.ts'
+import { type ByteStream, keepBytes } from '../../../lib/bytes/byte-stream.ts'
 import {
   type UpstreamConnection,
   UpstreamFault,
@@ -284,7 +284,7 @@ export class Http1Upstream implements UpstreamConnection {
       return
     }
     const upgraded = new UpgradedStream(this.#stream, {
-      rest: rest.length > 0 ? kept(rest) : undefined,
+      rest: rest.length > 0 ? keepBytes(rest) : undefined,
       isEnded: false,
     })
     this.#leave()

@@ -1,6 +1,6 @@
 /** The two bodies of an HTTP/2 stream: the incoming one, at the pace of its reader, and the outgoing one. */
 import { constants, type Http2Stream } from 'node:http2'
-import { kept } from '../../../lib/bytes/byte-stream.ts'
+import { keepBytes } from '../../../lib/bytes/byte-stream.ts'
 import { noteRead } from '../../../lib/bytes/read-memory.ts'
 import type { HeaderList } from '../../../lib/http/header-list.ts'
 import type { BodyLength, BodyReader, BodySink, BodyWriter } from '../../requests/http-exchange.ts'
@@ -129,7 +129,7 @@ export class StreamWriter implements BodyWriter {
   write(chunk: Buffer): boolean {
     // Never asks to wait: a reader that forwards its input must reach the end.
     if (this.#isOver || this.#options.isEmpty || this.#stream.destroyed || chunk.length === 0) return true
-    return this.#stream.write(kept(chunk))
+    return this.#stream.write(keepBytes(chunk))
   }
 
   end(trailers?: HeaderList): void {

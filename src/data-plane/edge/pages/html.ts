@@ -41,22 +41,22 @@ export const htmlPolicy = [
 
 export function htmlPage({ status, text, name, requestId }: PageContent): string {
   const hint = hintFor(status)
-  const request = requestId === undefined ? '' : `<br>Request <code>${escaped(requestId)}</code>`
+  const request = requestId === undefined ? '' : `<br>Request <code>${escapeHtml(requestId)}</code>`
   return `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="robots" content="noindex">
-<title>${status} · ${escaped(text)}</title>
+<title>${status} · ${escapeHtml(text)}</title>
 <style>${style}</style>
 </head>
 <body>
 <main>
 ${gate}
 <p class="status">${status}</p>
-<h1>${escaped(text)}</h1>
-${hint === '' ? '' : `<p class="hint">${escaped(hint)}</p>\n`}<p class="code">Error code <code>${escaped(name)}</code>${request}</p>
+<h1>${escapeHtml(text)}</h1>
+${hint === '' ? '' : `<p class="hint">${escapeHtml(hint)}</p>\n`}<p class="code">Error code <code>${escapeHtml(name)}</code>${request}</p>
 </main>
 </body>
 </html>
@@ -70,6 +70,6 @@ function hintFor(status: number): string {
   return ''
 }
 
-function escaped(text: string): string {
+function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
 }

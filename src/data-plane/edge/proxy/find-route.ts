@@ -46,14 +46,14 @@ const waited = { hasWaited: true }
 const notWaited = { hasWaited: false }
 
 /** For a request that was not routed. */
-export const nothingFound: Found = found({})
+export const nothingFound: Found = foundWith({})
 
 function isRouted(result: Found): result is Routed {
   return result.ctx !== undefined
 }
 
 /** The route of a request that is known to have one. */
-export function routed(found: Found): Routed {
+export function routeOrThrow(found: Found): Routed {
   if (!isRouted(found)) throw new Error('a request is answered before it is routed')
   return found
 }
@@ -67,31 +67,31 @@ export function offlineCode({ edge }: Routed): VisitorErrorCode {
 export function findRoute(search: Search, before = nothingFound): Found {
   const { head, connection, tools } = search
   // D64: before the rules of any edge, and again for every request on a kept connection.
-  if (!tools.admits(connection.peer)) return found({ fault: 'IP_REFUSED' })
+  if (!tools.admits(connection.peer)) return foundWith({ fault: 'IP_REFUSED' })
 
   // The requested host, normalised for everything below.
   const host = askedHost(connection, head.authority)
-  if (host === undefined) return found({ fault: 'BAD_VISITOR_REQUEST' })
+  if (host === undefined) return foundWith({ fault: 'BAD_VISITOR_REQUEST' })
 
   // The edge of that name, if this connection may reach it.
   const pending = tools.lookUp?.(connection.tls ? 'secure' : 'plain', host, before.pending ? waited : notWaited)
-  if (pending) return found({ host, pending })
+  if (pending) return foundWith({ host, pending })
   const edge = pickEdge(host, connection, tools.edges)
-  if (edge === 'to_https') return found({ host, location: httpsUrl(host, tools.publicHttpsPort(), head.target) })
-  if (typeof edge === 'string') return found({ host, fault: edge })
+  if (edge === 'to_https') return foundWith({ host, location: httpsUrl(host, tools.publicHttpsPort(), head.target) })
+  if (typeof edge === 'string') return foundWith({ host, fault: edge })
   if (edge.broken !== undefined) {
-    return found({ host, edge, fault: edge.starting ? 'EDGE_STARTING' : 'MODULE_UNAVAILABLE' })
+    return foundWith({ host, edge, fault: edge.starting ? 'EDGE_STARTING' : 'MODULE_UNAVAILABLE' })
   }
 
   // The path goes upstream as it was sent: `chooseRoute` refuses one that the service could read as another route (D63).
   const { path, query } = splitTarget(head.target)
-  const claimed = claimedRoute(edge, { host, path, query, headers: head.headers })
-  const route = claimed ?? chooseRoute(edge, path)
-  if (typeof route === 'string') return found({ host, edge, fault: route })
+  const reserving = routeReserving(edge, { host, path, query, headers: head.headers })
+  const route = reserving ?? chooseRoute(edge, path)
+  if (typeof route === 'string') return foundWith({ host, edge, fault: route })
 
   // Before any module runs, so that none mistakes a header of the visitor for one of ours (D42b).
   stripRequest(head.headers)
-  const ctx = new Context(search, { edgeId: edge.id, routeId: route.id, host, query, reservedPath: claimed && path })
+  const ctx = new Context(search, { edgeId: edge.id, routeId: route.id, host, query, reservedPath: reserving && path })
   const fault = route.broken === undefined ? undefined : 'MODULE_UNAVAILABLE'
   return { host, edge, route, ctx, fault, location: undefined, pending: undefined }
 }
@@ -117,7 +117,7 @@ export function chooseRoute(
 }
 
 /** The route whose module reserves this path. */
-function claimedRoute(edge: Edge, asked: Omit<AskedFor, 'routeOf'>): Route | undefined {
+function routeReserving(edge: Edge, asked: Omit<AskedFor, 'routeOf'>): Route | undefined {
   if (!edge.reserved?.has(asked.path)) return undefined
   const routeOf = (path: string): Route | undefined => {
     const route = chooseRoute(edge, path)
@@ -127,7 +127,7 @@ function claimedRoute(edge: Edge, asked: Omit<AskedFor, 'routeOf'>): Route | und
 }
 
 /** One object shape for every outcome, since the log reads it for each request. */
-function found({ host, edge, fault, location, pending }: Partial<Found>): Found {
+function foundWith({ host, edge, fault, location, pending }: Partial<Found>): Found {
   return { host, edge, route: undefined, ctx: undefined, fault, location, pending }
 }
 

@@ -62,10 +62,10 @@ function mayReach(edge: Edge, host: string, connection: VisitorConnection, tls: 
   const isSameTls = edge.tlsKey === connection.tlsKey
   // The name was not served at the handshake, so nothing was demanded then; the edge's demands must happen to be met.
   if (!isSameTls && (connection.edge !== undefined || !meets(tls, edge.tls))) return false
-  const door = { edgeId: edge.id, serverName: tls.serverName }
+  const reached = { edgeId: edge.id, serverName: tls.serverName }
   return (
-    edge.accept.every((accept) => accept(connection.peer, door) === undefined) &&
-    edge.handshake.every((handshake) => handshake(tls, connection.peer, door) === undefined)
+    edge.accept.every((accept) => accept(connection.peer, reached) === undefined) &&
+    edge.handshake.every((handshake) => handshake(tls, connection.peer, reached) === undefined)
   )
 }
 

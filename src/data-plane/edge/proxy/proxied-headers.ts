@@ -34,12 +34,12 @@ export function stripResponse(headers: HeaderList): void {
 /** Removes what a service must not send, and restores the public host in redirects. */
 export function cleanResponse(
   headers: HeaderList,
-  place: PublicOrigin & { readonly replacedHost: string | undefined },
+  origin: PublicOrigin & { readonly replacedHost: string | undefined },
 ): void {
   stripResponse(headers)
-  if (place.replacedHost === undefined) return
+  if (origin.replacedHost === undefined) return
   const location = headers.get('location')
-  if (location !== undefined) headers.set('Location', publicLocation(location, place.replacedHost, place))
+  if (location !== undefined) headers.set('Location', publicLocation(location, origin.replacedHost, origin))
 }
 
 /**

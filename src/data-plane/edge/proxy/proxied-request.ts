@@ -14,7 +14,15 @@ import type { ExchangeCapture } from '../../requests/running-captures.ts'
 import type { Route } from '../compiled-edge.ts'
 import type { Deadline, Expiring } from '../deadlines.ts'
 import { type Backend, dialFirst, type FixedTarget, type Visit } from '../dial.ts'
-import { type Found, findRoute, nothingFound, offlineCode, type Routed, routed, type Search } from './find-route.ts'
+import {
+  type Found,
+  findRoute,
+  nothingFound,
+  offlineCode,
+  type Routed,
+  routeOrThrow,
+  type Search,
+} from './find-route.ts'
 import { Forwarding, type ForwardingOwner } from './forwarding.ts'
 import { splitTarget } from './path-readings.ts'
 import type { VisitorConnection } from './pick-edge.ts'
@@ -91,7 +99,7 @@ export class ProxiedRequest implements Search, ForwardingOwner, AnswerOwner, Exp
       else if (found.fault !== undefined) this.#refuse(found.fault)
       else if (found.location !== undefined) this.#reply.redirect(found.location)
       // the modules in their order, and after the last of them the backend.
-      else this.#ask(routed(found), 0)
+      else this.#ask(routeOrThrow(found), 0)
     } catch (error) {
       this.broke(error)
     }
@@ -225,7 +233,7 @@ export class ProxiedRequest implements Search, ForwardingOwner, AnswerOwner, Exp
   }
 
   visit(): Visit {
-    return visitOf(routed(this.#found), this.connection.peer)
+    return visitOf(routeOrThrow(this.#found), this.connection.peer)
   }
 
   async #openBridge(bridge: NonNullable<Phases['bridge']>, backend: Backend, routed: Routed): Promise<void> {
@@ -272,7 +280,7 @@ export class ProxiedRequest implements Search, ForwardingOwner, AnswerOwner, Exp
   inform(status: number, headers: HeaderList): void {
     this.moved()
     this.#guard(() => {
-      const { removedFromResponse } = routed(this.#found).route
+      const { removedFromResponse } = routeOrThrow(this.#found).route
       stripResponse(headers)
       if (removedFromResponse.size > 0) headers.removeWhere(({ key }) => removedFromResponse.has(key))
       this.#exchange.inform(status, headers)
@@ -281,7 +289,7 @@ export class ProxiedRequest implements Search, ForwardingOwner, AnswerOwner, Exp
 
   respond(head: ResponseHead, body: BodyReader): void {
     this.moved()
-    const { removedFromResponse } = routed(this.#found).route
+    const { removedFromResponse } = routeOrThrow(this.#found).route
     // Only a body of unknown length has trailers.
     const removed = head.body === 'unknown' ? removedAsTrailers(head.headers, removedFromResponse) : undefined
     this.#isAnswering = true
@@ -291,7 +299,7 @@ export class ProxiedRequest implements Search, ForwardingOwner, AnswerOwner, Exp
 
   upgraded(head: ResponseHead, stream: ByteStream): void {
     this.#guard(() => {
-      const { route, ctx } = routed(this.#found)
+      const { route, ctx } = routeOrThrow(this.#found)
       const chosen = head.headers.get('upgrade')
       cleanResponse(head.headers, ctx)
       if (chosen !== undefined) head.headers.set('Upgrade', chosen)
@@ -364,7 +372,7 @@ export class ProxiedRequest implements Search, ForwardingOwner, AnswerOwner, Exp
 
   #give(given: GivenAnswer): void {
     try {
-      const { route, ctx } = routed(this.#found)
+      const { route, ctx } = routeOrThrow(this.#found)
       if (given.isFromUpstream) cleanResponse(given.head.headers, ctx)
       this.#reply.send(given, route, ctx)
     } catch (error) {

@@ -1,5 +1,5 @@
 /** The body of a visitor's request: read by modules that need all of it, sent upstream, and sent again if necessary. */
-import { kept } from '../../../lib/bytes/byte-stream.ts'
+import { keepBytes } from '../../../lib/bytes/byte-stream.ts'
 import type { HeaderList } from '../../../lib/http/header-list.ts'
 import type { BodyReader, BodySink, BodyWriter, RequestHead } from '../../requests/http-exchange.ts'
 import { type BodyLease, PIECE_BYTES } from '../body-memory.ts'
@@ -229,7 +229,7 @@ export class RequestBody implements VisitorBody, BodySink {
       this.#drop()
       return
     }
-    this.#kept.push(kept(chunk))
+    this.#kept.push(keepBytes(chunk))
     this.#keptBytes += chunk.length
   }
 

@@ -1,18 +1,14 @@
 /** Paths that modules reserve on all hosts of their edge: which module answers, and that no other route does. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import type { PathClaim, Phases, ReservedRequest } from '../../../modules/phases.ts'
+import type { PathUse, Phases, ReservedRequest } from '../../../modules/phases.ts'
 import { ask, versions } from '../testing/http-visitor.ts'
 import { httpService, Plane, type TestRoute, testEdge } from '../testing/test-http-plane.ts'
 
 const CALLBACK = '/oauth2/callback'
 
 /** A route whose module answers the callback with its own name; the service answers with the path. */
-function route(
-  match: string,
-  claims: (request: ReservedRequest) => PathClaim,
-  rest: Partial<TestRoute> = {},
-): TestRoute {
+function route(match: string, claims: (request: ReservedRequest) => PathUse, rest: Partial<TestRoute> = {}): TestRoute {
   const answer: Phases['request'] = ({ reservedPath }) =>
     reservedPath === undefined ? undefined : { respond: { status: 200, headers: [], body: `${match} ${reservedPath}` } }
   return { match, reserves: [{ path: CALLBACK, claims }], request: [answer], ...rest }
@@ -41,7 +37,7 @@ for (const version of versions) {
     test('is answered by the module it is for, else by the first spare one in the order of matching', async (t) => {
       const forOne =
         (name: string) =>
-        ({ query }: ReservedRequest): PathClaim =>
+        ({ query }: ReservedRequest): PathUse =>
           query === `for=${name}` ? 'own' : query === 'for=nobody' ? 'none' : 'spare'
       const get = await setUp(t, [
         route('/', forOne('root')),
@@ -56,7 +52,7 @@ for (const version of versions) {
     })
 
     test('may be claimed by the path of a route, read as a visitor would send it', async (t) => {
-      const byPath = ({ query, serves }: ReservedRequest): PathClaim => (serves(query) ? 'own' : 'none')
+      const byPath = ({ query, serves }: ReservedRequest): PathUse => (serves(query) ? 'own' : 'none')
       const get = await setUp(t, [route('/', byPath), route('/app', byPath)])
       assert.equal(await get(`${CALLBACK}?/app/x`), `/app ${CALLBACK}`)
       assert.equal(await get(`${CALLBACK}?/other`), `/ ${CALLBACK}`)

@@ -1,6 +1,6 @@
 /** An answer on its way to the visitor: what modules may still change, and its body at the visitor's pace. */
 import type { Transform } from 'node:stream'
-import { kept } from '../../../lib/bytes/byte-stream.ts'
+import { keepBytes } from '../../../lib/bytes/byte-stream.ts'
 import type { HeaderList } from '../../../lib/http/header-list.ts'
 import type { Incoming } from '../../../modules/phases.ts'
 import type { BodyReader, BodySink, BodyWriter, ResponseHead } from '../../requests/http-exchange.ts'
@@ -166,7 +166,7 @@ class Encoding {
   }
 
   write(chunk: Buffer): boolean {
-    return this.#first.write(kept(chunk))
+    return this.#first.write(keepBytes(chunk))
   }
 
   end(trailers: HeaderList | undefined): void {

@@ -58,7 +58,7 @@ export function placeOf(
 }
 
 /** A data plane, and what the directory of all nodes answers it. */
-export class DistantPlane {
+export class RemotePlane {
   now = 0
   /** By place. */
   readonly stored = new Map<string, RemoteAddress>()
@@ -89,10 +89,10 @@ export class DistantPlane {
     },
     groups: this.groups,
     followGroup: (labels) => this.groups.follow(labels),
-    lookUpAddresses: async (places) => {
-      this.asked.push(places[0] ?? '')
+    lookUpAddresses: async (addresses) => {
+      this.asked.push(addresses[0] ?? '')
       // Like a database, it answers with its state at this moment.
-      const found = places.flatMap((place) => this.stored.get(place) ?? [])
+      const found = addresses.flatMap((place) => this.stored.get(place) ?? [])
       await this.held
       if (this.isAway) throw new Error('the database is away')
       return found
@@ -121,8 +121,8 @@ export class DistantPlane {
     return [...this.served.values()].find((config) => config.kind === kind && config.names.includes(name))?.id
   }
 
-  store(...places: readonly RemoteAddress[]): void {
-    for (const place of places) {
+  store(...addresses: readonly RemoteAddress[]): void {
+    for (const place of addresses) {
       this.stored.set(place.place, place)
       this.online.set(`${place.tunnel.tunnelId}@${place.tunnel.nodeId}`, place.version)
     }

@@ -24,7 +24,7 @@ export interface TestNodeOptions {
   readonly on?: ListenOn
   readonly dial?: Dial
   readonly answer?: AnswerNode
-  readonly door?: Partial<NodeListenerOptions>
+  readonly listener?: Partial<NodeListenerOptions>
   readonly calls?: Pick<NodeCallsOptions, 'askMs' | 'answerMs' | 'maxCalls'>
   readonly passed?: { readonly idleMs?: number; readonly maxCalls?: number }
   readonly links?: Partial<NodeLinksOptions>
@@ -32,7 +32,7 @@ export interface TestNodeOptions {
 }
 
 export interface TestNode {
-  readonly door: NodeListener
+  readonly listener: NodeListener
   readonly links: NodeLinks
   readonly port: number
   /** What was dialled here, and the tunnels that were reached: by default a new one for each dial. */
@@ -65,7 +65,7 @@ export class TestNodes {
         return ours
       },
     })
-    const door = new NodeListener({
+    const listener = new NodeListener({
       ...{ identity, log },
       answer: (stream, from) => passed.accept(stream, from),
       dial: async (request) => {
@@ -75,18 +75,18 @@ export class TestNodes {
         tunnels.push(tunnel)
         return tunnel
       },
-      ...options.door,
+      ...options.listener,
     })
-    const { port } = await door.listen(on)
+    const { port } = await listener.listen(on)
     this.addresses.set(nodeId, { host: '127.0.0.1', port })
     const links = new NodeLinks({ identity, log, addressOf: (id) => this.addresses.get(id), ...options.links })
     const close = async (): Promise<void> => {
       links.close()
-      await door.close()
+      await listener.close()
       passed.close()
       answered.close()
     }
-    const node = { door, links, port, asked, tunnels, close }
+    const node = { listener, links, port, asked, tunnels, close }
     this.#started.push(node)
     return node
   }

@@ -3,7 +3,7 @@ import { createSecretKey } from 'node:crypto'
 import type { Socket } from 'node:net'
 import type { CipherKeys, Decipher, GcmDecipher, Protocol } from 'ssh2'
 import { readBorrowed } from '../../../lib/bytes/borrowed-reads.ts'
-import { kept } from '../../../lib/bytes/byte-stream.ts'
+import { keepBytes } from '../../../lib/bytes/byte-stream.ts'
 import { noteRead } from '../../../lib/bytes/read-memory.ts'
 import { isScratch, packetFor, packetSent } from './scratch-packets.ts'
 import { decipherWhole } from './whole-packets.ts'
@@ -32,9 +32,9 @@ const whole = new WeakSet<Decipher>()
 /** Call this after the first key exchange: from then on bytes are read into reused memory. */
 export function readByLoan(protocol: Protocol, socket: Socket): void {
   readBorrowed(socket, (chunk) => {
-    if (socket.isPaused() || socket.readableLength > 0) return socket.push(kept(chunk))
+    if (socket.isPaused() || socket.readableLength > 0) return socket.push(keepBytes(chunk))
     const isKept = !whole.has(protocol._decipher) || protocol._kexinit !== undefined
-    socket.emit('data', isKept ? kept(chunk) : chunk)
+    socket.emit('data', isKept ? keepBytes(chunk) : chunk)
     return !socket.isPaused()
   })
 }

@@ -26,7 +26,7 @@ export function packetFor(payloadBytes: number, bare: number): Buffer {
   let filled = BLOCK_BYTES - ((bytes - bare) & (BLOCK_BYTES - 1))
   if (filled < LEAST_FILLING) filled += BLOCK_BYTES
   bytes += filled
-  const packet = bytes > SCRATCH_BYTES ? Buffer.allocUnsafeSlow(bytes) : taken(bytes)
+  const packet = bytes > SCRATCH_BYTES ? Buffer.allocUnsafeSlow(bytes) : takeScratch(bytes)
   packet.writeUInt32BE(bytes - 4, 0)
   packet[4] = filled
   if (unused < filled) {
@@ -47,7 +47,7 @@ export function isScratch(bytes: Uint8Array): boolean {
   return bytes.buffer === scratch.buffer
 }
 
-function taken(bytes: number): Buffer {
+function takeScratch(bytes: number): Buffer {
   // The packet that uses it was not sent yet, so it keeps that memory.
   if (isTaken) scratch = Buffer.allocUnsafeSlow(SCRATCH_BYTES)
   isTaken = true

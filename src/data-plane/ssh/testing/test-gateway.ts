@@ -46,7 +46,7 @@ export class TestGateway {
   readonly endpoints: TestEndpoints
   readonly logged: Record<string, unknown>[] = []
   readonly online: Online
-  readonly door: SshListener
+  readonly listener: SshListener
   isAway = false
   port = 0
   #held: PromiseWithResolvers<void> | undefined
@@ -86,7 +86,7 @@ export class TestGateway {
       publicPorts: () => ({ http: 8080, https: 8443 }),
     })
     const hostKey = new Secret(makeSshHostKey().privateText)
-    this.door = new SshListener({ ...shared, ...options, online: this.online, hostKey, credentials })
+    this.listener = new SshListener({ ...shared, ...options, online: this.online, hostKey, credentials })
     this.admit([])
   }
 
@@ -114,14 +114,14 @@ export class TestGateway {
   }
 
   async listen(): Promise<this> {
-    this.port = (await this.door.listen({ host: '127.0.0.1', port: 0 })).port
+    this.port = (await this.listener.listen({ host: '127.0.0.1', port: 0 })).port
     return this
   }
 
   async close(): Promise<void> {
-    this.door.stop()
+    this.listener.stop()
     this.online.endAll('the server is stopping')
-    await this.door.closed()
+    await this.listener.closed()
   }
 
   client(): TestClient {
@@ -130,7 +130,7 @@ export class TestGateway {
 }
 
 /** What a client was told by the end of its command. */
-interface Told {
+interface Printed {
   readonly out: string
   readonly err: string
   readonly status: number | undefined
@@ -194,7 +194,7 @@ export class TestClient {
 
 class RunningCommand {
   readonly channel: Channel
-  readonly told: Promise<Told>
+  readonly printed: Promise<Printed>
   out = ''
   err = ''
 
@@ -210,14 +210,14 @@ class RunningCommand {
     channel.stderr.on('data', (chunk: Buffer) => {
       this.err += chunk.toString()
     })
-    this.told = new Promise((resolve) => {
+    this.printed = new Promise((resolve) => {
       channel.on('close', () => resolve({ out: this.out, err: this.err, status }))
     })
   }
 }
 
 /** Fails the test unless something was refused with this number. */
-export function assertTold({ err, out, status }: Told, ngrok: number): void {
+export function assertPrinted({ err, out, status }: Printed, ngrok: number): void {
   assert.match(`${err}${out}`, new RegExp(`ERR_NGROK_${ngrok}\\)`))
   assert.equal(status, 1)
 }

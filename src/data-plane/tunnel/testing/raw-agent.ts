@@ -47,7 +47,7 @@ export class TestAgent {
   /** Streams for visitors, in the order in which they came; their heads are unread. */
   readonly visitors: WireStream[] = []
   /** Messages of the server that need no answer, such as that a tunnel is over. */
-  readonly told: Message[] = []
+  readonly received: Message[] = []
   /** How often it was asked to move. */
   moves = 0
   /** The lists of addresses of other nodes that it was sent. */
@@ -129,12 +129,12 @@ export class TestAgent {
     else {
       readMessage(stream, (message) => {
         if (message instanceof WireError) return
-        const isTold = type === streamTypes.stopTunnel || type === streamTypes.move || type === streamTypes.nodes
+        const isNotice = type === streamTypes.stopTunnel || type === streamTypes.move || type === streamTypes.nodes
         const nodes = parseNodes(message)
         if (!(nodes instanceof WireError) && nodes.length > 0) this.nodes.push(nodes)
         if (type === streamTypes.move) this.moves++
-        else if (isTold) this.told.push(message)
-        const reply = isTold ? undefined : this.onCommand(type)
+        else if (isNotice) this.received.push(message)
+        const reply = isNotice ? undefined : this.onCommand(type)
         if (reply) answer(stream, reply)
       })
     }

@@ -123,7 +123,7 @@ export class TestAgentListener {
   /** Lines of the log, as objects. */
   readonly logged: Record<string, unknown>[] = []
   readonly tunnels: Online
-  readonly door: AgentListener
+  readonly listener: AgentListener
   #port = 0
 
   constructor(
@@ -151,7 +151,7 @@ export class TestAgentListener {
       publicPorts: () => ({ http: 8080, https: 8443 }),
       ...shared,
     })
-    this.door = new AgentListener({ certificate: { cert, key }, version: '9.9.9', ...shared, online: this.tunnels })
+    this.listener = new AgentListener({ certificate: { cert, key }, version: '9.9.9', ...shared, online: this.tunnels })
   }
 
   /** The tunnels of a session are remembered as the control plane does. */
@@ -178,13 +178,13 @@ export class TestAgentListener {
   }
 
   get load() {
-    return { ...this.tunnels.load, ...this.door.numbers }
+    return { ...this.tunnels.load, ...this.listener.metrics }
   }
 
   async close(): Promise<void> {
-    this.door.stop()
+    this.listener.stop()
     this.tunnels.endAll('the server is stopping')
-    await this.door.closed()
+    await this.listener.closed()
   }
 
   get port(): number {
@@ -192,7 +192,7 @@ export class TestAgentListener {
   }
 
   async listen(port = 0): Promise<this> {
-    const address = await this.door.listen({ host: '127.0.0.1', port })
+    const address = await this.listener.listen({ host: '127.0.0.1', port })
     this.#port = address.port
     return this
   }

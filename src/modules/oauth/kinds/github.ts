@@ -29,7 +29,7 @@ export const github: OAuthKind = {
       user: { id: textOf(user, 'id'), name: textOf(user, 'name') || username, email, username },
       organizations,
       teams: teams.flatMap(({ id, handle }) => [id, handle]),
-      told: {
+      userHeaders: {
         // The vendor's name for this header: its `user-id` for GitHub is what others call a user name.
         'postern-auth-github-user-id': username,
         ...(organization !== undefined && { 'postern-auth-github-organization': organization }),

@@ -97,7 +97,7 @@ function checkAction({ type, config }: Action, { place, phase, lists }: Site, at
   if (!isActionName(type)) throw refuse(`${at}.type`, unknownAction(type, place))
   const { phases, config: form, refine } = actions[type]
   if (!phases.includes(phase)) {
-    throw refuse(`${at}.type`, `is \`${type}\`, which ${elsewhere(type, place, lists)}`)
+    throw refuse(`${at}.type`, `is \`${type}\`, which ${misplacedAction(type, place, lists)}`)
   }
   const path = `${at}.config`
   // Checked as an object with the path as its only field, so that messages begin with the path. R-4.10: missing
@@ -118,7 +118,7 @@ function unknownAction(type: string, place: Place): string {
   return `is not a known action; ${remedy} Invalid policy action type '${type.replace(/\p{Cc}/gu, ' ')}'.`
 }
 
-function elsewhere(type: ActionName, place: Place, lists: ListNames): string {
+function misplacedAction(type: ActionName, place: Place, lists: ListNames): string {
   const { phases } = actions[type]
   if (place !== 'route') {
     const possible = actionsFor(place).map((name) => `\`${name}\``)

@@ -168,7 +168,7 @@ export function defineAction<S extends TObject>(
   return action as unknown as ActionType
 }
 
-export function closed<P extends TProperties>(properties: P): TObject<P> {
+export function closedObject<P extends TProperties>(properties: P): TObject<P> {
   return Type.Object(properties, { additionalProperties: false })
 }
 

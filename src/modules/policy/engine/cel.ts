@@ -29,18 +29,21 @@ export function parseExpression(text: string): Expr {
 }
 
 /** The tree of `text`, with a function that returns the line and column of one of its parts. */
-export function parseWithPositions(text: string): { readonly expr: Expr; readonly placeOf: (part: bigint) => string } {
+export function parseWithPositions(text: string): {
+  readonly expr: Expr
+  readonly positionOf: (part: bigint) => string
+} {
   guard(text)
   const { expr, sourceInfo } = parse(text)
   if (isDeep(expr)) throw new BadExpression(`is nested too deep (over ${MAX_DEPTH} levels); split it`)
-  const placeOf = (part: bigint): string => {
+  const positionOf = (part: bigint): string => {
     const near = sourceInfo?.positions[String(part)] ?? 0
     // For some operators the parser gives the position of the spaces before them.
     const at = near + (/^\s*/.exec(text.slice(near))?.[0].length ?? 0)
     const lines = text.slice(0, at).split('\n')
     return `line ${lines.length}, column ${(lines.at(-1) ?? '').length + 1}`
   }
-  return { expr, placeOf }
+  return { expr, positionOf }
 }
 
 function guard(text: string): void {

@@ -51,7 +51,7 @@ function attempt({ budget }: Frame, run: () => unknown): unknown {
   }
 }
 
-function bounded(text: string): string | Fault {
+function boundText(text: string): string | Fault {
   return text.length > MAX_TEXT ? new Fault('a text has become too long') : text
 }
 
@@ -61,7 +61,7 @@ const encodeBase64: Impl = (frame, value) => {
     return Buffer.from(value).toString('base64')
   }
   const text = base64(frame, value)
-  return text === undefined ? undefined : bounded(Buffer.from(text).toString('base64'))
+  return text === undefined ? undefined : boundText(Buffer.from(text).toString('base64'))
 }
 
 const decodeBase64 = ofText(base64, (text) => Buffer.from(text, 'base64').toString('utf8'))
@@ -69,7 +69,7 @@ const decodeBase64 = ofText(base64, (text) => Buffer.from(text, 'base64').toStri
 const encodeJson: Impl = (frame, value) => {
   payFor(frame.library.cel, value, frame.budget)
   // Arguments of functions are values of CEL.
-  return attempt(frame, () => bounded(JSON.stringify(plainValue(frame.library, value as CelValue))))
+  return attempt(frame, () => boundText(JSON.stringify(plainValue(frame.library, value as CelValue))))
 }
 
 const decodeJson: Impl = (frame, value) => {
@@ -124,11 +124,11 @@ export const encodings: Impls = {
     return attempt(frame, () => {
       const fields = plainValue(frame.library, value) as Readonly<Record<string, unknown>> // of a map
       const pairs = Object.entries(fields).flatMap(([name, each]) => [each].flat().map((one) => [name, String(one)]))
-      return bounded(new URLSearchParams(pairs as [string, string][]).toString())
+      return boundText(new URLSearchParams(pairs as [string, string][]).toString())
     })
   },
   'isQueryString/1': ofText(query, (text) => /^[^\s#?]*$/.test(text) && text.includes('=')),
-  'url.escape/1': ofText(url, (text) => bounded(encodeURIComponent(text))),
+  'url.escape/1': ofText(url, (text) => boundText(encodeURIComponent(text))),
   'url.unescape/1': ofText(url, (text) => decodeURIComponent(text)),
   'url.parse/1': ofText(url, (text) => {
     const { protocol, host, hostname, port, pathname, search, hash } = new URL(text)

@@ -54,15 +54,15 @@ export class Evaluator {
     const { expr, paths } = bindVariables(marked?.expr ?? parsed.expr, known)
     for (const path of paths) reads.add(path.replace(HAS, ''))
     const library = this.#library
-    const places = new Map(paths.map((path, i) => [path, i]))
+    const slots = new Map(paths.map((path, i) => [path, i]))
     const run = planExpression(expr, {
       library,
       impls: { ...this.#functions, ...this.#patterns.of(parsed.patterns) },
       variable: (name) => {
-        const place = places.get(name)
-        return place === undefined ? undefined : variableReader(name, place, known, library)
+        const slot = slots.get(name)
+        return slot === undefined ? undefined : variableReader(name, slot, known, library)
       },
-      entry: (name) => (places.has(name) ? entryReader(name, library) : undefined),
+      entry: (name) => (slots.has(name) ? entryReader(name, library) : undefined),
       note: note && ((index, value) => note(index, marked?.texts[index] ?? '', value as CelValue)), // a CEL value
     })
     return (moment) => {

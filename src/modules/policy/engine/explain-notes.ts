@@ -62,13 +62,13 @@ export class PolicyNotes implements PolicyWatch {
   }
 
   part(index: number, text: string, value: unknown): void {
-    this.#parts.push({ index, text, value: shown(text, value) })
+    this.#parts.push({ index, text, value: showResult(text, value) })
   }
 
   expression(text: string, result: { readonly value: unknown } | { readonly error: Error }): void {
     const parts = this.#parts.sort((a, b) => a.index - b.index).map(({ text, value }) => ({ text, value }))
     this.#parts = []
-    const [value, error] = 'error' in result ? [null, result.error.message] : [shown(text, result.value), null]
+    const [value, error] = 'error' in result ? [null, result.error.message] : [showResult(text, result.value), null]
     this.#rule?.expressions.push({ text, value, error, parts })
   }
 
@@ -150,17 +150,17 @@ function isFailed(found: ReadonlyMap<string, unknown>): boolean {
 const secretSource = /authorization|cookie|token|secret|api[_-]?key|password|signature/i
 
 /** A value as it is shown: shortened, and hidden when the name of its source suggests a secret. */
-function shown(source: string, value: unknown): unknown {
-  return limited(value, secretSource.test(source))
+function showResult(source: string, value: unknown): unknown {
+  return limitValue(value, secretSource.test(source))
 }
 
-function limited(value: unknown, isSecret: boolean): unknown {
+function limitValue(value: unknown, isSecret: boolean): unknown {
   if (typeof value === 'string') {
     if (isSecret && value !== '') return '[secret]'
     return value.length > MAX_TEXT ? `${value.slice(0, MAX_TEXT)}…` : value
   }
-  if (Array.isArray(value)) return value.slice(0, MAX_ITEMS).map((each) => limited(each, isSecret))
+  if (Array.isArray(value)) return value.slice(0, MAX_ITEMS).map((each) => limitValue(each, isSecret))
   if (typeof value !== 'object' || value === null) return value
   const entries = Object.entries(value).slice(0, MAX_ITEMS)
-  return Object.fromEntries(entries.map(([name, each]) => [name, limited(each, isSecret || isSecretName(name))]))
+  return Object.fromEntries(entries.map(([name, each]) => [name, limitValue(each, isSecret || isSecretName(name))]))
 }

@@ -39,7 +39,7 @@ interface Scope {
 export function checkExpression(text: string, site: Site, { condition }: { condition: boolean }): number {
   const patterns: number[] = []
   const scope: Scope = { site, variables: variables(site), locals: new Map(), loops: 0, patterns }
-  const { expr, placeOf } = parseWithPositions(text)
+  const { expr, positionOf } = parseWithPositions(text)
   try {
     const shape = infer(expr, scope)
     if (condition && !maybeBool(shape)) {
@@ -47,7 +47,7 @@ export function checkExpression(text: string, site: Site, { condition }: { condi
     }
   } catch (error) {
     if (!(error instanceof BadExpression) || error.part === undefined) throw error
-    throw new BadExpression(`${error.message} (${placeOf(error.part)})`, { cause: error })
+    throw new BadExpression(`${error.message} (${positionOf(error.part)})`, { cause: error })
   }
   return patterns.reduce((sum, size) => sum + size, Buffer.byteLength(text) + EXPRESSION_COST)
 }
@@ -193,7 +193,7 @@ function call({ function: name, target, args }: Node<'callExpr'>, scope: Scope):
     }
     return bool
   }
-  if (Object.hasOwn(signs, name)) return signed(name, args, scope)
+  if (Object.hasOwn(signs, name)) return signature(name, args, scope)
   const space = namespace(target, scope)
   if (space !== undefined) return apply(`${space}.${name}`, functions, args, scope)
   if (!target) return apply(name, functions, args, scope)
@@ -218,7 +218,7 @@ const signs: Readonly<Record<string, string>> = {
   '-_': '-',
 }
 
-function signed(name: string, args: readonly Expr[], scope: Scope): Shape {
+function signature(name: string, args: readonly Expr[], scope: Scope): Shape {
   const sign = signs[name] ?? ''
   const [a = any, b = any] = args.map((arg) => infer(arg, scope))
   if (args.length === 1) {
@@ -289,7 +289,7 @@ function apply(
   const shapes = [...(on ? [on] : []), ...args.map((arg) => infer(arg, scope))]
   for (const [i, shape] of shapes.entries()) checkOperand(name, func, shape, on ? i - 1 : i)
   if (name === 'matches') patternArgument(args.at(-1), scope)
-  return given(name, func, shapes)
+  return shapeGiven(name, func, shapes)
 }
 
 /** `at` is -1 for the value that a method is called on. */
@@ -304,7 +304,7 @@ function checkOperand(name: string, { operands, args: [, most] }: Func, shape: S
 }
 
 /** The shape that a function returns, with that of its items where it is known. */
-function given(name: string, { gives }: Func, [first = any]: readonly Shape[]): Shape {
+function shapeGiven(name: string, { gives }: Func, [first = any]: readonly Shape[]): Shape {
   if (gives !== 'list') return { kind: gives }
   if (textLists.has(name)) return list(string)
   return list(sameItems.has(name) ? (first.items ?? any) : any)

@@ -14,22 +14,22 @@ export interface Func {
 
 /** Called without a target: `size(x)`, and those with a namespace: `base64.encode(x)`. */
 export const functions: Readonly<Record<string, Func>> = {
-  size: alone('string|bytes|list|map -> int'),
-  type: alone('any -> type'),
-  dyn: alone('any -> any'),
-  bool: alone('bool|string -> bool'),
-  bytes: alone('bytes|string -> bytes'),
-  double: alone('double|int|uint|string -> double'),
-  duration: alone('duration|string|int -> duration'),
-  int: alone('int|uint|double|string|timestamp|duration -> int'),
-  matches: alone('string string -> bool'),
-  string: alone('string|bool|int|uint|double|bytes|timestamp|duration -> string'),
-  timestamp: alone('timestamp|string|int -> timestamp'),
-  uint: alone('uint|int|double|string -> uint'),
+  size: oneArgument('string|bytes|list|map -> int'),
+  type: oneArgument('any -> type'),
+  dyn: oneArgument('any -> any'),
+  bool: oneArgument('bool|string -> bool'),
+  bytes: oneArgument('bytes|string -> bytes'),
+  double: oneArgument('double|int|uint|string -> double'),
+  duration: oneArgument('duration|string|int -> duration'),
+  int: oneArgument('int|uint|double|string|timestamp|duration -> int'),
+  matches: oneArgument('string string -> bool'),
+  string: oneArgument('string|bool|int|uint|double|bytes|timestamp|duration -> string'),
+  timestamp: oneArgument('timestamp|string|int -> timestamp'),
+  uint: oneArgument('uint|int|double|string -> uint'),
 
-  inCidrRange: alone('string string -> bool'),
-  inCidrRanges: alone('string list -> bool'),
-  isPrivateIp: alone('string -> bool'),
+  inCidrRange: oneArgument('string string -> bool'),
+  inCidrRanges: oneArgument('string list -> bool'),
+  isPrivateIp: oneArgument('string -> bool'),
 
   hasReqHeader: http('string -> bool'),
   getReqHeader: http('string -> list'),
@@ -42,33 +42,33 @@ export const functions: Readonly<Record<string, Func>> = {
   hasResCookie: response('string -> bool'),
   getResCookie: response('string -> any'),
 
-  'base64.decode': alone('string -> string'),
-  'base64.encode': alone('string|bytes -> string'),
-  decodeBase64: alone('string -> string'),
-  encodeBase64: alone('string|bytes -> string'),
-  'json.decode': alone('string -> any'),
-  'json.encode': alone('any -> string'),
-  decodeJson: alone('string -> any'),
-  encodeJson: alone('any -> string'),
-  isJson: alone('string -> bool'),
-  'queryString.decode': alone('string -> map'),
-  'queryString.encode': alone('map -> string'),
-  isQueryString: alone('string -> bool'),
-  'url.escape': alone('string -> string'),
-  'url.parse': alone('string -> any'),
-  'url.unescape': alone('string -> string'),
-  isURL: alone('string -> bool'),
-  'basic_auth.encode': alone('string string -> string'),
-  'strings.quote': alone('string -> string'),
-  'lists.range': alone('int -> list'),
+  'base64.decode': oneArgument('string -> string'),
+  'base64.encode': oneArgument('string|bytes -> string'),
+  decodeBase64: oneArgument('string -> string'),
+  encodeBase64: oneArgument('string|bytes -> string'),
+  'json.decode': oneArgument('string -> any'),
+  'json.encode': oneArgument('any -> string'),
+  decodeJson: oneArgument('string -> any'),
+  encodeJson: oneArgument('any -> string'),
+  isJson: oneArgument('string -> bool'),
+  'queryString.decode': oneArgument('string -> map'),
+  'queryString.encode': oneArgument('map -> string'),
+  isQueryString: oneArgument('string -> bool'),
+  'url.escape': oneArgument('string -> string'),
+  'url.parse': oneArgument('string -> any'),
+  'url.unescape': oneArgument('string -> string'),
+  isURL: oneArgument('string -> bool'),
+  'basic_auth.encode': oneArgument('string string -> string'),
+  'strings.quote': oneArgument('string -> string'),
+  'lists.range': oneArgument('int -> list'),
 
-  'hash.crc32': alone('string string? -> string'),
-  'hash.md5': alone('string string? -> string'),
-  'hash.sha1': alone('string string? -> string'),
-  'hash.sha256': alone('string string? -> string'),
-  'hash.sha512': alone('string string? -> string'),
-  'rand.double': alone('-> double'),
-  'rand.int': alone('int int -> int'),
+  'hash.crc32': oneArgument('string string? -> string'),
+  'hash.md5': oneArgument('string string? -> string'),
+  'hash.sha1': oneArgument('string string? -> string'),
+  'hash.sha256': oneArgument('string string? -> string'),
+  'hash.sha512': oneArgument('string string? -> string'),
+  'rand.double': oneArgument('-> double'),
+  'rand.int': oneArgument('int int -> int'),
 }
 
 /** Called on a value: `x.startsWith('a')`. */
@@ -134,7 +134,7 @@ function signature(text: string, targets: number): Func {
   }
 }
 
-function alone(text: string): Func {
+function oneArgument(text: string): Func {
   return signature(text, 0)
 }
 
@@ -143,9 +143,9 @@ function on(text: string): Func {
 }
 
 function http(text: string): Func {
-  return { ...alone(text), phases: ['request', 'response'] }
+  return { ...oneArgument(text), phases: ['request', 'response'] }
 }
 
 function response(text: string): Func {
-  return { ...alone(text), phases: ['response'] }
+  return { ...oneArgument(text), phases: ['response'] }
 }

@@ -2,7 +2,7 @@
 import type { Static } from 'typebox'
 import { Type } from '../../../lib/shape/type.ts'
 import { checkHeaderName } from '../../../model/header-rules.ts'
-import { bad, refuseExpressions, text } from './phase-settings.ts'
+import { badSetting, refuseExpressions, text } from './phase-settings.ts'
 import { isTrustworthyUrl } from './trustworthy-url.ts'
 
 const allowList = (description: string) =>
@@ -86,7 +86,7 @@ export function checkJwt(config: Static<typeof jwtForm>, at: string): void {
   }
   for (const [i, jku] of jws.keys.sources.additional_jkus.entries()) {
     if (!isTrustworthyUrl(jku)) {
-      throw bad(
+      throw badSetting(
         `${at}.jws.keys.sources.additional_jkus[${i}]`,
         'must be an https URL; http is for loopback addresses only',
       )

@@ -3,7 +3,7 @@ import type { Static } from 'typebox'
 import { Type } from '../../../lib/shape/type.ts'
 import type { FoundLogin, LoginGuard, LoginGuardSettings, Step } from './action.ts'
 import { readDuration } from './duration.ts'
-import { bad, checkDuration, refuseExpressions } from './phase-settings.ts'
+import { badSetting, checkDuration, refuseExpressions } from './phase-settings.ts'
 
 export const oauthProviderNames = [
   'amazon',
@@ -93,28 +93,34 @@ export function checkLogin(config: LoginFields, at: string): void {
   refuseExpressions(config, at)
   for (const name of ['client_id', 'client_secret'] as const) {
     if (config[name] === '') {
-      throw bad(`${at}.${name}`, 'is required: visitors log in through your own application at the provider')
+      throw badSetting(`${at}.${name}`, 'is required: visitors log in through your own application at the provider')
     }
   }
   for (const [i, scope] of config.scopes.entries()) {
     // RFC 6749 §3.3
     if (!/^[\x21\x23-\x5b\x5d-\x7e]+$/.test(scope)) {
-      throw bad(`${at}.scopes[${i}]`, 'must be one scope of ASCII characters without spaces, quotes or backslashes')
+      throw badSetting(
+        `${at}.scopes[${i}]`,
+        'must be one scope of ASCII characters without spaces, quotes or backslashes',
+      )
     }
   }
   for (const name of Object.keys(config.authz_url_params ?? {})) {
     if (ownParams.has(name)) {
-      throw bad(`${at}.authz_url_params[${JSON.stringify(name)}]`, 'is a parameter that the login writes itself')
+      throw badSetting(`${at}.authz_url_params[${JSON.stringify(name)}]`, 'is a parameter that the login writes itself')
     }
   }
   if (config.auth_cookie_domain !== undefined) {
-    throw bad(
+    throw badSetting(
       `${at}.auth_cookie_domain`,
       'is not supported: a cookie for several hosts would give each of them the logins of all others; leave it out, and visitors log in at each host',
     )
   }
   if (config.idle_session_timeout !== undefined && config.idle_session_duration !== undefined) {
-    throw bad(`${at}.idle_session_duration`, 'is another name of `idle_session_timeout`, which is given too; keep one')
+    throw badSetting(
+      `${at}.idle_session_duration`,
+      'is another name of `idle_session_timeout`, which is given too; keep one',
+    )
   }
   for (const name of durations) {
     const value = config[name]

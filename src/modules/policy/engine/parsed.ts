@@ -29,7 +29,7 @@ export function prepareExpression(text: string): PreparedExpression {
   const expr = parseExpression(text)
   const patterns = [...new Set(literalPatterns(expr))]
   return {
-    tree: JSON.stringify(expr, written),
+    tree: JSON.stringify(expr, withoutIds),
     programs: patterns.map((pattern) => [pattern, compileProgram([pattern])] as const),
   }
 }
@@ -46,7 +46,7 @@ export function readPrepared({ tree, programs }: PreparedExpression): ParsedExpr
 }
 
 /** A JSON replacer: leaves out unused fields, and writes values that JSON does not have as strings. */
-function written(this: unknown, key: string, value: unknown): unknown {
+function withoutIds(this: unknown, key: string, value: unknown): unknown {
   if (key === 'id' || key === '$typeName' || key === '$unknown') return undefined
   if (typeof value === 'bigint') return String(value)
   if (value instanceof Uint8Array) return Buffer.from(value).toString('base64')

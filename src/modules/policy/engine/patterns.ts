@@ -31,7 +31,7 @@ export class Patterns {
       'matches/2': (frame, text, pattern) => {
         if (typeof text !== 'string' || typeof pattern !== 'string') return undefined
         const search = own.get(pattern) ?? this.#late.get(pattern) ?? this.#compileLate(frame, pattern)
-        return search instanceof Fault ? search : found(frame, search, text)
+        return search instanceof Fault ? search : findPattern(frame, search, text)
       },
     }
   }
@@ -65,7 +65,7 @@ export function payForLate(budget: Budget, pattern: string): number {
 }
 
 /** A search does not report how many steps it took, so we charge for those that it may take, and start with few. */
-function found({ budget }: Frame, search: PatternSearch, text: string): boolean {
+function findPattern({ budget }: Frame, search: PatternSearch, text: string): boolean {
   budget.charge(SEARCH_NANOS)
   for (let steps = FIRST_STEPS; ; steps = Math.max(steps * MORE, STEPS_A_CHARACTER * text.length)) {
     budget.charge(steps * STEP_NANOS)

@@ -44,14 +44,14 @@ export function checkDuration(
   const seconds = read(readDuration, text, at)
   if (seconds < readDuration(least) || seconds > readDuration(most) || seconds % step !== 0) {
     const stepped = step === 1 ? '' : ` and a multiple of \`${step}s\``
-    throw bad(at, `must be between \`${least}\` and \`${most}\`${stepped}`)
+    throw badSetting(at, `must be between \`${least}\` and \`${most}\`${stepped}`)
   }
 }
 
 /** Throws `BadValue` for a text with `${…}` where expressions are not evaluated: it would be taken literally. */
 export function refuseExpressions(value: unknown, at: string): void {
   if (typeof value === 'string' && value.includes('${')) {
-    throw bad(at, 'takes no expressions: who is trusted must not depend on the request; write the value itself')
+    throw badSetting(at, 'takes no expressions: who is trusted must not depend on the request; write the value itself')
   }
   if (Array.isArray(value)) for (const [i, each] of value.entries()) refuseExpressions(each, `${at}[${i}]`)
   else if (typeof value === 'object' && value !== null) {
@@ -64,10 +64,10 @@ function read<T>(reader: (text: string) => T, text: string, at: string): T {
     return reader(text)
   } catch (error) {
     if (!(error instanceof BadInput)) throw error
-    throw bad(at, `cannot be read: ${error.message}`)
+    throw badSetting(at, `cannot be read: ${error.message}`)
   }
 }
 
-export function bad(at: string, what: string): BadValue {
+export function badSetting(at: string, what: string): BadValue {
   return new BadValue(at, 'value', `\`${at}\` ${what}`)
 }

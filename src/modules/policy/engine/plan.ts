@@ -105,8 +105,8 @@ class Planner {
   }
 
   #identifier(name: string, locals: Locals): Run {
-    const place = locals.get(name)
-    if (place !== undefined) return ({ locals: bound }) => bound[place]
+    const slot = locals.get(name)
+    if (slot !== undefined) return ({ locals: bound }) => bound[slot]
     const plain = name.replace(/^\./, '')
     const variable = this.#options.variable(plain)
     if (variable) return variable
@@ -157,7 +157,7 @@ class Planner {
         return (frame) => of(frame) !== false
       }
       if (name === '@in') return this.#membership(args, locals)
-      if (name === NOTE) return this.#noted(args, locals)
+      if (name === NOTE) return this.#noteStep(args, locals)
       return this.#apply(name, undefined, args, locals)
     }
     const space = this.#namespace(target, name, locals)
@@ -165,7 +165,7 @@ class Planner {
   }
 
   /** A marked part. The mark must not change the price, so its own price is subtracted. */
-  #noted([number, part]: readonly Expr[], locals: Locals): Run {
+  #noteStep([number, part]: readonly Expr[], locals: Locals): Run {
     this.nanos -= NODE_NANOS
     const index = Number(literal(number))
     const of = this.#part(part, locals)
@@ -205,7 +205,7 @@ class Planner {
     const run = callOf(operands, own, library, fallback)
     // A call with a literal is evaluated once, now: `timestamp('2024-01-01T00:00:00Z')`.
     const [only] = operands
-    if (pure.has(key) && only && this.#constants.has(only)) return remembered(run)
+    if (pure.has(key) && only && this.#constants.has(only)) return computeOnce(run)
     return run
   }
 
@@ -438,7 +438,7 @@ function isNamed(expr: Expr | undefined, name: string): boolean {
 /** Functions without side effects that are costly, and so worth evaluating ahead of time. */
 const pure: ReadonlySet<string> = new Set(['timestamp/1', 'duration/1'])
 
-function remembered(run: Run): Run {
+function computeOnce(run: Run): Run {
   let value: unknown
   return (frame) => {
     value ??= run(frame)

@@ -57,11 +57,11 @@ export function member(of: string, shape: Shape, name: string): Shape {
 /** The message about an unknown name, with the one that was probably meant. */
 export function unknown(what: string, name: string, known: readonly string[], where = ''): string {
   const meant = name.length > 64 ? undefined : nearest(name, known)
-  const remedy = meant !== undefined ? `did you mean \`${meant}\`?` : listed(known)
+  const remedy = meant !== undefined ? `did you mean \`${meant}\`?` : listKnown(known)
   return `names an unknown ${what}${where}, \`${brief(name)}\`; ${remedy}`
 }
 
-function listed(known: readonly string[]): string {
+function listKnown(known: readonly string[]): string {
   if (known.length > MAX_LISTED) return 'check its spelling'
   return `known are ${known.map((name) => `\`${name}\``).join(', ')}`
 }

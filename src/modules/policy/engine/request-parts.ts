@@ -3,8 +3,8 @@ import type { Static } from 'typebox'
 import { FETCH_MAX_REDIRECTS, FETCH_TIMEOUT_MS } from '../../../lib/http/outbound-fetch.ts'
 import { Type } from '../../../lib/shape/type.ts'
 import { checkHeaders } from '../../../model/header-rules.ts'
-import { closed } from './action.ts'
-import { bad, checkDuration, duration, headerMap, text } from './phase-settings.ts'
+import { closedObject } from './action.ts'
+import { badSetting, checkDuration, duration, headerMap, text } from './phase-settings.ts'
 import { isTrustworthyUrl } from './trustworthy-url.ts'
 
 const MAX_BODY_BYTES = 64 * 1024
@@ -12,12 +12,12 @@ const MAX_BODY_BYTES = 64 * 1024
 /** Methods with which a body is sent. */
 const withBody: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH', 'DELETE'])
 
-const parameter = closed({
+const parameter = closedObject({
   key: text(128, 'Name of the parameter.'),
   value: Type.String({ maxBytes: 8192, description: 'Its value.' }),
 })
 
-export const httpRequestForm = closed({
+export const httpRequestForm = closedObject({
   url: text(4096, 'The URL to call; https, or http to this machine.'),
   method: Type.Enum(['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'], {
     default: 'GET',
@@ -60,16 +60,19 @@ type HttpRequest = Static<typeof httpRequestForm>
 export function checkHttpRequest({ url, method, headers = {}, body, timeout }: HttpRequest, at: string): void {
   // A URL with `${…}` is checked when the request is sent.
   if (!url.includes('${') && !isTrustworthyUrl(url)) {
-    throw bad(`${at}.url`, 'must be an https URL without a password; http is for loopback addresses only')
+    throw badSetting(`${at}.url`, 'must be an https URL without a password; http is for loopback addresses only')
   }
   if (body !== undefined && !withBody.has(method)) {
-    throw bad(`${at}.body`, `cannot go with \`${method}\`; use POST, PUT, PATCH or DELETE`)
+    throw badSetting(`${at}.body`, `cannot go with \`${method}\`; use POST, PUT, PATCH or DELETE`)
   }
   checkDuration(timeout, `${at}.timeout`, { least: '1s', most: '30s' })
   checkHeaders(`${at}.headers`, headers)
   for (const name of Object.keys(headers)) {
     if (ownHeaders.has(name.toLowerCase())) {
-      throw bad(`${at}.headers[${JSON.stringify(name)}]`, 'is a header that the server writes itself; leave it out')
+      throw badSetting(
+        `${at}.headers[${JSON.stringify(name)}]`,
+        'is a header that the server writes itself; leave it out',
+      )
     }
   }
 }

@@ -38,12 +38,12 @@ function paySearch({ budget }: Frame, text: string, sought: string): void {
 }
 
 /** Charges for a search, which the library then does. */
-const searched: Impl = (frame, a, b) => {
+const searchPrice: Impl = (frame, a, b) => {
   if (typeof a === 'string' && typeof b === 'string') paySearch(frame, a, b)
   return undefined
 }
 
-function made(make: (text: string) => string): Impl {
+function makeText(make: (text: string) => string): Impl {
   return (frame, a) => {
     if (typeof a !== 'string') return undefined
     frame.budget.charge(a.length * MADE_NANOS)
@@ -137,14 +137,14 @@ export const textFunctions: Impls = {
     paySearch(frame, a, b)
     return a.includes(b)
   },
-  'indexOf/2': searched,
-  'indexOf/3': searched,
-  'lastIndexOf/2': searched,
-  'lastIndexOf/3': searched,
-  'lower/1': made((text) => text.toLowerCase()),
-  'upper/1': made((text) => text.toUpperCase()),
-  'lowerAscii/1': made((text) => text.replace(/[A-Z]+/g, (part) => part.toLowerCase())),
-  'upperAscii/1': made((text) => text.replace(/[a-z]+/g, (part) => part.toUpperCase())),
+  'indexOf/2': searchPrice,
+  'indexOf/3': searchPrice,
+  'lastIndexOf/2': searchPrice,
+  'lastIndexOf/3': searchPrice,
+  'lower/1': makeText((text) => text.toLowerCase()),
+  'upper/1': makeText((text) => text.toUpperCase()),
+  'lowerAscii/1': makeText((text) => text.replace(/[A-Z]+/g, (part) => part.toLowerCase())),
+  'upperAscii/1': makeText((text) => text.replace(/[a-z]+/g, (part) => part.toUpperCase())),
   'replace/3': (frame, a, b, c) => replace(frame, a, b, c, ALL),
   'replace/4': (frame, a, b, c, d) =>
     typeof d === 'bigint' ? replace(frame, a, b, c, d < 0n ? ALL : Number(d)) : undefined,

@@ -32,15 +32,15 @@ export function children(expr: Expr): readonly Expr[] {
 /** The path that an expression reads, such as `conn.tls.sni` for `conn['tls'].sni`; undefined for any other expression. */
 export function pathOf(expr: Expr | undefined): string | undefined {
   if (expr?.exprKind.case === 'identExpr') return expr.exprKind.value.name.replace(/^\./, '')
-  if (expr?.exprKind.case === 'selectExpr') return joined(expr.exprKind.value.operand, expr.exprKind.value.field)
+  if (expr?.exprKind.case === 'selectExpr') return joinPath(expr.exprKind.value.operand, expr.exprKind.value.field)
   if (expr?.exprKind.case === 'callExpr' && expr.exprKind.value.function === '_[_]') {
     const [of, by] = expr.exprKind.value.args
-    return joined(of, literal(by))
+    return joinPath(of, literal(by))
   }
   return undefined
 }
 
-function joined(of: Expr | undefined, name: string | undefined): string | undefined {
+function joinPath(of: Expr | undefined, name: string | undefined): string | undefined {
   const path = pathOf(of)
   return path === undefined || name === undefined ? undefined : `${path}.${name}`
 }

@@ -21,7 +21,7 @@ const FOUND_HEADER_NANOS = 20
 const CHARACTER_NANOS = 40
 
 /** The function that reads the variable `path`; `place` is its index in `Frame.values`. */
-export function variableReader(path: string, place: number, known: Known, library: Library): Run {
+export function variableReader(path: string, slot: number, known: Known, library: Library): Run {
   if (path.startsWith(HAS)) {
     const read = readerOf(path.slice(HAS.length), known)
     return (frame) => read(frame) !== undefined
@@ -29,11 +29,11 @@ export function variableReader(path: string, place: number, known: Known, librar
   const read = readerOf(path, known)
   const missing = new Fault(`\`${path}\` is not there`)
   return (frame) => {
-    const kept = frame.values[place]
+    const kept = frame.values[slot]
     if (kept !== undefined) return kept
     const value = read(frame)
     const made = value === undefined ? missing : toCel(library, value)
-    frame.values[place] = made
+    frame.values[slot] = made
     return made
   }
 }

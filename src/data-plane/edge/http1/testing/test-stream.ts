@@ -13,7 +13,7 @@ export class TestStream implements ByteStream {
   #sink: ByteSink | undefined
   readonly #waiting: Buffer[] = []
   #isPeerDone = false
-  #isEndTold = false
+  #isEndEmitted = false
   #isDelivering = false
   #close: { error: Error | undefined } | undefined
 
@@ -99,8 +99,8 @@ export class TestStream implements ByteStream {
       this.#give(this.#sink, chunk)
     }
     this.#isDelivering = false
-    if (this.isPaused || this.#close || !this.#isPeerDone || this.#isEndTold || this.#waiting.length > 0) return
-    this.#isEndTold = true
+    if (this.isPaused || this.#close || !this.#isPeerDone || this.#isEndEmitted || this.#waiting.length > 0) return
+    this.#isEndEmitted = true
     this.#sink.end()
     this.#closeWhenBothEnded()
   }
@@ -123,6 +123,6 @@ export class TestStream implements ByteStream {
   }
 
   #closeWhenBothEnded(): void {
-    if (this.#isEndTold && this.isEnded) this.#finish(undefined)
+    if (this.#isEndEmitted && this.isEnded) this.#finish(undefined)
   }
 }

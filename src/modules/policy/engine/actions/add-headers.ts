@@ -1,13 +1,13 @@
 /** `add-headers`: adds headers to the request or to the response; `host` is replaced. */
 import { toHeaderValue } from '../../../../lib/http/http-header.ts'
 import { checkHeaders } from '../../../../model/header-rules.ts'
-import { closed, defineAction } from '../action.ts'
+import { closedObject, defineAction } from '../action.ts'
 import { headerMap } from '../phase-settings.ts'
 
 export const addHeaders = defineAction({
   phases: ['request', 'response'],
   sources: { headers: 'template' },
-  config: closed({ headers: headerMap('Headers to add, by name; `host` is replaced.', 1) }),
+  config: closedObject({ headers: headerMap('Headers to add, by name; `host` is replaced.', 1) }),
   refine: ({ headers }, at) => checkHeaders(`${at}.headers`, headers),
   compile: ({ headers }, { site, template }) => {
     const added = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), template(value)] as const)

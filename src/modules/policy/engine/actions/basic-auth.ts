@@ -1,13 +1,13 @@
 /** `basic-auth`: lets in requests with the user name and password of one of the credentials. */
 import { Type } from '../../../../lib/shape/type.ts'
-import { closed, defineAction, guardStep } from '../action.ts'
-import { bad, enforce } from '../phase-settings.ts'
+import { closedObject, defineAction, guardStep } from '../action.ts'
+import { badSetting, enforce } from '../phase-settings.ts'
 
 export const basicAuth = defineAction({
   phases: ['request'],
   guards: true,
   admits: true,
-  config: closed({
+  config: closedObject({
     credentials: Type.Array(Type.String({ maxBytes: 384 }), {
       minItems: 1,
       maxItems: 10,
@@ -18,7 +18,7 @@ export const basicAuth = defineAction({
   }),
   refine: ({ credentials, realm }, at) => {
     for (const [i, credential] of credentials.entries()) checkCredential(credential, `${at}.credentials[${i}]`)
-    if (!/^[\x20-\x7e]*$/.test(realm)) throw bad(`${at}.realm`, 'must be plain ASCII text')
+    if (!/^[\x20-\x7e]*$/.test(realm)) throw badSetting(`${at}.realm`, 'must be plain ASCII text')
   },
   compile: ({ credentials, realm, enforce: isEnforced }, { tools }) => {
     const known = credentials.map((credential) => {
@@ -32,6 +32,6 @@ export const basicAuth = defineAction({
 function checkCredential(credential: string, at: string): void {
   const colon = credential.indexOf(':')
   const password = Buffer.byteLength(credential.slice(colon + 1))
-  if (colon < 1) throw bad(at, 'must be `user:password`')
-  if (password < 8 || password > 128) throw bad(at, 'must have a password of 8 to 128 bytes')
+  if (colon < 1) throw badSetting(at, 'must be `user:password`')
+  if (password < 8 || password > 128) throw badSetting(at, 'must have a password of 8 to 128 bytes')
 }

@@ -1,6 +1,6 @@
 /** `circuit-breaker`: refuses requests for a while when too many of them failed upstream. */
 import { Type } from '../../../../lib/shape/type.ts'
-import { closed, defineAction, guardStep } from '../action.ts'
+import { closedObject, defineAction, guardStep } from '../action.ts'
 import { readDuration } from '../duration.ts'
 import { checkDuration, duration, enforce } from '../phase-settings.ts'
 
@@ -9,7 +9,7 @@ const BUCKETS = 10
 
 export const circuitBreaker = defineAction({
   phases: ['request'],
-  config: closed({
+  config: closedObject({
     error_threshold: Type.Number({
       default: 0.5,
       minimum: 0,

@@ -1,10 +1,10 @@
 /** `close-connection`: ends the connection without an answer. */
-import { closed, defineAction } from '../action.ts'
+import { closedObject, defineAction } from '../action.ts'
 
 export const closeConnection = defineAction({
   phases: ['connect', 'request'],
   ends: true,
   guards: true,
-  config: closed({}),
+  config: closedObject({}),
   compile: () => ({ run: () => ({ close: true }) }),
 })

@@ -1,10 +1,10 @@
 /** `compress-response`: sends the response compressed when the visitor accepts it. */
 import { Type } from '../../../../lib/shape/type.ts'
-import { closed, defineAction } from '../action.ts'
+import { closedObject, defineAction } from '../action.ts'
 
 export const compressResponse = defineAction({
   phases: ['request', 'response'],
-  config: closed({
+  config: closedObject({
     algorithms: Type.Array(Type.Enum(['gzip', 'br', 'deflate', 'compress']), {
       default: ['gzip', 'br', 'deflate'],
       minItems: 1,

@@ -2,8 +2,8 @@
 import { toHeaderValue } from '../../../../lib/http/http-header.ts'
 import { Type } from '../../../../lib/shape/type.ts'
 import { checkHeaders } from '../../../../model/header-rules.ts'
-import { closed, defineAction } from '../action.ts'
-import { bad, headerMap } from '../phase-settings.ts'
+import { closedObject, defineAction } from '../action.ts'
+import { badSetting, headerMap } from '../phase-settings.ts'
 
 const MAX_BODY_BYTES = 64 * 1024
 
@@ -12,7 +12,7 @@ export const customResponse = defineAction({
   ends: true,
   guards: true,
   sources: { body: 'template', content: 'template', headers: 'template' },
-  config: closed({
+  config: closedObject({
     status_code: Type.Integer({ default: 200, minimum: 200, maximum: 599, description: 'Status of the response.' }),
     body: Type.Optional(Type.String({ maxBytes: MAX_BODY_BYTES, description: 'Body of the response.' })),
     content: Type.Optional(Type.String({ maxBytes: MAX_BODY_BYTES, description: 'The older name of `body`.' })),
@@ -20,7 +20,7 @@ export const customResponse = defineAction({
   }),
   refine: ({ body, content, headers = {} }, at) => {
     if (body !== undefined && content !== undefined) {
-      throw bad(`${at}.content`, 'is the older name of `body`, which is given too; keep `body` only')
+      throw badSetting(`${at}.content`, 'is the older name of `body`, which is given too; keep `body` only')
     }
     checkHeaders(`${at}.headers`, headers)
   },

@@ -1,19 +1,19 @@
 /** `deny`: refuses the request with a bare status, or closes the connection. */
 import { Type } from '../../../../lib/shape/type.ts'
-import { closed, defineAction } from '../action.ts'
-import { bad } from '../phase-settings.ts'
+import { closedObject, defineAction } from '../action.ts'
+import { badSetting } from '../phase-settings.ts'
 
 export const deny = defineAction({
   phases: ['connect', 'request'],
   ends: true,
   guards: true,
-  config: closed({
+  config: closedObject({
     status_code: Type.Integer({ default: 403, description: 'Status of the response: 400 to 599, or 999.' }),
   }),
   refine: ({ status_code }, at) => {
     // R-4.9: 999 was the default until mid 2024.
     if ((status_code < 400 || status_code > 599) && status_code !== 999) {
-      throw bad(`${at}.status_code`, 'must be between 400 and 599, or 999')
+      throw badSetting(`${at}.status_code`, 'must be between 400 and 599, or 999')
     }
   },
   compile: ({ status_code }, { site }) => ({

@@ -29,17 +29,17 @@ export const jwtValidation = defineAction({
         if (!request) throw new Error('there is no request')
         const body = bodyFields(request, headers)
         const tokens: ReadonlyMap<string, unknown>[] = []
-        for (const place of http.tokens) {
-          const found = await findToken(place, headers, body)
+        for (const source of http.tokens) {
+          const found = await findToken(source, headers, body)
           if ('unread' in found) return unread[found.unread]
-          const outcome = found.token === undefined ? missing : await judge(found.token, place)
+          const outcome = found.token === undefined ? missing : await judge(found.token, source)
           if ('refuse' in outcome) {
             const { code, message, refuse } = outcome
             const error = new Map(Object.entries({ code, message }))
             moment.results.set('jwt_validation', new Map<string, unknown>(Object.entries({ tokens, error })))
             return refuse
           }
-          tokens.push(resultOf(outcome, place))
+          tokens.push(resultOf(outcome, source))
         }
         moment.results.set('jwt_validation', new Map([['tokens', tokens]]))
         return undefined

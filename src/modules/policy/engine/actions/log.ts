@@ -1,6 +1,6 @@
 /** `log`: writes a log line with values that a rule chooses, besides the line of the request or connection. */
 import { Type } from '../../../../lib/shape/type.ts'
-import { closed, defineAction } from '../action.ts'
+import { closedObject, defineAction } from '../action.ts'
 import { compileDocument } from '../document-template.ts'
 
 /** The most characters that the rules of one request may log in total. */
@@ -11,7 +11,7 @@ export const LOGS = 'traffic_policy.logs'
 export const log = defineAction({
   phases: ['connect', 'request', 'response'],
   sources: { metadata: 'template' },
-  config: closed({
+  config: closedObject({
     metadata: Type.Record(Type.String(), Type.Unknown(), {
       maxProperties: 50,
       maxKeyBytes: 255,

@@ -1,13 +1,13 @@
 /** `oauth`: lets in visitors who logged in with one of the well-known providers. */
 import { Type } from '../../../../lib/shape/type.ts'
-import { closed, defineAction } from '../action.ts'
+import { closedObject, defineAction } from '../action.ts'
 import { checkLogin, loginFields, loginSettings, loginStep, oauthProviderNames } from '../openid-form.ts'
 
 export const oauth = defineAction({
   phases: ['request'],
   guards: true,
   admits: true,
-  config: closed({
+  config: closedObject({
     provider: Type.Enum([...oauthProviderNames], { description: 'Provider with which visitors log in.' }),
     ...loginFields,
   }),

@@ -1,14 +1,14 @@
 /** `openid-connect`: lets in visitors who logged in with an OpenID Connect provider. */
-import { closed, defineAction } from '../action.ts'
+import { closedObject, defineAction } from '../action.ts'
 import { checkLogin, loginFields, loginSettings, loginStep } from '../openid-form.ts'
-import { bad, text } from '../phase-settings.ts'
+import { badSetting, text } from '../phase-settings.ts'
 import { isTrustworthyUrl } from '../trustworthy-url.ts'
 
 export const openidConnect = defineAction({
   phases: ['request'],
   guards: true,
   admits: true,
-  config: closed({
+  config: closedObject({
     issuer_url: text(
       255,
       'URL of the provider, under which its discovery document is found. `https`, or `http` to loopback.',
@@ -19,7 +19,7 @@ export const openidConnect = defineAction({
     checkLogin(config, at)
     // The pattern comes first, since the URL parser accepts spaces and backslashes, and drops an empty `?`, `#` or `@`.
     if (/[?#@\s\\]/.test(config.issuer_url) || !isTrustworthyUrl(config.issuer_url)) {
-      throw bad(
+      throw badSetting(
         `${at}.issuer_url`,
         'must be an https URL without query, fragment and password; http is for loopback addresses only',
       )

@@ -1,7 +1,7 @@
 /** `rate-limit`: lets in a number of requests per time window; those with the same bucket key are counted together. */
 import { hash } from 'node:crypto'
 import { Type } from '../../../../lib/shape/type.ts'
-import { closed, defineAction, type Outcome } from '../action.ts'
+import { closedObject, defineAction, type Outcome } from '../action.ts'
 import { readDuration } from '../duration.ts'
 import { checkDuration, enforce, text } from '../phase-settings.ts'
 
@@ -9,7 +9,7 @@ export const rateLimit = defineAction({
   phases: ['request'],
   guards: true,
   sources: { bucket_key: 'value' },
-  config: closed({
+  config: closedObject({
     name: text(1023, 'Name of this limit.'),
     algorithm: Type.Enum(['sliding_window'], { default: 'sliding_window', description: 'How requests are counted.' }),
     capacity: Type.Integer({

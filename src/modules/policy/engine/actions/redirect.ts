@@ -2,7 +2,7 @@
 import { toHeaderValue } from '../../../../lib/http/http-header.ts'
 import { Type } from '../../../../lib/shape/type.ts'
 import { checkHeaders } from '../../../../model/header-rules.ts'
-import { closed, defineAction } from '../action.ts'
+import { closedObject, defineAction } from '../action.ts'
 import { headerMap, text } from '../phase-settings.ts'
 import { compileReplace } from '../replace-pattern.ts'
 import { urlOf } from '../request-url.ts'
@@ -12,7 +12,7 @@ export const redirect = defineAction({
   guards: true,
   readsPath: () => true,
   sources: { from: 'pattern', to: 'template', headers: 'template' },
-  config: closed({
+  config: closedObject({
     from: Type.Optional(text(1024, 'RE2 pattern of what to replace in the URL; the whole URL when left out.')),
     to: text(4096, 'Replacement; `$1` is the first group of `from`.'),
     status_code: Type.Integer({ default: 302, minimum: 300, maximum: 399, description: 'Status of the response.' }),

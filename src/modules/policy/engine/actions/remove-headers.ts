@@ -1,11 +1,11 @@
 /** `remove-headers`: removes headers from the request or from the response. */
 import { checkHeaderName, isEdgeHeader } from '../../../../model/header-rules.ts'
-import { closed, defineAction } from '../action.ts'
+import { closedObject, defineAction } from '../action.ts'
 import { headerList } from '../phase-settings.ts'
 
 export const removeHeaders = defineAction({
   phases: ['request', 'response'],
-  config: closed({ headers: headerList('Names of headers to remove, in any case.') }),
+  config: closedObject({ headers: headerList('Names of headers to remove, in any case.') }),
   refine: ({ headers }, at) => {
     for (const [i, name] of headers.entries()) checkHeaderName(`${at}.headers[${i}]`, name)
   },

@@ -1,8 +1,8 @@
 /** `restrict-ips`: lets in addresses by their network. */
 import { compilePeerRules, type IpRule } from '../../../../lib/net/ip-rules.ts'
 import { Type } from '../../../../lib/shape/type.ts'
-import { closed, defineAction } from '../action.ts'
-import { bad, checkCidrs, enforce } from '../phase-settings.ts'
+import { closedObject, defineAction } from '../action.ts'
+import { badSetting, checkCidrs, enforce } from '../phase-settings.ts'
 
 const MAX_CIDRS = 1000
 
@@ -14,7 +14,7 @@ const allowed = new Map([['action', 'allow']])
 export const restrictIps = defineAction({
   phases: ['connect', 'request', 'response'],
   guards: true,
-  config: closed({
+  config: closedObject({
     enforce,
     allow: cidrs('Networks that may connect.'),
     deny: cidrs('Networks that may not connect, even if `allow` has them.'),
@@ -25,7 +25,8 @@ export const restrictIps = defineAction({
     }),
   }),
   refine: ({ allow, deny, ip_policies }, at) => {
-    if (allow.length + deny.length + ip_policies.length === 0) throw bad(at, 'needs `allow`, `deny` or `ip_policies`')
+    if (allow.length + deny.length + ip_policies.length === 0)
+      throw badSetting(at, 'needs `allow`, `deny` or `ip_policies`')
     checkCidrs(allow, `${at}.allow`)
     checkCidrs(deny, `${at}.deny`)
   },

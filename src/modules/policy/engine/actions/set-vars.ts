@@ -1,13 +1,13 @@
 /** `set-vars`: sets variables that the rules after it read as `vars.name`. */
 import { Type } from '../../../../lib/shape/type.ts'
-import { closed, defineAction } from '../action.ts'
+import { closedObject, defineAction } from '../action.ts'
 import { compileDocument } from '../document-template.ts'
-import { bad } from '../phase-settings.ts'
+import { badSetting } from '../phase-settings.ts'
 
 export const setVars = defineAction({
   phases: ['request', 'response'],
   sources: { vars: 'template' },
-  config: closed({
+  config: closedObject({
     vars: Type.Array(
       Type.Record(Type.String(), Type.Unknown(), { minProperties: 1, maxProperties: 1, maxKeyBytes: 64 }),
       {
@@ -20,7 +20,7 @@ export const setVars = defineAction({
   refine: ({ vars }, at) => {
     for (const [i, name] of vars.flatMap(Object.keys).entries()) {
       if (!/^[A-Za-z_]\w*$/.test(name))
-        throw bad(`${at}.vars[${i}]`, 'must name its variable with letters, digits and `_`')
+        throw badSetting(`${at}.vars[${i}]`, 'must name its variable with letters, digits and `_`')
     }
   },
   compile: ({ vars }, { template }) => {

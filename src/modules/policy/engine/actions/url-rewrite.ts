@@ -1,5 +1,5 @@
 /** `url-rewrite`: changes the URL that goes upstream; the visitor does not see it. */
-import { closed, defineAction } from '../action.ts'
+import { closedObject, defineAction } from '../action.ts'
 import { text } from '../phase-settings.ts'
 import { compileReplace } from '../replace-pattern.ts'
 import { urlOf } from '../request-url.ts'
@@ -8,7 +8,7 @@ export const urlRewrite = defineAction({
   phases: ['request'],
   readsPath: () => true,
   sources: { from: 'pattern', to: 'template' },
-  config: closed({
+  config: closedObject({
     from: text(1024, 'RE2 pattern of what to replace in the URL, at each occurrence.'),
     to: text(4096, 'Replacement; `$1` is the first group of `from`.'),
   }),

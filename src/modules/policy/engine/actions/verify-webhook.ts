@@ -1,7 +1,7 @@
 /** `verify-webhook`: lets in webhooks that their sender signed. */
 import { Type } from '../../../../lib/shape/type.ts'
 import { webhookProviders } from '../../../../model/webhook-providers.ts'
-import { closed, defineAction, guardStep } from '../action.ts'
+import { closedObject, defineAction, guardStep } from '../action.ts'
 import { enforce, text } from '../phase-settings.ts'
 
 export const verifyWebhook = defineAction({
@@ -10,7 +10,7 @@ export const verifyWebhook = defineAction({
   admits: true,
   // Some senders sign the URL too.
   readsPath: () => true,
-  config: closed({
+  config: closedObject({
     provider: Type.Enum([...webhookProviders], { description: 'Who sends the webhooks.' }),
     secret: text(4096, 'The secret agreed with the sender.'),
     enforce,

@@ -10,13 +10,13 @@ interface MenuEntry {
 
 export interface MenuGroup {
   readonly title: string
-  readonly places: readonly MenuEntry[]
+  readonly entries: readonly MenuEntry[]
 }
 
 export const groups: readonly MenuGroup[] = [
   {
     title: 'Live',
-    places: [
+    entries: [
       { path: '/', title: 'Overview' },
       { path: '/endpoints', title: 'Endpoints' },
       { path: '/tunnels', title: 'Tunnels' },
@@ -28,7 +28,7 @@ export const groups: readonly MenuGroup[] = [
   },
   {
     title: 'Edges',
-    places: [
+    entries: [
       { path: '/edges/https', title: 'HTTPS edges' },
       { path: '/edges/tls', title: 'TLS edges' },
       { path: '/edges/tcp', title: 'TCP edges' },
@@ -37,7 +37,7 @@ export const groups: readonly MenuGroup[] = [
   },
   {
     title: 'Backends',
-    places: [
+    entries: [
       { path: '/backends/tunnel_group', title: 'Tunnel groups' },
       { path: '/backends/static', title: 'Static addresses' },
       { path: '/backends/http_response', title: 'HTTP responses' },
@@ -47,7 +47,7 @@ export const groups: readonly MenuGroup[] = [
   },
   {
     title: 'Names and certificates',
-    places: [
+    entries: [
       { path: '/reserved_domains', title: 'Domains' },
       { path: '/reserved_addrs', title: 'TCP addresses' },
       { path: '/agent_ingresses', title: 'Agent ingresses' },
@@ -57,7 +57,7 @@ export const groups: readonly MenuGroup[] = [
   },
   {
     title: 'Access control',
-    places: [
+    entries: [
       { path: '/ip_policies', title: 'IP policies' },
       { path: '/ip_policy_rules', title: 'IP policy rules' },
       { path: '/ip_restrictions', title: 'IP restrictions', isForAdmins: true },
@@ -67,7 +67,7 @@ export const groups: readonly MenuGroup[] = [
   },
   {
     title: 'Keys and users',
-    places: [
+    entries: [
       { path: '/api_keys', title: 'API keys' },
       { path: '/credentials', title: 'Credentials' },
       { path: '/ssh_credentials', title: 'SSH credentials' },
@@ -82,5 +82,5 @@ export const groups: readonly MenuGroup[] = [
 
 /** Whether a path is hidden from members. */
 export function isForAdmins(path: string): boolean {
-  return groups.some(({ places }) => places.some((place) => place.isForAdmins && isWithin(path, place.path)))
+  return groups.some(({ entries }) => entries.some((entry) => entry.isForAdmins && isWithin(path, entry.path)))
 }
