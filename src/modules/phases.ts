@@ -52,7 +52,7 @@ export interface Reserved {
   /** `{route}` stands for the id of the module's route. */
   readonly path: string
   /** Whether the module answers a request for it, since several modules of an edge may reserve one path. Must not throw. */
-  readonly claims: (request: ReservedRequest) => PathUse
+  readonly pathUse: (request: ReservedRequest) => PathUse
 }
 
 /** A path of `Reserved` with the id of a route filled in. */

@@ -36,7 +36,7 @@ export async function readBuiltPage(folder = packageFile('built/agent-page')): P
 }
 
 /** What a browser sees at the inspector without the built page: links to the API. */
-const places: readonly (readonly [path: string, about: string])[] = [
+const folders: readonly (readonly [path: string, about: string])[] = [
   ['/api/tunnels', 'the tunnels of this agent'],
   ['/api/exchanges', 'the latest requests and responses'],
   ['/api/exchanges/stream', 'the same, as a live stream'],
@@ -51,7 +51,7 @@ const html = `<!doctype html>
 <title>Postern agent</title>
 <h1>Postern agent</h1>
 <ul>
-${places.map(([path, about]) => `<li><a href="${path}">${path}</a>: ${about}</li>`).join('\n')}
+${folders.map(([path, about]) => `<li><a href="${path}">${path}</a>: ${about}</li>`).join('\n')}
 </ul>
 `
 

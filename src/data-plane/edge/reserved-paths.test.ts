@@ -11,7 +11,7 @@ function reserving(id: string, path: string, claim: PathUse, match = '/'): Reser
   return {
     matched: { matchType: 'path_prefix', match },
     route,
-    phases: [{ reserves: [{ path, claims: ({ routeId }) => (routeId === id ? claim : 'none') }] }],
+    phases: [{ reserves: [{ path, pathUse: ({ routeId }) => (routeId === id ? claim : 'none') }] }],
   }
 }
 

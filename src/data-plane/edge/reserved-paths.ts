@@ -26,12 +26,12 @@ export interface Reserving {
 
 /** Undefined when nothing is reserved, as on most edges. */
 export function reservedPaths(routes: readonly Reserving[]): ReservedPaths | undefined {
-  const byPath = new Map<string, { readonly route: Route; readonly claims: Reserved['claims'] }[]>()
+  const byPath = new Map<string, { readonly route: Route; readonly pathUse: Reserved['pathUse'] }[]>()
   for (const { route, phases } of [...routes].sort(byMatching)) {
-    for (const { path: template, claims } of phases.flatMap(({ reserves }) => reserves ?? [])) {
+    for (const { path: template, pathUse } of phases.flatMap(({ reserves }) => reserves ?? [])) {
       const path = pathOfRoute(template, route.id)
       const applicants = byPath.get(path) ?? []
-      applicants.push({ route, claims })
+      applicants.push({ route, pathUse })
       byPath.set(path, applicants)
     }
   }
@@ -40,8 +40,8 @@ export function reservedPaths(routes: readonly Reserving[]): ReservedPaths | und
     has: (path) => byPath.has(path),
     routeFor({ host, path, query, headers, routeOf }) {
       let spare: Route | undefined
-      for (const { route, claims } of byPath.get(path) ?? []) {
-        const use = claims({ host, query, headers, routeId: route.id, serves: (other) => routeOf(other) === route })
+      for (const { route, pathUse } of byPath.get(path) ?? []) {
+        const use = pathUse({ host, query, headers, routeId: route.id, serves: (other) => routeOf(other) === route })
         if (use === 'own') return route
         if (use === 'spare') spare ??= route
       }

@@ -1,6 +1,6 @@
 /** The thread's side of `worker-pool.ts`: receives work, runs it, and sends back the result. */
 import { parentPort, type Transferable } from 'node:worker_threads'
-import type { Said, ThreadMessage } from './worker-pool.ts'
+import type { PoolMessage, Said } from './worker-pool.ts'
 
 /** The result of a piece of work, and the memory that is transferred with it instead of being copied. */
 export interface Done {
@@ -23,7 +23,7 @@ type Run = (work: unknown) => Done | Promise<Done>
  */
 export function serveThread(kinds: Readonly<Record<string, () => Promise<Run>>>): void {
   const loaded = new Map<string, Run>()
-  const done = async (threadMessage: ThreadMessage): Promise<Done> => {
+  const done = async (threadMessage: PoolMessage): Promise<Done> => {
     if ('work' in threadMessage)
       return loaded.get(threadMessage.kind)?.(threadMessage.work) ?? unknown(threadMessage.kind)
     loaded.set(threadMessage.load, (await kinds[threadMessage.load]?.()) ?? unknown(threadMessage.load))
@@ -34,7 +34,7 @@ export function serveThread(kinds: Readonly<Record<string, () => Promise<Run>>>)
   }
   const failed = (error: unknown): void =>
     say({ fault: error instanceof Error ? (error.stack ?? error.message) : String(error) })
-  parentPort?.on('message', (threadMessage: ThreadMessage) => {
+  parentPort?.on('message', (threadMessage: PoolMessage) => {
     done(threadMessage)
       .then(({ result, moved }) => say({ result }, moved))
       .catch(failed)

@@ -168,7 +168,7 @@ export class WorkerLane {
 }
 
 /** A message to a thread: a kind of work whose code it must load, or a piece of work of that kind. */
-export type ThreadMessage = { readonly load: string } | { readonly kind: string; readonly work: unknown }
+export type PoolMessage = { readonly load: string } | { readonly kind: string; readonly work: unknown }
 
 /** A message from a thread. */
 export type Said = { readonly result: unknown } | { readonly fault: string }
@@ -206,7 +206,7 @@ class Thread {
     return this.#ask({ kind, work }, this.#nextMessage(limitMs, this.#measureCpu()))
   }
 
-  async #ask(message: ThreadMessage, answer: Promise<Said>): Promise<unknown> {
+  async #ask(message: PoolMessage, answer: Promise<Said>): Promise<unknown> {
     this.#worker.postMessage(message)
     const said = await answer
     if ('fault' in said) throw new Error(`a thread failed: ${said.fault}`)

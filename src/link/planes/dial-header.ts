@@ -48,8 +48,8 @@ export function buildPreamble(request: DialRequest): Buffer | undefined {
 }
 
 export function buildFault({ reason, message }: DialFault): Buffer {
-  const told = isReason(reason) ? reason : 'offline'
-  const part = buildPart({ reason: told, message: message.slice(0, MESSAGE_CHARACTERS) })
+  const known = isReason(reason) ? reason : 'offline'
+  const part = buildPart({ reason: known, message: message.slice(0, MESSAGE_CHARACTERS) })
   return part ?? Buffer.alloc(0) // never: the message is cut
 }
 

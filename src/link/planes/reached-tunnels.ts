@@ -16,7 +16,7 @@ interface GoneTunnels {
 const MAX_REACHED = 100_000
 
 /** Most ids in one message. */
-const TOLD_TOGETHER = 10_000
+const CONFIRMED_TOGETHER = 10_000
 
 /** How long the other node may take to confirm it, in milliseconds. */
 const CONFIRM_MS = 5000
@@ -56,7 +56,7 @@ export class TunnelsReached {
     // Tunnels that end in the same turn of the event loop, as with their session, join the message.
     await Promise.resolve()
     while (this.#gone.length > 0 && !this.#session.isClosed) {
-      const message: GoneTunnels = { gone: this.#gone.splice(0, TOLD_TOGETHER) }
+      const message: GoneTunnels = { gone: this.#gone.splice(0, CONFIRMED_TOGETHER) }
       // An older node does not know this call; like every node, it soon looks up again what it has kept.
       await callNode(this.#session, message, CONFIRM_MS).catch((err: unknown) => {
         this.#log.debug({ err }, 'another node did not confirm that tunnels are gone')

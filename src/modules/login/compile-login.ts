@@ -90,23 +90,22 @@ export function compileLogin(settings: LoginSettings, provider: LoginProvider, t
   /** The state names the login that it was made for. */
   const isOwnState = (query: string, routeId: string): boolean =>
     routeOfState(new URLSearchParams(query).get('state') ?? '') === scopeId(routeId, scope)
-  const claimsCallback = ({ query, routeId }: ReservedRequest): PathUse =>
-    isOwnState(query, routeId) ? 'own' : 'spare'
+  const useOfCallback = ({ query, routeId }: ReservedRequest): PathUse => (isOwnState(query, routeId) ? 'own' : 'spare')
 
-  const claimsLogin = ({ query, serves }: ReservedRequest): PathUse => {
+  const useOfLogin = ({ query, serves }: ReservedRequest): PathUse => {
     const named = new URLSearchParams(query).get('auth_id')
     if (named !== null && scope !== undefined) return named === scope ? 'own' : 'none'
     return serves(wantedPath(query).replace(/[?#].*$/, '')) ? 'own' : 'spare'
   }
 
-  const claimsLogout = ({ headers }: ReservedRequest): PathUse =>
+  const useOfLogout = ({ headers }: ReservedRequest): PathUse =>
     readCookies(headers, (name) => name === cookies.session).length > 0 ? 'own' : 'spare'
 
   const reserves: readonly Reserved[] = [
-    ...provider.callbackPaths.map((path) => ({ path, claims: claimsCallback })),
-    ...loginPaths.map((path) => ({ path, claims: claimsLogin })),
-    ...logoutPaths.map((path) => ({ path, claims: claimsLogout })),
-    ...pages.map(({ path }) => ({ path, claims: () => 'own' as const })),
+    ...provider.callbackPaths.map((path) => ({ path, pathUse: useOfCallback })),
+    ...loginPaths.map((path) => ({ path, pathUse: useOfLogin })),
+    ...logoutPaths.map((path) => ({ path, pathUse: useOfLogout })),
+    ...pages.map(({ path }) => ({ path, pathUse: () => 'own' as const })),
   ]
   const isOwn = (path: string, { routeId }: RequestContext): boolean =>
     reserves.some((each) => pathOfRoute(each.path, routeId) === path)

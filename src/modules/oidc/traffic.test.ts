@@ -198,7 +198,7 @@ test('the callback is claimed by the route that the state names, and a login by 
   const claim = (path: string, query: string, served = ''): PathUse | undefined =>
     phases.reserves
       ?.find((each) => each.path === path)
-      ?.claims({
+      ?.pathUse({
         host: 'a',
         query,
         headers: headerList({}),

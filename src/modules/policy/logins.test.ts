@@ -226,7 +226,7 @@ describe('several logins of one route', () => {
       phases.reserves
         ?.filter((each) => each.path === path)
         .map((each) =>
-          each.claims({ host: 'a', query, headers: { all: () => [] } as never, routeId: 'r', serves: () => false }),
+          each.pathUse({ host: 'a', query, headers: { all: () => [] } as never, routeId: 'r', serves: () => false }),
         )
     assert.deepEqual(claims('/oauth2/callback', 'state=r~two.x'), ['spare', 'own'])
     assert.deepEqual(claims('/oauth2/callback', 'state=r.x'), ['spare', 'spare'])

@@ -70,7 +70,7 @@ export function openAdmission(
         documents.bindModules((await inUseNow(credentialId))?.ownerId ?? '', { proto, opts }),
       holdersOfName: (host) => holdersOf({ host, port: undefined }),
       holdersOfPort: (port) => holdersOf({ host: domain, port }),
-      lookUpPlaces: async (places) => (await cluster?.lookUps.addresses(places)) ?? [],
+      lookUpPlaces: async (asked) => (await cluster?.lookUps.addresses(asked)) ?? [],
       lookUpGroup: async (labels) => (await cluster?.lookUps.group(labels)) ?? [],
       answerNode: async ({ value }) => cluster?.answer(value),
     } satisfies Partial<SharedCalls>,

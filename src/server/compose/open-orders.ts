@@ -3,7 +3,7 @@ import { ownNames } from '../config/own-names.ts'
 import type { ControlParts, OpeningControl } from './opening-control.ts'
 
 /** The prefix of the place of an endpoint with TLS; its name follows. */
-const NAMED_PLACE = 'secure:'
+const NAME_PREFIX = 'secure:'
 
 /** Undefined when certificates are not ordered. */
 export async function openOrders(
@@ -32,16 +32,16 @@ export async function openOrders(
     whyNotOrder: async (name) => proven?.whyNoLonger(name),
     isInFile: (name) => files?.covers(name) ?? false,
     isOnline: async (name) => {
-      const place = NAMED_PLACE + name
-      if (planes.directory.holdersOf(place).length > 0) return true
-      return ((await cluster?.lookUps.addresses([place])) ?? []).length > 0
+      const address = NAME_PREFIX + name
+      if (planes.directory.holdersOf(address).length > 0) return true
+      return ((await cluster?.lookUps.addresses([address])) ?? []).length > 0
     },
     showChallenge: (challenge) => planes.showChallenge(challenge),
     showAtOtherNodes: async (challenge) => (await cluster?.showChallenge(challenge)) ?? true,
   })
   planes.whenTunnelStarted(({ endpoint }) => {
-    if (endpoint?.present.proto !== 'https' || !endpoint.place.startsWith(NAMED_PLACE)) return
-    orders.endpointStarted(endpoint.place.slice(NAMED_PLACE.length))
+    if (endpoint?.present.proto !== 'https' || !endpoint.place.startsWith(NAME_PREFIX)) return
+    orders.endpointStarted(endpoint.place.slice(NAME_PREFIX.length))
   })
   return orders
 }

@@ -8,10 +8,14 @@ import { httpService, Plane, type TestRoute, testEdge } from '../testing/test-ht
 const CALLBACK = '/oauth2/callback'
 
 /** A route whose module answers the callback with its own name; the service answers with the path. */
-function route(match: string, claims: (request: ReservedRequest) => PathUse, rest: Partial<TestRoute> = {}): TestRoute {
+function route(
+  match: string,
+  pathUse: (request: ReservedRequest) => PathUse,
+  rest: Partial<TestRoute> = {},
+): TestRoute {
   const answer: Phases['request'] = ({ reservedPath }) =>
     reservedPath === undefined ? undefined : { respond: { status: 200, headers: [], body: `${match} ${reservedPath}` } }
-  return { match, reserves: [{ path: CALLBACK, claims }], request: [answer], ...rest }
+  return { match, reserves: [{ path: CALLBACK, pathUse }], request: [answer], ...rest }
 }
 
 for (const version of versions) {
