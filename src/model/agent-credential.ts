@@ -1,4 +1,4 @@
-/** The credential that an agent authenticated with, as the doors of agents and of SSH know it. */
+/** The credential that an agent authenticated with, as the listeners for agents and for SSH know it. */
 export interface AgentCredential {
   readonly id: string
   /** D18: empty is unrestricted. */

@@ -1,4 +1,4 @@
-/** The port through which the agents' door asks the data plane to serve an address that an agent wants to bind. */
+/** The port through which the agents' listener asks the data plane to serve an address that an agent wants to bind. */
 
 import type { EdgeConfig, ModuleSettings, TunnelPlan } from './edge-config.ts'
 import type { PoolMember } from './pool.ts'

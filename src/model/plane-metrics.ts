@@ -13,7 +13,7 @@ export interface TrafficRow {
   readonly refused: number
 }
 
-/** One door's caps. */
+/** One listener's caps. */
 export interface ListenerMetrics {
   readonly door: string
   readonly open: number

@@ -1,4 +1,4 @@
-/** The HTTP side of the API: one Fastify app that mounts the route table behind the door. */
+/** The HTTP side of the API: one Fastify app that mounts the route table behind authentication. */
 import type { IncomingMessage } from 'node:http'
 import Fastify, {
   type FastifyBaseLogger,
@@ -39,7 +39,7 @@ const KEEP_ALIVE_MS = 75_000
 /** From the first byte of a request to its last. */
 const REQUEST_MS = 60_000
 const HEADERS_MS = 15_000
-/** As long as a request line can be: Fastify answers longer parameters itself, and before the door. */
+/** As long as a request line can be: Fastify answers longer parameters itself, and before authentication. */
 const MAX_PARAM = 16_384
 
 /** Answered even at a cap: otherwise a flood would look like a dead process, and the server would be restarted. */
@@ -219,7 +219,7 @@ function requireId({ noun, prefix }: Pick<Resource, 'noun' | 'prefix'>, id: stri
   if (!isId(id, prefix)) throw new Refusal('NOT_FOUND', `there is no ${noun} with this id`)
 }
 
-/** Replaces a path that cannot be decoded by an unknown one, so that it passes the door like any other. */
+/** Replaces a path that cannot be decoded by an unknown one, so that it is authenticated like any other. */
 function decodable(request: IncomingMessage): string {
   const url = request.url ?? '/'
   const path = url.split('?')[0] ?? ''

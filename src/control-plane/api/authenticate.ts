@@ -1,4 +1,4 @@
-/** The door of every API call: checks the key, the address, the rate and the version (D1, D2, D14). */
+/** Authenticates every API call: checks the key, the address, the rate and the version (D1, D2, D14). */
 import type { IncomingMessage } from 'node:http'
 import { Refusal } from '../../model/errors.ts'
 import type { Principal } from '../records/find-caller.ts'

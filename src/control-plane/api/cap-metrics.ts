@@ -1,9 +1,9 @@
-/** Metrics about the caps of each door. */
+/** Metrics about the caps of each listener. */
 import type { Registry } from '@prometheus-io/client'
 import type { ListenerMetrics, PlaneMetrics } from '../../model/plane-metrics.ts'
 import { registerReadMetrics } from './read-metrics.ts'
 
-/** Adds metrics for `doors`, and for the door of agents, to `registry`. */
+/** Adds metrics for `doors`, and for the listener for agents, to `registry`. */
 export function registerCaps(
   registry: Registry,
   doors: () => readonly ListenerMetrics[],

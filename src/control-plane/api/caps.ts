@@ -1,4 +1,4 @@
-/** The caps of the API's door (D68): a connection over the cap gets one 503 and is closed. */
+/** The caps of the API's listener (D68): a connection over the cap gets one 503 and is closed. */
 import type { IncomingMessage, Server } from 'node:http'
 import type { Socket } from 'node:net'
 import type { ConnectionCaps } from '../../lib/net/connection-caps.ts'

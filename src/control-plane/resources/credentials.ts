@@ -3,7 +3,7 @@
 import { storedKind } from './resource.ts'
 import { acl, checkAcl, description, metadata } from './resource-fields.ts'
 
-/** The scope of claims for authtoken hashes. API keys have another one, so no token opens both doors (D20). */
+/** The scope of claims for authtoken hashes. API keys have another one, so no token is good for both (D20). */
 export const AUTHTOKENS = 'authtoken'
 
 export const credentials = storedKind({

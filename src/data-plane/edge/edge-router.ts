@@ -1,4 +1,4 @@
-/** The door visitors use: finds the edge of an accepted connection, and passes the connection on. */
+/** Finds the edge of an accepted connection, and passes the connection on. */
 import type { Socket } from 'node:net'
 import { socketStream } from '../../lib/bytes/socket-stream.ts'
 import { type Aged, AgeList } from '../../lib/limits/age-list.ts'

@@ -1,4 +1,4 @@
-/** Calls of a data plane to the control plane on behalf of its doors and edges. */
+/** Calls of a data plane to the control plane on behalf of its listeners and edges. */
 import { Secret } from '../../lib/secrets/secret.ts'
 import type { ControlLink } from '../../link/planes/control-link.ts'
 import type { RequestKey } from '../../modules/saml/request-key.ts'

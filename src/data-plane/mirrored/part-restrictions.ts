@@ -1,5 +1,5 @@
 /**
- * Decides which addresses may reach agents' doors and visitors' listeners, by the IP restrictions in force (D64).
+ * Decides which addresses may reach the listeners for agents and for visitors, by the IP restrictions in force (D64).
  *
  * Not a `MirroredMap`: the few restrictions are sent together, and compiled into tests that take effect at once.
  */

@@ -1,5 +1,5 @@
 /**
- * Makes the caps of a door hold for the whole node: planes tell each other what is open and what they took of each rate, and
+ * Makes the caps of a listener hold for the whole node: planes tell each other what is open and what they took of each rate, and
  * every plane counts that as its own. Each plane applies the whole limit, so it does not matter how visitors are spread.
  */
 import type { CapNews } from '../../lib/net/cap-news.ts'

@@ -1,4 +1,4 @@
-/** Answers the streams that other planes open to reach tunnels here, whichever door they use. */
+/** Answers the streams that other planes open to reach tunnels here, whichever listener they use. */
 import type { Movable } from '../../lib/bytes/close-when-idle.ts'
 import { relay } from '../../lib/bytes/relay.ts'
 import type { Logger } from '../../lib/log/create-log.ts'

@@ -1,4 +1,4 @@
-/** The door where other planes of this node reach the tunnels whose sessions this plane holds, and call this plane. */
+/** The listener where other planes of this node reach the tunnels whose sessions this plane holds, and call this plane. */
 import { rm } from 'node:fs/promises'
 import { createServer, type Server, type Socket } from 'node:net'
 import type { Movable } from '../../lib/bytes/close-when-idle.ts'

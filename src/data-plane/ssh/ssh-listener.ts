@@ -1,4 +1,4 @@
-/** The SSH gateway: the door for plain `ssh` clients, whose credentials are public keys. */
+/** The SSH gateway: the listener for plain `ssh` clients, whose credentials are public keys. */
 
 import type { Socket } from 'node:net'
 import type { Header, Incoming, Server } from 'ssh2'

@@ -1,4 +1,4 @@
-/** The door for agents: listens, and lets in agents that have a credential. */
+/** Listens for agents, and lets in those that have a credential. */
 
 import type { SecureVersion } from 'node:tls'
 import type { PlaneContext } from '../../model/plane-context.ts'

@@ -1,4 +1,4 @@
-/** What the doors need from the rest of the server. */
+/** What the listeners need from the rest of the server. */
 import type { Secret } from '../../lib/secrets/secret.ts'
 import { errorText } from '../../link/wire/messages/error-text.ts'
 import type { AgentCredential } from '../../model/agent-credential.ts'

@@ -1,4 +1,4 @@
-/** Chooses the certificate that the agents' door shows, by the name by which an agent reaches it. */
+/** Chooses the certificate that the agents' listener shows, by the name by which an agent reaches it. */
 import type { SecureVersion } from 'node:tls'
 import type { ListenerCertificate } from './acceptor.ts'
 import type { AgentListener } from './agent-listener.ts'
@@ -39,7 +39,7 @@ export class ListenerCertificates {
     this.#settings = options.settings
   }
 
-  /** The TLS options of a door; `certificate` is for agents that send no name, or a name without a certificate. */
+  /** The TLS options of a listener; `certificate` is for agents that send no name, or a name without a certificate. */
   shown() {
     const { names, tlsMinVersion } = this.#settings
     const certificate = this.#options.authority.issue(names)
@@ -52,7 +52,7 @@ export class ListenerCertificates {
     if (this.#settings.isPublic || ingresses.hasPublic) await uploaded.known
   }
 
-  /** Renews the certificate of a door in time; returns a function that stops this. */
+  /** Renews the certificate of a listener in time; returns a function that stops this. */
   keepUp(listener: Pick<AgentListener, 'useCertificate'>): () => void {
     this.#listener = listener
     const renewal = setInterval(() => this.#renew(), RENEWAL_LOOK_MS).unref()

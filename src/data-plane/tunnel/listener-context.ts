@@ -1,4 +1,4 @@
-/** What all parts of the agents' door share. */
+/** What all parts of the agents' listener share. */
 import type { PlaneContext } from '../../model/plane-context.ts'
 import type { Authenticating } from './authenticate-agent.ts'
 import type { Online } from './online-tunnels.ts'

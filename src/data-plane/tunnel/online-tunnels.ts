@@ -1,4 +1,4 @@
-/** Everything online, through any door: sessions and their tunnels, and who may have which address. */
+/** Everything online, through any listener: sessions and their tunnels, and who may have which address. */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Logger } from '../../lib/log/create-log.ts'
 import { type Control, LOOKUP_MS } from '../../link/planes/control-link.ts'
@@ -171,7 +171,7 @@ export class Online {
     return count
   }
 
-  /** Ends every session; the doors must be closed before. */
+  /** Ends every session; the listeners must be closed before. */
   endAll(reason: string): void {
     for (const session of [...this.registry.liveSessions(), ...this.legs.all, ...this.standbys.all]) {
       session.end(reason)

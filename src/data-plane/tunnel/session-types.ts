@@ -1,4 +1,4 @@
-/** Sessions and tunnels as the registry keeps them, whichever door they came through. */
+/** Sessions and tunnels as the registry keeps them, whichever listener they came through. */
 import type { ByteStream } from '../../lib/bytes/byte-stream.ts'
 import type { DialFault, DialRequest } from '../../model/dial.ts'
 import type { LabelledTunnel } from '../../model/label-groups.ts'

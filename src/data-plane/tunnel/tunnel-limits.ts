@@ -1,4 +1,4 @@
-/** The limits of a door, each with its unit; tests may make them small. */
+/** The limits of a listener, each with its unit; tests may make them small. */
 import { shareOf } from '../../lib/limits/share-of.ts'
 
 export interface ListenerLimits {
@@ -37,7 +37,7 @@ export const listenerLimits: ListenerLimits = {
   commandMs: 10_000,
 }
 
-/** The share of these limits for one of several doors, so that all together admit no more than one would. */
+/** The share of these limits for one of several listeners, so that all together admit no more than one would. */
 export function admissionOf(
   { unproven, unprovenPerIp, failuresPerMinute }: ListenerLimits,
   listeners: number,

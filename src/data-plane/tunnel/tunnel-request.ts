@@ -1,4 +1,4 @@
-/** The requests of a session, through any door: for an address of its own, or for visitors to its labels. */
+/** The requests of a session, through any listener: for an address of its own, or for visitors to its labels. */
 import type { BindMessage } from '../../link/wire/messages/bind.ts'
 
 /** Its id is the session's own for it; `''` when the server chooses. SSH clients ask in the form of agents too. */

@@ -1,5 +1,5 @@
 /**
- * Accepts the connections of a door: counts them, finds their source behind trusted hops, and sets a time limit for
+ * Accepts the connections of a listener: counts them, finds their source behind trusted hops, and sets a time limit for
  * authentication.
  */
 

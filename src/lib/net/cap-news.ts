@@ -1,5 +1,5 @@
 /**
- * What a door reports to the same door at other data planes, so that caps apply to all of them together: how many
+ * What a listener reports to the same listener at other data planes, so that caps apply to all of them together: how many
  * connections are open, and how much of each rate was used since its last report.
  */
 import { BURST_SECONDS } from '../limits/token-bucket.ts'

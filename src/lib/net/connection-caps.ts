@@ -1,5 +1,5 @@
 /**
- * The caps of one door (D68): connections in all and from one source, and requests and TLS handshakes per second. At a
+ * The caps of one listener (D68): connections in all and from one source, and requests and TLS handshakes per second. At a
  * cap new ones are refused and open ones go on. Every refusal is counted; the log gets one line a minute.
  */
 import type { Socket } from 'node:net'
@@ -35,7 +35,7 @@ type Cap = keyof typeof settings
 
 interface ConnectionCapsOptions {
   readonly limits: CapLimits
-  /** Each door counts separately, so that a flood at one leaves the others open. */
+  /** Each listener counts separately, so that a flood at one leaves the others open. */
   readonly door: 'visitors' | 'agents' | 'ssh' | 'api'
   readonly log: Logger
   /** Whether many visitors share this address, such as that of a reverse proxy; limits per source do not apply to it. */
@@ -44,7 +44,7 @@ interface ConnectionCapsOptions {
   readonly now?: () => number
 }
 
-/** What the same door at another data plane has reported. */
+/** What the same listener at another data plane has reported. */
 interface OpenAtPeer {
   open: number
   readonly bySource: Map<string, number>
@@ -105,7 +105,7 @@ export class ConnectionCaps {
     this.share(this.#sharing)
   }
 
-  /** Shares the limits with the same door of other planes from now on; with none when undefined. */
+  /** Shares the limits with the same listener of other planes from now on; with none when undefined. */
   share(sharing: Sharing | undefined): void {
     this.#sharing = sharing
     this.#unreported = sharing && new RefusalNews({ limits: this.#limits, ...sharing })

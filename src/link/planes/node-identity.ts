@@ -67,7 +67,7 @@ export function tlsOptions(
       requestCert: true,
       // Node would close the connection without saying why. Nothing is read before `verifiedPeer` has decided.
       rejectUnauthorized: false,
-      // Node's own limit restarts with each byte; the door has a limit of its own.
+      // Node's own limit restarts with each byte; the listener has a limit of its own.
       handshakeTimeout: -1,
     },
     linkTls: {

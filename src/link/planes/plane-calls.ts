@@ -149,7 +149,7 @@ interface StopReason {
   readonly ngrok: number
 }
 
-/** What a data plane must know before it can open its doors. */
+/** What a data plane must know before it can open its listeners. */
 export interface PlaneSecrets {
   /** The certificate and key of the server's own authority, in PEM. */
   readonly authority: { readonly cert: string; readonly key: string }

@@ -1,4 +1,4 @@
-/** The control process: the control plane, with a door for data planes, and the management API. */
+/** The control process: the control plane, with a listener for data planes, and the management API. */
 import { createServer } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { makeFirstUser } from '../../control-plane/records/manage-users.ts'
@@ -27,7 +27,7 @@ export function startControl(settings: Settings, given: ControlGiven): Promise<S
   const now = Date.now
   const ids = new IdSource({ now })
   return openAll(async (opened) => {
-    // The control plane, and the doors for the workers.
+    // The control plane, and the listeners for the workers.
     const control = await openControlPlane({ ...node, settings, ids, now, log, version })
     let isPaused = false
     opened.defer(() => (isPaused ? control.pause() : control.close()))

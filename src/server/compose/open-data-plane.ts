@@ -46,7 +46,7 @@ export function openDataPlane(options: DataPlaneOptions) {
     const agentListeners: AgentEntrance[] = []
     const attached = await attachToControl(plane, parts, () => planeMetrics(plane, parts, agentListeners))
     await mirrors.restrictions.known
-    // The doors, before anything slow: agents that cannot connect wait for minutes before they try again (D50).
+    // The listeners, before anything slow: agents that cannot connect wait for minutes before they try again (D50).
     const forVisitors = await listenForVisitors(plane, parts)
     const forAgents = await listenForAgents(plane, parts)
     agentListeners.push(...forAgents.agentListeners)

@@ -75,7 +75,7 @@ export async function listenForAgents(plane: OpeningPlane, { mirrors, limits, ga
   opened.defer(() => agents.stop())
   opened.defer(shown.keepUp(agents))
 
-  // Loaded after the agents' door, which is more urgent.
+  // Loaded after the agents' listener, which is more urgent.
   const { SshListener } = await import('../../data-plane/ssh/ssh-listener.ts')
   const ssh = new SshListener({
     ...common,

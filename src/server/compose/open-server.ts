@@ -67,7 +67,7 @@ const TICKET_SECRET_BYTES = 32
  * fails.
  *
  * The most urgent comes first. Agents do, since some that cannot connect wait for minutes before they try again (D50): nothing
- * is loaded before their door that it can do without. Visitors follow, then callers of the API.
+ * is loaded before their listener that it can do without. Visitors follow, then callers of the API.
  */
 export function startServer(
   settings: Settings,
@@ -91,7 +91,7 @@ export function startServer(
     const control = await openControlPlane({ ...node, settings, ids, now, log, version, storeLimits, orderTimes })
     opened.defer(() => control.close())
 
-    // The doors of agents and visitors. From here on agents are served, and visitors wait.
+    // The listeners for agents and visitors. From here on agents are served, and visitors wait.
     const shared = { settings, ids, now, log, descriptors, version, nodeId: node.nodeId }
     const folder = isShared ? await mkdtemp(join(tmpdir(), 'postern-')) : undefined
     if (folder !== undefined) opened.defer(() => rm(folder, { recursive: true, force: true }))

@@ -89,7 +89,7 @@ export function handedAddresses({ named }: Pick<HandedOpen<OpenSocket>, 'named'>
   return new Map([...named].map(([name, { address }]) => [`${name}-listen`, addressText(address)]))
 }
 
-/** Opens the doors of agents and visitors, unless they were handed in. One that cannot be opened is tried again later. */
+/** Opens the listeners for agents and visitors, unless they were handed in. One that cannot be opened is tried again later. */
 export async function openListeners(
   settings: Settings,
   { named, tcp }: HandedListeners,

@@ -9,7 +9,7 @@ export function requestLimits({ maxHeaderBytes, maxHeaders, headerTimeoutMs, idl
   return { headBytes: maxHeaderBytes, headers: maxHeaders, headMs: headerTimeoutMs, idleMs: idleTimeoutMs }
 }
 
-/** The TLS settings of the door of agents. */
+/** The TLS settings of the listener for agents. */
 export function agentTls(settings: Settings) {
   const { tlsMinVersion, agentCertificate } = settings
   const names = namesForAgents(settings)
