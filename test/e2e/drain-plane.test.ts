@@ -16,10 +16,10 @@ async function drained({ isNode, isSurvived }: { isNode: boolean; isSurvived: bo
     endAll: () => void steps.push('agents end'),
   }
   const parts = {
-    limits: { neighbours: { others: () => ['w2'] }, counters: { leave: async () => {} } },
+    limits: { peers: { others: () => ['w2'] }, counters: { leave: async () => {} } },
     table: { ports: { closeAll() {} }, tls: { pending: 0 } },
     tunnels: { online },
-    elsewhere: {
+    remote: {
       agentAddresses: () => ['n2.example.com:7443'],
       leave() {},
       relayed: { streams: 0, open: [], stop: () => void steps.push('other nodes use other planes') },
@@ -32,7 +32,7 @@ async function drained({ isNode, isSurvived }: { isNode: boolean; isSurvived: bo
   const listeners = {
     plain: { close() {} },
     secure: { close() {}, sendAway() {}, pending: 0 },
-    listeners: [{ stop: () => void steps.push('agents are not accepted'), closed: async () => {} }],
+    agentListeners: [{ stop: () => void steps.push('agents are not accepted'), closed: async () => {} }],
     together: { begun() {}, done() {}, isSurvived, othersDone: async () => {} },
   }
   // Only the parts that a plane without visitors needs.

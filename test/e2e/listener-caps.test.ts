@@ -47,7 +47,7 @@ async function metric(platform: Platform, listenerName: string, setting: string)
 }
 
 /** Lines about caps. */
-function reported(world: World): { listenerName: string; setting: string; limit: number; peer: string }[] {
+function reported(world: World): { door: string; setting: string; limit: number; peer: string }[] {
   return world.platform.log.filter((line) => line.includes('"refused at a cap"')).map((line) => JSON.parse(line))
 }
 
@@ -94,7 +94,7 @@ describe('--max-connections', () => {
     assert.equal(await metric(world.platform, 'visitors', 'max-connections'), 3)
     const lines = reported(world)
     assert.deepEqual(
-      lines.map(({ listenerName, setting, limit }) => [listenerName, setting, limit]),
+      lines.map(({ door, setting, limit }) => [door, setting, limit]),
       [['visitors', '--max-connections', 5]],
     )
   })
@@ -136,7 +136,7 @@ describe('--max-connections-per-source', () => {
     }
     assert.equal((await ask(listenerOf(world, edge), { from: '127.0.0.7' })).status, 200)
     assert.deepEqual(
-      reported(world).map(({ listenerName, peer }) => [listenerName, peer]),
+      reported(world).map(({ door, peer }) => [door, peer]),
       [
         ['visitors', '127.0.0.5'],
         ['agents', '127.0.0.6'],

@@ -144,7 +144,7 @@ describe('a stream between nodes', () => {
   })
 
   test('has a larger window where the round trip is long', async () => {
-    const { nodes, a, b } = await pair()
+    const { nodes, a, b } = await pair({ a: { links: { dialMs: 10_000 } } })
     const server = createServer((near) => {
       const far = connect(b.port, '127.0.0.1')
       for (const [from, to] of [

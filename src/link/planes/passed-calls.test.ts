@@ -35,7 +35,7 @@ async function called(by: readonly string[], options: NodeOptions) {
 }
 
 /** A session of a node that may break the rules, and the streams of its calls. */
-async function hostile(nodes: TestNodes, port: number): Promise<{ mux: Mux; call(text: string): WireStream }> {
+async function hostile(nodes: TestNodes, port: number): Promise<{ mux: Mux; call: (text: string) => WireStream }> {
   const identity = createNodeIdentity({ nodeId: 'h', planeId: 'control' }, nodes.authority)
   const address = { host: '127.0.0.1', port }
   const { signal } = new AbortController()
