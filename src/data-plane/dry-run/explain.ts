@@ -1,10 +1,4 @@
-/**
- * What an edge would do to described traffic (D55).
- *
- * The edge is compiled as for real traffic, connections and requests go the same way, and the same proxy makes the
- * answer; only the tools of the modules, and the visitor and the service at the two ends, are described. So an
- * explanation cannot differ from what happens.
- */
+/** Explains what an edge would do to described traffic (D55). */
 import { X509Certificate } from 'node:crypto'
 import { BadValue } from '../../lib/shape/check.ts'
 import type { Described } from '../../model/described.ts'
@@ -45,6 +39,8 @@ export async function explain(work: ExplainWork): Promise<Explanation> {
   const visit = describedVisit(asked, { config, routeId, now })
   if ('head' in visit) for (const secret of secretsIn(visit.head.headers)) secrets.add(secret)
 
+  // An explanation cannot differ from what happens: the edge is compiled as for real traffic, and the same proxy answers. Only
+  // the tools of the modules, and the visitor and the service at the two ends, are described.
   const edge = finish(compileEdge(withoutServices(config), { reach: upstream.reach, tools, watch: notes.watch }))
   try {
     const outcome = 'head' in visit ? await request(visit) : connection(visit)

@@ -1,6 +1,6 @@
 /**
- * Answers the challenges of ACME authorities, before any edge is chosen: over plain HTTP (RFC 8555 §8.3) and in a TLS
- * handshake (RFC 8737). Only for names with an order in progress; all other traffic is unaffected.
+ * Answers the challenges of ACME authorities, before any edge is chosen: over plain HTTP (RFC 8555 §8.3) and in a TLS handshake
+ * (RFC 8737).
  */
 import type { Socket } from 'node:net'
 import { createServer } from 'node:tls'
@@ -23,7 +23,7 @@ const PROTOCOL = 'acme-tls/1'
 const HANDSHAKE_MS = 10_000
 
 export class Challenges {
-  /** By name. */
+  /** By name, for names with an order in progress only; all other traffic is unaffected. */
   readonly #asked: Pick<ReadonlyMap<string, AskedChallenge>, 'get'>
   /** Created on first use. */
   readonly #pairs = new WeakMap<AskedChallenge, CertificatePair>()

@@ -120,8 +120,9 @@ function turnsOf(members: readonly GroupMember[], { isPool }: { readonly isPool:
 }
 
 /**
- * Each of `targets` once, starting with the one whose turn it is, and then those that came meanwhile: an agent that moves may
- * leave its former place just before its turn. Not a generator: it would cost more than anything else in a request.
+ * Gives each of `targets` once, starting with the one whose turn it is, and then the targets that were added meanwhile. An agent
+ * that moves may leave its former place just before its turn. Not a generator: a generator would cost more than anything else in
+ * a request.
  */
 class Round implements IterableIterator<DialTarget, undefined> {
   readonly #current: () => readonly DialTarget[]

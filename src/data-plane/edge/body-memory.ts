@@ -20,20 +20,19 @@ export interface BodyLease {
 }
 
 /**
- * An edge may hold a half of what other edges leave free, and a source a quarter of what other sources leave free.
+ * An edge may hold half of what other edges leave free, and a source a quarter of what other sources leave free.
  *
- * With 64 MiB the first edge gets up to 32 MiB, the second up to 16 MiB while the first holds all of its share, and so on:
- * the last to come still gets some, and one that is alone is not held to a small fixed share. The budget is never used
- * up, since each share is less than what is free. A source gets less than an edge, so that one visitor cannot take all
- * that its edge has. Announcing a length reserves nothing: bytes are taken as they arrive, so a visitor must send as
- * much as it takes.
+ * Of 64 MiB, the first edge gets up to 32 MiB, and a second edge up to 16 MiB while the first holds all of its share. So the last
+ * edge to come still gets some, and an edge that is alone is not held to a small fixed share. The budget is never used up, since
+ * each share is less than what is free. A source gets less than an edge, so that one visitor cannot take all that its edge has.
+ * Announcing a length reserves nothing: bytes are taken as they arrive, so a visitor must send as much as it takes.
  */
 const EDGE_SHARE = 1 / 2
 const SOURCE_SHARE = 1 / 4
 
 /**
- * Each data plane has at least this much, in bytes, or all of a smaller budget: with less, one source would never have
- * room for the largest body that a module reads, which is 10 MiB and what its pieces add.
+ * Each data plane has at least this much, in bytes, or all of a smaller budget. With less, one source would never have room for
+ * the largest body that a module reads: 10 MiB and what its pieces add.
  */
 const PLANE_BYTES = 48 * 1024 * 1024
 

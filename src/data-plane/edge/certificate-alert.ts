@@ -1,11 +1,4 @@
-/**
- * Tells a client that its certificate is not trusted, with the alert `bad_certificate`. OpenSSL would send it, but Node
- * makes OpenSSL accept every certificate and closes the connection after the handshake without an alert. There is one
- * moment in between: the `keylog` event of the last key, after the certificate was judged and before anything is sent
- * under the keys of the connection. The alert is written then, bypassing OpenSSL, which sends nothing after it.
- *
- * This adds an alert and decides nothing: if a part of it is missing, the connection closes without the alert.
- */
+/** Tells a client that its certificate is not trusted, with the alert `bad_certificate`, which Node itself does not send. */
 import { createCipheriv, createHmac } from 'node:crypto'
 import type { Server, TLSSocket } from 'node:tls'
 import { alert, alertRecord } from './read-client-hello.ts'
@@ -30,10 +23,16 @@ const FATAL = 2
 /** The second byte of the version in records; the first is 3. */
 const minorVersions: Readonly<Record<string, number>> = { TLSv1: 1, 'TLSv1.1': 2, 'TLSv1.2': 3 }
 
-/** Sets up the server of an edge that asks for certificates; `write` sends bytes below a TLS socket. */
+/**
+ * Sets up the server of an edge that asks for certificates; `write` sends bytes below a TLS socket. This adds an alert and
+ * decides nothing: if a part of it is missing, the connection closes without the alert.
+ */
 export function alertBadCertificates(server: Server, write: (socket: TLSSocket, bytes: Buffer) => void): void {
   /** The secrets that encrypt the server's records, in TLS 1.3. */
   const secrets = new WeakMap<TLSSocket, Buffer>()
+  // OpenSSL would send the alert, but Node makes OpenSSL accept every certificate, and closes the connection after the handshake
+  // without an alert. The event of the last key comes in between: after the certificate was judged, and before anything is sent
+  // under the keys of the connection. The alert is written then, bypassing OpenSSL, which sends nothing after it.
   server.on('keylog', (line: Buffer, socket: TLSSocket) => {
     const [label = '', , secret = ''] = line.toString('latin1').trimEnd().split(' ')
     if (label === 'SERVER_TRAFFIC_SECRET_0') secrets.set(socket, Buffer.from(secret, 'hex'))

@@ -1,9 +1,4 @@
-/**
- * Reads the hello that begins a TLS connection, as its bytes come in: the requested name, and what the client offers.
- *
- * Written by hand: Node shows the name only to a server that has begun the handshake, and here the name decides which
- * server that is.
- */
+/** Reads the hello that begins a TLS connection, as its bytes come in: the requested name, and what the client offers. */
 import { BadInput } from '../../lib/shape/bad-input.ts'
 
 export interface ClientHello {
@@ -30,7 +25,12 @@ const MAX_FRAGMENT_BYTES = 16 * 1024
 
 const NOTHING: Buffer = Buffer.alloc(0)
 
-/** Collects one hello, across as many records and chunks as it takes. */
+/**
+ * Collects one hello, across as many records and chunks as it takes.
+ *
+ * Written by hand: Node shows the name only to a server that has begun the handshake, and here the name decides which server
+ * begins it.
+ */
 export class HelloReader {
   /** The bytes so far, in the first `#length` bytes of a larger buffer. */
   #bytes = NOTHING

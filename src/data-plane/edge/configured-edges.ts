@@ -34,8 +34,9 @@ export class ConfiguredEdges {
     for (const id of there) stopTunnel(tunnelOf(id), takenBy(config.id))
     const wildcards = config.names.filter(isWildcard)
     if (wildcards.length === 0) return
-    // D66: names below a wildcard are the edge's now. The API refuses an edge while it sees one of them online;
-    // this is for agents of other nodes, and for binds under way, which are over by the next turn of the event loop.
+    // D66: names below a wildcard are the edge's now. The API refuses an edge while it sees an agent's endpoint online below a
+    // wildcard of the edge. This is for agents of other nodes, and for binds under way, which are over by the next turn of the
+    // event loop.
     setImmediate(() => {
       for (const id of wildcards.flatMap((name) => agents.below(name))) {
         stopTunnel(tunnelOf(id), heldBy(config.id))

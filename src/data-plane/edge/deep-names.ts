@@ -1,11 +1,11 @@
-/**
- * Decides which names deep below a wildcard get a certificate of their own. The wildcard of an edge covers any number
- * of labels, that of a certificate only one: `a.b.example.com` needs one for `*.b.example.com`. Visitors can make up
- * any number of such names, and a certificate costs time and cache space, so each wildcard has a fixed number of them.
- */
+/** Decides which names deep below a wildcard get a certificate of their own. */
 import type { Clock } from '../../lib/clock.ts'
 
-/** How many parents below one wildcard may have certificates of their own. */
+/**
+ * How many parents below one wildcard may have certificates of their own. The wildcard of an edge covers any number of labels,
+ * that of a certificate only one: `a.b.example.com` needs a certificate for `*.b.example.com`. Visitors can make up any number of
+ * such names, and each certificate costs time and cache space.
+ */
 const MAX_PARENTS = 32
 
 /** How long a parent must be unused before another may take its place, in milliseconds. */

@@ -1,12 +1,4 @@
-/**
- * Finds visitors that have left while nothing is read from them.
- *
- * A visitor that sends faster than its service receives is not read from, and Node reports nothing about a socket that
- * it does not read, not even a reset: the request, and the connection to the service, would stay until the idle
- * timeout. The system knows, so its table of connections is checked every few seconds while there are such visitors.
- * Not even the system sees the end of a visitor whose own system still has bytes to send before it. Where the system
- * has no such table, only the idle timeout remains.
- */
+/** Finds visitors that have left while nothing is read from them. */
 import type { Socket } from 'node:net'
 import { type Aged, AgeList } from '../../lib/limits/age-list.ts'
 import { readTcpTable, type TcpTable, tcpKey, tcpStates } from '../../lib/net/tcp-table.ts'
@@ -35,6 +27,14 @@ interface DepartedVisitorsOptions {
   readonly readTable?: (family: 4 | 6) => Promise<TcpTable | undefined>
 }
 
+/**
+ * A visitor that sends faster than its service receives is not read from, and Node reports nothing about a socket that it does
+ * not read, not even a reset. The request, and the connection to the service, would stay until the idle timeout. The system
+ * knows, so its table of connections is checked every few seconds while there are such visitors.
+ *
+ * Not even the system sees the end of a connection while the visitor's own system still has bytes to send before that end. Where
+ * the system has no such table, only the idle timeout remains.
+ */
 export class DisconnectWatch {
   readonly #everyMs: number
   readonly #readTable: (family: 4 | 6) => Promise<TcpTable | undefined>

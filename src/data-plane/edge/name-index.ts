@@ -1,6 +1,7 @@
+/** Finds who serves a name: the holder of exactly that name, else of the longest wildcard above it. */
+
 /**
- * Finds who serves a name: the exact one first, else the longest wildcard above it. `*.example.com` covers every name
- * below `example.com`, at any depth, and not `example.com` itself.
+ * `*.example.com` covers every name below `example.com`, at any depth, and not `example.com` itself.
  *
  * Names from hostports and from hellos are normalised: lower case, in punycode, without a trailing dot.
  */

@@ -39,8 +39,8 @@ const DAY_MS = 86_400_000
 const RENEW_MS = 30 * DAY_MS
 
 /**
- * A certificate requested less than this ago, in milliseconds, is not moved to the end while there is room: a Map that
- * changes with every visitor is rebuilt all the time.
+ * A certificate requested less than this ago, in milliseconds, is not moved to the end while there is room. A Map that changes
+ * with every visitor is rebuilt all the time.
  */
 const RECENT_MS = 1000
 
@@ -84,8 +84,8 @@ export class Certificates {
   }
 
   /**
-   * The certificate for a name that is not served: an uploaded one for that name if it is `domain` or directly below
-   * it, else an uploaded one for `domain`, else one of our own for both. Strangers can make up any number of names.
+   * The certificate for a name that is not served: uploaded for that name if it is directly below `domain`, else uploaded for
+   * `domain`. Without such an upload, all names share one of our own, since strangers can make up any number of names.
    */
   findDefault(name: string, { domain }: { readonly domain: string }): ServerCertificate {
     const below = `*.${domain}`

@@ -1,12 +1,4 @@
-/**
- * Terminates TLS for edges, each with a server of its own. The hello is read beforehand, so the server is picked first
- * and the handshake is that of a plain `tls.Server`: minimum version, client authorities, certificate and ticket keys
- * are those of one edge. One server with `SNICallback` would let a session of one edge resume on another with the
- * client identity it had there, and would ignore what differs between them.
- *
- * Sockets are fed in with `emit('connection')`, which is documented, and not wrapped in a `TLSSocket` of our own: that
- * would be as fast, but its verdict on client certificates and its errors are available only inside Node.
- */
+/** Terminates TLS for edges, each with a server of its own. */
 
 import { Socket } from 'node:net'
 import { createSecureContext, createServer, type Server, TLSSocket } from 'node:tls'
@@ -79,8 +71,8 @@ const IDLE_MS = 3_600_000
 const GONE_MS = 60_000
 
 /**
- * A server used less than this ago, in milliseconds, is not moved to the end while there is room: a Map that changes
- * with every visitor is rebuilt all the time.
+ * A server used less than this ago, in milliseconds, is not moved to the end while there is room. A Map that changes with every
+ * visitor is rebuilt all the time.
  */
 const RECENT_MS = 1000
 
@@ -113,6 +105,11 @@ interface ShakingSocket extends Socket {
   [pendingOf]?: Pending | undefined
 }
 
+/**
+ * The hello is read beforehand, so the server is picked first and the handshake is that of a plain `tls.Server`. Minimum version,
+ * client authorities, certificate and ticket keys are those of one edge. A single server with `SNICallback` would let a session
+ * of one edge resume on another with the client identity of the first. It would also ignore what differs between edges.
+ */
 export class TlsServers {
   readonly #certificates: Certificates
   readonly #log: Logger
@@ -187,9 +184,10 @@ export class TlsServers {
     this.#pending.add(pending)
     const shaking: ShakingSocket = socket
     shaking[pendingOf] = pending
-    // A client that ends its side during the handshake is gone; Node closes the socket, which it would not do if half-
-    // open were allowed.
+    // A client that ends its side during the handshake is gone. Node then closes the socket, unless the socket may be half open.
     socket.allowHalfOpen = false
+    // This way in is documented. A `TLSSocket` of our own would be as fast, but its verdict on client certificates and its errors
+    // are available only inside Node.
     server.emit('connection', socket)
   }
 

@@ -1,10 +1,4 @@
-/**
- * Logins of visitors as a data plane knows them: cached in memory, and read and written where they are stored.
- *
- * A login is kept in memory from its first use until it ends here, is reported to have ended elsewhere, or has to make room. So
- * visitors who are known here go on while the database, or the process that asks it, is silent; others wait for it, for a
- * bounded time.
- */
+/** Logins of visitors as a data plane knows them: cached in memory, and read and written where they are stored. */
 
 import type { Clock } from '../../lib/clock.ts'
 import { inTime } from '../../lib/in-time.ts'
@@ -26,8 +20,8 @@ import { type CachedLogin, keyOf, LoginCache } from './login-cache.ts'
 import { SeenLogins } from './seen-logins.ts'
 
 /**
- * How long a visitor waits for an answer, in milliseconds: longer than the database may take, so that this limit matters
- * only when the process that asks the database is silent too.
+ * How long a visitor waits for an answer, in milliseconds. It is longer than the database may take, so it matters only when the
+ * process that asks the database is silent too.
  */
 const ANSWER_MS = LOOKUP_MS + 1000
 
@@ -56,6 +50,11 @@ interface Handle {
   readonly key: string
 }
 
+/**
+ * A login is kept in memory from its first use until it ends here, is reported to have ended elsewhere, or has to make room. So
+ * visitors who are known here go on while the database is silent, or the process that asks the database. Other visitors wait for
+ * an answer, for a bounded time.
+ */
 export class CachedLogins implements LoginSessions {
   readonly #rows: LoginRows
   readonly #now: Clock

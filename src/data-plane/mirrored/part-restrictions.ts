@@ -1,8 +1,4 @@
-/**
- * Decides which addresses may reach the listeners for agents and for visitors, by the IP restrictions in force (D64).
- *
- * Not a `MirroredMap`: the few restrictions are sent together, and compiled into tests that take effect at once.
- */
+/** Decides which addresses may reach the listeners for agents and for visitors, by the IP restrictions in force (D64). */
 import { compileIpRules } from '../../lib/net/ip-rules.ts'
 import type { RefusedAddresses } from '../../lib/net/refused-addresses.ts'
 import type { PartRestriction } from '../../link/planes/plane-calls.ts'
@@ -15,6 +11,7 @@ interface Peer {
   readonly ip: string
 }
 
+/** Not a `MirroredMap`: the few restrictions are sent together, and compiled into tests that take effect at once. */
 export class Restrictions {
   readonly #refused: RefusedAddresses
   readonly #heard: (() => void)[] = []

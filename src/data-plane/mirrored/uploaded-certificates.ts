@@ -1,8 +1,4 @@
-/**
- * The uploaded certificates by name, kept up to date by the control plane.
- *
- * Not a `MirroredMap`: many names share a certificate, which is sent once and kept as long as a name has it.
- */
+/** The uploaded certificates by name, kept up to date by the control plane. */
 import type { CertificateChange, ServedCertificate } from '../../link/planes/plane-calls.ts'
 
 interface Known {
@@ -11,9 +7,10 @@ interface Known {
   uses: number
 }
 
+/** Not a `MirroredMap`: many names share a certificate, which is sent once and kept as long as a name has it. */
 export class UploadedCertificates {
   readonly #first = Promise.withResolvers<void>()
-  /** Resolves when they are known for the first time. */
+  /** Resolves when the uploaded certificates are known for the first time. */
   readonly known = this.#first.promise
   readonly #replace: (served: ReadonlyMap<string, ServedCertificate>) => void
   readonly #byName = new Map<string, ServedCertificate>()

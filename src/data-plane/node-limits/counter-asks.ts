@@ -1,7 +1,4 @@
-/**
- * Takes from counters at other planes; takes of one turn of the event loop are sent together. When no answer comes in time,
- * `local` decides, and goes on to decide while that plane is silent.
- */
+/** Takes from counters at other planes, and decides locally while such a plane is silent. */
 import type { Rate, Taken } from '../../lib/limits/sliding-counters.ts'
 import type { WorkerPeers } from './worker-peers.ts'
 
@@ -31,6 +28,10 @@ interface Ask {
 
 const allowed: Taken = { isAllowed: true, waitMs: 0 }
 
+/**
+ * Takes of one turn of the event loop are sent together. When no answer comes in time, `local` decides, and goes on to decide
+ * while that plane is silent.
+ */
 export class CounterAsks {
   readonly #options: CounterAsksOptions
   /** By plane. */

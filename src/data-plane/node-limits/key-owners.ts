@@ -1,7 +1,4 @@
-/**
- * Tells which plane owns a key: the one with the highest score for it (rendezvous hashing). When a plane comes or goes, only
- * its own keys change owners.
- */
+/** Tells which plane owns a key: the one with the highest score for that key (rendezvous hashing). */
 import type { WorkerPeers } from './worker-peers.ts'
 
 interface Scored {
@@ -9,6 +6,7 @@ interface Scored {
   readonly seed: number
 }
 
+/** When a plane comes or goes, only the keys of that plane change owners. */
 export class KeyOwners {
   readonly #self: Scored
   #others: readonly Scored[] = []

@@ -1,7 +1,4 @@
-/**
- * Makes the caps of a listener hold for the whole node: planes tell each other what is open and what they took of each rate, and
- * every plane counts that as its own. Each plane applies the whole limit, so it does not matter how visitors are spread.
- */
+/** Makes the caps of a listener hold for the whole node, however visitors are spread over its planes. */
 import type { CapNews } from '../../lib/net/cap-news.ts'
 import type { ConnectionCaps } from '../../lib/net/connection-caps.ts'
 import { GatheredChanges } from './gather-changes.ts'
@@ -10,7 +7,10 @@ import type { WorkerPeers } from './worker-peers.ts'
 /** Most sources in one message. */
 const MAX_SOURCES = 1000
 
-/** Gives a function that stops sharing. */
+/**
+ * Gives a function that stops sharing. Until then planes tell each other what is open and what they took of each rate, and every
+ * plane counts that as its own and applies the whole limit.
+ */
 export function shareCaps(
   peers: WorkerPeers,
   caps: Pick<ConnectionCaps, 'door' | 'share' | 'news' | 'allNews' | 'heard' | 'lost'>,

@@ -1,6 +1,6 @@
 /**
  * Circuit breakers of a whole node: each plane sends the others its counts, in batches, and at once when a circuit opens or
- * closes. While a circuit is half open, the plane that owns its key grants one trial request in all.
+ * closes.
  */
 import type { BreakerTwins, TwinBreaker, TwinLink } from '../../modules/circuit_breaker/traffic.ts'
 import { GatheredChanges } from './gather-changes.ts'
@@ -142,6 +142,7 @@ export class SharedBreakers implements BreakerTwins {
     if (open.length > 0) for (const plane of planes) this.#peers.tell(plane, 'breakers.opened', open)
   }
 
+  /** While a circuit is half open, the plane that owns its key grants one trial request in all. */
   #mayProbe(key: string): boolean | Promise<boolean> {
     const owner = this.#owners.ownerAmongPeers(key)
     if (owner === undefined) return this.#grant(key, this.#peers.self)

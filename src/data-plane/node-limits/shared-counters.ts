@@ -1,8 +1,4 @@
-/**
- * Counters of a whole node: each key has one owner, a plane that counts it exactly, and the others ask that plane. When planes
- * come or go, counts move to the new owner. Until all have moved, a plane fetches what others still have of a key that it does
- * not know.
- */
+/** Counters of a whole node: each key has one owner, a plane that counts it exactly, and the others ask that plane. */
 import {
   type CountedWindow,
   type Counters,
@@ -36,6 +32,10 @@ interface SharedCountersOptions {
   readonly withinMs?: number
 }
 
+/**
+ * When planes come or go, counts move to the new owner. Until all counts have moved, an owner fetches what other planes still
+ * have of a key that it does not know.
+ */
 export class SharedCounters implements Counters {
   readonly #peers: WorkerPeers
   readonly #own: SlidingCounters

@@ -1,16 +1,17 @@
-/**
- * What other nodes had until a look-up found that they no longer do. While nothing can be looked up it is served as it was: a node
- * whose lease had expired may have it again, and says so when it is dialled.
- */
+/** Keeps what look-ups no longer find at other nodes, for the time while look-ups fail. */
 import { keepLast } from './address-cache.ts'
 
 interface LastKnownOptions {
   /** A clock that never jumps, in milliseconds. */
   readonly now: () => number
-  /** After how long it is forgotten, in milliseconds. */
+  /** After how long an entry is forgotten, in milliseconds. */
   readonly forgetMs: number
 }
 
+/**
+ * While look-ups fail, visitors are sent to the last known node. A node whose lease had expired may have the tunnel again, and
+ * refuses the dial if it does not.
+ */
 export class LastKnown<T> {
   readonly #options: LastKnownOptions
   /** By key, the latest last. */
@@ -20,7 +21,7 @@ export class LastKnown<T> {
     this.#options = options
   }
 
-  /** It is gone from now on. */
+  /** Keeps what a look-up no longer found. */
   add(key: string, what: T): void {
     keepLast(this.#all, key, { at: this.#options.now(), what })
   }
@@ -29,7 +30,7 @@ export class LastKnown<T> {
     return this.#all.get(key)?.what
   }
 
-  /** It is there again. */
+  /** Forgets what is there again. */
   delete(key: string): void {
     this.#all.delete(key)
   }

@@ -86,9 +86,9 @@ export class Asking {
   }
 
   /**
-   * Resolves when somebody was found, or a look-up that began after this call found nobody: so a visitor who has just been
-   * told of an address reaches it, although nobody had it a moment ago. Undefined when a look-up has just failed, or too many
-   * are under way.
+   * Resolves when a look-up found somebody, or when a look-up that began after this call found nobody. So a visitor who has just
+   * been told of an address reaches it, although nobody had the address a moment ago. Undefined when a look-up has just failed,
+   * or too many are under way.
    */
   afresh(known: LookedUp, ask: () => Promise<void>, isFound: () => boolean): Promise<void> | undefined {
     known.usedAt = this.now()

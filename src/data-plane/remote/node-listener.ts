@@ -1,4 +1,4 @@
-/** The listener where other nodes reach the tunnels of this node. They reach any of its planes, since these share one port. */
+/** The listener where other nodes reach the tunnels of this node, at any of its planes, since the planes share one port. */
 import type { AddressInfo, Socket } from 'node:net'
 import { createServer, type Server, type TLSSocket } from 'node:tls'
 import type { Movable } from '../../lib/bytes/close-when-idle.ts'

@@ -1,7 +1,5 @@
 /**
- * What other nodes have online, as far as visitors here asked for it: looked up on first use and kept. It may be stale, which
- * does no harm: the node that is dialled says whether it still serves that tunnel in that version, and if not, one fresh
- * look-up follows. That nobody has a name is not kept.
+ * What other nodes have online, as far as visitors here asked for it: looked up on first use and kept.
  *
  * One thing: one cache, and all that makes its entries stale.
  */
@@ -73,6 +71,10 @@ const MAX_NAMES = 20_000
 /** An address of a tunnel of this node, and what is served there. */
 type ServedHere = Pick<RemoteAddress, 'place' | 'config'>
 
+/**
+ * A stale entry does no harm: the node that is dialled says whether it still serves that tunnel in that version, and if not, one
+ * fresh look-up follows. That nobody has a name is not kept.
+ */
 export class NodeTunnels {
   readonly #options: OtherNodesOptions
   readonly #asking: Asking
@@ -83,7 +85,7 @@ export class NodeTunnels {
   /** Places by the ids of their endpoints and of their tunnels. */
   readonly #byEndpoint = new Map<string, CachedAddress>()
   readonly #byTunnel = new Map<string, CachedAddress>()
-  /** Ports of other nodes that this node still has, too; it opens theirs when it lets go of its own. */
+  /** Ports of tunnels at other nodes that this node still holds itself; it opens them for those tunnels once it lets go. */
   readonly #awaited = new Map<string, RemoteAddress>()
   /** What tunnels that moved away served here, by tunnel. */
   readonly #left = new Map<string, ServedHere>()

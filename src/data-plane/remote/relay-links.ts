@@ -1,7 +1,4 @@
-/**
- * The sessions to the other planes of this node, each opened when it is first needed: tunnels whose agents are connected there are
- * dialled on it, and it carries the calls of this plane.
- */
+/** The sessions to the other planes of this node, each opened when it is first needed. */
 import { connect } from 'node:net'
 import type { ByteStream } from '../../lib/bytes/byte-stream.ts'
 import type { Logger } from '../../lib/log/create-log.ts'
@@ -25,6 +22,7 @@ interface RelayLinksOptions {
 /** How long the other plane may take to answer, in milliseconds. Dialling some agents may wait for a second there. */
 const ANSWER_MS = 5000
 
+/** A session carries the dials of tunnels whose agents are connected at the other plane, and the calls of this plane. */
 export class RelayLinks {
   readonly #pathOf: RelayLinksOptions['pathOf']
   readonly #log: Logger

@@ -115,9 +115,9 @@ export class RemoteGroups {
   }
 
   /**
-   * A tunnel that was reached at another node has left it, or came back there. It stays a member until its groups are looked
-   * up, which is before the next visitor: by then the node that it moved to may have it, and while the database is down it is
-   * tried where it was.
+   * A tunnel that was reached at another node has left that node, or came back there. It stays a member until its groups are
+   * looked up, before the next visitor: another node may have the tunnel by then. While the database is down, dials still go to
+   * its last node.
    */
   gone(tunnelId: string): void {
     for (const key of this.#members.get(tunnelId)?.groups ?? []) {

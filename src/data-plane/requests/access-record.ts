@@ -31,8 +31,8 @@ export interface AccessRecord
   readonly route: string | undefined
   readonly isReused: boolean
   /**
-   * When all modules had let it pass, when there was a connection to the service, and when the answer began: in
-   * milliseconds since the request began, or -1 if that did not happen.
+   * When all modules had let the request pass, when there was a connection to the service, and when the answer began. In
+   * milliseconds since the request began; -1 for what did not happen.
    */
   readonly passedMs: number
   readonly sentMs: number

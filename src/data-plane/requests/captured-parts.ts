@@ -1,7 +1,4 @@
-/**
- * Heads and bodies that captures keep, in parts as they came, each with the number of the part before. Nothing is held
- * elsewhere, so the ring bounds the memory of exchanges under way too.
- */
+/** Heads and bodies that captures keep, in parts as they came, each with the number of the part before. */
 import { RecordRing } from '../../lib/bytes/record-ring.ts'
 import type { HeaderList } from '../../lib/http/header-list.ts'
 import { utf8Text } from '../../lib/text/utf8-text.ts'
@@ -31,6 +28,7 @@ const HEADER_BYTES = 48
 /** Parts that are read before other work may run. */
 const STEPS = 64
 
+/** Nothing is held outside the ring, so the ring bounds the memory of exchanges under way too. */
 export class CapturedParts {
   readonly #ring: RecordRing
 

@@ -1,14 +1,14 @@
-/**
- * One exchange as bytes: numbers at fixed offsets, then the lengths of the texts, then all texts as one. Those for its
- * destination come last: they are the same for most exchanges with a service, and are copied as bytes.
- */
+/** One exchange as bytes: numbers at fixed offsets, then the lengths of the texts, then all texts as one. */
 import type { RecordRing } from '../../lib/bytes/record-ring.ts'
 import { flatText } from '../../lib/text/flat-text.ts'
 import type { SeenExchange } from '../../model/exchange.ts'
 import type { VisitorErrorCode } from '../../model/visitor-errors.ts'
 import type { AccessRecord } from './access-record.ts'
 
-/** The texts in their order, and the most characters of each that are kept. */
+/**
+ * The texts in their order, and the most characters of each that are kept. Texts about the destination come last: they are the
+ * same for most exchanges with a service, and are copied as bytes.
+ */
 const texts = {
   method: 32,
   path: 1024,

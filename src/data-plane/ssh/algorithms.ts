@@ -1,6 +1,8 @@
+/** The algorithms that the gateway offers; it uses no others. */
+
 /**
- * The algorithms that the gateway offers; it uses no others. No SHA-1, no CBC, no DSA, no compression. The library adds
- * the marker of strict key exchange, which protects against packets being removed from a handshake.
+ * No SHA-1, no CBC, no DSA, no compression. The library adds the marker of strict key exchange, which protects against packets
+ * being removed from a handshake.
  */
 export const algorithms = {
   kex: [

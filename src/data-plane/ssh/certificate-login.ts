@@ -1,4 +1,4 @@
-/** Decides whether a user certificate opens the gateway, and as which credential. `proof.ts` checks the client's key. */
+/** Decides whether a user certificate opens the gateway, and as which credential; `proof.ts` checks the client's key. */
 import { isIP } from 'node:net'
 import { compileIpRules } from '../../lib/net/ip-rules.ts'
 import { BadInput } from '../../lib/shape/bad-input.ts'

@@ -1,7 +1,4 @@
-/**
- * A channel of an SSH connection as a byte stream. It bypasses the library's own stream, which accepts bytes beyond the
- * window it granted, buffers two megabytes for every stalled reader, and closes both directions when one ends.
- */
+/** A channel of an SSH connection as a byte stream, which bypasses the library's own stream. */
 import type { Channel } from 'ssh2'
 import { type ByteSink, type ByteStream, keepBytes } from '../../lib/bytes/byte-stream.ts'
 
@@ -41,6 +38,10 @@ const LARGEST_WINDOW = 2 * 1024 * 1024
 /** The smallest packet size that a client may ask for, in bytes: every packet costs us the same, however small. */
 export const LEAST_PACKET = 1024
 
+/**
+ * The library's own stream accepts bytes beyond the window it granted, buffers two megabytes for every stalled reader, and closes
+ * both directions when one ends.
+ */
 export class ChannelStream implements ByteStream {
   readonly #channel: Channel
   readonly #carrier: Carrier

@@ -1,9 +1,4 @@
-/**
- * Limits on unauthenticated connections: how many in all, how many from one source, how many failures. None of them keeps out
- * a valid token. A token cannot be guessed, so failures cost only time and log lines, and an agent that shares an address with
- * an attacker must not suffer: at a limit the oldest connection is dropped for the newest, since an agent authenticates within
- * a few round trips, and the connections that wait longest are those that never will.
- */
+/** Limits on unauthenticated connections: how many in all, how many from one source, how many failures. */
 import type { Clock } from '../../lib/clock.ts'
 import { clientKeyOf } from '../../lib/net/client-key.ts'
 import type { ListenerLimits } from './tunnel-limits.ts'
@@ -23,6 +18,10 @@ export interface Candidate {
   drop(): void
 }
 
+/**
+ * No limit keeps out a valid token: an agent that shares an address with an attacker must not suffer. A token cannot be guessed,
+ * so failures cost only time and log lines.
+ */
 export class Admission {
   readonly #limits: ListenerLimits
   readonly #now: Clock
@@ -80,6 +79,10 @@ export class Admission {
     return this.#limits.failuresPerMinute < 1
   }
 
+  /**
+   * At a limit the oldest connection is dropped for the newest. An agent authenticates within a few round trips, so the
+   * connections that wait longest are those that never will.
+   */
   #makeRoom(source: string): Crowd | undefined {
     const here = this.#bySource.get(source)
     if (here && here.size >= this.#limits.unprovenPerIp) {

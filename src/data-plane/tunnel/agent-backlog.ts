@@ -1,10 +1,10 @@
-/**
- * Limits how many connections of one tunnel wait at its agent for the application to accept them. Agents in Rust queue 64, and
- * one more blocks all other tunnels of the session; so the rest wait here, briefly.
- */
+/** Limits how many connections of one tunnel wait at its agent for the application to accept them. */
 import type { WireStream } from '../../link/wire/wire-stream.ts'
 
-/** Most connections that wait at the agent. */
+/**
+ * Most connections that wait at the agent; the rest wait here, briefly. Agents in Rust queue 64, and one more blocks all other
+ * tunnels of the session.
+ */
 const MAX_UNTAKEN = 60
 
 /**

@@ -83,7 +83,8 @@ const PINGS = 3
  * How often an agent is pinged, and how long it may be silent before it counts as dead (D47).
  *
  * Any byte ends the silence, and our pings make quiet agents answer. A lost ping is noticed within the same time, even while
- * other bytes arrive: the pause before a ping and the wait for its answer together take no longer than the allowed silence.
+ * other bytes arrive. For that, the pause before a ping and the wait for its answer together take no longer than the allowed
+ * silence.
  */
 export function signsOfLife(announced: Announced, { leastHeartbeatMs }: Pick<ListenerLimits, 'leastHeartbeatMs'>) {
   const { heartbeatIntervalMs, heartbeatToleranceMs } = announced

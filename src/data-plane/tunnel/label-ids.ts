@@ -1,6 +1,4 @@
-/**
- * Ids of label tunnels. Agents do not send them back, so a session that returns gets the same ids for the same labels.
- */
+/** Ids of label tunnels, which stay the same when their session returns. */
 import { createHash } from 'node:crypto'
 import type { FormerLabelTunnel } from '../../model/former-labels.ts'
 import type { Tunnel } from './session-types.ts'
@@ -15,7 +13,10 @@ const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 /** How many ids of ended tunnels a session remembers. */
 const MAX_ENDED = 1000
 
-/** The ids that one session gives to its label tunnels. */
+/**
+ * The ids that one session gives to its label tunnels. Agents do not send ids back, so a session that returns gets the same ids
+ * for the same labels.
+ */
 export class LabelIds {
   readonly #sessionId: string
   readonly #former: Map<string, FormerLabelTunnel[]>

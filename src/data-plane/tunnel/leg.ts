@@ -1,6 +1,6 @@
 /**
- * A leg: a further connection of an agent's session, at a data plane that does not have the session. It carries only visitors
- * of the session's tunnels.
+ * A leg: a further connection of an agent's session, at a data plane that does not have the session, only for visitors of the
+ * session's tunnels.
  */
 import type { ByteStream } from '../../lib/bytes/byte-stream.ts'
 import { answer, tell } from '../../link/wire/agent-rpc.ts'

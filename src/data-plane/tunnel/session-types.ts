@@ -27,8 +27,8 @@ export interface LiveSession {
   /** Tells the agent that one of its tunnels is over, if it can be told. */
   tellStopped(tunnel: Tunnel, why: { readonly message: string; readonly ngrok: number }): void
   /**
-   * Asks the agent to reconnect, to one of these nodes if any are given, and to close this connection when its tunnels are
-   * served there; false when the agent does not support that.
+   * Asks the agent to reconnect, to one of these nodes if any are given, and to close this connection when its tunnels are served
+   * there. False when the agent does not support that.
    */
   tellToMove?(nodes?: readonly string[]): boolean
   /** Tells the agent where other nodes accept agents, if it supports that. */

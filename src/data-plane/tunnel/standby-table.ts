@@ -1,12 +1,12 @@
-/** The standbys at this data plane. Nothing else knows of them, so their credentials are checked here. */
+/** The standbys at this data plane, which checks their credentials itself, since nothing else knows of them. */
 import type { AgentStandby } from './standby.ts'
 
 /** How often their credentials are checked, in milliseconds. A standby opens nothing before its own is checked again. */
 const CHECK_MS = 60_000
 
 /**
- * How many standbys become sessions at the same time, including the requests that come with it. After a node's death thousands
- * want to at once: far fewer would leave the database idle, and far more would fill the memory with half-begun sessions.
+ * How many standbys become sessions at the same time, including the requests that come with that. After a node's death thousands
+ * want to begin at once: far fewer would leave the database idle, and far more would fill the memory with half-begun sessions.
  */
 const AT_ONCE = 400
 const LONGEST_MS = 2000

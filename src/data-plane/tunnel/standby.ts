@@ -1,7 +1,4 @@
-/**
- * A standby: an authenticated connection of an agent whose session is at another node. When that is lost, it begins here,
- * without another handshake or authentication.
- */
+/** A standby: an authenticated connection of an agent whose session is at another node. */
 
 import { answer, tell } from '../../link/wire/agent-rpc.ts'
 import { moveMessage } from '../../link/wire/messages/command-messages.ts'
@@ -12,6 +9,7 @@ import { refusals } from '../../model/agent-errors.ts'
 import { AgentLink, type LinkParts } from './agent-link.ts'
 import { refusalText } from './interfaces.ts'
 
+/** When the session at the other node is lost, it begins here, without another handshake or authentication. */
 export class AgentStandby extends AgentLink {
   /** Requests of its agent while the session begins: streams with their types. */
   readonly waiting: [stream: WireStream, type: number][] = []

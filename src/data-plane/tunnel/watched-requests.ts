@@ -1,7 +1,4 @@
-/**
- * Lets clients watch the requests to an endpoint; without watchers this costs one comparison a request. Watchers may be at
- * other data planes of the node, since a visitor may come to any of them.
- */
+/** Lets clients watch the requests to an endpoint; without watchers this costs one comparison a request. */
 import type { ServedRequest } from '../../model/served-request.ts'
 
 type Watcher = (request: ServedRequest) => void
@@ -9,7 +6,10 @@ type Watcher = (request: ServedRequest) => void
 export class WatchedRequests {
   /** By endpoint id: an endpoint has one tunnel, and so at most one watcher. */
   readonly #watchers = new Map<string, Watcher>()
-  /** Watchers at other planes; there may be two for a moment when an agent moves between planes. */
+  /**
+   * Watchers at other data planes of the node, since a visitor may come to any plane. There may be two for a moment when an agent
+   * moves between planes.
+   */
   readonly #forPeers = new Map<string, Set<Watcher>>()
   #isNobodyWatching = true
   #heard: (endpointId: string, isWatched: boolean) => void = () => {}

@@ -1,7 +1,4 @@
-/**
- * A data plane's link to its control plane, which may go away and come back: the data plane goes on with what it has, and
- * attaches again. Calls made meanwhile wait.
- */
+/** A data plane's link to its control plane, which may go away and come back. */
 import type { Logger } from '../../lib/log/create-log.ts'
 import { LinkFault, noAnswerFault } from '../../model/link-fault.ts'
 import { CALL_MS, CallLink, type CallOptions } from '../calls/call-link.ts'
@@ -32,6 +29,10 @@ interface AskOptions extends CallOptions {
 
 type Link = CallLink<ControlCalls, PlaneCalls>
 
+/**
+ * While the control plane is away, the data plane goes on with what it has, and calls wait. The data plane attaches again when
+ * the control plane is back.
+ */
 export class ControlLink {
   readonly #log: Logger
   #plane: AttachedPlane | undefined

@@ -1,7 +1,4 @@
-/**
- * The beginning of a relayed stream: a request for a tunnel, and the answer that it is reached or why not. Each is a length in
- * two bytes and a JSON object; the answer for success has length 0.
- */
+/** The beginning of a relayed stream: a request for a tunnel, and the answer that it is reached or why not. */
 
 import { DialFault, type DialReason, type DialRequest, VERSION_CHARACTERS } from '../../model/dial.ts'
 import { parseMessage } from '../wire/agent-rpc.ts'
@@ -30,11 +27,15 @@ export const PREAMBLE_BYTES = 8 * 1024
 /** Most characters of a fault's message that are sent. */
 const MESSAGE_CHARACTERS = 1000
 
+/** A request or an answer is a length, in this many bytes, and a JSON object; the answer for success has length 0. */
 const LENGTH_BYTES = 2
 
 const protos: readonly string[] = ['http', 'https', 'tcp', 'tls'] satisfies DialRequest['proto'][]
 const edges: readonly string[] = ['none', 'tcp', 'tls', 'https'] satisfies DialRequest['edge'][]
-/** The reasons that a plane may send. It was reached, so `unreachable` is not among them: only the dialling end finds that. */
+/**
+ * The reasons that a plane may send. `unreachable` is not among them: a plane that answers was reached, so only the dialling end
+ * finds that.
+ */
 const reasons: readonly string[] = ['offline', 'busy', 'timeout', 'refused'] satisfies DialReason[]
 
 /** The answer for a tunnel that was reached. */
@@ -65,8 +66,8 @@ export function buildPart(value: object): Buffer | undefined {
 }
 
 /**
- * Reads one preamble or answer from a stream without a sink and calls `done` once: with its bytes, or with undefined when
- * the stream ended within it or its length is not allowed. The bytes after it are left to whoever attaches.
+ * Reads one preamble or answer from a stream without a sink, and calls `done` once with its bytes. They are undefined when the
+ * stream ended within the preamble or answer, or when its length is not allowed. The bytes after it are left to whoever attaches.
  */
 export function readPart(stream: WireStream, done: (bytes: Buffer | undefined) => void): void {
   let length: number | undefined

@@ -1,8 +1,4 @@
-/**
- * Finds out whether the node at the other end of a session is alive. Both ends ping while streams are open, and a session on
- * which nothing arrives then is dead: a cut cable or a frozen process ends no connection by itself. An idle session is not
- * pinged, and is closed when it has been idle for long.
- */
+/** Finds out whether the node at the other end of a session is alive. */
 
 import { answerPings } from '../wire/heartbeat.ts'
 import type { Mux } from '../wire/mux.ts'
@@ -40,6 +36,10 @@ const FORGETTING = 1.25
 
 const ping = Buffer.from('ping')
 
+/**
+ * Both ends ping while streams are open, and a session on which nothing arrives then is dead: a cut cable or a frozen process
+ * ends no connection by itself. An idle session is not pinged, and is closed when it has been idle for long.
+ */
 export class LinkKeepalive {
   readonly #session: Mux
   readonly #options: LinkPulseOptions

@@ -1,7 +1,4 @@
-/**
- * The links to one other node. Its planes share one address, and the system chooses which of them a connection reaches; the
- * certificate of the other end says which it was. Connections are tried one at a time.
- */
+/** The links to one other node, at most one to each of its planes. */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { TLSSocket } from 'node:tls'
 import type { Logger } from '../../lib/log/create-log.ts'
@@ -50,8 +47,8 @@ const MAX_LINKS = 64
 const TRIES_PER_PLANE = 6
 
 /**
- * The pause before each further try while dials still ask for the plane, in milliseconds: short at first, since chance
- * probably missed it, and then half as long again each time, since it may be gone.
+ * The pause before each further try while dials still ask for the plane, in milliseconds. It is short at first, since chance
+ * probably missed the plane, and then half as long again each time, since the plane may be gone.
  */
 const SEEK_SOONEST_MS = 200
 const SEEK_LATEST_MS = 30_000
@@ -66,6 +63,10 @@ interface Search {
   pauseMs: number
 }
 
+/**
+ * The planes of a node share one address, and the system chooses which of them a connection reaches. The certificate of the other
+ * end says which plane that was. Connections are tried one at a time.
+ */
 export class LinkedNode {
   readonly #options: LinkedNodeOptions
   readonly #book = new LinkTable()

@@ -1,7 +1,6 @@
 /**
- * How a plane of a node proves to other nodes which it is: with a certificate from the authority that all nodes of one
- * database share. Edges have certificates from it too, which visitors see; but those name hosts, while a node's names only
- * itself (`Authority.issueMember`) and is for clients as well, so that OpenSSL refuses the others.
+ * How a plane of a node proves to other nodes which it is: with a certificate from the authority that all nodes of one database
+ * share.
  */
 import { constants } from 'node:crypto'
 import { type ConnectionOptions, createSecureContext, type TLSSocket, type TlsOptions } from 'node:tls'
@@ -35,7 +34,12 @@ const idPattern = /^[A-Za-z0-9_.-]{1,64}$/
 /** The server name that nodes send; they find each other by address. */
 const SERVER_NAME = 'relay.postern.invalid'
 
-/** Makes a key and a certificate for this plane, which stay in memory. */
+/**
+ * Makes a key and a certificate for this plane, which stay in memory.
+ *
+ * The same authority issues the certificates of edges, which visitors see. Those name hosts, and OpenSSL refuses them here: a
+ * node's certificate names only itself (`Authority.issueMember`) and is for clients as well.
+ */
 export function createNodeIdentity(self: NodePlane, authority: Authority): NodeIdentity {
   const { nodeId, planeId } = self
   if (!idPattern.test(nodeId) || !idPattern.test(planeId))

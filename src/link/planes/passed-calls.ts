@@ -1,7 +1,4 @@
-/**
- * The calls of other nodes on their way from the data plane that they reach to the control plane that answers them. The data
- * plane has verified which node it is, and passes on bytes that it does not read.
- */
+/** The calls of other nodes on their way from the data plane that they reach to the control plane that answers them. */
 import type { Duplex } from 'node:stream'
 import { relay } from '../../lib/bytes/relay.ts'
 import { Groups } from '../../lib/multi-map.ts'
@@ -25,7 +22,7 @@ interface PassedCallsOptions {
   readonly maxCalls?: number
 }
 
-/** The end of the data plane. */
+/** The end of the data plane, which has verified which node calls, and passes on bytes that it does not read. */
 export class PassedCalls {
   readonly #options: PassedCallsOptions
   readonly #open = new Groups<WireStream>()

@@ -1,6 +1,6 @@
 /**
- * The port between the control plane and a data plane: the calls of each side, all of plain data. The two may be in one
- * process or in two; see `CallLink`.
+ * The port between the control plane and a data plane, in one process or in two (see `CallLink`): the calls of each side, all of
+ * plain data.
  */
 import type { CountedWindow } from '../../lib/limits/sliding-counters.ts'
 import type { IpRule } from '../../lib/net/ip-rules.ts'

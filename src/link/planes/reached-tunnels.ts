@@ -1,7 +1,4 @@
-/**
- * The tunnels that another node has reached here. When one ends, the other node is told: it may keep connections to it for
- * later visitors, and would let them in by rules that no longer apply.
- */
+/** Tells another node when tunnels that it has reached here end. */
 import type { Logger } from '../../lib/log/create-log.ts'
 import type { Mux } from '../wire/mux.ts'
 import { callNode } from './node-calls.ts'
@@ -21,6 +18,10 @@ const CONFIRMED_TOGETHER = 10_000
 /** How long the other node may take to confirm it, in milliseconds. */
 const CONFIRM_MS = 5000
 
+/**
+ * The other node may keep connections to a tunnel for later visitors. When the tunnel has ended, that node would let those
+ * visitors in by rules that no longer apply.
+ */
 export class TunnelsReached {
   readonly #session: Mux
   readonly #log: Logger

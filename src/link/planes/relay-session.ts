@@ -1,22 +1,4 @@
-/**
- * The session between two planes: one connection, with a stream for each visitor whose tunnel the other plane holds, and between
- * planes of one node one for the calls of the plane that opened it.
- *
- * The alternative is a connection for each stream. CPU of both processes together, from three or four short runs of a
- * prototype of each on two busy cores, so only large differences mean anything:
- *
- *                                                         one session       a connection for each stream
- *   300 bytes sent, 1200 back, 64 open streams            1.2 to 2.5 µs     7 to 16 µs
- *   the same with 4 open streams                          4 to 10 µs        9 to 14 µs
- *   the same with 1 open stream                           16 to 31 µs       11 to 13 µs
- *   the same with a new stream for each, 64 at a time     13 to 29 µs       110 to 340 µs
- *   bulk, 4 streams, a gigabyte                           0.44 to 0.58 s    0.36 to 0.48 s
- *
- * A session costs more for a lone stream and for bulk, and much less for many streams and new ones, which is where a busy
- * server spends its time: messages of one turn share a system call. A connection for each stream would need frames too (those
- * above had them): a Unix socket has no reset, so a broken connection would look like one that ended well. And it would need
- * two more descriptors for every visitor.
- */
+/** The session between two planes: one connection, with a stream for each visitor whose tunnel the other plane holds. */
 import type { Duplex } from 'node:stream'
 import { Mux, type MuxOptions } from '../wire/mux.ts'
 import type { PeerTraits } from '../wire/mux-peer.ts'
@@ -39,9 +21,9 @@ const near: PeerTraits = {
 }
 
 /**
- * Between nodes a window of 256 KiB allows 40 Mbit/s at 50 ms, so windows grow as those of our own agents do: up to 8 MiB
- * (1.3 Gbit/s at 50 ms) for a stream that fills it and whose reader keeps up, and 16 MiB in all for one session. A slow stream,
- * or one with a slow reader, keeps its 256 KiB, so many streams need no more memory than within a node.
+ * Between nodes a window of 256 KiB allows 40 Mbit/s at 50 ms, so windows grow as those of our own agents do. A stream that fills
+ * its window and whose reader keeps up gets 8 MiB (1.3 Gbit/s at 50 ms), and one session 16 MiB in all. A slow stream, or one
+ * with a slow reader, keeps its 256 KiB, so many streams need no more memory than within a node.
  */
 const far: PeerTraits = { ...near, maxStreams: RELAY_STREAMS + OWN_STREAMS, windowBytes: GROWN_WINDOW_BYTES }
 
@@ -52,7 +34,14 @@ interface RelaySessionOptions extends Pick<MuxOptions, 'onStream' | 'onClosed'> 
   readonly isFar?: boolean
 }
 
-/** Begins a session on `socket` and owns it from then on. */
+/**
+ * Begins a session on `socket` and owns it from then on. Between planes of one node, another stream carries the calls of the
+ * plane that opened the session.
+ *
+ * A connection for each stream would be a little cheaper for a lone stream and for bulk. For new streams, which is where a busy
+ * server spends its time, it would be many times dearer. A Unix socket also has no reset, so connections would need frames as
+ * well.
+ */
 export function relaySession(socket: Duplex, { opens, isFar = false, onStream, onClosed }: RelaySessionOptions): Mux {
   const mux = new Mux({
     role: opens ? 'server' : 'agent',

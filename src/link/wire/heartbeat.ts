@@ -180,9 +180,9 @@ export function watchSilence(mux: Mux, { limitMs, onDead }: { limitMs: number; o
 }
 
 /**
- * Calls `run` after `ms`, once everything received by then has been read; returns a function that cancels it. After the
- * process was stopped (a suspended machine, a long garbage collection) all timers are due at once, before any peer
- * could answer; so the last part of the wait starts only then.
+ * Calls `run` after `ms`, once everything received by then has been read; returns a function that cancels it. After the process
+ * was stopped (a suspended machine, a long garbage collection) all timers are due at once, before any peer could answer. So the
+ * last part of the wait starts only then.
  */
 function afterReading(ms: number, run: () => void): () => void {
   const last = lastPart(ms)

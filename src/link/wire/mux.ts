@@ -1,8 +1,4 @@
-/**
- * One session: many streams over one transport, for either role.
- *
- * Written by hand: we know of no JavaScript library for the protocol of the agents we serve.
- */
+/** One session: many streams over one transport, for either role. */
 
 import { FIN, FrameDecoder, type FrameSink, SYN } from './frame.ts'
 import { type PeerTraits, serverTraits, unknownAgent } from './mux-peer.ts'
@@ -38,6 +34,7 @@ export interface MuxOptions {
   readonly now?: () => number
 }
 
+/** Written by hand: we know of no JavaScript library for the protocol of the agents we serve. */
 export class Mux {
   readonly #options: MuxOptions
   readonly #outbox: MuxOutbox

@@ -1,4 +1,4 @@
-/** Writes heads. Headers about framing and the connection are ours; all others are the caller's. */
+/** Writes heads, in which headers about framing and the connection are ours, and all others are the caller's. */
 import type { HeaderList } from '../../../lib/http/header-list.ts'
 import { isFieldContent } from '../../../lib/http/http-header.ts'
 import { STATUS_CODES } from '../../../lib/http/node-http.ts'

@@ -1,10 +1,4 @@
-/**
- * Reads the head of a request, and refuses what two servers could read differently.
- *
- * Written by hand: Node's parser is lenient where an edge must not be. It accepts codings, hosts and line ends that the
- * service behind the edge may read differently, which is how requests are smuggled. A proxy also needs only the head,
- * which makes this parser several times cheaper.
- */
+/** Reads the head of a request, and refuses what two servers could read differently. */
 import { flatText } from '../../../lib/text/flat-text.ts'
 import type { RequestHead } from '../../requests/http-exchange.ts'
 import { inTarget, inToken, SPACE } from './characters.ts'
@@ -25,6 +19,11 @@ const VERSION_LINE = 'HTTP/1.1\r\n'
 const authorityForm = /^(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{0,5})?$/
 const absolute = /^https?:\/\/([^/?]*)(.*)$/i
 
+/**
+ * Written by hand: Node's parser is lenient where an edge must not be. It accepts codings, hosts and line ends that the service
+ * behind the edge may read differently, which is how requests are smuggled. A proxy also needs only the head, which makes this
+ * parser several times cheaper.
+ */
 export function parseRequestHead(head: Head, { maxHeaders }: { maxHeaders: number }): ParsedRequest | HeadFault {
   const { bytes, text } = head
   // RFC 9112 §2.2: one empty line before a request is an old mistake and harmless.

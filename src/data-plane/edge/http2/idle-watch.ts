@@ -1,10 +1,4 @@
-/**
- * Reports when an HTTP/2 session is idle, and closes a finished one whose peer does not.
- *
- * Node has a timer for idle sessions, but clears it only after it has marked the session as destroyed, when clearing
- * does nothing: a finished session would stay in memory, with all that it holds, until the timer runs out. For finished
- * sessions Node has no timer: it waits forever for a peer that neither reads our last bytes nor closes.
- */
+/** Reports when an HTTP/2 session is idle, and closes a finished one whose peer does not. */
 import type { Duplex } from 'node:stream'
 import type { Deadline, Expiring, Sweep } from '../deadlines.ts'
 
@@ -27,6 +21,11 @@ interface IdleWatchOptions {
   readonly onIdle: () => void
 }
 
+/**
+ * Node has a timer for idle sessions, but clears it only after it has marked the session as destroyed, when clearing does
+ * nothing. A finished session would stay in memory, with all that it holds, until the timer runs out. For finished sessions Node
+ * has no timer: it waits forever for a peer that neither reads our last bytes nor closes.
+ */
 export class IdleWatch implements Expiring {
   readonly #options: IdleWatchOptions
   readonly #deadline: Deadline

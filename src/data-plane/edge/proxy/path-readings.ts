@@ -1,8 +1,4 @@
-/**
- * Every way in which common servers read a path (D63). The edge decides by the path and forwards it as it was sent, and
- * the service may decode, merge or resolve what the edge does not. A decision is valid only when it is the same for all
- * readings.
- */
+/** Checks a decision for every way in which common servers read a path (D63). */
 
 /** Path and query, as they were sent. */
 export function splitTarget(target: string): { path: string; query: string } {
@@ -56,8 +52,11 @@ const MAX_CHARACTERS = 32 * 1024
 const READING_CHARACTERS = 256
 
 /**
- * Whether `holds` is true for every reading of `path`, which is from `asSent`. Also false when the path has more
- * readings than the budget allows.
+ * Whether `holds` is true for every reading of `path`, which is from `asSent`. Also false when the path has more readings than
+ * the budget allows.
+ *
+ * The edge decides by the path and forwards it as it was sent, and the service may decode, merge or resolve what the edge does
+ * not. So a decision is valid only when it is the same for all readings.
  */
 export function holdsForAllReadings(path: string, holds: (reading: string) => boolean): boolean {
   /** How far each was decoded when it was found: a less decoded one leads to all that a more decoded one leads to. */

@@ -1,8 +1,4 @@
-/**
- * Handles guessed packets: a client may send its first key exchange packet before the algorithms are agreed on (RFC 4253
- * §7). If it guessed right the packet counts, otherwise it is ignored. The library ignores every guessed packet, so that
- * dropbear would wait for ever.
- */
+/** Handles guessed packets: a client may send its first key exchange packet before the algorithms are agreed on (RFC 4253 §7). */
 import type { Protocol } from 'ssh2'
 import { algorithms } from '../algorithms.ts'
 
@@ -10,7 +6,10 @@ import { algorithms } from '../algorithms.ts'
 const LISTS_AT = 17
 const LISTS = 10
 
-/** Makes the connection handle guessed packets; call it before the first packet is read. */
+/**
+ * Makes the connection handle guessed packets; call it before the first packet is read. A packet whose guess is right counts, and
+ * any other is ignored. The library ignores every guessed packet, so that dropbear would wait for ever.
+ */
 export function handleGuesses(protocol: Protocol): void {
   let isGuess = false
   Object.defineProperty(protocol, '_skipNextInboundPacket', {

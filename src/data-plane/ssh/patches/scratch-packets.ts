@@ -1,7 +1,4 @@
-/**
- * Reused memory for the packet that is being built: it is enciphered into other memory before the next one is begun.
- * Allocating 32 KiB for every packet, and as much again for its ciphertext, would keep the garbage collector busy.
- */
+/** Reuses the memory of the packet that is being built, which is enciphered into other memory before the next packet is begun. */
 import { randomFillSync } from 'node:crypto'
 
 /** The largest packet that is built here, in bytes: 32 KiB of data and its overhead. */
@@ -13,6 +10,7 @@ const LEAST_FILLING = 4
 /** The block size of AES. */
 const BLOCK_BYTES = 16
 
+// Allocating 32 KiB for every packet, and as much again for its ciphertext, would keep the garbage collector busy.
 let scratch = Buffer.allocUnsafeSlow(SCRATCH_BYTES)
 let isTaken = false
 

@@ -1,13 +1,13 @@
-/**
- * Tells clients which signature algorithms are accepted (RFC 8308 §3.1). The library's own list has SHA-1 and DSA in it
- * and lacks a comma, so clients would choose algorithms that are then refused.
- */
+/** Tells clients which signature algorithms are accepted (RFC 8308 §3.1). */
 import type { Protocol } from 'ssh2'
 import { signatureAlgorithms } from '../proof.ts'
 
 const EXT_INFO = 7
 
-/** Calls `send` with the message after the first key exchange, for clients that support it. */
+/**
+ * Calls `send` with the message after the first key exchange, for clients that support it. The library's own list has SHA-1 and
+ * DSA in it and lacks a comma, so clients would choose algorithms that are then refused.
+ */
 export function announceSignatureAlgorithms(protocol: Protocol, send: (payload: Buffer) => void): void {
   const complete = protocol._onHandshakeComplete
   let isSent = false

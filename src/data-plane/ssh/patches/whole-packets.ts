@@ -1,7 +1,4 @@
-/**
- * Deciphers AES-GCM packets (RFC 5647 §7) in one go. The library deciphers each piece of a packet into its own memory and
- * then joins them; here the pieces are joined first. It keeps none of the memory that it is given.
- */
+/** Deciphers AES-GCM packets (RFC 5647 §7) in one go. */
 import { createDecipheriv } from 'node:crypto'
 import type { GcmDecipher } from 'ssh2'
 
@@ -35,7 +32,10 @@ class PartialPacket {
   }
 }
 
-/** Makes `decipher`, which must be between two packets, decipher whole packets. */
+/**
+ * Makes `decipher`, which must be between two packets, decipher whole packets. The library deciphers each piece of a packet into
+ * its own memory and then joins them; here the pieces are joined first. No memory that is passed in is kept.
+ */
 export function decipherWhole(decipher: GcmDecipher): void {
   const partial = new PartialPacket()
   decipher.decrypt = (chunk, from, end) => {

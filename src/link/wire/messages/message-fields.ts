@@ -1,12 +1,10 @@
-/**
- * Reads message fields as agents send them: names in any case, unknown ones ignored, `null` for absent. A wrong type is
- * an error that names the field.
- */
+/** Reads message fields as agents send them: names in any case, unknown ones ignored, `null` for absent. */
 import { WireError } from '../wire-error.ts'
 
 /** Most entries of a list or map in a message. */
 const MAX_ENTRIES = 1000
 
+/** A field of a wrong type is an error that names the field. */
 export class MessageFields {
   readonly #at: string
   readonly #values = new Map<string, unknown>()
