@@ -130,7 +130,7 @@ function addressOf(
   return { scheme: scheme.toLowerCase(), authority: host?.[0] ?? (authority || usual), target }
 }
 
-/** The first name of the edge, or one below it if it is a wildcard. */
+/** The first name of the edge; of a wildcard, a name below it. */
 function usualName({ names, kind }: EdgeConfig): string {
   const [first] = names
   if (first === undefined)

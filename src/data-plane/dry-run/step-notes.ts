@@ -83,7 +83,7 @@ export class StepNotes {
     }
   }
 
-  /** Runs a phase that may wait; when its verdict depends on another server, the run ends with it. */
+  /** Runs a phase that may wait; a verdict that depends on another server ends the run. */
   #stop<V extends RequestVerdict | ResponseVerdict>(
     module: string,
     phase: StepPhase,

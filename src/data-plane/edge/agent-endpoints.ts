@@ -17,8 +17,8 @@ import type { EdgeTable } from './edge-table.ts'
 import type { EndpointHolders } from './endpoint-holders.ts'
 
 /**
- * How long an agent waits for its address, in milliseconds: the control plane looks up its credential, and who holds the address in
- * the store and at other nodes.
+ * How long an agent waits for its address, in milliseconds: the control plane looks up the agent's credential, and who holds the
+ * address in the store and at other nodes.
  */
 const BIND_MS = 3 * LOOKUP_MS
 
@@ -27,7 +27,7 @@ interface AgentEndpointsOptions {
   readonly shared: EndpointHolders
   readonly control: Control
   readonly log: Logger
-  /** Whether an endpoint served here belongs to a tunnel at another node: it may be gone, so the claim decides. */
+  /** Whether an endpoint served here belongs to a tunnel at another node: that tunnel may be gone, so the claim decides. */
   readonly isRemote?: (endpointId: string) => boolean
   /** The ports shown in URLs. */
   readonly publicPorts: { readonly https: number; readonly http: number }

@@ -121,7 +121,7 @@ function addTo(holders: Map<string, number>, key: string, bytes: number): void {
   else holders.set(key, held)
 }
 
-/** An IPv4 address, or the /64 network of an IPv6 address: a visitor with one address in it can use them all. */
+/** An IPv4 address, or the /64 network of an IPv6 address: a visitor with one address of that network can use all of them. */
 function sourceOf(ip: string): string {
   const bytes = ipBytes(ip)
   return bytes?.length === 16 ? bytes.toString('hex', 0, 8) : ip

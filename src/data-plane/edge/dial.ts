@@ -24,7 +24,7 @@ export interface DialTarget {
   readonly httpVersion: 1 | 2
   /** The PROXY header that begins each connection; with one, a connection serves a single visitor's connection. */
   readonly proxyHeader: 0 | 1 | 2
-  /** One of several that serve the same, so that another can be tried when this one closes without an answer. */
+  /** Whether other targets serve the same: one of them can be tried when this target closes without an answer. */
   readonly isPooled?: boolean
   /** Never rejects. */
   open(visit: Visit): Promise<ByteStream | DialFault>
@@ -68,8 +68,8 @@ const codes: Readonly<Record<DialReason, VisitorErrorCode | undefined>> = {
 }
 
 /**
- * The error for the visitor when no other target can be dialled either. Undefined for a target that is offline: a busy
- * or unreachable one, tried before or after it, explains more.
+ * The error for the visitor when no other target can be dialled either. Undefined for a target that is offline: a busy or
+ * unreachable target, tried before or after, explains more.
  */
 export function dialCode({ reason }: DialFault): VisitorErrorCode | undefined {
   return codes[reason]

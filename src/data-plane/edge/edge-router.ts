@@ -240,7 +240,7 @@ export class EdgeRouter {
     if (kept.size === 0) this.#carried.set(edgeId, kept)
     const carried: Carried = { socket, older: undefined, newer: undefined }
     kept.add(carried)
-    // After a visitor has ended its side, what it sent is still needed, and it may wait for an answer.
+    // After a visitor has ended its side, what the visitor sent is still needed, and the visitor may wait for an answer.
     const unwatch = this.#options.departed.watch(socket, { mayHalfClose: () => true })
     return () => {
       unwatch()

@@ -152,7 +152,7 @@ export class EdgeTable {
       void this.#swap(new LazyEdge(config, edge))
     }
     void compiled.then(
-      // Another version overtook it: release what it does not share with the one that is served.
+      // Another version overtook this one: release the parts that the served version does not share.
       (edge) => (isOvertaken() ? releaseReplaced(edge, served) : swap(edge)),
       // An edge that cannot be compiled refuses all visitors; its previous version is no longer served.
       () => (isOvertaken() ? undefined : swap(compiled)),

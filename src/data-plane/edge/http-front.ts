@@ -159,7 +159,7 @@ export class HttpFront {
     if (tls?.alpn === 'h2') {
       const http2 = new Http2Connection({ ...common, socket })
       connection = http2
-      // While Node writes to a session it stops reading, and does not say so: the sign is that no bytes move.
+      // While Node writes to a session, it stops reading without saying so: the sign is that no bytes move.
       let seen = -1
       const isPaused = (): boolean => {
         const moved = socket.bytesRead + socket.bytesWritten

@@ -26,8 +26,8 @@ export interface PublicListenerOptions extends VisitorListening {
 }
 
 /**
- * How many connections may wait for a complete hello. Over that, the oldest is closed, not the newest: an honest hello
- * takes one trip through the network, so the oldest ones never meant to send one.
+ * How many connections may wait for a complete hello. Over that, the oldest is closed, not the newest: an honest hello takes one
+ * trip through the network, so the oldest visitors never meant to send one.
  */
 const MAX_PENDING = 4096
 
@@ -97,7 +97,7 @@ export class PublicListener {
   }
 
   #greeted(waiting: Waiting, result: ClientHello | ClientHelloFault): void {
-    // It is missing if it had to make room for another.
+    // The connection is missing if it had to make room for another.
     if (!this.#pending.delete(waiting)) return
     const { socket, peer } = waiting
     if (typeof result === 'string') {

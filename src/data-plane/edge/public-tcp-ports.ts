@@ -48,7 +48,8 @@ export class PublicTcpPorts {
   }
 
   /**
-   * Undefined when it listens; otherwise why not, and then `owner` does not hold it. Opening twice does nothing more.
+   * Undefined when the port listens; otherwise why it does not, and then `owner` does not hold it. Opening twice does nothing
+   * more.
    */
   async open(port: number, owner: string): Promise<ListenFault | undefined> {
     // Edges may still change while the server stops, but no more visitors may come in.

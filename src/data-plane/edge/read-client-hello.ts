@@ -14,8 +14,8 @@ const HELLO_TIMEOUT_MS = 3000
 const LINGER_MS = 1000
 
 /**
- * Calls `done` exactly once. With a hello, the socket does not flow and still holds all bytes: TLS or a relay that
- * takes it over within the call sees each of them once. With a fault, it must go to `turnAway`.
+ * Calls `done` exactly once. With a hello, the socket does not flow and still holds all bytes: TLS or a relay that takes the
+ * socket over within the call sees each byte once. With a fault, the socket must go to `turnAway`.
  */
 export function readClientHello(
   socket: Socket,

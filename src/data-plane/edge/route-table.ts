@@ -59,7 +59,7 @@ function inOrder<T>(prefixes: ReadonlyMap<string, T>): Prefixes<T> {
 }
 
 function longest<T>({ matches, routes, lengths, within }: Prefixes<T>, path: string): T | undefined {
-  // The last one that does not sort after the path: it begins with every prefix that the path begins with.
+  // The last prefix that does not sort after the path begins with every prefix that the path begins with.
   let at = firstBehind(matches, path) - 1
   const shared = sharedLength(matches[at] ?? '', path)
   while (at !== NONE && (lengths[at] ?? 0) > shared) at = within[at] ?? NONE

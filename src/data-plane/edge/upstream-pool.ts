@@ -40,8 +40,8 @@ const MAX_KEPT = 4096
 /** Free connections to one target. */
 const MAX_KEPT_PER_TARGET = 256
 /**
- * How long a connection may have been free and still carry a request that must not be sent twice, in milliseconds. It
- * is shorter than any upstream waits before closing: a request that crosses with the close is lost.
+ * How long a connection may have been free and still carry a request that must not be sent twice, in milliseconds. Upstreams wait
+ * longer than this before they close: a request that crosses with the close is lost.
  */
 const FRESH_MS = 1000
 
@@ -135,7 +135,7 @@ export class UpstreamPool {
     if (kept) this.#changed(kept)
   }
 
-  /** Closes it after its current request, so that it is not reused. */
+  /** Closes a connection after its current request, so that it is not reused. */
   retire(connection: UpstreamConnection): void {
     const kept = this.#kept.get(connection)
     if (kept) kept.isRetired = true
@@ -247,7 +247,7 @@ export class UpstreamPool {
         shared.close()
         return await this.#dialShared(key, target, visit, ends)
       }
-      // If it is not shared, the waiters may still use it, and it closes when idle.
+      // A connection that is not shared may still be used by those who wait, and closes when idle.
       if (!this.#isClosed && !shared.isClosed) this.#share(key, shared)
       return { shared, own: shared.connection() }
     } finally {

@@ -203,7 +203,7 @@ export class CachedLogins implements LoginSessions {
       readAt: this.#now(),
       notedAt: lastSeenAt,
     }
-    // It was read before it ended; this request may use it, the next one may not.
+    // A login that ended while it was read serves this request, and no later one.
     if (!this.#endings.hasEnded([browser, id, userId], moment)) this.#cache.set(cached)
     return cached
   }

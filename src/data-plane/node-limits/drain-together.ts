@@ -8,7 +8,7 @@ import type { WorkerPeers } from './worker-peers.ts'
 /** How often to look, in milliseconds. */
 const LOOK_MS = 20
 
-/** How long nobody must need this plane before it stops, in milliseconds: planes are told to stop, but not in one instant. */
+/** How long this plane must have been unneeded before it stops, in milliseconds: planes are told to stop one after the other. */
 const QUIET_MS = 100
 
 export class DrainTogether {

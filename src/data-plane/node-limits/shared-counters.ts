@@ -11,7 +11,7 @@ import { CounterAsks, OWNER_MS } from './counter-asks.ts'
 import { KeyOwners } from './key-owners.ts'
 import type { WorkerCalls, WorkerPeers } from './worker-peers.ts'
 
-/** How often a take may be passed on while planes disagree on who is there; then it is counted where it is. */
+/** How often a take may be passed on while planes disagree on who is there; then the plane that has it counts it. */
 const MAX_HOPS = 3
 
 /** When counts move: most keys checked in one turn of the event loop, and most counts in one message. */

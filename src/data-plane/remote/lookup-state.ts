@@ -22,7 +22,7 @@ export const neverAsked = {
   ...{ usedAt: 0, asking: undefined, next: undefined, isOutdated: false },
 }
 
-/** Makes sure that it is looked up again before it is used. */
+/** Makes sure that `known` is looked up again before it is used. */
 export function outdate(known: LookedUp): void {
   known.at = undefined
   known.isOutdated = known.asking !== undefined
@@ -32,8 +32,8 @@ export function outdate(known: LookedUp): void {
 const FRESH_MS = 1000
 
 /**
- * An older answer is used once more while it is looked up again; beyond this age, in milliseconds, visitors wait for the new
- * one. When nobody was found they always wait for a new answer, since somebody may have come since.
+ * An older answer is used once more while a new one is looked up. Beyond this age, in milliseconds, visitors wait for the new
+ * answer. When nobody was found they always wait, since somebody may have come since.
  */
 const OLD_MS = 5000
 

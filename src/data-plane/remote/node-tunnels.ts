@@ -37,7 +37,7 @@ interface OtherNodesOptions extends Omit<RemoteGroupsOptions, 'asking' | 'isUnsu
     /** Whether an edge serves a name, perhaps by a wildcard. */
     serves(listener: Listener, name: string): boolean
     serveIdle(config: EdgeConfig): Promise<unknown>
-    /** Other nodes do not have it any more; it stays if a tunnel of this node has it. */
+    /** Stops serving an endpoint that other nodes no longer have, unless a tunnel of this node has it. */
     letGo(id: string): void
   }
   readonly lookUpAddresses: (addresses: readonly string[]) => Promise<readonly RemoteAddress[]>
@@ -205,7 +205,7 @@ export class NodeTunnels {
     keepLast(this.#left, tunnelId, served)
   }
 
-  /** Whether a connection to a tunnel may be kept for the next request: not when its node is about to stop. */
+  /** Whether a connection to a tunnel may be kept for the next request: not when the tunnel's node is about to stop. */
   mayKeep(tunnelId: string): boolean {
     return this.#leaving.size === 0 || !this.#leaving.has(this.#knownTunnel(tunnelId)?.nodeId ?? '')
   }
@@ -222,7 +222,7 @@ export class NodeTunnels {
     }
   }
 
-  /** A node is gone: what it had is looked up again before it is used. */
+  /** A node is gone: everything that it had is looked up again before the next use. */
   nodeGone(nodeId: string): void {
     for (const { tunnel, names } of this.#addresses.values()) {
       if (tunnel.nodeId === nodeId) for (const name of names) outdate(name)
@@ -319,7 +319,7 @@ export class NodeTunnels {
     }
   }
 
-  /** Serves a name as before a look-up found nobody, since it cannot be looked up now; not if a wildcard serves it. */
+  /** While look-ups fail, serves a name as before a look-up found nobody, unless a wildcard serves it. */
   async #restore(key: string, { addresses }: CachedName): Promise<void> {
     const [listener, name = ''] = key.split(':')
     if (this.#options.edges.serves(listener === 'plain' ? 'plain' : 'secure', name)) return

@@ -73,7 +73,7 @@ export function openRemoteTunnels(options: RemoteTunnelsOptions) {
     },
     moved,
   })
-  /** Tells those that reached a tunnel here, or through here, to look it up again. */
+  /** Tells nodes that reached a tunnel here, or through here, to look it up again. */
   const ended = (tunnelId: string): void => nodeListener?.tunnelEnded(tunnelId)
   const dialHere: Dial = (request) => registry.dialHere(request)
   const workerListener = new WorkerListener({ dial: dialHere, answer: options.answer, log })

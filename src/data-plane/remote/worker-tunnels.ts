@@ -10,9 +10,9 @@ interface OtherPlanesOptions<Compiled extends { release(): void }> {
   readonly edges: {
     /** Undefined when there is nothing to compile. */
     compile(config: EdgeConfig): Promise<Compiled | undefined>
-    /** Serves it for a tunnel, which may be one of several with this endpoint. */
+    /** Serves an endpoint for a tunnel; several tunnels may share the endpoint. */
     serve(config: EdgeConfig, compiled: Compiled | undefined, tunnelId: string): Promise<unknown>
-    /** The same, but compiles it only for the first visitor. */
+    /** The same, but compiles the endpoint only for the first visitor. */
     serveIdle(config: EdgeConfig, tunnelId: string): Promise<unknown>
     letGo(id: string, tunnelId: string): void
   }
@@ -23,7 +23,7 @@ interface OtherPlanesOptions<Compiled extends { release(): void }> {
   }
   /** Dials a tunnel at another plane. */
   readonly relay: (planeId: string, request: DialRequest) => Promise<ByteStream | DialFault>
-  /** Dials it over a leg that its session has at this plane; undefined when there is none. */
+  /** Dials a tunnel over the leg that its session has at this plane; undefined when there is none. */
   readonly leg?: (
     sessionId: string,
     request: DialRequest,
@@ -44,14 +44,17 @@ interface OtherPlanesOptions<Compiled extends { release(): void }> {
  */
 const RETURN_MS = 3000
 
-/** Pause before a plane that lacks a tunnel is dialled again, in milliseconds; a bind's plane has it within about a call. */
+/**
+ * Pause before a plane that lacks a tunnel is dialled again, in milliseconds; the plane of a bind gets the tunnel about a call
+ * later.
+ */
 const AGAIN_MS = 20
 
 interface Known {
   readonly tunnel: WorkerTunnel & LabelledTunnel
   /** Its plane is gone. */
   isLost: boolean
-  /** When this fires the tunnel is forgotten; news of it cancels it. */
+  /** When this fires the tunnel is forgotten; news of the tunnel cancels the timer. */
   expiry: NodeJS.Timeout | undefined
   isGrouped: boolean
 }
@@ -85,7 +88,7 @@ export class WorkerTunnels<Compiled extends { release(): void } = { release(): v
     return this.#known.get(tunnelId)?.tunnel.labels
   }
 
-  /** Whether a connection to a tunnel may be kept for the next request: not when its plane drains. */
+  /** Whether a connection to a tunnel may be kept for the next request: not when the tunnel's plane drains. */
   mayKeep(tunnelId: string): boolean {
     if (this.#draining.size === 0) return true
     const known = this.#known.get(tunnelId)

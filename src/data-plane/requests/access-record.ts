@@ -23,7 +23,7 @@ export interface AccessRecord
     | 'bytesOut'
   > {
   readonly peer: Peer
-  /** Undefined when it was refused before it got an id; ids are drawn when first needed. */
+  /** Undefined when the request was refused before it got an id; ids are drawn when first needed. */
   readonly request: { readonly requestId: string } | undefined
   /** Path and query as sent. */
   readonly sentTarget: string

@@ -119,5 +119,5 @@ function bodyOf(kept: Buffer, size: number): KeptBody {
   return { size, kept: kept.length, encoding: 'text', content: text }
 }
 
-/** A text that takes more than this as JSON, in bytes, is sent as bytes: a call between nodes has room for two. */
+/** A text that takes more than this as JSON, in bytes, is sent as bytes: a call between nodes has room for two such texts. */
 const MAX_TEXT = 360 * 1024

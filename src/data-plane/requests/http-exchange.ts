@@ -99,7 +99,7 @@ export interface UpstreamConnection {
   readonly isFree: boolean
   /** Closed, or about to be. */
   readonly isClosed: boolean
-  /** Called when it becomes free, and when it closes. */
+  /** Called when the connection becomes free, and when it closes. */
   onChange: (() => void) | undefined
   close(): void
 }

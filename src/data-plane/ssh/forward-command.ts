@@ -52,7 +52,7 @@ function readFlags(
   const queue = [...words]
   for (let word = queue.shift(); word !== undefined; word = queue.shift()) {
     const [, name, given] = /^--?([a-z][a-z0-9-]*)(?:=(.*))?$/s.exec(word) ?? []
-    // The port of the service, which the agent's command needs. It is ignored here, since the forward has it.
+    // The port of the service, which the agent's command needs. The gateway ignores it, since the forward has the port.
     if (name === undefined && /^\d{1,5}$/.test(word)) continue
     if (name === undefined) return refusals.badFlag(`it has the word \`${word.slice(0, 100)}\` instead of a flag`)
     const flag = known.find((each) => each.name === name)

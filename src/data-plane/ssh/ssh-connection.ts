@@ -120,7 +120,10 @@ export class SshConnection implements LinkOwner {
     }
   }
 
-  /** Each question costs a lookup and needs only the public key, so it counts; a client that holds the key proves it next. */
+  /**
+   * Each question costs a lookup and needs only the public key, so questions are counted; a client that holds the key proves it
+   * next.
+   */
   #encourage(login: LoginAttempt, fingerprint: string): void {
     if (++this.#encouraged > this.#options.context.limits.tries) this.#refuse(login, refusals.notProven(fingerprint))
     else login.encourage()

@@ -324,7 +324,7 @@ export class SshLink implements Carrier {
   #loginOf(context: AuthContext): LoginAttempt {
     // The library throws when replies and logins that arrived together are out of step.
     const answer = (say: () => void) => () => {
-      // It left while its key was looked up. The library would let it in all the same, and send it keep-alives.
+      // The client may have left while its key was looked up. The library would let it in all the same, and send it keep-alives.
       if (this.#isEnding || this.#socket.destroyed) return
       try {
         say()

@@ -229,7 +229,7 @@ export class AgentConnection {
       former = await online.beginning(sessionId, { isMoving })
     } catch (error) {
       log.warn({ session: sessionId, error }, 'standby cannot become a session: lookup of its former session failed')
-      // Without the database, its former node may take the session back, but this one may not begin it.
+      // Without the database, the session's former node may take it back, but this node may not begin it.
       standby.end('its former session could not be looked up')
       return undefined
     }

@@ -42,7 +42,7 @@ export abstract class AgentLink {
     return this.parts.mux.bytesOut
   }
 
-  /** Ends it when its agent is silent or, if it is pinged, does not answer. */
+  /** Ends the connection when its agent is silent or, if the agent is pinged, does not answer. */
   protected watch({ isPinged }: { readonly isPinged: boolean }): void {
     const { mux, request, listener } = this.parts
     const { silenceMs, intervalMs, toleranceMs } = signsOfLife(request, listener.limits)

@@ -20,7 +20,7 @@ export class AgentStandby extends AgentLink {
   constructor(parts: LinkParts) {
     super(parts)
     const { peer, authenticated, listener } = parts
-    // Only the agent pings: a session has one heartbeat of the server, and starts it when this becomes one.
+    // Only the agent pings: a session has one heartbeat of the server, and starts it when this standby becomes the session.
     this.watch({ isPinged: false })
     listener.online.standbys.add(this)
     listener.log.debug({ session: authenticated.sessionId, peer: peer.ip }, 'agent standby online')

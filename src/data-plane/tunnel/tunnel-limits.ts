@@ -13,7 +13,7 @@ export interface ListenerLimits {
    * logged.
    */
   readonly failuresPerMinute: number
-  /** How long such an answer is delayed, in milliseconds: it slows an agent that retries a wrong token in a loop. */
+  /** How long such an answer is delayed, in milliseconds: the delay slows an agent that retries a wrong token in a loop. */
   readonly lateRefusalMs: number
   /** How long a refused agent has to read why, in milliseconds. */
   readonly refusalMs: number

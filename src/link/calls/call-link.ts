@@ -16,7 +16,7 @@ export interface CallOptions<Answered = unknown> {
   readonly withinMs?: number
   /** Whether a link that reconnects must not repeat the call, since it may have been carried out. */
   readonly isOnce?: boolean
-  /** Gets an answer that comes later, but within `CALL_MS`. Without this, it is dropped. */
+  /** Gets an answer that comes later, but within `CALL_MS`. Without this, a late answer is dropped. */
   readonly late?: (answer: Answered) => void
 }
 

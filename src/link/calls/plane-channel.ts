@@ -83,7 +83,7 @@ interface SharedStream extends ByteStream {
 }
 
 /**
- * A channel over a stream whose other end does the same; it owns the stream. Messages are JSON: for the short ones between
+ * A channel over a stream, which it owns; the other end has such a channel too. Messages are JSON: for the short ones between
  * workers, that takes a fifth of the time of what sockets carry.
  */
 export function streamChannel(

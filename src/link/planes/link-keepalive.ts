@@ -10,7 +10,7 @@ interface LinkPulseOptions {
   /** How long the session may be without streams, in milliseconds. */
   readonly idleMs: number
   readonly onIdle: () => void
-  /** `wasInUse`: it fell silent while streams were open; otherwise it may have died long ago, and the node may live. */
+  /** `wasInUse`: the session fell silent while streams were open. Otherwise it may have died long ago, and the node may live. */
   readonly onDead: (how: { readonly wasInUse: boolean }) => void
   /** Instead of `LOOK_MS`, for tests. */
   readonly lookMs?: number | undefined

@@ -135,8 +135,8 @@ export class LinkedNode {
   }
 
   /**
-   * Keeps a node that failed from costing visitors much time: now and then one of them tries to connect, and those who come
-   * meanwhile wait a moment for that.
+   * Keeps a node that failed from costing visitors much time. Now and then a visitor's dial tries to connect, and visitors who
+   * come meanwhile wait a moment for that.
    */
   #reachAnew(): Promise<RelayLink | Error> | Error {
     const { retryMs = RETRY_MS, othersMs = OTHERS_MS } = this.#options
@@ -230,7 +230,7 @@ export class LinkedNode {
       onDead: ({ wasInUse }) => {
         const err = new Error(`the node ${nodeId} has fallen silent`)
         this.#lost.note({ ...fields, err }, planeId)
-        // Those who used it have waited long enough: they do not wait for a new connection as well.
+        // Visitors who used the link have waited long enough: they do not wait for a new connection as well.
         if (wasInUse) this.#failure = { at: performance.now(), error: err }
         session.close('remote_gone_away')
       },

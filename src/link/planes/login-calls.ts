@@ -9,7 +9,7 @@ export function linkedLogins(link: () => Pick<CallLink<LoginRows, Calls>, 'ask'>
     beginLogin: (begun) => link().ask('beginLogin', begun, { isOnce: true }),
     renewLogin: (renewed) => link().ask('renewLogin', renewed, { isOnce: true }),
     endBrowser: (browser) => link().ask('endBrowser', browser),
-    // Repeated, these two would find that the call before them has used the answer.
+    // A repetition of these two calls would find that the first call has used the answer.
     endLoginsOf: (user) => link().ask('endLoginsOf', user, { isOnce: true }),
     useAnswer: (answer) => link().ask('useAnswer', answer, { isOnce: true }),
     seenLogins: (seen) => link().ask('seenLogins', seen),

@@ -34,7 +34,7 @@ export interface SeenLogin {
 
 export type LoginRows = {
   loginAt(at: { readonly browser: string; readonly routeId: string }): Promise<StoredLogin | undefined>
-  /** Gives the ids of logins that ended with it or moved; resolves when it would survive a restart. */
+  /** Gives the ids of logins that this call ended or moved; resolves when the new login would survive a restart. */
   beginLogin(begun: {
     readonly place: LoginScope
     readonly login: Login

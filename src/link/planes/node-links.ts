@@ -88,8 +88,8 @@ export class NodeLinks {
   }
 
   /**
-   * Calls another node, through any of its data planes; rejects with a `LinkFault`. A call that broke is sent again: there the
-   * control process is replaced, or a data plane that passed it on has drained.
+   * Calls another node, through any of its data planes; rejects with a `LinkFault`. A call that broke is sent again: the control
+   * process there was replaced, or a data plane that passed the call on has drained.
    */
   async call(nodeId: string, value: unknown, { withinMs }: { readonly withinMs: number }): Promise<unknown> {
     const deadline = performance.now() + withinMs

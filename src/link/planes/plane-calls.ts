@@ -88,7 +88,7 @@ export interface OtherNode {
   readonly agentAddresses: readonly string[]
   /** It drains, and takes no more agents. */
   readonly isLeaving: boolean
-  /** The database was away until now, and may not show all that this node has: what it had counts for a while. */
+  /** The database was away until now, and may not show all that this node has: what the node had counts for a while. */
   readonly isUnsure?: boolean
 }
 
@@ -197,8 +197,8 @@ export type ControlCalls = LoginRows & {
   openFormerSeal(sealed: { readonly text: string; readonly context: string }): Promise<string | undefined>
 
   /**
-   * Gives a tunnel its address, and has every other data plane serve it; rejects with `BindRefusal`. Repeated, it gives the
-   * same again. Data planes of earlier versions ask what it decides one by one, with the five calls that follow.
+   * Gives a tunnel its address, and has every other data plane serve it; rejects with `BindRefusal`. A repeated call gives the
+   * same again. Data planes of earlier versions ask for the parts of this decision, with the five calls that follow.
    */
   bind(bind: BindQuestion): Promise<GrantedEndpoint>
   bindModules(bind: Pick<EndpointRequest, 'credentialId' | 'proto' | 'opts'>): Promise<unknown>
@@ -214,15 +214,15 @@ export type ControlCalls = LoginRows & {
   proveAlive(at: { readonly place: string }): Promise<boolean>
 
   /**
-   * An agent comes back: ends its session wherever it is, and returns the label tunnels it had. An agent that moves away from a
-   * draining data plane keeps its session there until its tunnels have come over, one by one.
+   * An agent comes back: ends its session wherever that is, and returns the session's label tunnels. An agent that moves away
+   * from a draining data plane keeps its session there until its tunnels have come over, one by one.
    */
   returning(session: { readonly sessionId: string; readonly isMoving?: boolean }): Promise<readonly FormerLabelTunnel[]>
   /** Whether a session with this credential is online, so that it may have a leg here. */
   mayHaveLeg(session: { readonly sessionId: string; readonly credentialId: string }): boolean
   /**
-   * This data plane drains: its agents move to another, or come back there when it ends their sessions. `isNode`: the whole node
-   * drains, and other nodes know it.
+   * This data plane drains: its agents move to another plane, or come back at one when this plane ends their sessions. `isNode`:
+   * the whole node drains, and other nodes know it.
    */
   leaving(nothing: null): Promise<{ readonly isNode: boolean }>
   sessionStarted(session: OnlineSession): void

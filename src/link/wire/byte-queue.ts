@@ -96,7 +96,7 @@ export class ByteQueue {
   /** Drops everything; the bytes that `shift` returned last stay valid. */
   clear(): void {
     this.#spent = undefined
-    // The caller of `shift` may still use part of the first block, so that one is left to the garbage collector.
+    // The caller of `shift` may still use part of the first block, so that block is left to the garbage collector.
     this.#borrowed.shift()
     for (const block of this.#borrowed) largeBlocks.giveBack(block)
     this.#borrowed.length = 0

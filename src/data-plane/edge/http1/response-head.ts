@@ -77,8 +77,8 @@ function assemble({ status, reason, fields, isOld, method }: Parts): ParsedRespo
   // RFC 9110 §8.6: the length is that of the body that a GET would have had.
   if (method === 'HEAD' || status === 304) {
     const body = typeof announced === 'number' ? announced : 'none'
-    // A service that sends a body anyway may send it late, and the next visitor would get it. A service that
-    // treats HEAD like GET sends one unless it announces none; after a 304, not announcing one says so.
+    // A service that sends a body anyway may send it late, and the next visitor would get that body. A service that treats HEAD
+    // like GET sends a body unless it announces an empty one. After a 304 it sends none if it announces none.
     closes ||= status === 304 ? isFramed : announced !== 0
     return { status, reason, headers, body, framing: 'none', closes }
   }

@@ -176,7 +176,7 @@ export class Http1Connection {
 
   #endWithin(): void {
     if (this.#incoming) this.#lose(new Error('the visitor ended the connection within a request'))
-    // It either reads the answer that has begun, or shows by not reading that it is gone.
+    // The visitor either reads the answer that has begun, or shows by not reading that it is gone.
     else if (this.#encoder) this.#touch()
     else {
       // D69: most visitors that do this are gone. Answers to earlier requests are still sent.

@@ -61,7 +61,9 @@ export class Http1Exchange implements Exchange {
     return (this.#sent ?? this.#owner.sent()) - this.#sentBefore
   }
 
-  /** Whether the visitor still waits for a 100: it may skip the body, and its next request would pass for the body. */
+  /**
+   * Whether the visitor still waits for a 100. Such a visitor may skip the body, and its next request would pass for the body.
+   */
   get isLeftWaiting(): boolean {
     return this.#awaitsContinue && this.#incoming?.hasBegun === false
   }
@@ -70,7 +72,7 @@ export class Http1Exchange implements Exchange {
     if (status < 100 || status > 199 || status === 101) throw new Error('not an interim response')
     if (this.#isAnswered || this.#isOver) return
     if (status === 100) {
-      // Only a visitor that expects it can handle it.
+      // Only a visitor that expects a 100 can handle one.
       if (!this.#awaitsContinue) return
       this.#awaitsContinue = false
     }

@@ -84,7 +84,7 @@ export class Http1Upstream implements UpstreamConnection {
     this.#sweep = sweep
     this.#answerMs = answerMs
     this.#idleMs = idleMs
-    // Upstreams may answer and close before they have the whole request; writing to a closed one would lose its answer.
+    // Upstreams may answer and close before they have the whole request; writing to a closed connection would lose the answer.
     this.#out = new Http1Outbox(stream, { isPrompt: true })
     this.#flow = new Flow(stream)
     this.#onBroken = onBroken
@@ -347,8 +347,7 @@ export class Http1Upstream implements UpstreamConnection {
   }
 
   /**
-   * The bytes are not a response. On a reused connection they belong to the one before, and say nothing about this
-   * request.
+   * The bytes are not a response. On a reused connection they belong to the response before, and say nothing about this request.
    */
   #failForeign(): void {
     const isUntouched = this.#isKept && this.#interims === 0

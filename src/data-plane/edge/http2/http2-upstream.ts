@@ -265,8 +265,8 @@ function faultOf(
   method: string,
   { cause, isBroken }: { readonly cause: Error | undefined; readonly isBroken: boolean },
 ): UpstreamFault {
-  // RFC 9113 §8.7: a refused stream was not processed. But the library reports the same for one that it refused itself,
-  // for a head that is too large; then the upstream has processed it.
+  // RFC 9113 §8.7: a refused stream was not processed. But the library reports the same for a stream that it refused itself,
+  // since the head of the response is too large; then the upstream has processed the request.
   const isRefused = stream.rstCode === constants.NGHTTP2_REFUSED_STREAM && isIdempotent(method)
   // A stream without an id was never sent.
   const isUntouched = isRefused || stream.id === undefined

@@ -44,7 +44,7 @@ export class Http2Exchange implements Exchange {
     if (status < 100 || status > 199 || status === 101) throw new Error('not an interim response')
     if (this.#isAnswered || this.#isGone) return
     if (status === 100) {
-      // Only a visitor that expects it can handle it.
+      // Only a visitor that expects a 100 can handle one.
       if (!this.#awaitsContinue) return
       this.#awaitsContinue = false
     }

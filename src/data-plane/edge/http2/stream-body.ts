@@ -151,7 +151,7 @@ export class StreamWriter implements BodyWriter {
     const { onSent } = this.#options
     if (this.#stream.destroyed || this.#stream.closed) return
     this.#stream.sendTrailers(fieldObject(this.#trailers))
-    // The library sends them in the next immediate, so this one runs after it.
+    // The library sends the trailers in the next immediate, so `onSent` runs after that.
     if (onSent) setImmediate(onSent)
   }
 }

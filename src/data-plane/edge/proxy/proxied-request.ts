@@ -63,7 +63,7 @@ export class ProxiedRequest implements Search, ForwardingOwner, AnswerOwner, Exp
   #upstreamFault: VisitorErrorCode | undefined
   /** Whether all modules let it pass. */
   #isReached = false
-  /** While a service's answer is being passed on; one that is complete at once ends when it begins. */
+  /** While a service's answer is being passed on; an answer that is complete at once ends when it begins. */
   #isAnswering = false
   #deadline: Deadline | undefined
   /** The service's side of a connection that is being upgraded. */

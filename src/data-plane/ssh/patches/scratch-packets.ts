@@ -46,7 +46,7 @@ export function isScratch(bytes: Uint8Array): boolean {
 }
 
 function takeScratch(bytes: number): Buffer {
-  // The packet that uses it was not sent yet, so it keeps that memory.
+  // The packet in the scratch memory was not sent yet, so it keeps that memory.
   if (isTaken) scratch = Buffer.allocUnsafeSlow(SCRATCH_BYTES)
   isTaken = true
   return scratch.subarray(0, bytes)
