@@ -153,7 +153,7 @@ function requireName(name: string, { names, id }: EdgeConfig, field: string): vo
 const token = /^[!#$%&'*+.^_`|~\w-]+$/
 /** RFC 9110 §5.5 */
 const fieldValue = /^[\t\x20-\x7e\x80-\xff]*$/
-/** Framing, since the body is described separately, and what is part of the address. */
+/** Headers about framing, since the body is described separately, and the host, which is part of the address. */
 const apart: ReadonlySet<string> = new Set(['host', 'content-length', 'transfer-encoding', 'trailer'])
 
 function headersOf({ headers, version }: DescribedRequest): HeaderList {

@@ -78,7 +78,7 @@ export class AgentEndpoints implements Endpoints {
       return await control.ask('bind', question, { withinMs: BIND_MS, attachedWithinMs: LOOKUP_MS })
     } catch (error) {
       if (error instanceof BindRefusal) return error
-      // It may be granted although its answer was lost.
+      // The address may be granted although the answer was lost.
       this.#withdraw(request)
       if (!(error instanceof LinkFault)) throw error
       log.warn({ session: request.sessionId, error }, 'credential cannot be looked up')

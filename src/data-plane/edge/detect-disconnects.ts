@@ -99,7 +99,7 @@ export class DisconnectWatch {
 function judge(watched: Watched, state: number | undefined): void {
   const { socket, mayHalfClose, isPaused } = watched
   watched.missingChecks = state === undefined ? watched.missingChecks + 1 : 0
-  // It may have been resumed while the table was read.
+  // The socket may have been resumed while the table was read.
   if (!isPaused()) return
   const isReset = watched.missingChecks >= MISSING_CHECKS
   if (isReset || (state === tcpStates.closeWait && !mayHalfClose())) socket.destroy()

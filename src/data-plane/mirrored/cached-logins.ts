@@ -29,8 +29,8 @@ const ANSWER_MS = LOOKUP_MS + 1000
 const MAX_LOOKUPS = 200
 
 /**
- * How long an unused cached login counts as current, in milliseconds: its user may be active at another data plane, which
- * nobody reports.
+ * How long an unused cached login counts as current, in milliseconds: its user may be active at another data plane, which does
+ * not report that.
  */
 const FRESH_MS = 60_000
 
@@ -169,7 +169,7 @@ export class CachedLogins implements LoginSessions {
       this.#troubles.note({ err })
       // Counts as current for a while, so that not every request waits.
       cached.readAt = this.#now()
-      // It may have ended here meanwhile.
+      // The login may have ended here meanwhile.
       return this.#cache.get(cached.browser, cached.routeId) === cached ? this.#current(cached) : undefined
     }
   }

@@ -15,7 +15,7 @@ export interface CachedLogin extends Pick<StoredLogin, 'id' | 'userId' | 'expire
 interface Held {
   readonly cached: CachedLogin
   readonly bytes: number
-  /** Whether it was used since it was last considered for removal. */
+  /** Whether the login was used since it was last considered for removal. */
   isUsed: boolean
 }
 

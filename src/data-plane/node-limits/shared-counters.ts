@@ -45,7 +45,7 @@ export class SharedCounters implements Counters {
   /** Other planes that are about to leave, and no longer count. */
   readonly #leaving = new Set<string>()
   #isLeaving = false
-  /** The set of counting planes as this one sees it, and as each other plane saw it when it had moved its counts. */
+  /** The set of counting planes as this plane sees it, and as each other plane saw it after moving its counts. */
   #view = ''
   readonly #viewOf = new Map<string, string>()
   /** Other planes that may still have counts of keys that this one owns. */

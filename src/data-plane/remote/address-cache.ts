@@ -75,7 +75,7 @@ export function addressesServed({ kind, names, ports }: EdgeConfig): string[] {
 /** Most tunnels, addresses and groups that are remembered after they are gone. */
 const MAX_KEPT = 10_000
 
-/** Remembers something of what is gone; forgets the oldest. */
+/** Remembers `what` about something that is gone, and forgets the oldest entry when there are too many. */
 export function keepLast<T>(kept: Map<string, T>, key: string, what: T): void {
   kept.delete(key)
   kept.set(key, what)

@@ -59,7 +59,7 @@ interface OtherNodesOptions extends Omit<RemoteGroupsOptions, 'asking' | 'isUnsu
  */
 const AGAIN_MS = [20, 40, 80, 160, 320]
 
-/** How long an unused name is kept, and what nobody has any more, in milliseconds. */
+/** How long an unused name is kept, and an address that nobody has any more, in milliseconds. */
 const UNUSED_MS = 300_000
 
 /** How often unused names are removed, in milliseconds. */

@@ -86,7 +86,7 @@ export function openRemoteTunnels(options: RemoteTunnelsOptions) {
     registry.liveTunnel(request.tunnelId) ? dialHere(request) : others.dialOnce(request)
   const identity = clusterListen && createNodeIdentity({ nodeId, planeId }, authority)
   let known: ReadonlyMap<string, OtherNode> = new Map()
-  /** Nodes that are gone: what they had is tried there while nothing can be looked up. */
+  /** Nodes that are gone: while look-ups fail, their tunnels are still dialled there. */
   const gone = new Map<string, OtherNode>()
   const nodeLinks =
     identity &&

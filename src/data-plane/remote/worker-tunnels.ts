@@ -191,7 +191,7 @@ export class WorkerTunnels<Compiled extends { release(): void } = { release(): v
     if (wasHere || (before && before.tunnel.planeId !== tunnel.planeId)) moved?.(tunnelId)
     const served = config && this.#serve(config, known, { isIdle })
     const former = before?.tunnel.config
-    // It came back with another endpoint: its membership in a pool has changed.
+    // The tunnel came back with another endpoint: its membership in a pool has changed.
     if (former && former.id !== config?.id) edges.letGo(former.id, tunnelId)
     this.#news(tunnelId)
     await served

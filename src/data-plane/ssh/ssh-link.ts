@@ -38,7 +38,7 @@ export interface LinkOwner {
   forward(at: ForwardAddress, reply: ForwardReply): void
   cancel(at: ForwardAddress): void
   terminal(terminal: SshTerminal): void
-  /** It asked for something that is not supported: `direct` for -L and -D, `socket` for unix sockets. */
+  /** The client asked for something that is not supported: `direct` for -L and -D, `socket` for unix sockets. */
   unserved(what: 'direct' | 'socket'): void
   /** Called exactly once, as the last call. */
   closed(reason: string): void
@@ -105,7 +105,7 @@ export class SshLink implements Carrier {
       this.#reason ??= error.message
       this.#endSoon()
     })
-    // The client sends no more. Without this it would stay online for as long as it does not read what we still send.
+    // The client sends no more. Without this, a client that does not read would stay online as long as bytes wait for it.
     client.on('end', () => this.#endSoon())
     client.on('handshake', () => {
       clearTimeout(this.#exchange)

@@ -33,11 +33,11 @@ import { AgentStandby } from './standby.ts'
 
 /** Events of the connection; exactly one of the two, once. */
 export interface AuthenticationOutcome {
-  /** It is authenticated. */
+  /** The agent is authenticated. */
   passed(): void
   /**
-   * It sent something invalid or was refused. `isFault` is false when that may not be its fault. Returns how long to delay the
-   * answer, in milliseconds.
+   * The agent sent something invalid or was refused. `isFault` is false when the agent may not be at fault. Returns how long to
+   * delay the answer, in milliseconds.
    */
   failed(reason: string, options: { readonly isFault: boolean }): number
 }

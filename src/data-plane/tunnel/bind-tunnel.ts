@@ -91,7 +91,7 @@ async function bindAllowed(wanted: Wanted, { isSecond = false } = {}): Promise<B
 }
 
 /**
- * Asks the holders of an address for a sign of life, and tells whether the address is free afterwards: an agent that vanished
+ * Asks the holders of an address for a sign of life, and tells whether the address is free afterwards. An agent that vanished
  * must not keep the address from its successor. Called only for agents that may have the address.
  */
 async function isFreed(address: Address, { session, proto, binding }: Attempt): Promise<boolean> {

@@ -114,12 +114,12 @@ export class Online {
     return this.#control.ask('returning', { sessionId, ...how }, { withinMs: RETURNING_MS })
   }
 
-  /** The same for an agent that reconnects by itself; a failed lookup does not keep it out. */
+  /** The same for an agent that reconnects by itself; a failed lookup does not keep the agent out. */
   async returning(sessionId: string, how: { readonly isMoving: boolean }): Promise<readonly FormerLabelTunnel[]> {
     try {
       return await this.beginning(sessionId, how)
     } catch (error) {
-      // It is let in all the same, but its label tunnels get new ids.
+      // The agent is let in all the same, but its label tunnels get new ids.
       this.#log.warn(
         { session: sessionId, error },
         'cannot look up the former tunnels of a returning agent; its label tunnels get new ids',

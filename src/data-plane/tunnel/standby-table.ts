@@ -70,7 +70,7 @@ interface BeginTurnsOptions {
 
 /**
  * Turns to begin a session: of many that want to begin at once, a bounded number do. The others wait with next to nothing in
- * memory; half begun, they would fill it.
+ * memory, which half-begun sessions would fill.
  */
 export class BeginTurns {
   readonly atOnce: number

@@ -86,7 +86,7 @@ export interface OtherNode {
   readonly address: { readonly host: string; readonly port: number }
   /** Where it accepts agents, as `host:port`. */
   readonly agentAddresses: readonly string[]
-  /** It drains, and takes no more agents. */
+  /** The node drains, and takes no more agents. */
   readonly isLeaving: boolean
   /** The database was away until now, and may not show all that this node has: what the node had counts for a while. */
   readonly isUnsure?: boolean
@@ -163,7 +163,7 @@ export interface PlaneSecrets {
 export interface Attachment {
   readonly planeId: string
   readonly version: string
-  /** Whether it drains, so that others take over what it has. */
+  /** Whether the plane drains, so that other planes take over what it has. */
   readonly isLeaving?: boolean
   readonly sessions: readonly OnlineSession[]
   readonly tunnels: readonly OnlineTunnel[]
@@ -229,7 +229,7 @@ export type ControlCalls = LoginRows & {
   sessionEnded(session: { readonly sessionId: string }): void
   /** Resolves when lists show the tunnel and every data plane can reach it. */
   tunnelStarted(tunnel: OnlineTunnel): Promise<void>
-  /** Its agent has changed its name, description or metadata. */
+  /** The agent has changed the name, description or metadata of a tunnel. */
   tunnelChanged(tunnel: OnlineTunnel): void
   tunnelEnded(tunnel: { readonly tunnelId: string }): void
   /** The server stopped a tunnel, and its agent may not have it again. */

@@ -12,9 +12,9 @@ export interface PeerTraits {
   readonly maxStreams: number
   /** A reset alone does not wake its reader; it must get a FIN first. */
   readonly needsFinBeforeReset: boolean
-  /** It sends without TCP_NODELAY, and waits 40 ms for an acknowledgement that only data from us carries. */
+  /** The peer sends without TCP_NODELAY, and waits 40 ms for an acknowledgement that only data from us carries. */
   readonly needsKick: boolean
-  /** It is sent the id of the request that a stream is opened for. */
+  /** The peer is sent the id of the request that a stream is opened for. */
   readonly readsRequestIds: boolean
   /** Largest window a stream may grow to, in bytes. */
   readonly windowBytes: number

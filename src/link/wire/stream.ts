@@ -195,7 +195,7 @@ export class MuxStream implements WireStream, QueueMember {
     if (this.#sending.isClear && this.#sending.releaseWaiter()) this.#callDrain()
   }
 
-  /** RST arrived, or the session ended. If the peer had ended its side, what it sent before can still be read. */
+  /** RST arrived, or the session ended. If the peer had ended its side, all that it sent before can still be read. */
   lose(error: WireError): void {
     const canBeRead = this.#isEndReceived && !this.#isEndDelivered && !this.#isUnwanted
     if (!canBeRead || this.#isClosed) this.#finish(error)

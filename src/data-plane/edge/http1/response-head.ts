@@ -70,7 +70,7 @@ function assemble({ status, reason, fields, isOld, method }: Parts): ParsedRespo
   let closes = fields.closes || isOld
   if (status < 200 || status === 204) {
     if (isFramed && status < 200) return malformedHead('an interim response with a body')
-    // It cannot have a body. If one follows anyway, it must not be read as the next response.
+    // Such a response cannot have a body. If one follows anyway, it must not be read as the next response.
     closes ||= isFramed
     return { status, reason, headers, body: 'none', framing: 'none', closes }
   }

@@ -114,7 +114,7 @@ export class Http2Exchange implements Exchange {
   #closed(): void {
     this.#reader.cut()
     const { rstCode, writableFinished } = this.#stream
-    // Everything was sent, so the visitor has it, whatever code it closes with.
+    // Everything was sent, so the visitor has the answer, whatever code the stream closes with.
     const isDone = this.#isWhole && (rstCode === constants.NGHTTP2_NO_ERROR || writableFinished)
     try {
       if (isDone) this.onDone?.()

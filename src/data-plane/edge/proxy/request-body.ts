@@ -25,11 +25,11 @@ export interface VisitorBody {
   readonly isReplayable: boolean
   readonly isWhole: boolean
   /**
-   * Reads all of it into the memory of `lease`, and keeps it. After `too_large` it can still be refused or sent on;
+   * Reads the whole body into the memory of `lease`, and keeps it. After `too_large` the body can still be refused or sent on;
    * after `no_memory` it can only be refused. The lease is released when the body is no longer needed.
    */
   readWhole(maxBytes: number, lease: () => BodyLease): Promise<Buffer | UnreadBody>
-  /** Sends it to `writer`, from the beginning. With `mayRepeat` it keeps as much as it may, for another writer. */
+  /** Sends the body to `writer`, from the beginning. With `mayRepeat`, as much as allowed is kept for another writer. */
   sendTo(writer: BodyWriter, options: { mayRepeat: boolean }): void
   /** Keeps bytes until there is another writer; this one is gone. */
   hold(): void
