@@ -16,8 +16,9 @@ import { type TunnelMeter, TunnelMeters } from './tunnel-meters.ts'
 const KEPT_PER_SECOND = 200
 
 /**
- * Once the allowance is used up, nothing is kept until there is room for this many. A single exchange every few milliseconds finds
- * none of its code in the processor's caches: it took eight times as long as one among others, a tenth of a busy agent's time.
+ * Once the allowance is used up, nothing is kept until there is room for this many. A single exchange every few milliseconds
+ * finds none of its code in the processor's caches. It took eight times as long as one among others, a tenth of a busy
+ * agent's time.
  */
 const KEPT_TOGETHER = 100
 const PAUSE_MS = (1000 * KEPT_TOGETHER) / KEPT_PER_SECOND

@@ -369,8 +369,9 @@ export class Cluster {
   }
 
   /**
-   * Renews, which reads the list of nodes, when a node is unknown, since it has just started, and when the database was away:
-   * data planes must hear that nodes are unsure before an answer that lacks what these have.
+   * Renews the lease, which also reads the list of nodes, when one of these nodes is unknown because it has just started, or
+   * when the database was away. Data planes must hear that nodes are unsure before they get an answer that lacks what those
+   * nodes have.
    */
   async #introduce(nodeIds: ReadonlySet<string>): Promise<void> {
     const known = new Set(this.#others.map(({ nodeId }) => nodeId))

@@ -1,7 +1,4 @@
-/**
- * The lease of this node (D56): while it runs, what is online here counts. The database's clock times it, so that nodes
- * whose clocks differ agree.
- */
+/** The lease of this node (D56): while it runs, what is online here counts. */
 import type { Logger } from '../../lib/log/create-log.ts'
 import type { LiveNode, StoredNode } from '../store/online-rows.ts'
 import type { Store } from '../store/store.ts'
@@ -25,7 +22,7 @@ interface NodeLeaseOptions {
   readonly renewMs?: number
 }
 
-/** How long a lease lasts, in milliseconds. */
+/** How long a lease lasts, in milliseconds, by the database's clock: the clocks of nodes may differ. */
 export const LEASE_MS = 10_000
 
 /** How often it is renewed, in milliseconds. */

@@ -20,8 +20,9 @@ export interface RowBatch {
 }
 
 /**
- * How many rows of each kind one transaction writes. When thousands of agents come at once, the first are online while the
- * claims of the others are written, and neither this process nor the database waits for the other to finish with all.
+ * How many rows of each kind one transaction writes. When thousands of agents come at once, the first agents are online
+ * while the claims of the others are written. Neither this process nor the database has to finish with all before the other
+ * goes on.
  */
 const AT_ONCE = 500
 

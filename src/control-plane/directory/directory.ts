@@ -1,8 +1,6 @@
 /**
- * The directory: which sessions, tunnels and endpoints are online at which data plane, and who holds which address. Lists and
- * commands use it. No two tunnels get one address, unless they share it in a pool.
- *
- * One thing: sessions, tunnels and addresses change together or not at all.
+ * The directory: which sessions, tunnels and endpoints are online at which data plane, and who holds which address. One
+ * thing: sessions, tunnels and addresses change together or not at all.
  */
 import { SortedIdMap } from '../../lib/sorted-id-map.ts'
 import type {
@@ -72,6 +70,7 @@ interface DirectoryOptions {
   readonly allNodes?: AllNodes | undefined
 }
 
+/** Lists and commands read it. No two tunnels get one address, unless they share the address in a pool. */
 export class Directory {
   readonly #options: DirectoryOptions
   readonly #sessions = new SortedIdMap<HeldSession>()
@@ -96,8 +95,8 @@ export class Directory {
   }
 
   /**
-   * Takes over what is online at a plane that attaches, and returns the exception: what another plane has by now, since its agent
-   * came back elsewhere or another agent got the address while the plane was away.
+   * Takes over what is online at a plane that attaches; returns what another plane has by now. While the plane was away, an
+   * agent may have come back elsewhere, or another agent may have got its address.
    */
   attached(planeId: string, sessions: readonly OnlineSession[], tunnels: readonly OnlineTunnel[]): Superseded {
     const isAtAnotherPlane = (held: { readonly planeId: string } | undefined): boolean =>
@@ -236,8 +235,8 @@ export class Directory {
     else if (reservation && !this.#addresses.get(reservation)) await this.reserve(planeId, reservation)
     const { id: tunnelId, sessionId, labels } = tunnel
     if (!labels && !endpoint?.pool) return
-    // Other nodes find members by their rows, so these must be written before the agent is answered: an agent that moved here then
-    // gives up the tunnel at its former node.
+    // Other nodes find members by their rows, so these must be written before the agent is answered. An agent that moved
+    // here then gives up the tunnel at its former node.
     await Promise.all([
       labels && this.#options.added({ tunnelId, sessionId, planeId, httpVersion, labels }),
       this.#allNodes.noted(),

@@ -80,8 +80,8 @@ function configOf(
 }
 
 /**
- * Logins of visitors are stored by name and route. They survive a restart of the agent with the same credential, and
- * are not inherited by another credential that gets the name later; in a pool the same goes for the owner.
+ * Logins of visitors are stored by name and route. They survive a restart of the agent with the same credential. Another
+ * credential that gets the name later does not inherit them; in a pool the same goes for the owner.
  */
 function routeIdOf(holderId: string): string {
   return createHash('sha256').update(`route of ${holderId}`).digest('base64url').slice(0, ROUTE_ID_CHARS)

@@ -1,8 +1,6 @@
 /**
- * The data planes that are attached to this control plane. Their calls are answered here, and each is sent what it serves: all
- * of it at first, and then the changes.
- *
- * One thing: attaching, answering and detaching are the life of one connection.
+ * The data planes that are attached to this control plane: answers their calls, and sends each what it serves. One thing:
+ * attaching, answering and detaching are the life of one connection.
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { CountedWindow } from '../../lib/limits/sliding-counters.ts'
@@ -126,7 +124,7 @@ export class AttachedPlanes implements CredentialSessions {
     while (this.ready.length < count && !this.#isClosed) await this.#changed.promise
   }
 
-  /** Serves a data plane that has connected. */
+  /** Serves a data plane that has connected: sends it the whole configuration at first, and then the changes. */
   take(channel: Channel): void {
     const { calls, log } = this.#options
     const at: { plane: Plane | undefined } = { plane: undefined }

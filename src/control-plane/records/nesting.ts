@@ -43,8 +43,9 @@ export async function checkNesting(
 }
 
 /**
- * Counts the levels below `ids`, and finds an HTTP response among them. Rows on the way are locked: of two writes that together
- * would close a cycle, one waits for the other, or the database detects a deadlock; either way the second sees the first.
+ * Counts the levels below `ids`, and finds an HTTP response among them. Rows on the way are locked. Of two writes that
+ * together would close a cycle, one waits for the other, or the database detects a deadlock; either way the second write
+ * sees the first.
  */
 async function lookBelow(
   writer: Writer,

@@ -1,9 +1,4 @@
-/**
- * The stored logins of visitors, for the data planes that cache them.
- *
- * Listeners are told of every login that ends or changes: at once when that happens here, and through the feed when it happens
- * at another node.
- */
+/** The stored logins of visitors, for the data planes that cache them. */
 import type { IdSource } from '../../lib/ids.ts'
 import type { Sealer } from '../../lib/secrets/seal.ts'
 import {
@@ -60,7 +55,10 @@ export class StoredLogins implements LoginRows, Followed {
     this.#lookupMs = lookupMs
   }
 
-  /** Calls `heard` with logins that end from now on; returns a function that stops this. */
+  /**
+   * Calls `heard` with logins that end or change from now on: at once when that happens here, and through the feed when it
+   * happens at another node. Returns a function that stops this.
+   */
   whenEnded(heard: HearEndings): () => void {
     this.#listeners.add(heard)
     return () => {

@@ -1,4 +1,4 @@
-/** Defines what an API resource is. Each of the other files in this folder describes one. */
+/** Defines what an API resource is; each of the other files in this folder describes one. */
 import type { Static, TObject, TProperties, TSchema } from 'typebox'
 import type { Clock } from '../../lib/clock.ts'
 import { closedObject, nullable, viewOf } from '../../lib/shape/schema.ts'

@@ -1,11 +1,4 @@
-/**
- * Writes what is online in a cluster, inside one transaction.
- *
- * A node writes its rows only in a transaction that has called `holdLease`: otherwise they could be written after the node was
- * swept, and nobody would ever remove them. Places must be locked before they are written.
- *
- * One thing: every statement that one transaction may need.
- */
+/** Writes what is online in a cluster, inside one transaction. One thing: every statement that one transaction may need. */
 import { type RawBuilder, type SqlBool, sql } from 'kysely'
 import { inBatches, sortedBy } from './batches.ts'
 import type { DialectFacts } from './dialect.ts'
@@ -44,6 +37,10 @@ const FREE = { ownerId: '', isPooled: false, digest: '', isUnnamed: false, port:
 /** The condition of an upsert that replaces every row. */
 const ALWAYS: RawBuilder<SqlBool> = sql<SqlBool>`1 = 1`
 
+/**
+ * A node writes its rows only in a transaction that has called `holdLease`. Otherwise they could be written after the node
+ * was swept, and nobody would ever remove them. Places must be locked before they are written.
+ */
 export class OnlineWriter extends OnlineReader {
   /**
    * Stores a node and makes its lease run for `leaseMs` from now. Returns whether it ran until now: if not, others may
