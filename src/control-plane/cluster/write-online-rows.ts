@@ -1,6 +1,7 @@
 /**
- * Writes what is online at this node to the database, as rows that all nodes read. One thing: what is marked, batched and
- * written is one queue.
+ * Writes what is online at this node to the database, as rows that all nodes read.
+ *
+ * One thing: what is marked, batched and written is one queue.
  */
 
 import { setTimeout as pause } from 'node:timers/promises'

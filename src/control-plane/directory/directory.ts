@@ -1,6 +1,7 @@
 /**
- * The directory: which sessions, tunnels and endpoints are online at which data plane, and who holds which address. One
- * thing: sessions, tunnels and addresses change together or not at all.
+ * The directory: which sessions, tunnels and endpoints are online at which data plane, and who holds which address.
+ *
+ * One thing: sessions, tunnels and addresses change together or not at all.
  */
 import { SortedIdMap } from '../../lib/sorted-id-map.ts'
 import type {

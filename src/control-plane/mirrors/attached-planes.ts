@@ -1,6 +1,7 @@
 /**
- * The data planes that are attached to this control plane: answers their calls, and sends each what it serves. One thing:
- * attaching, answering and detaching are the life of one connection.
+ * The data planes that are attached to this control plane: answers their calls, and sends each what it serves.
+ *
+ * One thing: attaching, answering and detaching are the life of one connection.
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { CountedWindow } from '../../lib/limits/sliding-counters.ts'

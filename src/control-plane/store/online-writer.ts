@@ -1,4 +1,8 @@
-/** Writes what is online in a cluster, inside one transaction. One thing: every statement that one transaction may need. */
+/**
+ * Writes what is online in a cluster, inside one transaction.
+ *
+ * One thing: every statement that one transaction may need.
+ */
 import { type RawBuilder, type SqlBool, sql } from 'kysely'
 import { inBatches, sortedBy } from './batches.ts'
 import type { DialectFacts } from './dialect.ts'
