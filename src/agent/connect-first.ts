@@ -50,7 +50,7 @@ export async function connectFirst<S extends Duplex, T>(
     if (begun < servers.length) cancelNext = timers.after(NEXT_MS, nextIsDue)
     void dial(server, over.signal)
       .then((socket) => {
-        // It may break while another one authenticates.
+        // A connection may break while another one authenticates.
         socket.on('error', () => {})
         if (over.signal.aborted) socket.destroy()
         else connected.push({ index, server, socket })

@@ -37,7 +37,7 @@ export interface LoginOrigin {
   /** `oidc`, `google`, … */
   readonly provider: string
   /**
-   * The URL of the provider, such as the issuer. It tells users of two providers of one kind apart; without it, the
+   * The URL of the provider, such as the issuer. The URL tells users of two providers of one kind apart; without a URL, the
    * identity of the login does.
    */
   readonly providerUrl?: string | undefined

@@ -162,7 +162,7 @@ export class OrderWork {
     return 'waiting'
   }
 
-  /** Counts one more order and stores `state`; false if others were faster to begin theirs, so that the name waits. */
+  /** Counts one more order and stores `state`; false if other names used up the limit first, so that this one waits. */
   async #count(state: NameState, key?: string): Promise<boolean> {
     // An order in progress was counted when it began.
     const isUrgent = this.#state.order !== undefined || this.#options.now() >= this.#urgentAt

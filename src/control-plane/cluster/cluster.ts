@@ -240,7 +240,7 @@ export class Cluster {
     // This node may not know yet that the other one leaves.
     if (isMoving && find()?.isLeaving === false) await this.renew()
     const at = find()
-    // An agent that moves away from a leaving node keeps what it has there until it has it here.
+    // An agent that moves away from a leaving node keeps its tunnels there until they are online here.
     if (at && !(isMoving && at.isLeaving) && !this.#isUnreached(at.nodeId)) {
       const ended = this.#servicesAt(at.nodeId).endSession(sessionId)
       // A node that cannot be reached learns it from the feed when the places of the session are claimed here.
@@ -284,7 +284,10 @@ export class Cluster {
     return answerCall(this.#options.here, value)
   }
 
-  /** The holders of a place at other nodes, one a session: a pool has several, of which one session may have two. */
+  /**
+   * The holders of a place at other nodes, one for each session: a pool has several holders, and two of them may be of one
+   * session.
+   */
   async #holdersOf(place: string): Promise<readonly StoredHolder[]> {
     const { store, node } = this.#options
     const [row] = await store.read(({ online }) => online.holders([place]))
@@ -386,7 +389,8 @@ export class Cluster {
       id === node.id ? [] : [{ nodeId: id, name, address: addressOf(address), agentAddresses, isLeaving }],
     )
     const isLive = ({ nodeId }: OtherNode): boolean => live.some((each) => each.nodeId === nodeId)
-    // Live ones are unsure too: a look-up may have been answered before they were, or before their rows are written again.
+    // Nodes whose leases run are unsure too: a look-up may have been answered before they renewed, or before their rows are
+    // written again.
     const unsettled = [...live, ...this.#others.filter((other) => !isLive(other))]
     const others: OtherNode[] = isSettled ? live : unsettled.map((other) => ({ ...other, isUnsure: true }))
     this.#liveCount = live.length + 1

@@ -32,8 +32,9 @@ const RENEW_MS = 2000
 const AGAIN_MS = 500
 
 /**
- * When the list of nodes is older than this, in milliseconds, leases that have run out since may have done so because the database
- * was away. Others may have renewed theirs up to `RENEW_MS` before the list was read, and lost them that much sooner.
+ * When the list of nodes is older than this, in milliseconds, leases that have run out since may have done so because the
+ * database was away. Other nodes may have renewed their leases up to `RENEW_MS` before the list was read, and lost them that
+ * much sooner.
  */
 const AWAY_MS = LEASE_MS / 2
 

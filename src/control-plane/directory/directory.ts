@@ -34,7 +34,10 @@ interface HeldTunnel {
 
 /** The directory of all nodes, where others read what is online at this one. */
 export interface AllNodes {
-  /** `isNew`: its agent has just connected; otherwise another node that has it by now keeps it. */
+  /**
+   * `isNew`: the agent of the session has just connected. Otherwise, if another node has the session by now, that node keeps
+   * it.
+   */
   sessionChanged(id: string, how: { readonly isNew: boolean }): void
   tunnelChanged(id: string, how: { readonly isNew: boolean }): void
   addressChanged(place: string): void
@@ -83,7 +86,7 @@ export class Directory {
    * Claims of sessions that move, by slot: the present holder serves the place until the tunnel is online at its new plane.
    */
   readonly #coming = new Map<string, HeldAddress>()
-  /** Planes that drain; others take over what they have, one by one. */
+  /** Planes that drain; other planes take over their sessions and tunnels, one by one. */
   readonly #leaving = new Set<string>()
   readonly #groups = new LabelGroups<HeldTunnel>()
   readonly #byCredential = new Map<string, Set<string>>()
@@ -125,7 +128,7 @@ export class Directory {
     return { sessions: isLeaving ? [] : [...there], tunnels: stopped }
   }
 
-  /** Marks a plane as draining: sessions that move away keep what they have there until they have it elsewhere. */
+  /** Marks a plane as draining: sessions that move away keep their tunnels there until these are online elsewhere. */
   leaving(planeId: string): void {
     this.#leaving.add(planeId)
   }
@@ -172,10 +175,10 @@ export class Directory {
     // The same agent on another connection; its former plane was told when the agent was let in.
     const before = this.#sessions.get(id)
     const isOther = before && before.planeId !== planeId
-    // What it has at a draining plane stays there until it has it here.
+    // A tunnel at a draining plane stays there until it is online here.
     if (isOther && !this.#leaving.has(before.planeId)) this.#end(before.planeId, id, { isLost: false })
     else if (before) this.#forgetCredential(before)
-    // Only tunnels at its own plane end with it; the others come over, or end with the draining plane.
+    // Only tunnels at the session's own plane end with it; the others come over, or end with the draining plane.
     this.#sessions.add(id, { ...session, planeId, tunnels: this.#sessions.get(id)?.tunnels ?? new Set() })
     const siblings = this.#byCredential.get(credentialId)
     if (siblings) siblings.add(id)
@@ -365,7 +368,7 @@ export class Directory {
     return this.#groups.find(labels).map(({ id }) => id)
   }
 
-  /** Whether another tunnel has the place of one that attaches with its plane. */
+  /** Whether another tunnel has the place of a tunnel that attaches with its plane. */
   #isTaken(reservation: Reservation): boolean {
     const held = this.#addresses.get(reservation)
     if (held) return !(held.sessionId === reservation.sessionId && this.#leaving.has(held.planeId))

@@ -24,8 +24,8 @@ export function endpointConfig(bind: EndpointRequest, from: Configured): Omit<Se
 }
 
 /**
- * An endpoint of a single tunnel. An agent that comes back for the same address gets the same version, so that other
- * nodes can reach it with what they know, even while they get no news.
+ * An endpoint of a single tunnel. When its agent comes back for the same address, the endpoint keeps its version. So other
+ * nodes can reach it by what they know, even while they get no news.
  */
 function ownConfig(bind: EndpointRequest, { ownerId, modules, digest }: Configured) {
   const { id, tunnel, credentialId } = bind

@@ -486,7 +486,9 @@ export class AttachedPlanes implements CredentialSessions {
 
 const cameBack = 'its agent reconnected on another connection'
 
-/** What an agent is told when another got its address while its data plane was disconnected; with the vendor's number. */
+/**
+ * What an agent is told when another agent got its address while its data plane was disconnected; with the vendor's number.
+ */
 const taken = { message: 'its address was given to another tunnel while the server was restarting', ngrok: 334 }
 
 const notChecked = 'cannot check the credentials of online agents'

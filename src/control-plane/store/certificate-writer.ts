@@ -64,8 +64,8 @@ export class CertificateWriter extends CertificateReader {
   }
 
   /**
-   * Makes names due now that have lost their certificate or need another, unless an attempt is under way or must wait. A node
-   * that is just checking one of them starts over, since what it read is out of date.
+   * Makes names due now that have lost their certificate or need another, unless an attempt is under way or must wait. A
+   * node that is just checking such a name starts over, since what the node read is out of date.
    */
   async lookAgain(names: readonly string[]): Promise<void> {
     await inBatches(names.toSorted(), (some) =>

@@ -213,9 +213,9 @@ export class OnlineWriter extends OnlineReader {
   }
 
   /**
-   * Removes up to `limit` rows of a node whose lease has expired, and the node itself last. Returns their number, not counting
-   * places that become empty and are removed with them: 0 when nothing is left, or only rows that others are writing to at this
-   * moment. It never waits for a transaction that may wait for it.
+   * Removes up to `limit` rows of a node whose lease has expired, and the node itself last. Returns their number, not
+   * counting places that become empty and are removed with them. 0 means that nothing is left, or only rows that other
+   * transactions are writing at this moment. Never waits for a transaction that may wait for this one.
    */
   async sweep(nodeId: string, limit: number): Promise<number> {
     let ended = this.db

@@ -51,7 +51,9 @@ export class EarlyListener {
     throw Object.assign(new Error('not a TCP socket'), { code: 'ENOTSUP' })
   }
 
-  /** A socket that listens only when a server takes it over; until then other processes serve it, or none. */
+  /**
+   * A listener whose socket listens only when a server takes it over; until then other processes serve the socket, or none.
+   */
   static later(handle: ServerHandle, address: AddressInfo, options: EarlyOptions): EarlyListener {
     return new EarlyListener(handle, new Set(), address, options)
   }

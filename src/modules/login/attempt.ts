@@ -29,7 +29,9 @@ interface StatePart {
 
 /** The part of an attempt that is in the cookie. */
 interface CookiePart {
-  /** The provider at which it began. If the module uses another one by the end, that one must not see the code. */
+  /**
+   * The provider at which the attempt began. If the module uses another provider by the end, that one must not see the code.
+   */
   readonly identity: string
   /** A path of the same host. */
   readonly to: string
