@@ -198,7 +198,7 @@ export class Session {
     return this.#isAskedToMove
   }
 
-  /** Whether it closes it because the whole node stops. */
+  /** Whether the server closes this connection because its whole node stops. */
   get isNodeLeaving(): boolean {
     return this.#isNodeLeaving
   }

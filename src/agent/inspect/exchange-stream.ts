@@ -21,8 +21,8 @@ const WAITING_BYTES = 256 * 1024
  */
 export function streamExchanges({ inspector }: LocalParts, _asked: LocalRequest, response: ServerResponse): void {
   const { exchanges } = inspector
-  // All that waits for a slow reader is this list of changed exchanges, which is no longer than that of the kept ones. Once
-  // it reads again, it gets the latest state of each.
+  // All that waits for a slow reader is this list of changed exchanges, which is no longer than the list of kept exchanges.
+  // Once the reader goes on, it gets the latest state of each.
   const changed = new Map<InspectedExchange, 'changed' | 'removed'>()
   const flow = eventFlow(response, () => {
     for (const [exchange, change] of changed) {

@@ -10,8 +10,8 @@ import { InspectedExchanges } from './inspected-exchanges.ts'
 import { type TunnelMeter, TunnelMeters } from './tunnel-meters.ts'
 
 /**
- * How many exchanges per second are kept, with bursts of twice as many. Beyond that they would be gone before anybody could
- * look, so reading them would be a waste.
+ * How many exchanges per second are kept, with bursts of twice as many. More exchanges would be gone from the list before
+ * anybody could look, so reading them would be a waste.
  */
 const KEPT_PER_SECOND = 200
 

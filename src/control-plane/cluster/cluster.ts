@@ -90,7 +90,7 @@ export class Cluster {
   #others: readonly OtherNode[] = []
   /** How many nodes have a lease that runs. */
   #liveCount = 1
-  /** Set when this node drains; resolves with whether others know it. */
+  /** Set when this node drains; resolves with whether other nodes know that. */
   #leaving: Promise<boolean> | undefined
 
   constructor(options: ClusterOptions) {
@@ -154,7 +154,7 @@ export class Cluster {
     await this.#leaving
   }
 
-  /** Whether this node drains, and others know it. */
+  /** Whether this node drains, and other nodes know that. */
   async isKnownToLeave(): Promise<boolean> {
     return (await this.#leaving) ?? false
   }

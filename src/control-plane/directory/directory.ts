@@ -58,7 +58,7 @@ const alone: AllNodes = {
   reserve: async () => true,
 }
 
-/** What a plane has online although another plane has it by now: ids of sessions and tunnels. */
+/** Ids of sessions and tunnels that are online at a plane, although another plane has them by now. */
 interface Superseded {
   readonly sessions: readonly string[]
   readonly tunnels: readonly string[]
@@ -501,7 +501,7 @@ function reservationOf({ tunnel: { id: tunnelId, sessionId } }: OnlineTunnel, en
   return { place, config, version, isUnnamed, pool, tunnelId, sessionId }
 }
 
-/** An endpoint as planes see it that do not have it. */
+/** An endpoint, as it is told to planes that do not have it. */
 function workerTunnel({ tunnelId, sessionId, planeId, config, pool }: HeldAddress): WorkerTunnel {
   const httpVersion = pool?.httpVersion ?? httpVersionOf(config)
   return { tunnelId, sessionId, planeId, httpVersion, config, labels: memberLabels({ config, pool }) }

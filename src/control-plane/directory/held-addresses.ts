@@ -44,7 +44,7 @@ export class HeldAddresses {
     return this.#byEndpoint.get(id)
   }
 
-  /** Why a claim cannot be granted: how it differs from a present holder, so that they cannot share the place. */
+  /** Why a claim cannot be granted: how the claim differs from a present holder, so that the two cannot share the place. */
   difference(reservation: Wanted): PoolDifference | undefined {
     for (const held of this.at(reservation.place)) {
       if (isSuccessor(reservation, held)) continue

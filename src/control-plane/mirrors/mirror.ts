@@ -13,7 +13,10 @@ export interface MirrorChange<Item> {
   readonly isAll: boolean
   /** The ids that may have changed, of items sent or not. Empty when `isAll`. */
   readonly ids: readonly string[]
-  /** The items of the changed ids as they were sent last; gone, unless `set` has them again. Empty when `isAll`. */
+  /**
+   * The items of the changed ids as they were sent last. These items are gone, unless `set` has them again. Empty when
+   * `isAll`.
+   */
   readonly removed: ReadonlyMap<string, Item>
   readonly set: ReadonlyMap<string, Item>
   /** Every item there is now. */

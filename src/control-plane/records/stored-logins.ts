@@ -33,7 +33,10 @@ export interface StoredLoginsOptions extends Pick<ControlTools, 'store' | 'seale
   readonly lookupMs?: number
 }
 
-/** Takes endings; if it returns a promise, they take effect when that settles, which must be within a bounded time. */
+/**
+ * Takes endings. If it returns a promise, the endings take effect when that promise settles, which must be within a bounded
+ * time.
+ */
 type HearEndings = (endings: LoginEndings) => void | Promise<void>
 
 /** The only argument of a call, by its name. */
@@ -95,7 +98,7 @@ export class StoredLogins implements LoginRows, Followed {
     const id = await this.#store.write(async (writer) => {
       await holdKey(writer, this.#sealer)
       const row = await writer.logins.at(browser, place.routeId)
-      // Another login may have replaced it.
+      // Another login may have replaced this one.
       if (row?.identity !== login.identity || row.created_at !== login.createdAt) return undefined
       const isThere = await writer.logins.renew({ id: row.id, ...changingColumns(row.id, login, this.#sealer) })
       // Others hold the old values, and a provider may accept a token only once.

@@ -192,7 +192,10 @@ interface StoredSpec<Form extends TProperties, Kept extends Fields>
   extends Pick<Resource, 'kind' | 'noun' | 'about' | 'prefix' | 'path' | 'listKey' | 'access'>,
     Partial<Pick<Resource, 'otherName' | 'parent' | 'embeds' | 'place' | 'modules' | 'mints' | 'columns' | 'actions'>>,
     Partial<Pick<Resource, 'verbs' | 'handlers' | 'routes'>> {
-  /** Fields of the create body. Those with a default, or required, are always shown; others are null when unset. */
+  /**
+   * Fields of the create body. Fields that are required or have a default are always shown; other fields are null when
+   * unset.
+   */
   readonly form: Form
   /** Fields of `form` that an update cannot change. */
   readonly fixed?: readonly (keyof Form & string)[]

@@ -214,7 +214,7 @@ export class OnlineWriter extends OnlineReader {
 
   /**
    * Removes up to `limit` rows of a node whose lease has expired, and the node itself last. Returns their number, not
-   * counting places that become empty and are removed with them. 0 means that nothing is left, or only rows that other
+   * counting places that become empty and are removed with them. Zero means that nothing is left, or only rows that other
    * transactions are writing at this moment. Never waits for a transaction that may wait for this one.
    */
   async sweep(nodeId: string, limit: number): Promise<number> {

@@ -94,7 +94,7 @@ function serve(data: ThreadData, port: NonNullable<typeof parentPort>): void {
 function open({ path, openMs, makes }: ThreadData): DatabaseSync {
   if (makes) {
     makeFolder(dirname(path))
-    // SQLite would create it readable by everyone. The files that it makes beside it get the same mode.
+    // SQLite would create a file that everyone can read. The files that SQLite makes beside this one get the same mode.
     closeSync(openSync(path, 'a', 0o600))
   } else if (!existsSync(path)) throw new Error('the database file is gone')
   const db = new DatabaseSync(path, { timeout: openMs })
