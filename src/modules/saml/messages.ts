@@ -55,7 +55,7 @@ function message(name: string, id: string, attributes: string, body: string, { t
 }
 
 /**
- * SAML bindings §3.4: the redirect binding signs the query and not the XML. By §3.4.4.1 the signature covers these
+ * SAML bindings §3.4: the redirect binding signs the query and not the XML. By SAML bindings §3.4.4.1 the signature covers these
  * parameters, in this order, encoded as in the URL. Node deflates and signs on its own threads.
  */
 async function signedUrl(
