@@ -1,7 +1,4 @@
-/**
- * A connection that an agent keeps ready at another node than that of its session: when the session is lost, it continues
- * there without a handshake. Until then the connection carries nothing.
- */
+/** A spare connection of an agent to a node other than that of its session, ready to take over when the session is lost. */
 import type { Session } from './session.ts'
 import type { Timers } from './timers.ts'
 
@@ -29,6 +26,7 @@ const LONGEST_MS = 300_000
 /** A standby that lasted this long resets the count of failures, in milliseconds. */
 const STEADY_MS = 10_000
 
+/** Carries nothing until the session is lost. The session then continues over this connection, without another handshake. */
 export class Standby {
   readonly #options: StandbyOptions
   #ready: Session | undefined

@@ -1,7 +1,4 @@
-/**
- * An agent: keeps a session with its server and its tunnels open, and serves their visitors. Pooled tunnels have a second
- * session at another node, if the server has one, so that visitors do not notice when either node dies.
- */
+/** An agent: keeps its session with the server and its tunnels open, and serves their visitors. */
 import type { Secret } from '../lib/secrets/secret.ts'
 import { type Commands, noCommands, reportedCommands } from './agent-commands.ts'
 import { AgentFault } from './agent-fault.ts'
@@ -54,7 +51,7 @@ export class Agent {
   readonly #tunnels = new Set<AgentTunnel>()
   readonly #services: ServiceWatch
   readonly #first: PersistentSession
-  /** At another node than the first, for pooled tunnels. */
+  /** A session at a second node, if the server has one, for pooled tunnels: visitors do not notice when either node dies. */
   readonly #second: PersistentSession
   /** What was reported last: an agent whose tunnels are all served by one session is online even if the other is not. */
   #isReportedOnline = false

@@ -1,7 +1,4 @@
-/**
- * Connects to the first of several addresses that works. An address that does not respond does not block the others: the
- * next one is tried soon after it, while the first may still respond.
- */
+/** Connects to the first of several addresses that works. */
 import type { Duplex } from 'node:stream'
 import { AgentFault } from './agent-fault.ts'
 import { formatServer, type ServerAddress } from './server-address.ts'
@@ -21,7 +18,10 @@ export interface Attempts<S, T> {
   readonly timers: Timers
 }
 
-/** Rejects with the fault of the first address, which is the one to fix. */
+/**
+ * Rejects with the fault of the first address, which is the one to fix. An address that does not respond does not block the
+ * others: the next one is tried soon after it, while it may still respond.
+ */
 export async function connectFirst<S extends Duplex, T>(
   servers: readonly ServerAddress[],
   { dial, greet, timers }: Attempts<S, T>,
@@ -50,7 +50,7 @@ export async function connectFirst<S extends Duplex, T>(
     if (begun < servers.length) cancelNext = timers.after(NEXT_MS, nextIsDue)
     void dial(server, over.signal)
       .then((socket) => {
-        // It may break while another one authenticates.
+        // A connection may break while another one authenticates.
         socket.on('error', () => {})
         if (over.signal.aborted) socket.destroy()
         else connected.push({ index, server, socket })

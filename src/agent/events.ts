@@ -7,7 +7,7 @@ import type { AgentTunnel } from './tunnel.ts'
 
 /** Where an agent is connected. */
 export interface Connected {
-  /** Not always the one it was told to connect to: other nodes serve it too. */
+  /** Not always the address that the agent was told to connect to: other nodes serve the session too. */
   readonly server: ServerAddress
   /** The id that the API shows. */
   readonly session: string

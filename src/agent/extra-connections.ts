@@ -1,7 +1,4 @@
-/**
- * Further connections of an agent's session ("legs"), each to another data plane of the server, so that visitors of that
- * plane reach the agent directly and not through the plane that has the session.
- */
+/** Further connections of an agent's session ("legs"), each to another data plane of the server. */
 
 import { AgentFault } from './agent-fault.ts'
 import type { Session } from './session.ts'
@@ -40,6 +37,7 @@ const STEADY_MS = 10_000
 /** The server's refusal at a data plane that already has a connection of the session. */
 const HELD = 'ERR_NGROK_108'
 
+/** Over its own leg a data plane sends visitors straight to the agent, and not through the plane that has the session. */
 export class Legs {
   readonly #options: LegsOptions
   /** The first connection of the session. */

@@ -262,7 +262,7 @@ export class PersistentSession {
         if (from.isNodeLeaving && from === this.#session && isSpare()) this.#giveUp(from)
         else await this.#waitFor(from, MOVE_AGAIN_MS)
       } else if (signal.aborted || to.welcome.clientId !== this.#clientId) {
-        // A server that does not know the session cannot give it its addresses while another connection has them.
+        // A server that does not know the session cannot give it its addresses while the former connection has them.
         await to.close()
         return
       } else this.#takeOver(from, to)
@@ -335,7 +335,7 @@ export class PersistentSession {
     await this.binds.bindAll()
     const isMissing = (): boolean => !this.binds.areAllOnline
     while (this.#session === to && !from.isEnded && isMissing()) await this.#waitFor(from, MOVE_AGAIN_MS)
-    // Planes of one node know of each other's binds; another node sends visitors until the bind is released there.
+    // Planes of one node know of each other's binds. The former node sends visitors until the binds are released there.
     if (to.welcome.nodeId !== from.welcome.nodeId) await Promise.all(ids.map((id) => from.unbind(id)))
   }
 

@@ -43,8 +43,8 @@ const FAREWELL_MS = 1000
 const BIND_TIMEOUT_MS = 20_000
 
 /**
- * How long a node may take to answer a ping when a session is to begin there, in milliseconds: it may have died unnoticed, and
- * it may have thousands of others to answer.
+ * How long a node may take to answer a ping when a session is to begin there, in milliseconds. The node may have died
+ * unnoticed, or may have thousands of other agents to answer.
  */
 const BEGIN_PROBE_MS = 8000
 
@@ -198,7 +198,7 @@ export class Session {
     return this.#isAskedToMove
   }
 
-  /** Whether it closes it because the whole node stops. */
+  /** Whether the server closes this connection because its whole node stops. */
   get isNodeLeaving(): boolean {
     return this.#isNodeLeaving
   }

@@ -88,7 +88,7 @@ export class AgentTunnel {
     return this.main.isOnline || this.second.isOnline
   }
 
-  /** Whether it has been online, and so has a name that it may request again. */
+  /** Whether the tunnel has been online, and so has a name that it may request again. */
   get wasOnline(): boolean {
     return this.main.got !== undefined
   }

@@ -1,6 +1,6 @@
 /** A command that did not do its job: what to tell the user, and the exit code. */
 
-/** 1: it failed. 2: it was called wrongly. */
+/** 1: the command failed. 2: the command was called wrongly. */
 type ExitCode = 1 | 2
 
 export class Failure extends Error {

@@ -1,10 +1,4 @@
-/**
- * Caches the code that Node compiles, so that the next start need not compile it again.
- *
- * Node does this by itself where NODE_COMPILE_CACHE names a folder. Otherwise the code goes to the user's cache folder,
- * never to the shared folder for temporary files, which is Node's default: Node runs what it finds there, and another user
- * could have put it there.
- */
+/** Caches the code that Node compiles, so that the next start need not compile it again. */
 import { enableCompileCache } from 'node:module'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
@@ -13,7 +7,13 @@ import { makeFolder } from '../lib/files/make-folder.ts'
 
 type Env = Readonly<Record<string, string | undefined>>
 
-/** To be called after the flags of V8 are set, since it rejects code that was compiled with other flags. Never throws. */
+/**
+ * To be called after the flags of V8 are set, since it rejects code that was compiled with other flags. Never throws.
+ *
+ * Node caches by itself where NODE_COMPILE_CACHE names a folder. Otherwise the code goes to the user's cache folder, never
+ * to the shared folder for temporary files, which is Node's default. Node runs what it finds in its cache, and in a shared
+ * folder another user could have put it there.
+ */
 export function keepCompiledCode(env: Env = process.env): void {
   if (env.NODE_COMPILE_CACHE || env.NODE_DISABLE_COMPILE_CACHE) return
   try {

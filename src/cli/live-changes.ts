@@ -26,8 +26,8 @@ export class LiveChanges {
   }
 
   /**
-   * Reloads after all earlier changes, since it would miss processes of an upgrade in progress; never rejects. Requests
-   * that come before a reload has begun share it, since it reads what is on disk when it begins.
+   * Reloads after all earlier changes, since it would miss processes of an upgrade in progress; never rejects. A reload
+   * reads what is on disk when it begins, so requests that come before that share it.
    */
   reload(): Promise<void> {
     this.#waiting ??= this.#next(() => this.#reload())

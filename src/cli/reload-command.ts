@@ -9,7 +9,7 @@ export interface Reloading {
   readonly running: Settings
   /** Throws `SettingsError`. */
   readonly read: () => Settings
-  /** Resolves when they are in effect, with the processes that do not use them yet. */
+  /** Resolves when the settings are in effect, with the processes that do not use them yet. */
   readonly apply: (settings: Settings) => Promise<readonly string[]>
   readonly log: Logger
 }

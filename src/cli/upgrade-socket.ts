@@ -1,9 +1,4 @@
-/**
- * The socket over which `postern upgrade` requests an upgrade of the running server. It is in the data folder, which
- * both know, and which has the same path for a service, even if that has its own folder for temporary files.
- *
- * The command sends one line, and gets one line of JSON for each step and one for the outcome.
- */
+/** The socket over which `postern upgrade` requests an upgrade of the running server. */
 
 import { unlinkSync } from 'node:fs'
 import { connect, createServer, type Server, type Socket } from 'node:net'
@@ -13,6 +8,7 @@ import type { Logger } from '../lib/log/create-log.ts'
 import type { UpgradeStep } from '../server/supervisor/upgrade-server.ts'
 import type { UpgradeOutcome } from './upgrade-running.ts'
 
+/** All that the command sends, as one line. It gets one line of JSON for each step, and one for the outcome. */
 const ORDER = 'upgrade'
 
 /** How long an order may be, in characters, and how long it may take to come, in milliseconds. */
@@ -29,6 +25,10 @@ export class NoServer extends Error {
   override readonly name = 'NoServer'
 }
 
+/**
+ * In the data folder, which command and server both know. A service sees it under the same path, even with a folder of its
+ * own for temporary files.
+ */
 export function upgradeSocketPath(dataDir: string): string {
   return join(dataDir, 'upgrade.sock')
 }

@@ -7,7 +7,7 @@ import { runInNewContext } from 'node:vm'
  *
  * V8 tracks where in the code objects are allocated. If objects of one place lived long before, it allocates later ones of
  * that place directly in the old generation ("pretenuring"). Here every request allocates at the same places, and its
- * objects die with it: in the old generation they would not be collected for seconds, and would keep alive everything they
+ * objects die with it. In the old generation they would not be collected for seconds, and would keep alive everything they
  * point to. Whether this began on a server was chance; where it did, a third of what requests allocated was copied and kept
  * for nothing.
  */
@@ -16,8 +16,8 @@ export function keepObjectsYoung(): void {
 }
 
 /**
- * Gives back the memory that loading code has left behind, which V8 would keep: the young generation has grown to tens of
- * megabytes, and nothing makes it shrink in a process that is idle. Takes less than a tenth of a second.
+ * Gives back the memory that loading code has left behind. V8 would keep it: the young generation has grown to tens of
+ * megabytes, and nothing makes it shrink in an idle process. Takes less than a tenth of a second.
  */
 export function collectLoaded(): void {
   setFlagsFromString('--expose-gc')

@@ -1,5 +1,7 @@
 /**
- * Every refusal of an agent or `ssh`: ngrok's number, since its SDKs look for it, when it comes, what to do, and its sentences.
+ * Every refusal of an agent or `ssh`: ngrok's number, which SDKs look for, when the refusal comes, what to do, and its
+ * sentences.
+ *
  * One thing: one table.
  */
 import { printable } from '../lib/text/printable.ts'

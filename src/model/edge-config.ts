@@ -1,11 +1,9 @@
-/**
- * The edge configuration: all that the data plane knows of one edge, as plain data with references resolved. An
- * endpoint that an agent opened is an edge too, with one name or port and that agent's tunnel as backend.
- */
+/** The edge configuration: all that the data plane knows of one edge, as plain data with references resolved. */
 
 /** `http` is served on the plain listener; only endpoints of agents have it. */
 export type EdgeKind = 'tcp' | 'tls' | 'https' | 'http'
 
+/** An endpoint that an agent opened is an edge too, with one name or port and that agent's tunnel as backend. */
 export interface EdgeConfig {
   /** `edgtcp_…`, `edgtls_…`, `edghts_…`; `ep_…` for an endpoint of an agent. */
   readonly id: string

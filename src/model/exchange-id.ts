@@ -1,12 +1,10 @@
-/**
- * Ids of exchanges: each contains when the exchange ended and which data plane of which node has it, so that no id has
- * to be drawn or stored while traffic passes. They sort by time, as all ids do.
- */
+/** Ids of exchanges: each says when the exchange ended, and which data plane of which node has it. */
 import { createHash } from 'node:crypto'
 import { ID_BYTES, idBytes, idText } from '../lib/ids.ts'
 
 const EXCHANGE_PREFIX = 'ex_'
 
+/** The contents of an id, so that no id has to be drawn or stored while traffic passes. Ids sort by time, as all ids do. */
 export interface ExchangeId {
   /** When it ended, in milliseconds since 1970. */
   readonly endedAt: number

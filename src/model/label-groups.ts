@@ -69,7 +69,7 @@ export class LabelGroups<Tunnel extends LabelledTunnel> {
     for (const label of texts) drop(this.#tunnels, label, tunnel)
     for (const group of this.#groupsOf(tunnel)) {
       const gone = memberOf(tunnel)
-      // Only this one: while a tunnel moves it is listed twice under one id, once for each node.
+      // Only the member at this node: while a tunnel moves it is listed twice under one id, once for each node.
       const index = group.members.findIndex(
         ({ tunnelId, httpVersion, isRemote }) =>
           tunnelId === gone.tunnelId && httpVersion === gone.httpVersion && isRemote === gone.isRemote,

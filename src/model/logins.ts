@@ -37,7 +37,7 @@ export interface LoginOrigin {
   /** `oidc`, `google`, … */
   readonly provider: string
   /**
-   * The URL of the provider, such as the issuer. It tells users of two providers of one kind apart; without it, the
+   * The URL of the provider, such as the issuer. The URL tells users of two providers of one kind apart; without a URL, the
    * identity of the login does.
    */
   readonly providerUrl?: string | undefined
@@ -57,7 +57,7 @@ export interface LoginOwner extends Pick<LoginOrigin, 'provider' | 'providerUrl'
 export interface UsedAnswer {
   /** A digest that names it. */
   readonly key: string
-  /** Until when it must be remembered, in milliseconds since 1970: longer than it is valid anywhere. */
+  /** Until when the digest must be remembered, in milliseconds since 1970: longer than the answer is valid anywhere. */
   readonly untilMs: number
 }
 
@@ -82,8 +82,8 @@ export interface LoginSessions {
    */
   endUser(owner: LoginOwner, routeId: string, asked: UsedAnswer): Promise<boolean>
   /**
-   * Marks an answer as used; returns whether this was the first use. Resolves when it would survive a restart. When it
-   * rejects, the answer may count as used or not, and nobody may be let in by it.
+   * Marks an answer as used; returns whether this was the first use. Resolves when the mark would survive a restart. When
+   * this rejects, the answer may count as used or not, and nobody may be let in by the answer.
    */
   useAnswer(answer: UsedAnswer): Promise<boolean>
 }

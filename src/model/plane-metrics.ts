@@ -26,7 +26,10 @@ export interface RemoteMetrics {
   readonly totals: {
     /** Connections to tunnels that went through another plane. */
     readonly relayed: number
-    /** The same through another node; those that failed since it could not be reached; and those for visitors there. */
+    /**
+     * Connections to tunnels at another node; those that failed since that node could not be reached; and those to tunnels
+     * here for visitors of other nodes.
+     */
     readonly toNodes: number
     readonly unreachedNodes: number
     readonly fromNodes: number
@@ -35,7 +38,10 @@ export interface RemoteMetrics {
     readonly failedLookUps: number
   }
   readonly present: {
-    /** Connections between this node and others, by the side that opened them, and visitors' streams on them. */
+    /**
+     * Connections between this node and others, by the side that opened them, and the streams of visitors on these
+     * connections.
+     */
     readonly linksToNodes: number
     readonly linksFromNodes: number
     readonly streamsToNodes: number
@@ -48,7 +54,10 @@ export interface PlaneMetrics {
   readonly edges: readonly TrafficRow[]
   /** By endpoint of an agent; a bounded number of rows. */
   readonly endpoints: readonly TrafficRow[]
-  /** Requests by the first of `bounds`, in milliseconds, that they stayed within; one more step for slower ones. */
+  /**
+   * How many requests took at most so long: each counts at the first of `bounds`, in milliseconds, that it stayed within.
+   * One more step counts slower requests.
+   */
   readonly latency: { readonly bounds: readonly number[]; readonly steps: readonly number[]; readonly sumMs: number }
   readonly doors: readonly ListenerMetrics[]
   /** Numbers that add up over planes, and over a plane's life. */

@@ -1,8 +1,4 @@
-/**
- * Compiles patterns and expressions of edges on another thread, since that takes long; they were checked when they were
- * written. Takes one list at a time, whoever wrote it. Refuses nothing: an edge whose patterns were refused would let
- * nobody in until its next change.
- */
+/** Compiles the patterns and expressions of edges on another thread, since that takes long. */
 import { setTimeout as pause } from 'node:timers/promises'
 import { compileProgram, type PatternProgram, programBuffers } from '../lib/patterns/pattern-program.ts'
 import { ownTurn } from '../lib/threads/others-turn.ts'
@@ -22,6 +18,10 @@ const MAX_TRIES = 5
 /** Between two tries, in milliseconds. */
 const REFUSED_PAUSE_MS = 200
 
+/**
+ * Takes one list at a time, whoever wrote it. Refuses nothing: every list was checked when it was written, and an edge whose
+ * patterns were refused would let nobody in until its next change.
+ */
 export class EdgeWork {
   readonly #threads: WorkerPool
   readonly #lane: WorkerLane

@@ -56,8 +56,8 @@ export function referredByModules(): ReadonlySet<string> {
 type OpenModule = (module: Module, config: ModuleConfig) => ModuleConfig
 
 /**
- * Throws `Refusal` when modules that are each valid cannot be combined; `configs` holds, by name, every module that
- * the edge or route would have, and `open` opens the secrets of one that must be read.
+ * Throws `Refusal` when modules that are each valid cannot be combined. `configs` holds, by name, every module that the edge
+ * or route would have; `open` opens the secrets of one that must be read.
  */
 export function moduleConflicts(
   place: Place,

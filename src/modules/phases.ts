@@ -148,8 +148,8 @@ export interface Phases {
    */
   readonly readsPath?: boolean
   /**
-   * The module's own paths, which are matched before routes. A request for one runs through the modules of this route in
-   * their order, and this module's `request` must answer it: `ctx.reservedPath` is set then.
+   * The module's own paths, which are matched before routes. A request for such a path runs through the modules of this
+   * route in their order, and this module's `request` must answer it: `ctx.reservedPath` is set then.
    */
   readonly reserves?: readonly Reserved[]
   /**

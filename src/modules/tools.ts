@@ -1,4 +1,4 @@
-/** What the server provides to compiled modules. State that connections share is behind ports, so it may live elsewhere. */
+/** What the server provides to compiled modules. */
 
 import type { PatternSearch } from '../lib/patterns/pattern-search.ts'
 import type { Sealer } from '../lib/secrets/seal.ts'
@@ -9,6 +9,7 @@ import type { PolicyWatch } from './policy/engine/explain-watch.ts'
 import type { RequestKey } from './saml/request-key.ts'
 import type { SamlDocuments } from './saml/saml-documents.ts'
 
+/** State that connections share is behind ports, so that it may live elsewhere. */
 export interface ModuleTools
   extends Pick<PolicyTools, 'expression' | 'now' | 'log' | 'region' | 'fetch' | 'counters' | 'onBudgetSpent'> {
   /** Searches for patterns. Lists that the module declared (`patterns`) are already compiled. */

@@ -1,7 +1,4 @@
-/**
- * Follows exchanges of a server or an agent: reads the list, then the stream; when the stream breaks, starts over. A server
- * sends an exchange once it is over. An agent also sends changes of open ones, and the ids of those that it drops.
- */
+/** Follows the exchanges of a server or an agent. */
 import type { ServerEvent } from '../lib/http/event-stream-reader.ts'
 import type { ListedRow, Rows } from './all-rows.ts'
 import { type ApiCaller, type CallFault, type CallOutcome, isRecord } from './api-caller.ts'
@@ -25,6 +22,10 @@ export interface FollowerOptions extends PollingTools {
   readonly onChange: (reading: Reading<Rows>) => void
 }
 
+/**
+ * Reads the list, then the stream; when the stream breaks, starts over. A server sends an exchange once it is over. An agent
+ * also sends changes of open exchanges, and the ids of those that it drops.
+ */
 export class ExchangeFollower {
   readonly #options: FollowerOptions
   #reading: Reading<Rows> = { value: undefined, readAt: 0, fault: undefined }

@@ -1,7 +1,8 @@
-/** The places of the page, in the order of its menu. Below each resource, the paths are those of the API. */
+/** The places of the page, in the order of its menu. */
 import { isWithin } from './page-location.ts'
 
 interface MenuEntry {
+  /** Below each resource, the paths are those of the API. */
   readonly path: string
   readonly title: string
   /** Whether only admins may see it. */

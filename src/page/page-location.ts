@@ -1,7 +1,7 @@
-/** The current place on the page: what follows `#` in the address. For resources it is their path in the API. */
+/** The current place on the page: what follows `#` in the address. */
 
 export interface PageLocation {
-  /** Begins with `/`. */
+  /** Begins with `/`. For a resource it is its path in the API. */
   readonly path: string
   readonly query: URLSearchParams
 }

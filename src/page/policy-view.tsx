@@ -1,4 +1,4 @@
-/** A dry run of a policy on a request that the user describes. Nothing is stored, and nothing is sent. */
+/** A dry run of a policy on a request that the user describes, which stores and sends nothing. */
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import type { CallFault } from './api-caller.ts'
 import { COMPLETION_HELP, CompletingText, type CompletingTextProps } from './completing-text.tsx'

@@ -1,4 +1,4 @@
-/** The menu at the side: places in groups, and below them what the page adds. On a phone it opens and closes. */
+/** The menu at the side: places in groups, and below them what the page adds. */
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import type { MenuGroup } from './menu.ts'
@@ -13,6 +13,7 @@ interface SideMenuProps {
   readonly children: ComponentChildren
 }
 
+/** On a phone it opens and closes. */
 export function SideMenu({ groups, path, children }: SideMenuProps) {
   const box = useRef<HTMLDetailsElement>(null)
   useEffect(() => {

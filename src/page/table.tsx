@@ -1,4 +1,4 @@
-/** A table of any length: only rows in view are drawn. It can be searched, and sorted by the titles of its columns. */
+/** A table of any length: only rows in view are drawn. */
 
 import type { ComponentChildren } from 'preact'
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
@@ -30,6 +30,7 @@ interface TableProps {
   readonly empty: ComponentChildren
 }
 
+/** Can be searched, and sorted by the titles of its columns. */
 export function Table({ label, live, columns, empty }: TableProps) {
   const [search, setSearch] = useState('')
   const [order, setOrder] = useState<RowOrder>()

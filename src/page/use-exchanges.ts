@@ -1,4 +1,4 @@
-/** The latest exchanges, as they come. A hidden page follows nothing. */
+/** The latest exchanges, as they come. */
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Rows } from './all-rows.ts'
 import { type ExchangeFilters, queryOf, readExchanges } from './exchange-feed.ts'
@@ -36,7 +36,7 @@ export function useFollowed(key: string, options: Pick<FollowerOptions, 'stream'
       after: whenSeen,
     })
     follower.current = current
-    // A browser allows few connections to one server, and an open stream takes one of them.
+    // A hidden page follows nothing: a browser allows few connections to one server, and an open stream takes one of them.
     const look = () => (document.visibilityState === 'hidden' ? current.stop() : current.start())
     look()
     document.addEventListener('visibilitychange', look)

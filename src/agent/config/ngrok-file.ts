@@ -1,8 +1,4 @@
-/**
- * The configuration file of ngrok's agent, versions 2 and 3. Its tunnels and endpoints are translated to ours and then read
- * as ours. A setting that changes traffic and is not supported is refused; one that only concerns ngrok's own program is
- * ignored with a note. Both are reported with their line.
- */
+/** Reads the configuration file of ngrok's agent, versions 2 and 3. */
 import { dirname } from 'node:path'
 import { certificatesPem, type ReadText } from '../../link/options/file-values.ts'
 import { isMap, OptionReader, type Problem } from '../../link/options/option-reader.ts'
@@ -15,7 +11,10 @@ import { endpointKeys, type KeyTable, type RefusedKeys, theirPath, translate, tu
 import { textReader } from './text-files.ts'
 import { readTunnel, type TunnelPlans } from './tunnel-options.ts'
 
-/** Settings that are ignored since they do not concern visitors, and what takes their place. */
+/**
+ * Settings of ngrok's own program, which visitors do not notice: each is ignored with a note, which says what takes its
+ * place.
+ */
 const leftOut: Readonly<Record<string, string>> = {
   api_key: '`postern api` takes its key from POSTERN_API_KEY',
   connect_timeout: 'the agent waits up to 10 s for a connection',
@@ -34,6 +33,7 @@ const leftOut: Readonly<Record<string, string>> = {
 }
 
 const noProxy = 'is not supported: the agent connects to the server directly, without a proxy'
+/** Settings that change traffic and are not supported: each is refused. A refusal names the line, and so does a note. */
 const refusedSettings: RefusedKeys = { proxy_url: noProxy, http_proxy: noProxy, socks5_proxy: noProxy }
 
 export const refusedInTunnels: RefusedKeys = {
@@ -62,6 +62,7 @@ export function isNgrokFile({ version }: Readonly<Record<string, unknown>>): boo
   return version === 2 || version === '2' || version === 3 || version === '3'
 }
 
+/** Translates ngrok's tunnels and endpoints to ours, and then reads them as ours. */
 export function readNgrokFile(values: Readonly<Record<string, unknown>>, path: string, env: Environment): NgrokFile {
   const problems: Problem[] = []
   const notes: Problem[] = []

@@ -1,7 +1,4 @@
-/**
- * The keys of a tunnel in ngrok's configuration file and their names in ours: one table for tunnels, which versions 2 and 3
- * share, and one for the endpoints of version 3. A key in neither table is unknown.
- */
+/** The keys of a tunnel in ngrok's configuration file and their names in ours; a key in no table is unknown. */
 import { nearest } from '../../lib/text/nearest.ts'
 import { isMap, type Problem } from '../../link/options/option-reader.ts'
 
@@ -16,6 +13,7 @@ const renameKeys = (names: Readonly<Record<string, string>>): KeyTable =>
 
 const login = ['client_id', 'client_secret', 'allow_emails', 'allow_domains', 'scopes']
 
+/** The keys of tunnels, which versions 2 and 3 share. */
 export const tunnelKeys: KeyTable = [
   ...same('addr', 'proto', 'schemes', 'url', 'domain', 'hostname', 'subdomain', 'remote_addr', 'labels', 'metadata'),
   ...same('description', 'host_header', 'proxy_proto', 'app_protocol', 'inspect', 'basic_auth', 'circuit_breaker'),
@@ -47,6 +45,7 @@ export const localTunnelKeys: KeyTable = [
   ...same('webhook_verification.secret'),
 ]
 
+/** The keys of the endpoints of version 3. */
 export const endpointKeys: KeyTable = [
   ...same('url', 'metadata', 'description', 'traffic_policy', 'inspect'),
   ...renameKeys({

@@ -1,6 +1,5 @@
 /**
- * Watches one connection between a visitor and a service that speak HTTP/1: pairs each request with its response, and
- * reports both to a watcher. It gets copies or lent bytes, and changes nothing.
+ * Pairs the requests and responses of one HTTP/1 connection between a visitor and a service, and reports both to a watcher.
  */
 import { proxyHeaderLength } from '../proxy-line.ts'
 import { EventReader, type SentEvent } from './event-reader.ts'
@@ -64,6 +63,7 @@ const REQUEST_START_BYTES = 34
 /** The fields that say what follows a head. */
 const framingFields = /\r\n(content-length|transfer-encoding|upgrade|content-type|content-encoding):[ \t]*([^\r\n]*)/gi
 
+/** Gets copies of the bytes, or lent bytes, and changes nothing. */
 export class ConnectionWatch {
   readonly #watcher: ExchangeWatcher
   readonly #requests: HttpReader

@@ -1,7 +1,4 @@
-/**
- * Exchanges as they come, as server-sent events. A slow reader gets the latest state of each exchange when it reads again;
- * only a list of changed exchanges waits for it, which is no longer than the list of those that are kept.
- */
+/** Streams exchanges to a reader as they come, as server-sent events. */
 import type { ServerResponse } from 'node:http'
 import { exchangeItem, frameView, socketMessages } from './exchange-view.ts'
 import type { InspectedExchange } from './inspected-exchange.ts'
@@ -24,6 +21,8 @@ const WAITING_BYTES = 256 * 1024
  */
 export function streamExchanges({ inspector }: LocalParts, _asked: LocalRequest, response: ServerResponse): void {
   const { exchanges } = inspector
+  // All that waits for a slow reader is this list of changed exchanges, which is no longer than the list of kept exchanges.
+  // Once the reader goes on, it gets the latest state of each.
   const changed = new Map<InspectedExchange, 'changed' | 'removed'>()
   const flow = eventFlow(response, () => {
     for (const [exchange, change] of changed) {

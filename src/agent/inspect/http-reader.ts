@@ -1,6 +1,5 @@
 /**
- * Finds HTTP/1 messages in the passing bytes of one direction of a connection: where heads begin and end, and which bytes
- * are bodies. It only observes: a message that it cannot parse ends the observation, and nothing else.
+ * Finds HTTP/1 messages in the passing bytes of one direction of a connection: where heads begin and end, and what is body.
  */
 import { KeptBytes } from './kept-bytes.ts'
 
@@ -30,6 +29,7 @@ const EMPTY_LINE = Buffer.from('\r\n\r\n')
 const CR = 0x0d
 const LF = 0x0a
 
+/** Only observes: a message that cannot be parsed ends the observation, and nothing else. */
 export class HttpReader {
   readonly #sink: HttpSink
   #state: State = 'head'

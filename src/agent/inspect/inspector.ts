@@ -10,14 +10,15 @@ import { InspectedExchanges } from './inspected-exchanges.ts'
 import { type TunnelMeter, TunnelMeters } from './tunnel-meters.ts'
 
 /**
- * How many exchanges per second are kept, with bursts of twice as many. Beyond that they would be gone before anybody could
- * look, so reading them would be a waste.
+ * How many exchanges per second are kept, with bursts of twice as many. More exchanges would be gone from the list before
+ * anybody could look, so reading them would be a waste.
  */
 const KEPT_PER_SECOND = 200
 
 /**
- * Once the allowance is used up, nothing is kept until there is room for this many. A single exchange every few milliseconds finds
- * none of its code in the processor's caches: it took eight times as long as one among others, a tenth of a busy agent's time.
+ * Once the allowance is used up, nothing is kept until there is room for this many. A single exchange every few milliseconds
+ * finds none of its code in the processor's caches. It took eight times as long as one among others, a tenth of a busy
+ * agent's time.
  */
 const KEPT_TOGETHER = 100
 const PAUSE_MS = (1000 * KEPT_TOGETHER) / KEPT_PER_SECOND

@@ -1,7 +1,4 @@
-/**
- * Decompresses messages of a WebSocket (RFC 7692). Usually each refers to earlier ones of its direction, so it can be read
- * as long as none of them was missed. Nothing is decompressed until somebody looks.
- */
+/** Decompresses the messages of a WebSocket (RFC 7692). */
 import { promisify } from 'node:util'
 import { constants, inflateRaw } from 'node:zlib'
 import type { Sender } from './connection-watch.ts'
@@ -32,6 +29,10 @@ interface Reading {
 
 const NOTHING: Buffer = Buffer.alloc(0)
 
+/**
+ * Most messages refer to earlier ones of their direction, so a message can be read if none before it was missed. Nothing is
+ * decompressed until somebody looks.
+ */
 export class SocketMessages {
   /** Undefined if no known compression was negotiated. */
   readonly #readings: Readonly<Record<Sender, Reading>> | undefined

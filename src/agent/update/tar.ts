@@ -1,10 +1,4 @@
-/**
- * Reads tar archives as npm makes them: only files and folders, all under one folder called `package`.
- *
- * Written by hand, since Node cannot read tar. The libraries on npm unpack links, devices and paths of any kind to disk, and
- * each of these would have to be forbidden again; our archives have only files and folders, and every path is checked before
- * it is written.
- */
+/** Reads tar archives as npm makes them: only files and folders, all under one folder called `package`. */
 
 const BLOCK = 512
 
@@ -20,7 +14,13 @@ interface TarFile {
   readonly bytes: Buffer
 }
 
-/** Yields each file in turn; throws at the first entry that does not belong in a package. */
+/**
+ * Yields each file in turn; throws at the first entry that does not belong in a package.
+ *
+ * Written by hand, since Node cannot read tar. The libraries on npm unpack links, devices and paths of any kind to disk, so
+ * each of these would have to be forbidden again. Our archives have only files and folders, and every path is checked before
+ * it is written.
+ */
 export async function* tarFiles(archive: AsyncIterable<Buffer>): AsyncGenerator<TarFile> {
   const source = new Blocks(archive)
   try {

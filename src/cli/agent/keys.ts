@@ -1,7 +1,4 @@
-/**
- * Keeps typed characters from being echoed into the view. In raw mode the terminal sends no signals, so Ctrl+C and the other
- * keys that end or suspend a program are handled here. A background program that touched the keyboard would be suspended.
- */
+/** Keeps typed characters from being echoed into the view, and turns Ctrl+C and similar keys into signals. */
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import type { ReadStream } from 'node:tty'
@@ -33,6 +30,10 @@ interface KeysOptions {
   readonly send: (signal: KeySignal) => void
 }
 
+/**
+ * In raw mode the terminal sends no signals, so the keys that end or suspend a program are handled here. Only in the
+ * foreground: a background program that touched the keyboard would be suspended.
+ */
 export function keysOf({ input, isForeground, send }: KeysOptions): Keys {
   let listener: ((chunk: Buffer) => void) | undefined
   return {

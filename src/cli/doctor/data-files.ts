@@ -1,4 +1,4 @@
-/** The checks of `postern doctor` for the files of a server. A damaged file is reported and does not stop the other checks. */
+/** The checks of `postern doctor` for the files of a server. */
 import { X509Certificate } from 'node:crypto'
 import { closeSync, openSync, readSync } from 'node:fs'
 import { readSmallFile } from '../../lib/files/read-small-file.ts'
@@ -45,7 +45,9 @@ export function checkServerFiles({ caFile, keyFile, databaseFile }: ServerFiles)
   return { findings, authority }
 }
 
-/** A missing file is no finding: the first start creates it. */
+/**
+ * A missing file is no finding: the first start creates it. A damaged file is a finding, and does not stop the other checks.
+ */
 function look(check: string, path: string, next: string, read: () => unknown): Finding[] {
   try {
     read()

@@ -1,10 +1,4 @@
-/**
- * An authority that issues certificates over ACME (RFC 8555). Wraps the ACME library, none of whose types leave this file:
- * what it returns is checked, since it passes on unchecked what the server sent.
- *
- * The library's own HTTP client has no limits on time and size, and its settings are global; so its method (`http.request`)
- * is replaced by ours. A test checks that this works.
- */
+/** An authority that issues certificates over ACME (RFC 8555): the ACME library, with its answers checked. */
 import type { Clock } from '../../lib/clock.ts'
 import { type Fetch, FetchFault, outboundFetch } from '../../lib/http/outbound-fetch.ts'
 import { fieldsOf, problemFault, readProblem, readRetryAfter } from './acme-problem.ts'
@@ -78,7 +72,10 @@ interface LibraryAnswer {
   readonly data: unknown
 }
 
-/** Opens the authority for one account, which is created if there is none. */
+/**
+ * Opens the authority for one account, which is created if there is none. The library's types do not leave this file: it
+ * passes on unchecked what the authority sent, so everything that it returns is checked here.
+ */
 export async function openAuthorityAt(options: AcmeAuthorityOptions) {
   const { directory, accountKey, accountUrl, email, binding, ca, now, version } = options
   // Loaded on first use: most servers order no certificates.
@@ -96,7 +93,9 @@ export async function openAuthorityAt(options: AcmeAuthorityOptions) {
     ...(accountUrl !== '' && { accountUrl }),
     ...(binding && { externalAccountBinding: { kid: binding.keyId, hmacKey: binding.key } }),
   })
-  const { http } = client as unknown as { readonly http: LibraryHttp } // see the top
+  // The library's HTTP client has no limits on time and size, and its settings are global. So its method `http.request` is
+  // replaced by ours; a test checks that this works.
+  const { http } = client as unknown as { readonly http: LibraryHttp }
   http.maxBadNonceRetries = NONCE_TRIES
   http.request = (url, method, { data } = {}) => request(fetch, { url, method, data, now, version })
   const of = async <T>(asked: Promise<T>): Promise<T> => {

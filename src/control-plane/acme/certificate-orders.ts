@@ -1,7 +1,4 @@
-/**
- * Works on the names that are due, a few at a time, and never begins more orders per hour than the operator allows; renewals
- * wait for their turn. Each node looks for due names; the database decides which node works on which name.
- */
+/** Works on the names whose certificates are due, a few at a time, and within the operator's limit of orders per hour. */
 import { type ManagedName, type NameStage, nameStage } from '../store/certificate-reader.ts'
 import type { ControlTools } from '../store/control-tools.ts'
 import type { EndpointNames } from './endpoint-names.ts'
@@ -49,6 +46,7 @@ const UNPROVEN_MS = 3_600_000
 /** How long a stopping server waits for work in progress, in milliseconds; finished steps are stored in any case. */
 const STOP_MS = 1000
 
+/** Each node looks for due names, and the database decides which node works on which name. Renewals wait for their turn. */
 export class CertificateOrders {
   readonly #options: CertificateOrdersOptions
   readonly #running = new Map<string, Promise<void>>()
@@ -109,8 +107,8 @@ export class CertificateOrders {
   }
 
   /**
-   * Orders in progress first, then names without a certificate, then renewals whose turn it is, and last names that may have
-   * to be renewed: checking one begins no order unless there is room.
+   * Orders in progress come first, then names without a certificate, then renewals whose turn it is. Last are names that may
+   * have to be renewed: checking one begins no order unless there is room.
    */
   async #due(): Promise<string[]> {
     const { store, ordersPerHour } = this.#options

@@ -1,7 +1,4 @@
-/**
- * Sets DNS records through updates of a name server (RFC 2136), signed with a key (TSIG). Waits until all name servers of
- * the zone have the record, since the authority may ask any of them.
- */
+/** Sets DNS records through updates of a name server (RFC 2136), signed with a key (TSIG). */
 import { lookup } from 'node:dns/promises'
 import { setTimeout as pause } from 'node:timers/promises'
 import { type DnsClient, type DnsClientOptions, DnsFault, dnsClient } from '../../lib/dns/dns-client.ts'
@@ -54,6 +51,7 @@ export function dnsUpdate(options: DnsUpdateOptions): DnsRecords {
       const zone = await explainFault(zoneOf(client, record))
       await explainFault(client.update(zone, [change(record, value, { isRemoval: false })]))
       const others = await explainFault(nameServersOf(client, zone))
+      // All name servers of the zone must have the record, since the authority may ask any of them.
       await untilSeen({ others, record, value, now, addressesOf, looks })
     },
     async cleanup(record, value) {

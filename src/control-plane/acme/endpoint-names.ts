@@ -1,8 +1,5 @@
 /**
- * Endpoints of agents that get a certificate of their own: names directly below `--domain`, if no wildcard is possible.
- *
- * Agents choose names freely, and authorities limit certificates per week and domain. So there is a bound, and a name counts
- * only while an agent is online there: without one it is forgotten when its certificate would be renewed.
+ * The endpoints of agents that get certificates of their own: names directly below `--domain`, if no wildcard is possible.
  */
 import { type ManagedName, nameStage } from '../store/certificate-reader.ts'
 import type { ControlTools } from '../store/control-tools.ts'
@@ -22,6 +19,10 @@ export interface EndpointNamesOptions extends Pick<ControlTools, 'now' | 'log'> 
 
 const WEEK_MS = 7 * 86_400_000
 
+/**
+ * Agents choose names freely, and authorities limit certificates per week and domain: so the number of names is bounded. A
+ * name counts only while an agent is online there; without one it is forgotten when its certificate would be renewed.
+ */
 export class EndpointNames {
   readonly #options: EndpointNamesOptions
 

@@ -1,7 +1,4 @@
-/**
- * How many names there are, for the metrics. Counting takes longer the more there are, so a count is kept for a hundred
- * times as long as it took.
- */
+/** How many names there are, for the metrics. */
 import type { NameCounts } from '../store/certificate-reader.ts'
 
 interface CountedNamesOptions {
@@ -13,7 +10,7 @@ interface CountedNamesOptions {
 /** How long a count is kept at least, in milliseconds. */
 const LEAST_MS = 5000
 
-/** How many times longer a count is kept than it took. */
+/** How many times longer a count is kept than it took: counting takes longer the more names there are. */
 const TIMES_AS_LONG = 100
 
 export class CertificateNameCounts {

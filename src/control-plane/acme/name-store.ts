@@ -1,7 +1,4 @@
-/**
- * Stores the state of names: each step in one transaction, which first checks that this node still holds the name, and
- * updates the status of the resources that asked for the certificate.
- */
+/** Stores the state of names whose certificates this node orders. */
 import { isDeepStrictEqual } from 'node:util'
 import { timestamp } from '../../lib/clock.ts'
 import { orderAt } from '../records/acme-keys.ts'
@@ -50,6 +47,10 @@ interface NameStep {
   readonly key?: string
 }
 
+/**
+ * Each step is one transaction. It first checks that this node still holds the name, and also updates the status of the
+ * resources that asked for the certificate.
+ */
 export class NameStore {
   readonly #options: KeptNamesOptions
 

@@ -1,7 +1,4 @@
-/**
- * How many orders may begin now. First certificates are urgent: they may use all that the operator allows per hour. Renewals
- * are not: beyond a few, they are spread evenly over the hour.
- */
+/** How many orders may begin now. */
 import type { CertificateReader } from '../store/certificate-reader.ts'
 
 interface OrderRoom {
@@ -22,6 +19,10 @@ const AT_ONCE_PART = 1 / 5
  */
 const PARTS = 60
 
+/**
+ * First certificates are urgent, and may use all orders that the operator allows per hour. Renewals are not: beyond a few,
+ * they are spread evenly over the hour.
+ */
 export async function orderRoom(
   orders: Pick<CertificateReader, 'ordersWithin'>,
   ordersPerHour: number,

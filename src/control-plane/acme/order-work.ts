@@ -1,8 +1,4 @@
-/**
- * Gets the certificate of one name: decides what to do, and does it step by step. The result of each step is stored, so that
- * any node can continue from there: an order that was begun is never begun again, and one that was finalized is only
- * downloaded.
- */
+/** Gets the certificate of one name: decides what to do, and does it step by step. */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { NameChallenge } from '../../link/planes/plane-calls.ts'
 import { Refusal } from '../../model/errors.ts'
@@ -44,6 +40,10 @@ const OTHER_NODES_MS = 2000
 /** When a name that exceeds the operator's limit is checked again, in milliseconds. */
 const NEXT_TURN_MS = 60_000
 
+/**
+ * The result of each step is stored, so that any node can continue from there. An order that was begun is never begun again,
+ * and one that was finalized is only downloaded.
+ */
 export class OrderWork {
   readonly #options: OrderWorkOptions
   readonly #wanted: WantedName
@@ -162,7 +162,7 @@ export class OrderWork {
     return 'waiting'
   }
 
-  /** Counts one more order and stores `state`; false if others were faster to begin theirs, so that the name waits. */
+  /** Counts one more order and stores `state`; false if other names used up the limit first, so that this one waits. */
   async #count(state: NameState, key?: string): Promise<boolean> {
     // An order in progress was counted when it began.
     const isUrgent = this.#state.order !== undefined || this.#options.now() >= this.#urgentAt

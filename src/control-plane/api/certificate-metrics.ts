@@ -2,7 +2,7 @@
 import type { Registry } from '@prometheus-io/client'
 import { byLabel, registerReadMetrics } from './read-metrics.ts'
 
-/** The counts; those of names are for all nodes together, those of results for this node. */
+/** The counts: names are counted for all nodes together, and results for this node. */
 interface CertificateReads {
   readonly ordering: number
   readonly first: number

@@ -1,4 +1,4 @@
-/** `GET /exchanges/stream`: exchanges as they come, as server-sent events. What a slow reader misses is counted, not kept. */
+/** `GET /exchanges/stream`: exchanges as they come, as server-sent events. */
 import { Readable } from 'node:stream'
 import type { ExchangeFilter } from '../../model/exchange.ts'
 import type { Principal } from '../records/find-caller.ts'
@@ -16,7 +16,7 @@ interface ExchangeStreamOptions {
   readonly recognise: () => Promise<Principal | undefined>
 }
 
-/** The most bytes that wait for a reader; further exchanges are only counted. */
+/** The most bytes that wait for a reader; exchanges that a slow reader misses are counted and not kept. */
 const MAX_WAITING = 64 * 1024
 
 /** Pause between two checks of the key, in milliseconds. */

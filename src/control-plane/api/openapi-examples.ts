@@ -1,6 +1,4 @@
-/**
- * Examples of bodies in the API document. They work once the ids in them are replaced by ids of existing resources.
- */
+/** Examples of bodies in the API document. */
 import type { ApiRoute } from './routes.ts'
 
 type Example = Readonly<Record<string, unknown>>
@@ -18,7 +16,9 @@ function updateOf(example: Example, { properties }: NonNullable<ApiRoute['body']
   return Object.fromEntries(Object.entries(example).filter(([name]) => Object.hasOwn(properties, name)))
 }
 
-/** Stands for the part of an id after its prefix. */
+/**
+ * Stands for the part of an id after its prefix. An example works once its ids are replaced by those of existing resources.
+ */
 const SOME = '3Fv0n7mD0vFqPz2d1cXk9wRb5Ty'
 
 const words = { description: 'the shop', metadata: '{"team":"web"}' } as const

@@ -1,7 +1,4 @@
-/**
- * Turns our schemas into plain JSON Schema for the API document, so that other tools understand them. Our own keywords
- * begin with `x-`, as OpenAPI requires. What `check()` allows beyond a schema is written out: null for optional fields.
- */
+/** Turns our schemas into plain JSON Schema for the API document, so that other tools understand them. */
 import type { SchemaNode } from '../../lib/shape/check.ts'
 
 export type PublishedSchema = Readonly<Record<string, unknown>>
@@ -29,7 +26,10 @@ export function bodySchema(schema: unknown): PublishedSchema {
   }
 }
 
-/** `node` in standard keywords; `inner` converts the schemas inside it. */
+/**
+ * `node` in standard keywords; `inner` converts the schemas inside it. Our own keywords begin with `x-`, as OpenAPI
+ * requires.
+ */
 function publish(node: SchemaNode, inner: (schema: unknown) => PublishedSchema): PublishedSchema {
   const { maxBytes, maxKeyBytes, patternProperties, properties, items, additionalProperties, ...rest } = node
   const value = patternProperties ? Object.values(patternProperties)[0] : additionalProperties
@@ -52,7 +52,9 @@ function typeOfWords(words: readonly unknown[]): string {
   return words.every((word) => typeof word === 'number') ? 'integer' : 'string'
 }
 
-/** A schema without a type already takes null. */
+/**
+ * Writes out what `check()` allows beyond a schema: null for an optional field. A schema without a type already takes null.
+ */
 function orNull(schema: PublishedSchema): PublishedSchema {
   const { type, enum: values } = schema
   if (type === undefined) return schema

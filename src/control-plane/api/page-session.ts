@@ -1,10 +1,4 @@
-/**
- * Sign-ins to the dashboard: an API key, sealed in a cookie that is valid only on the page's own requests.
- *
- * Browsers send a cookie by themselves, even on requests that a page of another site makes. So it is valid only when
- * the Host is ours and the request comes from a page of the same origin. Both `Sec-Fetch-Site` and `Origin` must say
- * so; only reads may lack `Origin`. Otherwise the request counts as one without a key.
- */
+/** Sign-ins to the dashboard: an API key, sealed in a cookie that is valid only on the page's own requests. */
 import type { IncomingMessage } from 'node:http'
 import { isIP } from 'node:net'
 import type { Clock } from '../../lib/clock.ts'
@@ -38,7 +32,13 @@ export class PageSessions {
     this.#options = options
   }
 
-  /** The origin of the page that made the request; undefined unless it is ours. */
+  /**
+   * The origin of the page that made the request; undefined unless it is ours.
+   *
+   * Browsers send a cookie by themselves, even on requests that a page of another site makes. So the cookie is valid only
+   * when the Host is ours and the request comes from a page of the same origin. Both `Sec-Fetch-Site` and `Origin` must say
+   * so; only reads may lack `Origin`. Otherwise the request counts as one without a key.
+   */
   ownPage(request: IncomingMessage): string | undefined {
     const origin = ownOrigin(request, this.#options.apiUrl())
     return origin !== undefined && isSentBy(request, origin) ? origin : undefined

@@ -30,7 +30,7 @@ export function registerReadMetrics(registry: Registry, metrics: readonly ReadMe
   }
 }
 
-/** Values by the one label that they have. */
+/** Values that differ in one label only. */
 export function* byLabel(label: string, values: Readonly<Record<string, number>>): Generator<Labelled> {
   for (const [name, value] of Object.entries(values)) yield [{ [label]: name }, value]
 }

@@ -1,4 +1,4 @@
-/** The route table: every operation of the API, derived from the registries. Server, document and tests all use it. */
+/** The route table: every operation of the API, derived from the registries. */
 import type { TObject, TProperties, TSchema } from 'typebox'
 import { closedObject, nullable } from '../../lib/shape/schema.ts'
 import { Type } from '../../lib/shape/type.ts'
@@ -43,7 +43,7 @@ export interface ApiRoute {
   readonly response: TSchema | null
 }
 
-/** Every route of the API, in the order of the document. */
+/** Every route of the API, in the order of the document. The server, the document and the tests all use this table. */
 export function routeTable(): readonly ApiRoute[] {
   return [
     ...resources.flatMap((resource) => [

@@ -90,7 +90,7 @@ export class Cluster {
   #others: readonly OtherNode[] = []
   /** How many nodes have a lease that runs. */
   #liveCount = 1
-  /** Set when this node drains; resolves with whether others know it. */
+  /** Set when this node drains; resolves with whether other nodes know that. */
   #leaving: Promise<boolean> | undefined
 
   constructor(options: ClusterOptions) {
@@ -154,7 +154,7 @@ export class Cluster {
     await this.#leaving
   }
 
-  /** Whether this node drains, and others know it. */
+  /** Whether this node drains, and other nodes know that. */
   async isKnownToLeave(): Promise<boolean> {
     return (await this.#leaving) ?? false
   }
@@ -240,7 +240,7 @@ export class Cluster {
     // This node may not know yet that the other one leaves.
     if (isMoving && find()?.isLeaving === false) await this.renew()
     const at = find()
-    // An agent that moves away from a leaving node keeps what it has there until it has it here.
+    // An agent that moves away from a leaving node keeps its tunnels there until they are online here.
     if (at && !(isMoving && at.isLeaving) && !this.#isUnreached(at.nodeId)) {
       const ended = this.#servicesAt(at.nodeId).endSession(sessionId)
       // A node that cannot be reached learns it from the feed when the places of the session are claimed here.
@@ -284,7 +284,10 @@ export class Cluster {
     return answerCall(this.#options.here, value)
   }
 
-  /** The holders of a place at other nodes, one a session: a pool has several, of which one session may have two. */
+  /**
+   * The holders of a place at other nodes, one for each session: a pool has several holders, and two of them may be of one
+   * session.
+   */
   async #holdersOf(place: string): Promise<readonly StoredHolder[]> {
     const { store, node } = this.#options
     const [row] = await store.read(({ online }) => online.holders([place]))
@@ -369,8 +372,9 @@ export class Cluster {
   }
 
   /**
-   * Renews, which reads the list of nodes, when a node is unknown, since it has just started, and when the database was away:
-   * data planes must hear that nodes are unsure before an answer that lacks what these have.
+   * Renews the lease, which also reads the list of nodes, when one of these nodes is unknown because it has just started, or
+   * when the database was away. Data planes must hear that nodes are unsure before they get an answer that lacks what those
+   * nodes have.
    */
   async #introduce(nodeIds: ReadonlySet<string>): Promise<void> {
     const known = new Set(this.#others.map(({ nodeId }) => nodeId))
@@ -385,7 +389,8 @@ export class Cluster {
       id === node.id ? [] : [{ nodeId: id, name, address: addressOf(address), agentAddresses, isLeaving }],
     )
     const isLive = ({ nodeId }: OtherNode): boolean => live.some((each) => each.nodeId === nodeId)
-    // Live ones are unsure too: a look-up may have been answered before they were, or before their rows are written again.
+    // Nodes whose leases run are unsure too: a look-up may have been answered before they renewed, or before their rows are
+    // written again.
     const unsettled = [...live, ...this.#others.filter((other) => !isLive(other))]
     const others: OtherNode[] = isSettled ? live : unsettled.map((other) => ({ ...other, isUnsure: true }))
     this.#liveCount = live.length + 1

@@ -1,7 +1,4 @@
-/**
- * The lease of this node (D56): while it runs, what is online here counts. The database's clock times it, so that nodes
- * whose clocks differ agree.
- */
+/** The lease of this node (D56): while it runs, what is online here counts. */
 import type { Logger } from '../../lib/log/create-log.ts'
 import type { LiveNode, StoredNode } from '../store/online-rows.ts'
 import type { Store } from '../store/store.ts'
@@ -25,7 +22,7 @@ interface NodeLeaseOptions {
   readonly renewMs?: number
 }
 
-/** How long a lease lasts, in milliseconds. */
+/** How long a lease lasts, in milliseconds, by the database's clock: the clocks of nodes may differ. */
 export const LEASE_MS = 10_000
 
 /** How often it is renewed, in milliseconds. */
@@ -35,8 +32,9 @@ const RENEW_MS = 2000
 const AGAIN_MS = 500
 
 /**
- * When the list of nodes is older than this, in milliseconds, leases that have run out since may have done so because the database
- * was away. Others may have renewed theirs up to `RENEW_MS` before the list was read, and lost them that much sooner.
+ * When the list of nodes is older than this, in milliseconds, leases that have run out since may have done so because the
+ * database was away. Other nodes may have renewed their leases up to `RENEW_MS` before the list was read, and lost them that
+ * much sooner.
  */
 const AWAY_MS = LEASE_MS / 2
 

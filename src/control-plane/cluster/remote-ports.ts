@@ -1,8 +1,4 @@
-/**
- * Ports of tunnels at other nodes. They must be open here before a visitor comes (D60), so they follow the change feed.
- *
- * Not a `mirror`: thousands of ports are sent page by page, each with its configuration, and none is kept here.
- */
+/** Keeps a data plane informed of the ports of tunnels at other nodes. */
 import type { PlaneCalls } from '../../link/planes/plane-calls.ts'
 import { changedIds } from '../store/feed.ts'
 import type { Followed } from '../store/feed-follower.ts'
@@ -11,6 +7,11 @@ import { PORT_CHANGED } from './write-online-rows.ts'
 
 type PortChange = Parameters<PlaneCalls['distantPorts']>[0]
 
+/**
+ * The ports must be open here before a visitor comes (D60), so they follow the change feed.
+ *
+ * Not a `mirror`: thousands of ports are sent page by page, each with its configuration, and none is kept here.
+ */
 export function mirrorPorts(lookUps: LookUps, send: (change: PortChange) => Promise<unknown>): Followed {
   return {
     async load() {

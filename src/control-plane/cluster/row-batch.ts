@@ -11,7 +11,10 @@ export interface WaitingReservation {
 }
 
 export interface RowBatch {
-  /** By id, whether it is new here; one that is only announced again is not taken from a node that has it by now. */
+  /**
+   * By id, whether the session or tunnel is new here. One that is only announced again is not taken from a node that has it
+   * by now.
+   */
   readonly sessions: ReadonlyMap<string, boolean>
   readonly tunnels: ReadonlyMap<string, boolean>
   /** Places whose holder here may have changed, by place. */
@@ -20,12 +23,13 @@ export interface RowBatch {
 }
 
 /**
- * How many rows of each kind one transaction writes. When thousands of agents come at once, the first are online while the
- * claims of the others are written, and neither this process nor the database waits for the other to finish with all.
+ * How many rows of each kind one transaction writes. When thousands of agents come at once, the first agents are online
+ * while the claims of the others are written. Neither this process nor the database has to finish with all before the other
+ * goes on.
  */
 const AT_ONCE = 500
 
-/** Splits a batch into transactions, in its order. All that concerns one place is in one of them. */
+/** Splits a batch into transactions, in its order. All rows of one place are in the same transaction. */
 export function piecesOf(batch: RowBatch, atOnce = AT_ONCE): RowBatch[] {
   const reservations = [...Map.groupBy(batch.reservations, ({ reservation }) => reservation.place)]
   const reserved = new Set(reservations.map(([place]) => place))

@@ -1,6 +1,5 @@
 /**
- * Writes what is online at this node to the database, as rows that all nodes read. A change only marks its row; the next batch
- * writes the row as it is by then. So nothing is lost while the database is down, and many changes of a row cost one write.
+ * Writes what is online at this node to the database, as rows that all nodes read.
  *
  * One thing: what is marked, batched and written is one queue.
  */
@@ -71,6 +70,10 @@ class LeaseLost extends Error {
   }
 }
 
+/**
+ * A change only marks its row; the next batch writes the row as it is by then. So nothing is lost while the database is
+ * down, and many changes of a row cost one write.
+ */
 export class OnlineRows {
   readonly #options: OnlineRowsOptions
   #sessions = new Map<string, boolean>()

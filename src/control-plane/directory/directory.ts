@@ -1,6 +1,5 @@
 /**
- * The directory: which sessions, tunnels and endpoints are online at which data plane, and who holds which address. Lists and
- * commands use it. No two tunnels get one address, unless they share it in a pool.
+ * The directory: which sessions, tunnels and endpoints are online at which data plane, and who holds which address.
  *
  * One thing: sessions, tunnels and addresses change together or not at all.
  */
@@ -35,7 +34,10 @@ interface HeldTunnel {
 
 /** The directory of all nodes, where others read what is online at this one. */
 export interface AllNodes {
-  /** `isNew`: its agent has just connected; otherwise another node that has it by now keeps it. */
+  /**
+   * `isNew`: the agent of the session has just connected. Otherwise, if another node has the session by now, that node keeps
+   * it.
+   */
   sessionChanged(id: string, how: { readonly isNew: boolean }): void
   tunnelChanged(id: string, how: { readonly isNew: boolean }): void
   addressChanged(place: string): void
@@ -56,7 +58,7 @@ const alone: AllNodes = {
   reserve: async () => true,
 }
 
-/** What a plane has online although another plane has it by now: ids of sessions and tunnels. */
+/** Ids of sessions and tunnels that are online at a plane, although another plane has them by now. */
 interface Superseded {
   readonly sessions: readonly string[]
   readonly tunnels: readonly string[]
@@ -72,6 +74,7 @@ interface DirectoryOptions {
   readonly allNodes?: AllNodes | undefined
 }
 
+/** Lists and commands read it. No two tunnels get one address, unless they share the address in a pool. */
 export class Directory {
   readonly #options: DirectoryOptions
   readonly #sessions = new SortedIdMap<HeldSession>()
@@ -83,7 +86,7 @@ export class Directory {
    * Claims of sessions that move, by slot: the present holder serves the place until the tunnel is online at its new plane.
    */
   readonly #coming = new Map<string, HeldAddress>()
-  /** Planes that drain; others take over what they have, one by one. */
+  /** Planes that drain; other planes take over their sessions and tunnels, one by one. */
   readonly #leaving = new Set<string>()
   readonly #groups = new LabelGroups<HeldTunnel>()
   readonly #byCredential = new Map<string, Set<string>>()
@@ -96,8 +99,8 @@ export class Directory {
   }
 
   /**
-   * Takes over what is online at a plane that attaches, and returns the exception: what another plane has by now, since its agent
-   * came back elsewhere or another agent got the address while the plane was away.
+   * Takes over what is online at a plane that attaches; returns what another plane has by now. While the plane was away, an
+   * agent may have come back elsewhere, or another agent may have got its address.
    */
   attached(planeId: string, sessions: readonly OnlineSession[], tunnels: readonly OnlineTunnel[]): Superseded {
     const isAtAnotherPlane = (held: { readonly planeId: string } | undefined): boolean =>
@@ -125,7 +128,7 @@ export class Directory {
     return { sessions: isLeaving ? [] : [...there], tunnels: stopped }
   }
 
-  /** Marks a plane as draining: sessions that move away keep what they have there until they have it elsewhere. */
+  /** Marks a plane as draining: sessions that move away keep their tunnels there until these are online elsewhere. */
   leaving(planeId: string): void {
     this.#leaving.add(planeId)
   }
@@ -172,10 +175,10 @@ export class Directory {
     // The same agent on another connection; its former plane was told when the agent was let in.
     const before = this.#sessions.get(id)
     const isOther = before && before.planeId !== planeId
-    // What it has at a draining plane stays there until it has it here.
+    // A tunnel at a draining plane stays there until it is online here.
     if (isOther && !this.#leaving.has(before.planeId)) this.#end(before.planeId, id, { isLost: false })
     else if (before) this.#forgetCredential(before)
-    // Only tunnels at its own plane end with it; the others come over, or end with the draining plane.
+    // Only tunnels at the session's own plane end with it; the others come over, or end with the draining plane.
     this.#sessions.add(id, { ...session, planeId, tunnels: this.#sessions.get(id)?.tunnels ?? new Set() })
     const siblings = this.#byCredential.get(credentialId)
     if (siblings) siblings.add(id)
@@ -236,8 +239,8 @@ export class Directory {
     else if (reservation && !this.#addresses.get(reservation)) await this.reserve(planeId, reservation)
     const { id: tunnelId, sessionId, labels } = tunnel
     if (!labels && !endpoint?.pool) return
-    // Other nodes find members by their rows, so these must be written before the agent is answered: an agent that moved here then
-    // gives up the tunnel at its former node.
+    // Other nodes find members by their rows, so these must be written before the agent is answered. An agent that moved
+    // here then gives up the tunnel at its former node.
     await Promise.all([
       labels && this.#options.added({ tunnelId, sessionId, planeId, httpVersion, labels }),
       this.#allNodes.noted(),
@@ -365,7 +368,7 @@ export class Directory {
     return this.#groups.find(labels).map(({ id }) => id)
   }
 
-  /** Whether another tunnel has the place of one that attaches with its plane. */
+  /** Whether another tunnel has the place of a tunnel that attaches with its plane. */
   #isTaken(reservation: Reservation): boolean {
     const held = this.#addresses.get(reservation)
     if (held) return !(held.sessionId === reservation.sessionId && this.#leaving.has(held.planeId))
@@ -498,7 +501,7 @@ function reservationOf({ tunnel: { id: tunnelId, sessionId } }: OnlineTunnel, en
   return { place, config, version, isUnnamed, pool, tunnelId, sessionId }
 }
 
-/** An endpoint as planes see it that do not have it. */
+/** An endpoint, as it is told to planes that do not have it. */
 function workerTunnel({ tunnelId, sessionId, planeId, config, pool }: HeldAddress): WorkerTunnel {
   const httpVersion = pool?.httpVersion ?? httpVersionOf(config)
   return { tunnelId, sessionId, planeId, httpVersion, config, labels: memberLabels({ config, pool }) }

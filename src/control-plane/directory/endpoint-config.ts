@@ -24,8 +24,8 @@ export function endpointConfig(bind: EndpointRequest, from: Configured): Omit<Se
 }
 
 /**
- * An endpoint of a single tunnel. An agent that comes back for the same address gets the same version, so that other
- * nodes can reach it with what they know, even while they get no news.
+ * An endpoint of a single tunnel. When its agent comes back for the same address, the endpoint keeps its version. So other
+ * nodes can reach it by what they know, even while they get no news.
  */
 function ownConfig(bind: EndpointRequest, { ownerId, modules, digest }: Configured) {
   const { id, tunnel, credentialId } = bind
@@ -80,8 +80,8 @@ function configOf(
 }
 
 /**
- * Logins of visitors are stored by name and route. They survive a restart of the agent with the same credential, and
- * are not inherited by another credential that gets the name later; in a pool the same goes for the owner.
+ * Logins of visitors are stored by name and route. They survive a restart of the agent with the same credential. Another
+ * credential that gets the name later does not inherit them; in a pool the same goes for the owner.
  */
 function routeIdOf(holderId: string): string {
   return createHash('sha256').update(`route of ${holderId}`).digest('base64url').slice(0, ROUTE_ID_CHARS)

@@ -108,7 +108,10 @@ export class Binds {
   }
 }
 
-/** Why the ACL of a credential forbids an address: it must cover it, and every possible one if the server chooses (D48). */
+/**
+ * Why the ACL of a credential forbids an address. The ACL must cover the address, and every possible address if the server
+ * chooses (D48).
+ */
 export function whyNotAllowed(
   { id, acl }: AgentCredential,
   { proto, host, port, isRandom }: Pick<EndpointRequest, 'proto' | 'host' | 'port' | 'isRandom'>,

@@ -44,7 +44,7 @@ export class HeldAddresses {
     return this.#byEndpoint.get(id)
   }
 
-  /** Why a claim cannot be granted: how it differs from a present holder, so that they cannot share the place. */
+  /** Why a claim cannot be granted: how the claim differs from a present holder, so that the two cannot share the place. */
   difference(reservation: Wanted): PoolDifference | undefined {
     for (const held of this.at(reservation.place)) {
       if (isSuccessor(reservation, held)) continue
@@ -83,8 +83,9 @@ export function endpointIdOf({ config, tunnelId, pool }: Pick<Reservation, 'conf
 }
 
 /**
- * Whether the claim replaces a holder: the same tunnel, or another of its session that was left behind at another plane, unless both
- * are members of a pool. At one plane two tunnels of a session are two: the first has the address until it gives it up.
+ * Whether the claim replaces a holder: the same tunnel, or another of its session that was left behind at another plane,
+ * unless both are members of a pool. Two tunnels of a session at one plane are two holders: the first has the address until
+ * it gives it up.
  */
 function isSuccessor(reservation: Wanted, held: HeldAddress): boolean {
   if (held.tunnelId === reservation.tunnelId) return true

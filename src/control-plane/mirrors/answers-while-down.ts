@@ -1,12 +1,13 @@
-/**
- * Remembers answers of the database for times when it is down: agents that were here a moment ago are let in again by the last
- * answer. Changes meanwhile take effect once the database is back, since everything online is checked then.
- */
+/** Remembers answers of the database for times when it is down. */
 import { StoreAway } from '../store/store.ts'
 
 /** Most answers that are remembered; more than a node has agents. */
 const MAX_REMEMBERED = 100_000
 
+/**
+ * Agents that were here a moment ago are let in again by the last answer. Changes meanwhile take effect once the database is
+ * back, since everything online is checked then.
+ */
 export class AnswersWhileDown<Answer> {
   /** In the order of the last question. */
   readonly #answers = new Map<string, Answer>()

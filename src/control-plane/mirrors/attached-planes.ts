@@ -1,6 +1,5 @@
 /**
- * The data planes that are attached to this control plane. Their calls are answered here, and each is sent what it serves: all
- * of it at first, and then the changes.
+ * The data planes that are attached to this control plane: answers their calls, and sends each what it serves.
  *
  * One thing: attaching, answering and detaching are the life of one connection.
  */
@@ -126,7 +125,7 @@ export class AttachedPlanes implements CredentialSessions {
     while (this.ready.length < count && !this.#isClosed) await this.#changed.promise
   }
 
-  /** Serves a data plane that has connected. */
+  /** Serves a data plane that has connected: sends it the whole configuration at first, and then the changes. */
   take(channel: Channel): void {
     const { calls, log } = this.#options
     const at: { plane: Plane | undefined } = { plane: undefined }
@@ -487,7 +486,9 @@ export class AttachedPlanes implements CredentialSessions {
 
 const cameBack = 'its agent reconnected on another connection'
 
-/** What an agent is told when another got its address while its data plane was disconnected; with the vendor's number. */
+/**
+ * What an agent is told when another agent got its address while its data plane was disconnected; with the vendor's number.
+ */
 const taken = { message: 'its address was given to another tunnel while the server was restarting', ngrok: 334 }
 
 const notChecked = 'cannot check the credentials of online agents'

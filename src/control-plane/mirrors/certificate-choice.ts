@@ -1,9 +1,4 @@
-/**
- * Which certificate is served for which name, kept by name: the cost of a change depends on the change, not on their number.
- *
- * Uploaded certificates win over files, and files over certificates that this server got by itself, even where only a wildcard
- * covers the name. A newer certificate wins over an older one for the same name; one that a reserved domain names wins over all.
- */
+/** Which certificate is served for which name. */
 import { Groups } from '../../lib/multi-map.ts'
 import type { ServedCertificate } from '../../link/planes/plane-calls.ts'
 import { wildcardOver } from '../../model/certificate-names.ts'
@@ -24,6 +19,13 @@ export interface NamingDomain {
   readonly certificateId: string
 }
 
+/**
+ * Uploaded certificates win over files, and files over certificates that this server got by itself, even where only a
+ * wildcard covers the name. A newer certificate wins over an older one for the same name; one that a reserved domain names
+ * wins over all.
+ *
+ * Kept by name: the cost of a change depends on the change, not on the number of certificates.
+ */
 export class CertificateChoice {
   readonly #served = new Map<string, ServedCertificate>()
   readonly #byId = new Map<string, StoredCertificate>()

@@ -1,10 +1,4 @@
-/**
- * Certificates in files on this machine, such as those of certbot and cert-manager: found by file name, checked, and read again
- * when they change.
- *
- * The folder is scanned every few seconds rather than watched: a watch follows a file and not the link to it, and does not work
- * for folders on other machines.
- */
+/** Certificates in files on this machine, such as those of certbot and cert-manager: found by file name, and checked. */
 import { setImmediate as othersFirst, setTimeout as pause } from 'node:timers/promises'
 import { type CertificateFilePair, findCertificatePairs } from '../../lib/files/certificate-pairs.ts'
 import { readSmallFileAsync } from '../../lib/files/read-small-file.ts'
@@ -50,6 +44,10 @@ const FIRST_LOOK_MS = 5000
 /** Most certificates that are read from files; each worker holds all of them. */
 const MAX_PAIRS = 5000
 
+/**
+ * The folder is scanned every few seconds rather than watched. A watch follows a file and not the link to it, and does not
+ * work for folders on other machines.
+ */
 export class CertificateFiles {
   readonly #options: CertificateFilesOptions
   readonly #known = new Map<string, KnownPair>()

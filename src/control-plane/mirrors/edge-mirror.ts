@@ -1,9 +1,4 @@
-/**
- * Keeps a data plane up to date with the stored edges: all of them at first, then those that a change affects.
- *
- * Not a `mirror`: an edge changes with everything that it refers to, there may be a hundred thousand of them, so they are sent in
- * batches and not kept here, and the plane itself says which it serves.
- */
+/** Keeps a data plane up to date with the stored edges: all of them at first, then those that a change affects. */
 import { ownTurn } from '../../lib/threads/others-turn.ts'
 import type { PlaneCalls } from '../../link/planes/plane-calls.ts'
 import { referredByModules } from '../../modules/forms.ts'
@@ -42,6 +37,10 @@ const edgeKinds = [...edgeResources.keys()]
 /** Kinds that edges and routes refer to; a change of one affects all edges that refer to it. */
 const referredKinds = new Set([...referredByModules(), ...NESTING_KINDS])
 
+/**
+ * Not a `mirror`: an edge changes with everything that it refers to, and the plane itself says which edges it serves. There
+ * may be a hundred thousand edges, so they are sent in batches and not kept here.
+ */
 export function mirrorEdges({ store, sealer, sink, log }: MirrorEdgesOptions): Followed {
   const configsOf = (edges: readonly StoredResource[]) => store.read((reader) => readEdgeConfigs(reader, sealer, edges))
   return {

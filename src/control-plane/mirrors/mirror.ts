@@ -1,7 +1,4 @@
-/**
- * Follows what is stored of some kinds and passes it on, to a data plane or an index: everything at first and after a gap in the
- * feed, otherwise only what has changed. `Follower` calls it in the order of the feed, one call after the other.
- */
+/** Follows what is stored of some kinds and passes it on, to a data plane or an index. */
 import { ownTurn } from '../../lib/threads/others-turn.ts'
 import type { Resource } from '../resources/resource.ts'
 import { everyPage } from '../store/every-page.ts'
@@ -16,7 +13,10 @@ export interface MirrorChange<Item> {
   readonly isAll: boolean
   /** The ids that may have changed, of items sent or not. Empty when `isAll`. */
   readonly ids: readonly string[]
-  /** The items of the changed ids as they were sent last; gone, unless `set` has them again. Empty when `isAll`. */
+  /**
+   * The items of the changed ids as they were sent last. These items are gone, unless `set` has them again. Empty when
+   * `isAll`.
+   */
   readonly removed: ReadonlyMap<string, Item>
   readonly set: ReadonlyMap<string, Item>
   /** Every item there is now. */
@@ -34,6 +34,10 @@ interface MirrorOptions<Item> {
 /** How many resources are read at once. */
 const AT_A_TIME = 100
 
+/**
+ * Passes on everything at first and after a gap in the feed, otherwise only what has changed. `Follower` calls it in the
+ * order of the feed, one call after the other.
+ */
 export function mirror<Item>({ kinds, read, send }: MirrorOptions<Item>): Followed {
   let all = new Map<string, Item>()
   const replace = (before: ReadonlyMap<string, Item>, after: ReadonlyMap<string, Item>): void => {

@@ -84,7 +84,7 @@ export interface PlaneMirrorsOptions extends Omit<MirrorCertificatesOptions, 're
   readonly nodes?: Pick<ClusterOfPlanes, 'ports'> | undefined
 }
 
-/** Doors open once they know their names and who may connect; edges come after their certificates. */
+/** Listeners open once they know their names and who may connect; edges come after their certificates. */
 export function planeMirrors(
   link: CallLink<PlaneCalls, ControlCalls>,
   { store, sealer, files, log, nodes }: PlaneMirrorsOptions,

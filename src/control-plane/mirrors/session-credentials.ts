@@ -1,9 +1,4 @@
-/**
- * Ends sessions whose credential is no longer valid: it was deleted, or its owner was deleted or made inactive (D25, D65), or it
- * is an SSH certificate that was deleted. An authority cannot be deleted before its certificates.
- *
- * Not mirrors: only what live sessions use is looked up, and nothing is sent while it is valid.
- */
+/** Ends sessions whose credential is no longer valid. */
 import { AgentCredentials } from '../records/find-agent-credentials.ts'
 import { botUsers } from '../resources/bot-users.ts'
 import { credentials } from '../resources/credentials.ts'
@@ -30,6 +25,12 @@ const ownerKinds = [users.kind, botUsers.kind]
 /** How many certificates are looked up in one statement. */
 const AT_A_TIME = 500
 
+/**
+ * For a credential that was deleted, or whose owner was deleted or made inactive (D25, D65).
+ *
+ * Not a mirror, and neither is the function below: only what live sessions use is looked up, and nothing is sent while it is
+ * valid.
+ */
 export function endWithCredentials(store: Store, sessions: CredentialSessions): Followed {
   const valid = new AgentCredentials(store)
   const check = async (ids: Iterable<string>): Promise<void> => {
@@ -53,6 +54,7 @@ export function endWithCredentials(store: Store, sessions: CredentialSessions): 
   }
 }
 
+/** For SSH certificates that were deleted. An authority cannot be deleted before its certificates. */
 export function endWithSshCertificates(store: Store, sessions: CredentialSessions): Followed {
   const check = async (ids: readonly string[]): Promise<void> => {
     for (let at = 0; at < ids.length; at += AT_A_TIME) {

@@ -1,8 +1,5 @@
 /**
- * A backup: every row of the database and the key that seals its secrets, as one file that either database can be restored from.
- *
- * The file is a line that names its kind, then gzipped lines of JSON, all of them sealed unless it is plain: first what the
- * backup is, then a line for each row, then how many there were. Without that last line it is not whole.
+ * A backup: every row of the database and the key that seals its secrets, as one file that restores either kind of database.
  */
 import { pipeline, Readable, type Transform } from 'node:stream'
 import { createGunzip, createGzip } from 'node:zlib'
@@ -32,6 +29,11 @@ export interface BackupContents extends BackupFacts {
 export class BadBackup extends Error {}
 
 const FORMAT = 1
+/**
+ * The file is a line that names its kind, then gzipped lines of JSON, all of them sealed unless the backup is plain. The
+ * lines of JSON are the facts about the backup, a line for each row, and the number of rows. Without that last line the
+ * backup is not whole.
+ */
 const plainMark = `postern-backup ${FORMAT} plain\n`
 const sealedMark = `postern-backup ${FORMAT} sealed\n`
 const MARK_BYTES = 64

@@ -37,7 +37,7 @@ function bindToContext(sealer: Sealer, sealed: string, context: string): string 
   try {
     text = sealer.openFirstForm(sealed)
   } catch {
-    // It could not be opened before either. It stays as it is, and is refused wherever it is used.
+    // This secret could not be opened before either. It stays as it is, and is refused wherever it is used.
     return sealed
   }
   return sealer.seal(text, context)

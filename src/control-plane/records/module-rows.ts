@@ -30,7 +30,7 @@ export interface ModuleChecks {
   settle(owner: string, resource: Resource, fields: Fields, around: Surroundings): Promise<Fields>
 }
 
-/** The caller and the checks; these run outside of any transaction, since they may take seconds. */
+/** The caller and the checks, which run outside of any transaction, since they may take seconds. */
 interface Checking {
   readonly checks: ModuleChecks
   readonly principal: Pick<Principal, 'id'>

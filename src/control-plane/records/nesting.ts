@@ -13,13 +13,13 @@ const MAX_LEVELS = 8
 const MAX_BELOW = 1000
 
 const WAY_UP = { through: NESTING_KINDS, levels: MAX_LEVELS }
-/** R-2.3: these carry bytes, so a fixed HTTP response makes no sense behind them. */
+/** R-2.3: these edges carry bytes, so a fixed HTTP response makes no sense behind them. */
 const BYTE_EDGES = ['tcp_edge', 'tls_edge']
 const HTTP_ONLY = 'http_response_backend'
 
 /**
- * Refuses a write of `resource` that would break these rules. `mentions` is everything it will refer to; `id` is null for a new
- * resource. D28, R-2.3: the request that would cause it is refused, whichever it is.
+ * Refuses a write of `resource` that would break these rules. `mentions` is everything that the resource will refer to; `id`
+ * is null for a new resource. D28, R-2.3: whichever request would break a rule is refused.
  */
 export async function checkNesting(
   writer: Writer,
@@ -43,8 +43,9 @@ export async function checkNesting(
 }
 
 /**
- * Counts the levels below `ids`, and finds an HTTP response among them. Rows on the way are locked: of two writes that together
- * would close a cycle, one waits for the other, or the database detects a deadlock; either way the second sees the first.
+ * Counts the levels below `ids`, and finds an HTTP response among them. Rows on the way are locked. Of two writes that
+ * together would close a cycle, one waits for the other, or the database detects a deadlock; either way the second write
+ * sees the first.
  */
 async function lookBelow(
   writer: Writer,

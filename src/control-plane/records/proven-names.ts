@@ -1,7 +1,4 @@
-/**
- * Names that are proven by a DNS record to belong to the users of this server. The value of the record derives from a secret of
- * the account and the name, so that a record for another server proves nothing here.
- */
+/** Names that are proven by a DNS record to belong to the users of this server. */
 import { createHmac, randomBytes } from 'node:crypto'
 import type { RecordLookUp } from '../../lib/net/record-look-up.ts'
 import { LOST_PROOF, type NameProof, proofKey, readProof, VOUCHED } from '../../model/name-proof.ts'
@@ -55,6 +52,8 @@ export class ProvenNames {
     this.#seed = seed
   }
 
+  // The value of the record derives from a secret of the account and the name, so that a record for another server proves
+  // nothing here.
   recordsFor(name: string): ProofRecords {
     const base = withoutWildcard(name)
     const value = createHmac('sha256', this.#seed).update(base).digest('hex').slice(0, VALUE_CHARS)

@@ -37,8 +37,8 @@ export async function openSealer(store: Store, keyFile: string): Promise<Sealer>
 }
 
 /**
- * Checks, inside the transaction that is about to store a secret, that the database still uses `sealer`'s key: a value
- * sealed under a key that was rotated away could never be read again.
+ * Checks that the database still uses `sealer`'s key, inside the transaction that is about to store a secret. A value sealed
+ * under a key that was rotated away could never be read again.
  */
 export async function holdKey(writer: Writer, sealer: Sealer): Promise<void> {
   if ((await writer.holdMeta(KEY_ID)) !== sealer.keyId) throw new Refusal('KEY_ROTATED')

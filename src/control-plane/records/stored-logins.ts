@@ -1,9 +1,4 @@
-/**
- * The stored logins of visitors, for the data planes that cache them.
- *
- * Listeners are told of every login that ends or changes: at once when that happens here, and through the feed when it happens
- * at another node.
- */
+/** The stored logins of visitors, for the data planes that cache them. */
 import type { IdSource } from '../../lib/ids.ts'
 import type { Sealer } from '../../lib/secrets/seal.ts'
 import {
@@ -38,7 +33,10 @@ export interface StoredLoginsOptions extends Pick<ControlTools, 'store' | 'seale
   readonly lookupMs?: number
 }
 
-/** Takes endings; if it returns a promise, they take effect when that settles, which must be within a bounded time. */
+/**
+ * Takes endings. If it returns a promise, the endings take effect when that promise settles, which must be within a bounded
+ * time.
+ */
 type HearEndings = (endings: LoginEndings) => void | Promise<void>
 
 /** The only argument of a call, by its name. */
@@ -60,7 +58,10 @@ export class StoredLogins implements LoginRows, Followed {
     this.#lookupMs = lookupMs
   }
 
-  /** Calls `heard` with logins that end from now on; returns a function that stops this. */
+  /**
+   * Calls `heard` with logins that end or change from now on: at once when that happens here, and through the feed when it
+   * happens at another node. Returns a function that stops this.
+   */
   whenEnded(heard: HearEndings): () => void {
     this.#listeners.add(heard)
     return () => {
@@ -97,7 +98,7 @@ export class StoredLogins implements LoginRows, Followed {
     const id = await this.#store.write(async (writer) => {
       await holdKey(writer, this.#sealer)
       const row = await writer.logins.at(browser, place.routeId)
-      // Another login may have replaced it.
+      // Another login may have replaced this one.
       if (row?.identity !== login.identity || row.created_at !== login.createdAt) return undefined
       const isThere = await writer.logins.renew({ id: row.id, ...changingColumns(row.id, login, this.#sealer) })
       // Others hold the old values, and a provider may accept a token only once.

@@ -38,8 +38,8 @@ export async function checkRules(writer: Writer, write: Write): Promise<void> {
 
 /** D65: a member who could change the rules of an enforced restriction could lock admins out, or let others in. */
 async function checkNotGuarding(writer: Writer, policyId: string): Promise<void> {
-  // Every write of a restriction rewrites its references, which locks the policy: so a write that begins to name or enforce it
-  // and this one run one after the other.
+  // Every write of a restriction rewrites its references, which locks the policy. So this write, and one that begins to name
+  // the policy or to enforce the restriction, run one after the other.
   await writer.lock(ipPolicies.kind, policyId)
   // A claim allows one restriction for each part.
   const restrictions = await writer.page({ kind: ipRestrictions.kind, limit: restrictedParts.length })

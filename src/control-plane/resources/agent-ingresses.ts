@@ -65,8 +65,8 @@ export const agentIngresses = storedKind({
     region_domains: [readName(domain)],
     certificate_management_status: statusShown(policy, managed),
   }),
-  // A name has one use. Claiming it both as an edge's and as reserved refuses it to edges, reservations and binds of
-  // agents, and refuses an agent ingress for a name that others serve.
+  // A name has one use. Claimed both as an edge's and as reserved, the name is refused to edges, reservations and binds of
+  // agents; and an agent ingress is refused a name that others serve.
   claims: ({ domain }) => [claim(EDGE_NAMES, domain), claim(RESERVED_NAMES, domain)],
   mentions: ({ managed }) => certificateMentions(managed?.certificate_id),
   clears: [{ name: 'certificate_management_policy', field: 'certificate_management_policy' }],

@@ -1,8 +1,9 @@
-/** Edges that data planes cannot serve. Planes report them; nothing is stored, so there are no ids. */
+/** Edges that data planes cannot serve. */
 import { closedObject, nullable } from '../../lib/shape/schema.ts'
 import { Type } from '../../lib/shape/type.ts'
 import { presentKind } from './resource.ts'
 
+/** Data planes report them; nothing is stored, so there are no ids. */
 export const brokenEdges = presentKind({
   kind: 'broken_edges',
   noun: 'list of broken edges',

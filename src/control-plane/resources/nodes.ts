@@ -1,4 +1,4 @@
-/** Nodes: the servers that share the database. Admins only, since it shows the addresses of machines. */
+/** Nodes: the servers that share the database. */
 import { nullable } from '../../lib/shape/schema.ts'
 import { Type } from '../../lib/shape/type.ts'
 import { present } from './resource.ts'
@@ -10,6 +10,7 @@ export const nodes = present({
   prefix: 'nd_',
   path: '/nodes',
   listKey: 'nodes',
+  // The list shows the addresses of machines.
   access: 'admin',
   columns: ['name', 'address', 'region', 'version', 'sessions', 'since', 'lease'],
   shows: {

@@ -1,4 +1,4 @@
-/** Explanations of policies (D55). Nothing is stored, so there are no ids. */
+/** Explanations of policies (D55). */
 import { closedObject } from '../../lib/shape/schema.ts'
 import { Type } from '../../lib/shape/type.ts'
 import { describedFields } from '../../model/described.ts'
@@ -17,6 +17,7 @@ const explainForm = closedObject({
   ...describedFields,
 })
 
+/** Nothing is stored, so there are no ids. */
 export const policyExplanations = presentKind({
   kind: 'policy_explanation',
   noun: 'policy explanation',

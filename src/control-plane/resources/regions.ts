@@ -1,9 +1,12 @@
-/** The region of a reservation. One server is one region, but scripts for the hosted service name one of its regions. */
+/** The region of a reservation. */
 import { BadValue } from '../../lib/shape/check.ts'
 import { Type } from '../../lib/shape/type.ts'
 import type { Surroundings } from './resource.ts'
 
-/** The regions of the hosted service. All are accepted and shown as they were sent, but served from here. */
+/**
+ * The regions of the hosted service, one of which its scripts name. One server is one region: all are accepted and shown as
+ * they were sent, but served from here.
+ */
 const hostedRegions = ['us', 'eu', 'ap', 'au', 'sa', 'jp', 'in', 'us-cal-1', 'global']
 
 export const region = Type.Optional(

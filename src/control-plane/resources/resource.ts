@@ -1,4 +1,4 @@
-/** Defines what an API resource is. Each of the other files in this folder describes one. */
+/** Defines what an API resource is; each of the other files in this folder describes one. */
 import type { Static, TObject, TProperties, TSchema } from 'typebox'
 import type { Clock } from '../../lib/clock.ts'
 import { closedObject, nullable, viewOf } from '../../lib/shape/schema.ts'
@@ -192,7 +192,10 @@ interface StoredSpec<Form extends TProperties, Kept extends Fields>
   extends Pick<Resource, 'kind' | 'noun' | 'about' | 'prefix' | 'path' | 'listKey' | 'access'>,
     Partial<Pick<Resource, 'otherName' | 'parent' | 'embeds' | 'place' | 'modules' | 'mints' | 'columns' | 'actions'>>,
     Partial<Pick<Resource, 'verbs' | 'handlers' | 'routes'>> {
-  /** Fields of the create body. Those with a default, or required, are always shown; others are null when unset. */
+  /**
+   * Fields of the create body. Fields that are required or have a default are always shown; other fields are null when
+   * unset.
+   */
   readonly form: Form
   /** Fields of `form` that an update cannot change. */
   readonly fixed?: readonly (keyof Form & string)[]

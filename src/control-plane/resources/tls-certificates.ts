@@ -62,7 +62,7 @@ export const tlsCertificates = storedKind({
   settle: (fields) => ({
     ...fields,
     ...describe(read(fields.certificate_pem, fields.private_key_pem)),
-    // Even when it replaces one that this server got: from then on it counts as uploaded.
+    // Even when it replaces a certificate that this server got from an authority: from then on it counts as uploaded.
     ...UPLOADED,
   }),
   // A renewed certificate replaces the one before, with the same key or a new one, and is served at once.

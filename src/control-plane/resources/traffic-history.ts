@@ -1,4 +1,4 @@
-/** Recent traffic in numbers. Data planes keep them for a day; nothing is stored, so there are no ids. */
+/** Recent traffic in numbers. */
 import { closedObject, nullable } from '../../lib/shape/schema.ts'
 import { Type } from '../../lib/shape/type.ts'
 import { presentKind } from './resource.ts'
@@ -22,6 +22,7 @@ const point = closedObject({
   tunnels: count('Tunnels that were online at its end.'),
 })
 
+/** Data planes keep the numbers for a day; nothing is stored, so there are no ids. */
 export const trafficHistory = presentKind({
   kind: 'traffic_history',
   noun: 'history of traffic',

@@ -1,8 +1,4 @@
-/**
- * Batches questions to the database: those that come during a query wait for the next one, which answers them all and begins a
- * moment after the one before. So thousands of agents that come back at once cost a few queries of each kind, and a single one
- * does not wait. No answer is older than its question.
- */
+/** Batches questions to the database. */
 import { ENOUGH, gatherMs } from './gather-time.ts'
 
 /** Most questions that one query answers. */
@@ -17,6 +13,11 @@ interface Asked<Key, Answer> {
   readonly reject: (error: unknown) => void
 }
 
+/**
+ * Questions that come during a query wait for the next one, which answers them all and begins a moment after the one before.
+ * So thousands of agents that come back at once cost a few queries of each kind, and a lone question does not wait. No
+ * answer is older than its question.
+ */
 export class AskedTogether<Key, Answer> {
   readonly #answer: (keys: readonly Key[]) => Promise<(key: Key) => Answer>
   readonly #apartMs: (together: number) => number

@@ -1,9 +1,4 @@
-/**
- * Writes the names whose certificates the server orders by itself, inside one transaction.
- *
- * A node that works on a name holds it for a while, by the database's clock. Every later write for that name first checks that
- * the node still holds it: a node that was frozen for too long finds that another has taken over.
- */
+/** Writes the names whose certificates the server orders by itself, inside one transaction. */
 import { sql } from 'kysely'
 import { inBatches } from './batches.ts'
 import {
@@ -24,6 +19,10 @@ interface KeptName {
   readonly state: string
 }
 
+/**
+ * A node that works on a name holds it for a while, by the database's clock. Every later write for that name first checks
+ * that the node still holds it: a node that was frozen for too long finds that another has taken over.
+ */
 export class CertificateWriter extends CertificateReader {
   /** Stores an account unless there is one for the directory; returns the one that counts. */
   async keepAccount(directory: string, key: string): Promise<{ readonly key: string; readonly url: string }> {
@@ -65,8 +64,8 @@ export class CertificateWriter extends CertificateReader {
   }
 
   /**
-   * Makes names due now that have lost their certificate or need another, unless an attempt is under way or must wait. A node
-   * that is just checking one of them starts over, since what it read is out of date.
+   * Makes names due now that have lost their certificate or need another, unless an attempt is under way or must wait. A
+   * node that is just checking such a name starts over, since what the node read is out of date.
    */
   async lookAgain(names: readonly string[]): Promise<void> {
     await inBatches(names.toSorted(), (some) =>

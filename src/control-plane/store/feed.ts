@@ -55,9 +55,9 @@ export class Feed {
   }
 
   /**
-   * Changes after the last one that was read, or after a revision, oldest first, at most `limit`. Null when the reader must read
-   * everything again: some changes are no longer kept, or the database has lost one that was read. A standby database that was
-   * promoted may lack the last moments of its primary, and gives their revisions to other changes.
+   * Changes after the last one that was read, or after a revision, oldest first, at most `limit`. Null when the reader must
+   * read everything again: some changes are no longer kept, or the database has lost a change that was read. A standby
+   * database that was promoted may lack the last changes of its primary, and gives the revisions of these to other changes.
    */
   since(last: Change | number, limit = 1000): Promise<readonly Change[] | null> {
     const after: ReadUpTo = typeof last === 'number' ? { revision: last } : last

@@ -1,8 +1,4 @@
-/**
- * How long to gather questions or writes before the next query: longer, the more the last one carried. In a crowd most of the
- * cost is that of the query itself, for this process and for the database, so each query should carry many. Two that come
- * together hardly wait.
- */
+/** How long to gather questions or writes before the next query. */
 
 /** The time for each item of the last query, and the longest, in milliseconds. */
 const EACH_MS = 10
@@ -11,6 +7,10 @@ const LONGEST_MS = 150
 /** How many waiting items are worth a query at once. */
 export const ENOUGH = 150
 
+/**
+ * Longer, the more the last query carried. In a crowd most of the cost is that of the query itself, for this process and for
+ * the database, so each query should carry many. Two questions that come together hardly wait.
+ */
 export function gatherMs(together: number, longestMs = LONGEST_MS): number {
   return Math.min(longestMs, EACH_MS * together)
 }

@@ -1,6 +1,7 @@
-/** How long the database may take before the store counts as unavailable (D67). All in milliseconds. */
+/** How long the database may take before the store counts as unavailable (D67). */
 import { inTime } from '../../lib/in-time.ts'
 
+/** All in milliseconds. */
 export interface StoreLimits {
   /** To connect, and to wait for a free connection or for a lock. */
   readonly connectionMs: number

@@ -1,4 +1,4 @@
-/** Reads what is online in a cluster. What a node has counts only while its lease runs, by the database's clock. */
+/** Reads what is online in a cluster. */
 import { type Kysely, type RawBuilder, type SqlBool, sql } from 'kysely'
 import type { PresencePage } from '../../model/presence.ts'
 import { inBatches } from './batches.ts'
@@ -39,6 +39,7 @@ const COUNTED = { first: 64, growth: 16 }
 /** Sorts after every id. */
 const AFTER_ALL_IDS = '~'
 
+/** What a node has counts only while its lease runs, by the database's clock. */
 export class OnlineReader {
   protected readonly db: Kysely<Tables>
   protected readonly facts: DialectFacts

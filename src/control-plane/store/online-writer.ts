@@ -1,9 +1,6 @@
 /**
  * Writes what is online in a cluster, inside one transaction.
  *
- * A node writes its rows only in a transaction that has called `holdLease`: otherwise they could be written after the node was
- * swept, and nobody would ever remove them. Places must be locked before they are written.
- *
  * One thing: every statement that one transaction may need.
  */
 import { type RawBuilder, type SqlBool, sql } from 'kysely'
@@ -44,6 +41,10 @@ const FREE = { ownerId: '', isPooled: false, digest: '', isUnnamed: false, port:
 /** The condition of an upsert that replaces every row. */
 const ALWAYS: RawBuilder<SqlBool> = sql<SqlBool>`1 = 1`
 
+/**
+ * A node writes its rows only in a transaction that has called `holdLease`. Otherwise they could be written after the node
+ * was swept, and nobody would ever remove them. Places must be locked before they are written.
+ */
 export class OnlineWriter extends OnlineReader {
   /**
    * Stores a node and makes its lease run for `leaseMs` from now. Returns whether it ran until now: if not, others may
@@ -212,9 +213,9 @@ export class OnlineWriter extends OnlineReader {
   }
 
   /**
-   * Removes up to `limit` rows of a node whose lease has expired, and the node itself last. Returns their number, not counting
-   * places that become empty and are removed with them: 0 when nothing is left, or only rows that others are writing to at this
-   * moment. It never waits for a transaction that may wait for it.
+   * Removes up to `limit` rows of a node whose lease has expired, and the node itself last. Returns their number, not
+   * counting places that become empty and are removed with them. Zero means that nothing is left, or only rows that other
+   * transactions are writing at this moment. Never waits for a transaction that may wait for this one.
    */
   async sweep(nodeId: string, limit: number): Promise<number> {
     let ended = this.db

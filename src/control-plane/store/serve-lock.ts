@@ -1,7 +1,4 @@
-/**
- * Keeps two servers from using one SQLite database: neither would know which agents are online at the other. The lock is
- * SQLite's own, on a file beside the database. The kernel drops it with the process, so a crash leaves no stale lock.
- */
+/** Keeps two servers from using one SQLite database. */
 import { closeSync, existsSync, openSync, realpathSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -12,7 +9,13 @@ const BUSY_MS = 500
 /** https://sqlite.org/rescode.html#busy */
 const SQLITE_BUSY = 5
 
-/** Locks the database at `url` for one server, if it is SQLite; returns a function that releases the lock. */
+/**
+ * Locks the database at `url` for one server, if it is SQLite; returns a function that releases the lock. Two servers would
+ * not know which agents are online at the other.
+ *
+ * The lock is SQLite's own, on a file beside the database. The kernel drops it with the process, so a crash leaves no stale
+ * lock.
+ */
 export function lockForServing(url: string): () => void {
   if (!url.startsWith('sqlite:')) return () => {}
   const path = url.slice('sqlite:'.length)

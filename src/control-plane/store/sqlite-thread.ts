@@ -1,7 +1,4 @@
-/**
- * The thread that holds the SQLite connection: it runs statements in order and answers each. A slow disk or another
- * process's lock stops only this thread. It imports as little as possible, because every command that starts waits for it.
- */
+/** The thread that holds the SQLite connection: it runs statements in order and answers each. */
 import { closeSync, existsSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
@@ -54,6 +51,10 @@ type Prepared = (parameters: readonly unknown[]) => ThreadAnswer
 
 const NOTHING: ThreadAnswer = { columns: [], rows: [], changes: 0 }
 
+/**
+ * A slow disk or another process's lock stops only this thread. Its file imports as little as possible, because every
+ * command that starts waits for the thread.
+ */
 function serve(data: ThreadData, port: NonNullable<typeof parentPort>): void {
   const say = (said: ThreadMessage) => port.postMessage(said)
   let db: DatabaseSync
@@ -93,7 +94,7 @@ function serve(data: ThreadData, port: NonNullable<typeof parentPort>): void {
 function open({ path, openMs, makes }: ThreadData): DatabaseSync {
   if (makes) {
     makeFolder(dirname(path))
-    // SQLite would create it readable by everyone. The files that it makes beside it get the same mode.
+    // SQLite would create a file that everyone can read. The files that SQLite makes beside this one get the same mode.
     closeSync(openSync(path, 'a', 0o600))
   } else if (!existsSync(path)) throw new Error('the database file is gone')
   const db = new DatabaseSync(path, { timeout: openMs })

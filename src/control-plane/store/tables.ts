@@ -1,13 +1,12 @@
-/**
- * The tables, as Kysely sees them.
- *
- * All resources share one table on purpose: a backend id may refer to one of several kinds, and a foreign key can point
- * to one table only. So the database itself protects referenced resources, prevents dangling references, and cascades
- * deletes; and a new kind needs no table of its own. Fields that only one kind has are JSON in `fields`.
- */
+/** The tables, as Kysely sees them. */
 import type { Generated } from 'kysely'
 
 export interface Tables {
+  /**
+   * All resources share one table on purpose: a backend id may refer to one of several kinds, and a foreign key can point to
+   * one table only. So the database itself protects referenced resources, prevents dangling references, and cascades
+   * deletes; and a new kind needs no table of its own. Fields that only one kind has are JSON in `fields`.
+   */
   resources: {
     id: string
     kind: string

@@ -1,7 +1,4 @@
-/**
- * Streams exchanges to watchers as they happen. While there are watchers, nodes are polled once for all of them; nothing is
- * buffered for a watcher that does not read.
- */
+/** Streams exchanges to watchers as they happen. */
 import type { Logger } from '../../lib/log/create-log.ts'
 import { Refusal } from '../../model/errors.ts'
 import { type ExchangeFilter, isThrough, type SeenExchange } from '../../model/exchange.ts'
@@ -32,6 +29,7 @@ const LOOK_MS = 500
 /** Most watchers at once. */
 const MAX_WATCHERS = 200
 
+/** While there are watchers, nodes are polled once for all of them. Nothing is buffered for a watcher that does not read. */
 export class ExchangeStreams {
   readonly #options: ExchangeStreamsOptions
   readonly #watchers = new Set<FollowingReader>()

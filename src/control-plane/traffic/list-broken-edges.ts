@@ -1,9 +1,12 @@
-/** Edges that refuse traffic because a data plane cannot serve them. All nodes have the same ones, so only this node is asked. */
+/** Lists the edges that refuse traffic because a data plane cannot serve them. */
 import { MAX_BROKEN_LISTED } from '../../model/broken-edge.ts'
 import type { AttachedPlanes } from '../mirrors/attached-planes.ts'
 import type { Fields } from '../resources/resource.ts'
 
-/** The broken edges as the API shows them (`control-plane/resources/broken-edges.ts`). */
+/**
+ * The broken edges as the API shows them (`control-plane/resources/broken-edges.ts`). All nodes have the same ones, so only
+ * this node is asked.
+ */
 export async function brokenEdgesHere(planes: Pick<AttachedPlanes, 'askEach'>): Promise<Fields> {
   const answers = await planes.askEach('brokenEdges', null)
   const found = answers.flatMap(({ answer }) => answer)

@@ -1,11 +1,4 @@
-/**
- * Reads sockets into one piece of memory that all of them share.
- *
- * Node allocates memory for every read. On a busy connection that costs more than the read itself, plus the time of the
- * garbage collector. Node can read into given memory (`onread` of net.connect), but offers that only for
- * connections it opens. Accepted sockets have the same fields under private symbols. Those are found by name here; if
- * one is missing, the socket is left alone and read in the usual way.
- */
+/** Reads sockets into one piece of memory that all of them share. */
 import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { keepBytes } from './byte-stream.ts'
@@ -47,6 +40,9 @@ interface Handle {
 /**
  * Passes the bytes that arrive to `take`, lent until it returns, instead of emitting `data`. When `take` returns false,
  * reading stops until Node or a `resume` asks for more. Returns false when this socket cannot be read that way.
+ *
+ * Node allocates memory for every read. On a busy connection that costs more than the read itself, plus the time of the
+ * garbage collector.
  */
 export function readBorrowed(socket: Duplex, take: (chunk: Buffer) => boolean): boolean {
   if (!(socket instanceof Socket)) return false
@@ -80,7 +76,11 @@ function newShared(): Shared {
   return { bytes, first: firstBytesOf(bytes) }
 }
 
-/** Sockets have them from the start, whatever they are used for. */
+/**
+ * Sockets have them from the start, whatever they are used for. Node can read into given memory (`onread` of net.connect),
+ * but only for connections that it opens. Accepted sockets have the same fields under private symbols, which are found by
+ * name here. If one is missing, the socket is left alone and read in the usual way.
+ */
 function fieldsOf(socket: Socket): Fields {
   const names = Object.getOwnPropertySymbols(socket)
   const symbolNamed = (name: string): symbol | undefined => names.find(({ description }) => description === name)

@@ -1,7 +1,4 @@
-/**
- * Writes lent bytes to a socket. Small chunks are sent at once. Larger ones are collected until the end of the turn:
- * TLS and the mux deliver small pieces, which are cheaper to send as one.
- */
+/** Writes lent bytes to a socket. */
 import type { Duplex } from 'node:stream'
 import { LENT_BYTES } from './borrowed-reads.ts'
 import { WriteBuffers } from './write-buffers.ts'
@@ -23,6 +20,10 @@ const HIGH_BYTES = 128 * 1024
 
 const stages = new WriteBuffers({ bytes: STAGE_BYTES, spares: 64 })
 
+/**
+ * Small chunks are sent at once. Larger ones are collected until the end of the turn: TLS and the mux deliver small pieces,
+ * which are cheaper to send as one.
+ */
 export class BufferedWrites {
   readonly #socket: Duplex
   /** Called when a stage was sent: there may be room again. */

@@ -1,8 +1,11 @@
-/** A byte stream as a Node Duplex, for APIs that require one. It is slower than a byte stream, so use it only for those. */
+/** A byte stream as a Node Duplex, for APIs that require one. */
 import { Duplex } from 'node:stream'
 import type { ByteStream } from './byte-stream.ts'
 
-/** Takes over `stream`. Each direction ends on its own; destroying the duplex early resets the stream. */
+/**
+ * Takes over `stream`. Each direction ends on its own; destroying the duplex early resets the stream. Slower than a byte
+ * stream, so use it for such APIs only.
+ */
 export class ByteDuplex extends Duplex {
   /** Bytes moved in both directions together. */
   moved = 0

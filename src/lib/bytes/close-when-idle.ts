@@ -17,8 +17,8 @@ const CHECK_MS = 10
 const LATE_CHECK_MS = 1
 
 /**
- * For how many checks a connection must be quiet: after the last bytes went to the visitor, and if it was quiet from
- * the start, when it may be waiting for an answer.
+ * For how many checks a connection must be quiet after the last bytes went to the visitor. A connection that was quiet from
+ * the start may be waiting for an answer, and must be quiet for longer.
  */
 const QUIET_CHECKS = { answered: 4, unknown: 50 }
 

@@ -1,7 +1,4 @@
-/**
- * Defers work until everything that arrived in this turn of the event loop has been read, and then runs it back to back.
- * Running the same code for many connections in a row keeps it in the processor's cache.
- */
+/** Defers work until everything that arrived in this turn of the event loop has been read, and then runs it back to back. */
 
 let tasks: (() => void)[] = []
 
@@ -11,6 +8,7 @@ export function atEndOfTurn(task: () => void): void {
   tasks.push(task)
 }
 
+/** Running the same code for many connections in a row keeps it in the processor's cache. */
 function runAll(): void {
   const due = tasks
   tasks = []

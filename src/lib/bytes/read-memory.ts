@@ -1,11 +1,4 @@
-/**
- * Frees the memory of read bytes soon after they were used.
- *
- * Every socket read gets memory outside the heap, held by a heap object of a few dozen bytes. V8 schedules its minor
- * collection by the size of those small objects. At full speed a gigabyte piles up before it is due, so V8 runs the slow
- * full collection over and over instead. Asking for a minor collection by the number of bytes read costs a millisecond
- * each time and saves more than half of the CPU time of a busy stream.
- */
+/** Frees the memory of read bytes soon after they were used. */
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 
@@ -16,7 +9,14 @@ export const ROUND_BYTES = 8 * 1024 * 1024
 let uncollected = 0
 let collect: (() => void) | undefined
 
-/** Counts bytes read; call it for every read. */
+/**
+ * Counts bytes read; call it for every read.
+ *
+ * Every socket read gets memory outside the heap, held by a heap object of a few dozen bytes. V8 schedules its minor
+ * collection by the size of those small objects. At full speed a gigabyte piles up before a minor collection is due, so V8
+ * runs the slow full collection over and over instead. Asking for a minor collection by the number of bytes read costs a
+ * millisecond each time and saves more than half of the CPU time of a busy stream.
+ */
 export function noteRead(bytes: number): void {
   uncollected += bytes
   if (uncollected < ROUND_BYTES) return

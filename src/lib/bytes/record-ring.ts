@@ -1,7 +1,4 @@
-/**
- * Keeps the latest records in a fixed amount of memory: new ones replace the oldest. All of them are in one buffer, so
- * that the garbage collector has nothing to trace.
- */
+/** Keeps the latest records in a fixed amount of memory: new ones replace the oldest. */
 
 interface RecordRingOptions {
   /** Memory for everything, in bytes. */
@@ -13,6 +10,7 @@ interface RecordRingOptions {
 /** Bytes of a record's place: where it begins and how long it is, two numbers. */
 const SLOT_BYTES = 16
 
+/** All records are in one buffer, so that the garbage collector has nothing to trace. */
 export class RecordRing {
   /** The memory for records; see `room`. */
   readonly bytes: Buffer

@@ -1,4 +1,4 @@
-/** Joins two streams: bytes from one go to the other, at the pace of the slower. Each direction has its own end. */
+/** Joins two streams: bytes from one go to the other, at the pace of the slower. */
 
 import { type ByteStream, writeLent } from './byte-stream.ts'
 import type { Movable } from './close-when-idle.ts'
@@ -45,7 +45,10 @@ const LAST_BYTES_MS = 10_000
  */
 const DROPPED_BYTES = 1024 * 1024
 
-/** Joins `a`, the visitor's side, and `b`; returns an object that counts their bytes and can end both. */
+/**
+ * Joins `a`, the visitor's side, and `b`; returns an object that counts their bytes and can end both. Each direction has its
+ * own end.
+ */
 export function relay(
   a: ByteStream,
   b: ByteStream,

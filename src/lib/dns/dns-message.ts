@@ -1,9 +1,4 @@
-/**
- * Reads and writes DNS messages (RFC 1035 §4), as far as a client that looks up and updates records needs them.
- *
- * Written by hand: maintained libraries neither sign messages nor keep their original bytes, without which a signature
- * cannot be checked.
- */
+/** Reads and writes DNS messages (RFC 1035 §4), as far as a client that looks up and updates records needs them. */
 
 interface DnsQuestion {
   /** Lower case, without a dot at its end; empty for the root. */
@@ -114,7 +109,12 @@ export interface ReadDnsMessage extends DnsMessage {
   readonly targets: ReadonlyMap<DnsRecord, string>
 }
 
-/** Throws `DnsDamage` on anything that is not exactly one message. */
+/**
+ * Throws `DnsDamage` on anything that is not exactly one message.
+ *
+ * Written by hand: maintained libraries neither sign messages nor keep their original bytes, without which a signature
+ * cannot be checked.
+ */
 export function readDnsMessage(bytes: Buffer): ReadDnsMessage {
   const reader = new DnsReader(bytes)
   const [id, flags] = [reader.uint16(), reader.uint16()]

@@ -1,9 +1,4 @@
-/**
- * Keeps some file descriptors in reserve: when few are left, new connections are closed as soon as they are accepted.
- *
- * Without this the process runs out. Then accept fails, libuv closes new connections without telling us, and the
- * database, certificates and services cannot be opened either.
- */
+/** Keeps some file descriptors in reserve: when few are left, new connections are closed as soon as they are accepted. */
 import { type FileHandle, open } from 'node:fs/promises'
 import type { Socket } from 'node:net'
 import type { Logger } from '../log/create-log.ts'
@@ -33,6 +28,10 @@ interface DescriptorSystem {
   close(): Promise<void>
 }
 
+/**
+ * Without a reserve the process runs out of descriptors. Then accept fails, libuv closes new connections without telling us,
+ * and the database, certificates and services cannot be opened either.
+ */
 export class Descriptors {
   readonly #system: DescriptorSystem
   readonly #lines: MinuteLog<Readonly<Record<string, unknown>>>

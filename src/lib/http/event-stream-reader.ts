@@ -1,4 +1,4 @@
-/** Reads server-sent events from a text that arrives in parts. Browsers run it too, so it must not use Node. */
+/** Reads server-sent events from a text that arrives in parts. */
 
 /** The longest event, in characters; an exchange has a few thousand. */
 const MAX_EVENT = 1_000_000
@@ -8,6 +8,7 @@ export interface ServerEvent {
   readonly data: string
 }
 
+/** Browsers run it too, so it must not use Node. */
 export class EventStreamReader {
   #rest = ''
 

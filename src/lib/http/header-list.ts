@@ -1,7 +1,8 @@
-/** The headers of one HTTP message, in order. Names keep their spelling and are compared case-insensitively. */
+/** The headers of one HTTP message, in order. */
 import { type HeaderName, headerName } from './header-name.ts'
 import { isFieldContent } from './http-header.ts'
 
+/** Names keep their spelling and are compared case-insensitively. */
 export class HeaderList {
   /** Names and values in two arrays, which is cheap to copy: most headers are only passed on. */
   readonly #names: HeaderName[] = []

@@ -1,11 +1,10 @@
-/**
- * The name of a header in the sender's spelling, with the facts that the proxy needs computed once. Every message has
- * the same names, so they are cached in a table of fixed size.
- */
+/** The name of a header in the sender's spelling, with the facts that the proxy needs computed once. */
 import { flatText } from '../text/flat-text.ts'
 import { isHeaderName } from './http-header.ts'
 
-/** Size of the cache, a power of two. A new spelling replaces the one in its slot. */
+/**
+ * Size of the cache of names, a power of two. Every message has the same names; a new spelling replaces the one in its slot.
+ */
 const SLOTS = 1024
 
 /** Longer names are rare and not cached, in characters. */

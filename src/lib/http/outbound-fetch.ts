@@ -1,8 +1,4 @@
-/**
- * Requests that the server makes to URLs set by users (D53): bounded in time, size and redirects, and only to addresses
- * that the operator allows. The check is on the address that is dialled, never on the name, which may resolve to another
- * address each time. Node's own `fetch` has no hook between resolving a name and connecting.
- */
+/** Requests that the server makes to URLs set by users (D53): bounded in time, size and redirects. */
 import { lookup as resolveName } from 'node:dns'
 import type { IncomingMessage } from 'node:http'
 import { request as requestSecure } from 'node:https'
@@ -66,6 +62,10 @@ export const FETCH_MAX_REDIRECTS = 3
 
 const redirects: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
 
+/**
+ * Reaches only addresses that the operator allows. The check is on the address that is dialled, never on the name, which may
+ * resolve to another address each time. Node's own `fetch` has no hook between resolving a name and connecting.
+ */
 export function outboundFetch(options: OutboundOptions): Fetch {
   return async (given, request = {}) => {
     const { longestMs = FETCH_TIMEOUT_MS } = options

@@ -1,7 +1,4 @@
-/**
- * A linked list from the oldest to the newest, with the links in its members. A Set or a Map would do the same, but one
- * that changes with every connection or request is rebuilt often, while this list allocates nothing.
- */
+/** A linked list from the oldest to the newest, with the links in its members. */
 
 /** A thing that can be in one such list; only the list sets these fields. */
 export interface Aged<T> {
@@ -9,6 +6,10 @@ export interface Aged<T> {
   newer: T | undefined
 }
 
+/**
+ * A Set or a Map would do the same, but one that changes with every connection or request is rebuilt often, while this list
+ * allocates nothing.
+ */
 export class AgeList<T extends Aged<T>> {
   #oldest: T | undefined
   #newest: T | undefined

@@ -173,7 +173,7 @@ function renew(windows: Map<string, Window>, key: string, window: Window, now: n
   return window
 }
 
-/** Adds `more` to a window of the same key that began at another time; it may count too much, but never too little. */
+/** Adds `more` to a window of the same key that began at another time. The sum may count too much, but never too little. */
 function joinWindows(window: Window, more: Window, now: number, windowMs: number): void {
   if (now - more.startedAt < windowMs) {
     window.current += more.current

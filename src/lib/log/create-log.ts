@@ -1,4 +1,4 @@
-/** The log: events with fields, as JSON or as readable lines on a terminal. Fields with secret names are masked. */
+/** The log: events with fields, as JSON or as readable lines on a terminal. */
 import { type Logger, pino, stdSerializers, stdTimeFunctions } from 'pino'
 import { cutText } from '../text/cut-text.ts'
 import { LineSink } from './line-sink.ts'
@@ -32,7 +32,10 @@ const MAX_LINE_CHARACTERS = 32 * 1024
 /** How much of a stack is logged, in bytes. */
 const MAX_STACK_BYTES = 8 * 1024
 
-/** Opens a log; by default it writes to stderr, which leaves stdout to the output of commands. */
+/**
+ * Opens a log; by default it writes to stderr, which leaves stdout to the output of commands. Fields with secret names are
+ * masked.
+ */
 export function createLog({ level = 'info', format = 'auto', destination }: LogOptions = {}): Logger {
   const target = destination ?? openStderr((line) => formatted(line))
   const onTerminal = target.isTTY === true

@@ -1,10 +1,4 @@
-/**
- * Writes lines out of the process in bounded memory, without ever making the caller wait.
- *
- * Lines for a slow reader queue up to a limit, and further lines are dropped. When nothing can be written, as on a full
- * disk or a pipe without a reader, lines are dropped at once. Dropped lines are counted, and a notice reports their
- * number as soon as it can be written.
- */
+/** Writes lines out of the process in bounded memory, without ever making the caller wait. */
 
 /** The destination of lines: a file or a pipe. */
 export interface LinePort {
@@ -37,6 +31,11 @@ const RETRY_MS = 1000
 /** How long the process waits at its end for a slow reader, in milliseconds. */
 const LAST_LIMIT_MS = 200
 
+/**
+ * Lines for a slow reader queue up to a limit, and further lines are dropped. When nothing can be written, as on a full disk
+ * or a pipe without a reader, lines are dropped at once. Dropped lines are counted, and a notice reports their number as
+ * soon as it can be written.
+ */
 export class LineSink {
   readonly #port: LinePort
   readonly #options: LineSinkOptions

@@ -1,10 +1,8 @@
-/**
- * What a listener reports to the same listener at other data planes, so that caps apply to all of them together: how many
- * connections are open, and how much of each rate was used since its last report.
- */
+/** What a listener reports to the same listener at other data planes, so that caps apply to all of them together. */
 import { BURST_SECONDS } from '../limits/token-bucket.ts'
 import type { CapLimits } from './connection-caps.ts'
 
+/** How many connections are open, and how much of each rate was used since the last report. */
 export interface CapNews {
   /** Open connections at this plane; absent when that has not changed. */
   readonly open?: number

@@ -1,8 +1,4 @@
-/**
- * Reads a network in CIDR form strictly, and suggests a correction when it is almost right.
- *
- * Written by hand: libraries for addresses read `010.1.1.1` as octal, and do not suggest corrections.
- */
+/** Reads a network in CIDR form strictly, and suggests a correction when it is almost right. */
 
 import { BadInput } from '../shape/bad-input.ts'
 import { ipBytes, ipText, isMappedIPv4 } from './ip-bytes.ts'
@@ -16,7 +12,10 @@ interface Cidr {
   readonly canonical: string
 }
 
-/** Reads `10.0.0.0/8` or `2001:db8::/32`; throws an `Error` whose message suggests the right form. */
+/**
+ * Reads `10.0.0.0/8` or `2001:db8::/32`; throws an `Error` whose message suggests the right form. Written by hand: libraries
+ * for addresses read `010.1.1.1` as octal, and do not suggest corrections.
+ */
 export function readCidr(text: string): Cidr {
   // Limits the text that error messages quote.
   if (text.length > MAX_CIDR_LENGTH) throw notANetwork()

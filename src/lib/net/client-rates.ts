@@ -1,8 +1,4 @@
-/**
- * Open connections and rates of each source. A source is kept while it has a connection open, so their number is bounded
- * by that of connections. The others that left last are remembered too, so that closing the connection after each
- * request does not evade a rate.
- */
+/** The open connections and the rates of each source. */
 
 import { TokenBucket } from '../limits/token-bucket.ts'
 import { clientKeyOf } from './client-key.ts'
@@ -31,6 +27,10 @@ class Source {
   }
 }
 
+/**
+ * A source is kept while it has a connection open, so the number of sources is bounded by that of connections. The others
+ * that left last are remembered too: closing the connection after each request does not evade a rate.
+ */
 export class ClientRates {
   #rates: SourceRates
   readonly #now: () => number

@@ -1,7 +1,4 @@
-/**
- * The caps of one listener (D68): connections in all and from one source, and requests and TLS handshakes per second. At a
- * cap new ones are refused and open ones go on. Every refusal is counted; the log gets one line a minute.
- */
+/** The caps of one listener (D68): connections in all and from one source, and requests and TLS handshakes per second. */
 import type { Socket } from 'node:net'
 import { TokenBucket } from '../limits/token-bucket.ts'
 import type { Logger } from '../log/create-log.ts'
@@ -57,6 +54,7 @@ interface Sharing {
   readonly onNews: (isUrgent: boolean) => void
 }
 
+/** At a cap new connections are refused and open ones go on. Every refusal is counted; the log gets one line a minute. */
 export class ConnectionCaps {
   readonly door: ConnectionCapsOptions['door']
   #limits: CapLimits

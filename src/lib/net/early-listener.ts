@@ -1,7 +1,4 @@
-/**
- * A listener that is open before its server is ready: connections wait meanwhile, and are not refused. The server takes
- * over the listener with all waiting connections.
- */
+/** A listener that is open before its server is ready: connections wait meanwhile, and are not refused. */
 import { type AddressInfo, createServer, type Server, type ServerOpts, type Socket } from 'node:net'
 
 /** How many connections the system may queue for one listener; its own limit may be lower. */
@@ -26,6 +23,7 @@ export interface EarlyOptions {
 /** How many connections may wait at one listener. Further ones are closed, as a system does when its queue is full. */
 const MAX_WAITING = 1024
 
+/** The server takes over the listener with all waiting connections. */
 export class EarlyListener {
   readonly address: AddressInfo
   readonly #options: EarlyOptions
@@ -53,7 +51,9 @@ export class EarlyListener {
     throw Object.assign(new Error('not a TCP socket'), { code: 'ENOTSUP' })
   }
 
-  /** A socket that listens only when a server takes it over; until then other processes serve it, or none. */
+  /**
+   * A listener whose socket listens only when a server takes it over; until then other processes serve the socket, or none.
+   */
   static later(handle: ServerHandle, address: AddressInfo, options: EarlyOptions): EarlyListener {
     return new EarlyListener(handle, new Set(), address, options)
   }

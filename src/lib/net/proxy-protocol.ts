@@ -1,8 +1,4 @@
-/**
- * The PROXY protocol, versions 1 and 2: writes and reads the header that precedes a connection and names its visitor.
- *
- * Written by hand: the two formats are short, and a lenient reader would let visitors choose their own address.
- */
+/** The PROXY protocol, versions 1 and 2: writes and reads the header that precedes a connection and names its visitor. */
 import { asIPv6, ipBytes, ipText } from './ip-bytes.ts'
 import type { Peer } from './peer.ts'
 
@@ -80,7 +76,11 @@ export interface ProxyHeaderRead {
   readonly rest: Buffer
 }
 
-/** Reads the header that a trusted hop sends first; buffers no more than a header can have. */
+/**
+ * Reads the header that a trusted hop sends first; buffers no more than a header can have.
+ *
+ * Written by hand: the two formats are short, and a lenient reader would let visitors choose their own address.
+ */
 export class ProxyHeaderReader {
   #held: Buffer = Buffer.alloc(0)
 

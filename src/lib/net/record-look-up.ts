@@ -1,4 +1,4 @@
-/** Looks up DNS records. That there are none is an answer; a resolver that does not answer is an error. */
+/** Looks up DNS records. */
 import { Resolver } from 'node:dns/promises'
 
 export interface RecordLookUp {
@@ -11,7 +11,7 @@ export interface RecordLookUp {
 /** How long a server may take, in milliseconds, and how many times it is asked. */
 const PATIENCE = { timeout: 1500, tries: 2 } as const
 
-/** Answers of a resolver that mean that there is no such record. */
+/** Codes for names without records. That there are none is an answer; a resolver that does not answer is an error. */
 const nothing: ReadonlySet<unknown> = new Set(['ENODATA', 'ENOTFOUND'])
 
 /** Asks these servers, `address` or `address:port`, in order; those of this machine when there are none. */

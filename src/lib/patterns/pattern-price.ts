@@ -1,9 +1,9 @@
-/**
- * Estimates from the text of a regular expression what it costs to compile and keep: in instructions of its program,
- * with character classes priced by their ranges. It takes one pass over the text, so no pattern is expensive to price.
- */
+/** Estimates from the text of a regular expression what it costs to compile and keep. */
 
-/** A close upper bound of the instructions that an RE2 pattern compiles to; meaningless for invalid patterns. */
+/**
+ * A close upper bound of the instructions that an RE2 pattern compiles to, with character classes priced by their ranges;
+ * meaningless for invalid patterns. Takes one pass over the text, so no pattern is expensive to price.
+ */
 export function patternPrice(pattern: string): number {
   return new Pricing(pattern).whole()
 }

@@ -1,9 +1,4 @@
-/**
- * Searches text for users' regular expressions at a bounded cost.
- *
- * The regular expression engine is linear in the text, but also in the size of the pattern, and a search cannot be
- * stopped: `[ab]*a[ab]{900}c` takes 0.3 s on 8 KiB. So the engine only compiles; its program runs here, counting steps.
- */
+/** Searches text for users' regular expressions at a bounded cost. */
 import { compileProgram, LATIN1, op, type PatternProgram } from './pattern-program.ts'
 
 /** Whether one of the patterns matches anywhere in `text`; undefined when more than `maxSteps` would be needed to know. */
@@ -14,7 +9,12 @@ export function compilePatterns(patterns: readonly string[]): PatternSearch {
   return patterns.length === 0 ? () => false : searchProgram(compileProgram(patterns))
 }
 
-/** A search for the patterns that `program` was compiled from. */
+/**
+ * A search for the patterns that `program` was compiled from.
+ *
+ * The regular expression engine is linear in the text, but also in the size of the pattern, and a search cannot be stopped:
+ * `[ab]*a[ab]{900}c` takes 0.3 s on 8 KiB. So the engine only compiles; its program runs here, counting steps.
+ */
 export function searchProgram(program: PatternProgram): PatternSearch {
   const { start, kinds, outs, args, masks } = program
   const { length } = kinds

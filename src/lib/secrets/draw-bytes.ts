@@ -1,14 +1,13 @@
-/**
- * Random bytes in small portions, for ids and nonces. They are drawn from the system many at a time: a call for each
- * portion takes over ten times as long. Not for keys and tokens, which should not be in memory before they are needed.
- */
+/** Random bytes in small portions, for ids and nonces. */
 import { randomFillSync } from 'node:crypto'
 
+/** Bytes are drawn from the system this many at a time: a call for each portion takes over ten times as long. */
 const AT_ONCE = 4096
 
 const drawn = Buffer.allocUnsafeSlow(AT_ONCE)
 let at = AT_ONCE
 
+/** Not for keys and tokens, which should not be in memory before they are needed. */
 export function drawBytes(count: number): Buffer {
   const from = draw(count)
   // A copy, because later bytes are drawn into the same memory.

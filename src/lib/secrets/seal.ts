@@ -54,7 +54,7 @@ export class Sealer {
     this.keyId = createHash('sha256').update('postern key id\0').update(key).digest('hex').slice(0, 16)
   }
 
-  /** Derives another key from this one: it opens nothing that this one sealed, and reveals nothing of it. */
+  /** Derives another key from this one: the other key opens nothing that this one sealed, and reveals nothing of it. */
   keyFor(purpose: string): Uint8Array {
     return new Uint8Array(hkdfSync('sha256', this.#key, '', `postern key for ${purpose}`, KEY_BYTES))
   }

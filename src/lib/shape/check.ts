@@ -1,11 +1,4 @@
-/**
- * Checks values from outside: walks a value along its schema once, and returns the checked value or throws a
- * `BadValue` that names the field and says what to do.
- *
- * The schemas are plain JSON Schema (built with TypeBox), so the OpenAPI document uses the same ones. Written by hand
- * because general validators lack three things: limits in bytes (`maxBytes`), `null` read as absent, and maps rebuilt
- * without a prototype.
- */
+/** Checks values from outside against a schema. */
 import type { Static, TSchema } from 'typebox'
 import { nearest } from '../text/nearest.ts'
 import { plural } from '../text/plural.ts'
@@ -25,7 +18,10 @@ export class BadValue extends Error {
   }
 }
 
-/** The part of JSON Schema that our schemas use. */
+/**
+ * The part of JSON Schema that our schemas use. They are plain JSON Schema (built with TypeBox), so the OpenAPI document uses
+ * the same ones.
+ */
 export interface SchemaNode {
   readonly type?: string
   readonly description?: string
@@ -53,7 +49,12 @@ export interface SchemaNode {
   readonly 'x-or-one'?: boolean
 }
 
-/** Checks `value` against `schema` and returns it with defaults filled in; throws `BadValue`. */
+/**
+ * Checks `value` against `schema` and returns it with defaults filled in; throws `BadValue`.
+ *
+ * Walks the value along its schema once. Written by hand because general validators lack three things: limits in bytes
+ * (`maxBytes`), `null` read as absent, and maps rebuilt without a prototype.
+ */
 export function check<S extends TSchema>(schema: S, value: unknown): Static<S> {
   // The walk below builds exactly what the schema describes; TypeScript cannot follow that through the recursion.
   return walk(schema, value, '') as Static<S>

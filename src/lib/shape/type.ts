@@ -1,9 +1,4 @@
-/**
- * Makes schemas with the functions of TypeBox that we use, and with its types.
- *
- * TypeBox itself has hundreds of files, which every process and thread with a schema would load. Their result here is
- * plain JSON Schema, so a few lines do the same.
- */
+/** Makes schemas with the functions of TypeBox that we use, and with its types. */
 import type { Type as TypeBox } from 'typebox'
 
 type Word =
@@ -28,6 +23,10 @@ const OPTIONAL = Symbol('optional')
 /** TypeBox's pattern for a map with any keys. */
 const ANY_KEY = '^.*$'
 
+/**
+ * TypeBox itself has hundreds of files, which every process and thread with a schema would load. Their result here is plain
+ * JSON Schema, so a few lines do the same.
+ */
 const words: Readonly<Record<Word, (...given: never[]) => Schema>> = {
   Array: (items: Schema, options?: Schema) => ({ type: 'array', items, ...options }),
   Boolean: (options?: Schema) => ({ type: 'boolean', ...options }),

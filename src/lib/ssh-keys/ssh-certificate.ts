@@ -1,8 +1,4 @@
-/**
- * OpenSSH certificates (openssh/PROTOCOL.certkeys): a public key and its permitted uses, signed by an authority.
- *
- * Written by hand: `ssh2` neither reads nor signs certificates, and libraries that do read them leniently.
- */
+/** OpenSSH certificates (openssh/PROTOCOL.certkeys): a public key and its permitted uses, signed by an authority. */
 import { createHash, type KeyObject } from 'node:crypto'
 import { BadInput } from '../shape/bad-input.ts'
 import { blobType, keyOfBlob, sshKeyTypes } from './ssh-key-blob.ts'
@@ -60,7 +56,11 @@ export function sshCertificateDigest(blob: Buffer): string {
   return createHash('sha256').update(blob).digest('base64url')
 }
 
-/** Makes and signs a certificate in wire form. `nonce` must be random, so that the signed bytes cannot be predicted. */
+/**
+ * Makes and signs a certificate in wire form. `nonce` must be random, so that the signed bytes cannot be predicted.
+ *
+ * Written by hand: `ssh2` neither reads nor signs certificates, and libraries that do read them leniently.
+ */
 export async function makeSshCertificate(
   keyBlob: Buffer,
   facts: SshCertificateFacts,

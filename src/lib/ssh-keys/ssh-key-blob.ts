@@ -1,9 +1,4 @@
-/**
- * The wire form of an SSH public key, strictly: RFC 4253 §6.6 (RSA), RFC 5656 §3.1 (ECDSA), RFC 8709 §4 (Ed25519).
- *
- * Written by hand: `ssh2` reads keys more leniently, and not in PEM; here a key has only one spelling, from which its
- * fingerprint is computed.
- */
+/** The wire form of an SSH public key, strictly: RFC 4253 §6.6 (RSA), RFC 5656 §3.1 (ECDSA), RFC 8709 §4 (Ed25519). */
 
 import { createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto'
 import { BadInput } from '../shape/bad-input.ts'
@@ -26,7 +21,12 @@ export function blobType(blob: Buffer): string {
   return new SshWireReader(blob, damagedInput).string().toString('latin1')
 }
 
-/** Reads a wire blob of one of `sshKeyTypes` strictly: exact lengths, no trailing bytes, a valid key. */
+/**
+ * Reads a wire blob of one of `sshKeyTypes` strictly: exact lengths, no trailing bytes, a valid key.
+ *
+ * Written by hand: `ssh2` reads keys more leniently, and not in PEM. Here a key has only one spelling, from which its
+ * fingerprint is computed.
+ */
 export function keyOfBlob(blob: Buffer): KeyObject {
   const reader = new SshWireReader(blob, damagedInput)
   const jwk = readKey(reader, reader.string().toString('latin1'))

@@ -1,10 +1,4 @@
-/**
- * Reads JSON from outside strictly, in one pass: UTF-8, no duplicate keys, no `__proto__`, no NUL, bounded depth and
- * width.
- *
- * Written by hand: `JSON.parse` accepts duplicate keys and `__proto__`, has no limit on depth, and blocks the event
- * loop until it is done.
- */
+/** Reads JSON from outside strictly: UTF-8, no duplicate keys, no `__proto__`, no NUL, bounded depth and width. */
 import { othersTurn } from '../threads/others-turn.ts'
 
 /** JSON that we refuse; the message can be shown to the sender. */
@@ -27,7 +21,12 @@ interface JsonBounds {
  */
 export const MAX_JSON_VALUES = 5000
 
-/** Parses `bytes` as one JSON value (RFC 8259); throws `BadJson`. */
+/**
+ * Parses `bytes` as one JSON value (RFC 8259); throws `BadJson`.
+ *
+ * Written by hand, in one pass: `JSON.parse` accepts duplicate keys and `__proto__`, has no limit on depth, and blocks the
+ * event loop until it is done.
+ */
 export function parseJson(bytes: Uint8Array, bounds: JsonBounds): unknown {
   const source = new Source(decode(bytes), bounds)
   while (!source.isWhole) source.step()

@@ -3,7 +3,7 @@
 /** How long work goes on before it pauses for others, in milliseconds. */
 const TURN_MS = 5
 
-/** Paused work, in order. One continues in each round of the loop, so that many block it no longer than one. */
+/** Paused work, in order. One piece continues in each round of the loop, so that many pieces block it no longer than one. */
 const waiting: (() => void)[] = []
 
 /** Resolves in a later round of the event loop in which no other paused work continues. */

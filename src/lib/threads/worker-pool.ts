@@ -1,7 +1,4 @@
-/**
- * Runs long work on worker threads that all kinds of work share. Each kind has a lane of its own: one piece at a time for
- * each owner, within limits of time and memory, and without waiting for other kinds.
- */
+/** Runs long work on worker threads that all kinds of work share. */
 import { Worker } from 'node:worker_threads'
 import { threadEnv } from './thread-env.ts'
 
@@ -51,6 +48,10 @@ interface Piece {
   readonly reject: (error: Error) => void
 }
 
+/**
+ * Each kind of work has a lane of its own: one piece at a time for each owner, within limits of time and memory, and without
+ * waiting for other kinds.
+ */
 export class WorkerPool {
   readonly #entry: URL
   readonly #idle: Thread[] = []

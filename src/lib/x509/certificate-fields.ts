@@ -1,9 +1,4 @@
-/**
- * Reads from the DER of a certificate (RFC 5280 §4.1) what node:crypto does not provide: names and key usages.
- *
- * `X509Certificate.toLegacyObject()` has the common name too, but Node 24 crashes in it when the certificate contains
- * a public key that OpenSSL cannot decode.
- */
+/** Reads from the DER of a certificate (RFC 5280 §4.1) what node:crypto does not provide: names and key usages. */
 import { BadInput } from '../shape/bad-input.ts'
 import { type DerElement, derElements, derOnly, derTag, dottedOid } from './der.ts'
 
@@ -14,7 +9,12 @@ interface CertificateFields {
   readonly extendedKeyUsages: string[]
 }
 
-/** Reads these fields of a certificate in DER; throws on anything malformed and on trailing bytes. */
+/**
+ * Reads these fields of a certificate in DER; throws on anything malformed and on trailing bytes.
+ *
+ * `X509Certificate.toLegacyObject()` has the common name too, but Node 24 crashes in it when the certificate contains a
+ * public key that OpenSSL cannot decode.
+ */
 export function readCertificateFields(der: Buffer): CertificateFields {
   const { subject, extensions } = certificateParts(der)
   return {

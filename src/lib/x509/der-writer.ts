@@ -1,11 +1,10 @@
-/**
- * A small writer of DER: each function returns one complete element.
- *
- * Written by hand: `node:crypto` cannot write certificates; ours use ten kinds of elements. See certificate-writer.ts.
- */
+/** A small writer of DER: each function returns one complete element. */
 import { derTag } from './der.ts'
 
-/** An element with this tag that contains `parts`. */
+/**
+ * An element with this tag that contains `parts`. Written by hand: `node:crypto` cannot write certificates, and ours use ten
+ * kinds of elements (see x509-writer.ts).
+ */
 export function der(tag: number, ...parts: readonly Buffer[]): Buffer {
   const length = parts.reduce((sum, part) => sum + part.length, 0)
   return Buffer.concat([Buffer.from([tag]), lengthBytes(length), ...parts])

@@ -1,9 +1,4 @@
-/**
- * A small strict reader of DER: it reads one level per call, so the caller decides how deep it goes.
- *
- * Written by hand: `node:crypto` does not provide the parts of a certificate that we show, and an ASN.1 library builds
- * the whole tree of untrusted input, however deep it is.
- */
+/** A small strict reader of DER: it reads one level per call, so the caller decides how deep it goes. */
 import { BadInput } from '../shape/bad-input.ts'
 
 export interface DerElement {
@@ -13,7 +8,12 @@ export interface DerElement {
 
 export const derTag = { boolean: 0x01, bitString: 0x03, octetString: 0x04, oid: 0x06, sequence: 0x30 } as const
 
-/** The elements that make up all of `bytes`; throws on anything that is not DER. */
+/**
+ * The elements that make up all of `bytes`; throws on anything that is not DER.
+ *
+ * Written by hand: `node:crypto` does not provide the parts of a certificate that we show, and an ASN.1 library builds the
+ * whole tree of untrusted input, however deep it is.
+ */
 export function derElements(bytes: Buffer): DerElement[] {
   const elements: DerElement[] = []
   for (let at = 0; at < bytes.length; ) {

@@ -1,10 +1,4 @@
-/**
- * Writes certificates (RFC 5280 §4.1): their names, their extensions, and the signature over all of it.
- *
- * Written by hand: `node:crypto` cannot make certificates. A certificate is issued while a visitor waits in a
- * handshake, so it must be signed synchronously; `@peculiar/x509` signs through WebCrypto, in turns of the event loop,
- * and depends on eleven packages. The tests verify these certificates with OpenSSL.
- */
+/** Writes certificates (RFC 5280 §4.1): their names, their extensions, and the signature over all of it. */
 import { createHash, type KeyObject, sign } from 'node:crypto'
 import { ipBytes } from '../net/ip-bytes.ts'
 import { extensionOid, nameOid } from './certificate-fields.ts'
@@ -37,7 +31,13 @@ export interface CertificateContents {
   readonly extensions: readonly Buffer[]
 }
 
-/** Signs with an EC or RSA key, and returns the certificate in PEM. */
+/**
+ * Signs with an EC or RSA key, and returns the certificate in PEM.
+ *
+ * Written by hand: `node:crypto` cannot make certificates. A certificate is issued while a visitor waits in a handshake, so
+ * it must be signed synchronously. `@peculiar/x509` signs through WebCrypto, in turns of the event loop, and depends on
+ * eleven packages. The tests verify these certificates with OpenSSL.
+ */
 export function writeCertificate(contents: CertificateContents, signer: KeyObject): string {
   const { serialNumber, issuer, subject, notBefore, notAfter, publicKey, extensions } = contents
   const algorithm =

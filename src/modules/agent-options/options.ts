@@ -1,4 +1,4 @@
-/** Turns the options of an agent's bind into settings of modules. One list holds all that an agent may ask for. */
+/** Turns the options of an agent's bind into settings of modules. */
 
 import { NEVER_HERE, patternPrice } from '../../lib/patterns/pattern-price.ts'
 import { BadValue } from '../../lib/shape/check.ts'
@@ -38,7 +38,10 @@ interface AgentOption {
 
 const web = { http: 'route', https: 'route' } as const
 
-/** The options that guard or change traffic. Names, addresses and what the agent does itself are read elsewhere. */
+/**
+ * All options with which an agent may guard or change traffic. Names, addresses and what the agent does itself are read
+ * elsewhere.
+ */
 const options: readonly AgentOption[] = [
   { name: 'IPRestriction', module: 'ip_restriction', at: { ...web, tcp: 'edge', tls: 'edge' }, read: readNetworks },
   { name: 'MutualTLSCA', module: 'mutual_tls', at: { https: 'edge' }, read: readClientAuthorities },

@@ -1,4 +1,4 @@
-/** The `basic_auth` module: visitors log in with a user name and a password. Only endpoints of agents use it. */
+/** The `basic_auth` module: visitors log in with a user name and a password. */
 import { defineModule } from '../module.ts'
 
 export interface BasicAuthSettings {
@@ -7,6 +7,7 @@ export interface BasicAuthSettings {
   readonly realm?: string
 }
 
+/** Only endpoints of agents use it. */
 export const basicAuth = defineModule({
   name: 'basic_auth',
   about: 'Lets in requests with the user name and password of one of the credentials.',

@@ -1,8 +1,4 @@
-/**
- * One attempt to log in. It begins with a redirect to the provider and ends at the callback. Until then the server stores
- * nothing: what it will need is sealed, partly in the state that the provider returns, and partly in a cookie, so that an
- * attempt can only end in the browser in which it began.
- */
+/** One attempt to log in, from the redirect to the provider to the callback. */
 import { randomBytes } from 'node:crypto'
 import type { Sealer } from '../../lib/secrets/seal.ts'
 import { openText, sealText } from './sealed-text.ts'
@@ -19,7 +15,12 @@ export interface AttemptScope {
   readonly routeId: string
 }
 
-/** The part of an attempt that travels in the state. */
+/**
+ * The part of an attempt that travels in the state.
+ *
+ * Until the callback the server stores nothing. What it will need is sealed, partly in the state that the provider returns,
+ * and partly in a cookie. So an attempt can only end in the browser in which it began.
+ */
 interface StatePart {
   readonly id: string
   readonly host: string
@@ -28,7 +29,9 @@ interface StatePart {
 
 /** The part of an attempt that is in the cookie. */
 interface CookiePart {
-  /** The provider at which it began. If the module uses another one by the end, that one must not see the code. */
+  /**
+   * The provider at which the attempt began. If the module uses another provider by the end, that one must not see the code.
+   */
   readonly identity: string
   /** A path of the same host. */
   readonly to: string

@@ -5,9 +5,9 @@ import type { RequestContext } from '../phases.ts'
 const MAX_LENGTH = 1500
 
 /**
- * Where a visitor goes after a login: `text` when it is a path of the host, with or without a query, and undefined when a
- * browser could read it as another host. Browsers drop tabs and line breaks, read a backslash as a slash, and two slashes
- * as the start of a host name.
+ * Where a visitor goes after a login: `text` when it is a path of the host, with or without a query. Undefined when a
+ * browser could read it as another host. Browsers drop tabs and line breaks, read a backslash as a slash, and two slashes as
+ * the start of a host name.
  */
 export function localPath(text: string): string | undefined {
   return text.length <= MAX_LENGTH && /^\/(?![/\\])[\x21-\x5b\x5d-\x7e]*$/.test(text) ? text : undefined

@@ -1,4 +1,4 @@
-/** Finds out whether a visitor is logged in. It runs for every request, so it usually costs one digest and no wait. */
+/** Finds out whether a visitor is logged in. */
 import { readCookies } from '../../lib/http/cookies.ts'
 import type { Login, LoginScope } from '../../model/logins.ts'
 import type { Peer, Refuse, RequestContext } from '../phases.ts'
@@ -28,7 +28,7 @@ interface Shown {
   readonly scopes: readonly LoginScope[]
 }
 
-/** Undefined: not logged in. */
+/** Undefined: not logged in. Runs for every request, so it usually costs one digest and no wait. */
 export function standingAt(
   { cookies, inactivityMs, maximumMs, scope }: LoginSettings,
   provider: LoginProvider,

@@ -1,4 +1,4 @@
-/** Sealed texts in characters that URLs and cookies allow. Each has one spelling: any other is refused. */
+/** Sealed texts in characters that URLs and cookies allow. */
 import type { Sealer } from '../../lib/secrets/seal.ts'
 
 type Seals = Pick<Sealer, 'seal' | 'open'>
@@ -11,7 +11,10 @@ export function sealText(sealer: Seals, text: string, context: string): string {
   return keyId + Buffer.from(base64, 'base64').toString('base64url')
 }
 
-/** Undefined when it was not sealed for `context`, was changed, or was sealed under another key. */
+/**
+ * Undefined when it was not sealed for `context`, was changed, or was sealed under another key. Each text has one spelling:
+ * any other is refused.
+ */
 export function openText(sealer: Seals, sealed: string, context: string): string | undefined {
   const [, keyId, base64url = ''] = /^([0-9a-f]{16})([\w-]+)$/.exec(sealed) ?? []
   if (keyId === undefined) return undefined

@@ -1,4 +1,4 @@
-/** Turns errors of the library into login faults. The reasons hold no token, unlike the causes of the errors. */
+/** Turns errors of the library into login faults. */
 
 import { FetchFault } from '../../lib/http/outbound-fetch.ts'
 import type { LoginFault } from '../login/login-provider.ts'
@@ -29,7 +29,10 @@ export function exchangeFault(error: unknown, { ResponseBodyError }: Libraries['
   return { fault: 'LOGIN_TOKEN_REFUSED', reason }
 }
 
-/** Our own messages in full, since they are written for the log; otherwise only the code or the name. */
+/**
+ * The reason for the log, which holds no token, unlike the causes of the error. Our own messages are shown in full, since
+ * they are written for the log; otherwise only the code or the name.
+ */
 export function reasonOf(error: unknown): string {
   const ours = causesOf(error).find((each) => each instanceof FetchFault)
   if (ours instanceof FetchFault) return ours.message

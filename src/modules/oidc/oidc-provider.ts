@@ -157,7 +157,7 @@ export function oidcProvider(
   }
 }
 
-/** The user with the claims of a later answer; fields that it lacks stay as they were. */
+/** The user with the claims of a later answer; fields that the answer lacks stay as they were. */
 function renewUser(
   before: LoginUser,
   claims: Readonly<Record<string, unknown>>,

@@ -1,12 +1,4 @@
-/**
- * The page to which an identity provider posts its answers, and how a login continues from there.
- *
- * The POST comes from the provider's site, so browsers leave out our cookies, which are `SameSite=Lax`, and we cannot tell
- * which browser it is. So the POST only checks the answer, seals what it says about the user, and redirects (303) to the
- * same path with the sealed text in the query. That is a top-level GET, with cookies, and it ends the attempt like the
- * callbacks of other providers: in the browser in which it began, and in no other. Between the two requests the server
- * stores only that the answer was used, so they may reach different nodes, and no script is needed.
- */
+/** The page to which an identity provider posts its answers, and how a login continues from there. */
 import { createHash, randomUUID } from 'node:crypto'
 import { ATTEMPT_MS, openState, routeOfState } from '../login/attempt.ts'
 import { localPath } from '../login/local-path.ts'
@@ -55,6 +47,15 @@ interface Acs {
   finish(answer: string, state: string): Promise<LoggedIn | LoginFault>
 }
 
+/**
+ * The POST comes from the provider's site, so browsers leave out our cookies, which are `SameSite=Lax`, and we cannot tell
+ * which browser it is. So the POST only checks the answer, seals what it says about the user, and redirects (303) to the
+ * same path with the sealed text in the query. That is a top-level GET, with cookies. The GET ends the attempt like the
+ * callbacks of other providers: in the browser in which it began, and in no other.
+ *
+ * Between the two requests the server stores only that the answer was used. So they may reach different nodes, and no script
+ * is needed.
+ */
 export function assertionConsumer(parts: AcsParts, tools: ModuleTools): Acs {
   const { provider, ownerOf, forcesAuthn, allowsUnsolicited, authorizedGroups, seal } = parts
   const { now, sealer, sessions, samlDocuments } = tools

@@ -1,4 +1,4 @@
-/** The URLs of a route for an identity provider. Each name of an edge is a separate service provider. */
+/** The URLs of a route for an identity provider. */
 import { uriOf } from '../login/local-path.ts'
 import { pathOfRoute, type RequestContext } from '../phases.ts'
 
@@ -14,6 +14,7 @@ export const paths = {
   unsolicited: '/postern/saml/{route}/in',
 } as const
 
+/** Each name of an edge is a separate service provider. */
 export interface SamlAddresses {
   /** Also the URL of the metadata. */
   readonly entityId: string

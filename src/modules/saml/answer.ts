@@ -1,10 +1,4 @@
-/**
- * Reads what an identity provider posts: a response with one signed assertion. The library verifies the signature. Before
- * that, the document must have a shape in which the signed part is certainly the part that is read: attacks
- * that move signed elements (signature wrapping) all need a second assertion, a duplicate id or a misplaced signature.
- *
- * This runs on a separate thread, since the library takes a millisecond for each KiB.
- */
+/** Reads what an identity provider posts: a response with one signed assertion. */
 import { BadInput } from '../../lib/shape/bad-input.ts'
 import { childrenOf, everyElement, isNamed, onlyChild } from './elements.ts'
 import { signedAssertion } from './signed-xml.ts'
@@ -59,11 +53,17 @@ export interface AnswerFault {
   readonly reason: string
 }
 
-/** `base64` is the form field; `certificates` are in PEM. */
+/**
+ * `base64` is the form field; `certificates` are in PEM. Runs on a separate thread, since the library takes a millisecond
+ * for each KiB.
+ */
 export async function readAnswer(base64: string, certificates: readonly string[]): Promise<SamlAnswer | AnswerFault> {
   try {
     const xml = readText(base64)
     const response = readXml(xml)
+    // Before the library verifies the signature, the document must have a shape in which the signed part is certainly the
+    // part that is read. Attacks that move signed elements (signature wrapping) all need a second assertion, a duplicate id
+    // or a misplaced signature.
     const fault = shapeFault(response) ?? statusFault(response) ?? signatureShapeFault(response)
     if (fault) return fault
     const signed = await signedAssertion(xml, certificates)

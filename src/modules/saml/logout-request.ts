@@ -1,4 +1,4 @@
-/** Reads a signed logout request of an identity provider, by either binding. Runs on the same threads as `answer.ts`. */
+/** Reads a signed logout request of an identity provider, by either binding. */
 import { createPublicKey, verify } from 'node:crypto'
 import { inflateRawSync } from 'node:zlib'
 import { BadInput } from '../../lib/shape/bad-input.ts'
@@ -37,6 +37,7 @@ const digests: Readonly<Record<string, string>> = {
   'http://www.w3.org/2001/04/xmldsig-more#rsa-sha512': 'sha512',
 }
 
+/** Runs on the same threads as `readAnswer`. */
 export async function readLogoutRequest(
   sent: SentLogout,
   certificates: readonly string[],

@@ -1,7 +1,4 @@
-/**
- * Single logout, by either binding: ends logins when the identity provider says so. A signed request names a user, whose
- * logins at this route end in all browsers; so the request needs no cookies.
- */
+/** Single logout, by either binding: ends logins when the identity provider says so. */
 import { isFault, type LoginVisit, type ProviderPage } from '../login/login-provider.ts'
 import type { RequestContext, RequestVerdict } from '../phases.ts'
 import type { ModuleTools } from '../tools.ts'
@@ -28,11 +25,12 @@ interface LogoutParts {
 }
 
 /**
- * How long a used request is remembered, in milliseconds: its time may be ahead of ours by as much as it may be behind,
- * and the clock of another node may differ.
+ * How long a used request is remembered, in milliseconds. Its time may be ahead of ours by as much as it may be behind, and
+ * the clock of another node may differ.
  */
 const USED_MS = 3 * REQUEST_MS
 
+/** A signed request names a user, whose logins at this route end in all browsers; so the request needs no cookies. */
 export function logoutPages(parts: LogoutParts, tools: ModuleTools): readonly ProviderPage[] {
   const { provider, ownerOf } = parts
   const { now, samlDocuments, requestKey } = tools

@@ -1,7 +1,4 @@
-/**
- * What we tell an identity provider: the metadata of a route, and messages through the browser, by the redirect binding (SAML
- * bindings §3.4), which signs the query and not the XML. Node deflates and signs on its own threads.
- */
+/** What we tell an identity provider: the metadata of a route, and messages through the browser. */
 import { randomBytes, sign } from 'node:crypto'
 import { promisify } from 'node:util'
 import { deflateRaw } from 'node:zlib'
@@ -57,7 +54,10 @@ function message(name: string, id: string, attributes: string, body: string, { t
   ].join('')
 }
 
-/** SAML bindings §3.4.4.1: the signature covers these parameters, in this order, encoded as in the URL. */
+/**
+ * SAML bindings §3.4: the redirect binding signs the query and not the XML. By SAML bindings §3.4.4.1 the signature covers these
+ * parameters, in this order, encoded as in the URL. Node deflates and signs on its own threads.
+ */
 async function signedUrl(
   parameter: 'SAMLRequest' | 'SAMLResponse',
   xml: string,

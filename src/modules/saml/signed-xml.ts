@@ -1,7 +1,4 @@
-/**
- * Verifies signatures with the library, which returns exactly the part of a document that a signature covers. Only threads
- * for documents load it, since that takes a tenth of a second.
- */
+/** Verifies signatures with the library, which returns exactly the part of a document that a signature covers. */
 import type { CacheProvider } from '@node-saml/node-saml'
 import { BadInput } from '../../lib/shape/bad-input.ts'
 
@@ -31,6 +28,7 @@ export async function isSignedRequest(xml: string, certificates: readonly string
 }
 
 async function verifier(certificates: readonly string[]) {
+  // Only threads for documents load the library, since that takes a tenth of a second.
   const { SAML } = await import('@node-saml/node-saml')
   return new SAML({
     idpCert: [...certificates],

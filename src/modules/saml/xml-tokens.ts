@@ -1,9 +1,4 @@
-/**
- * The tokens of an XML document without DTD and instructions; each is well-formed in itself, or the document is
- * refused.
- *
- * The lower half of xml.ts, which says why we read XML ourselves.
- */
+/** The tokens of an XML document without DTD and instructions; each is well-formed in itself, or the document is refused. */
 import { BadInput } from '../../lib/shape/bad-input.ts'
 
 type XmlToken = OpenTag | CloseTag | Characters
@@ -42,7 +37,7 @@ interface XmlAttribute {
   readonly value: string
 }
 
-/** Throws `BadInput`, whose message can be shown. */
+/** Throws `BadInput`, whose message can be shown. The lower half of xml.ts, which says why we read XML ourselves. */
 export function* xmlTokens(text: string): Generator<XmlToken> {
   if (!ALLOWED.test(text)) throw new BadInput('a character of it is not allowed in XML')
   let at = match(PROLOG, text, 0)?.[0].length ?? 0

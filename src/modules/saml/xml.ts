@@ -1,10 +1,4 @@
-/**
- * A strict reader of small XML documents: well-formed to the last character, namespaces too, or refused.
- *
- * Written by hand: Node has no reader of XML, and the one that the SAML library brings repairs what is broken. A
- * document that two readers understand differently is how signatures are forged, so this one takes no DTD, no
- * instructions, and nothing that is not well-formed. Signatures are verified by the library, never here.
- */
+/** A strict reader of small XML documents: well-formed to the last character, namespaces too, or refused. */
 import type { BadInput } from '../../lib/shape/bad-input.ts'
 import { badXml, type OpenTag, xmlTokens } from './xml-tokens.ts'
 
@@ -27,7 +21,13 @@ const MAX_ELEMENTS = 10_000
 const XML = 'http://www.w3.org/XML/1998/namespace'
 const XMLNS = 'http://www.w3.org/2000/xmlns/'
 
-/** The root of the document; throws `BadInput`, whose message can be shown. */
+/**
+ * The root of the document; throws `BadInput`, whose message can be shown.
+ *
+ * Written by hand: Node has no reader of XML, and the one that the SAML library brings repairs what is broken. A document
+ * that two readers understand differently is how signatures are forged. So this reader takes no DTD, no instructions, and
+ * nothing that is not well-formed. Signatures are verified by the library, never here.
+ */
 export function readXml(text: string): XmlElement {
   const open: Open[] = []
   let root: XmlElement | undefined

@@ -1,7 +1,4 @@
-/**
- * Finds a few fields in a large body without reading the rest: the sender has proved nothing yet, and `JSON.parse` of
- * 10 MiB would hold the event loop for a second.
- */
+/** Finds a few fields in a large body without reading the rest. */
 import { othersTurn } from '../../lib/threads/others-turn.ts'
 
 /** The most bytes of a field that is read. Times, tokens and signatures are far shorter. */
@@ -17,8 +14,10 @@ const PIECE_BYTES = 4096
 export const MAX_FORM_FIELDS = 1000
 
 /**
- * The fields in `names` of the object that `body` is; the last of two with the same name counts, as with `JSON.parse`.
- * A field that is too long or not JSON has no value. Other fields are skipped unchecked.
+ * The fields in `names` of the object that `body` is; the last of two with the same name counts, as with `JSON.parse`. A
+ * field that is too long or not JSON has no value. Other fields are skipped unchecked.
+ *
+ * The sender has proved nothing yet, and `JSON.parse` of 10 MiB would hold the event loop for a second.
  */
 export async function jsonFields(body: Buffer, names: readonly string[]): Promise<ReadonlyMap<string, unknown>> {
   const breath = othersTurn()

@@ -1,4 +1,4 @@
-/** Answers the challenges by which some senders verify a URL. The edge answers them, since it holds the secret. */
+/** Answers the challenges by which some senders verify a URL. */
 import { createHmac } from 'node:crypto'
 import type { RequestContext, Respond } from '../phases.ts'
 import { jsonFields } from './body-fields.ts'
@@ -12,6 +12,7 @@ interface Challenge {
   readonly refusal?: Respond
 }
 
+/** The edge answers them, since it holds the secret. */
 export const webhookChallenges: Readonly<Record<string, Challenge>> = {
   twitter: {
     unsigned({ method, query }, secret) {

@@ -1,4 +1,4 @@
-/** How each sender signs its webhooks, by its public documentation.: other senders are refused on save. */
+/** How each sender signs its webhooks, by its public documentation. */
 import type { WebhookProvider } from '../../model/webhook-providers.ts'
 
 /** A keyed digest, which most senders use. */
@@ -87,6 +87,7 @@ const svix = ofBody(['svix-signature', 'webhook-signature'], 'base64', {
   key: 'base64',
 })
 
+/** webhooks of other senders are refused on save. */
 export const webhookSchemes = {
   aftership: ofBody(['aftership-hmac-sha256', 'as-signature-hmac-sha256'], 'base64'),
   alchemy: ofBody('x-alchemy-signature', 'hex'),

@@ -1,9 +1,4 @@
-/**
- * The frames of WebSocket (RFC 6455 §5), on the server's side: read as they come, written whole.
- *
- * Written by hand: the edge has made the upgrade itself and carries bytes under backpressure. The libraries bring a
- * server and sockets of their own, and messages that they hold until they are whole.
- */
+/** The frames of WebSocket (RFC 6455 §5), on the server's side: read as they come, written whole. */
 import { FrameHead, opcodes } from '../../lib/http/websocket-frame.ts'
 
 export const closeCode = {
@@ -26,6 +21,10 @@ interface FrameEvents {
   close(): void
 }
 
+/**
+ * Written by hand: the edge has made the upgrade itself and carries bytes under backpressure. The libraries bring a server
+ * and sockets of their own, and messages that they hold until they are whole.
+ */
 export class FrameReader {
   readonly #events: FrameEvents
   readonly #head = new FrameHead()

@@ -1,10 +1,11 @@
-/** What the threads of the control plane do, by kind of work. They have nothing of the server: no store, no listeners, no keys. */
+/** What the threads of the control plane do, by kind of work. */
 import type { HeavyWork } from '../../control-plane/records/worker-tasks.ts'
 import type { SshKeyChoice } from '../../lib/ssh-keys/ssh-key-pair.ts'
 import { serveThread } from '../../lib/threads/serve-thread.ts'
 import type { ExplainWork } from '../../model/explanation.ts'
 
-// Each kind has one sender, which sends work of this form only.
+// The threads have nothing of the server: no store, no listeners, no keys. Each kind has one sender, which sends work of
+// this form only.
 serveThread({
   document: async () => {
     const { doHeavyWork } = await import('../../control-plane/records/worker-tasks.ts')

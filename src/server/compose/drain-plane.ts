@@ -44,8 +44,8 @@ export async function drainPlane(plane: OpeningPlane, parts: Drained, given: Dra
 }
 
 /**
- * Agents that reconnect must reach another plane, which must know that the addresses they ask for are theirs. Resolves with
- * whether they were sent to other nodes.
+ * Agents that reconnect must reach another plane, which must know that they own the addresses they ask for. Resolves with
+ * whether the agents were sent to other nodes.
  */
 async function moveAgents(
   { control }: OpeningPlane,

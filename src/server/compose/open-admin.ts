@@ -1,4 +1,4 @@
-/** Manages users and keys directly in the database, for when no key is at hand. Loads little, so that it answers at once. */
+/** Manages users and keys directly in the database, for when no key is at hand. */
 import {
   createKey,
   createUser,
@@ -13,6 +13,7 @@ import { IdSource } from '../../lib/ids.ts'
 import type { RestrictedPart } from '../../model/restricted-part.ts'
 import type { Settings } from '../config/read-settings.ts'
 
+/** Loads little, so that the command answers at once. */
 export async function openAdmin(settings: Settings) {
   const now = Date.now
   const store = await openStore(settings.databaseUrl)

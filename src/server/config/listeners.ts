@@ -1,7 +1,4 @@
-/**
- * What the server listens on, opened before anything slow is loaded. An agent whose connection is refused may wait for
- * minutes before it tries again (D50); one that is kept waiting for a moment is served.
- */
+/** What the server listens on, opened before anything slow is loaded. */
 import { fstatSync } from 'node:fs'
 import type { AddressInfo, ServerOpts } from 'node:net'
 import type { Caller, Descriptors } from '../../lib/files/descriptors.ts'
@@ -12,6 +9,10 @@ import type { Settings } from './read-settings.ts'
 import { SettingsError } from './settings-error.ts'
 import type { HandedSocket, ListenerName } from './systemd-sockets.ts'
 
+/**
+ * An agent whose connection is refused may wait for minutes before it tries again (D50); one that is kept waiting for a
+ * moment is served.
+ */
 export interface Listeners extends Readonly<Record<Exclude<ListenerName, 'cluster'>, ListenOn>> {
   /** Where other nodes connect; undefined for a node on its own. */
   readonly cluster: ListenOn | undefined

@@ -1,4 +1,4 @@
-/** All problems with the settings, one line each. In its own file, so that commands can import it without the settings. */
+/** All problems with the settings, one line each; in its own file, so that commands can import it without the settings. */
 export class SettingsError extends Error {
   readonly problems: readonly string[]
 

@@ -1,7 +1,4 @@
-/**
- * Sockets that a service manager opened for us and keeps open while we restart: `LISTEN_FDS` of systemd.
- * See sd_listen_fds(3): they begin at descriptor 3, and the variables are for the process that `LISTEN_PID` names alone.
- */
+/** Sockets that a service manager opened for us and keeps open while we restart: `LISTEN_FDS` of systemd. */
 import { nearest } from '../../lib/text/nearest.ts'
 import { SettingsError } from './settings-error.ts'
 
@@ -20,6 +17,10 @@ interface Handed {
   readonly otherPid: number | undefined
 }
 
+/**
+ * See sd_listen_fds(3): the sockets begin at descriptor 3, and the variables are only for the process that `LISTEN_PID`
+ * names.
+ */
 const FIRST_FD = 3
 const variables = ['LISTEN_FDS', 'LISTEN_PID', 'LISTEN_FDNAMES'] as const
 

@@ -1,10 +1,4 @@
-/**
- * The listening sockets of all workers: who holds which, and what happens to those whose worker is gone.
- *
- * Each slot has a socket of its own for every address, so that the system spreads connections evenly. When its worker dies, a
- * socket stays open here: connections wait in its queue until another worker borrows it or the slot's next worker serves it. A
- * socket may have two holders while one worker takes over from another.
- */
+/** The listening sockets of all workers: who holds which, and what happens to those whose worker is gone. */
 import type { AddressInfo } from 'node:net'
 import type { ListenerName } from '../config/systemd-sockets.ts'
 
@@ -61,6 +55,11 @@ const NOBODY = ''
 /** Errors of a system that cannot have two sockets at one address. */
 const cannotSpread: ReadonlySet<unknown> = new Set(['ENOTSUP', 'ENOPROTOOPT'])
 
+/**
+ * Each slot has a socket of its own for every address, so that the system spreads connections evenly. When its worker dies,
+ * a socket stays open here. Connections wait in its queue until another worker borrows the socket or the slot's next worker
+ * serves it. A socket may have two holders while one worker takes over from another.
+ */
 export class HeldSockets<Socket extends HeldSocket> {
   readonly #options: HeldSocketsOptions<Socket>
   /** By name and place: after an upgrade with other settings one name may have two places for a while. */

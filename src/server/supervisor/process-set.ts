@@ -1,10 +1,6 @@
 /**
  * One control process and its workers, which run the same version with the same settings.
  *
- * The control process starts first, until workers can attach to it. Workers attach, get their configuration, and are ready; then
- * the control process serves its API. Later each process is replaced when it ends, while the others go on. In an upgrade a
- * second generation starts beside the first, and takes over from it.
- *
  * One thing: processes of one set start, replace each other and stop together.
  */
 import { rmSync } from 'node:fs'
@@ -90,6 +86,11 @@ function socketNames(role: ChildRole, { clusterListen }: Settings): readonly Soc
   return clusterListen ? ['agent', 'ssh', 'https', 'http', 'cluster'] : ['agent', 'ssh', 'https', 'http']
 }
 
+/**
+ * The control process starts first, until workers can attach to it. Workers attach, get their configuration, and are ready;
+ * then the control process serves its API. Later each process is replaced when it ends, while the others go on. In an
+ * upgrade a second set starts beside the first, and takes over from it.
+ */
 export class ProcessSet {
   readonly #options: GenerationOptions
   readonly #control: ChildSlot

@@ -1,9 +1,4 @@
-/**
- * Bound sockets that Node can pass between processes; this process never accepts connections from them.
- *
- * Node has no public call for this: a `net.Server` accepts as soon as it listens. `net._createServerHandle` is what `net.Server`
- * and `cluster` themselves bind with. Only this file uses it.
- */
+/** Bound sockets that Node can pass between processes; this process never accepts connections from them. */
 import { lookup } from 'node:dns/promises'
 import net, { type AddressInfo, isIP } from 'node:net'
 import { getSystemErrorName } from 'node:util'
@@ -32,7 +27,12 @@ interface ListeningHandle {
   listen(backlog: number): number
 }
 
-/** Returns a handle, or an error number. */
+/**
+ * Returns a handle, or an error number.
+ *
+ * Node has no public call for this: a `net.Server` accepts as soon as it listens. `net._createServerHandle` is what
+ * `net.Server` and `cluster` themselves bind with. Only this file uses it.
+ */
 type CreateHandle = (
   address: string | null,
   port: number | null,

@@ -1,9 +1,4 @@
-/**
- * The steps of an upgrade, from the generation that serves to one that was started beside it.
- *
- * Only one control process may have the store open, so the old one closes it and waits with its code in memory; callers of the
- * API wait in the queue of their socket meanwhile. Until the new workers are ready, the upgrade can be rolled back.
- */
+/** The steps of an upgrade, from the generation that serves to one that was started beside it. */
 import type { Logger } from '../../lib/log/create-log.ts'
 import type { GenerationReport, ProcessSet } from './process-set.ts'
 
@@ -24,7 +19,10 @@ export class UpgradeFailure extends Error {
   override readonly name = 'UpgradeFailure'
 }
 
-/** Resolves when `to` serves; the caller then ends `from`. Rejects with `UpgradeFailure` after `to` has ended. */
+/**
+ * Resolves when `to` serves; the caller then ends `from`. Rejects with `UpgradeFailure` after `to` has ended. Until the new
+ * workers are ready, the upgrade can be rolled back.
+ */
 export async function upgrade({ from, to, log, onStep, isStopping }: Upgrading): Promise<GenerationReport> {
   let isPaused = false
   try {
@@ -33,6 +31,8 @@ export async function upgrade({ from, to, log, onStep, isStopping }: Upgrading):
     await to.load()
     check(isStopping)
     onStep('control')
+    // Only one control process may have the store open, so the old one closes it and waits with its code in memory. Callers
+    // of the API wait in the queue of their socket meanwhile.
     isPaused = true
     await from.pauseControl()
     check(isStopping)

@@ -1,7 +1,4 @@
-/**
- * Prepares the tree of a checked expression for planning. Here even strings have fields (`req.url` is a string, and
- * `req.url.path` a part of it), so each known path becomes one name.
- */
+/** Prepares the tree of a checked expression for planning. */
 import { newerArguments, newerName } from './older-names.ts'
 import type { Shape } from './policy-shape.ts'
 import { type Expr, literal } from './tree.ts'
@@ -15,6 +12,10 @@ interface BoundVariables {
   readonly paths: readonly string[]
 }
 
+/**
+ * Each known path becomes one name, since here even strings have fields: `req.url` is a string, and `req.url.path` a part of
+ * it.
+ */
 export function bindVariables(expr: Expr, variables: Readonly<Record<string, Shape>>): BoundVariables {
   const paths = new Set<string>()
 

@@ -1,18 +1,20 @@
-/**
- * Limits the total cost of all expressions of one request: 2 ms.
- *
- * The limit is on a price and not on elapsed time: a busy machine must not refuse requests that an idle one lets
- * through, and a policy must not fail one time and work the next. Each part of an expression has a price in nanoseconds,
- * measured in warm code (`npm run bench -- policy --only prices` prints the price beside the time that it really takes).
- * A clock is the safety net for wrong prices and for code that is not warm yet. It counts CPU time of this thread, so that
- * other work of the machine does not count, and its limit is so generous that correctly priced work never reaches it.
- */
+/** Limits the total cost of all expressions of one request: 2 ms. */
 
-/** The budget of a request, in nanoseconds. */
+/**
+ * The budget of a request, in nanoseconds.
+ *
+ * The limit is on a price and not on elapsed time. A busy machine must not refuse requests that an idle one lets through,
+ * and a policy must not fail one time and work the next. Each part of an expression has a price in nanoseconds, measured in
+ * warm code. `npm run bench -- policy --only prices` prints the price beside the time that it really takes.
+ */
 export const MAX_PRICE = 2_000_000
 /** The clock is read each time this many nanoseconds were charged; reading it takes one microsecond. */
 const LOOK_EVERY = 100_000
-/** The most CPU time of the thread, in microseconds. */
+/**
+ * The most CPU time of the thread, in microseconds: the safety net for wrong prices and for code that is not warm yet. The
+ * clock counts CPU time of this thread, so that other work of the machine does not count. The limit is so generous that
+ * correctly priced work never reaches it.
+ */
 const MAX_CPU_MICROS = 8000
 
 export class BudgetSpent extends Error {

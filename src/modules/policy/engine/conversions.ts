@@ -1,7 +1,9 @@
-/** The functions of expressions that convert between types. They are strict, and only read short texts. */
+/** The functions of expressions that convert between types. */
 import { Fault, type Impl, type Impls } from './evaluation-frame.ts'
 
-/** No number, time or duration is written with more characters than this. */
+/**
+ * No number, time or duration is written with more characters than this: conversions are strict, and only read short texts.
+ */
 const MAX_TEXT = 64
 
 /** The cost of reading a time or a duration with the library. */

@@ -1,9 +1,4 @@
-/**
- * Marks the parts of an expression whose values explain it: the operands of `&&`, `||`, comparisons and calls.
- *
- * A mark is a call around the part that returns its argument. The marked expression is evaluated in the usual way, so
- * the values shown are those that decided the rule. A part that was not evaluated is not shown.
- */
+/** Marks the parts of an expression whose values explain it: the operands of `&&`, `||`, comparisons and calls. */
 import { cel } from './cel.ts'
 import { type Expr, literal, pathOf } from './tree.ts'
 
@@ -16,7 +11,13 @@ interface Marked {
   readonly texts: readonly string[]
 }
 
-/** `isVariable` distinguishes names of variables from those of functions, such as `base64` in `base64.encode(x)`. */
+/**
+ * Marks the parts of `source`. `isVariable` distinguishes names of variables from those of functions, such as `base64` in
+ * `base64.encode(x)`.
+ *
+ * A mark is a call around the part that returns its argument. The marked expression is evaluated in the usual way, so the
+ * values shown are those that decided the rule. A part that was not evaluated is not shown.
+ */
 export function markParts(source: string, isVariable: (name: string) => boolean): Marked {
   const parsed = cel().parse(source)
   const texts: string[] = []

@@ -1,10 +1,11 @@
-/** The observer that explains a policy. It is called while the policy itself runs, so that the two cannot differ. */
+/** The observer that explains a policy. */
 import type { Outcome } from './action.ts'
 import type { Evaluate, Evaluator } from './evaluator.ts'
 import type { Moment } from './moment.ts'
 import type { Rule } from './policy-form.ts'
 import type { Phase } from './policy-phases.ts'
 
+/** Called while the policy itself runs, so that the policy and its explanation cannot differ. */
 export interface PolicyWatch {
   /** A phase begins. `rules` are all its rules, even those that will not be reached. */
   phase(phase: Phase, rules: readonly Rule[]): void

@@ -1,12 +1,13 @@
-/**
- * Expressions that were parsed on another thread. Parsing one takes up to 50 ms; reading the result takes a few. The
- * result is plain data that can be sent between threads: the tree as JSON, and the patterns in it as compiled programs.
- */
+/** Expressions that were parsed on another thread. */
 import { compileProgram, type PatternProgram, programBuffers } from '../../../lib/patterns/pattern-program.ts'
 import { compilePatterns, type PatternSearch, searchProgram } from '../../../lib/patterns/pattern-search.ts'
 import { parseExpression } from './cel.ts'
 import { children, type Expr, literal } from './tree.ts'
 
+/**
+ * Plain data that can be sent between threads: the tree as JSON, and the patterns in it as compiled programs. Parsing an
+ * expression takes up to 50 ms; reading this takes a few.
+ */
 export interface PreparedExpression {
   readonly tree: string
   readonly programs: readonly (readonly [pattern: string, program: PatternProgram])[]
@@ -59,7 +60,7 @@ function restore(expr: Expr): void {
   const { exprKind: kind } = expr
   if (kind.case === 'constExpr') {
     const { constantKind: constant } = kind.value
-    // Still a string here, as `written` left it.
+    // Still a string here, as `withoutIds` left it.
     const text = constant.value as unknown as string
     if (constant.case === 'int64Value' || constant.case === 'uint64Value') constant.value = BigInt(text)
     else if (constant.case === 'doubleValue') constant.value = Number(text)

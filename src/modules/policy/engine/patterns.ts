@@ -1,4 +1,4 @@
-/** Implements `matches`. Literal patterns are compiled with their expression; patterns made of traffic when they arrive. */
+/** Implements `matches`. */
 import { affordable, BadPattern, checkPattern } from '../../../lib/patterns/pattern.ts'
 import { compilePatterns, type PatternSearch } from '../../../lib/patterns/pattern-search.ts'
 import type { Budget } from './budget.ts'
@@ -21,6 +21,7 @@ const FIRST_STEPS = 150
 const STEPS_A_CHARACTER = 5
 const MORE = 6
 
+/** Literal patterns are compiled with their expression, and patterns made of traffic when they arrive. */
 export class Patterns {
   /** Compiled patterns from traffic. */
   readonly #late = new Map<string, PatternSearch>()

@@ -1,10 +1,6 @@
 /**
  * Turns the tree of a checked expression into functions that evaluate it.
  *
- * The library's own evaluator cannot be stopped, and is some ten times slower. The fixed prices of all parts are added
- * up here and charged once when an evaluation starts, or once per iteration of a loop. Functions that read values
- * charge the costs that depend on the values.
- *
  * One thing: a function for each kind of expression, which call each other.
  */
 import type { CelInput } from '@bufbuild/cel'
@@ -39,6 +35,7 @@ const ENTRY_NANOS = 120
 const LOOP_NANOS = 400
 const TURN_NANOS = 80
 
+/** The library's own evaluator cannot be stopped, and is some ten times slower. */
 export function planExpression(expr: Expr, options: PlanOptions): Run {
   const planner = new Planner(options)
   const run = planner.plan(expr, new Map())
@@ -58,7 +55,10 @@ const MAX_OPERANDS = 4
 class Planner {
   readonly #options: PlanOptions
   readonly #library: Library
-  /** The fixed price of the parts planned so far, without those inside loops. */
+  /**
+   * The fixed price of the parts planned so far, without those inside loops: charged once when an evaluation starts. A loop
+   * charges the price of its parts once per iteration; functions that read values charge what depends on the values.
+   */
   nanos = 0
   /** How many loops enclose the part that is being planned. */
   #depth = 0

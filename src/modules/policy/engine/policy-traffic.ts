@@ -1,4 +1,4 @@
-/** The ports through which rules see traffic, and their verdicts. The requests and responses of an edge fit them. */
+/** The ports through which rules see traffic, and their verdicts. */
 import type { X509Certificate } from 'node:crypto'
 import type { HeaderList } from '../../../lib/http/header-list.ts'
 import type { Peer } from '../../../lib/net/peer.ts'
@@ -26,7 +26,7 @@ export interface PolicyConnection {
   readonly tls: PolicyTls | undefined
 }
 
-/** What rules read of a request; `RequestContext` has more. */
+/** What rules read of a request. The requests of an edge fit it; `RequestContext` has more. */
 export interface PolicyRequest {
   readonly peer: Peer
   /** Undefined on the plain listener. */

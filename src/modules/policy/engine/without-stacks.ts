@@ -1,5 +1,6 @@
-/** Runs code whose errors have no stack. Visitors can cause thousands of them, and the stack is most of an error's cost. */
+/** Runs code whose errors have no stack. */
 export function withoutStacks<T>(run: () => T): T {
+  // Visitors can cause thousands of errors, and the stack is most of an error's cost.
   const { stackTraceLimit } = Error
   Error.stackTraceLimit = 0
   try {
