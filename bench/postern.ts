@@ -84,8 +84,8 @@ export async function launchPosternServer(
     'api-listen': `${LOOPBACK}:${ports.api}`,
     'agent-listen': `${LOOPBACK}:${ports.agent}`,
     // Older versions refuse to start with settings that they do not know.
-    ...(hasRoom(place, 'ssh') && { 'ssh-listen': `${LOOPBACK}:${ports.ssh}` }),
-    ...(hasRoom(place, 'supervisor') && { workers: String(workers) }),
+    ...(hasRoom(place, 'ssh', 'data-plane/ssh') && { 'ssh-listen': `${LOOPBACK}:${ports.ssh}` }),
+    ...(hasRoom(place, 'supervisor', 'server/supervisor') && { workers: String(workers) }),
     'http-listen': `${LOOPBACK}:${ports.http}`,
     'https-listen': `${LOOPBACK}:${ports.https}`,
     'metrics-listen': `${LOOPBACK}:0`,
@@ -115,9 +115,9 @@ export async function launchPosternServer(
   }
 }
 
-/** Whether the version has this folder, in its sources or in its build. */
-function hasRoom({ root = here }: Place, folder: string): boolean {
-  return ['src', 'dist'].some((code) => existsSync(join(root, code, folder)))
+/** Whether the version has one of these folders, in its sources or in its build. */
+function hasRoom({ root = here }: Place, ...folders: readonly string[]): boolean {
+  return ['src', 'dist'].some((code) => folders.some((folder) => existsSync(join(root, code, folder))))
 }
 
 /** Starts a server; resolves once it is ready. */
