@@ -5,7 +5,7 @@ import { noteRead } from '../../lib/bytes/read-memory.ts'
 import { DialFault } from '../../model/dial.ts'
 import { type Carrier, ChannelStream, firstWindow, LEAST_PACKET } from './channel-stream.ts'
 import type { ForwardAddress } from './forward-plan.ts'
-import { quicken, readByLoan, writeByTurns } from './patches/fast-ciphers.ts'
+import { prepareKeys, writeByTurns } from './patches/fast-ciphers.ts'
 import { handleGuesses } from './patches/kex-guess.ts'
 import { RoundTrips } from './patches/round-trips.ts'
 import { announceSignatureAlgorithms } from './patches/server-sig-algs.ts'
@@ -123,8 +123,7 @@ export class SshLink implements Carrier {
       if (!this.#isEnding && !this.#socket.destroyed) owner.ready()
     })
     writeByTurns(client._protocol, this.#socket)
-    client.on('handshake', () => quicken(client._protocol))
-    client.once('handshake', () => readByLoan(client._protocol, this.#socket))
+    client.on('handshake', () => prepareKeys(client._protocol))
     client.on('rekey', () => this.#drained())
     client.on('request', (accept, reject, name: string, data) => this.#request(accept, reject, name, data))
     client.on('session', (accept: () => Session, reject: () => void) => this.#session(accept, reject))

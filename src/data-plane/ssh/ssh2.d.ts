@@ -1,6 +1,6 @@
 /** Types for the parts of ssh2 1.17.0 that the gateway uses, internals included: its limits can only be set there. */
 declare module 'ssh2' {
-  import type { CipherGCMTypes, KeyObject } from 'node:crypto'
+  import type { KeyObject } from 'node:crypto'
   import type { EventEmitter } from 'node:events'
   import type { Socket } from 'node:net'
   import type { Duplex, Writable } from 'node:stream'
@@ -32,12 +32,9 @@ declare module 'ssh2' {
     interface Protocol {
       /** Set during a key exchange; messages sent meanwhile are queued. */
       readonly _kexinit: Buffer | undefined
-      readonly _cipher: CipherKeys & {
-        allocPacket: (payloadBytes: number) => Buffer
-        encrypt: (packet: Buffer) => void
-      }
+      readonly _cipher: CipherKeys & { encrypt: (packet: Buffer) => void }
       /** The payloads and the session id are used by tests only. */
-      readonly _decipher: CipherKeys & Decipher
+      readonly _decipher: CipherKeys & { _onPayload: (payload: Buffer) => number | boolean | undefined }
       readonly _kex: { readonly sessionID: Buffer; readonly _remoteKexinit: Buffer; remoteExtInfoEnabled: boolean }
       /** The methods of logins that are waiting for an answer. */
       readonly _authsQueue: string[]
@@ -67,30 +64,11 @@ declare module 'ssh2' {
       channelWindowAdjust(channel: number, bytes: number): void
     }
 
-    interface Decipher {
-      /** Anything but undefined stops the decipher: false where it is, a number at that offset. */
-      _onPayload: (payload: Buffer) => number | boolean | undefined
-      /** Returns where it stopped; undefined when it has read everything. */
-      decrypt: (data: Buffer, from: number, end: number) => number | boolean | undefined
-    }
-
-    /** The decipher for AES-GCM, which has no MAC. */
-    interface GcmDecipher extends Decipher {
-      inSeqno: number
-      readonly _decipherSSLName: CipherGCMTypes
-      _decipherKey: Buffer | KeyObject
-      readonly _decipherIV: Buffer
-      /** How many bytes of a packet's length it has read. */
-      readonly _lenBytes: number
-    }
-
     /** The keys of the ciphers; each has only those that it needs. */
     interface CipherKeys {
       _encKey?: Buffer | KeyObject
       _decipherKey?: Buffer | KeyObject
       _macKey?: Buffer | KeyObject
-      /** Whether the length is sent in the clear. */
-      _macETM?: boolean
     }
 
     interface ForwardedEnds {

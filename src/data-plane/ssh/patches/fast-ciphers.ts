@@ -1,58 +1,21 @@
 /** Patches the library to make connections several times cheaper; it has no options for any of this. */
 import { createSecretKey } from 'node:crypto'
 import type { Socket } from 'node:net'
-import type { CipherKeys, Decipher, GcmDecipher, Protocol } from 'ssh2'
-import { readBorrowed } from '../../../lib/bytes/borrowed-reads.ts'
-import { keepBytes } from '../../../lib/bytes/byte-stream.ts'
+import type { CipherKeys, Protocol } from 'ssh2'
 import { noteRead } from '../../../lib/bytes/read-memory.ts'
-import { isScratch, packetFor, packetSent } from './scratch-packets.ts'
-import { decipherWhole } from './whole-packets.ts'
-
-/** Call this after every key exchange, which makes new ciphers. */
-export function quicken(protocol: Protocol): void {
-  const { _cipher: cipher, _decipher: decipher } = protocol
-  for (const keys of [cipher, decipher]) for (const name of keyNames) makeReady(keys, name)
-  if (isGcm(decipher) && decipher._lenBytes === 0) {
-    decipherWhole(decipher)
-    whole.add(decipher)
-  }
-  // A length that is sent in the clear does not count when the packet is padded to whole blocks.
-  const bare = cipher._encKey !== undefined || cipher._macETM === true ? LENGTH_BYTES : 0
-  const encrypt = cipher.encrypt.bind(cipher)
-  cipher.allocPacket = (payloadBytes) => packetFor(payloadBytes, bare)
-  cipher.encrypt = (packet) => {
-    encrypt(packet)
-    packetSent()
-  }
-}
-
-/** Deciphers that keep none of the bytes they are given. */
-const whole = new WeakSet<Decipher>()
-
-/** Call this after the first key exchange: from then on bytes are read into reused memory. */
-export function readByLoan(protocol: Protocol, socket: Socket): void {
-  readBorrowed(socket, (chunk) => {
-    if (socket.isPaused() || socket.readableLength > 0) return socket.push(keepBytes(chunk))
-    const isKept = !whole.has(protocol._decipher) || protocol._kexinit !== undefined
-    socket.emit('data', isKept ? keepBytes(chunk) : chunk)
-    return !socket.isPaused()
-  })
-}
-
-function isGcm(decipher: Decipher): decipher is GcmDecipher {
-  return '_decipherSSLName' in decipher && String(decipher._decipherSSLName).endsWith('-gcm')
-}
-
-/** Bytes of the length in front of each packet. */
-const LENGTH_BYTES = 4
 
 const keyNames = ['_encKey', '_decipherKey', '_macKey'] as const
 
 /**
- * Turns a key into a `KeyObject` once. The library creates a cipher or MAC for each packet from plain bytes, and Node
- * then finds out each time what kind of key they are. That takes longer than enciphering a packet of 16 KiB.
+ * Turns keys into a `KeyObject` once; call this after every key exchange, which makes new ciphers. The library creates a
+ * cipher or MAC for each packet from plain bytes, and Node then finds out each time what kind of key they are. That takes
+ * longer than enciphering a packet of 16 KiB.
  */
-function makeReady(keys: CipherKeys, name: (typeof keyNames)[number]): void {
+export function prepareKeys({ _cipher, _decipher }: Protocol): void {
+  for (const keys of [_cipher, _decipher]) for (const name of keyNames) prepareKey(keys, name)
+}
+
+function prepareKey(keys: CipherKeys, name: (typeof keyNames)[number]): void {
   const key = keys[name]
   if (Buffer.isBuffer(key)) keys[name] = createSecretKey(key)
 }
@@ -74,8 +37,7 @@ export function writeByTurns(protocol: Protocol, socket: Socket): void {
       socket.cork()
       setImmediate(send)
     }
-    // A length in the clear is a view into scratch memory, which is about to be reused.
-    socket.write(isScratch(bytes) ? Buffer.from(bytes) : bytes)
+    socket.write(bytes)
     noteRead(bytes.length)
   }
 }
